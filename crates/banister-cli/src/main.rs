@@ -1,0 +1,3 @@
+//! The banister command line.
+
+fn main() {}

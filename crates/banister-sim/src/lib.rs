@@ -1,0 +1,3 @@
+//! Environments and simulation.
+
+pub mod results;

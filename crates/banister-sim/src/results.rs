@@ -1,0 +1,114 @@
+//! What a simulation yields: one [`InstanceResult`] per instance, one [`AgentResult`] per agent.
+//!
+//! Costs are in the units of the guardrail's own signal. "Worst" is the largest value for an
+//! `at_most` guardrail and the smallest for an `at_least` one.
+
+use serde::Serialize;
+
+/// Which side of its threshold a guardrail's signal must stay on.
+pub use banister::Direction;
+
+/// The results of one or more experiments, in the order they were asked for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Results {
+    /// One entry per instance (environment and guardrails).
+    pub instances: Vec<InstanceResult>,
+}
+
+/// All agents on one instance.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct InstanceResult {
+    /// Short name, used in tables and file names.
+    pub name: String,
+    /// Rounds in each run.
+    pub horizon: u64,
+    /// Names of the arms; index 0.. as in the environment.
+    pub arms: Vec<String>,
+    /// Guardrails with the threshold in force, in signal units.
+    pub guardrails: Vec<GuardrailInfo>,
+    /// The best feasible policy under the true means.
+    pub optimum: Optimum,
+    /// One entry per agent.
+    pub agents: Vec<AgentResult>,
+}
+
+/// A guardrail as the results show it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GuardrailInfo {
+    /// Name given by the user, e.g. `spend`.
+    pub name: String,
+    /// `AtMost` or `AtLeast`.
+    pub direction: Direction,
+    /// The threshold in signal units (for a relative guardrail: resolved with the true safe mean).
+    pub threshold: f64,
+}
+
+/// The best feasible policy under the true means.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Optimum {
+    /// Its expected reward, r*.
+    pub reward: f64,
+    /// Its expected signal per guardrail.
+    pub costs: Vec<f64>,
+    /// The policy, as (arm, probability).
+    pub policy: Vec<(usize, f64)>,
+}
+
+/// One agent on one instance, over all runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AgentResult {
+    /// Label of the agent.
+    pub name: String,
+    /// Statistics over runs at the checkpoints.
+    pub curve: Curve,
+    /// One summary per run, in run order.
+    pub runs: Vec<RunSummary>,
+}
+
+/// Statistics over runs at the checkpoints. All vectors have one entry per checkpoint.
+///
+/// Reward, costs and prices belong to the rounds since the previous checkpoint: their mean over
+/// those rounds and over runs; the worst cost is the worst single round of any run, so that no
+/// violation can hide between two checkpoints.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Curve {
+    /// Rounds completed at the checkpoint.
+    pub round: Vec<u64>,
+    /// Mean cumulative pseudo-regret over runs.
+    pub regret_mean: Vec<f64>,
+    /// Sample standard deviation of the cumulative pseudo-regret (0 with one run).
+    pub regret_std: Vec<f64>,
+    /// 5% quantile over runs.
+    pub regret_q05: Vec<f64>,
+    /// 95% quantile over runs.
+    pub regret_q95: Vec<f64>,
+    /// Mean expected reward of the policies.
+    pub reward_mean: Vec<f64>,
+    /// Per guardrail: mean expected signal of the policies.
+    pub cost_mean: Vec<Vec<f64>>,
+    /// Per guardrail: worst expected signal of any policy.
+    pub cost_worst: Vec<Vec<f64>>,
+    /// Per guardrail: mean shadow price.
+    pub price_mean: Vec<Vec<f64>>,
+}
+
+/// One run of one agent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunSummary {
+    /// Number of the run; also its random stream.
+    pub run: u64,
+    /// Seed of the experiment.
+    pub seed: u64,
+    /// Cumulative pseudo-regret at the horizon.
+    pub regret: f64,
+    /// Expected reward of the policies since the last checkpoint but one.
+    pub reward_end: f64,
+    /// Rounds in which the policy broke at least one guardrail, judged on true means.
+    pub violations: u64,
+    /// Largest excess of any policy over any threshold, in signal units (0 if none).
+    pub worst_exceedance: f64,
+    /// Pulls per arm.
+    pub pulls: Vec<u64>,
+    /// Wall time per round; absent when timing is switched off.
+    pub nanoseconds_per_round: Option<f64>,
+}

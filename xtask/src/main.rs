@@ -1,0 +1,3 @@
+//! Developer commands: `cargo xtask test | bench | figures`.
+
+fn main() {}
