@@ -1,0 +1,543 @@
+//! Several guardrails: a revised simplex with m + 1 rows.
+//!
+//! Rows 0..m are the guardrails with their slacks, row m says that probabilities sum to one. With
+//! the safe action known, {safe action, m slacks} is a feasible starting basis, and non-degenerate
+//! since the safe action has margin. A warm start refactors the last basis: still feasible, the
+//! primal method goes on; dual feasible, the dual method repairs it; else a cold start. Dantzig's
+//! rule, Bland's after [`DEGENERATE`] pivots without progress; the basis is refactored at the end
+//! and the final prices are checked against all actions once more, so the bound is the truth and
+//! not a relic of updates.
+
+use crate::scan::price;
+use crate::solution::{Lp, Solution, Status};
+
+/// Degenerate pivots in a row after which Bland's rule takes over.
+const DEGENERATE: usize = 50;
+/// Entries of a pivot column below this are zero.
+const PIVOT: f64 = 1e-11;
+/// Basic values above minus this count as non-negative.
+const FEASIBLE: f64 = 1e-12;
+/// A mass above this on the artificial action means that no policy meets the thresholds.
+const ARTIFICIAL: f64 = 1e-10;
+
+/// The solver and its workspace.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Simplex {
+    /// Basic variables, one per row: a < K is an action, K + i the slack of guardrail i.
+    basis: Vec<usize>,
+    /// Inverse of the basis matrix, row-major.
+    inverse: Vec<f64>,
+    /// Values of the basic variables.
+    x: Vec<f64>,
+    /// Simplex multipliers: m prices, then the value of one unit of probability.
+    y: Vec<f64>,
+    column: Vec<f64>,
+    matrix: Vec<f64>,
+    /// How many actions the last pricing pass found at the optimal level.
+    ties: usize,
+    pivots: usize,
+    artificial: Extended,
+}
+
+/// A problem with one more action that meets every threshold, for starts from nowhere.
+#[derive(Debug, Clone, Default)]
+struct Extended {
+    reward: Vec<f64>,
+    costs: Vec<Vec<f64>>,
+}
+
+enum Step {
+    Optimal { top: f64 },
+    Moved,
+    Stuck { top: f64 },
+}
+
+impl Simplex {
+    pub(crate) fn basis(&self) -> &[usize] {
+        &self.basis
+    }
+
+    pub(crate) fn set_basis(&mut self, basis: &[usize]) {
+        self.basis.clear();
+        self.basis.extend_from_slice(basis);
+    }
+
+    pub(crate) fn solve(&mut self, lp: &Lp<'_>, start: Option<usize>, out: &mut Solution) {
+        let meets = |a: usize| (0..lp.costs.len()).all(|i| lp.costs[i][a] <= lp.thresholds[i]);
+        match start.filter(|&a| a < lp.reward.len() && meets(a)) {
+            Some(a) => self.solve_from(lp, a, out),
+            None => self.solve_from_nowhere(lp, out),
+        }
+    }
+
+    fn solve_from(&mut self, lp: &Lp<'_>, start: usize, out: &mut Solution) {
+        let m = lp.costs.len();
+        let n = m + 1;
+        out.clear(m);
+        self.pivots = 0;
+        self.x.resize(n, 0.0);
+        self.y.resize(n, 0.0);
+        self.column.resize(n, 0.0);
+        self.inverse.resize(n * n, 0.0);
+        self.matrix.resize(n * n, 0.0);
+        if !self.warm(lp) {
+            self.cold(lp, start);
+        }
+        let (status, top) = self.primal(lp, start);
+        self.publish(lp, start, status, top, out);
+    }
+
+    /// Two phases: first the smallest mass on an artificial action, then a price for it that keeps
+    /// it out. Only for problems from outside: agents always know a safe action.
+    fn solve_from_nowhere(&mut self, lp: &Lp<'_>, out: &mut Solution) {
+        let k = lp.reward.len();
+        let mut extended = std::mem::take(&mut self.artificial);
+        extended.reward.clear();
+        extended.reward.resize(k, 0.0);
+        extended.reward.push(-1.0);
+        extended.costs.clear();
+        for (row, &tau) in lp.costs.iter().zip(lp.thresholds) {
+            let scale = row
+                .iter()
+                .fold(tau.abs(), |a, &b| a.max(b.abs()))
+                .max(1e-300);
+            extended
+                .costs
+                .push(row.iter().copied().chain([tau - scale]).collect());
+        }
+        let spread = lp.reward.iter().fold(1.0_f64, |a, &b| a.max(b.abs()));
+        self.basis.clear();
+        let inner = |extended: &Extended, simplex: &mut Self, out: &mut Solution| {
+            let lp = Lp {
+                reward: &extended.reward,
+                costs: &extended.costs,
+                thresholds: lp.thresholds,
+            };
+            simplex.solve_from(&lp, k, out);
+        };
+        inner(&extended, self, out);
+        if out.value < -ARTIFICIAL {
+            out.clear(lp.costs.len());
+            out.set_infeasible();
+            self.basis.clear();
+            self.artificial = extended;
+            return;
+        }
+        extended.reward[..k].copy_from_slice(lp.reward);
+        let mut penalty = 1e2 * spread;
+        loop {
+            extended.reward[k] = -penalty;
+            inner(&extended, self, out);
+            let mass = out.support.iter().find(|e| e.0 == k).map_or(0.0, |e| e.1);
+            if mass <= ARTIFICIAL || penalty > 1e10 * spread {
+                break;
+            }
+            penalty *= 1e2;
+        }
+        self.basis.clear();
+        self.artificial = extended;
+        out.support.retain(|&(a, _)| a < k);
+        let total: f64 = out.support.iter().map(|e| e.1).sum();
+        for entry in &mut out.support {
+            entry.1 /= total;
+        }
+        out.evaluate(lp);
+        let (_, top, _) = price(lp.reward, lp.costs, &out.prices, f64::INFINITY, 0.0);
+        out.upper_bound = top + dot(&out.prices, lp.thresholds);
+    }
+
+    /// Tries to go on from the last basis; on success it is primal feasible and factored.
+    fn warm(&mut self, lp: &Lp<'_>) -> bool {
+        let n = lp.costs.len() + 1;
+        let limit = lp.reward.len() + lp.costs.len();
+        if self.basis.len() != n || self.basis.iter().any(|&b| b >= limit) || !self.factor(lp) {
+            return false;
+        }
+        self.values(lp);
+        self.is_feasible() || self.dual(lp)
+    }
+
+    fn cold(&mut self, lp: &Lp<'_>, start: usize) {
+        let (k, m) = (lp.reward.len(), lp.costs.len());
+        self.basis.clear();
+        self.basis.extend(k..k + m);
+        self.basis.push(start);
+        // Slack columns and one action: always regular.
+        self.factor(lp);
+        self.values(lp);
+    }
+
+    fn is_feasible(&self) -> bool {
+        self.x.iter().all(|&x| x >= -FEASIBLE)
+    }
+
+    /// Entry `row` of a variable's column.
+    fn entry(lp: &Lp<'_>, variable: usize, row: usize) -> f64 {
+        let (k, m) = (lp.reward.len(), lp.costs.len());
+        if variable >= k {
+            f64::from(u8::from(variable - k == row))
+        } else if row == m {
+            1.0
+        } else {
+            lp.costs[row][variable]
+        }
+    }
+
+    /// Inverts the basis matrix by Gauss-Jordan with partial pivoting. False if it is singular.
+    fn factor(&mut self, lp: &Lp<'_>) -> bool {
+        let n = self.basis.len();
+        for r in 0..n {
+            for c in 0..n {
+                self.matrix[r * n + c] = Self::entry(lp, self.basis[c], r);
+                self.inverse[r * n + c] = f64::from(u8::from(r == c));
+            }
+        }
+        for c in 0..n {
+            let mut p = c;
+            for r in c + 1..n {
+                if self.matrix[r * n + c].abs() > self.matrix[p * n + c].abs() {
+                    p = r;
+                }
+            }
+            let pivot = self.matrix[p * n + c];
+            // Written so that NaN counts as singular.
+            if !(pivot.abs() > PIVOT) {
+                return false;
+            }
+            if p != c {
+                for k in 0..n {
+                    self.matrix.swap(p * n + k, c * n + k);
+                    self.inverse.swap(p * n + k, c * n + k);
+                }
+            }
+            let scale = 1.0 / pivot;
+            for k in 0..n {
+                self.matrix[c * n + k] *= scale;
+                self.inverse[c * n + k] *= scale;
+            }
+            for r in 0..n {
+                let factor = self.matrix[r * n + c];
+                if r == c || factor == 0.0 {
+                    continue;
+                }
+                for k in 0..n {
+                    self.matrix[r * n + k] -= factor * self.matrix[c * n + k];
+                    self.inverse[r * n + k] -= factor * self.inverse[c * n + k];
+                }
+            }
+        }
+        true
+    }
+
+    /// x = B⁻¹ (τ, 1).
+    fn values(&mut self, lp: &Lp<'_>) {
+        let n = self.basis.len();
+        for r in 0..n {
+            let row = &self.inverse[r * n..(r + 1) * n];
+            self.x[r] = dot(&row[..n - 1], lp.thresholds) + row[n - 1];
+        }
+    }
+
+    /// Basic values for thresholds lowered by `shift` (relative): the same vertex, a hair inside.
+    fn lower_values(&mut self, lp: &Lp<'_>, shift: f64) {
+        let n = self.basis.len();
+        for r in 0..n {
+            let row = &self.inverse[r * n..(r + 1) * n];
+            let lowered = |tau: f64| tau - shift * (1.0 + tau.abs());
+            let guardrails = row
+                .iter()
+                .zip(lp.thresholds)
+                .map(|(b, &tau)| b * lowered(tau));
+            self.x[r] = guardrails.sum::<f64>() + row[n - 1];
+        }
+    }
+
+    /// y = V_B B⁻¹.
+    fn multipliers(&mut self, lp: &Lp<'_>) {
+        let n = self.basis.len();
+        self.y.fill(0.0);
+        for r in 0..n {
+            if let Some(&v) = lp.reward.get(self.basis[r]) {
+                for c in 0..n {
+                    self.y[c] += v * self.inverse[r * n + c];
+                }
+            }
+        }
+    }
+
+    /// B⁻¹ times a variable's column.
+    fn direction(&mut self, lp: &Lp<'_>, variable: usize) {
+        let n = self.basis.len();
+        let k = lp.reward.len();
+        for r in 0..n {
+            let row = &self.inverse[r * n..(r + 1) * n];
+            self.column[r] = if variable >= k {
+                row[variable - k]
+            } else {
+                let costs = row.iter().zip(lp.costs).map(|(b, cost)| b * cost[variable]);
+                costs.sum::<f64>() + row[n - 1]
+            };
+        }
+    }
+
+    fn pivot(&mut self, row: usize, entering: usize) {
+        let n = self.basis.len();
+        let scale = 1.0 / self.column[row];
+        let step = self.x[row] * scale;
+        for c in 0..n {
+            self.inverse[row * n + c] *= scale;
+        }
+        for r in 0..n {
+            let factor = self.column[r];
+            if r == row || factor == 0.0 {
+                continue;
+            }
+            self.x[r] -= factor * step;
+            for c in 0..n {
+                self.inverse[r * n + c] -= factor * self.inverse[row * n + c];
+            }
+        }
+        self.x[row] = step;
+        self.basis[row] = entering;
+        self.pivots += 1;
+    }
+
+    /// Reduced costs that count as zero, relative to the size of the numbers at hand.
+    fn tolerance(&self) -> f64 {
+        1e-13 * (1.0 + self.y.iter().fold(0.0_f64, |a, &b| a.max(b.abs())))
+    }
+
+    fn primal(&mut self, lp: &Lp<'_>, start: usize) -> (Status, f64) {
+        let limit = 200 + 50 * lp.costs.len();
+        let mut stalled = 0;
+        let mut fresh = self.pivots == 0;
+        for _ in 0..limit {
+            let before = self.pivots;
+            match self.primal_step(lp, stalled >= DEGENERATE, &mut stalled) {
+                Step::Moved => fresh &= self.pivots == before,
+                Step::Optimal { top } if fresh => return (Status::Optimal, top),
+                // Verify on a fresh factorisation before believing in optimality.
+                Step::Optimal { top } | Step::Stuck { top } => {
+                    if fresh {
+                        return (Status::Budget, top);
+                    }
+                    if !self.factor(lp) {
+                        self.cold(lp, start);
+                    }
+                    self.values(lp);
+                    if !self.is_feasible() {
+                        self.cold(lp, start);
+                    }
+                    fresh = true;
+                }
+            }
+        }
+        if !self.factor(lp) {
+            self.cold(lp, start);
+        }
+        self.values(lp);
+        if self.x.iter().any(|&x| x < -1e-9) {
+            self.cold(lp, start);
+        }
+        self.multipliers(lp);
+        for y in &mut self.y[..lp.costs.len()] {
+            *y = y.max(0.0);
+        }
+        let m = lp.costs.len();
+        let (_, top, _) = price(lp.reward, lp.costs, &self.y[..m], f64::INFINITY, 0.0);
+        (Status::Budget, top)
+    }
+
+    fn primal_step(&mut self, lp: &Lp<'_>, bland: bool, stalled: &mut usize) -> Step {
+        let (k, m) = (lp.reward.len(), lp.costs.len());
+        self.multipliers(lp);
+        let tolerance = self.tolerance();
+        let mut entering = None;
+        let mut gain = tolerance;
+        for i in 0..m {
+            if self.y[i] >= -tolerance {
+                // Rounding must not leave a price negative: the bound below would not be one.
+                self.y[i] = self.y[i].max(0.0);
+            } else if -self.y[i] > gain {
+                gain = -self.y[i];
+                entering = Some(k + i);
+            }
+        }
+        let (best, top, ties) = price(
+            lp.reward,
+            lp.costs,
+            &self.y[..m],
+            self.y[m],
+            8.0 * tolerance,
+        );
+        self.ties = ties;
+        if entering.is_none() && top - self.y[m] <= tolerance {
+            return Step::Optimal { top };
+        }
+        if top - self.y[m] > gain {
+            entering = Some(best);
+        }
+        if bland {
+            let prices = &self.y[..m];
+            let reduced = |a: usize| {
+                lp.reward[a]
+                    - self.y[m]
+                    - lp.costs
+                        .iter()
+                        .zip(prices)
+                        .map(|(r, p)| p * r[a])
+                        .sum::<f64>()
+            };
+            let slack = || (0..m).find(|&i| self.y[i] < 0.0).map(|i| k + i);
+            entering = (0..k).find(|&a| reduced(a) > tolerance).or_else(slack);
+        }
+        let Some(entering) = entering else {
+            return Step::Optimal { top };
+        };
+        self.direction(lp, entering);
+        let Some(row) = self.leaving(bland) else {
+            return Step::Stuck { top };
+        };
+        *stalled = if self.x[row] <= FEASIBLE {
+            *stalled + 1
+        } else {
+            0
+        };
+        self.pivot(row, entering);
+        Step::Moved
+    }
+
+    /// The row whose variable reaches zero first; among ties the largest pivot, for stability
+    /// (under Bland's rule the smallest variable).
+    fn leaving(&self, bland: bool) -> Option<usize> {
+        let mut row: Option<usize> = None;
+        let mut best = f64::INFINITY;
+        for r in 0..self.basis.len() {
+            if self.column[r] <= PIVOT {
+                continue;
+            }
+            let ratio = self.x[r].max(0.0) / self.column[r];
+            let better = match row {
+                None => true,
+                Some(_) if ratio < best - FEASIBLE => true,
+                Some(old) if ratio <= best + FEASIBLE => {
+                    if bland {
+                        self.basis[r] < self.basis[old]
+                    } else {
+                        self.column[r] > self.column[old]
+                    }
+                }
+                Some(_) => false,
+            };
+            if better {
+                row = Some(r);
+                best = best.min(ratio);
+            }
+        }
+        row
+    }
+
+    /// Dual simplex from an infeasible basis. False if it is not dual feasible or gives up.
+    fn dual(&mut self, lp: &Lp<'_>) -> bool {
+        let (k, m) = (lp.reward.len(), lp.costs.len());
+        let n = m + 1;
+        for _ in 0..4 * n {
+            let Some(row) = (0..n)
+                .filter(|&r| self.x[r] < -FEASIBLE)
+                .min_by(|&a, &b| self.x[a].total_cmp(&self.x[b]))
+            else {
+                return true;
+            };
+            self.multipliers(lp);
+            let tolerance = 1e3 * self.tolerance();
+            let leaving = &self.inverse[row * n..(row + 1) * n];
+            let mut entering = None;
+            let mut best = f64::INFINITY;
+            for i in 0..m {
+                if self.y[i] < -tolerance {
+                    return false;
+                }
+                if leaving[i] < -PIVOT && self.y[i] / -leaving[i] < best {
+                    best = self.y[i] / -leaving[i];
+                    entering = Some(k + i);
+                }
+            }
+            for a in 0..k {
+                let mut reduced = self.y[m] - lp.reward[a];
+                let mut alpha = leaving[m];
+                for i in 0..m {
+                    let cost = lp.costs[i][a];
+                    reduced += self.y[i] * cost;
+                    alpha += leaving[i] * cost;
+                }
+                if reduced < -tolerance {
+                    return false;
+                }
+                if alpha < -PIVOT && reduced < best * -alpha {
+                    best = reduced.max(0.0) / -alpha;
+                    entering = Some(a);
+                }
+            }
+            let Some(entering) = entering else {
+                return false;
+            };
+            self.direction(lp, entering);
+            if self.column[row].abs() <= PIVOT {
+                return false;
+            }
+            self.pivot(row, entering);
+        }
+        false
+    }
+
+    fn publish(&mut self, lp: &Lp<'_>, start: usize, status: Status, top: f64, out: &mut Solution) {
+        let (k, m) = (lp.reward.len(), lp.costs.len());
+        out.status = status;
+        out.pivots = self.pivots;
+        out.prices.copy_from_slice(&self.y[..m]);
+        out.upper_bound = top + dot(&self.y[..m], lp.thresholds);
+        let basic = self.basis.iter().filter(|&&b| b < k).count();
+        let mut shift = 0.0;
+        loop {
+            self.read_support(k, out);
+            if self.ties > basic {
+                out.share_ties(lp);
+            }
+            out.evaluate(lp);
+            if out.within(lp) {
+                return;
+            }
+            // Rounding left a sum above its threshold: aim a hair lower, from the same basis.
+            shift = if shift == 0.0 {
+                f64::EPSILON
+            } else {
+                4.0 * shift
+            };
+            if shift > 1e-13 {
+                break;
+            }
+            self.lower_values(lp, shift);
+        }
+        out.retreat(lp, start);
+    }
+
+    /// The policy that the basic values describe.
+    fn read_support(&self, k: usize, out: &mut Solution) {
+        out.support.clear();
+        let mut total = 0.0;
+        for (&b, &x) in self.basis.iter().zip(&self.x) {
+            if b < k && x > FEASIBLE {
+                out.support.push((b, x));
+                total += x;
+            }
+        }
+        for entry in &mut out.support {
+            entry.1 /= total;
+        }
+        out.support.sort_unstable_by_key(|&(a, _)| a);
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}

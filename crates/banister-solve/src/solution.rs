@@ -1,0 +1,209 @@
+//! The problem, its answer, and what makes the answer trustworthy.
+
+use serde::{Deserialize, Serialize};
+
+/// A policy LP: see the crate's front page.
+#[derive(Debug, Clone, Copy)]
+pub struct Lp<'a> {
+    /// V, one entry per action.
+    pub reward: &'a [f64],
+    /// u, one row per guardrail, each with one entry per action.
+    pub costs: &'a [Vec<f64>],
+    /// τ, one entry per guardrail.
+    pub thresholds: &'a [f64],
+}
+
+/// Why a problem cannot be posed. Every variant names the field, the value and what is allowed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LpError {
+    /// There is no action to choose from. Give at least one.
+    #[error("`reward` is empty: a policy needs at least one action")]
+    NoActions,
+    /// Two fields that must agree in length do not.
+    #[error("`{field}` has {got} entries, expected {expected} ({because})")]
+    Length {
+        /// The field.
+        field: String,
+        /// Its length.
+        got: usize,
+        /// The length it should have.
+        expected: usize,
+        /// What fixes that length.
+        because: &'static str,
+    },
+    /// A number is NaN or infinite. Only finite numbers are allowed.
+    #[error("`{field}` is {value}: only finite numbers are allowed")]
+    NotFinite {
+        /// The field, with its index.
+        field: String,
+        /// The offending value.
+        value: f64,
+    },
+}
+
+impl Lp<'_> {
+    /// Checks sizes and finiteness, for problems that come from outside.
+    pub fn check(&self) -> Result<(), LpError> {
+        let k = self.reward.len();
+        if k == 0 {
+            return Err(LpError::NoActions);
+        }
+        if self.thresholds.len() != self.costs.len() {
+            return Err(LpError::Length {
+                field: "thresholds".into(),
+                got: self.thresholds.len(),
+                expected: self.costs.len(),
+                because: "one per row of `costs`",
+            });
+        }
+        finite("reward", self.reward)?;
+        finite("thresholds", self.thresholds)?;
+        for (i, row) in self.costs.iter().enumerate() {
+            let field = format!("costs[{i}]");
+            if row.len() != k {
+                return Err(LpError::Length {
+                    field,
+                    got: row.len(),
+                    expected: k,
+                    because: "one per action, as in `reward`",
+                });
+            }
+            finite(&field, row)?;
+        }
+        Ok(())
+    }
+
+    /// Whether actions `a` and `b` have the same reward and the same costs.
+    pub(crate) fn identical(&self, a: usize, b: usize) -> bool {
+        self.reward[a] == self.reward[b] && self.costs.iter().all(|row| row[a] == row[b])
+    }
+}
+
+fn finite(field: &str, values: &[f64]) -> Result<(), LpError> {
+    match values.iter().position(|x| !x.is_finite()) {
+        None => Ok(()),
+        Some(i) => Err(LpError::NotFinite {
+            field: format!("{field}[{i}]"),
+            value: values[i],
+        }),
+    }
+}
+
+/// How a solve ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// The policy is optimal up to rounding; `upper_bound` proves it.
+    #[default]
+    Optimal,
+    /// Work ran out: the policy is feasible and `upper_bound` is valid, but they may not meet.
+    Budget,
+    /// No policy meets the thresholds; there is no policy in the answer.
+    Infeasible,
+}
+
+/// A policy and its certificate.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Solution {
+    /// How the solve ended.
+    pub status: Status,
+    /// The policy as (action, probability), by increasing action; probabilities are positive.
+    ///
+    /// At most m + 1 distinct columns; actions with identical columns share their mass equally. A
+    /// grain of the start action may come on top where rounding would break a threshold.
+    pub support: Vec<(usize, f64)>,
+    /// The objective at the policy.
+    pub value: f64,
+    /// A proven upper bound on the objective of every feasible policy.
+    pub upper_bound: f64,
+    /// The policy's cost per guardrail: never above its threshold where a start was given, else
+    /// up to rounding.
+    pub costs: Vec<f64>,
+    /// Shadow price per guardrail: what one more unit of its threshold would earn.
+    pub prices: Vec<f64>,
+    /// Pivots (passes over the actions, for one guardrail) used.
+    pub pivots: usize,
+}
+
+impl Solution {
+    /// How far the policy can be from the best one.
+    pub fn gap(&self) -> f64 {
+        (self.upper_bound - self.value).max(0.0)
+    }
+
+    pub(crate) fn clear(&mut self, guardrails: usize) {
+        self.status = Status::Optimal;
+        self.support.clear();
+        self.pivots = 0;
+        self.costs.resize(guardrails, 0.0);
+        self.prices.resize(guardrails, 0.0);
+    }
+
+    pub(crate) fn set_infeasible(&mut self) {
+        self.status = Status::Infeasible;
+        self.support.clear();
+        self.value = f64::NEG_INFINITY;
+        self.upper_bound = f64::NEG_INFINITY;
+        self.costs.fill(0.0);
+        self.prices.fill(0.0);
+    }
+
+    /// Value and costs, recomputed from the support in the order listed.
+    pub(crate) fn evaluate(&mut self, lp: &Lp<'_>) {
+        self.value = self.support.iter().map(|&(a, p)| p * lp.reward[a]).sum();
+        for (cost, row) in self.costs.iter_mut().zip(lp.costs) {
+            *cost = self.support.iter().map(|&(a, p)| p * row[a]).sum();
+        }
+    }
+
+    /// Splits the mass of each supported action over all actions with an identical column.
+    pub(crate) fn share_ties(&mut self, lp: &Lp<'_>) {
+        let distinct = self.support.len();
+        for s in 0..distinct {
+            let (action, mass) = self.support[s];
+            let twins = |a: usize| a != action && lp.identical(a, action);
+            let count = 1 + (0..lp.reward.len()).filter(|&a| twins(a)).count();
+            if count == 1 {
+                continue;
+            }
+            let each = mass / count as f64;
+            self.support[s].1 = each;
+            for a in (0..lp.reward.len()).filter(|&a| twins(a)) {
+                self.support.push((a, each));
+            }
+        }
+        if self.support.len() > distinct {
+            self.support.sort_unstable_by_key(|&(a, _)| a);
+        }
+    }
+
+    /// Whether every cost, as evaluated, is within its threshold.
+    pub(crate) fn within(&self, lp: &Lp<'_>) -> bool {
+        self.costs.iter().zip(lp.thresholds).all(|(c, t)| c <= t)
+    }
+
+    /// Mixes in the start action, doubling its share until every threshold is met in floating
+    /// point; in the last resort nothing but the start action is left.
+    pub(crate) fn retreat(&mut self, lp: &Lp<'_>, start: usize) {
+        let mut share = f64::EPSILON;
+        while share < 1.0 {
+            self.evaluate(lp);
+            if self.within(lp) {
+                return;
+            }
+            for entry in &mut self.support {
+                entry.1 *= 1.0 - share;
+            }
+            match self.support.iter_mut().find(|entry| entry.0 == start) {
+                Some(entry) => entry.1 += share,
+                None => self.support.push((start, share)),
+            }
+            self.support.sort_unstable_by_key(|&(a, _)| a);
+            share *= 2.0;
+        }
+        self.support.clear();
+        self.support.push((start, 1.0));
+        self.evaluate(lp);
+    }
+}
