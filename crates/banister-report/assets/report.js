@@ -1,0 +1,204 @@
+// Draws each figure's JSON with uPlot, in place of its static drawing.
+(function () {
+  "use strict";
+  const root = document.documentElement;
+  const charts = [];
+
+  const style = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+  const element = (tag, className, text) => {
+    const made = document.createElement(tag);
+    if (className) made.className = className;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  };
+
+  // "250k", "1.5M", "0.025": short enough for ticks.
+  const units = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
+  const tick = (value, largest) => {
+    if (value === 0) return "0";
+    if (Math.abs(value) < 1e-4) return value.toPrecision(2);
+    const unit = largest >= 1e4 && units.find((u) => Math.abs(value) >= u[0] * 0.9999);
+    const [size, suffix] = unit || [1, ""];
+    return String(parseFloat((value / size).toPrecision(6))).replace("-", "−") + suffix;
+  };
+  const ticks = (u, values) => {
+    const largest = Math.max(...values.map((v) => Math.abs(v || 0)));
+    return values.map((v) => (v === null ? "" : tick(v, largest)));
+  };
+  const number = (v) =>
+    Math.abs(v) >= 1000 ? Math.round(v).toLocaleString("en") : String(parseFloat(v.toPrecision(4)));
+
+  // The range of the visible curves and of the lines they are compared with.
+  const range = (panel) => (u, low, high) => {
+    const all = panel.lines.map((line) => line.y);
+    if (low !== null) all.push(low, high);
+    if (!all.length) return panel.y_log ? [1, 10] : [0, 1];
+    let from = Math.min(...all), to = Math.max(...all);
+    if (panel.y_log) return from < to ? [from / 1.2, to * 1.2] : [from / 3, to * 3];
+    if (panel.y_from_zero && from > 0) from = 0;
+    if (!(to > from)) { const room = Math.abs(to) * 0.1 || 1; from -= room; to += room; }
+    const room = (to - from) * (panel.lines.length ? 0.12 : 0.05);
+    return [from >= 0 ? Math.max(0, from - room) : from - room, to + room];
+  };
+
+  const drawLines = (panel) => (u) => {
+    const { ctx, bbox } = u, dense = devicePixelRatio || 1;
+    ctx.save();
+    ctx.font = `${11 * dense}px ${getComputedStyle(document.body).fontFamily}`;
+    ctx.textAlign = "right";
+    const heights = panel.lines.map((line) => u.valToPos(line.y, "y", true));
+    panel.lines.forEach((line, i) => {
+      const y = Math.round(heights[i]);
+      const color = style(line.threshold ? "--threshold" : "--optimum");
+      ctx.strokeStyle = ctx.fillStyle = color;
+      ctx.lineWidth = 1.4 * dense;
+      ctx.setLineDash((line.threshold ? [7, 4] : [1.5, 3]).map((d) => d * dense));
+      ctx.beginPath();
+      ctx.moveTo(bbox.left, y);
+      ctx.lineTo(bbox.left + bbox.width, y);
+      ctx.stroke();
+      // Of two neighbouring lines the lower one has its label below.
+      const crowded = heights.some((h, j) => j !== i && h < heights[i] && heights[i] - h < 18 * dense);
+      const at = crowded ? y + 13 * dense : y - 6 * dense;
+      ctx.setLineDash([]);
+      ctx.lineJoin = "round";
+      ctx.lineWidth = 3 * dense;
+      ctx.strokeStyle = style("--paper");
+      ctx.strokeText(line.label, bbox.left + bbox.width - 4 * dense, at);
+      ctx.fillText(line.label, bbox.left + bbox.width - 4 * dense, at);
+    });
+    ctx.restore();
+  };
+
+  // The value at an index, or the nearest one where this curve has no point.
+  const near = (values, index) => {
+    for (let d = 0; d < values.length; d++) {
+      if (values[index - d] != null) return values[index - d];
+      if (values[index + d] != null) return values[index + d];
+    }
+    return null;
+  };
+
+  const readout = (panel, target, hidden) => (u) => {
+    if (!panel.x.length) return;
+    // Without a cursor: where the curves end.
+    const index = u.cursor.idx ?? panel.x.length - 1;
+    target.replaceChildren();
+    target.append(element("span", "", `${panel.x_label || "x"} ${number(panel.x[index])}`));
+    panel.series.forEach((series) => {
+      if (hidden.has(series.name)) return;
+      const value = near(series.y, index);
+      if (value === null) return;
+      const item = element("span"), dot = element("i");
+      dot.style.background = series.color;
+      item.append(dot, number(value));
+      item.title = series.name;
+      target.append(item);
+    });
+  };
+
+  function draw(panel, cell, sync, hidden) {
+    cell.append(element("div", "name", panel.title));
+    const place = element("div"), values = element("div", "readout");
+    cell.append(place, values);
+    const say = readout(panel, values, hidden);
+    const data = [panel.x], series = [{}], bands = [], names = [null];
+    const add = (name, y, options) => {
+      names.push(name);
+      data.push(y);
+      series.push(Object.assign({ spanGaps: true, points: { show: false } }, options));
+      return series.length - 1;
+    };
+    panel.series.forEach((s) => {
+      if (!s.low) return;
+      const edge = { stroke: "transparent", width: 0 };
+      bands.push({ series: [add(s.name, s.high, edge), add(s.name, s.low, edge)], fill: s.color + "33" });
+    });
+    panel.series.forEach((s) => add(s.name, s.y, {
+      stroke: s.color, width: 1.8, dash: s.dashed ? [6, 3] : undefined,
+      points: { show: s.points, size: 6, fill: s.color },
+    }));
+    const axis = { stroke: () => style("--quiet"), font: "11px " + getComputedStyle(document.body).fontFamily, values: ticks };
+    const grid = { stroke: () => style("--faint"), width: 1 };
+    const first = panel.x[0], last = panel.x[panel.x.length - 1];
+    const whole = [first > 0 && first < 0.1 * last ? 0 : first, last];
+    const size = () => ({ width: Math.max(220, cell.clientWidth), height: 210 });
+    const u = new uPlot(Object.assign(size(), {
+      series, bands,
+      legend: { show: false },
+      scales: {
+        // The whole axis starts at zero; a stretch selected with the mouse is shown as it is.
+        x: { time: false, distr: panel.x_log ? 3 : 1,
+          range: (u, low, high) => panel.x_log || low !== first || high !== last || !(last > first) ? [low, high] : whole },
+        y: { distr: panel.y_log ? 3 : 1, range: range(panel) },
+      },
+      axes: [
+        Object.assign({ grid: { show: false }, ticks: { stroke: () => style("--quiet"), width: 1, size: 4 }, size: 30, space: 60 }, axis),
+        Object.assign({ grid, ticks: { show: false }, space: 38, gap: 6,
+          label: panel.y_label || undefined, labelSize: 18,
+          size: (u, texts) => 14 + 6.6 * Math.max(5, ...(texts || []).map((t) => t.length)) }, axis),
+      ],
+      cursor: { y: false, sync: { key: sync.key, setSeries: false }, points: { size: 6 } },
+      hooks: { draw: [drawLines(panel)], ready: [say], setCursor: [say], setSeries: [say] },
+    }), data, place);
+    sync.sub(u);
+    charts.push(u);
+    new ResizeObserver(() => {
+      const next = size();
+      if (next.width !== u.width) u.setSize(next);
+    }).observe(cell);
+    return (name, shown) => names.forEach((n, i) => n === name && u.setSeries(i, { show: shown }));
+  }
+
+  function show(figure, number) {
+    const data = JSON.parse(figure.querySelector('script[type="application/json"]').textContent);
+    const live = figure.querySelector(".live"), hidden = new Set(), toggles = [];
+    live.hidden = false;
+    const legend = element("div", "legend");
+    live.append(legend);
+    data.legend.forEach((entry) => {
+      const button = element("button"), sample = element("i", entry.dashed ? "dashed" : "");
+      sample.style.borderColor = entry.color;
+      button.type = "button";
+      button.setAttribute("aria-pressed", "true");
+      button.append(sample, entry.name);
+      button.addEventListener("click", () => {
+        const shown = hidden.delete(entry.name);
+        if (!shown) hidden.add(entry.name);
+        button.setAttribute("aria-pressed", String(shown));
+        toggles.forEach((toggle) => toggle(entry.name, shown));
+      });
+      legend.append(button);
+    });
+    const columns = Math.max(1, ...data.rows.map((row) => row.panels.length));
+    data.rows.forEach((row, i) => {
+      if (row.label) live.append(element("h4", "", row.label));
+      const line = element("div", "row");
+      line.style.setProperty("--columns", Math.min(columns, 3));
+      live.append(line);
+      const sync = uPlot.sync(`${number}-${i}`);
+      row.panels.forEach((panel) => {
+        const cell = element("div", "chart");
+        line.append(cell);
+        toggles.push(draw(panel, cell, sync, hidden));
+      });
+    });
+    figure.querySelector(".static").hidden = true;
+  }
+
+  const fail = (figure, error) => {
+    root.dataset.error = String(error && error.message || error);
+    if (!figure) return;
+    figure.querySelector(".live").hidden = true;
+    figure.querySelector(".static").hidden = false;
+  };
+  addEventListener("error", (event) => fail(null, event.error || event.message));
+
+  document.querySelectorAll("figure[data-charts]").forEach((figure, number) => {
+    try { show(figure, number); } catch (error) { fail(figure, error); }
+  });
+  root.dataset.drawn = String(charts.length);
+
+  const redraw = () => charts.forEach((u) => u.redraw(false, true));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+})();

@@ -1,0 +1,210 @@
+//! Writes a report of made-up results, to see what one looks like:
+//! `cargo run -p banister-report --example gallery -- DIRECTORY`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use banister_report::{
+    Cell, Document, Figure, FigureRef, ReportError, Section, Table, Tone, write_results,
+};
+use banister_sim::results::{
+    AgentResult, Curve, Direction, GuardrailInfo, InstanceResult, Optimum, Results, RunSummary,
+};
+
+const HORIZON: u64 = 1_000_000;
+const CHECKPOINTS: u64 = 500;
+const RUNS: u64 = 10;
+const AGENTS: [&str; 3] = ["published settings", "paper’s text", "banister"];
+
+/// Per instance: threshold, cost and reward of the optimum, final regrets.
+const INSTANCES: [(f64, f64, f64, [f64; 3]); 3] = [
+    (1.0, 0.8, 0.8, [1450.0, 2400.0, 35.0]),
+    (0.5, 0.5, 0.575, [3100.0, 6300.0, 36.0]),
+    (0.2, 0.2, 0.3125, [46_000.0, 50_000.0, 14_000.0]),
+];
+
+/// Noise that is the same on every machine, in [-1, 1].
+fn noise(state: &mut u64) -> f64 {
+    *state = state
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+}
+
+fn agent(
+    name: &str,
+    threshold: f64,
+    cost: f64,
+    reward: f64,
+    regret: f64,
+    seed: u64,
+) -> AgentResult {
+    let mut state = seed;
+    let mut curve = Curve {
+        cost_mean: vec![Vec::new()],
+        cost_worst: vec![Vec::new()],
+        price_mean: vec![Vec::new()],
+        ..Curve::default()
+    };
+    // A fast learner's regret is logarithmic, a slow one's nearly linear.
+    let slow = regret / (0.3 * reward * HORIZON as f64);
+    let half = HORIZON as f64 * (0.002 + 0.3 * slow.min(1.0));
+    let mut before = 0.0;
+    for checkpoint in 1..=CHECKPOINTS {
+        let round = checkpoint * HORIZON / CHECKPOINTS;
+        let t = round as f64;
+        let mean = regret * (1.0 + t / half).ln() / (1.0 + HORIZON as f64 / half).ln();
+        let pace = (mean - before) / (HORIZON / CHECKPOINTS) as f64;
+        before = mean;
+        let spread = mean * 0.3 * (1.0 + 0.05 * noise(&mut state));
+        let share = (1.0 - pace / reward * 1.4).clamp(0.1, 1.0);
+        curve.round.push(round);
+        curve.regret_mean.push(mean);
+        curve.regret_std.push(spread);
+        curve.regret_q05.push((mean - 1.6 * spread).max(0.0));
+        curve.regret_q95.push(mean + 1.6 * spread);
+        curve
+            .reward_mean
+            .push(reward - pace + 0.002 * reward * noise(&mut state));
+        let mean_cost = (cost * share * (1.0 + 0.004 * noise(&mut state))).min(threshold);
+        curve.cost_mean[0].push(mean_cost);
+        curve.cost_worst[0].push((mean_cost * 1.02).min(threshold));
+        curve.price_mean[0].push(if cost < threshold { 0.0 } else { 0.8 * share });
+    }
+    let runs = (0..RUNS).map(|run| RunSummary {
+        run,
+        seed: 7,
+        regret: regret * (1.0 + 0.3 * noise(&mut state)),
+        reward_end: reward,
+        violations: 0,
+        worst_exceedance: 0.0,
+        pulls: vec![HORIZON / 4, HORIZON / 2, HORIZON / 8, HORIZON / 8],
+        nanoseconds_per_round: Some(180.0 + 10.0 * noise(&mut state)),
+    });
+    AgentResult {
+        name: name.to_owned(),
+        curve,
+        runs: runs.collect(),
+    }
+}
+
+fn results() -> Results {
+    let instance = |(number, (threshold, cost, reward, regrets)): (usize, _)| {
+        let regrets: [f64; 3] = regrets;
+        let agents = AGENTS
+            .iter()
+            .zip(regrets)
+            .enumerate()
+            .map(|(a, (name, regret))| {
+                agent(
+                    name,
+                    threshold,
+                    cost,
+                    reward,
+                    regret,
+                    (10 * number + a) as u64,
+                )
+            });
+        InstanceResult {
+            name: format!("τ = {threshold}"),
+            horizon: HORIZON,
+            arms: vec!["safe".into(), "low".into(), "middle".into(), "high".into()],
+            guardrails: vec![GuardrailInfo {
+                name: "cost".into(),
+                direction: Direction::AtMost,
+                threshold,
+            }],
+            optimum: Optimum {
+                reward,
+                costs: vec![cost],
+                policy: vec![(0, 0.25), (3, 0.75)],
+            },
+            agents: agents.collect(),
+        }
+    };
+    Results {
+        instances: INSTANCES.into_iter().enumerate().map(instance).collect(),
+    }
+}
+
+fn summary(results: &Results) -> Table {
+    let header = [
+        "instance",
+        "agent",
+        "final regret",
+        "standard deviation",
+        "violations",
+    ];
+    let mut rows = Vec::new();
+    for instance in &results.instances {
+        for (index, agent) in instance.agents.iter().enumerate() {
+            let last = |values: &[f64]| format!("{:.0}", values.last().copied().unwrap_or(0.0));
+            let name = if index == 0 {
+                instance.name.as_str()
+            } else {
+                ""
+            };
+            let best = if agent.name == "banister" {
+                Tone::Good
+            } else {
+                Tone::Plain
+            };
+            rows.push(vec![
+                Cell::text(name),
+                Cell::text(&agent.name),
+                Cell::number(last(&agent.curve.regret_mean)).toned(best),
+                Cell::number(last(&agent.curve.regret_std)).toned(Tone::Quiet),
+                Cell::number("0").toned(Tone::Good),
+            ]);
+        }
+    }
+    Table {
+        title: "After a million rounds".into(),
+        header: header.map(String::from).to_vec(),
+        rows,
+    }
+}
+
+fn write(directory: &Path) -> Result<(), ReportError> {
+    let results = results();
+    let document = Document {
+        title: "Three thresholds, three agents".into(),
+        lead: vec![
+            "Made-up results in the shape of the paper’s first experiment: four arms, one \
+             guardrail, a million rounds, ten runs."
+                .into(),
+        ],
+        sections: vec![Section {
+            title: "Regret, cost and reward".into(),
+            paragraphs: vec![
+                "Every policy kept its expected cost under the threshold in every round.".into(),
+            ],
+            tables: vec![summary(&results)],
+            figures: vec![FigureRef {
+                stem: "curves".into(),
+                caption: "Drag over a chart to zoom, double-click to return; click a name to hide \
+                          its curves."
+                    .into(),
+                figure: Figure::of_results(&results),
+            }],
+        }],
+    };
+    for path in write_results(directory, &results, &document, &[])? {
+        println!("{}", path.display());
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let Some(directory) = std::env::args_os().nth(1) else {
+        eprintln!("usage: gallery DIRECTORY");
+        return ExitCode::from(2);
+    };
+    match write(Path::new(&directory)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! A few SVG elements, written with short numbers and escaped text.
+
+use std::fmt::Write;
+
+use crate::font::{self, Weight};
+
+/// SVG elements in drawing order.
+#[derive(Debug, Default)]
+pub(crate) struct Canvas {
+    out: String,
+}
+
+/// Where a text's position lies along it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// How a text looks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TextStyle {
+    pub size: f64,
+    pub weight: Weight,
+    pub color: &'static str,
+    pub anchor: Anchor,
+    /// A white rim, so that the text can be read on top of curves.
+    pub halo: bool,
+    /// Turned to read from bottom to top.
+    pub upwards: bool,
+}
+
+impl TextStyle {
+    pub(crate) fn new(size: f64, color: &'static str) -> Self {
+        let (weight, anchor) = (Weight::Regular, Anchor::Start);
+        TextStyle {
+            size,
+            weight,
+            color,
+            anchor,
+            halo: false,
+            upwards: false,
+        }
+    }
+
+    pub(crate) fn bold(self) -> Self {
+        TextStyle {
+            weight: Weight::Bold,
+            ..self
+        }
+    }
+
+    pub(crate) fn anchored(self, anchor: Anchor) -> Self {
+        TextStyle { anchor, ..self }
+    }
+
+    pub(crate) fn haloed(self) -> Self {
+        TextStyle { halo: true, ..self }
+    }
+
+    pub(crate) fn upwards(self) -> Self {
+        TextStyle {
+            upwards: true,
+            ..self
+        }
+    }
+
+    pub(crate) fn width(&self, text: &str) -> f64 {
+        font::width(text, self.size, self.weight)
+    }
+}
+
+/// How a line looks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stroke {
+    pub color: &'static str,
+    pub width: f64,
+    /// SVG's `stroke-dasharray`; empty for a solid line.
+    pub dashes: &'static str,
+}
+
+impl Stroke {
+    fn attributes(&self) -> String {
+        let mut text = format!(
+            r#"stroke="{}" stroke-width="{}""#,
+            self.color,
+            px(self.width)
+        );
+        if !self.dashes.is_empty() {
+            text += &format!(r#" stroke-dasharray="{}""#, self.dashes);
+        }
+        text
+    }
+}
+
+impl Canvas {
+    fn push(&mut self, element: std::fmt::Arguments<'_>) {
+        // Writing to a string cannot fail.
+        let _ = self.out.write_fmt(element);
+        self.out.push('\n');
+    }
+
+    /// A text whose baseline passes through the position.
+    pub(crate) fn text(&mut self, x: f64, y: f64, text: &str, style: TextStyle) {
+        if text.is_empty() {
+            return;
+        }
+        let anchor = match style.anchor {
+            Anchor::Start => "",
+            Anchor::Middle => r#" text-anchor="middle""#,
+            Anchor::End => r#" text-anchor="end""#,
+        };
+        let weight = if style.weight == Weight::Bold {
+            r#" font-weight="600""#
+        } else {
+            ""
+        };
+        let halo = if style.halo {
+            concat!(
+                r##" stroke="#ffffff" stroke-width="3" stroke-linejoin="round""##,
+                r#" paint-order="stroke""#
+            )
+        } else {
+            ""
+        };
+        let (x, y) = (px(x), px(y));
+        let turn = if style.upwards {
+            format!(r#" transform="rotate(-90 {x} {y})""#)
+        } else {
+            String::new()
+        };
+        self.push(format_args!(
+            r#"<text x="{x}" y="{y}" font-size="{}"{weight} fill="{}"{anchor}{halo}{turn}>{}</text>"#,
+            px(style.size),
+            style.color,
+            escape(text)
+        ));
+    }
+
+    /// A straight line.
+    pub(crate) fn line(&mut self, from: (f64, f64), to: (f64, f64), stroke: Stroke) {
+        self.push(format_args!(
+            r#"<line x1="{}" y1="{}" x2="{}" y2="{}" {}/>"#,
+            px(from.0),
+            px(from.1),
+            px(to.0),
+            px(to.1),
+            stroke.attributes()
+        ));
+    }
+
+    /// A curve through the points.
+    pub(crate) fn polyline(&mut self, points: &[(f64, f64)], stroke: Stroke) {
+        self.push(format_args!(
+            r#"<polyline class="series" points="{}" fill="none" stroke-linejoin="round" {}/>"#,
+            pairs(points),
+            stroke.attributes()
+        ));
+    }
+
+    /// A translucent area within the points.
+    pub(crate) fn area(&mut self, points: &[(f64, f64)], color: &str) {
+        self.push(format_args!(
+            r#"<polygon class="band" points="{}" fill="{color}" fill-opacity="0.2"/>"#,
+            pairs(points)
+        ));
+    }
+
+    /// A filled dot.
+    pub(crate) fn dot(&mut self, at: (f64, f64), radius: f64, color: &str) {
+        self.push(format_args!(
+            r#"<circle cx="{}" cy="{}" r="{}" fill="{color}"/>"#,
+            px(at.0),
+            px(at.1),
+            px(radius)
+        ));
+    }
+
+    /// The drawing as a document, with what a screen reader says.
+    pub(crate) fn document(self, size: (f64, f64), title: &str, description: &str) -> String {
+        let (width, height) = (px(size.0.ceil()), px(size.1.ceil()));
+        let (title, description) = (escape(title), escape(description));
+        format!(
+            concat!(
+                r#"<svg xmlns="http://www.w3.org/2000/svg" width="{w}" height="{h}" "#,
+                r#"viewBox="0 0 {w} {h}" role="img" aria-label="{t}" font-family="{f}">"#,
+                "\n<title>{t}</title>\n<desc>{d}</desc>\n",
+                r##"<rect width="{w}" height="{h}" fill="#ffffff"/>"##,
+                "\n{body}</svg>\n"
+            ),
+            w = width,
+            h = height,
+            t = title,
+            d = description,
+            f = font::FAMILY,
+            body = self.out
+        )
+    }
+}
+
+fn pairs(points: &[(f64, f64)]) -> String {
+    let pair = |(x, y): &(f64, f64)| format!("{},{}", px(*x), px(*y));
+    points.iter().map(pair).collect::<Vec<_>>().join(" ")
+}
+
+/// A coordinate to the hundredth of a pixel.
+fn px(x: f64) -> String {
+    let text = format!("{x:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" {
+        "0".to_owned()
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Text safe inside XML and HTML elements and quoted attributes. Control characters, which XML
+/// forbids even as references, become spaces.
+pub(crate) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\u{FFFE}' | '\u{FFFF}' => out.push(' '),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,43 @@
+//! What can go wrong while a report is made or written.
+
+use std::path::PathBuf;
+
+/// Why a table, a figure or a results directory could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// The CSV writer refused a row. This points to a defect in banister; please report it.
+    #[error("cannot write the CSV table: {0}")]
+    Csv(#[from] csv::Error),
+
+    /// The Parquet writer refused a column. This points to a defect in banister; please report it.
+    #[error("cannot write the Parquet table: {0}")]
+    Parquet(#[from] parquet::errors::ParquetError),
+
+    /// A figure could not be turned into pixels. Use its SVG, or draw fewer rows and panels.
+    #[error("cannot draw the figure as PNG: {0}")]
+    Picture(String),
+
+    /// The data of a chart could not be put into the page. This points to a defect in banister;
+    /// please report it.
+    #[error("cannot put the data into the report: {0}")]
+    Data(#[from] serde_json::Error),
+
+    /// A file name would leave the results directory or is no file name at all. Give a relative
+    /// path without `..`, and figure stems without separators.
+    #[error("“{0}” is not a usable file name inside the results directory")]
+    Name(String),
+
+    /// Two files of one report have the same path. Rename one of them.
+    #[error("two files of the report would be written to “{0}”")]
+    Twice(String),
+
+    /// A file or directory could not be written. Check its permissions and the free space.
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Write {
+        /// The file or directory that was to be written.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,124 @@
+//! Places for labels where they hide nothing.
+
+/// A rectangle in pixels; `top` is the smaller height.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Frame {
+    pub left: f64,
+    pub top: f64,
+    pub right: f64,
+    pub bottom: f64,
+}
+
+impl Frame {
+    fn overlaps(&self, other: &Frame) -> bool {
+        self.left < other.right
+            && other.left < self.right
+            && self.top < other.bottom
+            && other.top < self.bottom
+    }
+
+    /// Whether the straight line between two points passes through (Liang and Barsky's clipping).
+    fn meets(&self, from: (f64, f64), to: (f64, f64)) -> bool {
+        let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+        let sides = [
+            (-dx, from.0 - self.left),
+            (dx, self.right - from.0),
+            (-dy, from.1 - self.top),
+            (dy, self.bottom - from.1),
+        ];
+        let (mut enter, mut leave) = (0.0_f64, 1.0_f64);
+        for (slope, room) in sides {
+            if slope == 0.0 {
+                if room < 0.0 {
+                    return false;
+                }
+            } else if slope < 0.0 {
+                enter = enter.max(room / slope);
+            } else {
+                leave = leave.min(room / slope);
+            }
+        }
+        enter <= leave
+    }
+}
+
+/// A horizontal line to be labelled: its height in pixels and the size of its label.
+pub(crate) struct Request {
+    pub y: f64,
+    pub width: f64,
+    pub height: f64,
+}
+
+/// For each request a frame just above or below its line, inside the plot if there is room, away
+/// from the curves, the other lines and the labels placed before.
+///
+/// The right end is preferred: there the curves have settled, and the eye looks for names there.
+pub(crate) fn place(requests: &[Request], plot: Frame, curves: &[Vec<(f64, f64)>]) -> Vec<Frame> {
+    const GAP: f64 = 3.0;
+    const STEPS: usize = 12;
+    let mut placed: Vec<Frame> = Vec::new();
+    for (index, request) in requests.iter().enumerate() {
+        let slack = (plot.right - plot.left - request.width).max(0.0);
+        let mut best: Option<(f64, Frame)> = None;
+        for step in 0..=STEPS {
+            for below in [false, true] {
+                let left = plot.left + slack * (1.0 - step as f64 / STEPS as f64);
+                let top = if below {
+                    request.y + GAP
+                } else {
+                    request.y - GAP - request.height
+                };
+                let frame = Frame {
+                    left,
+                    top,
+                    right: left + request.width,
+                    bottom: top + request.height,
+                };
+                let mut cost = 0.2 * step as f64 + if below { 0.7 } else { 0.0 };
+                if frame.top < plot.top - request.height || frame.bottom > plot.bottom {
+                    cost += 1e4;
+                }
+                cost += 1e3 * placed.iter().filter(|other| frame.overlaps(other)).count() as f64;
+                for (other, line) in requests.iter().enumerate() {
+                    if other != index && line.y > frame.top - 1.0 && line.y < frame.bottom + 1.0 {
+                        cost += 100.0;
+                    }
+                }
+                let hits = |curve: &Vec<(f64, f64)>| {
+                    curve
+                        .windows(2)
+                        .filter(|ends| frame.meets(ends[0], ends[1]))
+                        .count()
+                };
+                // A curve that only grazes costs less than one that runs along the text.
+                cost += curves
+                    .iter()
+                    .map(|c| (hits(c) as f64).min(40.0))
+                    .sum::<f64>();
+                if best.is_none_or(|(least, _)| cost < least) {
+                    best = Some((cost, frame));
+                }
+            }
+        }
+        placed.extend(best.map(|(_, frame)| frame));
+    }
+    placed
+}
+
+/// Heights near the wanted ones, at least `gap` apart and within the bounds if they all fit.
+pub(crate) fn spread(wanted: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
+    let mut heights = wanted.to_vec();
+    let mut free = top;
+    for &i in &order {
+        heights[i] = heights[i].max(free);
+        free = heights[i] + gap;
+    }
+    let mut limit = bottom;
+    for &i in order.iter().rev() {
+        heights[i] = heights[i].min(limit);
+        limit = heights[i] - gap;
+    }
+    heights
+}
