@@ -78,6 +78,9 @@ impl BlockedLp {
 
     /// Gives action `action` the reward V and the cost u.
     pub fn set(&mut self, action: usize, reward: f64, cost: f64) {
+        if self.reward[action] == reward && self.cost[0][action] == cost {
+            return;
+        }
         self.reward[action] = reward;
         self.cost[0][action] = cost;
         let block = action / BLOCK;
@@ -129,6 +132,16 @@ impl BlockedLp {
             out.retreat(&lp, start);
         }
         out
+    }
+
+    /// The warm start the next solve would use, as [`LpSolver::basis`](crate::LpSolver::basis).
+    pub fn basis(&self) -> Vec<usize> {
+        Chord::to_basis(self.warm)
+    }
+
+    /// Continues from a basis that [`BlockedLp::basis`] gave; one that does not fit is ignored.
+    pub fn set_basis(&mut self, basis: &[usize]) {
+        self.warm = Chord::from_basis(basis);
     }
 
     /// The chord in hull positions, if both its actions are hull points.

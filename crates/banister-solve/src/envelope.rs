@@ -97,16 +97,26 @@ impl Envelope {
     }
 
     pub(crate) fn basis(&self) -> Vec<usize> {
-        self.warm
+        Chord::to_basis(self.warm)
+    }
+
+    pub(crate) fn set_basis(&mut self, basis: &[usize]) {
+        self.warm = Chord::from_basis(basis);
+    }
+}
+
+impl Chord {
+    pub(crate) fn to_basis(chord: Option<Self>) -> Vec<usize> {
+        chord
             .map(|c| std::iter::once(c.lo).chain(c.hi).collect())
             .unwrap_or_default()
     }
 
-    pub(crate) fn set_basis(&mut self, basis: &[usize]) {
-        self.warm = basis.first().map(|&lo| Chord {
+    pub(crate) fn from_basis(basis: &[usize]) -> Option<Self> {
+        basis.first().map(|&lo| Self {
             lo,
             hi: basis.get(1).copied(),
-        });
+        })
     }
 }
 

@@ -1,13 +1,48 @@
-//! The core of banister.
+//! The core of banister: bandits with guardrails.
+//!
+//! Each round an agent publishes a policy, a distribution over arms, that maximises an optimistic
+//! reward among the policies whose **pessimistic** costs keep every guardrail:
+//!
+//! ```text
+//! observe → estimate → bounds → optimism → solve → policy (+ certificate) → sample → outcome ─┐
+//!     ↑_______________________________________________________________________________________│
+//! ```
+//!
+//! Estimators give intervals, one lemma (see [`Optimism`]) turns intervals into a safe and
+//! optimistic linear program, one small solver solves it.
+//!
+//! - declare a [`Problem`] with [`Guardrail`]s; [`Problem::check`] brings it to standard form
+//! - run [`Opb`] with an [`OpbConfig`]; every [`Decision`] carries its certificate
+//! - compare with [`theory`]
+//!
+//! This crate does no I/O, starts no threads and reads no clock. Randomness comes from outside:
+//! [`Decision::draw`] takes a uniform number.
 
-use serde::{Deserialize, Serialize};
+mod agent;
+mod bounds;
+mod centre;
+mod config;
+mod decision;
+mod error;
+mod estimate;
+mod guardrail;
+pub mod interval;
+mod opb;
+mod optimism;
+mod problem;
+mod safe_cost;
+mod signal;
+mod snapshot;
+pub mod theory;
 
-/// Which side of its threshold a guardrail's signal must stay on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Direction {
-    /// The expected signal must not exceed the threshold.
-    AtMost,
-    /// The expected signal must not fall below the threshold.
-    AtLeast,
-}
+pub use agent::{Agent, AgentConfig};
+pub use banister_solve as solve;
+pub use config::{OpbConfig, UnknownSafeCost};
+pub use decision::{Decision, Fallback, GuardrailCertificate, SolverReport};
+pub use error::Error;
+pub use guardrail::{Direction, Guardrail, Standard};
+pub use interval::Intervals;
+pub use opb::Opb;
+pub use optimism::Optimism;
+pub use problem::{CheckedProblem, Problem};
+pub use signal::{Signal, SignalConfig};

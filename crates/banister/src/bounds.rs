@@ -1,0 +1,91 @@
+//! Bounds: the numbers U, l, u, τ, Δ and D that optimism and the LP work on.
+//!
+//! Any estimator that can fill this table gets the optimism lemma: on the event that
+//! r̄_a ≤ U_a and l_{a,i} ≤ c̄_{a,i} ≤ u_{a,i}, every policy planned from it is safe.
+
+/// One column per action offered now, in standard units.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Bounds {
+    /// Column of the safe action.
+    pub safe: usize,
+    /// τ_i.
+    pub thresholds: Vec<f64>,
+    /// U_a.
+    pub reward_upper: Vec<f64>,
+    /// l_{a,i}, one row per guardrail.
+    pub cost_lower: Vec<Vec<f64>>,
+    /// u_{a,i}, one row per guardrail.
+    pub cost_upper: Vec<Vec<f64>>,
+    /// Δ_i = τ_i − u_{0,i}; nothing but the safe action may be played until all are positive.
+    pub margins: Vec<f64>,
+    /// D_a = max_i (u_{a,i} − l_{a,i})/Δ_i.
+    pub spread: Vec<f64>,
+    /// Middle of the reward interval, unclipped (the paper's optimism only).
+    pub reward_centre: Vec<f64>,
+    /// β_a: the largest unclipped radius of the action's signals (the paper's optimism only).
+    pub radius: Vec<f64>,
+    /// Δ in the paper's α_r, where it is not the current smallest margin (its T_0 rule).
+    pub paper_margin: Option<f64>,
+}
+
+impl Bounds {
+    pub(crate) fn new(thresholds: Vec<f64>) -> Self {
+        let m = thresholds.len();
+        Self {
+            thresholds,
+            cost_lower: vec![Vec::new(); m],
+            cost_upper: vec![Vec::new(); m],
+            margins: vec![0.0; m],
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.reward_upper.len()
+    }
+
+    /// Makes room for `actions` columns.
+    pub(crate) fn resize(&mut self, actions: usize) {
+        for column in [
+            &mut self.reward_upper,
+            &mut self.spread,
+            &mut self.reward_centre,
+            &mut self.radius,
+        ] {
+            column.resize(actions, 0.0);
+        }
+        for row in self.cost_lower.iter_mut().chain(&mut self.cost_upper) {
+            row.resize(actions, 0.0);
+        }
+    }
+
+    /// Δ from the safe action's column.
+    pub(crate) fn update_margins(&mut self) {
+        for i in 0..self.margins.len() {
+            self.margins[i] = self.thresholds[i] - self.cost_upper[i][self.safe];
+        }
+    }
+
+    /// Whether the safe action provably has room under every threshold.
+    #[inline]
+    pub(crate) fn has_margin(&self) -> bool {
+        self.margins.iter().all(|&margin| margin > 0.0)
+    }
+
+    /// D_a of one column.
+    #[inline]
+    pub(crate) fn update_spread(&mut self, column: usize) {
+        let mut spread = 0.0_f64;
+        for i in 0..self.margins.len() {
+            let width = self.cost_upper[i][column] - self.cost_lower[i][column];
+            spread = spread.max(width / self.margins[i]);
+        }
+        self.spread[column] = spread;
+    }
+
+    /// The smallest margin, as in the paper's α_r = 1 + 2/Δ.
+    pub(crate) fn smallest_margin(&self) -> f64 {
+        self.paper_margin
+            .unwrap_or_else(|| self.margins.iter().copied().fold(f64::INFINITY, f64::min))
+    }
+}

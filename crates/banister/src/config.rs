@@ -1,0 +1,235 @@
+//! How OPB is set up: unchecked parameters, and the check that turns them into something runnable.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, open_unit, positive};
+use crate::interval::{Intervals, Level};
+use crate::optimism::Optimism;
+use crate::problem::CheckedProblem;
+use crate::signal::Signal;
+
+/// What to do about guardrails whose safe cost is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UnknownSafeCost {
+    /// Bound it like any other signal and play safe until the bound leaves a margin.
+    #[default]
+    Interval,
+    /// The paper's T_0 rule, corrected: play safe until ĉ_0 + 3w ≤ τ, then use Δ̂ = τ − ĉ_0 − w.
+    Paper,
+}
+
+/// Parameters of OPB.
+///
+/// | key | meaning | default |
+/// |---|---|---|
+/// | `label` | what results call it | made from the other keys |
+/// | `intervals` | see [`Intervals`] | `kl`, or `subgaussian` for sub-Gaussian signals |
+/// | `optimism` | see [`Optimism`] | `least` |
+/// | `delta` | probability with which any guarantee may fail | 0.01 |
+/// | `horizon` | T, needed by `hoeffding`, `paper`, `published` and the T_0 rule | none |
+/// | `intersect` | intersect intervals over time | true for anytime intervals |
+/// | `rho` | ρ of `subgaussian`: tightest around n = ρ·(a small multiple) | 1 |
+/// | `max_arms` | arms the union bound allows for over the agent's life | the arms given |
+/// | `unknown_safe_cost` | `interval` or `paper` | `interval` |
+/// | `log_term` | forces the radii's log term: **voids the guarantee**, for negative controls | none |
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OpbConfig {
+    /// What results call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Which intervals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intervals: Option<Intervals>,
+    /// Which optimism.
+    pub optimism: Optimism,
+    /// δ.
+    pub delta: f64,
+    /// T.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub horizon: Option<u64>,
+    /// Whether intervals are intersected over time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intersect: Option<bool>,
+    /// ρ.
+    pub rho: f64,
+    /// Arms the union bound allows for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_arms: Option<usize>,
+    /// What to do about unknown safe costs.
+    pub unknown_safe_cost: UnknownSafeCost,
+    /// Forced log term.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_term: Option<f64>,
+}
+
+impl Default for OpbConfig {
+    fn default() -> Self {
+        Self {
+            label: None,
+            intervals: None,
+            optimism: Optimism::default(),
+            delta: 0.01,
+            horizon: None,
+            intersect: None,
+            rho: 1.0,
+            max_arms: None,
+            unknown_safe_cost: UnknownSafeCost::default(),
+            log_term: None,
+        }
+    }
+}
+
+/// Checked parameters, with what follows from the problem.
+#[derive(Debug, Clone)]
+pub(crate) struct CheckedOpb {
+    pub config: OpbConfig,
+    pub level: Level,
+    pub max_arms: usize,
+}
+
+impl OpbConfig {
+    /// The paper's own OPB, for a horizon: `paper` intervals, `paper` optimism.
+    pub fn paper(horizon: u64) -> Self {
+        Self {
+            intervals: Some(Intervals::Paper),
+            optimism: Optimism::Paper,
+            horizon: Some(horizon),
+            ..Self::default()
+        }
+    }
+
+    /// The settings behind the published figures.
+    pub fn published(horizon: u64) -> Self {
+        Self {
+            intervals: Some(Intervals::Published),
+            optimism: Optimism::Published,
+            horizon: Some(horizon),
+            ..Self::default()
+        }
+    }
+
+    /// Whether it cannot run without a horizon, given whether some safe cost is unknown.
+    pub fn needs_horizon(&self, unknown: bool) -> bool {
+        let anytime = self.intervals.is_none_or(Intervals::is_anytime);
+        !anytime || (unknown && self.unknown_safe_cost == UnknownSafeCost::Paper)
+    }
+
+    /// What results call it when it has no label.
+    pub fn default_label(&self) -> String {
+        let intervals = self.intervals.map_or("auto", Intervals::name);
+        match (self.intervals, self.optimism) {
+            (None, Optimism::Least) => "opb".into(),
+            (Some(Intervals::Paper), Optimism::Paper) => "opb (paper)".into(),
+            (Some(Intervals::Published), _) => "opb (published)".into(),
+            _ => format!("opb ({intervals}, {})", self.optimism.name()),
+        }
+    }
+
+    /// The interval that a signal gets.
+    pub(crate) fn intervals_for(&self, signal: &Signal) -> Intervals {
+        self.intervals.unwrap_or(match signal.sub_gaussian {
+            None => Intervals::Kl,
+            Some(_) => Intervals::Subgaussian,
+        })
+    }
+
+    /// Checks the parameters against the problem.
+    pub(crate) fn check(&self, problem: &CheckedProblem) -> Result<CheckedOpb, Error> {
+        open_unit("delta", self.delta)?;
+        positive("rho", self.rho)?;
+        if let Some(x) = self.log_term {
+            positive("log_term", x)?;
+        }
+        let arms = problem.declared.arms.len();
+        let max_arms = self.max_arms.unwrap_or(arms);
+        if max_arms < arms {
+            let allowed = format!("must be at least the {arms} arms given");
+            return Err(Error::invalid("max_arms", max_arms, allowed));
+        }
+        self.check_horizon(problem)?;
+        self.check_combination(problem)?;
+        let costs: usize = problem
+            .guardrails
+            .iter()
+            .map(|g| max_arms - usize::from(g.safe_cost.is_some()))
+            .sum();
+        Ok(CheckedOpb {
+            config: self.clone(),
+            level: Level {
+                delta: self.delta,
+                signals: max_arms + costs,
+                arms: max_arms,
+                horizon: self.horizon,
+                log_term: self.log_term,
+                rho: self.rho,
+            },
+            max_arms,
+        })
+    }
+
+    fn check_horizon(&self, problem: &CheckedProblem) -> Result<(), Error> {
+        if self.horizon == Some(0) {
+            return Err(Error::invalid("horizon", 0, "must be at least 1"));
+        }
+        let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
+        if self.horizon.is_none() && self.needs_horizon(unknown) {
+            let t0 = unknown && self.unknown_safe_cost == UnknownSafeCost::Paper;
+            let who = if t0 {
+                "the paper's T_0 rule needs a horizon".to_string()
+            } else {
+                let name = self.intervals.map_or("", Intervals::name);
+                format!(
+                    "`{name}` intervals need a horizon; `kl`, `subgaussian` and `bernstein` do not"
+                )
+            };
+            return Err(Error::invalid("horizon", "absent", who));
+        }
+        Ok(())
+    }
+
+    fn check_combination(&self, problem: &CheckedProblem) -> Result<(), Error> {
+        if self.intervals == Some(Intervals::Published) || self.optimism == Optimism::Published {
+            let fits = self.intervals == Some(Intervals::Published)
+                && self.optimism == Optimism::Published
+                && problem.guardrails.len() == 1
+                && problem.guardrails[0].safe_cost.is_some();
+            if !fits {
+                return Err(Error::invalid(
+                    "intervals",
+                    "published",
+                    "`published` intervals and optimism go together, with one guardrail whose safe cost is known",
+                ));
+            }
+        }
+        if let Some(kind) = self.intervals.filter(|kind| kind.needs_bounded()) {
+            let signals = std::iter::once(("reward", &problem.reward)).chain(
+                problem
+                    .guardrails
+                    .iter()
+                    .map(|g| (g.name.as_str(), &g.signal)),
+            );
+            for (name, signal) in signals {
+                if signal.sub_gaussian.is_some() {
+                    let allowed = format!(
+                        "`{name}` is sub-Gaussian, these intervals need a bounded signal: use `subgaussian` or `hoeffding`"
+                    );
+                    return Err(Error::invalid("intervals", kind.name(), allowed));
+                }
+            }
+        }
+        let symmetric = matches!(
+            self.intervals,
+            Some(Intervals::Paper | Intervals::Hoeffding)
+        );
+        if self.optimism == Optimism::Paper && !symmetric {
+            return Err(Error::invalid(
+                "optimism",
+                "paper",
+                "the paper's bonus is for symmetric radii: use it with `paper` or `hoeffding` intervals",
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,104 @@
+//! A decision: a policy and the certificate a person can check.
+
+use banister_solve::Status;
+use serde::{Deserialize, Serialize};
+
+/// A policy with its certificate. Numbers are in the user's units.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// The policy as (arm, probability), by increasing arm; probabilities sum to one.
+    pub policy: Vec<(usize, f64)>,
+    /// One entry per guardrail.
+    pub guardrails: Vec<GuardrailCertificate>,
+    /// π·V in reward units: on the event that the intervals hold, at least the best feasible
+    /// policy's reward.
+    pub optimistic_reward: f64,
+    /// What the solver proved.
+    pub solver: SolverReport,
+    /// Why the safe action was forced, if it was.
+    pub fallback: Option<Fallback>,
+    /// Number of outcomes this decision is based on.
+    pub outcomes: u64,
+}
+
+/// One guardrail's part of the certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct GuardrailCertificate {
+    /// The policy's expected signal if every arm is as bad as its interval allows (for a relative
+    /// guardrail: its excess over the factor times the safe mean).
+    pub pessimistic_cost: f64,
+    /// What it must not cross (0 for a relative guardrail).
+    pub threshold: f64,
+    /// Distance to the threshold; never negative.
+    pub slack: f64,
+    /// What one more unit of threshold would earn, optimistically.
+    pub price: f64,
+}
+
+/// The solver's part of the certificate, in reward units.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct SolverReport {
+    /// How the solve ended.
+    pub status: Status,
+    /// Objective at the policy.
+    pub value: f64,
+    /// Proven upper bound on the objective of every pessimistically feasible policy.
+    pub upper_bound: f64,
+    /// `upper_bound − value`.
+    pub gap: f64,
+}
+
+/// Why the safe action is played alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Fallback {
+    /// The safe action's costs are not known well enough yet to prove any margin.
+    MarginNotProven,
+    /// The solver gave no policy that checks.
+    SolverFailed,
+}
+
+impl Default for Decision {
+    fn default() -> Self {
+        Self {
+            policy: Vec::new(),
+            guardrails: Vec::new(),
+            optimistic_reward: 0.0,
+            solver: SolverReport::default(),
+            fallback: None,
+            outcomes: 0,
+        }
+    }
+}
+
+impl Decision {
+    /// The arm that a uniform number in [0, 1) selects under the policy.
+    ///
+    /// ```
+    /// # use banister::Decision;
+    /// let decision = Decision { policy: vec![(0, 0.25), (3, 0.75)], ..Default::default() };
+    /// assert_eq!(decision.draw(0.1), 0);
+    /// assert_eq!(decision.draw(0.9), 3);
+    /// ```
+    #[inline]
+    pub fn draw(&self, uniform: f64) -> usize {
+        let mut rest = uniform;
+        for &(arm, p) in &self.policy {
+            rest -= p;
+            if rest < 0.0 {
+                return arm;
+            }
+        }
+        // Rounding only: the probabilities sum to one.
+        self.policy.last().map_or(0, |&(arm, _)| arm)
+    }
+
+    /// The probability of playing `arm`.
+    pub fn probability(&self, arm: usize) -> f64 {
+        self.policy
+            .iter()
+            .find(|entry| entry.0 == arm)
+            .map_or(0.0, |entry| entry.1)
+    }
+}

@@ -1,0 +1,107 @@
+//! Errors of the core. Each names the field, the value and what is allowed.
+
+/// What can be wrong with input to the core.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A field has a value outside what is allowed. Change the field as the message says.
+    #[error("`{field}` is {value}: {allowed}")]
+    Invalid {
+        /// The field, as the user wrote it, e.g. `guardrail[0].at_most`.
+        field: String,
+        /// The value found.
+        value: String,
+        /// What is allowed.
+        allowed: String,
+    },
+    /// An arm's name is not known to the agent. Use one of the names given.
+    #[error("no arm is called `{name}`; the arms are {known}")]
+    UnknownArm {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// An outcome, or a retirement, names an arm that was never offered.
+    #[error("there is no arm {arm}: arms are numbered 0 to {last}")]
+    NoSuchArm {
+        /// The index given.
+        arm: usize,
+        /// The last index there is.
+        last: usize,
+    },
+    /// The number of costs in an outcome differs from the number of guardrails.
+    #[error("the outcome has {got} costs, expected {expected}: one per guardrail ({names})")]
+    CostCount {
+        /// Costs given.
+        got: usize,
+        /// Guardrails declared.
+        expected: usize,
+        /// Their names.
+        names: String,
+    },
+    /// More outcomes than the horizon that the intervals were made for. Use anytime intervals
+    /// (`kl`, `subgaussian`, `bernstein`) or declare a longer horizon.
+    #[error(
+        "the horizon of {horizon} outcomes is used up: `{intervals}` intervals hold for no more; \
+         declare a longer `horizon` or use anytime intervals (`kl`, `subgaussian`, `bernstein`)"
+    )]
+    HorizonExceeded {
+        /// The declared horizon.
+        horizon: u64,
+        /// The intervals in use.
+        intervals: &'static str,
+    },
+    /// A snapshot cannot be read. The message says why; take an intact one of this version.
+    #[error("the snapshot cannot be restored: {reason}")]
+    Snapshot {
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// An [`Error::Invalid`].
+    pub fn invalid(
+        field: impl Into<String>,
+        value: impl std::fmt::Display,
+        allowed: impl Into<String>,
+    ) -> Self {
+        Self::Invalid {
+            field: field.into(),
+            value: value.to_string(),
+            allowed: allowed.into(),
+        }
+    }
+}
+
+/// Refuses NaN and infinity at the door.
+pub(crate) fn finite(field: &str, value: f64) -> Result<f64, Error> {
+    if value.is_finite() {
+        Ok(value)
+    } else {
+        Err(Error::invalid(
+            field,
+            value,
+            "only finite numbers are allowed",
+        ))
+    }
+}
+
+/// Refuses anything but a finite number above zero.
+pub(crate) fn positive(field: &str, value: f64) -> Result<f64, Error> {
+    if finite(field, value)? > 0.0 {
+        Ok(value)
+    } else {
+        Err(Error::invalid(field, value, "must be above 0"))
+    }
+}
+
+/// Refuses anything but a probability strictly between zero and one.
+pub(crate) fn open_unit(field: &str, value: f64) -> Result<f64, Error> {
+    if finite(field, value)? > 0.0 && value < 1.0 {
+        Ok(value)
+    } else {
+        Err(Error::invalid(field, value, "must be above 0 and below 1"))
+    }
+}

@@ -1,0 +1,268 @@
+//! Guardrails as people declare them, and the one standard form the core works in.
+//!
+//! A declared guardrail bounds a signal s from above or below, absolutely or relative to the safe
+//! action's own mean. In standard form every guardrail is a cost y in units of the signal's range
+//! (0 is the harmless end, 1 the harmful one) with
+//!
+//! ```text
+//!   cost of action a = y_a − f·y_0   (f = 0 for an absolute guardrail),   policy cost ≤ τ.
+//! ```
+//!
+//! `at_least` mirrors the range. A relative bound "at most f times the safe mean" reads
+//! y_a − f·y_0 ≤ (f−1)·lo/(hi−lo); "at least f times" mirrors to y_a − f·y_0 ≤ (1−f)·hi/(hi−lo).
+//! A relative guardrail whose safe cost is known is an absolute one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, finite};
+use crate::signal::{Signal, SignalConfig};
+
+/// Which side of its threshold a guardrail's signal must stay on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// The expected signal must not exceed the threshold.
+    AtMost,
+    /// The expected signal must not fall below the threshold.
+    AtLeast,
+}
+
+/// A guardrail as declared in TOML, JSON or Python.
+///
+/// | key | meaning | default |
+/// |---|---|---|
+/// | `name` | what it is called | required |
+/// | `at_most` or `at_least` | the threshold; with `relative` a factor of the safe action's mean | exactly one |
+/// | `relative` | the threshold is relative to the safe action | false |
+/// | `range` | lowest and highest value of the signal | [0, 1] |
+/// | `sub_gaussian` | observations may leave the range, with this sub-Gaussian constant | bounded |
+/// | `safe_cost` | the safe action's mean of this signal | unknown |
+///
+/// ```
+/// use banister::Guardrail;
+///
+/// let spend: Guardrail = serde_json::from_str(r#"{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}"#)?;
+/// assert_eq!(spend.at_most, Some(0.5));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Guardrail {
+    /// What it is called.
+    pub name: String,
+    /// Upper threshold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    /// Lower threshold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    /// Whether the threshold is a factor of the safe action's mean.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub relative: bool,
+    /// Lowest and highest value of the signal; default [0, 1].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<[f64; 2]>,
+    /// Sub-Gaussian constant of observations that may leave the range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sub_gaussian: Option<f64>,
+    /// The safe action's mean of this signal; absent: unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub safe_cost: Option<f64>,
+}
+
+fn is_false(b: &bool) -> bool {
+    !b
+}
+
+/// A checked guardrail in standard form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standard {
+    /// What it is called.
+    pub name: String,
+    /// The signal in its own units.
+    pub signal: Signal,
+    /// Which side is allowed.
+    pub direction: Direction,
+    /// The threshold as certificates show it: absolute in signal units, 0 for a relative one.
+    pub shown_threshold: f64,
+    /// τ in standard units.
+    pub threshold: f64,
+    /// f: how many times the safe action's y is subtracted from every action's (0: absolute).
+    pub factor: f64,
+    /// The safe action's y, if known.
+    pub safe_cost: Option<f64>,
+}
+
+impl Guardrail {
+    /// Checks the declaration and brings it to standard form; `field` is how the user calls it.
+    pub fn check(&self, field: &str) -> Result<Standard, Error> {
+        if self.name.trim().is_empty() {
+            return Err(Error::invalid(
+                format!("{field}.name"),
+                "empty",
+                "a guardrail needs a name",
+            ));
+        }
+        let (direction, key, bound) = match (self.at_most, self.at_least) {
+            (Some(x), None) => (Direction::AtMost, "at_most", x),
+            (None, Some(x)) => (Direction::AtLeast, "at_least", x),
+            (both, _) => {
+                let found = if both.is_some() { "both" } else { "neither" };
+                let allowed = "give exactly one of `at_most` and `at_least`";
+                return Err(Error::invalid(field, format!("given {found}"), allowed));
+            }
+        };
+        let key = format!("{field}.{key}");
+        finite(&key, bound)?;
+        let signal = SignalConfig {
+            range: self.range,
+            sub_gaussian: self.sub_gaussian,
+        }
+        .check(field)?;
+        if let Some(c) = self.safe_cost {
+            let safe_key = format!("{field}.safe_cost");
+            finite(&safe_key, c)?;
+            if c < signal.lo || c > signal.hi {
+                let allowed = format!(
+                    "must lie in the signal's range [{}, {}]",
+                    signal.lo, signal.hi
+                );
+                return Err(Error::invalid(safe_key, c, allowed));
+            }
+        }
+        if self.relative {
+            self.check_factor(&key, direction, bound, &signal)?;
+        }
+        let standard = match (self.relative, self.safe_cost) {
+            (true, None) => relative(&self.name, signal, direction, bound),
+            (true, Some(c)) => absolute(&self.name, signal, direction, bound * c, self.safe_cost),
+            (false, c) => absolute(&self.name, signal, direction, bound, c),
+        };
+        if let (Some(c), Some(y)) = (self.safe_cost, standard.safe_cost) {
+            if y >= standard.threshold {
+                let side = match direction {
+                    Direction::AtMost => "below",
+                    Direction::AtLeast => "above",
+                };
+                let allowed = format!(
+                    "the safe action must meet its guardrail with margin: strictly {side} {}",
+                    standard.shown_threshold
+                );
+                return Err(Error::invalid(format!("{field}.safe_cost"), c, allowed));
+            }
+        }
+        // An unknown safe action needs room: a threshold at or below the harmless end leaves none.
+        if standard.factor == 0.0 && standard.safe_cost.is_none() && standard.threshold <= 0.0 {
+            let allowed = format!(
+                "no action can meet it with margin when the signal's range is [{}, {}]",
+                signal.lo, signal.hi
+            );
+            return Err(Error::invalid(key, bound, allowed));
+        }
+        Ok(standard)
+    }
+
+    fn check_factor(
+        &self,
+        key: &str,
+        direction: Direction,
+        f: f64,
+        signal: &Signal,
+    ) -> Result<(), Error> {
+        if signal.lo < 0.0 {
+            let allowed = "a relative guardrail needs a signal that is never negative";
+            let value = format!("{f} with range [{}, {}]", signal.lo, signal.hi);
+            return Err(Error::invalid(key, value, allowed));
+        }
+        match direction {
+            Direction::AtMost if f <= 1.0 => Err(Error::invalid(
+                key,
+                f,
+                "relative: must be above 1, e.g. 1.02 for at most 2% more than the safe action",
+            )),
+            Direction::AtLeast if f <= 0.0 || f >= 1.0 => Err(Error::invalid(
+                key,
+                f,
+                "relative: must be above 0 and below 1, e.g. 0.98 for at most 2% less than the safe action",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn absolute(
+    name: &str,
+    signal: Signal,
+    direction: Direction,
+    bound: f64,
+    safe: Option<f64>,
+) -> Standard {
+    let y = |s: f64| match direction {
+        Direction::AtMost => (s - signal.lo) / signal.unit(),
+        Direction::AtLeast => (signal.hi - s) / signal.unit(),
+    };
+    Standard {
+        name: name.to_string(),
+        signal,
+        direction,
+        shown_threshold: bound,
+        threshold: y(bound),
+        factor: 0.0,
+        safe_cost: safe.map(y),
+    }
+}
+
+fn relative(name: &str, signal: Signal, direction: Direction, f: f64) -> Standard {
+    let threshold = match direction {
+        Direction::AtMost => (f - 1.0) * signal.lo / signal.unit(),
+        Direction::AtLeast => (1.0 - f) * signal.hi / signal.unit(),
+    };
+    Standard {
+        name: name.to_string(),
+        signal,
+        direction,
+        shown_threshold: 0.0,
+        threshold,
+        factor: f,
+        safe_cost: None,
+    }
+}
+
+impl Standard {
+    /// An observation of the signal as a standard cost y.
+    #[inline]
+    pub fn standardise(&self, s: f64) -> f64 {
+        match self.direction {
+            Direction::AtMost => (s - self.signal.lo) / self.signal.unit(),
+            Direction::AtLeast => (self.signal.hi - s) / self.signal.unit(),
+        }
+    }
+
+    /// A policy's standard cost as certificates show it: the expected signal, or, for a relative
+    /// guardrail, its expected excess over f times the safe mean.
+    #[inline]
+    pub fn show(&self, cost: f64) -> f64 {
+        let unit = self.signal.unit();
+        match (self.direction, self.factor == 0.0) {
+            (Direction::AtMost, true) => self.signal.lo + unit * cost,
+            (Direction::AtLeast, true) => self.signal.hi - unit * cost,
+            (Direction::AtMost, false) => unit * (cost - self.threshold),
+            (Direction::AtLeast, false) => unit * (self.threshold - cost),
+        }
+    }
+
+    /// The standard cost bounds of an action from the bounds of its own y and of the safe action's.
+    #[inline]
+    pub fn cost_bounds(&self, own: (f64, f64), safe: (f64, f64), is_safe: bool) -> (f64, f64) {
+        let f = self.factor;
+        if f == 0.0 {
+            own
+        } else if is_safe {
+            // (1 − f)·y_0: for f > 1 a larger y_0 is a smaller cost.
+            let (a, b) = ((1.0 - f) * safe.0, (1.0 - f) * safe.1);
+            (a.min(b), a.max(b))
+        } else {
+            (own.0 - f * safe.1, own.1 - f * safe.0)
+        }
+    }
+}

@@ -1,0 +1,478 @@
+//! OPB, the optimistic-pessimistic bandit, with any intervals, any optimism, any number of
+//! guardrails, known or unknown safe costs.
+//!
+//! **Problem.** K arms with unknown mean reward and m unknown mean costs; every policy published
+//! must keep its expected costs within the thresholds.
+//! **Guarantee.** With probability 1 − δ, every policy in every round is feasible, and the regret is
+//! of order √(KT)/Δ (theory: [`crate::theory`]).
+//! **Cost per round.** One arm's intervals, then one small LP (`paper`, `margin`) or about three
+//! (`least`): O(K m) at worst, no allocation.
+//! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear
+//! Constraints", Algorithm 2 and Theorem 3, with the errata in `docs/`.
+
+use banister_solve::{Solution, Status};
+
+use crate::bounds::Bounds;
+use crate::config::{CheckedOpb, OpbConfig, UnknownSafeCost};
+use crate::decision::{Decision, Fallback, GuardrailCertificate, SolverReport};
+use crate::error::Error;
+use crate::estimate::SignalEstimates;
+use crate::interval::{Intervals, Rule};
+use crate::optimism::Planner;
+use crate::problem::{CheckedProblem, Problem, check_name};
+use crate::safe_cost::TZeroRule;
+
+/// The agent. See the module's page for what it promises.
+///
+/// ```
+/// use banister::{Guardrail, Opb, OpbConfig, Problem};
+///
+/// let problem = Problem {
+///     arms: vec!["control".into(), "bold".into()],
+///     safe: 0,
+///     reward: Default::default(),
+///     guardrails: vec![Guardrail {
+///         name: "complaints".into(),
+///         at_most: Some(0.2),
+///         safe_cost: Some(0.05),
+///         ..Default::default()
+///     }],
+/// };
+/// let mut agent = Opb::new(&problem, &OpbConfig::default())?;
+/// let decision = agent.decide();
+/// let arm = decision.draw(0.5); // a uniform random number chooses the arm
+/// agent.observe(arm, 1.0, &[0.0])?;
+/// assert!(agent.decide().guardrails[0].slack >= 0.0);
+/// # Ok::<(), banister::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Opb {
+    pub(crate) problem: CheckedProblem,
+    pub(crate) checked: CheckedOpb,
+    /// Names of all arms ever offered, by number.
+    pub(crate) names: Vec<String>,
+    /// Column of each arm among those offered now; `None` once retired.
+    pub(crate) column: Vec<Option<usize>>,
+    /// Arm of each column.
+    pub(crate) arm: Vec<usize>,
+    /// Outcomes that arrived, per arm.
+    pub(crate) pulls: Vec<u64>,
+    /// The reward's estimates, then one per guardrail.
+    pub(crate) estimates: Vec<SignalEstimates>,
+    pub(crate) t_zero: Option<TZeroRule>,
+    /// Whether the safe action's outcomes move other arms' bounds or the margins.
+    safe_matters: bool,
+    bounds: Bounds,
+    pub(crate) planner: Planner,
+    decision: Decision,
+    pub(crate) outcomes: u64,
+}
+
+impl Opb {
+    /// Checks the problem and the parameters, and starts with no outcomes.
+    pub fn new(problem: &Problem, config: &OpbConfig) -> Result<Self, Error> {
+        let problem = problem.check()?;
+        let checked = config.check(&problem)?;
+        let mut agent = Self::bare(problem, checked);
+        for name in agent.problem.declared.arms.clone() {
+            agent.push_arm(name);
+        }
+        agent.refresh_all();
+        Ok(agent)
+    }
+
+    /// An agent with no arms yet.
+    pub(crate) fn bare(problem: CheckedProblem, checked: CheckedOpb) -> Self {
+        let config = &checked.config;
+        let estimates = |signal, cost| {
+            let signal: &crate::signal::Signal = signal;
+            let kind = config.intervals_for(signal);
+            let bounded = signal.sub_gaussian.is_none();
+            let rule = Rule::new(kind, &checked.level, signal.r(), bounded, cost);
+            let intersect = config.intersect.unwrap_or(kind.is_anytime());
+            SignalEstimates::new(rule, cost, intersect)
+        };
+        let signals: Vec<SignalEstimates> = std::iter::once(estimates(&problem.reward, false))
+            .chain(
+                problem
+                    .guardrails
+                    .iter()
+                    .map(|g| estimates(&g.signal, true)),
+            )
+            .collect();
+        let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
+        let t_zero = (unknown && config.unknown_safe_cost == UnknownSafeCost::Paper)
+            .then(|| TZeroRule::new(&problem, config));
+        let m = problem.guardrails.len();
+        let decision = Decision {
+            guardrails: vec![GuardrailCertificate::default(); m],
+            ..Decision::default()
+        };
+        Self {
+            bounds: Bounds::new(problem.guardrails.iter().map(|g| g.threshold).collect()),
+            planner: Planner::new(config.optimism),
+            safe_matters: unknown,
+            names: Vec::new(),
+            column: Vec::new(),
+            arm: Vec::new(),
+            pulls: Vec::new(),
+            estimates: signals,
+            t_zero,
+            decision,
+            outcomes: 0,
+            problem,
+            checked,
+        }
+    }
+
+    /// Names of all arms ever offered; an arm's number is its place here.
+    pub fn arm_names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The number of the arm called `name`.
+    pub fn arm_named(&self, name: &str) -> Result<usize, Error> {
+        self.names
+            .iter()
+            .position(|n| n == name)
+            .ok_or_else(|| Error::UnknownArm {
+                name: name.to_string(),
+                known: self.names.join(", "),
+            })
+    }
+
+    /// Whether an arm is offered now.
+    pub fn is_offered(&self, arm: usize) -> bool {
+        self.column.get(arm).is_some_and(Option::is_some)
+    }
+
+    /// Outcomes that arrived for each arm.
+    pub fn pulls(&self) -> &[u64] {
+        &self.pulls
+    }
+
+    /// Outcomes that arrived in all.
+    pub fn outcomes(&self) -> u64 {
+        self.outcomes
+    }
+
+    /// The problem, checked.
+    pub fn problem(&self) -> &CheckedProblem {
+        &self.problem
+    }
+
+    /// The parameters.
+    pub fn config(&self) -> &OpbConfig {
+        &self.checked.config
+    }
+
+    /// The interval of an arm's reward (`signal` 0; only its upper end is kept current) or cost
+    /// (`signal` 1 + i), in standard units.
+    pub fn interval(&self, arm: usize, signal: usize) -> Option<crate::interval::Interval> {
+        self.estimates.get(signal)?.intervals.get(arm).copied()
+    }
+
+    /// Offers one more arm. Its number is returned.
+    ///
+    /// The union bound was made for `max_arms` arms; one more than that is refused, since it would
+    /// quietly weaken δ.
+    pub fn add_arm(&mut self, name: &str) -> Result<usize, Error> {
+        check_name(&self.names, name, "arm")?;
+        if self.names.len() >= self.checked.max_arms {
+            let allowed = format!(
+                "the union bound counts {} arms: create the agent with a larger `max_arms`",
+                self.checked.max_arms
+            );
+            return Err(Error::invalid("arm", name, allowed));
+        }
+        self.push_arm(name.to_string());
+        self.refresh_all();
+        Ok(self.names.len() - 1)
+    }
+
+    /// Stops offering an arm. Outcomes of earlier pulls are still accepted.
+    pub fn retire_arm(&mut self, arm: usize) -> Result<(), Error> {
+        self.check_arm(arm)?;
+        if arm == self.problem.declared.safe {
+            return Err(Error::invalid(
+                "arm",
+                &self.names[arm],
+                "the safe arm cannot be retired",
+            ));
+        }
+        let Some(column) = self.column[arm] else {
+            return Err(Error::invalid(
+                "arm",
+                &self.names[arm],
+                "it is retired already",
+            ));
+        };
+        self.arm.remove(column);
+        self.renumber();
+        self.refresh_all();
+        Ok(())
+    }
+
+    /// Takes one outcome: the arm that was played, its reward and one cost per guardrail.
+    ///
+    /// Nothing changes if any number is refused.
+    #[inline]
+    pub fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
+        self.check_outcome(arm, reward, costs)?;
+        self.outcomes += 1;
+        self.pulls[arm] += 1;
+        let n = self.pulls[arm];
+        let y = (reward - self.problem.reward.lo) / self.problem.reward.unit();
+        self.estimates[0].push(arm, y, n);
+        for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
+            self.estimates[i + 1].push(arm, guardrail.standardise(costs[i]), n);
+        }
+        if self.safe_matters && arm == self.problem.declared.safe {
+            if let Some(rule) = &mut self.t_zero {
+                rule.update(&self.problem, n, |i| self.estimates[i + 1].sums[arm]);
+            }
+            self.refresh_all_bounds();
+        } else if let Some(column) = self.column[arm] {
+            self.refresh(column);
+            self.planner.changed(&self.bounds, column);
+        }
+        Ok(())
+    }
+
+    /// Takes many outcomes; all are checked before any is taken.
+    pub fn observe_batch<'a>(
+        &mut self,
+        outcomes: impl IntoIterator<Item = (usize, f64, &'a [f64])> + Clone,
+    ) -> Result<(), Error> {
+        let mut count = 0;
+        for (arm, reward, costs) in outcomes.clone() {
+            self.check_outcome(arm, reward, costs)?;
+            count += 1;
+        }
+        self.check_room(count)?;
+        for (arm, reward, costs) in outcomes {
+            self.observe(arm, reward, costs)?;
+        }
+        Ok(())
+    }
+
+    /// Publishes the policy for the next round, with its certificate.
+    ///
+    /// Never fails: without a provable margin, or if the solver's answer does not check, the policy
+    /// is the safe action, and the certificate says so.
+    #[inline]
+    pub fn decide(&mut self) -> &Decision {
+        self.decision.outcomes = self.outcomes;
+        let settled = self.t_zero.as_ref().is_none_or(|rule| rule.is_settled());
+        if !settled || !self.bounds.has_margin() {
+            self.publish_safe(Fallback::MarginNotProven);
+            return &self.decision;
+        }
+        let solution = self.planner.plan(&self.bounds);
+        if solution.status == Status::Infeasible || !is_within(solution, &self.bounds.thresholds) {
+            self.publish_safe(Fallback::SolverFailed);
+            return &self.decision;
+        }
+        let decision = &mut self.decision;
+        decision.policy.clear();
+        for &(column, p) in &solution.support {
+            decision.policy.push((self.arm[column], p));
+        }
+        let unit = self.problem.reward.unit();
+        let shown = |x: f64| self.problem.reward.lo + unit * x;
+        decision.fallback = None;
+        decision.optimistic_reward = shown(solution.value);
+        decision.solver = SolverReport {
+            status: solution.status,
+            value: shown(solution.value),
+            upper_bound: shown(solution.upper_bound),
+            gap: unit * solution.gap(),
+        };
+        for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
+            let scale = guardrail.signal.unit();
+            decision.guardrails[i] = GuardrailCertificate {
+                pessimistic_cost: guardrail.show(solution.costs[i]),
+                threshold: guardrail.shown_threshold,
+                slack: scale * (guardrail.threshold - solution.costs[i]),
+                price: solution.prices[i] * unit / scale,
+            };
+        }
+        &self.decision
+    }
+
+    /// The last decision.
+    pub fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    fn publish_safe(&mut self, reason: Fallback) {
+        let safe = self.bounds.safe;
+        let decision = &mut self.decision;
+        decision.policy.clear();
+        decision.policy.push((self.arm[safe], 1.0));
+        decision.fallback = Some(reason);
+        let reward = self.problem.reward;
+        let value = reward.lo + reward.unit() * self.bounds.reward_upper[safe];
+        decision.optimistic_reward = value;
+        decision.solver = SolverReport {
+            status: Status::Budget,
+            value,
+            upper_bound: reward.hi,
+            gap: (reward.hi - value).max(0.0),
+        };
+        for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
+            // The declared safety of the safe action vouches for this policy, not its interval.
+            let cost = self.bounds.cost_upper[i][safe].min(guardrail.threshold);
+            decision.guardrails[i] = GuardrailCertificate {
+                pessimistic_cost: guardrail.show(cost),
+                threshold: guardrail.shown_threshold,
+                slack: guardrail.signal.unit() * (guardrail.threshold - cost),
+                price: 0.0,
+            };
+        }
+    }
+
+    fn check_arm(&self, arm: usize) -> Result<(), Error> {
+        if arm < self.names.len() {
+            Ok(())
+        } else {
+            Err(Error::NoSuchArm {
+                arm,
+                last: self.names.len() - 1,
+            })
+        }
+    }
+
+    fn check_room(&self, more: u64) -> Result<(), Error> {
+        let config = &self.checked.config;
+        match (config.horizon, config.intervals) {
+            (Some(horizon), Some(kind)) if !kind.is_anytime() && self.outcomes + more > horizon => {
+                Err(Error::HorizonExceeded {
+                    horizon,
+                    intervals: kind.name(),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn check_outcome(&self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
+        self.check_arm(arm)?;
+        self.check_room(1)?;
+        let guardrails = &self.problem.guardrails;
+        if costs.len() != guardrails.len() {
+            let names: Vec<&str> = guardrails.iter().map(|g| g.name.as_str()).collect();
+            return Err(Error::CostCount {
+                got: costs.len(),
+                expected: guardrails.len(),
+                names: names.join(", "),
+            });
+        }
+        if !self.problem.reward.admits(reward) {
+            return Err(self.problem.reward.refuse("reward", reward));
+        }
+        for (guardrail, &cost) in guardrails.iter().zip(costs) {
+            if !guardrail.signal.admits(cost) {
+                return Err(guardrail.signal.refuse(&guardrail.name, cost));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn push_arm(&mut self, name: String) {
+        self.names.push(name);
+        self.pulls.push(0);
+        self.column.push(Some(self.arm.len()));
+        self.arm.push(self.names.len() - 1);
+        for estimates in &mut self.estimates {
+            estimates.add_arm();
+        }
+    }
+
+    /// Rebuilds the map from arms to columns.
+    pub(crate) fn renumber(&mut self) {
+        self.column.fill(None);
+        for (column, &arm) in self.arm.iter().enumerate() {
+            self.column[arm] = Some(column);
+        }
+    }
+
+    /// Rebuilds all columns and forgets warm starts: the set of columns changed.
+    pub(crate) fn refresh_all(&mut self) {
+        self.bounds.resize(self.arm.len());
+        self.bounds.safe = self.column[self.problem.declared.safe].unwrap_or(0);
+        self.refresh_columns();
+        self.planner.reset(&self.bounds);
+    }
+
+    /// Rebuilds all columns: the safe action's estimates changed.
+    fn refresh_all_bounds(&mut self) {
+        self.refresh_columns();
+        self.planner.changed_all(&self.bounds);
+    }
+
+    fn refresh_columns(&mut self) {
+        // The safe column first: margins come from it, and spreads from margins.
+        self.refresh(self.bounds.safe);
+        self.bounds.update_margins();
+        self.bounds.paper_margin = self.t_zero.as_ref().and_then(|rule| rule.margin());
+        for column in 0..self.arm.len() {
+            self.refresh(column);
+        }
+    }
+
+    /// Writes one column from the arm's intervals.
+    #[inline]
+    fn refresh(&mut self, column: usize) {
+        let arm = self.arm[column];
+        let safe_arm = self.problem.declared.safe;
+        let is_safe = arm == safe_arm;
+        let reward = self.estimates[0].intervals[arm];
+        let mut radius = reward.radius;
+        self.bounds.reward_upper[column] = reward.upper;
+        self.bounds.reward_centre[column] = reward.centre;
+        for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
+            let intervals = &self.estimates[i + 1].intervals;
+            let own = intervals[arm];
+            radius = radius.max(own.radius);
+            let (lower, upper) = match guardrail.safe_cost {
+                Some(known) if is_safe => (known, known),
+                _ if guardrail.factor == 0.0 && !is_safe => (own.lower, own.upper),
+                _ => {
+                    let safe = intervals[safe_arm];
+                    let mut bounds = guardrail.cost_bounds(
+                        (own.lower, own.upper),
+                        (safe.lower, safe.upper),
+                        is_safe,
+                    );
+                    if let (true, Some(rule)) = (is_safe, &self.t_zero) {
+                        bounds.1 = rule.upper(i).unwrap_or(bounds.1);
+                        bounds.0 = bounds.0.min(bounds.1);
+                    }
+                    bounds
+                }
+            };
+            self.bounds.cost_lower[i][column] = lower;
+            self.bounds.cost_upper[i][column] = upper;
+        }
+        self.bounds.radius[column] = radius;
+        self.bounds.update_spread(column);
+    }
+
+    /// Which interval rule the reward uses, for reports.
+    pub fn reward_intervals(&self) -> Intervals {
+        self.checked.config.intervals_for(&self.problem.reward)
+    }
+}
+
+#[inline]
+fn is_within(solution: &Solution, thresholds: &[f64]) -> bool {
+    // Written so that NaN fails.
+    !solution.support.is_empty()
+        && solution
+            .costs
+            .iter()
+            .zip(thresholds)
+            .all(|(cost, threshold)| cost <= threshold)
+}

@@ -1,0 +1,295 @@
+//! Optimism: which rewards V to maximise so that a pessimistic LP is still worth the best policy.
+//!
+//! The lemma (one for every agent). With R̄ = max { π·U : π·l_i ≤ τ_i } and V(κ) = U + κD, the LP
+//! max { π·V(κ) : π·u_i ≤ τ_i } is worth at least R̄ ≥ r* whenever κ ≥ R̄ − U_0: take the policy that
+//! attains R̄ and mix in just enough of the safe action to make it pessimistically feasible.
+//!
+//! | name | κ |
+//! |---|---|
+//! | `paper` | such that V_a = r̂_a + (1 + 2/Δ) β_a, nothing clipped |
+//! | `margin` | 1 |
+//! | `value` | (R̄ − U_0)₊ |
+//! | `least` | the smallest κ for which the LP is worth R̄ |
+//! | `published` | none: V_a = min(1, r̂_a + (1 + 1/τ) β_a), which voids the lemma |
+//!
+//! U, l and u may be clipped to the signal's range, V never: clipping V breaks the lemma.
+
+use banister_solve::{BlockedLp, Lp, LpSolver, Solution};
+use serde::{Deserialize, Serialize};
+
+use crate::bounds::Bounds;
+use crate::centre::centre_ties;
+
+/// How optimism about the reward is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Optimism {
+    /// As the paper analyses: α_r = 1 + 2/Δ, α_c = 1.
+    Paper,
+    /// κ = 1, for rewards in a known range.
+    Margin,
+    /// κ = (R̄ − U_0)₊; one more LP a round.
+    Value,
+    /// The smallest κ that the lemma allows.
+    #[default]
+    Least,
+    /// As in the code that made the paper's figures.
+    Published,
+}
+
+impl Optimism {
+    /// The name used in configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::Margin => "margin",
+            Self::Value => "value",
+            Self::Least => "least",
+            Self::Published => "published",
+        }
+    }
+
+    /// Whether V depends on each action's own bounds only.
+    fn is_local(self) -> bool {
+        matches!(self, Self::Paper | Self::Margin | Self::Published)
+    }
+}
+
+/// From this many actions on, block hulls beat a pass over all of them.
+const BLOCKS_FROM: usize = 512;
+/// Newton steps after which `least` settles for `value`.
+const MAX_STEPS: usize = 50;
+
+/// Turns bounds into a policy, remembering where it stopped.
+#[derive(Debug, Clone)]
+pub(crate) struct Planner {
+    optimism: Optimism,
+    kappa: f64,
+    v: Vec<f64>,
+    /// The pessimistic LP (V; u).
+    pessimistic: LpSolver,
+    /// The optimistic LP (U; l), whose value is R̄.
+    optimistic: LpSolver,
+    /// The pessimistic LP when V is local, the optimistic LP otherwise, for many actions.
+    blocked: Option<BlockedLp>,
+    /// Holds the answer where it had to be changed after solving.
+    centred: Solution,
+}
+
+/// The planner's memory, for snapshots.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SavedPlanner {
+    pub kappa: f64,
+    pub pessimistic: Vec<usize>,
+    pub optimistic: Vec<usize>,
+    pub blocked: Vec<usize>,
+}
+
+impl Planner {
+    pub(crate) fn new(optimism: Optimism) -> Self {
+        Self {
+            optimism,
+            kappa: 0.0,
+            v: Vec::new(),
+            pessimistic: LpSolver::default(),
+            optimistic: LpSolver::default(),
+            blocked: None,
+            centred: Solution::default(),
+        }
+    }
+
+    /// Actions were added or removed: start afresh.
+    pub(crate) fn reset(&mut self, bounds: &Bounds) {
+        self.pessimistic.reset();
+        self.optimistic.reset();
+        self.v.resize(bounds.len(), 0.0);
+        self.blocked = None;
+        self.changed_all(bounds);
+    }
+
+    /// One action's bounds changed.
+    #[inline]
+    pub(crate) fn changed(&mut self, bounds: &Bounds, column: usize) {
+        if self.optimism.is_local() {
+            self.v[column] = self.local_reward(bounds, column);
+        }
+        if let Some(blocked) = &mut self.blocked {
+            let (reward, cost) = if self.optimism.is_local() {
+                (self.v[column], bounds.cost_upper[0][column])
+            } else {
+                (bounds.reward_upper[column], bounds.cost_lower[0][column])
+            };
+            blocked.set(column, reward, cost);
+        }
+    }
+
+    /// All bounds changed, or the margins did.
+    pub(crate) fn changed_all(&mut self, bounds: &Bounds) {
+        if self.optimism.is_local() && bounds.has_margin() {
+            for column in 0..bounds.len() {
+                self.v[column] = self.local_reward(bounds, column);
+            }
+        }
+        if bounds.len() < BLOCKS_FROM || bounds.thresholds.len() != 1 {
+            return;
+        }
+        let local = self.optimism.is_local();
+        let (rewards, costs) = if local {
+            (&self.v, &bounds.cost_upper)
+        } else {
+            (&bounds.reward_upper, &bounds.cost_lower)
+        };
+        match &mut self.blocked {
+            Some(blocked) => {
+                for column in 0..rewards.len() {
+                    blocked.set(column, rewards[column], costs[0][column]);
+                }
+            }
+            None => self.blocked = Some(BlockedLp::new(rewards.clone(), costs.clone())),
+        }
+    }
+
+    #[inline]
+    fn local_reward(&self, bounds: &Bounds, a: usize) -> f64 {
+        match self.optimism {
+            Optimism::Paper => {
+                let alpha = 1.0 + 2.0 / bounds.smallest_margin();
+                bounds.reward_centre[a] + alpha * bounds.radius[a]
+            }
+            Optimism::Published => {
+                let alpha = 1.0 + 1.0 / bounds.thresholds[0];
+                (bounds.reward_centre[a] + alpha * bounds.radius[a]).min(1.0)
+            }
+            _ => bounds.reward_upper[a] + bounds.spread[a],
+        }
+    }
+
+    /// The policy for these bounds, which must have margin. Columns, not arms, in its support.
+    pub(crate) fn plan(&mut self, bounds: &Bounds) -> &Solution {
+        match self.optimism {
+            Optimism::Paper | Optimism::Margin => self.solve_local(bounds),
+            Optimism::Published => {
+                let lp = Lp {
+                    reward: &self.v,
+                    costs: &bounds.cost_upper,
+                    thresholds: &bounds.thresholds,
+                };
+                let solution = self.pessimistic.solve(&lp, Some(bounds.safe));
+                centre_ties(&lp, bounds.safe, solution, &mut self.centred);
+                &self.centred
+            }
+            Optimism::Value => {
+                let bar = self.optimistic_value(bounds);
+                self.kappa = (bar - bounds.reward_upper[bounds.safe]).max(0.0);
+                self.solve_with_kappa(bounds)
+            }
+            Optimism::Least => self.plan_least(bounds),
+        }
+    }
+
+    fn solve_local(&mut self, bounds: &Bounds) -> &Solution {
+        match &mut self.blocked {
+            Some(blocked) => blocked.solve(bounds.thresholds[0], bounds.safe),
+            None => {
+                let lp = Lp {
+                    reward: &self.v,
+                    costs: &bounds.cost_upper,
+                    thresholds: &bounds.thresholds,
+                };
+                self.pessimistic.solve(&lp, Some(bounds.safe))
+            }
+        }
+    }
+
+    /// R̄.
+    fn optimistic_value(&mut self, bounds: &Bounds) -> f64 {
+        match &mut self.blocked {
+            Some(blocked) => blocked.solve(bounds.thresholds[0], bounds.safe).value,
+            None => {
+                let lp = Lp {
+                    reward: &bounds.reward_upper,
+                    costs: &bounds.cost_lower,
+                    thresholds: &bounds.thresholds,
+                };
+                self.optimistic.solve(&lp, Some(bounds.safe)).value
+            }
+        }
+    }
+
+    fn solve_with_kappa(&mut self, bounds: &Bounds) -> &Solution {
+        for (v, (u, d)) in self
+            .v
+            .iter_mut()
+            .zip(bounds.reward_upper.iter().zip(&bounds.spread))
+        {
+            *v = u + self.kappa * d;
+        }
+        let lp = Lp {
+            reward: &self.v,
+            costs: &bounds.cost_upper,
+            thresholds: &bounds.thresholds,
+        };
+        self.pessimistic.solve(&lp, Some(bounds.safe))
+    }
+
+    /// f(κ) = LP value is convex and increasing: Newton's method from the right comes down
+    /// monotonically to the smallest κ with f(κ) ≥ R̄, in finitely many steps; a step from the left
+    /// (last round's κ may be there) lands on the right.
+    fn plan_least(&mut self, bounds: &Bounds) -> &Solution {
+        let bar = self.optimistic_value(bounds);
+        let enough = (bar - bounds.reward_upper[bounds.safe]).max(0.0);
+        self.kappa = self.kappa.min(enough);
+        for step in 0..MAX_STEPS {
+            let solution = self.solve_with_kappa(bounds);
+            let value = solution.value;
+            let (mut reward, mut spread) = (0.0, 0.0);
+            for &(a, p) in &solution.support {
+                reward += p * bounds.reward_upper[a];
+                spread += p * bounds.spread[a];
+            }
+            let next = if spread > 0.0 {
+                ((bar - reward) / spread).clamp(0.0, enough)
+            } else if reward >= bar {
+                0.0
+            } else {
+                enough
+            };
+            if (next - self.kappa).abs() <= 1e-13 * self.kappa {
+                break;
+            }
+            if step + 1 == MAX_STEPS || (value < bar && next <= self.kappa) {
+                // No progress but for rounding: what `value` would do is always optimistic.
+                self.kappa = enough;
+                self.solve_with_kappa(bounds);
+                break;
+            }
+            self.kappa = next;
+        }
+        self.pessimistic.solution()
+    }
+
+    pub(crate) fn save(&self) -> SavedPlanner {
+        SavedPlanner {
+            kappa: self.kappa,
+            pessimistic: self.pessimistic.basis(),
+            optimistic: self.optimistic.basis(),
+            blocked: self
+                .blocked
+                .as_ref()
+                .map(BlockedLp::basis)
+                .unwrap_or_default(),
+        }
+    }
+
+    /// Takes up a saved memory; call after [`Planner::reset`].
+    pub(crate) fn restore(&mut self, saved: &SavedPlanner, guardrails: usize) {
+        self.kappa = saved.kappa;
+        self.pessimistic.set_basis(&saved.pessimistic, guardrails);
+        self.optimistic.set_basis(&saved.optimistic, guardrails);
+        if let Some(blocked) = &mut self.blocked {
+            blocked.set_basis(&saved.blocked);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The paper's rule for a safe action of unknown cost, corrected.
+//!
+//! Play the safe action until ĉ_0 + 3w ≤ τ for every unknown guardrail, w = R √(2 ln(1/δ)/n) with
+//! δ = 1/T². On the good event 8R² ln(1/δ)/Δ² ≤ T_0 ≤ ⌈32R² ln(1/δ)/Δ²⌉. From then on
+//! Δ̂ = τ − ĉ_0 − w (2w ≤ Δ̂ ≤ Δ) stands for the margin: α_r = 1 + 2/Δ̂. (The paper's
+//! α_r/α_c = 1/δ̂_c never meets its own lemma.) The safe action's upper bound afterwards is the
+//! running minimum of ĉ_0 + w, so the margin in force never falls below Δ̂.
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::OpbConfig;
+use crate::interval::Intervals;
+use crate::problem::CheckedProblem;
+
+/// State of the rule.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TZeroRule {
+    /// R per guardrail in standard units (1 with the paper's intervals).
+    r: Vec<f64>,
+    log_term: f64,
+    pub saved: SavedTZero,
+}
+
+/// What a snapshot keeps of it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SavedTZero {
+    /// T_0, once reached.
+    pub rounds: Option<u64>,
+    /// Δ̂ at T_0, the smallest over guardrails.
+    pub margin: Option<f64>,
+    /// Running minimum of ĉ_0 + w per guardrail, from T_0 on.
+    pub upper: Vec<f64>,
+}
+
+impl TZeroRule {
+    pub(crate) fn new(problem: &CheckedProblem, config: &OpbConfig) -> Self {
+        let r = problem.guardrails.iter().map(|g| match config.intervals {
+            Some(Intervals::Paper) if g.signal.sub_gaussian.is_none() => 1.0,
+            _ => g.signal.r(),
+        });
+        Self {
+            r: r.collect(),
+            log_term: 2.0 * libm::log(config.horizon.unwrap_or(1) as f64),
+            saved: SavedTZero::default(),
+        }
+    }
+
+    pub(crate) fn is_settled(&self) -> bool {
+        self.saved.rounds.is_some()
+    }
+
+    pub(crate) fn margin(&self) -> Option<f64> {
+        self.saved.margin
+    }
+
+    /// Upper bound of the safe action's cost under guardrail i, once settled.
+    pub(crate) fn upper(&self, i: usize) -> Option<f64> {
+        self.saved.upper.get(i).copied()
+    }
+
+    /// Takes the safe action's n-th outcome; `sum(i)` is the sum of its costs.
+    pub(crate) fn update(&mut self, problem: &CheckedProblem, n: u64, sum: impl Fn(usize) -> f64) {
+        let count = n as f64;
+        let guardrails = problem.guardrails.iter().enumerate();
+        let bound = |i: usize| {
+            let w = self.r[i] * (2.0 * self.log_term / count).sqrt();
+            (sum(i) / count, w)
+        };
+        if self.is_settled() {
+            for (i, guardrail) in guardrails {
+                let (mean, w) = bound(i);
+                if guardrail.safe_cost.is_none() {
+                    self.saved.upper[i] = self.saved.upper[i].min(mean + w);
+                }
+            }
+            return;
+        }
+        let mut upper = Vec::with_capacity(problem.guardrails.len());
+        let mut smallest = f64::INFINITY;
+        for (i, guardrail) in guardrails {
+            let (mean, w) = bound(i);
+            let room = match guardrail.safe_cost {
+                Some(known) => {
+                    upper.push(known);
+                    guardrail.threshold - known
+                }
+                None => {
+                    if mean + 3.0 * w > guardrail.threshold {
+                        return;
+                    }
+                    upper.push(mean + w);
+                    guardrail.threshold - mean - w
+                }
+            };
+            smallest = smallest.min(room);
+        }
+        self.saved = SavedTZero {
+            rounds: Some(n),
+            margin: Some(smallest),
+            upper,
+        };
+    }
+}

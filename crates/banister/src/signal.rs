@@ -1,0 +1,87 @@
+//! What is known beforehand about a signal (the reward, or the metric of a guardrail).
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, finite, positive};
+
+/// A signal: its range, and whether single observations may leave it.
+///
+/// Without `sub_gaussian` every observation lies in `range`. With `sub_gaussian = R` only the mean
+/// lies in `range`, and observations are R-sub-Gaussian around it (a Gaussian with standard
+/// deviation R, say). The range is [0, 1] unless given.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignalConfig {
+    /// Lowest and highest value; default [0, 1].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<[f64; 2]>,
+    /// The sub-Gaussian constant R, in the signal's units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sub_gaussian: Option<f64>,
+}
+
+/// A checked signal.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Signal {
+    /// Lowest value (of observations, or of the mean if sub-Gaussian).
+    pub lo: f64,
+    /// Highest value.
+    pub hi: f64,
+    /// The sub-Gaussian constant if observations may leave the range.
+    pub sub_gaussian: Option<f64>,
+}
+
+impl SignalConfig {
+    /// Checks the numbers; `field` is how the user calls this signal.
+    pub fn check(&self, field: &str) -> Result<Signal, Error> {
+        let [lo, hi] = self.range.unwrap_or([0.0, 1.0]);
+        let range = format!("{field}.range");
+        finite(&range, lo)?;
+        finite(&range, hi)?;
+        if lo >= hi {
+            let value = format!("[{lo}, {hi}]");
+            return Err(Error::invalid(
+                range,
+                value,
+                "the first number must be below the second",
+            ));
+        }
+        finite(&range, hi - lo)?;
+        if let Some(r) = self.sub_gaussian {
+            positive(&format!("{field}.sub_gaussian"), r)?;
+        }
+        Ok(Signal {
+            lo,
+            hi,
+            sub_gaussian: self.sub_gaussian,
+        })
+    }
+}
+
+impl Signal {
+    /// Width of the range: one standard unit.
+    pub fn unit(&self) -> f64 {
+        self.hi - self.lo
+    }
+
+    /// The sub-Gaussian constant in standard units: 1/2 for a bounded signal.
+    pub fn r(&self) -> f64 {
+        self.sub_gaussian.map_or(0.5, |r| r / self.unit())
+    }
+
+    /// Whether an observation is possible for this signal.
+    #[inline]
+    pub fn admits(&self, x: f64) -> bool {
+        x.is_finite() && (self.sub_gaussian.is_some() || (x >= self.lo && x <= self.hi))
+    }
+
+    /// The error for an observation that is not.
+    pub(crate) fn refuse(&self, field: &str, x: f64) -> Error {
+        if x.is_finite() {
+            let allowed = format!("must lie in the declared range [{}, {}]", self.lo, self.hi);
+            Error::invalid(field, x, allowed)
+        } else {
+            Error::invalid(field, x, "only finite numbers are allowed")
+        }
+    }
+}

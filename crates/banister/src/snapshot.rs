@@ -1,0 +1,178 @@
+//! Saving and restoring an agent as versioned JSON.
+//!
+//! A restored agent continues bit for bit as if it had not stopped: the snapshot holds the
+//! statistics, the intervals in force and the solvers' warm starts, and floats survive JSON
+//! unchanged.
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::OpbConfig;
+use crate::error::Error;
+use crate::estimate::SavedSignal;
+use crate::opb::Opb;
+use crate::optimism::SavedPlanner;
+use crate::problem::Problem;
+use crate::safe_cost::SavedTZero;
+
+const FORMAT: &str = "banister.opb";
+const VERSION: u32 = 1;
+
+#[derive(Deserialize)]
+struct Header {
+    format: String,
+    version: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Snapshot {
+    format: String,
+    version: u32,
+    problem: Problem,
+    config: OpbConfig,
+    outcomes: u64,
+    arms: Vec<SavedArm>,
+    planner: SavedPlanner,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    t_zero: Option<SavedTZero>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedArm {
+    name: String,
+    offered: bool,
+    pulls: u64,
+    /// The reward, then one per guardrail.
+    signals: Vec<SavedSignal>,
+}
+
+fn broken(reason: impl Into<String>) -> Error {
+    Error::Snapshot {
+        reason: reason.into(),
+    }
+}
+
+impl Opb {
+    /// The agent's whole state as JSON.
+    ///
+    /// ```
+    /// # use banister::{Opb, OpbConfig, Problem};
+    /// # let problem = Problem { arms: vec!["a".into()], safe: 0, reward: Default::default(), guardrails: vec![] };
+    /// let agent = Opb::new(&problem, &OpbConfig::default())?;
+    /// let json = agent.save();
+    /// assert_eq!(Opb::restore(&json)?.save(), json);
+    /// # Ok::<(), banister::Error>(())
+    /// ```
+    pub fn save(&self) -> String {
+        let arms = (0..self.names.len()).map(|arm| SavedArm {
+            name: self.names[arm].clone(),
+            offered: self.is_offered(arm),
+            pulls: self.pulls[arm],
+            signals: self.estimates.iter().map(|e| e.save(arm)).collect(),
+        });
+        let snapshot = Snapshot {
+            format: FORMAT.into(),
+            version: VERSION,
+            problem: self.problem.declared.clone(),
+            config: self.checked.config.clone(),
+            outcomes: self.outcomes,
+            arms: arms.collect(),
+            planner: self.planner.save(),
+            t_zero: self.t_zero.as_ref().map(|rule| rule.saved.clone()),
+        };
+        // Strings, integers and finite floats only: serialisation has nothing to fail on.
+        serde_json::to_string(&snapshot).unwrap_or_default()
+    }
+
+    /// Takes up an agent where [`Opb::save`] left it.
+    pub fn restore(json: &str) -> Result<Self, Error> {
+        let header: Header = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
+        if header.format != FORMAT {
+            return Err(broken(format!(
+                "its format is `{}`, expected `{FORMAT}`",
+                header.format
+            )));
+        }
+        if header.version != VERSION {
+            return Err(broken(format!(
+                "its version is {}, this program reads version {VERSION}",
+                header.version
+            )));
+        }
+        let snapshot: Snapshot = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
+        let problem = snapshot.problem.check()?;
+        let checked = snapshot.config.check(&problem)?;
+        check_arms(&snapshot, checked.max_arms)?;
+        let mut agent = Self::bare(problem, checked);
+        for (number, arm) in snapshot.arms.iter().enumerate() {
+            agent.names.push(arm.name.clone());
+            agent.pulls.push(arm.pulls);
+            agent.column.push(None);
+            if arm.offered {
+                agent.arm.push(number);
+            }
+            for (estimates, saved) in agent.estimates.iter_mut().zip(&arm.signals) {
+                estimates.restore(saved);
+            }
+        }
+        match (&mut agent.t_zero, snapshot.t_zero) {
+            (Some(rule), Some(saved)) => rule.saved = saved,
+            (None, None) => {}
+            _ => return Err(broken("`t_zero` does not fit the configuration")),
+        }
+        agent.outcomes = snapshot.outcomes;
+        agent.renumber();
+        agent.refresh_all();
+        let guardrails = agent.problem.guardrails.len();
+        agent.planner.restore(&snapshot.planner, guardrails);
+        Ok(agent)
+    }
+}
+
+fn check_arms(snapshot: &Snapshot, max_arms: usize) -> Result<(), Error> {
+    let declared = &snapshot.problem;
+    let arms = &snapshot.arms;
+    if arms.len() < declared.arms.len() || arms.len() > max_arms {
+        return Err(broken(format!("it holds {} arms", arms.len())));
+    }
+    if arms
+        .iter()
+        .zip(&declared.arms)
+        .any(|(arm, name)| arm.name != *name)
+    {
+        return Err(broken("its arms are not those of its problem"));
+    }
+    if !arms[declared.safe].offered {
+        return Err(broken("its safe arm is retired"));
+    }
+    let pulls = arms.iter().map(|arm| u128::from(arm.pulls)).sum::<u128>();
+    if pulls != u128::from(snapshot.outcomes) {
+        return Err(broken(format!(
+            "its arms have {pulls} outcomes, but `outcomes` is {}",
+            snapshot.outcomes
+        )));
+    }
+    let signals = 1 + declared.guardrails.len();
+    for arm in arms {
+        if arm.signals.len() != signals {
+            return Err(broken(format!(
+                "arm `{}` has {} signals, expected {signals}",
+                arm.name,
+                arm.signals.len()
+            )));
+        }
+        if arm.signals.iter().any(|s| s.lower > s.upper) {
+            return Err(broken(format!(
+                "an interval of arm `{}` is reversed",
+                arm.name
+            )));
+        }
+    }
+    if let Some(upper) = snapshot.t_zero.as_ref().map(|t| t.upper.len()) {
+        if upper != 0 && upper != declared.guardrails.len() {
+            return Err(broken("`t_zero.upper` has the wrong length"));
+        }
+    }
+    Ok(())
+}
