@@ -28,6 +28,13 @@
   const number = (v) =>
     Math.abs(v) >= 1000 ? Math.round(v).toLocaleString("en") : String(parseFloat(v.toPrecision(4)));
 
+  // On a logarithmic axis whole powers of ten are enough, if there are two of them.
+  const powers = (u, splits) => {
+    const round = (v) => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9;
+    return splits.filter(round).length < 2 ? splits : splits.map((v) => (round(v) ? v : null));
+  };
+  const powered = (log) => (log ? { filter: powers } : {});
+
   // The range of the visible curves and of the lines they are compared with.
   const range = (panel) => (u, low, high) => {
     const all = panel.lines.map((line) => line.y);
@@ -119,7 +126,8 @@
       points: { show: s.points, size: 6, fill: s.color },
     }));
     const axis = { stroke: () => style("--quiet"), font: "11px " + getComputedStyle(document.body).fontFamily, values: ticks };
-    const grid = { stroke: () => style("--faint"), width: 1 };
+    const grid = Object.assign({ stroke: () => style("--faint"), width: 1 }, powered(panel.y_log));
+    const marks = Object.assign({ stroke: () => style("--quiet"), width: 1, size: 4 }, powered(panel.x_log));
     const first = panel.x[0], last = panel.x[panel.x.length - 1];
     const whole = [first > 0 && first < 0.1 * last ? 0 : first, last];
     const size = () => ({ width: Math.max(220, cell.clientWidth), height: 210 });
@@ -133,10 +141,10 @@
         y: { distr: panel.y_log ? 3 : 1, range: range(panel) },
       },
       axes: [
-        Object.assign({ grid: { show: false }, ticks: { stroke: () => style("--quiet"), width: 1, size: 4 }, size: 30, space: 60 }, axis),
+        Object.assign({ grid: { show: false }, ticks: marks, size: 30, space: 60 }, axis, powered(panel.x_log)),
         Object.assign({ grid, ticks: { show: false }, space: 38, gap: 6,
-          label: panel.y_label || undefined, labelSize: 18,
-          size: (u, texts) => 14 + 6.6 * Math.max(5, ...(texts || []).map((t) => t.length)) }, axis),
+          label: panel.y_label || undefined, labelSize: 18, labelFont: axis.font,
+          size: (u, texts) => 14 + 6.6 * Math.max(5, ...(texts || []).map((t) => (t || "").length)) }, axis, powered(panel.y_log)),
       ],
       cursor: { y: false, sync: { key: sync.key, setSeries: false }, points: { size: 6 } },
       hooks: { draw: [drawLines(panel)], ready: [say], setCursor: [say], setSeries: [say] },

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use banister_report::{
-    Cell, Document, Figure, FigureRef, ReportError, Section, Table, Tone, write_results,
+    Cell, Document, Figure, FigureRef, LineKind, Panel, ReferenceLine, ReportError, Row, Section,
+    Series, Table, Tone, write_results,
 };
 use banister_sim::results::{
     AgentResult, Curve, Direction, GuardrailInfo, InstanceResult, Optimum, Results, RunSummary,
@@ -65,7 +66,7 @@ fn agent(
         curve.regret_q95.push(mean + 1.6 * spread);
         curve
             .reward_mean
-            .push(reward - pace + 0.002 * reward * noise(&mut state));
+            .push(reward - pace - 0.002 * reward * noise(&mut state).abs());
         let mean_cost = (cost * share * (1.0 + 0.004 * noise(&mut state))).min(threshold);
         curve.cost_mean[0].push(mean_cost);
         curve.cost_worst[0].push((mean_cost * 1.02).min(threshold));
@@ -165,6 +166,69 @@ fn summary(results: &Results) -> Table {
     }
 }
 
+/// Log axes, marked points, a dashed curve, lines close to each other, and a long row label.
+fn sweep() -> Figure {
+    let horizons: Vec<f64> = (0..9)
+        .map(|k| 100.0 * 10_f64.powf(0.5 * f64::from(k)))
+        .collect();
+    let series = |name: &str, color, scale: f64, power: f64| Series {
+        name: name.to_owned(),
+        color,
+        x: horizons.clone(),
+        y: horizons.iter().map(|t| scale * t.powf(power)).collect(),
+        points: true,
+        ..Series::default()
+    };
+    let root = Series {
+        dashed: true,
+        points: false,
+        ..series("√T for comparison", 5, 3.0, 0.5)
+    };
+    let growth = Panel {
+        title: "Regret at the horizon".into(),
+        x_label: "horizon".into(),
+        y_label: "regret".into(),
+        x_log: true,
+        y_log: true,
+        series: vec![
+            series("banister", 2, 4.0, 0.15),
+            series("epsilon-greedy", 3, 0.5, 0.8),
+            root,
+        ],
+        ..Panel::default()
+    };
+    let line = |label: &str, y, kind| ReferenceLine {
+        label: label.into(),
+        y,
+        kind,
+    };
+    let cost = Panel {
+        title: "Expected conversion at the horizon".into(),
+        x_label: "horizon".into(),
+        x_log: true,
+        series: vec![Series {
+            y: horizons
+                .iter()
+                .map(|t| 0.978 + 0.003 * (t.log10() * 2.0).sin())
+                .collect(),
+            ..series("banister", 2, 0.0, 0.0)
+        }],
+        lines: vec![
+            line("threshold 0.975", 0.975, LineKind::Threshold),
+            line("optimum 0.9756", 0.9756, LineKind::Optimum),
+        ],
+        ..Panel::default()
+    };
+    Figure {
+        title: "How regret grows with the horizon".into(),
+        subtitle: "Each point is the mean over ten runs.".into(),
+        rows: vec![Row {
+            label: "linear, d = 8, K = 100 arms".into(),
+            panels: vec![growth, cost],
+        }],
+    }
+}
+
 fn write(directory: &Path) -> Result<(), ReportError> {
     let results = results();
     let document = Document {
@@ -174,20 +238,33 @@ fn write(directory: &Path) -> Result<(), ReportError> {
              guardrail, a million rounds, ten runs."
                 .into(),
         ],
-        sections: vec![Section {
-            title: "Regret, cost and reward".into(),
-            paragraphs: vec![
-                "Every policy kept its expected cost under the threshold in every round.".into(),
-            ],
-            tables: vec![summary(&results)],
-            figures: vec![FigureRef {
-                stem: "curves".into(),
-                caption: "Drag over a chart to zoom, double-click to return; click a name to hide \
+        sections: vec![
+            Section {
+                title: "Regret, cost and reward".into(),
+                paragraphs: vec![
+                    "Every policy kept its expected cost under the threshold in every round."
+                        .into(),
+                ],
+                tables: vec![summary(&results)],
+                figures: vec![FigureRef {
+                    stem: "curves".into(),
+                    caption:
+                        "Drag over a chart to zoom, double-click to return; click a name to hide \
                           its curves."
-                    .into(),
-                figure: Figure::of_results(&results),
-            }],
-        }],
+                            .into(),
+                    figure: Figure::of_results(&results),
+                }],
+            },
+            Section {
+                title: "Growth".into(),
+                figures: vec![FigureRef {
+                    stem: "growth".into(),
+                    caption: String::new(),
+                    figure: sweep(),
+                }],
+                ..Section::default()
+            },
+        ],
     };
     for path in write_results(directory, &results, &document, &[])? {
         println!("{}", path.display());

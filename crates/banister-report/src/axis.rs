@@ -20,15 +20,14 @@ impl Axis {
     /// any value the axis covers the unit interval (or a decade). A single value gets some room on
     /// both sides.
     pub fn over(values: impl IntoIterator<Item = f64>, log: bool) -> Axis {
-        let usable = |v: &f64| v.is_finite() && (!log || *v > 0.0);
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        for value in values.into_iter().filter(usable) {
+        for value in values.into_iter().filter(|v| drawable(*v, log)) {
             low = low.min(value);
             high = high.max(value);
         }
         if low > high {
             (low, high) = if log { (1.0, 10.0) } else { (0.0, 1.0) };
-        } else if !(high - low > 1e-12 * high.abs().max(low.abs())) {
+        } else if high - low <= 1e-12 * high.abs().max(low.abs()) {
             let room = if low == 0.0 { 1.0 } else { 0.1 * low.abs() };
             (low, high) = if log {
                 (low / 3.0, high * 3.0)
@@ -132,12 +131,18 @@ impl Axis {
     }
 }
 
+/// Whether a value has a place on some axis. Values near the largest float have none, since the
+/// length of their axis would be infinite.
+pub(crate) fn drawable(value: f64, log: bool) -> bool {
+    value.abs() < 1e300 && (!log || value > 0.0)
+}
+
 /// A tick's text. Thousands and millions are abbreviated once the axis reaches 10 000.
 fn tick_text(tick: f64, step: f64, largest: f64) -> String {
     if tick == 0.0 {
         return "0".to_owned();
     }
-    if largest >= 1e13 || largest < 1e-4 {
+    if !(1e-4..1e13).contains(&largest) {
         return minus(significant(tick, 3));
     }
     let units = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];

@@ -3,9 +3,7 @@
 //! A [`Figure`] is a grid of small panels: one [`Row`] per instance, one [`Panel`] per quantity.
 //! The static drawing ([`crate::svg`]) and the interactive one ([`crate::html`]) both start here.
 
-use banister_sim::results::{AgentResult, GuardrailInfo, InstanceResult, Results};
-
-use crate::palette;
+use crate::axis::drawable;
 
 /// A grid of panels with one legend.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -54,7 +52,7 @@ pub struct Panel {
 pub struct Series {
     /// Shown in the legend; series with the same name share one entry.
     pub name: String,
-    /// Index into the palette, see [`palette::color`].
+    /// Index into the palette, see [`crate::palette::color`].
     pub color: usize,
     /// Horizontal positions, ascending.
     pub x: Vec<f64>,
@@ -96,226 +94,20 @@ pub(crate) struct Point {
     pub band: Option<(f64, f64)>,
 }
 
-impl Figure {
-    /// The layout of the paper: one row per instance; cumulative regret, the cost of each
-    /// guardrail against its threshold, and the reward against the optimum's.
-    ///
-    /// An agent has the same colour in every panel.
-    pub fn of_results(results: &Results) -> Figure {
-        let mut agents: Vec<&str> = Vec::new();
-        for agent in results
-            .instances
-            .iter()
-            .flat_map(|instance| &instance.agents)
-        {
-            if !agents.contains(&agent.name.as_str()) {
-                agents.push(&agent.name);
-            }
-        }
-        let columns = guardrail_columns(results);
-        let row = |instance: &InstanceResult| {
-            let mut panels = vec![regret_panel(instance, &agents)];
-            for (position, column) in columns.iter().enumerate() {
-                // A column without a name takes whatever guardrail stands at its position.
-                let index = match column {
-                    Some(name) => instance.guardrails.iter().position(|g| &g.name == name),
-                    None => Some(position),
-                };
-                let guardrail = index.and_then(|g| Some((g, instance.guardrails.get(g)?)));
-                panels.push(guardrail.map_or_else(Panel::default, |(g, guardrail)| {
-                    cost_panel(instance, g, guardrail, &agents)
-                }));
-            }
-            panels.push(reward_panel(instance, &agents));
-            Row {
-                label: instance.name.clone(),
-                panels,
-            }
-        };
-        Figure {
-            title: "Regret, guardrails and reward".to_owned(),
-            subtitle: subtitle(results),
-            rows: results.instances.iter().map(row).collect(),
-        }
-    }
-}
-
-/// One column per guardrail name if one instance has them all, else columns by position only:
-/// instances with unlike guardrails would otherwise leave mostly holes.
-fn guardrail_columns(results: &Results) -> Vec<Option<String>> {
-    let most = results
-        .instances
-        .iter()
-        .map(|i| i.guardrails.len())
-        .max()
-        .unwrap_or(0);
-    let mut names: Vec<Option<String>> = Vec::new();
-    for guardrail in results
-        .instances
-        .iter()
-        .flat_map(|instance| &instance.guardrails)
-    {
-        let name = Some(guardrail.name.clone());
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    if names.len() == most {
-        names
-    } else {
-        vec![None; most]
-    }
-}
-
-fn subtitle(results: &Results) -> String {
-    let runs = || {
-        results
-            .instances
-            .iter()
-            .flat_map(|i| &i.agents)
-            .map(|a| a.runs.len())
-    };
-    let (least, most) = (runs().min().unwrap_or(0), runs().max().unwrap_or(0));
-    let mean = match (least, most) {
-        (0, 0) => "Means over runs".to_owned(),
-        (1, 1) => "One run".to_owned(),
-        (a, b) if a == b => format!("Means over {a} runs"),
-        (a, b) => format!("Means over {a} to {b} runs"),
-    };
-    let band = if most == 1 {
-        ""
-    } else {
-        " The band around the regret is ±0.5 standard deviation over runs, clipped at zero."
-    };
-    format!("{mean}.{band} Costs and rewards are the policies’ expectations under the true means.")
-}
-
-fn regret_panel(instance: &InstanceResult, agents: &[&str]) -> Panel {
-    let series = |agent: &AgentResult| {
-        let curve = &agent.curve;
-        let ends = |side: f64| {
-            let spread = curve.regret_mean.iter().zip(&curve.regret_std);
-            spread
-                .map(|(mean, std)| (mean + side * 0.5 * std).max(0.0))
-                .collect()
-        };
-        let spread = curve.regret_std.iter().any(|std| *std > 0.0);
-        let band = spread.then(|| (ends(-1.0), ends(1.0)));
-        Series {
-            band,
-            ..line(agent, agents, &curve.regret_mean)
-        }
-    };
-    Panel {
-        title: "Cumulative regret".to_owned(),
-        x_label: "round".to_owned(),
-        y_from_zero: instance
-            .agents
-            .iter()
-            .all(|a| a.curve.regret_mean.iter().all(|y| *y >= 0.0)),
-        series: instance.agents.iter().map(series).collect(),
-        ..Panel::default()
-    }
-}
-
-fn cost_panel(
-    instance: &InstanceResult,
-    index: usize,
-    guardrail: &GuardrailInfo,
-    agents: &[&str],
-) -> Panel {
-    let threshold = guardrail.threshold;
-    let mut lines = vec![ReferenceLine {
-        label: format!("threshold {}", short(threshold)),
-        y: threshold,
-        kind: LineKind::Threshold,
-    }];
-    if let Some(cost) = instance.optimum.costs.get(index)
-        && (cost - threshold).abs() > 1e-6 * threshold.abs().max(1e-6)
-    {
-        lines.push(ReferenceLine {
-            label: format!("optimum {}", short(*cost)),
-            y: *cost,
-            kind: LineKind::Optimum,
-        });
-    }
-    let none = Vec::new();
-    let series = |agent: &AgentResult| {
-        line(
-            agent,
-            agents,
-            agent.curve.cost_mean.get(index).unwrap_or(&none),
-        )
-    };
-    Panel {
-        title: format!("Expected {}", guardrail.name),
-        x_label: "round".to_owned(),
-        series: instance.agents.iter().map(series).collect(),
-        lines,
-        ..Panel::default()
-    }
-}
-
-fn reward_panel(instance: &InstanceResult, agents: &[&str]) -> Panel {
-    let optimum = instance.optimum.reward;
-    Panel {
-        title: "Expected reward".to_owned(),
-        x_label: "round".to_owned(),
-        series: instance
-            .agents
-            .iter()
-            .map(|a| line(a, agents, &a.curve.reward_mean))
-            .collect(),
-        lines: vec![ReferenceLine {
-            label: format!("optimum r* = {}", short(optimum)),
-            y: optimum,
-            kind: LineKind::Optimum,
-        }],
-        ..Panel::default()
-    }
-}
-
-fn line(agent: &AgentResult, agents: &[&str], y: &[f64]) -> Series {
-    let color = agents
-        .iter()
-        .position(|name| *name == agent.name)
-        .unwrap_or(0);
-    Series {
-        name: agent.name.clone(),
-        color,
-        x: agent
-            .curve
-            .round
-            .iter()
-            .map(|round| *round as f64)
-            .collect(),
-        y: y.to_vec(),
-        band: None,
-        // Beyond the palette colours repeat; the dash tells the second lap from the first.
-        dashed: (color / palette::LENGTH) % 2 == 1,
-        points: agent.curve.round.len() == 1,
-    }
-}
-
-/// Four significant digits, without trailing zeros.
-fn short(x: f64) -> String {
-    crate::axis::significant(x, 4)
-}
-
 impl Series {
     /// The points that can be drawn.
     pub(crate) fn points_on(&self, panel: &Panel) -> Vec<Point> {
-        let fits = |v: f64, log: bool| v.is_finite() && (!log || v > 0.0);
         let mut points = Vec::with_capacity(self.x.len());
         for (i, (&x, &y)) in self.x.iter().zip(&self.y).enumerate() {
-            if !fits(x, panel.x_log) || !fits(y, panel.y_log) {
+            if !drawable(x, panel.x_log) || !drawable(y, panel.y_log) {
                 continue;
             }
             let ends = self
                 .band
                 .as_ref()
                 .and_then(|(lo, hi)| Some((*lo.get(i)?, *hi.get(i)?)));
-            let band = ends.filter(|(lo, hi)| fits(*lo, panel.y_log) && fits(*hi, panel.y_log));
+            let band =
+                ends.filter(|(lo, hi)| drawable(*lo, panel.y_log) && drawable(*hi, panel.y_log));
             // Adding zero makes −0 and 0 the same place.
             points.push(Point {
                 x: x + 0.0,

@@ -136,7 +136,7 @@ pub fn render(document: &Document) -> Result<String, ReportError> {
         push_section(&mut page, section)?;
     }
     page += &format!(
-        "<footer>Made with banister {}. Bands, thresholds and the numbers behind the curves are in \
+        "<footer>Made with banister {}. The numbers behind the curves are in \
          <code>curves.csv</code> and <code>runs.csv</code> beside this page.</footer>\n</main>\n\
          <script>{UPLOT_JS}</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
         env!("CARGO_PKG_VERSION")

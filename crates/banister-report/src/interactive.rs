@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::axis::drawable;
 use crate::figure::{Figure, LineKind, Panel, Point, thin};
 use crate::palette;
 use crate::panel::MOST_POINTS;
@@ -129,11 +130,10 @@ fn chart(panel: &Panel) -> Chart<'_> {
             high: banded.then(|| spread(|p| p.band.map(|band| band.1))),
         }
     });
-    let drawable = |y: f64| y.is_finite() && (!panel.y_log || y > 0.0);
     let lines = panel
         .lines
         .iter()
-        .filter(|line| drawable(line.y))
+        .filter(|line| drawable(line.y, panel.y_log))
         .map(|line| Reference {
             label: &line.label,
             y: line.y,

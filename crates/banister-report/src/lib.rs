@@ -1,14 +1,16 @@
-#![doc = include_str!("../README.md")]
+#![doc = include_str!("lib.md")]
 #![forbid(unsafe_code)]
 
 pub mod axis;
 mod canvas;
+mod data_table;
 mod error;
 pub mod figure;
 mod font;
 pub mod html;
 mod interactive;
 mod labels;
+mod layout;
 pub mod palette;
 mod panel;
 pub mod png;

@@ -43,7 +43,7 @@ impl<'a> Prepared<'a> {
             Vec::new()
         };
         Prepared {
-            x_ticks: x.ticks((plot.0 / 65.0) as usize),
+            x_ticks: x.ticks((plot.0 / 60.0) as usize),
             y_ticks: y.ticks((plot.1 / 36.0) as usize),
             panel,
             curves,
@@ -179,7 +179,7 @@ impl<'a> Prepared<'a> {
         curves: &[Vec<(f64, f64)>],
         to_y: impl Fn(f64) -> f64,
     ) {
-        let usable = |y: f64| y.is_finite() && (!self.panel.y_log || y > 0.0);
+        let usable = |y: f64| axis::drawable(y, self.panel.y_log);
         let lines: Vec<_> = self
             .panel
             .lines
