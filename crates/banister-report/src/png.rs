@@ -14,7 +14,7 @@ pub const SCALE: f32 = 2.0;
 /// Draws an SVG of this crate at [`SCALE`].
 ///
 /// Fonts of the machine are never consulted, so the same SVG gives the same picture everywhere.
-/// Letters outside Latin and Greek are not in the font and stay blank.
+/// Letters that the font lacks (all but Latin, Greek and common signs) are drawn as a box.
 ///
 /// # Errors
 /// [`ReportError::Picture`] if the text is not SVG or the picture would be empty or too large.
