@@ -1,3 +1,30 @@
-//! Environments and simulation.
+//! Environments, random streams and the parallel runner of banister.
+//!
+//! ```
+//! use banister_sim::{ExperimentConfig, Monitor, Options};
+//!
+//! let config: ExperimentConfig = toml::from_str(r#"
+//!     run = { horizon = 2000, runs = 2 }
+//!     environment = { kind = "bernoulli", rewards = [0.1, 0.7], costs = [[0.0, 0.2]] }
+//!     guardrail = [{ name = "spend", at_most = 0.5, safe_cost = 0.0 }]
+//!     agent = [{ kind = "opb" }]
+//! "#)?;
+//! let experiment = config.check("tiny")?;
+//! let results = banister_sim::run(&[experiment], Options::default(), &Monitor::default())?;
+//! let agent = &results.expect("not cancelled").instances[0].agents[0];
+//! assert!(agent.runs.iter().all(|run| run.violations == 0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
+mod curves;
+mod delay;
+mod environment;
+mod experiment;
 pub mod results;
+mod runner;
+
+pub use banister;
+pub use environment::{ArmRef, Environment, EnvironmentConfig, Kind};
+pub use experiment::{Experiment, ExperimentConfig, MAX_CHECKPOINTS, RunConfig};
+pub use results::Results;
+pub use runner::{Monitor, Options, TOLERANCE, Trace, run, run_shard};
