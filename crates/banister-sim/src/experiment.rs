@@ -304,17 +304,17 @@ fn thresholds(
             let field = format!("environment.costs[{i}][{}]", problem.declared.safe);
             return Err(Error::invalid(field, mean, allowed));
         }
-        if let Some(c) = declared.safe_cost {
-            if (c - mean).abs() > 1e-9 * standard.signal.unit() {
-                let allowed = format!(
-                    "the environment's safe arm has mean {mean}; leave `safe_cost` out if it is unknown"
-                );
-                return Err(Error::invalid(
-                    format!("guardrail[{i}].safe_cost"),
-                    c,
-                    allowed,
-                ));
-            }
+        if let Some(c) = declared.safe_cost
+            && (c - mean).abs() > 1e-9 * standard.signal.unit()
+        {
+            let allowed = format!(
+                "the environment's safe arm has mean {mean}; leave `safe_cost` out if it is unknown"
+            );
+            return Err(Error::invalid(
+                format!("guardrail[{i}].safe_cost"),
+                c,
+                allowed,
+            ));
         }
         infos.push(GuardrailInfo {
             name: standard.name.clone(),

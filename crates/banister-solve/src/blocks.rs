@@ -5,7 +5,7 @@
 //! costs passes over the hull points of all blocks, of which there are few.
 
 use crate::envelope::{Chord, climb, publish, revive};
-use crate::scan::count_equal;
+use crate::scan::has_twin;
 use crate::solution::{Lp, Solution};
 
 const BLOCK: usize = 64;
@@ -120,9 +120,8 @@ impl BlockedLp {
             lo: self.hull_action[lo],
             hi: solved.chord.hi.map(|hi| self.hull_action[hi]),
         });
-        let (v, u) = (&self.hull_v, &self.hull_u);
         let twins = self.hull_twin[lo] || self.hull_twin[hi];
-        if twins || count_equal(v, u, (v[lo], u[lo]), (v[hi], u[hi])) > out.support.len() {
+        if twins || has_twin(&self.hull_v, &self.hull_u, lo, hi) {
             let lp = Lp {
                 reward: &self.reward,
                 costs: &self.cost,

@@ -9,7 +9,7 @@
 //! Reference: math of the policy LP; the paper's Lemma on the support of π* (its mixture weights
 //! are swapped in the proof).
 
-use crate::scan::{best_within, count_equal, line_argmax};
+use crate::scan::{best_within, has_twin, line_argmax};
 use crate::solution::{Lp, Solution, Status};
 
 /// Passes after which we stop and report the gap honestly. Rounding only: the method is finite.
@@ -44,8 +44,10 @@ pub(crate) struct Solved {
 }
 
 impl Envelope {
+    #[inline]
     pub(crate) fn solve(&mut self, lp: &Lp<'_>, start: Option<usize>, out: &mut Solution) {
-        let (v, u, tau) = (lp.reward, &lp.costs[0][..], lp.thresholds[0]);
+        let (v, tau) = (lp.reward, lp.thresholds[0]);
+        let u = &lp.costs[0][..v.len()];
         out.clear(1);
         let from = match self.warm.and_then(|chord| revive(chord, v, u, tau)) {
             Some(chord) => chord,
@@ -55,11 +57,11 @@ impl Envelope {
             },
         };
         let solved = climb(v, u, tau, from);
+        let Chord { lo, hi } = solved.chord;
         self.warm = Some(solved.chord);
         publish(v, u, tau, &solved, out);
-        let chord = solved.chord;
-        let (lo, hi) = (chord.lo, chord.hi.unwrap_or(chord.lo));
-        if count_equal(v, u, (v[lo], u[lo]), (v[hi], u[hi])) > out.support.len() {
+        let far = hi.unwrap_or(lo);
+        if has_twin(v, u, lo, far) {
             out.share_ties(lp);
             out.retreat(lp, lo);
         }

@@ -60,6 +60,7 @@ impl LpSolver {
     /// one a feasible start is searched for, and [`Status::Infeasible`] says there is none.
     ///
     /// Sizes and finiteness are the caller's duty: [`Lp::check`] is for input from outside.
+    #[inline]
     pub fn solve(&mut self, lp: &Lp<'_>, start: Option<usize>) -> &Solution {
         match lp.costs.len() {
             0 => envelope::solve_free(lp, &mut self.solution),

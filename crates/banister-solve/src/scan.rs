@@ -5,7 +5,6 @@
 /// Width of a chunk: a few vector registers on any machine.
 pub(crate) const LANES: usize = 8;
 
-/// The largest of `f(k)` over `0..n`, with `f` evaluated in chunks.
 #[inline(always)]
 fn larger(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
@@ -28,7 +27,7 @@ pub(crate) fn line_max(v: &[f64], u: &[f64], lambda: f64) -> f64 {
     best.iter().fold(top, |a, &b| larger(b, a))
 }
 
-/// The first a with V_a − λ u_a equal to `target`, and that maximum's index if it is attained.
+/// The first a with V_a − λ u_a equal to `target`.
 pub(crate) fn line_position(v: &[f64], u: &[f64], lambda: f64, target: f64) -> usize {
     let u = &u[..v.len()];
     let mut base = 0;
@@ -51,14 +50,13 @@ pub(crate) fn line_position(v: &[f64], u: &[f64], lambda: f64, target: f64) -> u
 #[inline]
 pub(crate) fn line_argmax(v: &[f64], u: &[f64], lambda: f64) -> (usize, f64) {
     if v.len() <= 2 * LANES {
-        let mut best = (0, f64::NEG_INFINITY);
+        let (mut best, mut top) = (0, f64::NEG_INFINITY);
         for (a, (v, u)) in v.iter().zip(u).enumerate() {
             let x = v - lambda * u;
-            if x > best.1 {
-                best = (a, x);
-            }
+            best = if x > top { a } else { best };
+            top = larger(x, top);
         }
-        return best;
+        return (best, top);
     }
     let top = line_max(v, u, lambda);
     (line_position(v, u, lambda, top), top)
@@ -77,13 +75,15 @@ pub(crate) fn best_within(v: &[f64], u: &[f64], tau: f64) -> Option<usize> {
     best
 }
 
-/// How many actions equal (V, u) = `p` or `q`.
-pub(crate) fn count_equal(v: &[f64], u: &[f64], p: (f64, f64), q: (f64, f64)) -> usize {
+/// Whether some other action has the same (V, u) as `lo` or `hi`.
+#[inline]
+pub(crate) fn has_twin(v: &[f64], u: &[f64], lo: usize, hi: usize) -> bool {
+    let (p, q) = ((v[lo], u[lo]), (v[hi], u[hi]));
     let mut count = 0;
     for (&v, &u) in v.iter().zip(u) {
         count += usize::from(((v == p.0) & (u == p.1)) | ((v == q.0) & (u == q.1)));
     }
-    count
+    count > 1 + usize::from(lo != hi)
 }
 
 /// Reduced costs of all actions: the largest V_a − Σ_i λ_i u_{i,a}, its first index, and how many

@@ -128,16 +128,20 @@ pub struct Solution {
 
 impl Solution {
     /// How far the policy can be from the best one.
+    #[inline]
     pub fn gap(&self) -> f64 {
         (self.upper_bound - self.value).max(0.0)
     }
 
+    #[inline]
     pub(crate) fn clear(&mut self, guardrails: usize) {
         self.status = Status::Optimal;
         self.support.clear();
         self.pivots = 0;
-        self.costs.resize(guardrails, 0.0);
-        self.prices.resize(guardrails, 0.0);
+        if self.costs.len() != guardrails {
+            self.costs.resize(guardrails, 0.0);
+            self.prices.resize(guardrails, 0.0);
+        }
     }
 
     pub(crate) fn set_infeasible(&mut self) {

@@ -20,12 +20,10 @@ pub(crate) struct Bounds {
     pub margins: Vec<f64>,
     /// D_a = max_i (u_{a,i} − l_{a,i})/Δ_i.
     pub spread: Vec<f64>,
-    /// Middle of the reward interval, unclipped (the paper's optimism only).
-    pub reward_centre: Vec<f64>,
-    /// β_a: the largest unclipped radius of the action's signals (the paper's optimism only).
-    pub radius: Vec<f64>,
-    /// Δ in the paper's α_r, where it is not the current smallest margin (its T_0 rule).
-    pub paper_margin: Option<f64>,
+    /// 1/Δ_i.
+    inverse_margins: Vec<f64>,
+    /// Δ in the paper's α_r: the smallest margin, or what its T_0 rule settled on.
+    pub paper_margin: f64,
 }
 
 impl Bounds {
@@ -36,6 +34,7 @@ impl Bounds {
             cost_lower: vec![Vec::new(); m],
             cost_upper: vec![Vec::new(); m],
             margins: vec![0.0; m],
+            inverse_margins: vec![0.0; m],
             ..Self::default()
         }
     }
@@ -46,24 +45,23 @@ impl Bounds {
 
     /// Makes room for `actions` columns.
     pub(crate) fn resize(&mut self, actions: usize) {
-        for column in [
-            &mut self.reward_upper,
-            &mut self.spread,
-            &mut self.reward_centre,
-            &mut self.radius,
-        ] {
-            column.resize(actions, 0.0);
-        }
+        self.reward_upper.resize(actions, 0.0);
+        self.spread.resize(actions, 0.0);
         for row in self.cost_lower.iter_mut().chain(&mut self.cost_upper) {
             row.resize(actions, 0.0);
         }
     }
 
-    /// Δ from the safe action's column.
-    pub(crate) fn update_margins(&mut self) {
+    /// Δ from the safe action's column; `settled` overrides the paper's own margin.
+    pub(crate) fn update_margins(&mut self, settled: Option<f64>) {
+        let mut smallest = f64::INFINITY;
         for i in 0..self.margins.len() {
-            self.margins[i] = self.thresholds[i] - self.cost_upper[i][self.safe];
+            let margin = self.thresholds[i] - self.cost_upper[i][self.safe];
+            self.margins[i] = margin;
+            self.inverse_margins[i] = 1.0 / margin;
+            smallest = smallest.min(margin);
         }
+        self.paper_margin = settled.unwrap_or(smallest);
     }
 
     /// Whether the safe action provably has room under every threshold.
@@ -78,14 +76,8 @@ impl Bounds {
         let mut spread = 0.0_f64;
         for i in 0..self.margins.len() {
             let width = self.cost_upper[i][column] - self.cost_lower[i][column];
-            spread = spread.max(width / self.margins[i]);
+            spread = spread.max(width * self.inverse_margins[i]);
         }
         self.spread[column] = spread;
-    }
-
-    /// The smallest margin, as in the paper's α_r = 1 + 2/Δ.
-    pub(crate) fn smallest_margin(&self) -> f64 {
-        self.paper_margin
-            .unwrap_or_else(|| self.margins.iter().copied().fold(f64::INFINITY, f64::min))
     }
 }

@@ -5,105 +5,174 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::interval::{Bernstein, Interval, Rule};
+use crate::interval::{Bernstein, Count, Interval, Rule};
 
-/// One signal's statistics and intervals, one entry per arm (by arm number, retired ones too).
+/// Statistics and intervals in force of every signal of every arm (by arm number, retired ones
+/// too), one record per arm: the reward, then one entry per guardrail.
 #[derive(Debug, Clone)]
-pub(crate) struct SignalEstimates {
-    rule: Rule,
+pub(crate) struct Estimates {
+    rules: Vec<SignalRule>,
+    /// Whether some rule reads the logarithm of the count.
+    wants_log: bool,
+    pulls: Vec<u64>,
+    state: Vec<SignalState>,
+    /// Only filled where some rule is `bernstein`.
+    bernstein: Vec<Bernstein>,
+}
+
+/// How one signal is bounded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SignalRule {
+    pub rule: Rule,
     /// Whether the lower end is wanted (not for the reward).
-    both_sides: bool,
+    pub both_sides: bool,
     /// Whether intervals are intersected over time.
-    intersect: bool,
-    pub sums: Vec<f64>,
-    pub bernstein: Vec<Bernstein>,
-    pub intervals: Vec<Interval>,
+    pub intersect: bool,
 }
 
-/// All there is to save of one arm's signal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One signal of one arm.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SavedSignal {
+pub(crate) struct SignalState {
+    /// Sum of the standardised observations.
     pub sum: f64,
+    /// Lower end in force.
     pub lower: f64,
+    /// Upper end in force.
     pub upper: f64,
-    pub centre: f64,
-    pub radius: f64,
-    #[serde(default, skip_serializing_if = "is_fresh")]
-    pub bernstein: Bernstein,
 }
 
-fn is_fresh(state: &Bernstein) -> bool {
-    *state == Bernstein::default()
-}
-
-impl SignalEstimates {
-    pub(crate) fn new(rule: Rule, both_sides: bool, intersect: bool) -> Self {
+impl Estimates {
+    pub(crate) fn new(rules: Vec<SignalRule>) -> Self {
         Self {
-            rule,
-            both_sides,
-            intersect,
-            sums: Vec::new(),
+            wants_log: rules.iter().any(|r| r.rule.wants_log()),
+            rules,
+            pulls: Vec::new(),
+            state: Vec::new(),
             bernstein: Vec::new(),
-            intervals: Vec::new(),
         }
+    }
+
+    pub(crate) fn pulls(&self) -> &[u64] {
+        &self.pulls
     }
 
     pub(crate) fn add_arm(&mut self) {
-        let state = Bernstein::default();
-        let unknown = Interval::UNKNOWN;
-        let before = (unknown.lower, unknown.upper);
-        self.intervals
-            .push(self.rule.interval(0, 0.0, &state, before, self.both_sides));
-        self.sums.push(0.0);
-        self.bernstein.push(state);
+        self.pulls.push(0);
+        for SignalRule { rule, .. } in &self.rules {
+            let before = rule.before_the_first_pull();
+            self.state.push(SignalState {
+                sum: 0.0,
+                lower: before.lower,
+                upper: before.upper,
+            });
+            self.bernstein.push(Bernstein::default());
+        }
     }
 
-    /// Takes one standardised observation of `arm`, its n-th.
+    /// All signals of an arm.
     #[inline]
-    pub(crate) fn push(&mut self, arm: usize, y: f64, n: u64) {
-        self.sums[arm] += y;
-        self.rule.push(&mut self.bernstein[arm], y);
-        let old = self.intervals[arm];
-        let mut new = self.rule.interval(
-            n,
-            self.sums[arm],
-            &self.bernstein[arm],
-            (old.lower, old.upper),
-            self.both_sides,
+    pub(crate) fn of(&self, arm: usize) -> &[SignalState] {
+        let signals = self.rules.len();
+        &self.state[arm * signals..(arm + 1) * signals]
+    }
+
+    /// Counts one more outcome of `arm`; the observations follow by [`Estimates::push`].
+    #[inline]
+    pub(crate) fn count(&mut self, arm: usize) -> Count {
+        self.pulls[arm] += 1;
+        Count::new(self.pulls[arm], self.wants_log)
+    }
+
+    /// Takes one standardised observation of a signal and updates its interval.
+    #[inline]
+    pub(crate) fn push(&mut self, arm: usize, signal: usize, y: f64, count: &Count) {
+        let SignalRule {
+            rule,
+            both_sides,
+            intersect,
+        } = &self.rules[signal];
+        let place = arm * self.rules.len() + signal;
+        let state = &mut self.state[place];
+        state.sum += y;
+        if rule.wants_bernstein() {
+            self.bernstein[place].push(y, rule.log_term());
+        }
+        let before = (state.lower, state.upper);
+        let new = rule.interval(
+            count,
+            state.sum,
+            &self.bernstein[place],
+            before,
+            *both_sides,
         );
-        if self.intersect {
-            new.lower = new.lower.max(old.lower);
-            new.upper = new.upper.min(old.upper);
-            // Off the good event the intersection can be empty: fall back to the pessimistic side
-            // for costs and rewards alike, an interval that has its ends in order.
-            if new.lower > new.upper {
-                new.lower = new.upper;
+        if *intersect {
+            state.upper = new.upper.min(before.1);
+            // Off the good event the intersection can be empty: keep the ends in order.
+            state.lower = new.lower.max(before.0).min(state.upper);
+        } else {
+            state.upper = new.upper;
+            state.lower = new.lower;
+        }
+    }
+
+    /// Centre and radius of the reward interval and the largest radius of all signals, unclipped,
+    /// as the paper's bonus wants them.
+    #[inline]
+    pub(crate) fn centre_and_radius(&self, arm: usize, count: &Count) -> (f64, f64) {
+        let mut centre = 0.0;
+        let mut radius = 0.0_f64;
+        for (s, (rule, state)) in self.rules.iter().zip(self.of(arm)).enumerate() {
+            let (c, r) = rule.rule.centre_and_radius(count, state.sum);
+            if s == 0 {
+                centre = c;
+            }
+            if r > radius {
+                radius = r;
             }
         }
-        self.intervals[arm] = new;
+        (centre, radius)
     }
 
-    pub(crate) fn save(&self, arm: usize) -> SavedSignal {
-        let interval = self.intervals[arm];
-        SavedSignal {
-            sum: self.sums[arm],
-            lower: interval.lower,
-            upper: interval.upper,
-            centre: interval.centre,
-            radius: interval.radius,
-            bernstein: self.bernstein[arm],
+    pub(crate) fn interval(&self, arm: usize, signal: usize) -> Option<Interval> {
+        let state = self.pulls.get(arm).and_then(|_| self.of(arm).get(signal))?;
+        Some(Interval {
+            lower: state.lower,
+            upper: state.upper,
+        })
+    }
+
+    pub(crate) fn save(&self, arm: usize) -> SavedArm {
+        let signals = self.rules.len();
+        let kept = self.rules.iter().any(|r| r.rule.wants_bernstein());
+        SavedArm {
+            pulls: self.pulls[arm],
+            signals: self.of(arm).to_vec(),
+            bernstein: if kept {
+                self.bernstein[arm * signals..(arm + 1) * signals].to_vec()
+            } else {
+                Vec::new()
+            },
         }
     }
 
-    pub(crate) fn restore(&mut self, saved: &SavedSignal) {
-        self.sums.push(saved.sum);
-        self.bernstein.push(saved.bernstein);
-        self.intervals.push(Interval {
-            lower: saved.lower,
-            upper: saved.upper,
-            centre: saved.centre,
-            radius: saved.radius,
-        });
+    /// Takes up one more arm; the lengths have been checked.
+    pub(crate) fn restore(&mut self, saved: &SavedArm) {
+        self.pulls.push(saved.pulls);
+        for s in 0..self.rules.len() {
+            self.state.push(saved.signals[s]);
+            self.bernstein
+                .push(saved.bernstein.get(s).copied().unwrap_or_default());
+        }
     }
+}
+
+/// All there is to save of one arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SavedArm {
+    pub pulls: u64,
+    pub signals: Vec<SignalState>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bernstein: Vec<Bernstein>,
 }

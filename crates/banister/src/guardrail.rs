@@ -138,18 +138,18 @@ impl Guardrail {
             (true, Some(c)) => absolute(&self.name, signal, direction, bound * c, self.safe_cost),
             (false, c) => absolute(&self.name, signal, direction, bound, c),
         };
-        if let (Some(c), Some(y)) = (self.safe_cost, standard.safe_cost) {
-            if y >= standard.threshold {
-                let side = match direction {
-                    Direction::AtMost => "below",
-                    Direction::AtLeast => "above",
-                };
-                let allowed = format!(
-                    "the safe action must meet its guardrail with margin: strictly {side} {}",
-                    standard.shown_threshold
-                );
-                return Err(Error::invalid(format!("{field}.safe_cost"), c, allowed));
-            }
+        if let (Some(c), Some(y)) = (self.safe_cost, standard.safe_cost)
+            && y >= standard.threshold
+        {
+            let side = match direction {
+                Direction::AtMost => "below",
+                Direction::AtLeast => "above",
+            };
+            let allowed = format!(
+                "the safe action must meet its guardrail with margin: strictly {side} {}",
+                standard.shown_threshold
+            );
+            return Err(Error::invalid(format!("{field}.safe_cost"), c, allowed));
         }
         // An unknown safe action needs room: a threshold at or below the harmless end leaves none.
         if standard.factor == 0.0 && standard.safe_cost.is_none() && standard.threshold <= 0.0 {
@@ -198,8 +198,8 @@ fn absolute(
     safe: Option<f64>,
 ) -> Standard {
     let y = |s: f64| match direction {
-        Direction::AtMost => (s - signal.lo) / signal.unit(),
-        Direction::AtLeast => (signal.hi - s) / signal.unit(),
+        Direction::AtMost => signal.standardise(s),
+        Direction::AtLeast => signal.standardise_mirrored(s),
     };
     Standard {
         name: name.to_string(),
@@ -233,8 +233,8 @@ impl Standard {
     #[inline]
     pub fn standardise(&self, s: f64) -> f64 {
         match self.direction {
-            Direction::AtMost => (s - self.signal.lo) / self.signal.unit(),
-            Direction::AtLeast => (self.signal.hi - s) / self.signal.unit(),
+            Direction::AtMost => self.signal.standardise(s),
+            Direction::AtLeast => self.signal.standardise_mirrored(s),
         }
     }
 

@@ -16,11 +16,12 @@ use crate::bounds::Bounds;
 use crate::config::{CheckedOpb, OpbConfig, UnknownSafeCost};
 use crate::decision::{Decision, Fallback, GuardrailCertificate, SolverReport};
 use crate::error::Error;
-use crate::estimate::SignalEstimates;
-use crate::interval::{Intervals, Rule};
+use crate::estimate::{Estimates, SignalRule};
+use crate::interval::{Count, Interval, Intervals, Rule};
 use crate::optimism::Planner;
 use crate::problem::{CheckedProblem, Problem, check_name};
 use crate::safe_cost::TZeroRule;
+use crate::signal::Signal;
 
 /// The agent. See the module's page for what it promises.
 ///
@@ -55,14 +56,15 @@ pub struct Opb {
     pub(crate) column: Vec<Option<usize>>,
     /// Arm of each column.
     pub(crate) arm: Vec<usize>,
-    /// Outcomes that arrived, per arm.
-    pub(crate) pulls: Vec<u64>,
-    /// The reward's estimates, then one per guardrail.
-    pub(crate) estimates: Vec<SignalEstimates>,
+    pub(crate) estimates: Estimates,
     pub(crate) t_zero: Option<TZeroRule>,
     /// Whether the safe action's outcomes move other arms' bounds or the margins.
     safe_matters: bool,
+    /// Outcomes for which the intervals hold.
+    room: u64,
     bounds: Bounds,
+    /// α_r where V is built the paper's way.
+    alpha: Option<f64>,
     pub(crate) planner: Planner,
     decision: Decision,
     pub(crate) outcomes: u64,
@@ -84,22 +86,22 @@ impl Opb {
     /// An agent with no arms yet.
     pub(crate) fn bare(problem: CheckedProblem, checked: CheckedOpb) -> Self {
         let config = &checked.config;
-        let estimates = |signal, cost| {
-            let signal: &crate::signal::Signal = signal;
+        let rule = |signal: &Signal, cost: bool| {
             let kind = config.intervals_for(signal);
             let bounded = signal.sub_gaussian.is_none();
-            let rule = Rule::new(kind, &checked.level, signal.r(), bounded, cost);
-            let intersect = config.intersect.unwrap_or(kind.is_anytime());
-            SignalEstimates::new(rule, cost, intersect)
+            SignalRule {
+                rule: Rule::new(kind, &checked.level, signal.r(), bounded, cost),
+                both_sides: cost,
+                intersect: config.intersect.unwrap_or(kind.is_anytime()),
+            }
         };
-        let signals: Vec<SignalEstimates> = std::iter::once(estimates(&problem.reward, false))
-            .chain(
-                problem
-                    .guardrails
-                    .iter()
-                    .map(|g| estimates(&g.signal, true)),
-            )
-            .collect();
+        let rules = std::iter::once(rule(&problem.reward, false))
+            .chain(problem.guardrails.iter().map(|g| rule(&g.signal, true)));
+        let estimates = Estimates::new(rules.collect());
+        let room = match (config.horizon, config.intervals) {
+            (Some(horizon), Some(kind)) if !kind.is_anytime() => horizon,
+            _ => u64::MAX,
+        };
         let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
         let t_zero = (unknown && config.unknown_safe_cost == UnknownSafeCost::Paper)
             .then(|| TZeroRule::new(&problem, config));
@@ -111,12 +113,13 @@ impl Opb {
         Self {
             bounds: Bounds::new(problem.guardrails.iter().map(|g| g.threshold).collect()),
             planner: Planner::new(config.optimism),
+            alpha: None,
             safe_matters: unknown,
+            room,
             names: Vec::new(),
             column: Vec::new(),
             arm: Vec::new(),
-            pulls: Vec::new(),
-            estimates: signals,
+            estimates,
             t_zero,
             decision,
             outcomes: 0,
@@ -148,7 +151,7 @@ impl Opb {
 
     /// Outcomes that arrived for each arm.
     pub fn pulls(&self) -> &[u64] {
-        &self.pulls
+        self.estimates.pulls()
     }
 
     /// Outcomes that arrived in all.
@@ -168,8 +171,8 @@ impl Opb {
 
     /// The interval of an arm's reward (`signal` 0; only its upper end is kept current) or cost
     /// (`signal` 1 + i), in standard units.
-    pub fn interval(&self, arm: usize, signal: usize) -> Option<crate::interval::Interval> {
-        self.estimates.get(signal)?.intervals.get(arm).copied()
+    pub fn interval(&self, arm: usize, signal: usize) -> Option<Interval> {
+        self.estimates.interval(arm, signal)
     }
 
     /// Offers one more arm. Its number is returned.
@@ -220,20 +223,24 @@ impl Opb {
     pub fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         self.check_outcome(arm, reward, costs)?;
         self.outcomes += 1;
-        self.pulls[arm] += 1;
-        let n = self.pulls[arm];
-        let y = (reward - self.problem.reward.lo) / self.problem.reward.unit();
-        self.estimates[0].push(arm, y, n);
+        let count = self.estimates.count(arm);
+        let y = self.problem.reward.standardise(reward);
+        self.estimates.push(arm, 0, y, &count);
         for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
-            self.estimates[i + 1].push(arm, guardrail.standardise(costs[i]), n);
+            self.estimates
+                .push(arm, i + 1, guardrail.standardise(costs[i]), &count);
         }
         if self.safe_matters && arm == self.problem.declared.safe {
             if let Some(rule) = &mut self.t_zero {
-                rule.update(&self.problem, n, |i| self.estimates[i + 1].sums[arm]);
+                let state = self.estimates.of(arm);
+                rule.update(&self.problem, self.estimates.pulls()[arm], |i| {
+                    state[i + 1].sum
+                });
             }
-            self.refresh_all_bounds();
+            self.refresh_columns();
+            self.planner.changed_all(&self.bounds);
         } else if let Some(column) = self.column[arm] {
-            self.refresh(column);
+            self.refresh(column, &count);
             self.planner.changed(&self.bounds, column);
         }
         Ok(())
@@ -312,7 +319,7 @@ impl Opb {
         decision.policy.push((self.arm[safe], 1.0));
         decision.fallback = Some(reason);
         let reward = self.problem.reward;
-        let value = reward.lo + reward.unit() * self.bounds.reward_upper[safe];
+        let value = reward.lo + reward.unit() * self.estimates.of(self.arm[safe])[0].upper;
         decision.optimistic_reward = value;
         decision.solver = SolverReport {
             status: Status::Budget,
@@ -343,17 +350,15 @@ impl Opb {
         }
     }
 
+    #[inline]
     fn check_room(&self, more: u64) -> Result<(), Error> {
-        let config = &self.checked.config;
-        match (config.horizon, config.intervals) {
-            (Some(horizon), Some(kind)) if !kind.is_anytime() && self.outcomes + more > horizon => {
-                Err(Error::HorizonExceeded {
-                    horizon,
-                    intervals: kind.name(),
-                })
-            }
-            _ => Ok(()),
+        if self.outcomes.saturating_add(more) <= self.room {
+            return Ok(());
         }
+        Err(Error::HorizonExceeded {
+            horizon: self.room,
+            intervals: self.checked.config.intervals.map_or("", Intervals::name),
+        })
     }
 
     #[inline]
@@ -382,12 +387,9 @@ impl Opb {
 
     pub(crate) fn push_arm(&mut self, name: String) {
         self.names.push(name);
-        self.pulls.push(0);
         self.column.push(Some(self.arm.len()));
         self.arm.push(self.names.len() - 1);
-        for estimates in &mut self.estimates {
-            estimates.add_arm();
-        }
+        self.estimates.add_arm();
     }
 
     /// Rebuilds the map from arms to columns.
@@ -402,62 +404,76 @@ impl Opb {
     pub(crate) fn refresh_all(&mut self) {
         self.bounds.resize(self.arm.len());
         self.bounds.safe = self.column[self.problem.declared.safe].unwrap_or(0);
-        self.refresh_columns();
-        self.planner.reset(&self.bounds);
-    }
-
-    /// Rebuilds all columns: the safe action's estimates changed.
-    fn refresh_all_bounds(&mut self) {
+        self.planner.reset(self.arm.len());
         self.refresh_columns();
         self.planner.changed_all(&self.bounds);
     }
 
+    /// Rebuilds all columns, the safe one first: margins come from it, and spreads from margins.
     fn refresh_columns(&mut self) {
-        // The safe column first: margins come from it, and spreads from margins.
-        self.refresh(self.bounds.safe);
-        self.bounds.update_margins();
-        self.bounds.paper_margin = self.t_zero.as_ref().and_then(|rule| rule.margin());
+        self.write_costs(self.bounds.safe);
+        let settled = self.t_zero.as_ref().and_then(|rule| rule.margin());
+        self.bounds.update_margins(settled);
+        self.alpha = self.checked.config.optimism.paper_alpha(
+            self.bounds.thresholds.first().copied().unwrap_or(1.0),
+            self.bounds.paper_margin,
+        );
         for column in 0..self.arm.len() {
-            self.refresh(column);
+            let pulls = self.estimates.pulls()[self.arm[column]];
+            self.refresh(column, &Count::new(pulls, false));
         }
     }
 
     /// Writes one column from the arm's intervals.
     #[inline]
-    fn refresh(&mut self, column: usize) {
+    fn refresh(&mut self, column: usize, count: &Count) {
+        self.write_costs(column);
         let arm = self.arm[column];
-        let safe_arm = self.problem.declared.safe;
-        let is_safe = arm == safe_arm;
-        let reward = self.estimates[0].intervals[arm];
-        let mut radius = reward.radius;
-        self.bounds.reward_upper[column] = reward.upper;
-        self.bounds.reward_centre[column] = reward.centre;
+        match self.alpha {
+            Some(alpha) => {
+                let (centre, radius) = self.estimates.centre_and_radius(arm, count);
+                self.planner
+                    .set_paper_reward(column, centre, alpha * radius);
+            }
+            None => {
+                self.bounds.reward_upper[column] = self.estimates.of(arm)[0].upper;
+                self.bounds.update_spread(column);
+            }
+        }
+    }
+
+    /// Writes the cost bounds of one column.
+    #[inline]
+    fn write_costs(&mut self, column: usize) {
+        let arm = self.arm[column];
+        let is_safe = column == self.bounds.safe;
+        let state = self.estimates.of(arm);
         for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
-            let intervals = &self.estimates[i + 1].intervals;
-            let own = intervals[arm];
-            radius = radius.max(own.radius);
+            let own = &state[i + 1];
             let (lower, upper) = match guardrail.safe_cost {
                 Some(known) if is_safe => (known, known),
                 _ if guardrail.factor == 0.0 && !is_safe => (own.lower, own.upper),
-                _ => {
-                    let safe = intervals[safe_arm];
-                    let mut bounds = guardrail.cost_bounds(
-                        (own.lower, own.upper),
-                        (safe.lower, safe.upper),
-                        is_safe,
-                    );
-                    if let (true, Some(rule)) = (is_safe, &self.t_zero) {
-                        bounds.1 = rule.upper(i).unwrap_or(bounds.1);
-                        bounds.0 = bounds.0.min(bounds.1);
-                    }
-                    bounds
-                }
+                _ => self.relative_bounds(i, arm, is_safe),
             };
             self.bounds.cost_lower[i][column] = lower;
             self.bounds.cost_upper[i][column] = upper;
         }
-        self.bounds.radius[column] = radius;
-        self.bounds.update_spread(column);
+    }
+
+    /// Cost bounds that depend on the safe action's estimates.
+    fn relative_bounds(&self, i: usize, arm: usize, is_safe: bool) -> (f64, f64) {
+        let own = &self.estimates.of(arm)[i + 1];
+        let safe = &self.estimates.of(self.problem.declared.safe)[i + 1];
+        let mut bounds = self.problem.guardrails[i].cost_bounds(
+            (own.lower, own.upper),
+            (safe.lower, safe.upper),
+            is_safe,
+        );
+        if let (true, Some(rule)) = (is_safe, &self.t_zero) {
+            bounds.1 = rule.upper(i).unwrap_or(bounds.1);
+            bounds.0 = bounds.0.min(bounds.1);
+        }
+        bounds
     }
 
     /// Which interval rule the reward uses, for reports.

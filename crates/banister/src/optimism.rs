@@ -51,8 +51,19 @@ impl Optimism {
     }
 
     /// Whether V depends on each action's own bounds only.
+    #[inline]
     fn is_local(self) -> bool {
         matches!(self, Self::Paper | Self::Margin | Self::Published)
+    }
+
+    /// Whether V is built from centre and radius rather than from bounds: α_r, given τ and Δ.
+    #[inline]
+    pub(crate) fn paper_alpha(self, threshold: f64, margin: f64) -> Option<f64> {
+        match self {
+            Self::Paper => Some(1.0 + 2.0 / margin),
+            Self::Published => Some(1.0 + 1.0 / threshold),
+            _ => None,
+        }
     }
 }
 
@@ -100,20 +111,29 @@ impl Planner {
         }
     }
 
-    /// Actions were added or removed: start afresh.
-    pub(crate) fn reset(&mut self, bounds: &Bounds) {
+    /// Actions were added or removed: start afresh, with room for `actions`.
+    pub(crate) fn reset(&mut self, actions: usize) {
         self.pessimistic.reset();
         self.optimistic.reset();
-        self.v.resize(bounds.len(), 0.0);
+        self.v.resize(actions, 0.0);
         self.blocked = None;
-        self.changed_all(bounds);
+    }
+
+    /// Sets V of one action where it is built from centre and radius (the paper's optimism).
+    #[inline]
+    pub(crate) fn set_paper_reward(&mut self, column: usize, centre: f64, bonus: f64) {
+        let v = centre + bonus;
+        self.v[column] = match self.optimism {
+            Optimism::Published => v.min(1.0),
+            _ => v,
+        };
     }
 
     /// One action's bounds changed.
     #[inline]
     pub(crate) fn changed(&mut self, bounds: &Bounds, column: usize) {
-        if self.optimism.is_local() {
-            self.v[column] = self.local_reward(bounds, column);
+        if self.optimism == Optimism::Margin {
+            self.v[column] = bounds.reward_upper[column] + bounds.spread[column];
         }
         if let Some(blocked) = &mut self.blocked {
             let (reward, cost) = if self.optimism.is_local() {
@@ -127,16 +147,15 @@ impl Planner {
 
     /// All bounds changed, or the margins did.
     pub(crate) fn changed_all(&mut self, bounds: &Bounds) {
-        if self.optimism.is_local() && bounds.has_margin() {
+        if self.optimism == Optimism::Margin {
             for column in 0..bounds.len() {
-                self.v[column] = self.local_reward(bounds, column);
+                self.v[column] = bounds.reward_upper[column] + bounds.spread[column];
             }
         }
-        if bounds.len() < BLOCKS_FROM || bounds.thresholds.len() != 1 {
+        if bounds.len() < BLOCKS_FROM || bounds.thresholds.len() != 1 || !bounds.has_margin() {
             return;
         }
-        let local = self.optimism.is_local();
-        let (rewards, costs) = if local {
+        let (rewards, costs) = if self.optimism.is_local() {
             (&self.v, &bounds.cost_upper)
         } else {
             (&bounds.reward_upper, &bounds.cost_lower)
@@ -148,21 +167,6 @@ impl Planner {
                 }
             }
             None => self.blocked = Some(BlockedLp::new(rewards.clone(), costs.clone())),
-        }
-    }
-
-    #[inline]
-    fn local_reward(&self, bounds: &Bounds, a: usize) -> f64 {
-        match self.optimism {
-            Optimism::Paper => {
-                let alpha = 1.0 + 2.0 / bounds.smallest_margin();
-                bounds.reward_centre[a] + alpha * bounds.radius[a]
-            }
-            Optimism::Published => {
-                let alpha = 1.0 + 1.0 / bounds.thresholds[0];
-                (bounds.reward_centre[a] + alpha * bounds.radius[a]).min(1.0)
-            }
-            _ => bounds.reward_upper[a] + bounds.spread[a],
         }
     }
 

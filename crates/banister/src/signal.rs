@@ -29,6 +29,8 @@ pub struct Signal {
     pub hi: f64,
     /// The sub-Gaussian constant if observations may leave the range.
     pub sub_gaussian: Option<f64>,
+    /// 1/(hi − lo).
+    scale: f64,
 }
 
 impl SignalConfig {
@@ -54,11 +56,24 @@ impl SignalConfig {
             lo,
             hi,
             sub_gaussian: self.sub_gaussian,
+            scale: 1.0 / (hi - lo),
         })
     }
 }
 
 impl Signal {
+    /// A value in standard units: 0 at the low end, 1 at the high end.
+    #[inline]
+    pub fn standardise(&self, x: f64) -> f64 {
+        (x - self.lo) * self.scale
+    }
+
+    /// The same counted from the high end.
+    #[inline]
+    pub fn standardise_mirrored(&self, x: f64) -> f64 {
+        (self.hi - x) * self.scale
+    }
+
     /// Width of the range: one standard unit.
     pub fn unit(&self) -> f64 {
         self.hi - self.lo

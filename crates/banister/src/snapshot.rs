@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::OpbConfig;
 use crate::error::Error;
-use crate::estimate::SavedSignal;
+use crate::estimate::SavedArm;
 use crate::opb::Opb;
 use crate::optimism::SavedPlanner;
 use crate::problem::Problem;
@@ -31,7 +31,7 @@ struct Snapshot {
     problem: Problem,
     config: OpbConfig,
     outcomes: u64,
-    arms: Vec<SavedArm>,
+    arms: Vec<NamedArm>,
     planner: SavedPlanner,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     t_zero: Option<SavedTZero>,
@@ -39,12 +39,10 @@ struct Snapshot {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SavedArm {
+struct NamedArm {
     name: String,
     offered: bool,
-    pulls: u64,
-    /// The reward, then one per guardrail.
-    signals: Vec<SavedSignal>,
+    outcomes: SavedArm,
 }
 
 fn broken(reason: impl Into<String>) -> Error {
@@ -65,11 +63,10 @@ impl Opb {
     /// # Ok::<(), banister::Error>(())
     /// ```
     pub fn save(&self) -> String {
-        let arms = (0..self.names.len()).map(|arm| SavedArm {
+        let arms = (0..self.names.len()).map(|arm| NamedArm {
             name: self.names[arm].clone(),
             offered: self.is_offered(arm),
-            pulls: self.pulls[arm],
-            signals: self.estimates.iter().map(|e| e.save(arm)).collect(),
+            outcomes: self.estimates.save(arm),
         });
         let snapshot = Snapshot {
             format: FORMAT.into(),
@@ -107,14 +104,11 @@ impl Opb {
         let mut agent = Self::bare(problem, checked);
         for (number, arm) in snapshot.arms.iter().enumerate() {
             agent.names.push(arm.name.clone());
-            agent.pulls.push(arm.pulls);
             agent.column.push(None);
             if arm.offered {
                 agent.arm.push(number);
             }
-            for (estimates, saved) in agent.estimates.iter_mut().zip(&arm.signals) {
-                estimates.restore(saved);
-            }
+            agent.estimates.restore(&arm.outcomes);
         }
         match (&mut agent.t_zero, snapshot.t_zero) {
             (Some(rule), Some(saved)) => rule.saved = saved,
@@ -146,7 +140,10 @@ fn check_arms(snapshot: &Snapshot, max_arms: usize) -> Result<(), Error> {
     if !arms[declared.safe].offered {
         return Err(broken("its safe arm is retired"));
     }
-    let pulls = arms.iter().map(|arm| u128::from(arm.pulls)).sum::<u128>();
+    let pulls = arms
+        .iter()
+        .map(|arm| u128::from(arm.outcomes.pulls))
+        .sum::<u128>();
     if pulls != u128::from(snapshot.outcomes) {
         return Err(broken(format!(
             "its arms have {pulls} outcomes, but `outcomes` is {}",
@@ -155,24 +152,32 @@ fn check_arms(snapshot: &Snapshot, max_arms: usize) -> Result<(), Error> {
     }
     let signals = 1 + declared.guardrails.len();
     for arm in arms {
-        if arm.signals.len() != signals {
+        if arm.outcomes.signals.len() != signals {
             return Err(broken(format!(
                 "arm `{}` has {} signals, expected {signals}",
                 arm.name,
-                arm.signals.len()
+                arm.outcomes.signals.len()
             )));
         }
-        if arm.signals.iter().any(|s| s.lower > s.upper) {
+        let bernstein = arm.outcomes.bernstein.len();
+        if bernstein != 0 && bernstein != signals {
+            return Err(broken(format!(
+                "arm `{}` has {bernstein} Bernstein states",
+                arm.name
+            )));
+        }
+        if arm.outcomes.signals.iter().any(|s| s.lower > s.upper) {
             return Err(broken(format!(
                 "an interval of arm `{}` is reversed",
                 arm.name
             )));
         }
     }
-    if let Some(upper) = snapshot.t_zero.as_ref().map(|t| t.upper.len()) {
-        if upper != 0 && upper != declared.guardrails.len() {
-            return Err(broken("`t_zero.upper` has the wrong length"));
-        }
+    if let Some(upper) = snapshot.t_zero.as_ref().map(|t| t.upper.len())
+        && upper != 0
+        && upper != declared.guardrails.len()
+    {
+        return Err(broken("`t_zero.upper` has the wrong length"));
     }
     Ok(())
 }

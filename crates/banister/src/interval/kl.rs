@@ -2,7 +2,7 @@
 //!
 //! Logarithms come from `libm`, so that the same data give the same bits on every machine.
 
-use libm::{exp, log};
+use libm::{exp, log, log1p};
 
 /// kl(p, q) between Bernoulli means, with 0·ln 0 = 0.
 pub fn kl(p: f64, q: f64) -> f64 {
@@ -15,11 +15,30 @@ pub fn kl(p: f64, q: f64) -> f64 {
     left + right
 }
 
+/// x − ln(1 + x), accurate near zero: with s = x/(2+x), ln(1+x) = 2(s + s³/3 + s⁵/5 + …) and
+/// x − 2s = x·s. The series replaces two logarithms per Newton step in the hot path.
+#[inline]
+fn excess(x: f64) -> f64 {
+    if !(-0.3..=0.4).contains(&x) {
+        return x - log1p(x);
+    }
+    let s = x / (2.0 + x);
+    let t = s * s;
+    // |t| ≤ 0.0312, so the eleven terms leave less than a unit in the last place.
+    let even = t * t;
+    let quad = even * even;
+    let low = (1.0 / 3.0 + t / 5.0) + even * (1.0 / 7.0 + t / 9.0);
+    let middle = (1.0 / 11.0 + t / 13.0) + even * (1.0 / 15.0 + t / 17.0);
+    let high = (1.0 / 19.0 + t / 21.0) + even / 23.0;
+    x * s - 2.0 * s * t * (low + quad * (middle + quad * high))
+}
+
 /// The largest q with kl(p, q) ≤ `level`, from above: never below the true bound but for rounding.
 ///
 /// kl(p, ·) − level is convex and increasing right of p, so Newton's method from the right comes
 /// down monotonically and may stop at any time on the safe side; one step from the left lands on
 /// the right. `guess` is any number (the bound before the last observation is a good one).
+#[inline]
 pub fn kl_upper(p: f64, level: f64, guess: f64) -> f64 {
     if p >= 1.0 {
         return 1.0;
@@ -42,11 +61,13 @@ pub fn kl_upper(p: f64, level: f64, guess: f64) -> f64 {
     let mut q = if guess > p && guess < cap { guess } else { cap };
     let rest = 1.0 - p;
     for _ in 0..60 {
-        let excess = p * log(p / q) + rest * log(rest / (1.0 - q)) - level;
-        let step = excess * q * (1.0 - q) / (q - p);
+        // kl(p, q) = p·h(d/p) + (1−p)·h(−d/(1−p)) with h(x) = x − ln(1+x): no cancellation.
+        let d = q - p;
+        let divergence = p * excess(d / p) + rest * excess(-d / rest);
+        let step = (divergence - level) * q * (1.0 - q) / d;
         let next = (q - step).min(cap);
-        // From the right a step that no longer matters: stop, on the safe side.
-        if step >= 0.0 && step <= 1e-10 * (q - p) {
+        // The next step would be about the square of this one, relative to d.
+        if step.abs() <= 1e-5 * d {
             return next;
         }
         q = next;

@@ -64,17 +64,13 @@ impl Intervals {
     }
 }
 
-/// An interval, with the unclipped centre and radius that the paper's optimism wants.
+/// An interval for a mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// Lower end.
     pub lower: f64,
     /// Upper end.
     pub upper: f64,
-    /// Middle before clipping.
-    pub centre: f64,
-    /// Half-width before clipping.
-    pub radius: f64,
 }
 
 impl Interval {
@@ -82,23 +78,48 @@ impl Interval {
     pub const UNKNOWN: Self = Self {
         lower: 0.0,
         upper: 1.0,
-        centre: 0.5,
-        radius: 0.5,
     };
 
+    #[inline]
     fn around(centre: f64, radius: f64) -> Self {
         Self {
             lower: centre - radius,
             upper: centre + radius,
-            centre,
-            radius,
         }
     }
 
-    fn clipped(mut self) -> Self {
-        self.lower = self.lower.clamp(0.0, 1.0);
-        self.upper = self.upper.clamp(0.0, 1.0);
-        self
+    #[inline]
+    fn clipped(self) -> Self {
+        Self {
+            lower: self.lower.clamp(0.0, 1.0),
+            upper: self.upper.clamp(0.0, 1.0),
+        }
+    }
+}
+
+/// How many observations there are, with what all signals of an arm need of that number.
+#[derive(Debug, Clone, Copy)]
+pub struct Count {
+    n: u64,
+    /// 1/n.
+    inverse: f64,
+    /// √(1/n).
+    root_inverse: f64,
+    /// ln(n + 1), where some signal's rule wants it.
+    log: f64,
+}
+
+impl Count {
+    /// Prepares for `n` observations.
+    #[inline]
+    pub fn new(n: u64, with_log: bool) -> Self {
+        let inverse = 1.0 / n as f64;
+        Self {
+            n,
+            inverse,
+            root_inverse: inverse.sqrt(),
+            log: if with_log { log(n as f64 + 1.0) } else { 0.0 },
+        }
     }
 }
 
@@ -112,6 +133,8 @@ pub struct Rule {
     forced: bool,
     /// Sub-Gaussian constant in standard units.
     r: f64,
+    /// R √(2·log term): the half-width for n = 1 of the symmetric kinds.
+    width: f64,
     rho: f64,
     /// Whether this bounds a cost (matters before the first pull under `published`).
     cost: bool,
@@ -151,9 +174,11 @@ impl Rule {
             Intervals::Paper | Intervals::Published if bounded => 1.0,
             _ => r,
         };
+        let log_term = level.log_term.unwrap_or(honest);
         Self {
             kind,
-            log_term: level.log_term.unwrap_or(honest),
+            log_term,
+            width: r * (2.0 * log_term).sqrt(),
             forced: level.log_term.is_some(),
             r,
             rho: level.rho,
@@ -161,68 +186,67 @@ impl Rule {
         }
     }
 
-    /// Feeds the statistics that only `bernstein` keeps.
-    #[inline]
-    pub fn push(&self, state: &mut Bernstein, y: f64) {
-        if self.kind == Intervals::Bernstein {
-            state.push(y, self.log_term);
-        }
+    /// Whether it reads [`Count`]'s logarithm.
+    pub fn wants_log(&self) -> bool {
+        self.kind == Intervals::Kl
     }
 
-    /// The interval after n observations with the given sum; `previous` guides the KL search.
+    /// Whether it reads the statistics of [`Bernstein`].
+    #[inline]
+    pub fn wants_bernstein(&self) -> bool {
+        self.kind == Intervals::Bernstein
+    }
+
+    /// The log term in force.
+    pub fn log_term(&self) -> f64 {
+        self.log_term
+    }
+
+    /// The interval after some observations with the given sum; `previous` guides the KL search.
     #[inline]
     pub fn interval(
         &self,
-        n: u64,
+        count: &Count,
         sum: f64,
         bernstein: &Bernstein,
         previous: (f64, f64),
         both_sides: bool,
     ) -> Interval {
-        if n == 0 {
+        if count.n == 0 {
             return self.before_the_first_pull();
         }
-        let count = n as f64;
-        let mean = sum / count;
+        let mean = sum * count.inverse;
         match self.kind {
-            Intervals::Hoeffding => {
-                Interval::around(mean, self.r * (2.0 * self.log_term / count).sqrt()).clipped()
-            }
-            Intervals::Paper => {
-                Interval::around(mean, self.r * (2.0 * self.log_term / count).sqrt())
-            }
-            Intervals::Published => {
-                Interval::around(mean, self.r * (2.0 * self.log_term / count).sqrt()).clipped()
+            Intervals::Paper => Interval::around(mean, self.width * count.root_inverse),
+            Intervals::Hoeffding | Intervals::Published => {
+                Interval::around(mean, self.width * count.root_inverse).clipped()
             }
             Intervals::Subgaussian => {
-                let n = count + self.rho;
+                let n = count.n as f64 + self.rho;
                 let log_term = if self.forced {
                     2.0 * self.log_term
                 } else {
                     log(n / self.rho) + 2.0 * self.log_term
                 };
-                Interval::around(mean, self.r * (n * log_term).sqrt() / count).clipped()
+                let radius = self.r * (n * log_term).sqrt() * count.inverse;
+                Interval::around(mean, radius).clipped()
             }
             Intervals::Kl => {
                 let log_term = if self.forced {
                     self.log_term
                 } else {
-                    log(count + 1.0) + self.log_term
+                    count.log + self.log_term
                 };
                 // A sum of unit observations can leave the mean a rounding error outside [0, 1].
                 let mean = mean.clamp(0.0, 1.0);
-                let level = log_term / count;
-                let upper = kl_upper(mean, level, previous.1);
-                let lower = if both_sides {
-                    kl_lower(mean, level, previous.0)
-                } else {
-                    0.0
-                };
+                let level = log_term * count.inverse;
                 Interval {
-                    lower,
-                    upper,
-                    centre: mean,
-                    radius: upper - mean,
+                    upper: kl_upper(mean, level, previous.1),
+                    lower: if both_sides {
+                        kl_lower(mean, level, previous.0)
+                    } else {
+                        0.0
+                    },
                 }
             }
             Intervals::Bernstein => match bernstein.interval(self.log_term) {
@@ -232,10 +256,23 @@ impl Rule {
         }
     }
 
-    fn before_the_first_pull(&self) -> Interval {
+    /// Mean and half-width before clipping, for the symmetric kinds that the paper's bonus is for.
+    #[inline]
+    pub fn centre_and_radius(&self, count: &Count, sum: f64) -> (f64, f64) {
+        if count.n > 0 {
+            return (sum * count.inverse, self.width * count.root_inverse);
+        }
+        match self.kind {
+            Intervals::Published => (f64::from(u8::from(self.cost)), self.width),
+            _ => (0.5, 0.5),
+        }
+    }
+
+    /// The interval of an arm never pulled.
+    pub fn before_the_first_pull(&self) -> Interval {
         if self.kind == Intervals::Published {
             let centre = f64::from(u8::from(self.cost));
-            return Interval::around(centre, self.r * (2.0 * self.log_term).sqrt()).clipped();
+            return Interval::around(centre, self.width).clipped();
         }
         Interval::UNKNOWN
     }
