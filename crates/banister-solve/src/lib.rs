@@ -30,11 +30,13 @@
 
 mod blocks;
 mod envelope;
+mod once;
 mod scan;
 mod simplex;
 mod solution;
 
 pub use blocks::BlockedLp;
+pub use once::solve_once;
 pub use solution::{Lp, LpError, Solution, Status};
 
 use envelope::Envelope;

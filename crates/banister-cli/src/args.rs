@@ -1,0 +1,161 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueHint};
+use clap_complete::Shell;
+
+/// Bandits with guardrails: learn which action earns the most while every policy keeps its expected
+/// costs under given thresholds.
+#[derive(Debug, Parser)]
+#[command(name = "banister", version, arg_required_else_help = true)]
+#[command(
+    after_help = "Example:\n  banister reproduce          the paper's figures, in under a minute\n  banister init && banister run experiment.toml"
+)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Reproduce the paper: its figures, its claims, and how far they hold
+    #[command(
+        after_help = "Example:\n  banister reproduce --out results/reproduce\n  banister reproduce --horizon 20000 --runs 4     a quick look\n\nWrites figures (SVG, PNG), report.html, and all numbers as CSV and Parquet."
+    )]
+    Reproduce(Reproduce),
+    /// Run experiments: any environment, any agents side by side
+    #[command(
+        after_help = "Example:\n  banister init experiment.toml\n  banister run experiment.toml --out results/mine"
+    )]
+    Run(Run),
+    /// Write a commented example experiment
+    #[command(after_help = "Example:\n  banister init experiment.toml")]
+    Init(Init),
+    /// Solve one round's linear program: JSON in, policy and certificate out
+    #[command(
+        after_help = "Example:\n  echo '{\"kind\":\"lp\",\"reward\":[0.1,0.9],\"costs\":[[0,1]],\"thresholds\":[0.25]}' | banister solve\n\nAn infeasible program is an answer (status \"infeasible\", exit code 0); malformed input is exit code 2."
+    )]
+    Solve(Solve),
+    /// Compute what the theory promises: regret bounds, lower bounds, T_0, radii
+    #[command(
+        after_help = "Example:\n  banister bound --arms 4 --horizon 1000000 --margin 0.2\n  banister bound --arms 10 --horizon 50000 --margin 0.1 --margin 0.3 --json"
+    )]
+    Bound(Bound),
+    /// Print completions for a shell
+    #[command(
+        after_help = "Example:\n  banister completions bash > ~/.local/share/bash-completion/completions/banister"
+    )]
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+}
+
+/// How simulations run, whatever they simulate.
+#[derive(Debug, clap::Args)]
+pub struct Simulation {
+    /// Threads; the results are the same for any number [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Leave wall times out of the results, so that the files are the same bytes every time
+    #[arg(long)]
+    pub no_timing: bool,
+    /// No progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Rounds per run, instead of what the experiments say
+    #[arg(long, value_name = "T")]
+    pub horizon: Option<u64>,
+    /// Runs per agent, instead of what the experiments say
+    #[arg(long, value_name = "N")]
+    pub runs: Option<u64>,
+    /// Seed, instead of what the experiments say
+    #[arg(long)]
+    pub seed: Option<u64>,
+}
+
+/// `banister reproduce`.
+#[derive(Debug, clap::Args)]
+pub struct Reproduce {
+    /// Where to write
+    #[arg(long, value_name = "DIR", default_value = "results/reproduce", value_hint = ValueHint::DirPath)]
+    pub out: PathBuf,
+    /// How to run.
+    #[command(flatten)]
+    pub simulation: Simulation,
+}
+
+/// `banister run`.
+#[derive(Debug, clap::Args)]
+pub struct Run {
+    /// Experiments (TOML); each is one instance of the results
+    #[arg(required = true, value_name = "EXPERIMENT.toml", value_hint = ValueHint::FilePath)]
+    pub experiments: Vec<PathBuf>,
+    /// Where to write [default: results/NAME of the first experiment]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: Option<PathBuf>,
+    /// How to run.
+    #[command(flatten)]
+    pub simulation: Simulation,
+}
+
+/// `banister init`.
+#[derive(Debug, clap::Args)]
+pub struct Init {
+    /// Where to write
+    #[arg(default_value = "experiment.toml", value_hint = ValueHint::FilePath)]
+    pub path: PathBuf,
+    /// Overwrite an existing file
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `banister solve`.
+#[derive(Debug, clap::Args)]
+pub struct Solve {
+    /// File to read; standard input if absent or `-`
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
+    /// One JSON object per line, in and out
+    #[arg(long)]
+    pub lines: bool,
+}
+
+/// `banister bound`.
+#[derive(Debug, clap::Args)]
+pub struct Bound {
+    /// K, the number of arms
+    #[arg(long, value_name = "K")]
+    pub arms: usize,
+    /// T, the number of rounds
+    #[arg(long, value_name = "T")]
+    pub horizon: u64,
+    /// Δ, the safe arm's margin τ − c_0 in units of the cost's range; once per guardrail
+    #[arg(long, value_name = "Δ", required = true, allow_negative_numbers = true)]
+    pub margin: Vec<f64>,
+    /// δ, the probability with which a bound may fail
+    #[arg(
+        long,
+        value_name = "δ",
+        default_value_t = 0.01,
+        allow_negative_numbers = true
+    )]
+    pub delta: f64,
+    /// R, the sub-Gaussian constant (1/2 for signals in [0, 1])
+    #[arg(
+        long,
+        value_name = "R",
+        default_value_t = 0.5,
+        allow_negative_numbers = true
+    )]
+    pub sub_gaussian: f64,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}

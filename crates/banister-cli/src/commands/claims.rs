@@ -1,0 +1,264 @@
+//! The paper's claims, and whether they were seen.
+
+use banister::theory;
+use banister_report::{Cell, Table, Tone};
+use banister_sim::Results;
+use banister_sim::results::{AgentResult, InstanceResult};
+use serde_json::json;
+
+use super::reproduce::{MARGINS, Parts, is_full_length};
+use crate::terminal::{final_regret, final_reward, number, percent, violations};
+
+/// Rounds behind the published figures.
+pub const PUBLISHED_HORIZON: u64 = 1_000_000;
+/// Final regrets read off the published plots, for τ = 1, 0.5, 0.2.
+const PUBLISHED_REGRET: [f64; 3] = [1447.0, 3117.0, 46_500.0];
+/// "Reaches the optimum": this share of it at the end.
+const REACHED: f64 = 0.95;
+
+/// One claim, judged.
+pub struct Claim {
+    claim: &'static str,
+    agent: String,
+    seen: bool,
+    detail: String,
+}
+
+impl Claim {
+    pub fn to_json(&self) -> serde_json::Value {
+        json!({"claim": self.claim, "agent": self.agent, "seen": self.seen, "detail": self.detail})
+    }
+}
+
+/// Judges all claims.
+pub fn check(parts: &Parts) -> Vec<Claim> {
+    let instances = &parts.paper.instances;
+    let mut claims = Vec::new();
+    for a in 0..instances[0].agents.len() {
+        let agents: Vec<&AgentResult> = instances.iter().map(|i| &i.agents[a]).collect();
+        let name = agents[0].name.clone();
+        claims.push(regret_grows(&name, &agents));
+        claims.push(no_violation(&name, &agents, instances));
+        claims.push(reaches_optimum(&name, &agents, instances));
+        claims.push(cost_meets_threshold(&name, &instances[2], agents[2]));
+        if name == "paper's text" {
+            claims.push(below_the_theorem(&name, &agents, instances));
+        }
+    }
+    claims.extend(lower_bound(&parts.lower_bound));
+    claims.extend(unknown_cost(&parts.safe_cost));
+    // By claim rather than by agent, in order of first appearance.
+    let mut order: Vec<&str> = Vec::new();
+    for claim in &claims {
+        if !order.contains(&claim.claim) {
+            order.push(claim.claim);
+        }
+    }
+    let place = |claim: &Claim| order.iter().position(|c| *c == claim.claim);
+    claims.sort_by_key(place);
+    claims
+}
+
+fn regret_grows(name: &str, agents: &[&AgentResult]) -> Claim {
+    let regrets: Vec<f64> = agents.iter().map(|agent| final_regret(agent).0).collect();
+    let shown: Vec<String> = regrets.iter().map(|x| number(*x)).collect();
+    Claim {
+        claim: "Regret grows as τ falls",
+        agent: name.into(),
+        seen: regrets.windows(2).all(|w| w[0] < w[1]),
+        detail: shown.join(" < "),
+    }
+}
+
+fn no_violation(name: &str, agents: &[&AgentResult], instances: &[InstanceResult]) -> Claim {
+    let broken: u64 = agents.iter().map(|agent| violations(agent)).sum();
+    let rounds: u64 = agents
+        .iter()
+        .zip(instances)
+        .map(|(a, i)| a.runs.len() as u64 * i.horizon)
+        .sum();
+    Claim {
+        claim: "No policy violates the constraint",
+        agent: name.into(),
+        seen: broken == 0,
+        detail: format!("{broken} of {} rounds", number(rounds as f64)),
+    }
+}
+
+fn reaches_optimum(name: &str, agents: &[&AgentResult], instances: &[InstanceResult]) -> Claim {
+    let shares = agents
+        .iter()
+        .zip(instances)
+        .map(|(a, i)| final_reward(a) / i.optimum.reward);
+    let shown: Vec<String> = shares.clone().map(|share| percent(share, 1.0)).collect();
+    Claim {
+        claim: "Reward reaches the optimum",
+        agent: name.into(),
+        seen: shares.into_iter().all(|share| share >= REACHED),
+        detail: format!("{} of r* at the end", shown.join(", ")),
+    }
+}
+
+fn cost_meets_threshold(name: &str, instance: &InstanceResult, agent: &AgentResult) -> Claim {
+    let cost = agent.curve.cost_mean[0].last().copied().unwrap_or(f64::NAN);
+    let threshold = instance.guardrails[0].threshold;
+    Claim {
+        claim: "At τ = 0.2 the cost goes up to the threshold",
+        agent: name.into(),
+        seen: cost <= threshold && cost >= 0.9 * threshold,
+        detail: format!("cost {cost:.3} at the end"),
+    }
+}
+
+fn below_the_theorem(name: &str, agents: &[&AgentResult], instances: &[InstanceResult]) -> Claim {
+    let worst = |agent: &AgentResult| {
+        agent
+            .runs
+            .iter()
+            .map(|r| r.regret)
+            .fold(f64::NEG_INFINITY, f64::max)
+    };
+    let shares: Vec<f64> = agents
+        .iter()
+        .zip(instances)
+        .map(|(agent, i)| {
+            let bound =
+                theory::regret_as_printed(4.0, i.horizon as f64, i.guardrails[0].threshold, 0.01);
+            worst(agent) / bound
+        })
+        .collect();
+    let largest = shares.iter().copied().fold(0.0, f64::max);
+    Claim {
+        claim: "Regret stays below Theorem 3's bound",
+        agent: name.into(),
+        seen: largest <= 1.0,
+        detail: format!("worst run at {} of the bound", percent(largest, 1.0)),
+    }
+}
+
+fn lower_bound(results: &Results) -> Vec<Claim> {
+    let agents = results.instances[0].agents.len();
+    (0..agents)
+        .map(|a| {
+            let mut smallest = f64::INFINITY;
+            for (pair, margin) in results.instances.chunks(2).zip(MARGINS) {
+                let worse = pair
+                    .iter()
+                    .map(|i| final_regret(&i.agents[a]).0)
+                    .fold(0.0, f64::max);
+                if let Some(bound) = theory::lower_bound_margin(margin, pair[0].horizon) {
+                    smallest = smallest.min(worse / bound);
+                }
+            }
+            let seen = smallest >= 1.0;
+            let detail = if smallest.is_finite() {
+                format!("never below {smallest:.0}× the bound")
+            } else {
+                "the horizon is too short for the bound to apply".into()
+            };
+            Claim {
+                claim: "No agent beats the lower bound 1/(18Δ²)",
+                agent: results.instances[0].agents[a].name.clone(),
+                seen,
+                detail,
+            }
+        })
+        .collect()
+}
+
+fn unknown_cost(results: &Results) -> Vec<Claim> {
+    let [known, unknown] = &results.instances[..] else {
+        return Vec::new();
+    };
+    unknown
+        .agents
+        .iter()
+        .map(|agent| {
+            let same = known.agents.iter().find(|other| other.name == agent.name);
+            let base = same.unwrap_or(&known.agents[0]);
+            let ratio = final_regret(agent).0 / final_regret(base).0;
+            let broken = violations(agent);
+            Claim {
+                claim: "An unknown safe cost is learned without a violation",
+                agent: agent.name.clone(),
+                seen: broken == 0,
+                detail: format!("{broken} violations, {ratio:.2}× the regret of knowing it"),
+            }
+        })
+        .collect()
+}
+
+/// The claims as a table.
+pub fn table(claims: &[Claim]) -> Table {
+    Table {
+        title: "Claims of the paper".into(),
+        header: ["claim", "agent", "seen", "measured"]
+            .map(String::from)
+            .to_vec(),
+        rows: claims
+            .iter()
+            .map(|claim| {
+                let (word, tone) = if claim.seen {
+                    ("yes", Tone::Good)
+                } else {
+                    ("no", Tone::Bad)
+                };
+                vec![
+                    Cell::text(claim.claim),
+                    Cell::text(&claim.agent),
+                    Cell::text(word).toned(tone),
+                    Cell::text(&claim.detail),
+                ]
+            })
+            .collect(),
+    }
+}
+
+/// How far the published settings land from the published numbers.
+pub fn distances(results: &Results) -> Table {
+    let rows = results
+        .instances
+        .iter()
+        .zip(PUBLISHED_REGRET)
+        .map(|(instance, published)| {
+            let (ours, sd) = final_regret(&instance.agents[0]);
+            let distance = if is_full_length(instance) {
+                format!("{:+.1}%", 100.0 * (ours / published - 1.0))
+            } else {
+                format!("– (needs {} rounds)", number(PUBLISHED_HORIZON as f64))
+            };
+            vec![
+                Cell::text(&instance.name),
+                Cell::number(format!("about {}", number(published))),
+                Cell::number(number(ours)),
+                Cell::number(number(sd)).toned(Tone::Quiet),
+                Cell::number(distance),
+            ]
+        });
+    Table {
+        title: "Distance from the published final regrets (published settings)".into(),
+        header: ["", "published", "ours", "± sd", "distance"]
+            .map(String::from)
+            .to_vec(),
+        rows: rows.collect(),
+    }
+}
+
+/// The same for a program.
+pub fn distances_json(results: &Results) -> serde_json::Value {
+    let rows = results
+        .instances
+        .iter()
+        .zip(PUBLISHED_REGRET)
+        .map(|(instance, published)| {
+            let (ours, sd) = final_regret(&instance.agents[0]);
+            json!({
+                "instance": instance.name,
+                "published": published,
+                "ours": ours,
+                "std": sd,
+                "comparable": is_full_length(instance),
+            })
+        });
+    serde_json::Value::Array(rows.collect())
+}

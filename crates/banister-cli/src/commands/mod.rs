@@ -1,0 +1,30 @@
+//! One command per file.
+
+mod bound;
+mod claims;
+mod init;
+mod reproduce;
+mod run;
+mod solve;
+
+use clap::CommandFactory;
+
+use crate::args::{Args, Command};
+use crate::failure::Failure;
+
+/// Runs the command that was typed.
+pub fn dispatch(args: Args) -> Result<(), Failure> {
+    match args.command {
+        Command::Reproduce(args) => reproduce::reproduce(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Init(args) => init::init(&args),
+        Command::Solve(args) => solve::solve(&args),
+        Command::Bound(args) => bound::bound(&args),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Args::command(), "banister", &mut script);
+            std::io::Write::write_all(&mut std::io::stdout().lock(), &script)?;
+            Ok(())
+        }
+    }
+}

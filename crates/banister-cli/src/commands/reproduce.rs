@@ -1,0 +1,330 @@
+//! `banister reproduce`: the paper's figures and claims, run afresh.
+
+use banister_report::{Cell, LineKind, Tone};
+use banister_report::{
+    Document, Figure, FigureRef, Panel, ReferenceLine, Row, Section, Series, Table,
+};
+use banister_sim::Results;
+use banister_sim::results::InstanceResult;
+use banister_sim::{EnvironmentConfig, Experiment};
+
+use super::claims::{self, Claim, PUBLISHED_HORIZON};
+use super::run::resolved;
+use crate::args::{Reproduce, Simulation};
+use crate::failure::Failure;
+use crate::input::parse_experiment;
+use crate::progress::simulate;
+use crate::terminal::{self, final_regret, number};
+
+/// τ, the experiment as published and as the text states it.
+const PAPER: [(&str, &str); 3] = [
+    (
+        include_str!("../../../../experiments/paper/published-1.0.toml"),
+        include_str!("../../../../experiments/paper/text-1.0.toml"),
+    ),
+    (
+        include_str!("../../../../experiments/paper/published-0.5.toml"),
+        include_str!("../../../../experiments/paper/text-0.5.toml"),
+    ),
+    (
+        include_str!("../../../../experiments/paper/published-0.2.toml"),
+        include_str!("../../../../experiments/paper/text-0.2.toml"),
+    ),
+];
+const LOWER_BOUND: &str = include_str!("../../../../experiments/paper/lower-bound.toml");
+const SAFE_COST: [&str; 2] = [
+    include_str!("../../../../experiments/paper/safe-cost-known.toml"),
+    include_str!("../../../../experiments/paper/safe-cost-unknown.toml"),
+];
+/// Margins at which the lower bound is shown.
+pub const MARGINS: [f64; 4] = [0.025, 0.05, 0.1, 0.2];
+
+/// What was run, sorted by what it shows.
+pub struct Parts {
+    /// One instance per τ, with all three agents.
+    pub paper: Results,
+    /// ν and ν' in turn, for each margin.
+    pub lower_bound: Results,
+    /// Safe cost known, then unknown.
+    pub safe_cost: Results,
+}
+
+pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
+    let experiments = experiments(&args.simulation)?;
+    let results = simulate("reproducing", &experiments, &args.simulation)?;
+    let parts = sort(results);
+    let claims = claims::check(&parts);
+    let distances = claims::distances(&parts.paper);
+    let document = document(&parts, &claims, &distances);
+    let all = Results {
+        instances: [&parts.paper, &parts.lower_bound, &parts.safe_cost]
+            .into_iter()
+            .flat_map(|r| r.instances.clone())
+            .collect(),
+    };
+    let written =
+        banister_report::write_results(&args.out, &all, &document, &resolved(&experiments)?)?;
+    if args.simulation.json {
+        let value = serde_json::json!({
+            "results": terminal::summary_json(&all),
+            "claims": claims.iter().map(Claim::to_json).collect::<Vec<_>>(),
+            "published_regret": claims::distances_json(&parts.paper),
+        });
+        println!("{value}");
+        return Ok(());
+    }
+    println!();
+    terminal::print(&Table {
+        title: "The paper's experiment".into(),
+        ..terminal::summary(&parts.paper)
+    });
+    terminal::print(&distances);
+    terminal::print(&claims::table(&claims));
+    println!(
+        "{} files in {}; open {}",
+        written.len(),
+        args.out.display(),
+        args.out.join("report.html").display()
+    );
+    Ok(())
+}
+
+fn experiments(overrides: &Simulation) -> Result<Vec<Experiment>, Failure> {
+    let plain = |text: &str| parse_experiment("built-in experiment", text, "", overrides, |_| {});
+    let mut all = Vec::new();
+    for (published, text) in PAPER {
+        all.push(plain(published)?);
+        all.push(plain(text)?);
+    }
+    for margin in MARGINS {
+        for (alternative, symbol) in [(false, "ν"), (true, "ν′")] {
+            let name = format!("{symbol}, Δ = {margin}");
+            all.push(parse_experiment(
+                "built-in experiment",
+                LOWER_BOUND,
+                &name,
+                overrides,
+                |config| {
+                    config.environment = EnvironmentConfig {
+                        margin: Some(margin),
+                        alternative: Some(alternative),
+                        ..config.environment.clone()
+                    };
+                },
+            )?);
+        }
+    }
+    for text in SAFE_COST {
+        all.push(plain(text)?);
+    }
+    Ok(all)
+}
+
+/// Puts each threshold's published and stated settings side by side: the means are the same, only
+/// the noise differs.
+fn sort(results: Results) -> Parts {
+    let mut instances = results.instances.into_iter();
+    let mut paper = Vec::new();
+    for _ in PAPER {
+        let pair: Vec<InstanceResult> = instances.by_ref().take(2).collect();
+        if let [published, text] = &pair[..] {
+            let mut merged = published.clone();
+            merged.agents.extend(text.agents.iter().cloned());
+            paper.push(merged);
+        }
+    }
+    Parts {
+        paper: Results { instances: paper },
+        lower_bound: Results {
+            instances: instances.by_ref().take(2 * MARGINS.len()).collect(),
+        },
+        safe_cost: Results {
+            instances: instances.collect(),
+        },
+    }
+}
+
+fn document(parts: &Parts, claims: &[Claim], distances: &Table) -> Document {
+    let first = &parts.paper.instances[0];
+    let (horizon, runs) = (first.horizon, first.agents[0].runs.len());
+    Document {
+        title: "Stochastic Bandits with Linear Constraints, reproduced".into(),
+        lead: vec![
+            format!(
+                "Four arms with mean rewards (0.1, 0.2, 0.4, 0.7) and mean costs (0, 0.4, 0.5, 0.2); the first arm is \
+                 the safe one. {runs} runs of {} rounds each. Every policy is judged on the true means: it violates \
+                 the guardrail when its expected cost exceeds τ.",
+                number(horizon as f64)
+            ),
+            "Published settings: what produced the paper's figures (clipped Gaussian arms, other constants than the \
+             text states). Paper's text: OPB as specified, on Bernoulli arms. banister: its default, KL intervals \
+             with the least optimism that the lemma allows, on the same Bernoulli arms."
+                .into(),
+        ],
+        sections: vec![
+            Section {
+                title: "The paper's figures".into(),
+                tables: vec![terminal::summary(&parts.paper), distances.clone()],
+                figures: vec![FigureRef {
+                    stem: "paper".into(),
+                    caption: "One row per threshold τ. Left: regret, with a band of half a standard deviation. Middle: \
+                              expected cost of the policies, never above τ. Right: expected reward, towards the best \
+                              feasible policy's."
+                        .into(),
+                    figure: paper_figure(&parts.paper),
+                }],
+                ..Section::default()
+            },
+            Section {
+                title: "The paper's claims".into(),
+                tables: vec![claims::table(claims)],
+                ..Section::default()
+            },
+            lower_bound_section(&parts.lower_bound),
+            safe_cost_section(&parts.safe_cost),
+        ],
+    }
+}
+
+fn paper_figure(results: &Results) -> Figure {
+    Figure {
+        title: "The paper's experiment: regret, cost and reward as the threshold τ falls".into(),
+        ..Figure::of_results(results)
+    }
+}
+
+fn lower_bound_section(results: &Results) -> Section {
+    let horizon = results.instances[0].horizon;
+    let labels: Vec<&str> = results.instances[0]
+        .agents
+        .iter()
+        .map(|a| a.name.as_str())
+        .collect();
+    let regret = |margin: usize, variant: usize, agent: usize| {
+        results
+            .instances
+            .get(2 * margin + variant)
+            .and_then(|instance| instance.agents.get(agent))
+            .map_or(f64::NAN, |agent| final_regret(agent).0)
+    };
+    let panel = |title: &str, value: &dyn Fn(usize, usize) -> f64| {
+        let mut series: Vec<Series> = labels
+            .iter()
+            .enumerate()
+            .map(|(agent, label)| Series {
+                name: (*label).into(),
+                // The colours that the same agents have in the figure above.
+                color: agent + 1,
+                x: MARGINS.to_vec(),
+                y: (0..MARGINS.len()).map(|m| value(m, agent)).collect(),
+                points: true,
+                ..Series::default()
+            })
+            .collect();
+        series.push(Series {
+            name: "lower bound 1/(18Δ²)".into(),
+            color: 5,
+            x: MARGINS.to_vec(),
+            y: MARGINS.iter().map(|c| 1.0 / (18.0 * c * c)).collect(),
+            dashed: true,
+            ..Series::default()
+        });
+        Panel {
+            title: title.into(),
+            x_label: "margin Δ of the safe arm".into(),
+            x_log: true,
+            y_log: true,
+            series,
+            lines: vec![ReferenceLine {
+                label: "√((K−1)T)/27".into(),
+                y: (3.0 * horizon as f64).sqrt() / 27.0,
+                kind: LineKind::Optimum,
+            }],
+            ..Panel::default()
+        }
+    };
+    let figure = Figure {
+        title: "The price of a small margin".into(),
+        subtitle: format!(
+            "Final regret after {} rounds on the two instances of the lower bound, mean over runs",
+            number(horizon as f64)
+        ),
+        rows: vec![Row {
+            label: String::new(),
+            panels: vec![
+                panel("Regret on ν", &|m, a| regret(m, 0, a)),
+                panel("Regret on ν′", &|m, a| regret(m, 1, a)),
+                panel("The worse of the two", &|m, a| {
+                    regret(m, 0, a).max(regret(m, 1, a))
+                }),
+            ],
+        }],
+    };
+    Section {
+        title: "The lower bound".into(),
+        paragraphs: vec![
+            "The instances ν and ν′ differ in the cost of one arm only. On at least one of them any algorithm's \
+             expected regret is at least max(√((K−1)T)/27, 1/(18Δ²)); smaller margins are harder for everyone."
+                .into(),
+        ],
+        figures: vec![FigureRef {
+            stem: "lower-bound".into(),
+            caption: "Both axes are logarithmic. No agent can be below the lines in the right panel.".into(),
+            figure,
+        }],
+        ..Section::default()
+    }
+}
+
+fn safe_cost_section(results: &Results) -> Section {
+    let known = |label: &str| {
+        results.instances[0]
+            .agents
+            .iter()
+            .find(|agent| agent.name == label)
+            .map(|agent| final_regret(agent).0)
+    };
+    let mut rows = Vec::new();
+    for instance in &results.instances {
+        for agent in &instance.agents {
+            let (mean, sd) = final_regret(agent);
+            let against = known(&agent.name).or_else(|| known("paper's constants"));
+            let ratio = against.map_or("–".into(), |base| format!("{:.2}×", mean / base));
+            rows.push(vec![
+                Cell::text(&instance.name),
+                Cell::text(&agent.name),
+                Cell::number(number(mean)),
+                Cell::number(number(sd)).toned(Tone::Quiet),
+                Cell::number(ratio),
+                Cell::number(terminal::violations(agent).to_string()),
+            ]);
+        }
+    }
+    Section {
+        title: "A safe action of unknown cost".into(),
+        paragraphs: vec![
+            "When the safe action's own cost is not known, it must be learned before anything else may be tried. The \
+             paper plays it for T₀ rounds and then freezes what it knows; banister bounds it like any other signal \
+             and starts to explore as soon as the bound leaves a margin."
+                .into(),
+        ],
+        tables: vec![Table {
+            title: String::new(),
+            header: ["", "agent", "regret", "± sd", "against known", "violations"].map(String::from).to_vec(),
+            rows,
+        }],
+        figures: vec![FigureRef {
+            stem: "safe-cost".into(),
+            caption: "Top: the safe cost is given. Bottom: it is learned; the flat start is the time it takes.".into(),
+            figure: Figure {
+                title: "Not knowing the safe action's cost, at τ = 0.2".into(),
+                ..Figure::of_results(results)
+            },
+        }],
+    }
+}
+
+/// Whether the run is long enough to be compared with the published numbers.
+pub fn is_full_length(instance: &InstanceResult) -> bool {
+    instance.horizon == PUBLISHED_HORIZON
+}

@@ -1,0 +1,111 @@
+//! `banister run`: experiments from files.
+
+use std::path::PathBuf;
+
+use banister_report::{Document, Figure, FigureRef, Section};
+use banister_sim::{Experiment, Results};
+
+use crate::args::Run;
+use crate::failure::Failure;
+use crate::input::read_experiment;
+use crate::progress::simulate;
+use crate::terminal;
+
+pub fn run(args: &Run) -> Result<(), Failure> {
+    let experiments = args
+        .experiments
+        .iter()
+        .map(|path| read_experiment(path, &args.simulation))
+        .collect::<Result<Vec<Experiment>, Failure>>()?;
+    for (i, experiment) in experiments.iter().enumerate() {
+        if experiments[..i]
+            .iter()
+            .any(|other| other.name == experiment.name)
+        {
+            return Err(Failure::input(format!(
+                "two experiments are called `{}`: give each a `name` of its own",
+                experiment.name
+            )));
+        }
+    }
+    let results = simulate("running", &experiments, &args.simulation)?;
+    let out = args
+        .out
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("results").join(file_name(&experiments[0].name)));
+    let document = document(&results);
+    let written =
+        banister_report::write_results(&out, &results, &document, &resolved(&experiments)?)?;
+    if args.simulation.json {
+        println!("{}", terminal::summary_json(&results));
+        return Ok(());
+    }
+    terminal::print(&terminal::summary(&results));
+    println!(
+        "{} files in {}; open {}",
+        written.len(),
+        out.display(),
+        out.join("report.html").display()
+    );
+    Ok(())
+}
+
+/// A name that is safe for a file.
+pub fn file_name(name: &str) -> String {
+    let safe = |c: char| {
+        if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') {
+            c
+        } else {
+            '-'
+        }
+    };
+    let name: String = name.chars().map(safe).collect();
+    match name.trim_matches(['-', '.']) {
+        "" => "experiment".into(),
+        trimmed => trimmed.into(),
+    }
+}
+
+/// The experiments as resolved, as files: `experiment.toml`, or one file each under `experiments/`.
+pub fn resolved(experiments: &[Experiment]) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let mut files = Vec::new();
+    for experiment in experiments {
+        let text = toml::to_string_pretty(&experiment.resolved).map_err(|error| {
+            Failure::Other(format!("cannot write the experiment as TOML: {error}"))
+        })?;
+        let name = if experiments.len() == 1 {
+            "experiment.toml".to_string()
+        } else {
+            format!(
+                "experiments/{:02}-{}.toml",
+                files.len() + 1,
+                file_name(&experiment.name)
+            )
+        };
+        files.push((name, text.into_bytes()));
+    }
+    Ok(files)
+}
+
+fn document(results: &Results) -> Document {
+    let runs = results.instances[0].agents[0].runs.len();
+    Document {
+        title: "Bandits with guardrails: results".into(),
+        lead: vec![format!(
+            "{runs} runs per agent. Policies are judged on the true means: a violation is a round whose \
+             policy, not merely the action drawn from it, breaks a guardrail in expectation."
+        )],
+        sections: vec![Section {
+            title: "Regret, costs and reward".into(),
+            tables: vec![terminal::summary(results)],
+            figures: vec![FigureRef {
+                stem: "curves".into(),
+                caption: "Cumulative pseudo-regret (band: half a standard deviation over runs), expected cost of the \
+                          policies against its threshold, and expected reward against the best feasible policy."
+                    .into(),
+                figure: Figure::of_results(results),
+            }],
+            ..Section::default()
+        }],
+    }
+}

@@ -1,0 +1,53 @@
+//! How commands fail: bad input is exit code 2, anything else 1.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Why a command stopped.
+#[derive(Debug)]
+pub enum Failure {
+    /// The input is wrong; the message names field, value and what is allowed.
+    Input(miette::Report),
+    /// Something else went wrong, such as a full disk.
+    Other(String),
+    /// Whoever reads our output stopped reading; nothing to say.
+    Closed,
+}
+
+impl Failure {
+    /// Bad input with nothing to point at.
+    pub fn input(message: impl fmt::Display) -> Self {
+        Self::Input(miette::Report::msg(message.to_string()))
+    }
+
+    /// Prints the reason and gives the exit code.
+    pub fn report(self) -> ExitCode {
+        match self {
+            Self::Input(report) => {
+                eprintln!("{report:?}");
+                ExitCode::from(2)
+            }
+            Self::Other(message) => {
+                eprintln!("banister: {message}");
+                ExitCode::FAILURE
+            }
+            Self::Closed => ExitCode::SUCCESS,
+        }
+    }
+}
+
+impl From<banister_report::ReportError> for Failure {
+    fn from(error: banister_report::ReportError) -> Self {
+        Self::Other(error.to_string())
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            Self::Closed
+        } else {
+            Self::Other(error.to_string())
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Reading what people wrote, and telling them where it is wrong.
+
+use std::path::Path;
+
+use banister_sim::{Experiment, ExperimentConfig};
+use miette::{LabeledSpan, NamedSource, miette};
+
+use crate::args::Simulation;
+use crate::failure::Failure;
+
+/// Reads and checks one experiment file, with the command line's overrides.
+pub fn read_experiment(path: &Path, overrides: &Simulation) -> Result<Experiment, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::input(format!("cannot read `{}`: {error}", path.display())))?;
+    let stem = path
+        .file_stem()
+        .map_or("experiment".into(), |s| s.to_string_lossy());
+    parse_experiment(&path.display().to_string(), &text, &stem, overrides, |_| {})
+}
+
+/// Parses and checks an experiment; `adjust` may change it before the check.
+pub fn parse_experiment(
+    source: &str,
+    text: &str,
+    name: &str,
+    overrides: &Simulation,
+    adjust: impl FnOnce(&mut ExperimentConfig),
+) -> Result<Experiment, Failure> {
+    let mut config: ExperimentConfig =
+        toml::from_str(text).map_err(|error| toml_failure(source, text, &error))?;
+    adjust(&mut config);
+    config.run.horizon = overrides.horizon.unwrap_or(config.run.horizon);
+    config.run.runs = overrides.runs.unwrap_or(config.run.runs);
+    config.run.seed = overrides.seed.unwrap_or(config.run.seed);
+    config.check(name).map_err(|error| {
+        let field = match &error {
+            banister::Error::Invalid { field, .. } => field.as_str(),
+            _ => "",
+        };
+        let labels = find_field(text, field).map(|span| LabeledSpan::at(span, "here"));
+        Failure::Input(
+            miette!(labels = labels.into_iter().collect::<Vec<_>>(), "{error}")
+                .with_source_code(NamedSource::new(source, text.to_string())),
+        )
+    })
+}
+
+fn toml_failure(source: &str, text: &str, error: &toml::de::Error) -> Failure {
+    let message = error.message();
+    let (key, help) = explain_unknown(message);
+    let from = error.span().map_or(0, |span| span.start);
+    let span = key
+        .as_deref()
+        .and_then(|key| find_key(text, from, key).or_else(|| find_key(text, 0, key)))
+        .or(error.span());
+    let labels: Vec<LabeledSpan> = span
+        .map(|span| LabeledSpan::at(span, "here"))
+        .into_iter()
+        .collect();
+    let report = match help {
+        Some(help) => miette!(labels = labels, help = help, "{message}"),
+        None => miette!(labels = labels, "{message}"),
+    };
+    Failure::Input(report.with_source_code(NamedSource::new(source, text.to_string())))
+}
+
+/// The unknown word in one of serde's messages, and the nearest of the expected ones.
+pub fn explain_unknown(message: &str) -> (Option<String>, Option<String>) {
+    if !message.starts_with("unknown ") {
+        return (None, None);
+    }
+    let mut words = message.split('`').skip(1).step_by(2).map(str::to_string);
+    let Some(unknown) = words.next() else {
+        return (None, None);
+    };
+    let nearest = words
+        .map(|word| (strsim::damerau_levenshtein(&unknown, &word), word))
+        .min()
+        .filter(|(distance, word)| *distance <= 2.max(word.len() / 3));
+    let help = nearest.map(|(_, word)| format!("did you mean `{word}`?"));
+    (Some(unknown), help)
+}
+
+/// Where a key stands in TOML text, from `start` on.
+fn find_key(text: &str, start: usize, key: &str) -> Option<std::ops::Range<usize>> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let tail = text.get(start..)?;
+    for (at, _) in tail.match_indices(key) {
+        let before = tail[..at].chars().next_back();
+        let after = tail[at + key.len()..].trim_start_matches('"').trim_start();
+        let whole = !before.is_some_and(is_word);
+        if whole && (after.starts_with('=') || before == Some('"')) {
+            return Some(start + at..start + at + key.len());
+        }
+    }
+    None
+}
+
+/// Where a field such as `guardrail[1].at_most` stands in TOML text.
+fn find_field(text: &str, field: &str) -> Option<std::ops::Range<usize>> {
+    let (table, key) = field.split_once('.')?;
+    let (table, index) = match table.split_once('[') {
+        Some((table, index)) => (table, index.trim_end_matches(']').parse().ok()?),
+        None => (table, 0),
+    };
+    let header = [format!("[[{table}]]"), format!("[{table}]")];
+    let start = header
+        .iter()
+        .find_map(|header| text.match_indices(header.as_str()).nth(index))?
+        .0;
+    let key = key.split(['.', '[']).next()?;
+    find_key(text, start, key).or(Some(start..start + table.len() + 2))
+}

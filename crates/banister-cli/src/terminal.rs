@@ -1,0 +1,157 @@
+//! Tables for people, in the terminal and in the report alike.
+
+use banister_report::{Cell, Table, Tone};
+use banister_sim::Results;
+use banister_sim::results::AgentResult;
+use comfy_table::{CellAlignment, presets};
+use serde_json::json;
+
+/// Prints a table of the report.
+pub fn print(table: &Table) {
+    let mut out = comfy_table::Table::new();
+    out.load_preset(presets::NOTHING);
+    out.set_header(table.header.iter().map(|h| {
+        let numeric = table
+            .rows
+            .first()
+            .and_then(|row| row.get(table.header.iter().position(|x| x == h)?))
+            .is_some_and(|cell| cell.number);
+        aligned(h, numeric)
+    }));
+    for row in &table.rows {
+        out.add_row(row.iter().map(|cell| aligned(&cell.text, cell.number)));
+    }
+    if !table.title.is_empty() {
+        println!("{}\n", table.title);
+    }
+    for line in out.lines() {
+        println!(" {}", line.trim_end());
+    }
+    println!();
+}
+
+fn aligned(text: &str, number: bool) -> comfy_table::Cell {
+    comfy_table::Cell::new(text).set_alignment(if number {
+        CellAlignment::Right
+    } else {
+        CellAlignment::Left
+    })
+}
+
+/// Final regret: mean and standard deviation over runs.
+pub fn final_regret(agent: &AgentResult) -> (f64, f64) {
+    let last = |values: &[f64]| values.last().copied().unwrap_or(f64::NAN);
+    (
+        last(&agent.curve.regret_mean),
+        last(&agent.curve.regret_std),
+    )
+}
+
+/// Rounds that broke a guardrail, over all runs.
+pub fn violations(agent: &AgentResult) -> u64 {
+    agent.runs.iter().map(|run| run.violations).sum()
+}
+
+/// Mean expected reward of the last policies.
+pub fn final_reward(agent: &AgentResult) -> f64 {
+    agent.curve.reward_mean.last().copied().unwrap_or(f64::NAN)
+}
+
+/// One row per instance and agent.
+pub fn summary(results: &Results) -> Table {
+    let header = [
+        "instance",
+        "agent",
+        "regret",
+        "± sd",
+        "reward at the end",
+        "of optimum",
+        "violations",
+        "ns/round",
+    ];
+    let mut rows = Vec::new();
+    for instance in &results.instances {
+        for agent in &instance.agents {
+            let (mean, sd) = final_regret(agent);
+            let reward = final_reward(agent);
+            let broken = violations(agent);
+            let times: Option<Vec<f64>> = agent
+                .runs
+                .iter()
+                .map(|run| run.nanoseconds_per_round)
+                .collect();
+            let time = times.map_or("–".to_string(), |t| {
+                format!("{:.0}", t.iter().sum::<f64>() / t.len() as f64)
+            });
+            let tone = if broken == 0 { Tone::Good } else { Tone::Bad };
+            rows.push(vec![
+                Cell::text(&instance.name),
+                Cell::text(&agent.name),
+                Cell::number(number(mean)),
+                Cell::number(number(sd)).toned(Tone::Quiet),
+                Cell::number(format!("{reward:.4}")),
+                Cell::number(percent(reward, instance.optimum.reward)),
+                Cell::number(broken.to_string()).toned(tone),
+                Cell::number(time).toned(Tone::Quiet),
+            ]);
+        }
+    }
+    Table {
+        title: String::new(),
+        header: header.map(String::from).to_vec(),
+        rows,
+    }
+}
+
+/// The same for a program.
+pub fn summary_json(results: &Results) -> serde_json::Value {
+    let rows = results.instances.iter().flat_map(|instance| {
+        instance.agents.iter().map(|agent| {
+            let (mean, sd) = final_regret(agent);
+            let excess = agent.runs.iter().map(|run| run.worst_exceedance);
+            json!({
+                "instance": instance.name,
+                "agent": agent.name,
+                "horizon": instance.horizon,
+                "runs": agent.runs.len(),
+                "regret_mean": mean,
+                "regret_std": sd,
+                "reward_end": final_reward(agent),
+                "optimum": instance.optimum.reward,
+                "violations": violations(agent),
+                "worst_exceedance": excess.fold(0.0, f64::max),
+            })
+        })
+    });
+    serde_json::Value::Array(rows.collect())
+}
+
+/// A number with as many digits as a reader wants.
+pub fn number(x: f64) -> String {
+    if x.abs() >= 1000.0 {
+        let digits = format!("{:.0}", x.abs());
+        let mut grouped = String::new();
+        for (i, c) in digits.chars().enumerate() {
+            if i > 0 && (digits.len() - i) % 3 == 0 {
+                grouped.push('\u{2009}');
+            }
+            grouped.push(c);
+        }
+        if x < 0.0 {
+            format!("−{grouped}")
+        } else {
+            grouped
+        }
+    } else {
+        format!("{x:.1}")
+    }
+}
+
+/// x as a share of `whole`.
+pub fn percent(x: f64, whole: f64) -> String {
+    if whole == 0.0 {
+        "–".into()
+    } else {
+        format!("{:.1}%", 100.0 * x / whole)
+    }
+}
