@@ -219,6 +219,22 @@ impl OpbConfig {
                 }
             }
         }
+        let relative = problem.guardrails.iter().find(|g| g.factor != 0.0);
+        if let Some(guardrail) = relative {
+            let name = &guardrail.name;
+            if self.optimism == Optimism::Paper {
+                let allowed = format!(
+                    "`{name}` is relative to an unknown safe cost, whose width the paper's bonus does not cover: use `least`, `value` or `margin`"
+                );
+                return Err(Error::invalid("optimism", "paper", allowed));
+            }
+            if self.unknown_safe_cost == UnknownSafeCost::Paper {
+                let allowed = format!(
+                    "`{name}` is relative to an unknown safe cost; the T_0 rule is for absolute thresholds: use `interval`"
+                );
+                return Err(Error::invalid("unknown_safe_cost", "paper", allowed));
+            }
+        }
         let symmetric = matches!(
             self.intervals,
             Some(Intervals::Paper | Intervals::Hoeffding)
