@@ -81,6 +81,9 @@ impl Default for OpbConfig {
     }
 }
 
+/// Far more arms than fit in memory, and few enough that counting their signals cannot overflow.
+const MAX_ARMS: usize = 1_000_000_000;
+
 /// Checked parameters, with what follows from the problem.
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedOpb {
@@ -146,6 +149,10 @@ impl OpbConfig {
         let max_arms = self.max_arms.unwrap_or(arms);
         if max_arms < arms {
             let allowed = format!("must be at least the {arms} arms given");
+            return Err(Error::invalid("max_arms", max_arms, allowed));
+        }
+        if max_arms > MAX_ARMS {
+            let allowed = format!("must be at most {MAX_ARMS}");
             return Err(Error::invalid("max_arms", max_arms, allowed));
         }
         self.check_horizon(problem)?;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::OpbConfig;
 use crate::error::Error;
 use crate::estimate::SavedArm;
+use crate::interval::Intervals;
 use crate::opb::Opb;
 use crate::optimism::SavedPlanner;
 use crate::problem::Problem;
@@ -151,6 +152,11 @@ fn check_arms(snapshot: &Snapshot, max_arms: usize) -> Result<(), Error> {
         )));
     }
     let signals = 1 + declared.guardrails.len();
+    // Without its states a Bernstein interval would forget data that `pulls` still counts.
+    let states = match snapshot.config.intervals {
+        Some(Intervals::Bernstein) => signals,
+        _ => 0,
+    };
     for arm in arms {
         if arm.outcomes.signals.len() != signals {
             return Err(broken(format!(
@@ -159,10 +165,17 @@ fn check_arms(snapshot: &Snapshot, max_arms: usize) -> Result<(), Error> {
                 arm.outcomes.signals.len()
             )));
         }
-        let bernstein = arm.outcomes.bernstein.len();
-        if bernstein != 0 && bernstein != signals {
+        let bernstein = &arm.outcomes.bernstein;
+        if bernstein.len() != states {
             return Err(broken(format!(
-                "arm `{}` has {bernstein} Bernstein states",
+                "arm `{}` has {} Bernstein states, expected {states}",
+                arm.name,
+                bernstein.len()
+            )));
+        }
+        if bernstein.iter().any(|b| b.count() != arm.outcomes.pulls) {
+            return Err(broken(format!(
+                "the Bernstein states of arm `{}` count other outcomes than the arm",
                 arm.name
             )));
         }

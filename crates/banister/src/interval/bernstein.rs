@@ -54,6 +54,11 @@ impl Bernstein {
         self.squares += (x - after) * (x - after);
     }
 
+    /// Observations taken.
+    pub fn count(&self) -> u64 {
+        self.n
+    }
+
     /// Centre and half-width; `None` before the first observation.
     pub fn interval(&self, log_term: f64) -> Option<(f64, f64)> {
         (self.n > 0).then(|| {
