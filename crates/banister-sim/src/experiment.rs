@@ -168,6 +168,11 @@ impl Experiment {
         self.resolved.run.horizon * self.resolved.run.runs * self.agents.len() as u64
     }
 
+    /// What really happens.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
     /// The best feasible policy under the true means.
     pub fn optimum(&self) -> &Optimum {
         &self.optimum
