@@ -1,3 +1,149 @@
-//! Developer commands: `cargo xtask test | bench | figures`.
+//! Developer commands: `cargo xtask test | bench`.
+//!
+//! Nothing needs to be prepared: Debian packages are installed where they are missing, and Python
+//! packages go to a virtual environment under `target/`.
 
-fn main() {}
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+const USAGE: &str = "\
+usage: cargo xtask test [fmt] [clippy] [rust] [python]   everything, or the named steps
+       cargo xtask bench                                 speed, beside other solvers";
+
+type Outcome = Result<(), String>;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match args.split_first() {
+        Some((task, steps)) if task == "test" => test(steps),
+        Some((task, [])) if task == "bench" => bench(),
+        _ => Err(USAGE.into()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn test(steps: &[String]) -> Outcome {
+    let all: [(&str, fn() -> Outcome); 4] = [
+        ("fmt", || cargo(&["fmt", "--all", "--check"])),
+        ("clippy", || {
+            cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
+        }),
+        ("rust", || cargo(&["test", "--workspace", "--locked"])),
+        ("python", python_tests),
+    ];
+    if let Some(unknown) = steps.iter().find(|s| all.iter().all(|(name, _)| name != s)) {
+        return Err(format!("there is no step `{unknown}`\n{USAGE}"));
+    }
+    for (name, step) in all {
+        if !steps.is_empty() && !steps.iter().any(|s| s == name) {
+            continue;
+        }
+        println!("── {name}");
+        let started = Instant::now();
+        step().map_err(|message| format!("step `{name}` failed: {message}"))?;
+        println!("── {name}: fine, {:.0} s", started.elapsed().as_secs_f64());
+    }
+    Ok(())
+}
+
+/// HiGHS as an oracle, and the report in a real browser.
+fn python_tests() -> Outcome {
+    debian_package("chromium", &["chromium", "chromium-browser", "google-chrome"])?;
+    let python = python_with("tests/requirements.txt")?;
+    cargo(&["build", "--locked", "--bin", "banister"])?;
+    let binary = target().join("debug").join("banister");
+    run(Command::new(python)
+        .args(["-m", "pytest", "-q", "tests"])
+        .env("BANISTER", binary)
+        .current_dir(root()))
+}
+
+fn bench() -> Outcome {
+    let python = python_with("benches/requirements.txt")?;
+    run(Command::new(env!("CARGO"))
+        .args(["bench", "--locked", "-p", "banister-sim", "--bench", "speed"])
+        .env("BANISTER_PYTHON", python)
+        .current_dir(root()))
+}
+
+/// The interpreter of a virtual environment that has the listed packages.
+fn python_with(requirements: &str) -> Result<PathBuf, String> {
+    let venv = target().join("venv");
+    let python = venv.join("bin").join("python");
+    if !python.exists() {
+        let make = || run(Command::new("python3").args(["-m", "venv"]).arg(&venv));
+        // Debian splits the module that makes environments off its Python.
+        if make().is_err() {
+            apt_install("python3-venv")?;
+            make()?;
+        }
+    }
+    run(Command::new(&python)
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"])
+        .arg(root().join(requirements)))?;
+    Ok(python)
+}
+
+/// Installs a Debian package unless one of its programs is there already.
+fn debian_package(package: &str, programs: &[&str]) -> Outcome {
+    if programs.iter().any(|program| on_path(program)) {
+        return Ok(());
+    }
+    apt_install(package)
+}
+
+fn apt_install(package: &str) -> Outcome {
+    println!("   installing the Debian package {package}");
+    let apt = |args: &[&str]| {
+        let mut command = if on_path("sudo") {
+            let mut command = Command::new("sudo");
+            command.args(["-n", "apt-get"]);
+            command
+        } else {
+            Command::new("apt-get")
+        };
+        run(command
+            .args(args)
+            .env("DEBIAN_FRONTEND", "noninteractive"))
+    };
+    apt(&["update", "-q"])?;
+    apt(&["install", "-y", "-q", "--no-install-recommends", package])
+}
+
+fn on_path(program: &str) -> bool {
+    std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
+}
+
+fn cargo(args: &[&str]) -> Outcome {
+    run(Command::new(env!("CARGO")).args(args).current_dir(root()))
+}
+
+fn run(command: &mut Command) -> Outcome {
+    let shown = std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .map(OsStr::to_string_lossy)
+        .collect::<Vec<_>>()
+        .join(" ");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("`{shown}`: {status}")),
+        Err(error) => Err(format!("`{shown}` did not start: {error}")),
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}

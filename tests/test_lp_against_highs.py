@@ -1,0 +1,102 @@
+"""The policy LP against HiGHS, through the command line.
+
+HiGHS works to tolerances of its own (1e-10 is the tightest it takes), so agreement to 1e-9 is
+asked for on numbers of order one. Thousands of rounds: random, tied and degenerate ones.
+"""
+
+import json
+
+import highspy
+import numpy as np
+import pytest
+
+
+def highs_solver():
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("primal_feasibility_tolerance", 1e-10)
+    solver.setOptionValue("dual_feasibility_tolerance", 1e-10)
+    solver.setOptionValue("presolve", "off")
+    return solver
+
+
+def highs_value(solver, problem):
+    """Optimal value, or None if infeasible."""
+    reward = np.array(problem["reward"])
+    costs = np.array(problem["costs"]).reshape(-1, len(reward))
+    k, m = len(reward), len(costs)
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = k, m + 1
+    lp.col_cost_ = -reward
+    lp.col_lower_ = np.zeros(k)
+    lp.col_upper_ = np.full(k, highspy.kHighsInf)
+    lp.row_lower_ = np.concatenate([np.full(m, -highspy.kHighsInf), [1.0]])
+    lp.row_upper_ = np.concatenate([problem["thresholds"], [1.0]])
+    matrix = np.vstack([costs, np.ones(k)])
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = np.arange(m + 2) * k
+    lp.a_matrix_.index_ = np.tile(np.arange(k), m + 1)
+    lp.a_matrix_.value_ = matrix.ravel()
+    solver.passModel(lp)
+    solver.run()
+    status = solver.getModelStatus()
+    if status == highspy.HighsModelStatus.kOptimal:
+        return -solver.getInfo().objective_function_value
+    assert status == highspy.HighsModelStatus.kInfeasible, status
+    return None
+
+
+def draw(rng, m):
+    """A problem; on a coarse grid half the time, so that ties and degenerate vertices abound."""
+    k = int(rng.integers(1, 41))
+    grid = rng.choice([0, 0, 4, 10])
+    number = (lambda *shape: np.round(rng.random(shape) * grid) / grid) if grid else (lambda *shape: rng.random(shape))
+    reward, costs = number(k), number(m, k)
+    thresholds = np.maximum(number(m), 0.1)
+    kind = rng.integers(5)
+    if kind == 0 and k > 2:  # duplicate actions
+        reward[1] = reward[0]
+        costs[:, 1] = costs[:, 0]
+    elif kind == 1:  # thresholds exactly met by an action
+        thresholds = costs[:, 0].copy()
+    elif kind == 2:  # all rewards equal
+        reward[:] = reward[0]
+    return {
+        "kind": "lp",
+        "reward": reward.tolist(),
+        "costs": costs.tolist(),
+        "thresholds": thresholds.tolist(),
+    }
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 5])
+def test_agrees_with_highs_to_1e_9(banister, m):
+    rng = np.random.default_rng(m)
+    problems = [draw(rng, m) for _ in range(1000)]
+    lines = "\n".join(map(json.dumps, problems))
+    answers = [json.loads(line) for line in banister("solve", "--lines", stdin=lines).stdout.splitlines()]
+    assert len(answers) == len(problems)
+    solver = highs_solver()
+    feasible = 0
+    for problem, answer in zip(problems, answers):
+        value = highs_value(solver, problem)
+        if answer["status"] == "infeasible":
+            # Within a hair of feasibility the two may differ by their tolerances.
+            relaxed = dict(problem, thresholds=[t - 1e-9 for t in problem["thresholds"]])
+            assert value is None or highs_value(solver, relaxed) is None, problem
+            continue
+        feasible += 1
+        assert answer["status"] == "optimal"
+        assert value == pytest.approx(answer["value"], abs=1e-9), problem
+        policy = np.zeros(len(problem["reward"]))
+        for action, probability in answer["policy"]:
+            policy[action] = probability
+        assert policy.sum() == pytest.approx(1, abs=1e-12)
+        assert (policy >= 0).all()
+        assert (np.array(problem["costs"]) @ policy <= np.array(problem["thresholds"]) + 1e-12).all()
+        assert answer["gap"] <= 1e-9
+        # The certificate can be checked by hand: prices give the upper bound.
+        prices = np.array(answer["prices"])
+        bound = prices @ problem["thresholds"] + (np.array(problem["reward"]) - prices @ np.array(problem["costs"])).max()
+        assert bound == pytest.approx(answer["upper_bound"], abs=1e-9)
+    assert feasible > 300
