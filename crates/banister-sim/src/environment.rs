@@ -283,11 +283,10 @@ impl EnvironmentConfig {
 /// One signal of one arm.
 #[derive(Debug, Clone, Copy)]
 enum Law {
-    /// `hi` when a 53-bit number is below the threshold, else `lo`.
+    /// The second end when a 53-bit number is below the threshold, else the first.
     TwoPoint {
         below: u64,
-        lo: f64,
-        hi: f64,
+        ends: [f64; 2],
     },
     Normal {
         mean: f64,
@@ -310,13 +309,16 @@ impl Law {
     #[inline]
     fn draw(&self, rng: &mut ChaCha8Rng) -> f64 {
         match *self {
-            Self::TwoPoint { below, lo, hi } => {
-                if (rng.next_u64() >> 11) < below {
-                    hi
-                } else {
-                    lo
-                }
-            }
+            // By index: a branch on a random number cannot be predicted.
+            Self::TwoPoint { below, ends } => ends[usize::from((rng.next_u64() >> 11) < below)],
+            _ => self.draw_continuous(rng),
+        }
+    }
+
+    #[inline(never)]
+    fn draw_continuous(&self, rng: &mut ChaCha8Rng) -> f64 {
+        match *self {
+            Self::TwoPoint { .. } => self.draw(rng),
             Self::Normal { mean, sd } => mean + sd * normal(rng),
             Self::ClippedNormal { mean, sd, lo, hi } => (mean + sd * normal(rng)).clamp(lo, hi),
             Self::ScaledBeta { beta, lo, unit } => lo + unit * beta.sample(rng),
@@ -391,10 +393,17 @@ impl Environment {
         &self.means[arm * self.signals..(arm + 1) * self.signals]
     }
 
+    /// The true mean of one signal of an arm.
+    #[inline]
+    pub(crate) fn mean(&self, arm: usize, signal: usize) -> f64 {
+        self.means[arm * self.signals + signal]
+    }
+
     /// Pulls an arm: returns the reward and writes the costs.
     #[inline]
     pub fn pull(&self, arm: usize, rng: &mut ChaCha8Rng, costs: &mut [f64]) -> f64 {
-        let laws = &self.laws[arm * self.signals..(arm + 1) * self.signals];
+        let from = arm * self.signals;
+        let laws = &self.laws[from..from + self.signals];
         let reward = laws[0].draw(rng);
         for (cost, law) in costs.iter_mut().zip(&laws[1..]) {
             *cost = law.draw(rng);
@@ -474,7 +483,8 @@ fn law(
         // A Beta law with its mean at an end of the range is that point.
         _ => {
             let below = (share * (1u64 << 53) as f64).round() as u64;
-            (Law::TwoPoint { below, lo, hi }, mean)
+            let ends = [lo, hi];
+            (Law::TwoPoint { below, ends }, mean)
         }
     })
 }

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use banister::{Decision, Direction, Error};
+use banister::{Agent, Decision, Direction, Error};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -142,15 +142,18 @@ fn run_once(
     monitor: &Monitor,
 ) -> Result<Option<Trace>, Error> {
     let config = &experiment.resolved.run;
-    let mut rng = stream(config.seed, run);
     let mut agent = experiment.agents[agent]
         .1
         .build(&experiment.problem.declared)?;
     let checkpoints = checkpoints(experiment);
-    let mut judge = Judge::new(experiment, checkpoints.len());
-    let mut mailbox = Mailbox::new(config.delay, config.batch, experiment.guardrails.len());
-    let mut pulls = vec![0_u64; experiment.environment.arms()];
-    let mut costs = vec![0.0; experiment.guardrails.len()];
+    let mut table = Table {
+        environment: &experiment.environment,
+        rng: stream(config.seed, run),
+        judge: Judge::new(experiment, checkpoints.len()),
+        mailbox: Mailbox::new(config.delay, config.batch, experiment.guardrails.len()),
+        pulls: vec![0; experiment.environment.arms()],
+        costs: vec![0.0; experiment.guardrails.len()],
+    };
     let started = Instant::now();
     let mut done = 0;
     for &checkpoint in &checkpoints {
@@ -158,31 +161,55 @@ fn run_once(
         while round < checkpoint {
             // Report and look for cancellation every so often, not every round.
             let stop = checkpoint.min(round + (1 << 16));
-            for t in round..stop {
-                let decision = agent.decide();
-                judge.round(&experiment.environment, decision);
-                let arm = draw(decision, &mut rng);
-                let reward = experiment.environment.pull(arm, &mut rng, &mut costs);
-                pulls[arm] += 1;
-                if mailbox.is_instant() {
-                    agent.observe(arm, reward, &costs)?;
-                } else {
-                    mailbox.post(t, arm, reward, &costs, &mut rng);
-                    mailbox.deliver(t, |arm, reward, costs| agent.observe(arm, reward, costs))?;
-                }
-            }
+            table.play(agent.as_mut(), round..stop)?;
             monitor.rounds.fetch_add(stop - round, Ordering::Relaxed);
             if monitor.cancelled.load(Ordering::Relaxed) {
                 return Ok(None);
             }
             round = stop;
         }
-        judge.checkpoint(checkpoint - done);
+        table.judge.checkpoint(checkpoint - done);
         done = checkpoint;
     }
     let elapsed = started.elapsed().as_nanos() as f64 / config.horizon as f64;
     let timing = (!options.no_timing).then_some(elapsed);
+    let Table { judge, pulls, .. } = table;
     Ok(Some(judge.finish(run, config.seed, pulls, timing)))
+}
+
+/// What an agent plays against in one run.
+struct Table<'a> {
+    environment: &'a Environment,
+    rng: ChaCha8Rng,
+    judge: Judge<'a>,
+    mailbox: Mailbox,
+    pulls: Vec<u64>,
+    /// Costs of the current round.
+    costs: Vec<f64>,
+}
+
+impl Table<'_> {
+    /// Plays some rounds. A function of its own, so that the hot loop has the registers.
+    #[inline(never)]
+    fn play(&mut self, agent: &mut dyn Agent, rounds: std::ops::Range<u64>) -> Result<(), Error> {
+        let instant = self.mailbox.is_instant();
+        for t in rounds {
+            let decision = agent.decide();
+            self.judge.round(self.environment, decision);
+            let arm = draw(decision, &mut self.rng);
+            let reward = self.environment.pull(arm, &mut self.rng, &mut self.costs);
+            self.pulls[arm] += 1;
+            if instant {
+                agent.observe(arm, reward, &self.costs)?;
+            } else {
+                self.mailbox
+                    .post(t, arm, reward, &self.costs, &mut self.rng);
+                self.mailbox
+                    .deliver(t, |arm, reward, costs| agent.observe(arm, reward, costs))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Draws the arm; a policy on one arm needs no random number.
@@ -259,20 +286,21 @@ impl<'a> Judge<'a> {
     fn round(&mut self, environment: &Environment, decision: &Decision) {
         let mut reward = 0.0;
         for &(arm, p) in &decision.policy {
-            reward += p * environment.means(arm)[0];
+            reward += p * environment.mean(arm, 0);
         }
         self.regret += self.optimum - reward;
         self.reward_sum += reward;
         let mut broken = false;
-        for i in 0..self.limits.len() {
-            let (sign, limit, rounding) = self.limits[i];
+        let windows = &mut self.window[..self.limits.len()];
+        let certificates = &decision.guardrails[..self.limits.len()];
+        for (i, &(sign, limit, rounding)) in self.limits.iter().enumerate() {
             let mut cost = 0.0;
             for &(arm, p) in &decision.policy {
-                cost += p * environment.means(arm)[i + 1];
+                cost += p * environment.mean(arm, i + 1);
             }
-            let window = &mut self.window[i];
+            let window = &mut windows[i];
             window.sum += cost;
-            window.price += decision.guardrails[i].price;
+            window.price += certificates[i].price;
             let signed = sign * cost;
             if signed > window.worst {
                 window.worst = signed;

@@ -102,11 +102,10 @@ impl BlockedLp {
             .and_then(|chord| revive(chord, &self.hull_v, &self.hull_u, tau))
             .or_else(|| self.cold(tau));
         let out = &mut self.solution;
-        out.clear(1);
         let Some(chord) = chord else {
             // Only if `start` breaks its promise: no hull point is within τ.
             debug_assert!(self.cost[0][start] > tau);
-            out.set_infeasible();
+            out.set_infeasible(1);
             return out;
         };
         let solved = climb(&self.hull_v, &self.hull_u, tau, chord);
@@ -115,20 +114,20 @@ impl BlockedLp {
             entry.0 = self.hull_action[entry.0];
         }
         out.support.sort_unstable_by_key(|&(a, _)| a);
-        let (lo, hi) = (solved.chord.lo, solved.chord.hi.unwrap_or(solved.chord.lo));
+        let Chord { lo, hi } = solved.chord;
         self.warm = Some(Chord {
             lo: self.hull_action[lo],
-            hi: solved.chord.hi.map(|hi| self.hull_action[hi]),
+            hi: self.hull_action[hi],
         });
         let twins = self.hull_twin[lo] || self.hull_twin[hi];
-        if twins || has_twin(&self.hull_v, &self.hull_u, lo, hi) {
+        if twins || solved.crowded {
             let lp = Lp {
                 reward: &self.reward,
                 costs: &self.cost,
                 thresholds: &[tau],
             };
-            out.share_ties(&lp);
-            out.retreat(&lp, start);
+            let twins = twins || has_twin(&self.hull_v, &self.hull_u, lo, hi);
+            out.share(&lp, start, twins);
         }
         out
     }
@@ -152,16 +151,13 @@ impl BlockedLp {
         };
         Some(Chord {
             lo: find(chord.lo)?,
-            hi: match chord.hi {
-                Some(hi) => Some(find(hi)?),
-                None => None,
-            },
+            hi: find(chord.hi)?,
         })
     }
 
     fn cold(&self, tau: f64) -> Option<Chord> {
         let lo = crate::scan::best_within(&self.hull_v, &self.hull_u, tau)?;
-        Some(Chord { lo, hi: None })
+        Some(Chord::at(lo))
     }
 
     /// Recomputes one block's hull and splices it into the arrays.

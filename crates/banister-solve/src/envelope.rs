@@ -9,7 +9,7 @@
 //! Reference: math of the policy LP; the paper's Lemma on the support of π* (its mixture weights
 //! are swapped in the proof).
 
-use crate::scan::{best_within, has_twin, line_argmax};
+use crate::scan::{best_within, has_twin, line_position, line_top};
 use crate::solution::{Lp, Solution, Status};
 
 /// Passes after which we stop and report the gap honestly. Rounding only: the method is finite.
@@ -27,11 +27,11 @@ pub(crate) struct Envelope {
     sample_u: Vec<f64>,
 }
 
-/// An action within τ, and one beyond it that earns more, if any is needed.
+/// An action within τ, and one beyond it that earns more: the same action twice if none is needed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Chord {
     pub lo: usize,
-    pub hi: Option<usize>,
+    pub hi: usize,
 }
 
 /// A solved chord: its slope and the largest V_a − λ u_a over all actions.
@@ -41,6 +41,8 @@ pub(crate) struct Solved {
     pub top: f64,
     pub passes: usize,
     pub status: Status,
+    /// Whether more actions than the chord's ends lie on its line: some may be identical.
+    pub crowded: bool,
 }
 
 impl Envelope {
@@ -48,26 +50,25 @@ impl Envelope {
     pub(crate) fn solve(&mut self, lp: &Lp<'_>, start: Option<usize>, out: &mut Solution) {
         let (v, tau) = (lp.reward, lp.thresholds[0]);
         let u = &lp.costs[0][..v.len()];
-        out.clear(1);
         let from = match self.warm.and_then(|chord| revive(chord, v, u, tau)) {
             Some(chord) => chord,
             None => match self.cold(v, u, tau, start) {
                 Some(chord) => chord,
-                None => return out.set_infeasible(),
+                None => return out.set_infeasible(1),
             },
         };
         let solved = climb(v, u, tau, from);
-        let Chord { lo, hi } = solved.chord;
         self.warm = Some(solved.chord);
         publish(v, u, tau, &solved, out);
-        let far = hi.unwrap_or(lo);
-        if has_twin(v, u, lo, far) {
-            out.share_ties(lp);
-            out.retreat(lp, lo);
+        if solved.crowded {
+            let Chord { lo, hi } = solved.chord;
+            out.share(lp, lo, has_twin(v, u, lo, hi));
         }
     }
 
     /// A starting chord: the best of a sample when there are many actions.
+    #[cold]
+    #[inline(never)]
     fn cold(&mut self, v: &[f64], u: &[f64], tau: f64, start: Option<usize>) -> Option<Chord> {
         let start = start.filter(|&a| a < v.len() && u[a] <= tau);
         let lo = match start {
@@ -75,7 +76,7 @@ impl Envelope {
             None => best_within(v, u, tau)?,
         };
         if v.len() < SAMPLE_FROM {
-            return Some(Chord { lo, hi: None });
+            return Some(Chord::at(lo));
         }
         let stride = v.len() / SAMPLE;
         self.sample_v.clear();
@@ -84,17 +85,11 @@ impl Envelope {
         self.sample_u.push(u[lo]);
         self.sample_v.extend(v.iter().step_by(stride));
         self.sample_u.extend(u.iter().step_by(stride));
-        let inner = climb(
-            &self.sample_v,
-            &self.sample_u,
-            tau,
-            Chord { lo: 0, hi: None },
-        )
-        .chord;
+        let inner = climb(&self.sample_v, &self.sample_u, tau, Chord::at(0)).chord;
         let outer = |s: usize| if s == 0 { lo } else { (s - 1) * stride };
         Some(Chord {
             lo: outer(inner.lo),
-            hi: inner.hi.map(outer),
+            hi: outer(inner.hi),
         })
     }
 
@@ -108,51 +103,71 @@ impl Envelope {
 }
 
 impl Chord {
+    /// One action, which needs no other.
+    #[inline]
+    pub(crate) fn at(action: usize) -> Self {
+        Self {
+            lo: action,
+            hi: action,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_point(self) -> bool {
+        self.lo == self.hi
+    }
+
     pub(crate) fn to_basis(chord: Option<Self>) -> Vec<usize> {
-        chord
-            .map(|c| std::iter::once(c.lo).chain(c.hi).collect())
-            .unwrap_or_default()
+        match chord {
+            None => vec![],
+            Some(chord) if chord.is_point() => vec![chord.lo],
+            Some(chord) => vec![chord.lo, chord.hi],
+        }
     }
 
     pub(crate) fn from_basis(basis: &[usize]) -> Option<Self> {
-        basis.first().map(|&lo| Self {
-            lo,
-            hi: basis.get(1).copied(),
-        })
+        match *basis {
+            [] => None,
+            [lo] => Some(Self::at(lo)),
+            [lo, hi, ..] => Some(Self { lo, hi }),
+        }
     }
 }
 
 /// A remembered chord, if it still has one end on each side of τ and rises.
 #[inline]
 pub(crate) fn revive(chord: Chord, v: &[f64], u: &[f64], tau: f64) -> Option<Chord> {
-    let lo = chord.lo;
+    let u = &u[..v.len()];
+    let Chord { lo, hi } = chord;
     if lo >= v.len() || u[lo] > tau {
         return None;
     }
-    let hi = chord
-        .hi
-        .filter(|&hi| hi < v.len() && u[hi] > tau && v[hi] > v[lo]);
-    Some(Chord { lo, hi })
+    // A point fails the second test, as its far end is within τ.
+    if hi < v.len() && u[hi] > tau && v[hi] > v[lo] {
+        Some(chord)
+    } else {
+        Some(Chord::at(lo))
+    }
 }
 
 /// Improves the chord until no action lies above it.
 #[inline]
 pub(crate) fn climb(v: &[f64], u: &[f64], tau: f64, from: Chord) -> Solved {
+    let u = &u[..v.len()];
     let Chord { mut lo, mut hi } = from;
     let mut passes = 0;
     loop {
         passes += 1;
-        let slope = match hi {
-            Some(hi) => (v[hi] - v[lo]) / (u[hi] - u[lo]),
-            None => 0.0,
+        let slope = if lo == hi {
+            0.0
+        } else {
+            (v[hi] - v[lo]) / (u[hi] - u[lo])
         };
-        let (a, top) = line_argmax(v, u, slope);
-        let lo_level = v[lo] - slope * u[lo];
-        let level = match hi {
-            Some(hi) => lo_level.max(v[hi] - slope * u[hi]),
-            None => lo_level,
-        };
-        let improves = top > level && a != lo && Some(a) != hi;
+        // The two ends lie on the chord but for rounding.
+        let (near, far) = (v[lo] - slope * u[lo], v[hi] - slope * u[hi]);
+        let (level, floor) = if near > far { (near, far) } else { (far, near) };
+        let (top, on_line) = line_top(v, u, slope, floor);
+        let improves = top > level;
         if !improves || passes == MAX_PASSES {
             let status = if improves {
                 Status::Budget
@@ -165,14 +180,19 @@ pub(crate) fn climb(v: &[f64], u: &[f64], tau: f64, from: Chord) -> Solved {
                 top,
                 passes,
                 status,
+                crowded: on_line > 1 + usize::from(lo != hi),
             };
         }
+        let a = line_position(v, u, slope, top);
+        let point = lo == hi;
         if u[a] > tau {
-            hi = Some(a);
+            hi = a;
         } else {
             lo = a;
             // A feasible action that earns as much as the dear one: start the far side afresh.
-            hi = hi.filter(|&hi| v[hi] > v[lo]);
+            if point || v[hi] <= v[lo] {
+                hi = lo;
+            }
         }
     }
 }
@@ -180,51 +200,44 @@ pub(crate) fn climb(v: &[f64], u: &[f64], tau: f64, from: Chord) -> Solved {
 /// Weights, value and certificate of a solved chord.
 #[inline]
 pub(crate) fn publish(v: &[f64], u: &[f64], tau: f64, solved: &Solved, out: &mut Solution) {
-    let lo = solved.chord.lo;
-    out.status = solved.status;
-    out.pivots = solved.passes;
-    out.prices[0] = solved.slope;
-    out.upper_bound = solved.top + solved.slope * tau;
+    let Chord { lo, hi } = solved.chord;
+    let (v_lo, u_lo, v_hi, u_hi) = (v[lo], u[lo], v[hi], u[hi]);
     let mut beyond = 0.0;
-    if let Some(hi) = solved.chord.hi {
-        beyond = (tau - u[lo]) / (u[hi] - u[lo]);
+    if lo != hi {
+        beyond = (tau - u_lo) / (u_hi - u_lo);
         // Rounding may leave the sum a unit in the last place above τ: step back until it is not.
-        while (1.0 - beyond) * u[lo] + beyond * u[hi] > tau && beyond > 0.0 {
+        while (1.0 - beyond) * u_lo + beyond * u_hi > tau && beyond > 0.0 {
             beyond *= 1.0 - f64::EPSILON;
             if beyond < f64::MIN_POSITIVE {
                 beyond = 0.0;
             }
         }
     }
-    match solved.chord.hi {
-        Some(hi) if beyond > 0.0 => {
-            let within = 1.0 - beyond;
-            let (first, second) = if lo < hi {
-                ((lo, within), (hi, beyond))
-            } else {
-                ((hi, beyond), (lo, within))
-            };
-            if within > 0.0 {
-                out.support.push(first);
-                out.support.push(second);
-            } else {
-                out.support.push((hi, 1.0));
-            }
-            out.value = within * v[lo] + beyond * v[hi];
-            out.costs[0] = within * u[lo] + beyond * u[hi];
-        }
-        _ => {
-            out.support.push((lo, 1.0));
-            out.value = v[lo];
-            out.costs[0] = u[lo];
-        }
+    let within = 1.0 - beyond;
+    out.status = solved.status;
+    out.pivots = solved.passes;
+    out.upper_bound = solved.top + solved.slope * tau;
+    out.value = within * v_lo + beyond * v_hi;
+    out.set_single(within * u_lo + beyond * u_hi, solved.slope);
+    out.support.clear();
+    if beyond > 0.0 && within > 0.0 {
+        let pair = if lo < hi {
+            [(lo, within), (hi, beyond)]
+        } else {
+            [(hi, beyond), (lo, within)]
+        };
+        out.support.extend_from_slice(&pair);
+    } else {
+        let only = if beyond > 0.0 { hi } else { lo };
+        out.support.push((only, 1.0));
     }
 }
 
 /// No guardrail at all: the best action.
 pub(crate) fn solve_free(lp: &Lp<'_>, out: &mut Solution) {
     out.clear(0);
-    let (a, top) = line_argmax(lp.reward, lp.reward, 0.0);
+    let (top, _) = line_top(lp.reward, lp.reward, 0.0, f64::INFINITY);
+    let a = line_position(lp.reward, lp.reward, 0.0, top);
     out.support.push((a, 1.0));
     out.value = top;
     out.upper_bound = top;

@@ -10,21 +10,37 @@ fn larger(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
-/// max_a V_a − λ u_a.
-pub(crate) fn line_max(v: &[f64], u: &[f64], lambda: f64) -> f64 {
-    let (v8, v_rest) = v.as_chunks::<LANES>();
-    let (u8, u_rest) = u[..v.len()].as_chunks::<LANES>();
+/// max_a V_a − λ u_a, and how many actions reach `floor`.
+#[inline]
+pub(crate) fn line_top(v: &[f64], u: &[f64], lambda: f64, floor: f64) -> (f64, usize) {
+    let u = &u[..v.len()];
+    let (mut top, mut count, mut from) = (f64::NEG_INFINITY, 0, 0);
+    if v.len() >= 2 * LANES {
+        (top, count, from) = line_top_wide(v, u, lambda, floor);
+    }
+    for a in from..v.len() {
+        let x = v[a] - lambda * u[a];
+        top = larger(x, top);
+        count += usize::from(x >= floor);
+    }
+    (top, count)
+}
+
+/// [`line_top`] for as many actions as fill whole chunks, and their number.
+fn line_top_wide(v: &[f64], u: &[f64], lambda: f64, floor: f64) -> (f64, usize, usize) {
+    let (v, _) = v.as_chunks::<LANES>();
+    let (u, _) = u.as_chunks::<LANES>();
     let mut best = [f64::NEG_INFINITY; LANES];
-    for (v, u) in v8.iter().zip(u8) {
+    let mut count = [0; LANES];
+    for (v, u) in v.iter().zip(u) {
         for k in 0..LANES {
-            best[k] = larger(v[k] - lambda * u[k], best[k]);
+            let x = v[k] - lambda * u[k];
+            best[k] = larger(x, best[k]);
+            count[k] += usize::from(x >= floor);
         }
     }
-    let mut top = f64::NEG_INFINITY;
-    for (v, u) in v_rest.iter().zip(u_rest) {
-        top = larger(v - lambda * u, top);
-    }
-    best.iter().fold(top, |a, &b| larger(b, a))
+    let top = best.iter().fold(f64::NEG_INFINITY, |a, &b| larger(b, a));
+    (top, count.iter().sum(), v.len() * LANES)
 }
 
 /// The first a with V_a − λ u_a equal to `target`.
@@ -46,22 +62,6 @@ pub(crate) fn line_position(v: &[f64], u: &[f64], lambda: f64, target: f64) -> u
         .unwrap_or(0)
 }
 
-/// argmax_a V_a − λ u_a and its value; the first among equals.
-#[inline]
-pub(crate) fn line_argmax(v: &[f64], u: &[f64], lambda: f64) -> (usize, f64) {
-    if v.len() <= 2 * LANES {
-        let (mut best, mut top) = (0, f64::NEG_INFINITY);
-        for (a, (v, u)) in v.iter().zip(u).enumerate() {
-            let x = v - lambda * u;
-            best = if x > top { a } else { best };
-            top = larger(x, top);
-        }
-        return (best, top);
-    }
-    let top = line_max(v, u, lambda);
-    (line_position(v, u, lambda, top), top)
-}
-
 /// The action with the largest V among those with u ≤ τ, if any.
 pub(crate) fn best_within(v: &[f64], u: &[f64], tau: f64) -> Option<usize> {
     let mut best = None;
@@ -76,7 +76,6 @@ pub(crate) fn best_within(v: &[f64], u: &[f64], tau: f64) -> Option<usize> {
 }
 
 /// Whether some other action has the same (V, u) as `lo` or `hi`.
-#[inline]
 pub(crate) fn has_twin(v: &[f64], u: &[f64], lo: usize, hi: usize) -> bool {
     let (p, q) = ((v[lo], u[lo]), (v[hi], u[hi]));
     let mut count = 0;

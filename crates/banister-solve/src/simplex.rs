@@ -117,8 +117,7 @@ impl Simplex {
         };
         inner(&extended, self, out);
         if out.value < -ARTIFICIAL {
-            out.clear(lp.costs.len());
-            out.set_infeasible();
+            out.set_infeasible(lp.costs.len());
             self.basis.clear();
             self.artificial = extended;
             return;

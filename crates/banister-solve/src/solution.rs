@@ -144,7 +144,18 @@ impl Solution {
         }
     }
 
-    pub(crate) fn set_infeasible(&mut self) {
+    /// The cost and the price of the only guardrail.
+    #[inline]
+    pub(crate) fn set_single(&mut self, cost: f64, price: f64) {
+        match (&mut self.costs[..], &mut self.prices[..]) {
+            ([old_cost], [old_price]) => (*old_cost, *old_price) = (cost, price),
+            _ => (self.costs, self.prices) = (vec![cost], vec![price]),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn set_infeasible(&mut self, guardrails: usize) {
+        self.clear(guardrails);
         self.status = Status::Infeasible;
         self.support.clear();
         self.value = f64::NEG_INFINITY;
@@ -179,6 +190,16 @@ impl Solution {
         }
         if self.support.len() > distinct {
             self.support.sort_unstable_by_key(|&(a, _)| a);
+        }
+    }
+
+    /// Shares the mass among identical actions if there are any, and stays within the thresholds.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn share(&mut self, lp: &Lp<'_>, start: usize, has_twins: bool) {
+        if has_twins {
+            self.share_ties(lp);
+            self.retreat(lp, start);
         }
     }
 

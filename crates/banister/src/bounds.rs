@@ -20,6 +20,8 @@ pub(crate) struct Bounds {
     pub margins: Vec<f64>,
     /// D_a = max_i (u_{a,i} − l_{a,i})/Δ_i.
     pub spread: Vec<f64>,
+    /// Whether the safe action provably has room under every threshold.
+    has_margin: bool,
     /// 1/Δ_i.
     inverse_margins: Vec<f64>,
     /// Δ in the paper's α_r: the smallest margin, or what its T_0 rule settled on.
@@ -62,12 +64,13 @@ impl Bounds {
             smallest = smallest.min(margin);
         }
         self.paper_margin = settled.unwrap_or(smallest);
+        self.has_margin = self.margins.iter().all(|&margin| margin > 0.0);
     }
 
     /// Whether the safe action provably has room under every threshold.
     #[inline]
     pub(crate) fn has_margin(&self) -> bool {
-        self.margins.iter().all(|&margin| margin > 0.0)
+        self.has_margin
     }
 
     /// D_a of one column.

@@ -83,15 +83,15 @@ impl Decision {
     /// ```
     #[inline]
     pub fn draw(&self, uniform: f64) -> usize {
+        // Counts the entries that the uniform number is beyond, without a branch on it: branches on
+        // random numbers cannot be predicted. The last entry takes what is left, also by rounding.
         let mut rest = uniform;
-        for &(arm, p) in &self.policy {
+        let mut place = 0;
+        for &(_, p) in &self.policy[..self.policy.len().saturating_sub(1)] {
             rest -= p;
-            if rest < 0.0 {
-                return arm;
-            }
+            place += usize::from(rest >= 0.0);
         }
-        // Rounding only: the probabilities sum to one.
-        self.policy.last().map_or(0, |&(arm, _)| arm)
+        self.policy.get(place).map_or(0, |&(arm, _)| arm)
     }
 
     /// The probability of playing `arm`.

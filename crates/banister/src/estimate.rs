@@ -12,8 +12,12 @@ use crate::interval::{Bernstein, Count, Interval, Rule};
 #[derive(Debug, Clone)]
 pub(crate) struct Estimates {
     rules: Vec<SignalRule>,
+    /// Whether all intervals are a mean ± a constant/√n, in force as they are.
+    symmetric: bool,
     /// Whether some rule reads the logarithm of the count.
     wants_log: bool,
+    /// The widest rule's half-width for n = 1, for the paper's bonus.
+    widest: f64,
     pulls: Vec<u64>,
     state: Vec<SignalState>,
     /// Only filled where some rule is `bernstein`.
@@ -28,6 +32,17 @@ pub(crate) struct SignalRule {
     pub both_sides: bool,
     /// Whether intervals are intersected over time.
     pub intersect: bool,
+    /// How observations are standardised: y = (x − origin)·scale.
+    pub origin: f64,
+    /// See `origin`.
+    pub scale: f64,
+}
+
+impl SignalRule {
+    #[inline]
+    fn standardise(&self, x: f64) -> f64 {
+        (x - self.origin) * self.scale
+    }
 }
 
 /// One signal of one arm.
@@ -45,7 +60,9 @@ pub(crate) struct SignalState {
 impl Estimates {
     pub(crate) fn new(rules: Vec<SignalRule>) -> Self {
         Self {
+            symmetric: rules.iter().all(|r| r.rule.is_symmetric() && !r.intersect),
             wants_log: rules.iter().any(|r| r.rule.wants_log()),
+            widest: rules.iter().map(|r| r.rule.width()).fold(0.0, f64::max),
             rules,
             pulls: Vec::new(),
             state: Vec::new(),
@@ -74,64 +91,76 @@ impl Estimates {
     #[inline]
     pub(crate) fn of(&self, arm: usize) -> &[SignalState] {
         let signals = self.rules.len();
-        &self.state[arm * signals..(arm + 1) * signals]
+        let from = arm * signals;
+        &self.state[from..from + signals]
     }
 
-    /// Counts one more outcome of `arm`; the observations follow by [`Estimates::push`].
+    /// Takes one outcome of `arm` and updates its intervals.
     #[inline]
-    pub(crate) fn count(&mut self, arm: usize) -> Count {
-        self.pulls[arm] += 1;
-        Count::new(self.pulls[arm], self.wants_log)
+    pub(crate) fn take(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Count {
+        let pulls = &mut self.pulls[arm];
+        *pulls += 1;
+        let n = *pulls;
+        if !self.symmetric {
+            return self.take_any(arm, n, reward, costs);
+        }
+        let count = Count::new(n, false);
+        let signals = self.rules.len();
+        let from = arm * signals;
+        let states = &mut self.state[from..from + signals];
+        let update = |rule: &SignalRule, state: &mut SignalState, x: f64| {
+            state.sum += rule.standardise(x);
+            let Interval { lower, upper } = rule.rule.symmetric(&count, state.sum);
+            (state.lower, state.upper) = (lower, upper);
+        };
+        update(&self.rules[0], &mut states[0], reward);
+        let costs = &costs[..signals - 1];
+        for i in 0..costs.len() {
+            update(&self.rules[i + 1], &mut states[i + 1], costs[i]);
+        }
+        count
     }
 
-    /// Takes one standardised observation of a signal and updates its interval.
-    #[inline]
-    pub(crate) fn push(&mut self, arm: usize, signal: usize, y: f64, count: &Count) {
-        let SignalRule {
-            rule,
-            both_sides,
-            intersect,
-        } = &self.rules[signal];
-        let place = arm * self.rules.len() + signal;
-        let state = &mut self.state[place];
-        state.sum += y;
-        if rule.wants_bernstein() {
-            self.bernstein[place].push(y, rule.log_term());
+    /// [`Estimates::take`] where intervals must be searched for or intersected over time.
+    #[inline(never)]
+    fn take_any(&mut self, arm: usize, n: u64, reward: f64, costs: &[f64]) -> Count {
+        let count = Count::new(n, self.wants_log);
+        let signals = self.rules.len();
+        let places = arm * signals..(arm + 1) * signals;
+        let states = &mut self.state[places.clone()];
+        let bernsteins = &mut self.bernstein[places];
+        for s in 0..signals {
+            let lane = &self.rules[s];
+            let (state, bernstein) = (&mut states[s], &mut bernsteins[s]);
+            let y = lane.standardise(if s == 0 { reward } else { costs[s - 1] });
+            state.sum += y;
+            if lane.rule.wants_bernstein() {
+                bernstein.push(y, lane.rule.log_term());
+            }
+            let before = (state.lower, state.upper);
+            let both = lane.both_sides;
+            let new = lane
+                .rule
+                .interval(&count, state.sum, bernstein, before, both);
+            if lane.intersect {
+                state.upper = new.upper.min(before.1);
+                // Off the good event the intersection can be empty: keep the ends in order.
+                state.lower = new.lower.max(before.0).min(state.upper);
+            } else {
+                state.upper = new.upper;
+                state.lower = new.lower;
+            }
         }
-        let before = (state.lower, state.upper);
-        let new = rule.interval(
-            count,
-            state.sum,
-            &self.bernstein[place],
-            before,
-            *both_sides,
-        );
-        if *intersect {
-            state.upper = new.upper.min(before.1);
-            // Off the good event the intersection can be empty: keep the ends in order.
-            state.lower = new.lower.max(before.0).min(state.upper);
-        } else {
-            state.upper = new.upper;
-            state.lower = new.lower;
-        }
+        count
     }
 
-    /// Centre and radius of the reward interval and the largest radius of all signals, unclipped,
-    /// as the paper's bonus wants them.
+    /// Centre of the reward interval and the largest radius of all signals, unclipped, as the
+    /// paper's bonus wants them.
     #[inline]
     pub(crate) fn centre_and_radius(&self, arm: usize, count: &Count) -> (f64, f64) {
-        let mut centre = 0.0;
-        let mut radius = 0.0_f64;
-        for (s, (rule, state)) in self.rules.iter().zip(self.of(arm)).enumerate() {
-            let (c, r) = rule.rule.centre_and_radius(count, state.sum);
-            if s == 0 {
-                centre = c;
-            }
-            if r > radius {
-                radius = r;
-            }
-        }
-        (centre, radius)
+        let sum = self.state[arm * self.rules.len()].sum;
+        let (centre, _) = self.rules[0].rule.centre_and_radius(count, sum);
+        (centre, self.rules[0].rule.radius(count, self.widest))
     }
 
     pub(crate) fn interval(&self, arm: usize, signal: usize) -> Option<Interval> {

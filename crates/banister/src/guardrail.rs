@@ -228,6 +228,21 @@ fn relative(name: &str, signal: Signal, direction: Direction, f: f64) -> Standar
     }
 }
 
+/// How standard costs of a guardrail are shown: base + slope·(cost − zero).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shown {
+    base: f64,
+    zero: f64,
+    slope: f64,
+}
+
+impl Shown {
+    #[inline]
+    pub(crate) fn cost(&self, cost: f64) -> f64 {
+        self.base + self.slope * (cost - self.zero)
+    }
+}
+
 impl Standard {
     /// An observation of the signal as a standard cost y.
     #[inline]
@@ -240,14 +255,26 @@ impl Standard {
 
     /// A policy's standard cost as certificates show it: the expected signal, or, for a relative
     /// guardrail, its expected excess over f times the safe mean.
-    #[inline]
     pub fn show(&self, cost: f64) -> f64 {
+        self.shown().cost(cost)
+    }
+
+    /// The map behind [`Standard::show`], worked out.
+    pub(crate) fn shown(&self) -> Shown {
         let unit = self.signal.unit();
-        match (self.direction, self.factor == 0.0) {
-            (Direction::AtMost, true) => self.signal.lo + unit * cost,
-            (Direction::AtLeast, true) => self.signal.hi - unit * cost,
-            (Direction::AtMost, false) => unit * (cost - self.threshold),
-            (Direction::AtLeast, false) => unit * (self.threshold - cost),
+        let (origin, sign) = match self.direction {
+            Direction::AtMost => (self.signal.lo, 1.0),
+            Direction::AtLeast => (self.signal.hi, -1.0),
+        };
+        let (base, zero) = if self.factor == 0.0 {
+            (origin, 0.0)
+        } else {
+            (0.0, self.threshold)
+        };
+        Shown {
+            base,
+            zero,
+            slope: sign * unit,
         }
     }
 

@@ -17,6 +17,7 @@ use crate::config::{CheckedOpb, OpbConfig, UnknownSafeCost};
 use crate::decision::{Decision, Fallback, GuardrailCertificate, SolverReport};
 use crate::error::Error;
 use crate::estimate::{Estimates, SignalRule};
+use crate::guardrail::{Direction, Shown};
 use crate::interval::{Count, Interval, Intervals, Rule};
 use crate::optimism::Planner;
 use crate::problem::{CheckedProblem, Problem, check_name};
@@ -66,8 +67,21 @@ pub struct Opb {
     /// α_r where V is built the paper's way.
     alpha: Option<f64>,
     pub(crate) planner: Planner,
+    /// How each guardrail's part of a certificate is worked out.
+    certify: Vec<Certify>,
     decision: Decision,
     pub(crate) outcomes: u64,
+}
+
+/// From the LP's answer about one guardrail to the user's units.
+#[derive(Debug, Clone, Copy)]
+struct Certify {
+    shown: Shown,
+    /// Width of the guardrail's range.
+    unit: f64,
+    threshold: f64,
+    /// Reward units per guardrail unit.
+    price_unit: f64,
 }
 
 impl Opb {
@@ -86,18 +100,24 @@ impl Opb {
     /// An agent with no arms yet.
     pub(crate) fn bare(problem: CheckedProblem, checked: CheckedOpb) -> Self {
         let config = &checked.config;
-        let rule = |signal: &Signal, cost: bool| {
+        let rule = |signal: &Signal, cost: bool, mirrored: bool| {
             let kind = config.intervals_for(signal);
             let bounded = signal.sub_gaussian.is_none();
+            let (origin, scale) = signal.affine(mirrored);
             SignalRule {
+                origin,
+                scale,
                 rule: Rule::new(kind, &checked.level, signal.r(), bounded, cost),
                 both_sides: cost,
                 intersect: config.intersect.unwrap_or(kind.is_anytime()),
             }
         };
-        let rules = std::iter::once(rule(&problem.reward, false))
-            .chain(problem.guardrails.iter().map(|g| rule(&g.signal, true)));
-        let estimates = Estimates::new(rules.collect());
+        let mut rules = vec![rule(&problem.reward, false, false)];
+        for guardrail in &problem.guardrails {
+            let mirrored = guardrail.direction == Direction::AtLeast;
+            rules.push(rule(&guardrail.signal, true, mirrored));
+        }
+        let estimates = Estimates::new(rules);
         let room = match (config.horizon, config.intervals) {
             (Some(horizon), Some(kind)) if !kind.is_anytime() => horizon,
             _ => u64::MAX,
@@ -105,9 +125,18 @@ impl Opb {
         let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
         let t_zero = (unknown && config.unknown_safe_cost == UnknownSafeCost::Paper)
             .then(|| TZeroRule::new(&problem, config));
-        let m = problem.guardrails.len();
+        let certify = problem.guardrails.iter().map(|g| Certify {
+            shown: g.shown(),
+            unit: g.signal.unit(),
+            threshold: g.threshold,
+            price_unit: problem.reward.unit() / g.signal.unit(),
+        });
+        let certificates = problem.guardrails.iter().map(|g| GuardrailCertificate {
+            threshold: g.shown_threshold,
+            ..GuardrailCertificate::default()
+        });
         let decision = Decision {
-            guardrails: vec![GuardrailCertificate::default(); m],
+            guardrails: certificates.collect(),
             ..Decision::default()
         };
         Self {
@@ -121,6 +150,7 @@ impl Opb {
             arm: Vec::new(),
             estimates,
             t_zero,
+            certify: certify.collect(),
             decision,
             outcomes: 0,
             problem,
@@ -223,27 +253,31 @@ impl Opb {
     pub fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         self.check_outcome(arm, reward, costs)?;
         self.outcomes += 1;
-        let count = self.estimates.count(arm);
-        let y = self.problem.reward.standardise(reward);
-        self.estimates.push(arm, 0, y, &count);
-        for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
-            self.estimates
-                .push(arm, i + 1, guardrail.standardise(costs[i]), &count);
-        }
+        let count = self.estimates.take(arm, reward, costs);
         if self.safe_matters && arm == self.problem.declared.safe {
-            if let Some(rule) = &mut self.t_zero {
-                let state = self.estimates.of(arm);
-                rule.update(&self.problem, self.estimates.pulls()[arm], |i| {
-                    state[i + 1].sum
-                });
-            }
-            self.refresh_columns();
-            self.planner.changed_all(&self.bounds);
+            self.follow_safe(arm);
         } else if let Some(column) = self.column[arm] {
-            self.refresh(column, &count);
+            if arm != self.problem.declared.safe {
+                self.write_costs(column, arm);
+            }
+            self.write_reward(column, arm, &count);
             self.planner.changed(&self.bounds, column);
         }
         Ok(())
+    }
+
+    /// The safe action's outcome moved the margins, and with them all columns.
+    #[cold]
+    #[inline(never)]
+    fn follow_safe(&mut self, arm: usize) {
+        if let Some(rule) = &mut self.t_zero {
+            let state = self.estimates.of(arm);
+            rule.update(&self.problem, self.estimates.pulls()[arm], |i| {
+                state[i + 1].sum
+            });
+        }
+        self.refresh_columns();
+        self.planner.changed_all(&self.bounds);
     }
 
     /// Takes many outcomes; all are checked before any is taken.
@@ -282,9 +316,10 @@ impl Opb {
         }
         let decision = &mut self.decision;
         decision.policy.clear();
-        for &(column, p) in &solution.support {
-            decision.policy.push((self.arm[column], p));
-        }
+        let arm = &self.arm[..];
+        decision
+            .policy
+            .extend(solution.support.iter().map(|&(column, p)| (arm[column], p)));
         let unit = self.problem.reward.unit();
         let shown = |x: f64| self.problem.reward.lo + unit * x;
         decision.fallback = None;
@@ -295,14 +330,14 @@ impl Opb {
             upper_bound: shown(solution.upper_bound),
             gap: unit * solution.gap(),
         };
-        for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
-            let scale = guardrail.signal.unit();
-            decision.guardrails[i] = GuardrailCertificate {
-                pessimistic_cost: guardrail.show(solution.costs[i]),
-                threshold: guardrail.shown_threshold,
-                slack: scale * (guardrail.threshold - solution.costs[i]),
-                price: solution.prices[i] * unit / scale,
-            };
+        let m = self.certify.len();
+        let (costs, prices) = (&solution.costs[..m], &solution.prices[..m]);
+        let certificates = &mut decision.guardrails[..m];
+        for (i, certify) in self.certify.iter().enumerate() {
+            let certificate = &mut certificates[i];
+            certificate.pessimistic_cost = certify.shown.cost(costs[i]);
+            certificate.slack = certify.unit * (certify.threshold - costs[i]);
+            certificate.price = prices[i] * certify.price_unit;
         }
         &self.decision
     }
@@ -312,6 +347,8 @@ impl Opb {
         &self.decision
     }
 
+    #[cold]
+    #[inline(never)]
     fn publish_safe(&mut self, reason: Fallback) {
         let safe = self.bounds.safe;
         let decision = &mut self.decision;
@@ -339,15 +376,15 @@ impl Opb {
         }
     }
 
+    #[inline]
     fn check_arm(&self, arm: usize) -> Result<(), Error> {
         if arm < self.names.len() {
-            Ok(())
-        } else {
-            Err(Error::NoSuchArm {
-                arm,
-                last: self.names.len() - 1,
-            })
+            return Ok(());
         }
+        Err(Error::NoSuchArm {
+            arm,
+            last: self.names.len() - 1,
+        })
     }
 
     #[inline]
@@ -363,6 +400,22 @@ impl Opb {
 
     #[inline]
     fn check_outcome(&self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
+        let guardrails = &self.problem.guardrails;
+        let fits = arm < self.names.len()
+            && self.outcomes < self.room
+            && costs.len() == guardrails.len()
+            && self.problem.reward.admits(reward)
+            && std::iter::zip(guardrails, costs).all(|(g, &cost)| g.signal.admits(cost));
+        if fits {
+            return Ok(());
+        }
+        self.refuse_outcome(arm, reward, costs)
+    }
+
+    /// What is wrong with an outcome that does not fit.
+    #[cold]
+    #[inline(never)]
+    fn refuse_outcome(&self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         self.check_arm(arm)?;
         self.check_room(1)?;
         let guardrails = &self.problem.guardrails;
@@ -411,7 +464,7 @@ impl Opb {
 
     /// Rebuilds all columns, the safe one first: margins come from it, and spreads from margins.
     fn refresh_columns(&mut self) {
-        self.write_costs(self.bounds.safe);
+        self.write_costs(self.bounds.safe, self.problem.declared.safe);
         let settled = self.t_zero.as_ref().and_then(|rule| rule.margin());
         self.bounds.update_margins(settled);
         self.alpha = self.checked.config.optimism.paper_alpha(
@@ -419,16 +472,16 @@ impl Opb {
             self.bounds.paper_margin,
         );
         for column in 0..self.arm.len() {
-            let pulls = self.estimates.pulls()[self.arm[column]];
-            self.refresh(column, &Count::new(pulls, false));
+            let arm = self.arm[column];
+            let count = Count::new(self.estimates.pulls()[arm], false);
+            self.write_costs(column, arm);
+            self.write_reward(column, arm, &count);
         }
     }
 
-    /// Writes one column from the arm's intervals.
-    #[inline]
-    fn refresh(&mut self, column: usize, count: &Count) {
-        self.write_costs(column);
-        let arm = self.arm[column];
+    /// Writes what one column says about the reward; after its costs, which D is made from.
+    #[inline(always)]
+    fn write_reward(&mut self, column: usize, arm: usize, count: &Count) {
         match self.alpha {
             Some(alpha) => {
                 let (centre, radius) = self.estimates.centre_and_radius(arm, count);
@@ -443,10 +496,22 @@ impl Opb {
     }
 
     /// Writes the cost bounds of one column.
-    #[inline]
-    fn write_costs(&mut self, column: usize) {
-        let arm = self.arm[column];
-        let is_safe = column == self.bounds.safe;
+    #[inline(always)]
+    fn write_costs(&mut self, column: usize, arm: usize) {
+        if self.safe_matters || arm == self.problem.declared.safe {
+            return self.write_relative_costs(column, arm);
+        }
+        let state = self.estimates.of(arm);
+        for i in 1..state.len() {
+            self.bounds.cost_lower[i - 1][column] = state[i].lower;
+            self.bounds.cost_upper[i - 1][column] = state[i].upper;
+        }
+    }
+
+    /// [`Opb::write_costs`] where the safe action may come into it.
+    #[inline(never)]
+    fn write_relative_costs(&mut self, column: usize, arm: usize) {
+        let is_safe = arm == self.problem.declared.safe;
         let state = self.estimates.of(arm);
         for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
             let own = &state[i + 1];

@@ -171,9 +171,18 @@ impl Planner {
     }
 
     /// The policy for these bounds, which must have margin. Columns, not arms, in its support.
+    #[inline]
     pub(crate) fn plan(&mut self, bounds: &Bounds) -> &Solution {
         match self.optimism {
             Optimism::Paper | Optimism::Margin => self.solve_local(bounds),
+            _ => self.plan_global(bounds),
+        }
+    }
+
+    /// [`Planner::plan`] where V is not made from each action's own bounds.
+    #[inline(never)]
+    fn plan_global(&mut self, bounds: &Bounds) -> &Solution {
+        match self.optimism {
             Optimism::Published => {
                 let lp = Lp {
                     reward: &self.v,
@@ -189,10 +198,11 @@ impl Planner {
                 self.kappa = (bar - bounds.reward_upper[bounds.safe]).max(0.0);
                 self.solve_with_kappa(bounds)
             }
-            Optimism::Least => self.plan_least(bounds),
+            _ => self.plan_least(bounds),
         }
     }
 
+    #[inline]
     fn solve_local(&mut self, bounds: &Bounds) -> &Solution {
         match &mut self.blocked {
             Some(blocked) => blocked.solve(bounds.thresholds[0], bounds.safe),

@@ -31,6 +31,8 @@ pub struct Signal {
     pub sub_gaussian: Option<f64>,
     /// 1/(hi − lo).
     scale: f64,
+    /// Lowest and highest observation possible: the range, or any finite number if sub-Gaussian.
+    admitted: (f64, f64),
 }
 
 impl SignalConfig {
@@ -57,6 +59,10 @@ impl SignalConfig {
             hi,
             sub_gaussian: self.sub_gaussian,
             scale: 1.0 / (hi - lo),
+            admitted: match self.sub_gaussian {
+                None => (lo, hi),
+                Some(_) => (f64::MIN, f64::MAX),
+            },
         })
     }
 }
@@ -74,7 +80,17 @@ impl Signal {
         (self.hi - x) * self.scale
     }
 
+    /// The map to standard units as (origin, scale): y = (x − origin)·scale.
+    pub(crate) fn affine(&self, mirrored: bool) -> (f64, f64) {
+        if mirrored {
+            (self.hi, -self.scale)
+        } else {
+            (self.lo, self.scale)
+        }
+    }
+
     /// Width of the range: one standard unit.
+    #[inline]
     pub fn unit(&self) -> f64 {
         self.hi - self.lo
     }
@@ -87,10 +103,13 @@ impl Signal {
     /// Whether an observation is possible for this signal.
     #[inline]
     pub fn admits(&self, x: f64) -> bool {
-        x.is_finite() && (self.sub_gaussian.is_some() || (x >= self.lo && x <= self.hi))
+        // NaN fails both.
+        x >= self.admitted.0 && x <= self.admitted.1
     }
 
     /// The error for an observation that is not.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn refuse(&self, field: &str, x: f64) -> Error {
         if x.is_finite() {
             let allowed = format!("must lie in the declared range [{}, {}]", self.lo, self.hi);

@@ -90,9 +90,18 @@ impl Interval {
 
     #[inline]
     fn clipped(self) -> Self {
+        self.within(Self::UNKNOWN)
+    }
+
+    /// Both ends moved into `range`.
+    #[inline]
+    fn within(self, range: Self) -> Self {
+        // Written so that NaN becomes the end that promises nothing.
+        let below = |x: f64| if x < range.upper { x } else { range.upper };
+        let above = |x: f64| if x > range.lower { x } else { range.lower };
         Self {
-            lower: self.lower.clamp(0.0, 1.0),
-            upper: self.upper.clamp(0.0, 1.0),
+            lower: below(above(self.lower)),
+            upper: above(below(self.upper)),
         }
     }
 }
@@ -113,7 +122,8 @@ impl Count {
     /// Prepares for `n` observations.
     #[inline]
     pub fn new(n: u64, with_log: bool) -> Self {
-        let inverse = 1.0 / n as f64;
+        // Signed, as that conversion is one instruction; no count comes near 2⁶³.
+        let inverse = 1.0 / n as i64 as f64;
         Self {
             n,
             inverse,
@@ -136,6 +146,8 @@ pub struct Rule {
     /// R √(2·log term): the half-width for n = 1 of the symmetric kinds.
     width: f64,
     rho: f64,
+    /// What the symmetric kinds are clipped to.
+    clip: Interval,
     /// Whether this bounds a cost (matters before the first pull under `published`).
     cost: bool,
 }
@@ -182,8 +194,28 @@ impl Rule {
             forced: level.log_term.is_some(),
             r,
             rho: level.rho,
+            clip: match kind {
+                Intervals::Paper => Interval {
+                    lower: f64::NEG_INFINITY,
+                    upper: f64::INFINITY,
+                },
+                _ => Interval::UNKNOWN,
+            },
             cost,
         }
+    }
+
+    /// Whether the interval is a mean ± a constant/√n, clipped or not.
+    pub(crate) fn is_symmetric(&self) -> bool {
+        use Intervals::{Hoeffding, Paper, Published};
+        matches!(self.kind, Hoeffding | Paper | Published)
+    }
+
+    /// The interval of the symmetric kinds after the first observation.
+    #[inline]
+    pub(crate) fn symmetric(&self, count: &Count, sum: f64) -> Interval {
+        let (mean, radius) = (sum * count.inverse, self.width * count.root_inverse);
+        Interval::around(mean, radius).within(self.clip)
     }
 
     /// Whether it reads [`Count`]'s logarithm.
@@ -217,38 +249,11 @@ impl Rule {
         }
         let mean = sum * count.inverse;
         match self.kind {
-            Intervals::Paper => Interval::around(mean, self.width * count.root_inverse),
-            Intervals::Hoeffding | Intervals::Published => {
-                Interval::around(mean, self.width * count.root_inverse).clipped()
+            Intervals::Hoeffding | Intervals::Paper | Intervals::Published => {
+                self.symmetric(count, sum)
             }
-            Intervals::Subgaussian => {
-                let n = count.n as f64 + self.rho;
-                let log_term = if self.forced {
-                    2.0 * self.log_term
-                } else {
-                    log(n / self.rho) + 2.0 * self.log_term
-                };
-                let radius = self.r * (n * log_term).sqrt() * count.inverse;
-                Interval::around(mean, radius).clipped()
-            }
-            Intervals::Kl => {
-                let log_term = if self.forced {
-                    self.log_term
-                } else {
-                    count.log + self.log_term
-                };
-                // A sum of unit observations can leave the mean a rounding error outside [0, 1].
-                let mean = mean.clamp(0.0, 1.0);
-                let level = log_term * count.inverse;
-                Interval {
-                    upper: kl_upper(mean, level, previous.1),
-                    lower: if both_sides {
-                        kl_lower(mean, level, previous.0)
-                    } else {
-                        0.0
-                    },
-                }
-            }
+            Intervals::Subgaussian => self.subgaussian(count, mean),
+            Intervals::Kl => self.kl(count, mean, previous, both_sides),
             Intervals::Bernstein => match bernstein.interval(self.log_term) {
                 Some((centre, radius)) => Interval::around(centre, radius).clipped(),
                 None => Interval::UNKNOWN,
@@ -256,19 +261,66 @@ impl Rule {
         }
     }
 
-    /// Mean and half-width before clipping, for the symmetric kinds that the paper's bonus is for.
-    #[inline]
-    pub fn centre_and_radius(&self, count: &Count, sum: f64) -> (f64, f64) {
-        if count.n > 0 {
-            return (sum * count.inverse, self.width * count.root_inverse);
-        }
-        match self.kind {
-            Intervals::Published => (f64::from(u8::from(self.cost)), self.width),
-            _ => (0.5, 0.5),
+    fn subgaussian(&self, count: &Count, mean: f64) -> Interval {
+        let n = count.n as f64 + self.rho;
+        let log_term = if self.forced {
+            2.0 * self.log_term
+        } else {
+            log(n / self.rho) + 2.0 * self.log_term
+        };
+        let radius = self.r * (n * log_term).sqrt() * count.inverse;
+        Interval::around(mean, radius).clipped()
+    }
+
+    fn kl(&self, count: &Count, mean: f64, previous: (f64, f64), both_sides: bool) -> Interval {
+        let log_term = if self.forced {
+            self.log_term
+        } else {
+            count.log + self.log_term
+        };
+        // A sum of unit observations can leave the mean a rounding error outside [0, 1].
+        let mean = mean.clamp(0.0, 1.0);
+        let level = log_term * count.inverse;
+        Interval {
+            upper: kl_upper(mean, level, previous.1),
+            lower: if both_sides {
+                kl_lower(mean, level, previous.0)
+            } else {
+                0.0
+            },
         }
     }
 
+    /// Mean and half-width before clipping, for the symmetric kinds that the paper's bonus is for.
+    #[inline]
+    pub fn centre_and_radius(&self, count: &Count, sum: f64) -> (f64, f64) {
+        let radius = self.radius(count, self.width);
+        if count.n > 0 {
+            return (sum * count.inverse, radius);
+        }
+        match self.kind {
+            Intervals::Published => (f64::from(u8::from(self.cost)), radius),
+            _ => (0.5, radius),
+        }
+    }
+
+    /// Half-width before clipping of the symmetric kinds, where it is `width` for n = 1.
+    #[inline]
+    pub(crate) fn radius(&self, count: &Count, width: f64) -> f64 {
+        match (count.n, self.kind) {
+            (1.., _) => width * count.root_inverse,
+            (0, Intervals::Published) => width,
+            _ => 0.5,
+        }
+    }
+
+    /// Half-width for n = 1 of the symmetric kinds.
+    pub(crate) fn width(&self) -> f64 {
+        self.width
+    }
+
     /// The interval of an arm never pulled.
+    #[cold]
     pub fn before_the_first_pull(&self) -> Interval {
         if self.kind == Intervals::Published {
             let centre = f64::from(u8::from(self.cost));
