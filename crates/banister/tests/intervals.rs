@@ -86,10 +86,9 @@ fn guesses(p: f64, answer: f64) -> [f64; 14] {
 
 #[test]
 fn the_divergence_is_its_definition() {
-    for p in [0.1, 0.5, 0.8] {
+    for p in [0.1, 0.5, 0.8_f64] {
         for q in [0.05, 0.5, 0.95_f64] {
-            let by_hand: f64 =
-                p * (p / q as f64).ln() + (1.0 - p) * ((1.0 - p) / (1.0 - q as f64)).ln();
+            let by_hand: f64 = p * (p / q).ln() + (1.0 - p) * ((1.0 - p) / (1.0 - q)).ln();
             assert!((kl(p, q) - by_hand).abs() < 1e-14, "kl({p}, {q})");
         }
     }

@@ -262,10 +262,13 @@ fn no_number_put_into_a_snapshot_makes_a_restored_agent_panic() {
     }
 }
 
+/// Makes a snapshot contradict itself.
+type Change = fn(&mut Value);
+
 #[test]
 fn a_snapshot_that_contradicts_itself_is_refused() {
     let saved: Value = serde_json::from_str(&snapshot(Intervals::Bernstein)).expect("JSON");
-    let changes: [(&str, fn(&mut Value)); 12] = [
+    let changes: [(&str, Change); 12] = [
         ("too many outcomes", |s| s["outcomes"] = json!(7)),
         ("an arm's count", |s| {
             s["arms"][1]["outcomes"]["pulls"] = json!(1)

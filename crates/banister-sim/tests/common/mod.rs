@@ -1,0 +1,68 @@
+//! The paper's instance and short ways to run it.
+
+// Every test file uses a part of this.
+#![allow(dead_code)]
+
+use banister::{AgentConfig, Guardrail, OpbConfig, Problem};
+use banister_sim::results::AgentResult;
+use banister_sim::{EnvironmentConfig, ExperimentConfig, Kind, Monitor, Options, RunConfig, run};
+
+pub const PAPER_REWARDS: [f64; 4] = [0.1, 0.2, 0.4, 0.7];
+pub const PAPER_COSTS: [f64; 4] = [0.0, 0.4, 0.5, 0.2];
+
+pub fn guardrail(at_most: f64, safe_cost: Option<f64>) -> Guardrail {
+    Guardrail {
+        name: "cost".into(),
+        at_most: Some(at_most),
+        safe_cost,
+        ..Guardrail::default()
+    }
+}
+
+/// The paper's four Bernoulli arms.
+pub fn paper_problem(threshold: f64, safe_cost: Option<f64>) -> Problem {
+    Problem {
+        arms: (0..4).map(|a| format!("arm {a}")).collect(),
+        safe: 0,
+        reward: Default::default(),
+        guardrails: vec![guardrail(threshold, safe_cost)],
+    }
+}
+
+/// An experiment on the paper's instance with the safe cost known and the default seed.
+pub fn paper_experiment(
+    threshold: f64,
+    horizon: u64,
+    runs: u64,
+    agent: OpbConfig,
+) -> ExperimentConfig {
+    ExperimentConfig {
+        name: None,
+        run: RunConfig {
+            horizon,
+            runs,
+            ..RunConfig::default()
+        },
+        environment: EnvironmentConfig::arms(Kind::Bernoulli, &PAPER_REWARDS, &[&PAPER_COSTS]),
+        reward: Default::default(),
+        guardrail: vec![guardrail(threshold, Some(0.0))],
+        agent: vec![AgentConfig::Opb(agent)],
+    }
+}
+
+/// Runs the only agent of an experiment.
+pub fn simulate(config: ExperimentConfig) -> AgentResult {
+    let experiment = config.check("test").expect("a valid experiment");
+    let options = Options { no_timing: true };
+    let results = run(&[experiment], options, &Monitor::default()).expect("it runs");
+    let mut instances = results.expect("not cancelled").instances;
+    instances.remove(0).agents.remove(0)
+}
+
+/// Mean of a slice and the standard error of that mean.
+pub fn mean_and_error(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|x| (x - mean).powi(2)).sum();
+    (mean, (squares / (n - 1.0) / n).sqrt())
+}
