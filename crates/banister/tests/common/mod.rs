@@ -227,3 +227,42 @@ fn basic_policy(
     }
     Some(policy)
 }
+
+/// kl(p, p + d) with log1p, so that the first-order terms cancel to rounding of d, not of one.
+fn divergence(p: f64, d: f64) -> f64 {
+    let left = if p > 0.0 { p * (d / p).ln_1p() } else { 0.0 };
+    let right = if p < 1.0 {
+        (1.0 - p) * (-d / (1.0 - p)).ln_1p()
+    } else {
+        0.0
+    };
+    -(left + right)
+}
+
+/// The largest d with kl(p, p + d) ≤ level, by bisection on the definition.
+pub fn distance_up(p: f64, level: f64) -> f64 {
+    let (mut inside, mut outside) = (0.0, 1.0 - p);
+    for _ in 0..300 {
+        let middle = 0.5 * (inside + outside);
+        if divergence(p, middle) <= level {
+            inside = middle;
+        } else {
+            outside = middle;
+        }
+    }
+    inside
+}
+
+/// The largest d with kl(p, p − d) ≤ level.
+pub fn distance_down(p: f64, level: f64) -> f64 {
+    let (mut inside, mut outside) = (0.0, p);
+    for _ in 0..300 {
+        let middle = 0.5 * (inside + outside);
+        if divergence(p, -middle) <= level {
+            inside = middle;
+        } else {
+            outside = middle;
+        }
+    }
+    inside
+}
