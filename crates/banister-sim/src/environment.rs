@@ -283,10 +283,12 @@ impl EnvironmentConfig {
 /// One signal of one arm.
 #[derive(Debug, Clone, Copy)]
 enum Law {
-    /// The second end when a 53-bit number is below the threshold, else the first.
+    /// The high end when a 53-bit number is below the threshold, else the low one. The ends are
+    /// kept as bits: `lo`, and in which bits the other differs.
     TwoPoint {
         below: u64,
-        ends: [f64; 2],
+        lo: u64,
+        flip: u64,
     },
     Normal {
         mean: f64,
@@ -309,8 +311,11 @@ impl Law {
     #[inline]
     fn draw(&self, rng: &mut ChaCha8Rng) -> f64 {
         match *self {
-            // By index: a branch on a random number cannot be predicted.
-            Self::TwoPoint { below, ends } => ends[usize::from((rng.next_u64() >> 11) < below)],
+            Self::TwoPoint { below, lo, flip } => {
+                // All ones or all zeros: a branch on a random number could not be predicted.
+                let mask = u64::from((rng.next_u64() >> 11) < below).wrapping_neg();
+                f64::from_bits(lo ^ (flip & mask))
+            }
             _ => self.draw_continuous(rng),
         }
     }
@@ -483,8 +488,8 @@ fn law(
         // A Beta law with its mean at an end of the range is that point.
         _ => {
             let below = (share * (1u64 << 53) as f64).round() as u64;
-            let ends = [lo, hi];
-            (Law::TwoPoint { below, ends }, mean)
+            let (lo, flip) = (lo.to_bits(), lo.to_bits() ^ hi.to_bits());
+            (Law::TwoPoint { below, lo, flip }, mean)
         }
     })
 }

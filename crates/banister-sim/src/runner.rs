@@ -302,9 +302,8 @@ impl<'a> Judge<'a> {
             window.sum += cost;
             window.price += certificates[i].price;
             let signed = sign * cost;
-            if signed > window.worst {
-                window.worst = signed;
-            }
+            let worst = window.worst;
+            window.worst = if signed > worst { signed } else { worst };
             let excess = signed - limit;
             if excess > rounding {
                 broken = true;

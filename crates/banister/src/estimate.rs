@@ -139,17 +139,14 @@ impl Estimates {
             }
             let before = (state.lower, state.upper);
             let both = lane.both_sides;
-            let new = lane
-                .rule
-                .interval(&count, state.sum, bernstein, before, both);
-            if lane.intersect {
-                state.upper = new.upper.min(before.1);
-                // Off the good event the intersection can be empty: keep the ends in order.
-                state.lower = new.lower.max(before.0).min(state.upper);
+            let new = if lane.intersect {
+                lane.rule
+                    .narrowed(&count, state.sum, bernstein, before, both)
             } else {
-                state.upper = new.upper;
-                state.lower = new.lower;
-            }
+                lane.rule
+                    .interval(&count, state.sum, bernstein, before, both)
+            };
+            (state.lower, state.upper) = (new.lower, new.upper);
         }
         count
     }

@@ -233,12 +233,10 @@ impl Planner {
     }
 
     fn solve_with_kappa(&mut self, bounds: &Bounds) -> &Solution {
-        for (v, (u, d)) in self
-            .v
-            .iter_mut()
-            .zip(bounds.reward_upper.iter().zip(&bounds.spread))
-        {
-            *v = u + self.kappa * d;
+        let (v, kappa) = (&mut self.v[..], self.kappa);
+        let (upper, spread) = (&bounds.reward_upper[..v.len()], &bounds.spread[..v.len()]);
+        for a in 0..v.len() {
+            v[a] = upper[a] + kappa * spread[a];
         }
         let lp = Lp {
             reward: &self.v,

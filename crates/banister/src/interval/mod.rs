@@ -18,6 +18,7 @@ mod kl;
 pub use bernstein::Bernstein;
 pub use kl::{kl, kl_lower, kl_upper};
 
+use kl::{kl_lower_within, kl_upper_within};
 use libm::log;
 use serde::{Deserialize, Serialize};
 
@@ -253,7 +254,17 @@ impl Rule {
                 self.symmetric(count, sum)
             }
             Intervals::Subgaussian => self.subgaussian(count, mean),
-            Intervals::Kl => self.kl(count, mean, previous, both_sides),
+            Intervals::Kl => {
+                let (mean, level) = self.mean_and_level(count, mean);
+                Interval {
+                    upper: kl_upper(mean, level, previous.1),
+                    lower: if both_sides {
+                        kl_lower(mean, level, previous.0)
+                    } else {
+                        0.0
+                    },
+                }
+            }
             Intervals::Bernstein => match bernstein.interval(self.log_term) {
                 Some((centre, radius)) => Interval::around(centre, radius).clipped(),
                 None => Interval::UNKNOWN,
@@ -272,23 +283,46 @@ impl Rule {
         Interval::around(mean, radius).clipped()
     }
 
-    fn kl(&self, count: &Count, mean: f64, previous: (f64, f64), both_sides: bool) -> Interval {
+    /// The interval after some observations, intersected with the one in force.
+    #[inline]
+    pub(crate) fn narrowed(
+        &self,
+        count: &Count,
+        sum: f64,
+        bernstein: &Bernstein,
+        in_force: (f64, f64),
+        both_sides: bool,
+    ) -> Interval {
+        if self.kind != Intervals::Kl || count.n == 0 {
+            let new = self.interval(count, sum, bernstein, in_force, both_sides);
+            let upper = new.upper.min(in_force.1);
+            // Off the good event the intersection can be empty: keep the ends in order.
+            let lower = new.lower.max(in_force.0).min(upper);
+            return Interval { lower, upper };
+        }
+        let (mean, level) = self.mean_and_level(count, sum * count.inverse);
+        let upper = kl_upper_within(mean, level, in_force.1);
+        let lower = if both_sides {
+            kl_lower_within(mean, level, in_force.0)
+        } else {
+            in_force.0
+        };
+        Interval {
+            lower: if lower < upper { lower } else { upper },
+            upper,
+        }
+    }
+
+    /// The mean, and what the divergence from it may be.
+    #[inline]
+    fn mean_and_level(&self, count: &Count, mean: f64) -> (f64, f64) {
         let log_term = if self.forced {
             self.log_term
         } else {
             count.log + self.log_term
         };
         // A sum of unit observations can leave the mean a rounding error outside [0, 1].
-        let mean = mean.clamp(0.0, 1.0);
-        let level = log_term * count.inverse;
-        Interval {
-            upper: kl_upper(mean, level, previous.1),
-            lower: if both_sides {
-                kl_lower(mean, level, previous.0)
-            } else {
-                0.0
-            },
-        }
+        (mean.clamp(0.0, 1.0), log_term * count.inverse)
     }
 
     /// Mean and half-width before clipping, for the symmetric kinds that the paper's bonus is for.
