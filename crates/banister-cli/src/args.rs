@@ -58,8 +58,8 @@ pub enum Command {
 #[derive(Debug, clap::Args)]
 pub struct Simulation {
     /// Threads; the results are the same for any number [default: all cores]
-    #[arg(long, value_name = "N")]
-    pub threads: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
     /// Leave wall times out of the results, so that the files are the same bytes every time
     #[arg(long)]
     pub no_timing: bool,
@@ -70,10 +70,10 @@ pub struct Simulation {
     #[arg(long)]
     pub json: bool,
     /// Rounds per run, instead of what the experiments say
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u64).range(1..))]
     pub horizon: Option<u64>,
     /// Runs per agent, instead of what the experiments say
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub runs: Option<u64>,
     /// Seed, instead of what the experiments say
     #[arg(long)]

@@ -32,27 +32,31 @@ pub fn parse_experiment(
     config.run.horizon = overrides.horizon.unwrap_or(config.run.horizon);
     config.run.runs = overrides.runs.unwrap_or(config.run.runs);
     config.run.seed = overrides.seed.unwrap_or(config.run.seed);
-    config.check(name).map_err(|error| {
-        let field = match &error {
-            banister::Error::Invalid { field, .. } => field.as_str(),
-            _ => "",
-        };
-        let labels = find_field(text, field).map(|span| LabeledSpan::at(span, "here"));
-        Failure::Input(
-            miette!(labels = labels.into_iter().collect::<Vec<_>>(), "{error}")
-                .with_source_code(NamedSource::new(source, text.to_string())),
-        )
-    })
+    config
+        .check(name)
+        .map_err(|error| check_failure(source, text, &error))
 }
 
-fn toml_failure(source: &str, text: &str, error: &toml::de::Error) -> Failure {
-    let message = error.message();
-    let (key, help) = explain_unknown(message);
-    let from = error.span().map_or(0, |span| span.start);
-    let span = key
-        .as_deref()
-        .and_then(|key| find_key(text, from, key).or_else(|| find_key(text, 0, key)))
-        .or(error.span());
+fn check_failure(source: &str, text: &str, error: &banister::Error) -> Failure {
+    let (span, help) = match error {
+        banister::Error::Invalid { field, .. } => (find_field(text, field), None),
+        banister::Error::UnknownArm { name, known } => {
+            let help = nearest(name, known.split(", "));
+            (find_field(text, "environment.safe"), help)
+        }
+        _ => (None, None),
+    };
+    fail(source, text, &error.to_string(), span, help)
+}
+
+/// An input error that points into the file.
+fn fail(
+    source: &str,
+    text: &str,
+    message: &str,
+    span: Option<std::ops::Range<usize>>,
+    help: Option<String>,
+) -> Failure {
     let labels: Vec<LabeledSpan> = span
         .map(|span| LabeledSpan::at(span, "here"))
         .into_iter()
@@ -64,6 +68,17 @@ fn toml_failure(source: &str, text: &str, error: &toml::de::Error) -> Failure {
     Failure::Input(report.with_source_code(NamedSource::new(source, text.to_string())))
 }
 
+fn toml_failure(source: &str, text: &str, error: &toml::de::Error) -> Failure {
+    let message = error.message();
+    let (key, help) = explain_unknown(message);
+    let from = error.span().map_or(0, |span| span.start);
+    let span = key
+        .as_deref()
+        .and_then(|key| find_key(text, from, key).or_else(|| find_key(text, 0, key)))
+        .or(error.span());
+    fail(source, text, message, span, help)
+}
+
 /// The unknown word in one of serde's messages, and the nearest of the expected ones.
 pub fn explain_unknown(message: &str) -> (Option<String>, Option<String>) {
     if !message.starts_with("unknown ") {
@@ -73,12 +88,18 @@ pub fn explain_unknown(message: &str) -> (Option<String>, Option<String>) {
     let Some(unknown) = words.next() else {
         return (None, None);
     };
-    let nearest = words
-        .map(|word| (strsim::damerau_levenshtein(&unknown, &word), word))
-        .min()
-        .filter(|(distance, word)| *distance <= 2.max(word.len() / 3));
-    let help = nearest.map(|(_, word)| format!("did you mean `{word}`?"));
+    let words: Vec<String> = words.collect();
+    let help = nearest(&unknown, words.iter().map(String::as_str));
     (Some(unknown), help)
+}
+
+/// A hint at the word that was probably meant.
+fn nearest<'a>(unknown: &str, words: impl Iterator<Item = &'a str>) -> Option<String> {
+    words
+        .map(|word| (strsim::damerau_levenshtein(unknown, word), word))
+        .min()
+        .filter(|(distance, word)| *distance <= 2.max(word.len() / 3))
+        .map(|(_, word)| format!("did you mean `{word}`?"))
 }
 
 /// Where a key stands in TOML text, from `start` on.
@@ -98,7 +119,7 @@ fn find_key(text: &str, start: usize, key: &str) -> Option<std::ops::Range<usize
 
 /// Where a field such as `guardrail[1].at_most` stands in TOML text.
 fn find_field(text: &str, field: &str) -> Option<std::ops::Range<usize>> {
-    let (table, key) = field.split_once('.')?;
+    let (table, key) = field.split_once('.').unwrap_or((field, ""));
     let (table, index) = match table.split_once('[') {
         Some((table, index)) => (table, index.trim_end_matches(']').parse().ok()?),
         None => (table, 0),
@@ -108,6 +129,7 @@ fn find_field(text: &str, field: &str) -> Option<std::ops::Range<usize>> {
         .iter()
         .find_map(|header| text.match_indices(header.as_str()).nth(index))?
         .0;
-    let key = key.split(['.', '[']).next()?;
-    find_key(text, start, key).or(Some(start..start + table.len() + 2))
+    let key = key.split(['.', '[']).next().filter(|key| !key.is_empty());
+    key.and_then(|key| find_key(text, start, key))
+        .or(Some(start..start + table.len() + 2))
 }

@@ -15,14 +15,8 @@ pub fn simulate(
     experiments: &[Experiment],
     args: &Simulation,
 ) -> Result<Results, Failure> {
-    let threads = args.threads.unwrap_or(0);
-    if args.threads == Some(0) || threads > 4096 {
-        return Err(Failure::input(format!(
-            "`--threads` is {threads}: must be 1 to 4096"
-        )));
-    }
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
+        .num_threads(args.threads.unwrap_or(0).into())
         .build()
         .map_err(|error| Failure::Other(format!("cannot start threads: {error}")))?;
     let options = Options {

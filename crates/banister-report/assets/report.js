@@ -28,10 +28,15 @@
   const number = (v) =>
     Math.abs(v) >= 1000 ? Math.round(v).toLocaleString("en") : String(parseFloat(v.toPrecision(4)));
 
-  // On a logarithmic axis whole powers of ten are enough, if there are two of them.
+  // On a logarithmic axis whole powers of ten are enough if there are two of them, else 1, 2 and 5
+  // of each.
   const powers = (u, splits) => {
-    const round = (v) => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9;
-    return splits.filter(round).length < 2 ? splits : splits.map((v) => (round(v) ? v : null));
+    const leads = (v, digits) => {
+      const part = Math.log10(v) - Math.floor(Math.log10(v) + 1e-9);
+      return digits.some((d) => Math.abs(part - Math.log10(d)) < 1e-6);
+    };
+    const wanted = splits.filter((v) => leads(v, [1])).length < 2 ? [1, 2, 5] : [1];
+    return splits.map((v) => (leads(v, wanted) ? v : null));
   };
   const powered = (log) => (log ? { filter: powers } : {});
 

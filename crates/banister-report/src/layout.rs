@@ -103,7 +103,7 @@ fn subtitle(results: &Results) -> String {
 fn regret_panel(instance: &InstanceResult, agents: &[&str]) -> Panel {
     let series = |agent: &AgentResult| {
         let curve = &agent.curve;
-        let ends = |side: f64| {
+        let ends = |side: f64| -> Vec<f64> {
             let spread = curve.regret_mean.iter().zip(&curve.regret_std);
             spread
                 .map(|(mean, std)| (mean + side * 0.5 * std).max(0.0))
@@ -111,10 +111,17 @@ fn regret_panel(instance: &InstanceResult, agents: &[&str]) -> Panel {
         };
         let spread = curve.regret_std.iter().any(|std| *std > 0.0);
         let band = spread.then(|| (ends(-1.0), ends(1.0)));
-        Series {
+        let mut series = Series {
             band,
             ..line(agent, agents, &curve.regret_mean)
+        };
+        // Before the first round there is no regret.
+        series.x.insert(0, 0.0);
+        series.y.insert(0, 0.0);
+        for edge in series.band.iter_mut().flat_map(|(lo, hi)| [lo, hi]) {
+            edge.insert(0, 0.0);
         }
+        series
     };
     Panel {
         title: "Cumulative regret".to_owned(),

@@ -77,9 +77,9 @@ fn the_data_of_a_figure_is_json_with_aligned_curves() {
     assert_eq!(data["rows"][0]["panels"].as_array().map(Vec::len), Some(3));
     assert!(page.contains("data-charts=\"7\""));
     let regret = &data["rows"][0]["panels"][0];
-    assert_eq!(regret["x"], serde_json::json!([100.0, 200.0, 1e6]));
-    assert_eq!(regret["series"][0]["y"][2], 12345.7);
-    assert_eq!(regret["series"][0]["low"][2], 11845.7);
+    assert_eq!(regret["x"], serde_json::json!([0.0, 100.0, 200.0, 1e6]));
+    assert_eq!(regret["series"][0]["y"][3], 12345.7);
+    assert_eq!(regret["series"][0]["low"][3], 11845.7);
 }
 
 #[test]

@@ -120,7 +120,7 @@ impl ExperimentConfig {
             reward: resolved.reward,
             guardrails: resolved.guardrail.clone(),
         };
-        let problem = declared.check()?;
+        let problem = declared.check().map_err(in_environment)?;
         let sd = sd.unwrap_or(0.1);
         if !(sd.is_finite() && sd > 0.0) {
             return Err(Error::invalid(
@@ -179,6 +179,20 @@ impl Experiment {
     }
 }
 
+/// The arms are declared in the environment's table.
+fn in_environment(error: Error) -> Error {
+    match error {
+        Error::Invalid {
+            field,
+            value,
+            allowed,
+        } if field.starts_with("arms") => {
+            Error::invalid(format!("environment.{field}"), value, allowed)
+        }
+        other => other,
+    }
+}
+
 fn check_run(run: &RunConfig) -> Result<(), Error> {
     let least = |key: &str, value: u64, most: u64| {
         if value >= 1 && value <= most {
@@ -228,14 +242,14 @@ fn check_shape(
         );
         return Err(Error::invalid(
             "environment.costs",
-            format!("{} rows", costs.len()),
+            count(costs.len(), "row"),
             allowed,
         ));
     }
     for (i, row) in costs.iter().enumerate() {
         if row.len() != rewards.len() {
             let allowed = format!("expected {}: one per arm, as in `rewards`", rewards.len());
-            let value = format!("{} numbers", row.len());
+            let value = count(row.len(), "number");
             return Err(Error::invalid(
                 format!("environment.costs[{i}]"),
                 value,
@@ -246,12 +260,16 @@ fn check_shape(
     Ok(())
 }
 
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 fn arm_names(config: &EnvironmentConfig, k: usize) -> Result<Vec<String>, Error> {
     match &config.arms {
         None => Ok((0..k).map(|a| format!("arm {a}")).collect()),
         Some(names) if names.len() == k => Ok(names.clone()),
         Some(names) => {
-            let value = format!("{} names", names.len());
+            let value = count(names.len(), "name");
             Err(Error::invalid(
                 "environment.arms",
                 value,

@@ -316,12 +316,27 @@ fn safe_cost_section(results: &Results) -> Section {
         figures: vec![FigureRef {
             stem: "safe-cost".into(),
             caption: "Top: the safe cost is given. Bottom: it is learned; the flat start is the time it takes.".into(),
-            figure: Figure {
-                title: "Not knowing the safe action's cost, at τ = 0.2".into(),
-                ..Figure::of_results(results)
-            },
+            figure: safe_cost_figure(results),
         }],
     }
+}
+
+/// In the colours that the same agents have in the paper's figure.
+fn safe_cost_figure(results: &Results) -> Figure {
+    let mut figure = Figure {
+        title: "Not knowing the safe action's cost, at τ = 0.2".into(),
+        ..Figure::of_results(results)
+    };
+    for panel in figure.rows.iter_mut().flat_map(|row| &mut row.panels) {
+        for series in &mut panel.series {
+            series.color = match series.name.as_str() {
+                "paper's constants" => 1,
+                "banister" => 2,
+                _ => 3,
+            };
+        }
+    }
+    figure
 }
 
 /// Whether the run is long enough to be compared with the published numbers.

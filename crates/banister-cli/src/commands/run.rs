@@ -60,9 +60,10 @@ pub fn file_name(name: &str) -> String {
         }
     };
     let name: String = name.chars().map(safe).collect();
-    match name.trim_matches(['-', '.']) {
+    let words: Vec<&str> = name.split('-').filter(|word| !word.is_empty()).collect();
+    match words.join("-").trim_matches('.') {
         "" => "experiment".into(),
-        trimmed => trimmed.into(),
+        name => name.into(),
     }
 }
 
