@@ -1,0 +1,84 @@
+//! Rounds allocate nothing: a run ten times as long asks the allocator for no more.
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use banister_sim::{ExperimentConfig, Options, run_shard};
+
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is handed to the system's allocator unchanged; counting touches only a
+// thread-local integer without a destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.with(|count| count.set(count.get() + 1));
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        COUNT.with(|count| count.set(count.get() + 1));
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations of one run with `k` arms, `m` guardrails and the given agent.
+fn allocations(k: usize, m: usize, horizon: u64, agent: &str) -> u64 {
+    let rewards: Vec<f64> = (0..k).map(|a| 0.1 + 0.8 * a as f64 / k as f64).collect();
+    let costs: Vec<f64> = (0..k)
+        .map(|a| 0.05 + 0.5 * (a * 7 % k) as f64 / k as f64)
+        .collect();
+    let guardrails: Vec<String> = (0..m)
+        .map(|i| format!(r#"{{ name = "g{i}", at_most = 0.3, safe_cost = 0.05 }}"#))
+        .collect();
+    let text = format!(
+        r#"
+        run = {{ horizon = {horizon}, runs = 1, checkpoints = 10 }}
+        environment = {{ kind = "bernoulli", rewards = {rewards:?}, costs = {:?} }}
+        guardrail = [{}]
+        agent = [{agent}]
+        "#,
+        vec![costs; m],
+        guardrails.join(", "),
+    );
+    let config: ExperimentConfig = toml::from_str(&text).expect("an experiment");
+    let experiment = config.check("allocation").expect("a valid experiment");
+    let before = COUNT.with(Cell::get);
+    run_shard(&experiment, 0, 0..1, Options::default()).expect("a run");
+    COUNT.with(Cell::get) - before
+}
+
+#[test]
+fn a_longer_run_allocates_no_more() {
+    let agents = [
+        r#"{ kind = "opb" }"#,
+        r#"{ kind = "opb", intervals = "paper", optimism = "paper" }"#,
+        r#"{ kind = "opb", intervals = "bernstein", optimism = "value" }"#,
+        r#"{ kind = "opb", intervals = "hoeffding", optimism = "margin" }"#,
+    ];
+    for agent in agents {
+        for (k, m) in [(4, 1), (4, 3), (40, 2), (700, 1)] {
+            let (short, long) = (
+                allocations(k, m, 2_000, agent),
+                allocations(k, m, 20_000, agent),
+            );
+            // Buffers still grow to their largest size early on; ten times the rounds may cost a
+            // few such steps more, never one per round.
+            assert!(
+                long <= short + 8,
+                "{agent}, K = {k}, m = {m}: {short} then {long}"
+            );
+        }
+    }
+}
