@@ -46,3 +46,8 @@ pub use opb::Opb;
 pub use optimism::Optimism;
 pub use problem::{CheckedProblem, Problem};
 pub use signal::{Signal, SignalConfig};
+
+/// The README's example compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
