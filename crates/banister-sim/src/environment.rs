@@ -312,8 +312,10 @@ impl Law {
     fn draw(&self, rng: &mut ChaCha8Rng) -> f64 {
         match *self {
             Self::TwoPoint { below, lo, flip } => {
-                // All ones or all zeros: a branch on a random number could not be predicted.
-                let mask = u64::from((rng.next_u64() >> 11) < below).wrapping_neg();
+                // All ones below the threshold, else zero, by the sign of the difference: a branch
+                // on a random number could not be predicted.
+                let number = rng.next_u64() >> 11;
+                let mask = (number.wrapping_sub(below) as i64 >> 63) as u64;
                 f64::from_bits(lo ^ (flip & mask))
             }
             _ => self.draw_continuous(rng),

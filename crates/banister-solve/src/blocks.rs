@@ -177,13 +177,13 @@ impl BlockedLp {
         self.fresh.clear();
         self.fresh_twin.clear();
         for &p in members.iter() {
-            if let Some(&last) = self.fresh.last() {
-                if v[p] <= v[last] {
-                    if v[p] == v[last] && u[p] == u[last] {
-                        self.fresh_twin[self.fresh.len() - 1] = true;
-                    }
-                    continue;
+            if let Some(&last) = self.fresh.last()
+                && v[p] <= v[last]
+            {
+                if v[p] == v[last] && u[p] == u[last] {
+                    self.fresh_twin[self.fresh.len() - 1] = true;
                 }
+                continue;
             }
             while let [.., a, b] = self.fresh[..] {
                 // b stays only if it lies strictly above the chord from a to p.

@@ -66,18 +66,19 @@ impl Envelope {
         }
     }
 
-    /// A starting chord: the best of a sample when there are many actions.
+    /// A starting chord: the most rewarding action on each side of τ, or the best chord of a sample
+    /// when there are many actions.
     #[cold]
     #[inline(never)]
     fn cold(&mut self, v: &[f64], u: &[f64], tau: f64, start: Option<usize>) -> Option<Chord> {
+        if v.len() < SAMPLE_FROM {
+            return best_chord(v, u, tau);
+        }
         let start = start.filter(|&a| a < v.len() && u[a] <= tau);
         let lo = match start {
             Some(a) => a,
             None => best_within(v, u, tau)?,
         };
-        if v.len() < SAMPLE_FROM {
-            return Some(Chord::at(lo));
-        }
         let stride = v.len() / SAMPLE;
         self.sample_v.clear();
         self.sample_u.clear();
@@ -131,6 +132,31 @@ impl Chord {
             [lo] => Some(Self::at(lo)),
             [lo, hi, ..] => Some(Self { lo, hi }),
         }
+    }
+}
+
+/// The actions with the largest V within τ and beyond it, if any is within.
+#[inline]
+fn best_chord(v: &[f64], u: &[f64], tau: f64) -> Option<Chord> {
+    let u = &u[..v.len()];
+    let (mut v_lo, mut lo) = (f64::NEG_INFINITY, usize::MAX);
+    let (mut v_hi, mut hi) = (f64::NEG_INFINITY, usize::MAX);
+    for a in 0..v.len() {
+        // Selections rather than branches: the costs of a cold start follow no pattern.
+        let x = v[a];
+        let near = if u[a] > tau { f64::NEG_INFINITY } else { x };
+        let far = if u[a] > tau { x } else { f64::NEG_INFINITY };
+        lo = if near > v_lo { a } else { lo };
+        hi = if far > v_hi { a } else { hi };
+        v_lo = if near > v_lo { near } else { v_lo };
+        v_hi = if far > v_hi { far } else { v_hi };
+    }
+    if lo == usize::MAX {
+        None
+    } else if v_hi > v_lo {
+        Some(Chord { lo, hi })
+    } else {
+        Some(Chord::at(lo))
     }
 }
 

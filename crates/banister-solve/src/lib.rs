@@ -98,7 +98,7 @@ impl LpSolver {
 
     /// Forgets the warm start (after actions were added or removed).
     pub fn reset(&mut self) {
-        self.envelope = Envelope::default();
+        self.envelope.set_basis(&[]);
         self.simplex.set_basis(&[]);
     }
 }

@@ -315,17 +315,15 @@ impl Simplex {
             match self.primal_step(lp, stalled >= DEGENERATE, &mut stalled) {
                 Step::Moved => fresh &= self.pivots == before,
                 Step::Optimal { top } if fresh => return (Status::Optimal, top),
+                Step::Stuck { top } if fresh => return (Status::Budget, top),
                 // Verify on a fresh factorisation before believing in optimality.
                 Step::Optimal { top } | Step::Stuck { top } => {
-                    if fresh {
-                        return (Status::Budget, top);
-                    }
-                    if !self.factor(lp) {
-                        self.cold(lp, start);
-                    }
+                    let regular = self.factor(lp);
                     self.values(lp);
-                    if !self.is_feasible() {
+                    if !regular || !self.is_feasible() {
                         self.cold(lp, start);
+                    } else if self.is_proven(lp, top) {
+                        return (Status::Optimal, top);
                     }
                     fresh = true;
                 }
@@ -345,6 +343,15 @@ impl Simplex {
         let m = lp.costs.len();
         let (_, top, _) = price(lp.reward, lp.costs, &self.y[..m], f64::INFINITY, 0.0);
         (Status::Budget, top)
+    }
+
+    /// Whether the basic values are worth what the prices of the last pass allow at most: those
+    /// prices are a proof whatever the basis, so another pass would show nothing new.
+    fn is_proven(&self, lp: &Lp<'_>, top: f64) -> bool {
+        let worth = |(&b, &x): (&usize, &f64)| lp.reward.get(b).map_or(0.0, |v| v * x);
+        let value: f64 = self.basis.iter().zip(&self.x).map(worth).sum();
+        let bound = top + dot(&self.y[..lp.costs.len()], lp.thresholds);
+        bound - value <= 4.0 * self.tolerance()
     }
 
     fn primal_step(&mut self, lp: &Lp<'_>, bland: bool, stalled: &mut usize) -> Step {
