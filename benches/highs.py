@@ -1,0 +1,76 @@
+"""Times HiGHS on the policy LPs that `cargo bench -p banister-sim --bench speed` wrote.
+
+usage: python highs.py rounds.json
+
+The file holds a list of workloads. Each has a first problem (`reward`, `costs`, `thresholds`) and
+`rounds`, each a list of changes [action, reward, [cost, ...]] and the optimal `value` that banister
+found. The model is changed in place and only `run()` is timed, once from its last basis (warm) and,
+where all actions change, once from nothing (cold). Prints {name: {"warm": seconds, "cold": seconds,
+"worst_difference": x}} as JSON; seconds are medians.
+"""
+
+import json
+import statistics
+import sys
+import time
+
+import highspy
+import numpy as np
+
+
+def model(workload):
+    reward, costs, thresholds = workload["reward"], workload["costs"], workload["thresholds"]
+    actions, guardrails = len(reward), len(costs)
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = actions, guardrails + 1
+    lp.sense_ = highspy.ObjSense.kMaximize
+    lp.col_cost_ = np.array(reward)
+    lp.col_lower_, lp.col_upper_ = np.zeros(actions), np.full(actions, highspy.kHighsInf)
+    lp.row_lower_ = np.array([-highspy.kHighsInf] * guardrails + [1.0])
+    lp.row_upper_ = np.array(thresholds + [1.0])
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = np.arange(guardrails + 2) * actions
+    lp.a_matrix_.index_ = np.tile(np.arange(actions), guardrails + 1)
+    lp.a_matrix_.value_ = np.concatenate([np.array(row) for row in costs] + [np.ones(actions)])
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    highs.setOptionValue("threads", 1)
+    highs.passModel(lp)
+    highs.run()
+    return highs
+
+
+def times(workload):
+    highs = model(workload)
+    warm, cold, worst = [], [], 0.0
+
+    def run(seconds):
+        start = time.perf_counter()
+        highs.run()
+        seconds.append(time.perf_counter() - start)
+
+    for step in workload["rounds"]:
+        for action, reward, costs in step["changes"]:
+            highs.changeColCost(action, reward)
+            for row, cost in enumerate(costs):
+                highs.changeCoeff(row, action, cost)
+        run(warm)
+        worst = max(worst, abs(highs.getInfo().objective_function_value - step["value"]))
+        if len(step["changes"]) > 1:
+            highs.clearSolver()
+            run(cold)
+    return {
+        "warm": statistics.median(warm),
+        "cold": statistics.median(cold) if cold else None,
+        "worst_difference": worst,
+    }
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        workloads = json.load(file)
+    print(json.dumps({workload["name"]: times(workload) for workload in workloads}))
+
+
+if __name__ == "__main__":
+    main()
