@@ -6,7 +6,8 @@ use banister::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::environment::{ArmRef, Environment, EnvironmentConfig};
+use crate::environment::{ArmRef, EnvironmentConfig};
+use crate::law::Environment;
 use crate::results::{GuardrailInfo, Optimum};
 
 /// Most checkpoints a curve may have.

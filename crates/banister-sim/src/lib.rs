@@ -20,11 +20,14 @@ mod curves;
 mod delay;
 mod environment;
 mod experiment;
+mod hard;
+mod law;
 pub mod results;
 mod runner;
 
 pub use banister;
-pub use environment::{ArmRef, Environment, EnvironmentConfig, Kind};
+pub use environment::{ArmRef, EnvironmentConfig, Kind};
 pub use experiment::{Experiment, ExperimentConfig, MAX_CHECKPOINTS, RunConfig};
+pub use law::Environment;
 pub use results::Results;
 pub use runner::{Monitor, Options, TOLERANCE, Trace, run, run_shard};

@@ -14,8 +14,8 @@ use rayon::prelude::*;
 
 use crate::curves::summarise;
 use crate::delay::Mailbox;
-use crate::environment::Environment;
 use crate::experiment::Experiment;
+use crate::law::Environment;
 use crate::results::{AgentResult, GuardrailInfo, InstanceResult, Results, RunSummary};
 
 /// Rounding allowed before a policy counts as breaking a guardrail, in units of the signal's range.

@@ -1,0 +1,233 @@
+//! What really happens when an arm is pulled.
+
+use banister::{Error, Signal};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Beta, Distribution, StandardNormal};
+
+use crate::environment::{EnvironmentConfig, Kind};
+
+/// One signal of one arm.
+#[derive(Debug, Clone, Copy)]
+enum Law {
+    /// The high end when a 53-bit number is below the threshold, else the low one. The ends are
+    /// kept as bits: `lo`, and in which bits the other differs.
+    TwoPoint {
+        below: u64,
+        lo: u64,
+        flip: u64,
+    },
+    Normal {
+        mean: f64,
+        sd: f64,
+    },
+    ClippedNormal {
+        mean: f64,
+        sd: f64,
+        lo: f64,
+        hi: f64,
+    },
+    ScaledBeta {
+        beta: Beta<f64>,
+        lo: f64,
+        hi: f64,
+    },
+}
+
+impl Law {
+    #[inline]
+    fn draw(&self, rng: &mut ChaCha8Rng) -> f64 {
+        match *self {
+            Self::TwoPoint { below, lo, flip } => {
+                // All ones below the threshold, else zero, by the sign of the difference: a branch
+                // on a random number could not be predicted.
+                let number = rng.next_u64() >> 11;
+                let mask = (number.wrapping_sub(below) as i64 >> 63) as u64;
+                f64::from_bits(lo ^ (flip & mask))
+            }
+            _ => self.draw_continuous(rng),
+        }
+    }
+
+    #[inline(never)]
+    fn draw_continuous(&self, rng: &mut ChaCha8Rng) -> f64 {
+        match *self {
+            Self::TwoPoint { .. } => self.draw(rng),
+            Self::Normal { mean, sd } => mean + sd * normal(rng),
+            Self::ClippedNormal { mean, sd, lo, hi } => (mean + sd * normal(rng)).clamp(lo, hi),
+            // Rounding must not carry an observation out of its range.
+            Self::ScaledBeta { beta, lo, hi } => (lo + (hi - lo) * beta.sample(rng)).clamp(lo, hi),
+        }
+    }
+}
+
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    StandardNormal.sample(rng)
+}
+
+/// A checked environment, ready to pull.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    /// Signals per arm: the reward, then one per guardrail.
+    signals: usize,
+    laws: Vec<Law>,
+    /// The means results are judged by, laid out as the laws.
+    means: Vec<f64>,
+}
+
+impl Environment {
+    /// Builds the laws. `means[s][a]` are the declared means of signal s, in signal units.
+    pub(crate) fn new(
+        config: &EnvironmentConfig,
+        kind: Kind,
+        sd: f64,
+        signals: &[(String, Signal)],
+        means: &[Vec<f64>],
+    ) -> Result<Self, Error> {
+        let arms = means[0].len();
+        let mut laws = Vec::with_capacity(arms * signals.len());
+        let mut judged = Vec::with_capacity(arms * signals.len());
+        for a in 0..arms {
+            for (s, (field, signal)) in signals.iter().enumerate() {
+                let mean = means[s][a];
+                let field = format!("{field}[{a}]");
+                if !mean.is_finite() {
+                    return Err(Error::invalid(
+                        field,
+                        mean,
+                        "only finite numbers are allowed",
+                    ));
+                }
+                if mean < signal.lo || mean > signal.hi {
+                    let allowed = format!(
+                        "a mean must lie in its range [{}, {}]",
+                        signal.lo, signal.hi
+                    );
+                    return Err(Error::invalid(field, mean, allowed));
+                }
+                let (law, judge) = law(config, kind, sd, signal, mean, &field)?;
+                laws.push(law);
+                judged.push(judge);
+            }
+        }
+        Ok(Self {
+            signals: signals.len(),
+            laws,
+            means: judged,
+        })
+    }
+
+    /// Number of arms.
+    pub fn arms(&self) -> usize {
+        self.laws.len() / self.signals
+    }
+
+    /// The true means of an arm: the reward, then one per guardrail.
+    #[inline]
+    pub fn means(&self, arm: usize) -> &[f64] {
+        &self.means[arm * self.signals..(arm + 1) * self.signals]
+    }
+
+    /// The true mean of one signal of an arm.
+    #[inline]
+    pub(crate) fn mean(&self, arm: usize, signal: usize) -> f64 {
+        self.means[arm * self.signals + signal]
+    }
+
+    /// Pulls an arm: returns the reward and writes the costs.
+    #[inline]
+    pub fn pull(&self, arm: usize, rng: &mut ChaCha8Rng, costs: &mut [f64]) -> f64 {
+        let from = arm * self.signals;
+        let laws = &self.laws[from..from + self.signals];
+        let reward = laws[0].draw(rng);
+        for (cost, law) in costs.iter_mut().zip(&laws[1..]) {
+            *cost = law.draw(rng);
+        }
+        reward
+    }
+}
+
+/// The law of one signal and the mean it is judged by.
+fn law(
+    config: &EnvironmentConfig,
+    kind: Kind,
+    sd: f64,
+    signal: &Signal,
+    mean: f64,
+    field: &str,
+) -> Result<(Law, f64), Error> {
+    let (lo, hi, unit) = (signal.lo, signal.hi, signal.unit());
+    let share = (mean - lo) / unit;
+    let deviation = sd * unit;
+    Ok(match kind {
+        Kind::Gaussian => {
+            match signal.sub_gaussian {
+                Some(r) if r >= deviation => {}
+                Some(r) => {
+                    let allowed = format!(
+                        "the noise has standard deviation {deviation}, so it must be at least that"
+                    );
+                    return Err(Error::invalid(
+                        format!("sub_gaussian of `{field}`"),
+                        r,
+                        allowed,
+                    ));
+                }
+                None => {
+                    let allowed = format!(
+                        "Gaussian observations leave any range: declare `sub_gaussian` of at least {deviation} for the reward and every guardrail"
+                    );
+                    return Err(Error::invalid(field, "bounded", allowed));
+                }
+            }
+            (
+                Law::Normal {
+                    mean,
+                    sd: deviation,
+                },
+                mean,
+            )
+        }
+        Kind::ClippedGaussian => {
+            let judged = if config.nominal == Some(true) {
+                mean
+            } else {
+                clipped_mean(mean, deviation, lo, hi)
+            };
+            (
+                Law::ClippedNormal {
+                    mean,
+                    sd: deviation,
+                    lo,
+                    hi,
+                },
+                judged,
+            )
+        }
+        Kind::Beta if share > 0.0 && share < 1.0 => {
+            let total = config.concentration.unwrap_or(4.0);
+            let beta = Beta::new(share * total, (1.0 - share) * total).map_err(|_| {
+                Error::invalid(
+                    "environment.concentration",
+                    total,
+                    "must be a finite number above 0",
+                )
+            })?;
+            (Law::ScaledBeta { beta, lo, hi }, mean)
+        }
+        // A Beta law with its mean at an end of the range is that point.
+        _ => {
+            let below = (share * (1u64 << 53) as f64).round() as u64;
+            let (lo, flip) = (lo.to_bits(), lo.to_bits() ^ hi.to_bits());
+            (Law::TwoPoint { below, lo, flip }, mean)
+        }
+    })
+}
+
+/// E[clip(X)] for X ~ N(mean, sd²), in closed form.
+fn clipped_mean(mean: f64, sd: f64, lo: f64, hi: f64) -> f64 {
+    let cdf = |z: f64| 0.5 * libm::erfc(-z / std::f64::consts::SQRT_2);
+    let pdf = |z: f64| libm::exp(-0.5 * z * z) / (2.0 * std::f64::consts::PI).sqrt();
+    let (a, b) = ((lo - mean) / sd, (hi - mean) / sd);
+    lo * cdf(a) + hi * (1.0 - cdf(b)) + mean * (cdf(b) - cdf(a)) + sd * (pdf(a) - pdf(b))
+}
