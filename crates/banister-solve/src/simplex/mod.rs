@@ -8,6 +8,9 @@
 //! and the final prices are checked against all actions once more, so the bound is the truth and
 //! not a relic of updates.
 
+mod basis;
+mod start;
+
 use crate::scan::price;
 use crate::solution::{Lp, Solution, Status};
 
@@ -17,8 +20,6 @@ const DEGENERATE: usize = 50;
 const PIVOT: f64 = 1e-11;
 /// Basic values above minus this count as non-negative.
 const FEASIBLE: f64 = 1e-12;
-/// A mass above this on the artificial action means that no policy meets the thresholds.
-const ARTIFICIAL: f64 = 1e-10;
 
 /// The solver and its workspace.
 #[derive(Debug, Clone, Default)]
@@ -36,14 +37,6 @@ pub(crate) struct Simplex {
     /// How many actions the last pricing pass found at the optimal level.
     ties: usize,
     pivots: usize,
-    artificial: Extended,
-}
-
-/// A problem with one more action that meets every threshold, for starts from nowhere.
-#[derive(Debug, Clone, Default)]
-struct Extended {
-    reward: Vec<f64>,
-    costs: Vec<Vec<f64>>,
 }
 
 enum Step {
@@ -87,64 +80,6 @@ impl Simplex {
         self.publish(lp, start, status, top, out);
     }
 
-    /// Two phases: first the smallest mass on an artificial action, then a price for it that keeps
-    /// it out. Only for problems from outside: agents always know a safe action.
-    fn solve_from_nowhere(&mut self, lp: &Lp<'_>, out: &mut Solution) {
-        let k = lp.reward.len();
-        let mut extended = std::mem::take(&mut self.artificial);
-        extended.reward.clear();
-        extended.reward.resize(k, 0.0);
-        extended.reward.push(-1.0);
-        extended.costs.clear();
-        for (row, &tau) in lp.costs.iter().zip(lp.thresholds) {
-            let scale = row
-                .iter()
-                .fold(tau.abs(), |a, &b| a.max(b.abs()))
-                .max(1e-300);
-            extended
-                .costs
-                .push(row.iter().copied().chain([tau - scale]).collect());
-        }
-        let spread = lp.reward.iter().fold(1.0_f64, |a, &b| a.max(b.abs()));
-        self.basis.clear();
-        let inner = |extended: &Extended, simplex: &mut Self, out: &mut Solution| {
-            let lp = Lp {
-                reward: &extended.reward,
-                costs: &extended.costs,
-                thresholds: lp.thresholds,
-            };
-            simplex.solve_from(&lp, k, out);
-        };
-        inner(&extended, self, out);
-        if out.value < -ARTIFICIAL {
-            out.set_infeasible(lp.costs.len());
-            self.basis.clear();
-            self.artificial = extended;
-            return;
-        }
-        extended.reward[..k].copy_from_slice(lp.reward);
-        let mut penalty = 1e2 * spread;
-        loop {
-            extended.reward[k] = -penalty;
-            inner(&extended, self, out);
-            let mass = out.support.iter().find(|e| e.0 == k).map_or(0.0, |e| e.1);
-            if mass <= ARTIFICIAL || penalty > 1e10 * spread {
-                break;
-            }
-            penalty *= 1e2;
-        }
-        self.basis.clear();
-        self.artificial = extended;
-        out.support.retain(|&(a, _)| a < k);
-        let total: f64 = out.support.iter().map(|e| e.1).sum();
-        for entry in &mut out.support {
-            entry.1 /= total;
-        }
-        out.evaluate(lp);
-        let (_, top, _) = price(lp.reward, lp.costs, &out.prices, f64::INFINITY, 0.0);
-        out.upper_bound = top + dot(&out.prices, lp.thresholds);
-    }
-
     /// Tries to go on from the last basis; on success it is primal feasible and factored.
     fn warm(&mut self, lp: &Lp<'_>) -> bool {
         let n = lp.costs.len() + 1;
@@ -168,137 +103,6 @@ impl Simplex {
 
     fn is_feasible(&self) -> bool {
         self.x.iter().all(|&x| x >= -FEASIBLE)
-    }
-
-    /// Entry `row` of a variable's column.
-    fn entry(lp: &Lp<'_>, variable: usize, row: usize) -> f64 {
-        let (k, m) = (lp.reward.len(), lp.costs.len());
-        if variable >= k {
-            f64::from(u8::from(variable - k == row))
-        } else if row == m {
-            1.0
-        } else {
-            lp.costs[row][variable]
-        }
-    }
-
-    /// Inverts the basis matrix by Gauss-Jordan with partial pivoting. False if it is singular.
-    fn factor(&mut self, lp: &Lp<'_>) -> bool {
-        let n = self.basis.len();
-        for r in 0..n {
-            for c in 0..n {
-                self.matrix[r * n + c] = Self::entry(lp, self.basis[c], r);
-                self.inverse[r * n + c] = f64::from(u8::from(r == c));
-            }
-        }
-        for c in 0..n {
-            let mut p = c;
-            for r in c + 1..n {
-                if self.matrix[r * n + c].abs() > self.matrix[p * n + c].abs() {
-                    p = r;
-                }
-            }
-            let pivot = self.matrix[p * n + c];
-            // Written so that NaN counts as singular.
-            if !(pivot.abs() > PIVOT) {
-                return false;
-            }
-            if p != c {
-                for k in 0..n {
-                    self.matrix.swap(p * n + k, c * n + k);
-                    self.inverse.swap(p * n + k, c * n + k);
-                }
-            }
-            let scale = 1.0 / pivot;
-            for k in 0..n {
-                self.matrix[c * n + k] *= scale;
-                self.inverse[c * n + k] *= scale;
-            }
-            for r in 0..n {
-                let factor = self.matrix[r * n + c];
-                if r == c || factor == 0.0 {
-                    continue;
-                }
-                for k in 0..n {
-                    self.matrix[r * n + k] -= factor * self.matrix[c * n + k];
-                    self.inverse[r * n + k] -= factor * self.inverse[c * n + k];
-                }
-            }
-        }
-        true
-    }
-
-    /// x = B⁻¹ (τ, 1).
-    fn values(&mut self, lp: &Lp<'_>) {
-        let n = self.basis.len();
-        for r in 0..n {
-            let row = &self.inverse[r * n..(r + 1) * n];
-            self.x[r] = dot(&row[..n - 1], lp.thresholds) + row[n - 1];
-        }
-    }
-
-    /// Basic values for thresholds lowered by `shift` (relative): the same vertex, a hair inside.
-    fn lower_values(&mut self, lp: &Lp<'_>, shift: f64) {
-        let n = self.basis.len();
-        for r in 0..n {
-            let row = &self.inverse[r * n..(r + 1) * n];
-            let lowered = |tau: f64| tau - shift * (1.0 + tau.abs());
-            let guardrails = row
-                .iter()
-                .zip(lp.thresholds)
-                .map(|(b, &tau)| b * lowered(tau));
-            self.x[r] = guardrails.sum::<f64>() + row[n - 1];
-        }
-    }
-
-    /// y = V_B B⁻¹.
-    fn multipliers(&mut self, lp: &Lp<'_>) {
-        let n = self.basis.len();
-        self.y.fill(0.0);
-        for r in 0..n {
-            if let Some(&v) = lp.reward.get(self.basis[r]) {
-                for c in 0..n {
-                    self.y[c] += v * self.inverse[r * n + c];
-                }
-            }
-        }
-    }
-
-    /// B⁻¹ times a variable's column.
-    fn direction(&mut self, lp: &Lp<'_>, variable: usize) {
-        let n = self.basis.len();
-        let k = lp.reward.len();
-        for r in 0..n {
-            let row = &self.inverse[r * n..(r + 1) * n];
-            self.column[r] = if variable >= k {
-                row[variable - k]
-            } else {
-                let costs = row.iter().zip(lp.costs).map(|(b, cost)| b * cost[variable]);
-                costs.sum::<f64>() + row[n - 1]
-            };
-        }
-    }
-
-    fn pivot(&mut self, row: usize, entering: usize) {
-        let n = self.basis.len();
-        let scale = 1.0 / self.column[row];
-        let step = self.x[row] * scale;
-        for c in 0..n {
-            self.inverse[row * n + c] *= scale;
-        }
-        for r in 0..n {
-            let factor = self.column[r];
-            if r == row || factor == 0.0 {
-                continue;
-            }
-            self.x[r] -= factor * step;
-            for c in 0..n {
-                self.inverse[r * n + c] -= factor * self.inverse[row * n + c];
-            }
-        }
-        self.x[row] = step;
-        self.basis[row] = entering;
-        self.pivots += 1;
     }
 
     /// Reduced costs that count as zero, relative to the size of the numbers at hand.

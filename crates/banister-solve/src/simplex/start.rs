@@ -1,0 +1,62 @@
+//! Starting from nowhere: problems from outside come without a safe action.
+
+use super::{Simplex, dot};
+use crate::scan::price;
+use crate::solution::{Lp, Solution};
+
+/// A mass above this on the artificial action means that no policy meets the thresholds.
+const ARTIFICIAL: f64 = 1e-10;
+
+impl Simplex {
+    /// Two phases: first the smallest mass on an artificial action, then a price for it that keeps
+    /// it out. Only for problems from outside: agents always know a safe action.
+    pub(super) fn solve_from_nowhere(&mut self, lp: &Lp<'_>, out: &mut Solution) {
+        let k = lp.reward.len();
+        let mut reward = vec![0.0; k];
+        reward.push(-1.0);
+        let mut costs: Vec<Vec<f64>> = Vec::new();
+        for (row, &tau) in lp.costs.iter().zip(lp.thresholds) {
+            let scale = row
+                .iter()
+                .fold(tau.abs(), |a, &b| a.max(b.abs()))
+                .max(1e-300);
+            costs.push(row.iter().copied().chain([tau - scale]).collect());
+        }
+        let spread = lp.reward.iter().fold(1.0_f64, |a, &b| a.max(b.abs()));
+        self.basis.clear();
+        let inner = |reward: &[f64], simplex: &mut Self, out: &mut Solution| {
+            let extended = Lp {
+                reward,
+                costs: &costs,
+                thresholds: lp.thresholds,
+            };
+            simplex.solve_from(&extended, k, out);
+        };
+        inner(&reward, self, out);
+        if out.value < -ARTIFICIAL {
+            out.set_infeasible(lp.costs.len());
+            self.basis.clear();
+            return;
+        }
+        reward[..k].copy_from_slice(lp.reward);
+        let mut penalty = 1e2 * spread;
+        loop {
+            reward[k] = -penalty;
+            inner(&reward, self, out);
+            let mass = out.support.iter().find(|e| e.0 == k).map_or(0.0, |e| e.1);
+            if mass <= ARTIFICIAL || penalty > 1e10 * spread {
+                break;
+            }
+            penalty *= 1e2;
+        }
+        self.basis.clear();
+        out.support.retain(|&(a, _)| a < k);
+        let total: f64 = out.support.iter().map(|e| e.1).sum();
+        for entry in &mut out.support {
+            entry.1 /= total;
+        }
+        out.evaluate(lp);
+        let (_, top, _) = price(lp.reward, lp.costs, &out.prices, f64::INFINITY, 0.0);
+        out.upper_bound = top + dot(&out.prices, lp.thresholds);
+    }
+}
