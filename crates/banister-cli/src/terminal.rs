@@ -1,5 +1,6 @@
 //! Tables for people, in the terminal and in the report alike.
 
+use banister::Direction;
 use banister_report::{Cell, Table, Tone};
 use banister_sim::Results;
 use banister_sim::results::AgentResult;
@@ -103,7 +104,61 @@ pub fn summary(results: &Results) -> Table {
     }
 }
 
-/// The same for a program.
+/// One row per instance, guardrail and agent: what each guardrail allows, sees and costs.
+pub fn guardrails(results: &Results) -> Table {
+    let last = |values: &[f64]| values.last().copied().unwrap_or(f64::NAN);
+    let mut rows = Vec::new();
+    for instance in &results.instances {
+        for (i, guardrail) in instance.guardrails.iter().enumerate() {
+            let (sign, worse): (&str, fn(f64, f64) -> f64) = match guardrail.direction {
+                Direction::AtMost => ("≤", f64::max),
+                Direction::AtLeast => ("≥", f64::min),
+            };
+            for agent in &instance.agents {
+                let worst = agent.curve.cost_worst[i].iter().copied().reduce(worse);
+                rows.push(vec![
+                    Cell::text(&instance.name),
+                    Cell::text(format!(
+                        "{} {sign} {}",
+                        guardrail.name,
+                        digits(guardrail.threshold)
+                    )),
+                    Cell::text(&agent.name),
+                    Cell::number(digits(last(&agent.curve.cost_mean[i]))),
+                    Cell::number(digits(worst.unwrap_or(f64::NAN))),
+                    Cell::number(digits(last(&agent.curve.price_mean[i]))),
+                ]);
+            }
+        }
+    }
+    Table {
+        title: String::new(),
+        header: [
+            "instance",
+            "guardrail",
+            "agent",
+            "at the end",
+            "worst round",
+            "shadow price",
+        ]
+        .map(String::from)
+        .to_vec(),
+        rows,
+    }
+}
+
+/// Four significant digits, no trailing zeros.
+fn digits(x: f64) -> String {
+    let places = match x.abs() {
+        a if a >= 1000.0 => return number(x),
+        a if a >= 1.0 => 3,
+        _ => 4,
+    };
+    let text = format!("{x:.places$}");
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+/// The summary for a program.
 pub fn summary_json(results: &Results) -> serde_json::Value {
     let rows = results.instances.iter().flat_map(|instance| {
         instance.agents.iter().map(|agent| {

@@ -12,16 +12,7 @@ impl Figure {
     ///
     /// An agent has the same colour in every panel.
     pub fn of_results(results: &Results) -> Figure {
-        let mut agents: Vec<&str> = Vec::new();
-        for agent in results
-            .instances
-            .iter()
-            .flat_map(|instance| &instance.agents)
-        {
-            if !agents.contains(&agent.name.as_str()) {
-                agents.push(&agent.name);
-            }
-        }
+        let agents = agent_names(results);
         let columns = guardrail_columns(results);
         let row = |instance: &InstanceResult| {
             let mut panels = vec![regret_panel(instance, &agents)];
@@ -48,6 +39,48 @@ impl Figure {
             rows: results.instances.iter().map(row).collect(),
         }
     }
+}
+
+impl Figure {
+    /// What each guardrail costs: one row per instance, one panel per guardrail, mean shadow price
+    /// over rounds on a logarithmic axis (a price of zero is not drawn).
+    pub fn of_prices(results: &Results) -> Figure {
+        let agents = agent_names(results);
+        let panel = |instance: &InstanceResult, i: usize, guardrail: &GuardrailInfo| Panel {
+            title: format!("Shadow price of {}", guardrail.name),
+            x_label: "round".to_owned(),
+            y_log: true,
+            series: instance
+                .agents
+                .iter()
+                .map(|a| line(a, &agents, &a.curve.price_mean[i]))
+                .collect(),
+            ..Panel::default()
+        };
+        let row = |instance: &InstanceResult| Row {
+            label: instance.name.clone(),
+            panels: (instance.guardrails.iter().enumerate())
+                .map(|(i, guardrail)| panel(instance, i, guardrail))
+                .collect(),
+        };
+        Figure {
+            title: "What the guardrails cost".to_owned(),
+            subtitle: "Reward that one more unit of threshold would earn, as the agent sees it; zero is not drawn."
+                .to_owned(),
+            rows: results.instances.iter().map(row).collect(),
+        }
+    }
+}
+
+/// All agents, in order of first appearance: an agent's place is its colour.
+fn agent_names(results: &Results) -> Vec<&str> {
+    let mut agents: Vec<&str> = Vec::new();
+    for agent in results.instances.iter().flat_map(|i| &i.agents) {
+        if !agents.contains(&agent.name.as_str()) {
+            agents.push(&agent.name);
+        }
+    }
+    agents
 }
 
 /// One column per guardrail name if one instance has them all, else columns by position only:

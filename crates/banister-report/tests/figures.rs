@@ -458,3 +458,16 @@ fn labels_of_close_lines_do_not_overlap() {
     let apart = (threshold.1 - optimum.1).abs() >= 11.0 || (threshold.0 - optimum.0).abs() > 100.0;
     assert!(apart, "{threshold:?} {optimum:?}");
 }
+
+#[test]
+fn prices_have_one_panel_per_guardrail() {
+    let results = common::results();
+    let figure = Figure::of_prices(&results);
+    for (row, instance) in figure.rows.iter().zip(&results.instances) {
+        assert_eq!(row.panels.len(), instance.guardrails.len());
+        for (i, panel) in row.panels.iter().enumerate() {
+            assert!(panel.title.contains(&instance.guardrails[i].name));
+            assert_eq!(panel.series[0].y, instance.agents[0].curve.price_mean[i]);
+        }
+    }
+}

@@ -41,6 +41,7 @@ pub fn run(args: &Run) -> Result<(), Failure> {
         return Ok(());
     }
     terminal::print(&terminal::summary(&results));
+    terminal::print(&terminal::guardrails(&results));
     println!(
         "{} files in {}; open {}",
         written.len(),
@@ -90,7 +91,7 @@ pub fn resolved(experiments: &[Experiment]) -> Result<Vec<(String, Vec<u8>)>, Fa
 
 fn document(results: &Results) -> Document {
     let runs = results.instances[0].agents[0].runs.len();
-    Document {
+    let mut document = Document {
         title: "Bandits with guardrails: results".into(),
         lead: vec![format!(
             "{runs} runs per agent. Policies are judged on the true means: a violation is a round whose \
@@ -108,5 +109,28 @@ fn document(results: &Results) -> Document {
             }],
             ..Section::default()
         }],
+    };
+    if results
+        .instances
+        .iter()
+        .any(|instance| !instance.guardrails.is_empty())
+    {
+        document.sections.push(Section {
+            title: "What the guardrails cost".into(),
+            paragraphs: vec![
+                "The shadow price of a guardrail is what one more unit of its threshold would earn, as the agent \
+                 sees it: optimistic while it is still learning, and zero where the guardrail does not bind."
+                    .into(),
+            ],
+            tables: vec![terminal::guardrails(results)],
+            figures: vec![FigureRef {
+                stem: "prices".into(),
+                caption: "Mean shadow price per round, over runs. The first rounds, when little is known, are off \
+                          any useful scale; the axis is logarithmic."
+                    .into(),
+                figure: Figure::of_prices(results),
+            }],
+        });
     }
+    document
 }
