@@ -40,30 +40,29 @@ def model(workload):
     return highs
 
 
-def times(workload):
+def play(workload, cold):
+    """Median time of `run()` over the rounds, and the largest difference in the optimal value."""
     highs = model(workload)
-    warm, cold, worst = [], [], 0.0
-
-    def run(seconds):
-        start = time.perf_counter()
-        highs.run()
-        seconds.append(time.perf_counter() - start)
-
+    seconds, worst = [], 0.0
     for step in workload["rounds"]:
         for action, reward, costs in step["changes"]:
             highs.changeColCost(action, reward)
             for row, cost in enumerate(costs):
                 highs.changeCoeff(row, action, cost)
-        run(warm)
-        worst = max(worst, abs(highs.getInfo().objective_function_value - step["value"]))
-        if len(step["changes"]) > 1:
+        if cold:
             highs.clearSolver()
-            run(cold)
-    return {
-        "warm": statistics.median(warm),
-        "cold": statistics.median(cold) if cold else None,
-        "worst_difference": worst,
-    }
+        start = time.perf_counter()
+        highs.run()
+        seconds.append(time.perf_counter() - start)
+        worst = max(worst, abs(highs.getInfo().objective_function_value - step["value"]))
+    return statistics.median(seconds), worst
+
+
+def times(workload):
+    all_change = len(workload["rounds"][0]["changes"]) > 1
+    warm, worst = play(workload, cold=False)
+    cold = play(workload, cold=True)[0] if all_change else None
+    return {"warm": warm, "cold": cold, "worst_difference": worst}
 
 
 def main():

@@ -104,8 +104,18 @@ pub(crate) fn price(
     while base < v.len() {
         let width = WIDTH.min(v.len() - base);
         let chunk = &mut buffer[..width];
-        chunk.copy_from_slice(&v[base..base + width]);
-        for (row, &p) in rows.iter().zip(prices) {
+        let v = &v[base..base + width];
+        // The first row comes with the copy, which saves a pass over the buffer.
+        let mut priced = rows.iter().zip(prices);
+        match priced.next() {
+            None => chunk.copy_from_slice(v),
+            Some((row, &p)) => {
+                for ((x, v), u) in chunk.iter_mut().zip(v).zip(&row[base..base + width]) {
+                    *x = v - p * u;
+                }
+            }
+        }
+        for (row, &p) in priced {
             if p != 0.0 {
                 for (x, u) in chunk.iter_mut().zip(&row[base..base + width]) {
                     *x -= p * u;
