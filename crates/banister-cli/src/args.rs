@@ -147,7 +147,8 @@ pub struct Bound {
         allow_negative_numbers = true
     )]
     pub delta: f64,
-    /// R, the sub-Gaussian constant (1/2 for signals in [0, 1])
+    /// R, the sub-Gaussian constant, for T_0 and the Hoeffding radius (1/2 for signals in [0, 1]; the
+    /// regret bounds are for such signals)
     #[arg(
         long,
         value_name = "R",

@@ -159,35 +159,15 @@ fn law(
     let (lo, hi, unit) = (signal.lo, signal.hi, signal.unit());
     let share = (mean - lo) / unit;
     let deviation = sd * unit;
+    check_noise(config, kind, deviation, signal, share, field)?;
     Ok(match kind {
-        Kind::Gaussian => {
-            match signal.sub_gaussian {
-                Some(r) if r >= deviation => {}
-                Some(r) => {
-                    let allowed = format!(
-                        "the noise has standard deviation {deviation}, so it must be at least that"
-                    );
-                    return Err(Error::invalid(
-                        format!("sub_gaussian of `{field}`"),
-                        r,
-                        allowed,
-                    ));
-                }
-                None => {
-                    let allowed = format!(
-                        "Gaussian observations leave any range: declare `sub_gaussian` of at least {deviation} for the reward and every guardrail"
-                    );
-                    return Err(Error::invalid(field, "bounded", allowed));
-                }
-            }
-            (
-                Law::Normal {
-                    mean,
-                    sd: deviation,
-                },
+        Kind::Gaussian => (
+            Law::Normal {
                 mean,
-            )
-        }
+                sd: deviation,
+            },
+            mean,
+        ),
         Kind::ClippedGaussian => {
             let judged = if config.nominal == Some(true) {
                 mean
@@ -222,6 +202,55 @@ fn law(
             (Law::TwoPoint { below, lo, flip }, mean)
         }
     })
+}
+
+/// Refuses a declared sub-Gaussian constant that the law exceeds, and Gaussian noise without one.
+fn check_noise(
+    config: &EnvironmentConfig,
+    kind: Kind,
+    deviation: f64,
+    signal: &Signal,
+    share: f64,
+    field: &str,
+) -> Result<(), Error> {
+    let unit = signal.unit();
+    let needed = match kind {
+        Kind::Gaussian => deviation,
+        // A clipped normal is a contraction of a normal.
+        Kind::ClippedGaussian => deviation.min(0.5 * unit),
+        // Marchal and Arbel (2017): a Beta law with a + b = c is 1/(4(c+1))-sub-Gaussian.
+        Kind::Beta => 0.5 * unit / (config.concentration.unwrap_or(4.0) + 1.0).sqrt(),
+        _ => unit * two_point_constant(share),
+    };
+    match signal.sub_gaussian {
+        None if kind == Kind::Gaussian => {
+            let allowed = format!(
+                "Gaussian observations leave any range: declare `sub_gaussian` of at least {deviation} for the reward and every guardrail"
+            );
+            Err(Error::invalid(field, "bounded", allowed))
+        }
+        Some(r) if r < needed * (1.0 - 1e-12) => {
+            let allowed = format!("this law needs at least {needed}");
+            Err(Error::invalid(
+                format!("sub_gaussian of `{field}`"),
+                r,
+                allowed,
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The sub-Gaussian constant of a 0-1 variable with mean p (Kearns and Saul 1998):
+/// √((1 − 2p)/(2 ln((1−p)/p))), 1/2 at p = 1/2 and 0 at the ends.
+fn two_point_constant(p: f64) -> f64 {
+    if p <= 0.0 || p >= 1.0 {
+        0.0
+    } else if (p - 0.5).abs() < 1e-4 {
+        0.5
+    } else {
+        ((1.0 - 2.0 * p) / (2.0 * libm::log((1.0 - p) / p))).sqrt()
+    }
 }
 
 /// E[clip(X)] for X ~ N(mean, sd²), in closed form.

@@ -201,3 +201,30 @@ fn signals_of_one_arm_are_drawn_independently() {
     // Each product has standard deviation of about 0.35 around zero.
     assert!((product / SAMPLES as f64).abs() < 5.0 * 0.35 / (SAMPLES as f64).sqrt());
 }
+
+#[test]
+fn a_sub_gaussian_constant_below_the_laws_own_is_refused() {
+    let check = |kind: &str, r: f64| {
+        let text = format!(
+            r#"
+            run = {{ horizon = 10, runs = 1 }}
+            environment = {{ kind = "{kind}", rewards = [0.5, 0.5], costs = [[0.5, 0.5]] }}
+            reward = {{ sub_gaussian = 1.0 }}
+            guardrail = [{{ name = "spend", at_most = 0.9, sub_gaussian = {r} }}]
+            agent = [{{ kind = "opb" }}]
+            "#
+        );
+        let config: banister_sim::ExperimentConfig = toml::from_str(&text).expect("an experiment");
+        config.check("noise").map(|_| ()).map_err(|e| e.to_string())
+    };
+    // 1/2 for a fair coin; √(1/20) for a Beta law with a + b = 4; the deviation for a normal one.
+    for (kind, own) in [
+        ("bernoulli", 0.5),
+        ("beta", 0.05_f64.sqrt()),
+        ("gaussian", 0.1),
+    ] {
+        assert_eq!(check(kind, own * 1.001), Ok(()));
+        let message = check(kind, own * 0.99).expect_err("too small");
+        assert!(message.contains("sub_gaussian"), "{kind}: {message}");
+    }
+}

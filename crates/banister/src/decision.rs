@@ -11,7 +11,7 @@ pub struct Decision {
     /// One entry per guardrail.
     pub guardrails: Vec<GuardrailCertificate>,
     /// π·V in reward units: on the event that the intervals hold, at least the best feasible
-    /// policy's reward.
+    /// policy's reward. With a `fallback` it is only the safe action's own upper bound.
     pub optimistic_reward: f64,
     /// What the solver proved.
     pub solver: SolverReport,
@@ -38,7 +38,7 @@ pub struct GuardrailCertificate {
 /// The solver's part of the certificate, in reward units.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct SolverReport {
-    /// How the solve ended.
+    /// How the solve ended; `budget` with a `fallback`, where nothing was solved.
     pub status: Status,
     /// Objective at the policy.
     pub value: f64,

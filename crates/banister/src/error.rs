@@ -43,13 +43,14 @@ pub enum Error {
     /// More outcomes than the horizon that the intervals were made for. Use anytime intervals
     /// (`kl`, `subgaussian`, `bernstein`) or declare a longer horizon.
     #[error(
-        "the horizon of {horizon} outcomes is used up: `{intervals}` intervals hold for no more; \
-         declare a longer `horizon` or use anytime intervals (`kl`, `subgaussian`, `bernstein`)"
+        "the horizon of {horizon} outcomes is used up: `{intervals}` bounds hold for no more; declare \
+         a longer `horizon`, or use anytime intervals (`kl`, `subgaussian`, `bernstein`) without the \
+         paper's T_0 rule"
     )]
     HorizonExceeded {
         /// The declared horizon.
         horizon: u64,
-        /// The intervals in use.
+        /// The intervals in use, or the T_0 rule.
         intervals: &'static str,
     },
     /// A snapshot cannot be read. The message says why; take an intact one of this version.

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, finite, positive};
 
+/// How many ranges a sub-Gaussian observation may lie outside its range.
+const FAR: f64 = 1e100;
+
 /// A signal: its range, and whether single observations may leave it.
 ///
 /// Without `sub_gaussian` every observation lies in `range`. With `sub_gaussian = R` only the mean
@@ -51,6 +54,7 @@ impl SignalConfig {
             ));
         }
         finite(&range, hi - lo)?;
+        finite(&range, 1.0 / (hi - lo))?;
         if let Some(r) = self.sub_gaussian {
             positive(&format!("{field}.sub_gaussian"), r)?;
         }
@@ -61,7 +65,11 @@ impl SignalConfig {
             scale: 1.0 / (hi - lo),
             admitted: match self.sub_gaussian {
                 None => (lo, hi),
-                Some(_) => (f64::MIN, f64::MAX),
+                // So far out that nothing real is refused, and sums stay finite whatever comes.
+                Some(_) => {
+                    let far = FAR * (hi - lo);
+                    ((lo - far).max(f64::MIN), (hi + far).min(f64::MAX))
+                }
             },
         })
     }
@@ -112,7 +120,11 @@ impl Signal {
     #[inline(never)]
     pub(crate) fn refuse(&self, field: &str, x: f64) -> Error {
         if x.is_finite() {
-            let allowed = format!("must lie in the declared range [{}, {}]", self.lo, self.hi);
+            let (lo, hi) = self.admitted;
+            let allowed = match self.sub_gaussian {
+                None => format!("must lie in the declared range [{lo}, {hi}]"),
+                Some(_) => format!("must lie within [{lo:e}, {hi:e}], {FAR:e} times the range"),
+            };
             Error::invalid(field, x, allowed)
         } else {
             Error::invalid(field, x, "only finite numbers are allowed")

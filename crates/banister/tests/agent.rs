@@ -357,3 +357,40 @@ fn an_agent_built_by_kind_is_the_agent_itself() {
     let anytime: AgentConfig = serde_json::from_str(r#"{"kind": "opb"}"#).expect("JSON");
     assert_eq!(anytime.clone().with_horizon(500, false), anytime);
 }
+
+#[test]
+fn sums_stay_finite_whatever_a_sub_gaussian_signal_brings() {
+    let mut declared = problem(2, vec![at_most(0.5, Some(0.1))]);
+    declared.reward.sub_gaussian = Some(1.0);
+    let mut agent = Opb::new(&declared, &OpbConfig::default()).expect("valid");
+    for x in [1e101, -1e101, f64::MAX, f64::MIN, f64::INFINITY] {
+        let message = agent
+            .observe(0, x, &[0.1])
+            .expect_err("refused")
+            .to_string();
+        assert!(message.contains("`reward`"), "{message}");
+    }
+    for _ in 0..100 {
+        agent.observe(0, 9e99, &[0.1]).expect("far out, but finite");
+    }
+    let saved = agent.save();
+    assert_eq!(Opb::restore(&saved).expect("intact").save(), saved);
+}
+
+#[test]
+fn the_t_zero_rule_ends_with_its_horizon() {
+    let config = OpbConfig {
+        unknown_safe_cost: banister::UnknownSafeCost::Paper,
+        horizon: Some(3),
+        ..OpbConfig::default()
+    };
+    let mut agent = Opb::new(&problem(2, vec![at_most(0.5, None)]), &config).expect("valid");
+    for _ in 0..3 {
+        agent.observe(0, 0.5, &[0.1]).expect("within the horizon");
+    }
+    let message = agent
+        .observe(0, 0.5, &[0.1])
+        .expect_err("used up")
+        .to_string();
+    assert!(message.contains("horizon of 3 outcomes"), "{message}");
+}

@@ -60,7 +60,7 @@ pub fn file_name(name: &str) -> String {
             '-'
         }
     };
-    let name: String = name.chars().map(safe).collect();
+    let name: String = name.replace('′', "-prime").chars().map(safe).collect();
     let words: Vec<&str> = name.split('-').filter(|word| !word.is_empty()).collect();
     match words.join("-").trim_matches('.') {
         "" => "experiment".into(),

@@ -6,7 +6,7 @@
 //! | `kl` | { q : n·kl(p̂, q) ≤ ln((n+1)/δ_s) } | any time, bounded signals |
 //! | `subgaussian` | R √((n+ρ)(ln((n+ρ)/ρ) + 2 ln(1/δ_s)))/n | any time |
 //! | `bernstein` | see [`Bernstein`] | any time, bounded signals |
-//! | `paper` | √(2 ln(1/δ')/n), δ' = δ/(4KT), never clipped | the paper's, for R = 1 |
+//! | `paper` | √(2 ln(1/δ')/n), δ' = δ/(4KT), never clipped | the paper's, for R = 1 and n ≤ T; its level counts one guardrail, which bounded signals have room for many times over and sub-Gaussian ones have not |
 //! | `published` | √(2 ln(T²)/max(n,1)), r̂ = 0 and ĉ = 1 before the first pull, clipped at 1 | what made the published figures |
 //!
 //! δ_s = δ/N_s with N_s the number of signals bounded. An arm never pulled has the interval [0, 1]

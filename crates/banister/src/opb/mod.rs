@@ -10,6 +10,9 @@
 //! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear
 //! Constraints", Algorithm 2 and Theorem 3, with the errata in `docs/`.
 
+mod columns;
+mod outcomes;
+
 use banister_solve::{Solution, Status};
 
 use crate::bounds::Bounds;
@@ -18,7 +21,7 @@ use crate::decision::{Decision, Fallback, GuardrailCertificate, SolverReport};
 use crate::error::Error;
 use crate::estimate::{Estimates, SignalRule};
 use crate::guardrail::{Direction, Shown};
-use crate::interval::{Count, Interval, Intervals, Rule};
+use crate::interval::{Interval, Rule};
 use crate::optimism::Planner;
 use crate::problem::{CheckedProblem, Problem, check_name};
 use crate::safe_cost::TZeroRule;
@@ -118,13 +121,14 @@ impl Opb {
             rules.push(rule(&guardrail.signal, true, mirrored));
         }
         let estimates = Estimates::new(rules);
-        let room = match (config.horizon, config.intervals) {
-            (Some(horizon), Some(kind)) if !kind.is_anytime() => horizon,
-            _ => u64::MAX,
-        };
         let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
         let t_zero = (unknown && config.unknown_safe_cost == UnknownSafeCost::Paper)
             .then(|| TZeroRule::new(&problem, config));
+        // Fixed-horizon intervals, and the T_0 rule, hold for so many outcomes and no more.
+        let room = match config.horizon {
+            Some(horizon) if config.needs_horizon(unknown) => horizon,
+            _ => u64::MAX,
+        };
         let certify = problem.guardrails.iter().map(|g| Certify {
             shown: g.shown(),
             unit: g.signal.unit(),
@@ -374,176 +378,6 @@ impl Opb {
                 price: 0.0,
             };
         }
-    }
-
-    #[inline]
-    fn check_arm(&self, arm: usize) -> Result<(), Error> {
-        if arm < self.names.len() {
-            return Ok(());
-        }
-        Err(Error::NoSuchArm {
-            arm,
-            last: self.names.len() - 1,
-        })
-    }
-
-    #[inline]
-    fn check_room(&self, more: u64) -> Result<(), Error> {
-        if self.outcomes.saturating_add(more) <= self.room {
-            return Ok(());
-        }
-        Err(Error::HorizonExceeded {
-            horizon: self.room,
-            intervals: self.checked.config.intervals.map_or("", Intervals::name),
-        })
-    }
-
-    #[inline]
-    fn check_outcome(&self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
-        let guardrails = &self.problem.guardrails;
-        let fits = arm < self.names.len()
-            && self.outcomes < self.room
-            && costs.len() == guardrails.len()
-            && self.problem.reward.admits(reward)
-            && std::iter::zip(guardrails, costs).all(|(g, &cost)| g.signal.admits(cost));
-        if fits {
-            return Ok(());
-        }
-        self.refuse_outcome(arm, reward, costs)
-    }
-
-    /// What is wrong with an outcome that does not fit.
-    #[cold]
-    #[inline(never)]
-    fn refuse_outcome(&self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
-        self.check_arm(arm)?;
-        self.check_room(1)?;
-        let guardrails = &self.problem.guardrails;
-        if costs.len() != guardrails.len() {
-            let names: Vec<&str> = guardrails.iter().map(|g| g.name.as_str()).collect();
-            return Err(Error::CostCount {
-                got: costs.len(),
-                expected: guardrails.len(),
-                names: names.join(", "),
-            });
-        }
-        if !self.problem.reward.admits(reward) {
-            return Err(self.problem.reward.refuse("reward", reward));
-        }
-        for (guardrail, &cost) in guardrails.iter().zip(costs) {
-            if !guardrail.signal.admits(cost) {
-                return Err(guardrail.signal.refuse(&guardrail.name, cost));
-            }
-        }
-        Ok(())
-    }
-
-    pub(crate) fn push_arm(&mut self, name: String) {
-        self.names.push(name);
-        self.column.push(Some(self.arm.len()));
-        self.arm.push(self.names.len() - 1);
-        self.estimates.add_arm();
-    }
-
-    /// Rebuilds the map from arms to columns.
-    pub(crate) fn renumber(&mut self) {
-        self.column.fill(None);
-        for (column, &arm) in self.arm.iter().enumerate() {
-            self.column[arm] = Some(column);
-        }
-    }
-
-    /// Rebuilds all columns and forgets warm starts: the set of columns changed.
-    pub(crate) fn refresh_all(&mut self) {
-        self.bounds.resize(self.arm.len());
-        self.bounds.safe = self.column[self.problem.declared.safe].unwrap_or(0);
-        self.planner.reset(self.arm.len());
-        self.refresh_columns();
-        self.planner.changed_all(&self.bounds);
-    }
-
-    /// Rebuilds all columns, the safe one first: margins come from it, and spreads from margins.
-    fn refresh_columns(&mut self) {
-        self.write_costs(self.bounds.safe, self.problem.declared.safe);
-        let settled = self.t_zero.as_ref().and_then(|rule| rule.margin());
-        self.bounds.update_margins(settled);
-        self.alpha = self.checked.config.optimism.paper_alpha(
-            self.bounds.thresholds.first().copied().unwrap_or(1.0),
-            self.bounds.paper_margin,
-        );
-        for column in 0..self.arm.len() {
-            let arm = self.arm[column];
-            let count = Count::new(self.estimates.pulls()[arm], false);
-            self.write_costs(column, arm);
-            self.write_reward(column, arm, &count);
-        }
-    }
-
-    /// Writes what one column says about the reward; after its costs, which D is made from.
-    #[inline(always)]
-    fn write_reward(&mut self, column: usize, arm: usize, count: &Count) {
-        match self.alpha {
-            Some(alpha) => {
-                let (centre, radius) = self.estimates.centre_and_radius(arm, count);
-                self.planner
-                    .set_paper_reward(column, centre, alpha * radius);
-            }
-            None => {
-                self.bounds.reward_upper[column] = self.estimates.of(arm)[0].upper;
-                self.bounds.update_spread(column);
-            }
-        }
-    }
-
-    /// Writes the cost bounds of one column.
-    #[inline(always)]
-    fn write_costs(&mut self, column: usize, arm: usize) {
-        if self.safe_matters || arm == self.problem.declared.safe {
-            return self.write_relative_costs(column, arm);
-        }
-        let state = self.estimates.of(arm);
-        for i in 1..state.len() {
-            self.bounds.cost_lower[i - 1][column] = state[i].lower;
-            self.bounds.cost_upper[i - 1][column] = state[i].upper;
-        }
-    }
-
-    /// [`Opb::write_costs`] where the safe action may come into it.
-    #[inline(never)]
-    fn write_relative_costs(&mut self, column: usize, arm: usize) {
-        let is_safe = arm == self.problem.declared.safe;
-        let state = self.estimates.of(arm);
-        for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
-            let own = &state[i + 1];
-            let (lower, upper) = match guardrail.safe_cost {
-                Some(known) if is_safe => (known, known),
-                _ if guardrail.factor == 0.0 && !is_safe => (own.lower, own.upper),
-                _ => self.relative_bounds(i, arm, is_safe),
-            };
-            self.bounds.cost_lower[i][column] = lower;
-            self.bounds.cost_upper[i][column] = upper;
-        }
-    }
-
-    /// Cost bounds that depend on the safe action's estimates.
-    fn relative_bounds(&self, i: usize, arm: usize, is_safe: bool) -> (f64, f64) {
-        let own = &self.estimates.of(arm)[i + 1];
-        let safe = &self.estimates.of(self.problem.declared.safe)[i + 1];
-        let mut bounds = self.problem.guardrails[i].cost_bounds(
-            (own.lower, own.upper),
-            (safe.lower, safe.upper),
-            is_safe,
-        );
-        if let (true, Some(rule)) = (is_safe, &self.t_zero) {
-            bounds.1 = rule.upper(i).unwrap_or(bounds.1);
-            bounds.0 = bounds.0.min(bounds.1);
-        }
-        bounds
-    }
-
-    /// Which interval rule the reward uses, for reports.
-    pub fn reward_intervals(&self) -> Intervals {
-        self.checked.config.intervals_for(&self.problem.reward)
     }
 }
 

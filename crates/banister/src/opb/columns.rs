@@ -1,0 +1,109 @@
+//! From arms and their intervals to the columns of the bounds.
+
+use super::Opb;
+use crate::interval::Count;
+
+impl Opb {
+    pub(crate) fn push_arm(&mut self, name: String) {
+        self.names.push(name);
+        self.column.push(Some(self.arm.len()));
+        self.arm.push(self.names.len() - 1);
+        self.estimates.add_arm();
+    }
+
+    /// Rebuilds the map from arms to columns.
+    pub(crate) fn renumber(&mut self) {
+        self.column.fill(None);
+        for (column, &arm) in self.arm.iter().enumerate() {
+            self.column[arm] = Some(column);
+        }
+    }
+
+    /// Rebuilds all columns and forgets warm starts: the set of columns changed.
+    pub(crate) fn refresh_all(&mut self) {
+        self.bounds.resize(self.arm.len());
+        self.bounds.safe = self.column[self.problem.declared.safe].unwrap_or(0);
+        self.planner.reset(self.arm.len());
+        self.refresh_columns();
+        self.planner.changed_all(&self.bounds);
+    }
+
+    /// Rebuilds all columns, the safe one first: margins come from it, and spreads from margins.
+    pub(super) fn refresh_columns(&mut self) {
+        self.write_costs(self.bounds.safe, self.problem.declared.safe);
+        let settled = self.t_zero.as_ref().and_then(|rule| rule.margin());
+        self.bounds.update_margins(settled);
+        self.alpha = self.checked.config.optimism.paper_alpha(
+            self.bounds.thresholds.first().copied().unwrap_or(1.0),
+            self.bounds.paper_margin,
+        );
+        for column in 0..self.arm.len() {
+            let arm = self.arm[column];
+            let count = Count::new(self.estimates.pulls()[arm], false);
+            self.write_costs(column, arm);
+            self.write_reward(column, arm, &count);
+        }
+    }
+
+    /// Writes what one column says about the reward; after its costs, which D is made from.
+    #[inline(always)]
+    pub(super) fn write_reward(&mut self, column: usize, arm: usize, count: &Count) {
+        match self.alpha {
+            Some(alpha) => {
+                let (centre, radius) = self.estimates.centre_and_radius(arm, count);
+                self.planner
+                    .set_paper_reward(column, centre, alpha * radius);
+            }
+            None => {
+                self.bounds.reward_upper[column] = self.estimates.of(arm)[0].upper;
+                self.bounds.update_spread(column);
+            }
+        }
+    }
+
+    /// Writes the cost bounds of one column.
+    #[inline(always)]
+    pub(super) fn write_costs(&mut self, column: usize, arm: usize) {
+        if self.safe_matters || arm == self.problem.declared.safe {
+            return self.write_relative_costs(column, arm);
+        }
+        let state = self.estimates.of(arm);
+        for i in 1..state.len() {
+            self.bounds.cost_lower[i - 1][column] = state[i].lower;
+            self.bounds.cost_upper[i - 1][column] = state[i].upper;
+        }
+    }
+
+    /// [`Opb::write_costs`] where the safe action may come into it.
+    #[inline(never)]
+    fn write_relative_costs(&mut self, column: usize, arm: usize) {
+        let is_safe = arm == self.problem.declared.safe;
+        let state = self.estimates.of(arm);
+        for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
+            let own = &state[i + 1];
+            let (lower, upper) = match guardrail.safe_cost {
+                Some(known) if is_safe => (known, known),
+                _ if guardrail.factor == 0.0 && !is_safe => (own.lower, own.upper),
+                _ => self.relative_bounds(i, arm, is_safe),
+            };
+            self.bounds.cost_lower[i][column] = lower;
+            self.bounds.cost_upper[i][column] = upper;
+        }
+    }
+
+    /// Cost bounds that depend on the safe action's estimates.
+    fn relative_bounds(&self, i: usize, arm: usize, is_safe: bool) -> (f64, f64) {
+        let own = &self.estimates.of(arm)[i + 1];
+        let safe = &self.estimates.of(self.problem.declared.safe)[i + 1];
+        let mut bounds = self.problem.guardrails[i].cost_bounds(
+            (own.lower, own.upper),
+            (safe.lower, safe.upper),
+            is_safe,
+        );
+        if let (true, Some(rule)) = (is_safe, &self.t_zero) {
+            bounds.1 = rule.upper(i).unwrap_or(bounds.1);
+            bounds.0 = bounds.0.min(bounds.1);
+        }
+        bounds
+    }
+}
