@@ -1,6 +1,8 @@
-//! Passes over all actions, written so that the compiler vectorises them.
+//! Passes over all actions, written so that the compiler vectorises them, with wider vectors where
+//! the processor has them.
 //!
-//! A maximum does not depend on the order it is taken in, so results are the same on every CPU.
+//! Every action's number is computed by the same operations in the same order whatever the width,
+//! and a maximum does not depend on the order it is taken in: results are the same on every CPU.
 
 /// Width of a chunk: a few vector registers on any machine.
 pub(crate) const LANES: usize = 8;
@@ -28,6 +30,21 @@ pub(crate) fn line_top(v: &[f64], u: &[f64], lambda: f64, floor: f64) -> (f64, u
 
 /// [`line_top`] for as many actions as fill whole chunks, and their number.
 fn line_top_wide(v: &[f64], u: &[f64], lambda: f64, floor: f64) -> (f64, usize, usize) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        #[target_feature(enable = "avx2")]
+        fn wide(v: &[f64], u: &[f64], lambda: f64, floor: f64) -> (f64, usize, usize) {
+            line_top_chunks(v, u, lambda, floor)
+        }
+        // SAFETY: the processor has just been asked whether it knows these instructions.
+        #[allow(unsafe_code)]
+        return unsafe { wide(v, u, lambda, floor) };
+    }
+    line_top_chunks(v, u, lambda, floor)
+}
+
+#[inline(always)]
+fn line_top_chunks(v: &[f64], u: &[f64], lambda: f64, floor: f64) -> (f64, usize, usize) {
     let (v, _) = v.as_chunks::<LANES>();
     let (u, _) = u.as_chunks::<LANES>();
     let mut best = [f64::NEG_INFINITY; LANES];
@@ -85,75 +102,122 @@ pub(crate) fn has_twin(v: &[f64], u: &[f64], lo: usize, hi: usize) -> bool {
     count > 1 + usize::from(lo != hi)
 }
 
-/// Reduced costs of all actions: the largest V_a − Σ_i λ_i u_{i,a}, its first index, and how many
-/// actions come within `slack` of `level`.
+/// Reduced costs of all actions: the largest V_a − Σ_i λ_i u_{i,a}, and how many actions come
+/// within `slack` of `level`.
 pub(crate) fn price(
     v: &[f64],
     rows: &[Vec<f64>],
     prices: &[f64],
     level: f64,
     slack: f64,
-) -> (usize, f64, usize) {
-    const WIDTH: usize = 64;
-    let near = level - slack;
-    let mut buffer = [0.0; WIDTH];
-    let mut top = f64::NEG_INFINITY;
-    let mut top_base = 0;
-    let mut ties = 0;
-    let mut base = 0;
-    while base < v.len() {
-        let width = WIDTH.min(v.len() - base);
-        let chunk = &mut buffer[..width];
-        let v = &v[base..base + width];
-        // The first row comes with the copy, which saves a pass over the buffer.
-        let mut priced = rows.iter().zip(prices);
-        match priced.next() {
-            None => chunk.copy_from_slice(v),
-            Some((row, &p)) => {
-                for ((x, v), u) in chunk.iter_mut().zip(v).zip(&row[base..base + width]) {
-                    *x = v - p * u;
-                }
-            }
+) -> (f64, usize) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        #[target_feature(enable = "avx2")]
+        fn wide(v: &[f64], rows: &[Vec<f64>], prices: &[f64], near: f64) -> (f64, usize) {
+            price_any(v, rows, prices, near)
         }
-        for (row, &p) in priced {
-            if p != 0.0 {
-                for (x, u) in chunk.iter_mut().zip(&row[base..base + width]) {
-                    *x -= p * u;
-                }
-            }
-        }
-        let mut best = [f64::NEG_INFINITY; LANES];
-        let (full, rest) = chunk.as_chunks::<LANES>();
-        for x in full {
-            for k in 0..LANES {
-                best[k] = larger(x[k], best[k]);
-            }
-        }
-        let chunk_top = rest
-            .iter()
-            .chain(&best)
-            .fold(f64::NEG_INFINITY, |a, &b| larger(b, a));
-        if chunk_top >= near {
-            ties += chunk.iter().filter(|&&x| x >= near).count();
-        }
-        if chunk_top > top {
-            top = chunk_top;
-            top_base = base;
-        }
-        base += width;
+        // SAFETY: the processor has just been asked whether it knows these instructions.
+        #[allow(unsafe_code)]
+        return unsafe { wide(v, rows, prices, level - slack) };
     }
-    let value = |a: usize| {
-        let mut x = v[a];
-        for (row, &p) in rows.iter().zip(prices) {
-            if p != 0.0 {
-                x -= p * row[a];
+    price_any(v, rows, prices, level - slack)
+}
+
+/// Chooses the loop for the number of rows: with it known, a chunk stays in registers.
+#[inline(always)]
+fn price_any(v: &[f64], rows: &[Vec<f64>], prices: &[f64], near: f64) -> (f64, usize) {
+    match rows.len() {
+        2 => price_rows::<2>(v, rows, prices, near),
+        3 => price_rows::<3>(v, rows, prices, near),
+        4 => price_rows::<4>(v, rows, prices, near),
+        5 => price_rows::<5>(v, rows, prices, near),
+        6 => price_rows::<6>(v, rows, prices, near),
+        _ => (0..v.len()).fold((f64::NEG_INFINITY, 0), |(top, count), a| {
+            let x = reduced(v, rows, prices, a);
+            (larger(x, top), count + usize::from(x >= near))
+        }),
+    }
+}
+
+#[inline(always)]
+fn price_rows<const M: usize>(
+    v: &[f64],
+    rows: &[Vec<f64>],
+    prices: &[f64],
+    near: f64,
+) -> (f64, usize) {
+    let p: [f64; M] = std::array::from_fn(|i| prices[i]);
+    let chunks: [&[[f64; LANES]]; M] =
+        std::array::from_fn(|i| rows[i][..v.len()].as_chunks::<LANES>().0);
+    let (full, rest) = v.as_chunks::<LANES>();
+    let mut best = [f64::NEG_INFINITY; LANES];
+    let mut count = [0_u64; LANES];
+    for (c, v) in full.iter().enumerate() {
+        let mut x = *v;
+        for i in 0..M {
+            let u = &chunks[i][c];
+            for k in 0..LANES {
+                x[k] -= p[i] * u[k];
             }
         }
-        x
-    };
-    let end = (top_base + WIDTH).min(v.len());
-    let index = (top_base..end)
-        .find(|&a| value(a) == top)
-        .unwrap_or(top_base);
-    (index, top, ties)
+        for k in 0..LANES {
+            best[k] = larger(x[k], best[k]);
+            count[k] += u64::from(x[k] >= near);
+        }
+    }
+    let mut top = best.iter().fold(f64::NEG_INFINITY, |a, &b| larger(b, a));
+    let mut ties = count.iter().sum::<u64>() as usize;
+    for a in v.len() - rest.len()..v.len() {
+        let x = reduced(v, rows, prices, a);
+        top = larger(x, top);
+        ties += usize::from(x >= near);
+    }
+    (top, ties)
+}
+
+/// V_a − Σ_i λ_i u_{i,a}, in the order of the passes above.
+#[inline(always)]
+pub(crate) fn reduced(v: &[f64], rows: &[Vec<f64>], prices: &[f64], a: usize) -> f64 {
+    let mut x = v[a];
+    for (row, &p) in rows.iter().zip(prices) {
+        x -= p * row[a];
+    }
+    x
+}
+
+/// The first action whose reduced cost is `target`.
+pub(crate) fn price_position(v: &[f64], rows: &[Vec<f64>], prices: &[f64], target: f64) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        #[target_feature(enable = "avx2")]
+        fn wide(v: &[f64], rows: &[Vec<f64>], prices: &[f64], target: f64) -> usize {
+            price_position_any(v, rows, prices, target)
+        }
+        // SAFETY: the processor has just been asked whether it knows these instructions.
+        #[allow(unsafe_code)]
+        return unsafe { wide(v, rows, prices, target) };
+    }
+    price_position_any(v, rows, prices, target)
+}
+
+#[inline(always)]
+fn price_position_any(v: &[f64], rows: &[Vec<f64>], prices: &[f64], target: f64) -> usize {
+    let mut base = 0;
+    while base + LANES <= v.len() {
+        let mut x: [f64; LANES] = std::array::from_fn(|k| v[base + k]);
+        for (row, &p) in rows.iter().zip(prices) {
+            let u = &row[base..base + LANES];
+            for k in 0..LANES {
+                x[k] -= p * u[k];
+            }
+        }
+        if x.iter().fold(false, |hit, &x| hit | (x == target)) {
+            break;
+        }
+        base += LANES;
+    }
+    (base..v.len())
+        .find(|&a| reduced(v, rows, prices, a) == target)
+        .unwrap_or(0)
 }

@@ -11,7 +11,7 @@
 mod basis;
 mod start;
 
-use crate::scan::price;
+use crate::scan::{price, price_position, reduced};
 use crate::solution::{Lp, Solution, Status};
 
 /// Degenerate pivots in a row after which Bland's rule takes over.
@@ -145,7 +145,7 @@ impl Simplex {
             *y = y.max(0.0);
         }
         let m = lp.costs.len();
-        let (_, top, _) = price(lp.reward, lp.costs, &self.y[..m], f64::INFINITY, 0.0);
+        let (top, _) = price(lp.reward, lp.costs, &self.y[..m], f64::INFINITY, 0.0);
         (Status::Budget, top)
     }
 
@@ -173,7 +173,7 @@ impl Simplex {
                 entering = Some(k + i);
             }
         }
-        let (best, top, ties) = price(
+        let (top, ties) = price(
             lp.reward,
             lp.costs,
             &self.y[..m],
@@ -184,22 +184,14 @@ impl Simplex {
         if entering.is_none() && top - self.y[m] <= tolerance {
             return Step::Optimal { top };
         }
-        if top - self.y[m] > gain {
-            entering = Some(best);
-        }
+        let prices = &self.y[..m];
         if bland {
-            let prices = &self.y[..m];
-            let reduced = |a: usize| {
-                lp.reward[a]
-                    - self.y[m]
-                    - lp.costs
-                        .iter()
-                        .zip(prices)
-                        .map(|(r, p)| p * r[a])
-                        .sum::<f64>()
-            };
+            let gains =
+                |a: &usize| reduced(lp.reward, lp.costs, prices, *a) - self.y[m] > tolerance;
             let slack = || (0..m).find(|&i| self.y[i] < 0.0).map(|i| k + i);
-            entering = (0..k).find(|&a| reduced(a) > tolerance).or_else(slack);
+            entering = (0..k).find(gains).or_else(slack);
+        } else if top - self.y[m] > gain {
+            entering = Some(price_position(lp.reward, lp.costs, prices, top));
         }
         let Some(entering) = entering else {
             return Step::Optimal { top };

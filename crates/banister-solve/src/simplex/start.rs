@@ -56,7 +56,7 @@ impl Simplex {
             entry.1 /= total;
         }
         out.evaluate(lp);
-        let (_, top, _) = price(lp.reward, lp.costs, &out.prices, f64::INFINITY, 0.0);
+        let (top, _) = price(lp.reward, lp.costs, &out.prices, f64::INFINITY, 0.0);
         out.upper_bound = top + dot(&out.prices, lp.thresholds);
     }
 }
