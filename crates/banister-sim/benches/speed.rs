@@ -453,8 +453,8 @@ fn time_simplex(workload: &Workload, target: f64) -> Row {
 // The others
 
 /// The paper's suggestion for one guardrail: try every action and every pair. Writes the policy and
-/// returns its value and its cost; there is no certificate.
-fn enumerate_pairs(lp: &Lp<'_>, policy: &mut Vec<(usize, f64)>) -> (f64, f64) {
+/// returns what ours returns with it: value, cost, price and the upper bound that proves it.
+fn enumerate_pairs(lp: &Lp<'_>, policy: &mut Vec<(usize, f64)>) -> [f64; 4] {
     let (v, u, tau) = (lp.reward, &lp.costs[0][..lp.reward.len()], lp.thresholds[0]);
     let mut best = (f64::NEG_INFINITY, 0, 0, 0.0);
     for i in 0..v.len() {
@@ -482,7 +482,18 @@ fn enumerate_pairs(lp: &Lp<'_>, policy: &mut Vec<(usize, f64)>) -> (f64, f64) {
     if share > 0.0 {
         policy.push((j, share));
     }
-    (value, policy.iter().map(|&(a, p)| p * u[a]).sum())
+    let price = if i == j {
+        0.0
+    } else {
+        (v[j] - v[i]) / (u[j] - u[i])
+    };
+    let top = v
+        .iter()
+        .zip(u)
+        .map(|(v, u)| v - price * u)
+        .fold(f64::NEG_INFINITY, f64::max);
+    let cost = policy.iter().map(|&(a, p)| p * u[a]).sum();
+    [value, cost, price, top + price * tau]
 }
 
 /// Times only `solve()`; setting the problem up is not counted.
