@@ -34,7 +34,15 @@ fn test(steps: &[String]) -> Outcome {
     let all: [(&str, fn() -> Outcome); 4] = [
         ("fmt", || cargo(&["fmt", "--all", "--check"])),
         ("clippy", || {
-            cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
+            cargo(&[
+                "clippy",
+                "--workspace",
+                "--all-targets",
+                "--locked",
+                "--",
+                "-D",
+                "warnings",
+            ])
         }),
         ("rust", || cargo(&["test", "--workspace", "--locked"])),
         ("python", python_tests),
@@ -56,7 +64,10 @@ fn test(steps: &[String]) -> Outcome {
 
 /// HiGHS as an oracle, and the report in a real browser.
 fn python_tests() -> Outcome {
-    debian_package("chromium", &["chromium", "chromium-browser", "google-chrome"])?;
+    debian_package(
+        "chromium",
+        &["chromium", "chromium-browser", "google-chrome"],
+    )?;
     let python = python_with("tests/requirements.txt")?;
     cargo(&["build", "--locked", "--bin", "banister"])?;
     let binary = target().join("debug").join("banister");
@@ -69,7 +80,14 @@ fn python_tests() -> Outcome {
 fn bench() -> Outcome {
     let python = python_with("benches/requirements.txt")?;
     run(Command::new(env!("CARGO"))
-        .args(["bench", "--locked", "-p", "banister-sim", "--bench", "speed"])
+        .args([
+            "bench",
+            "--locked",
+            "-p",
+            "banister-sim",
+            "--bench",
+            "speed",
+        ])
         .env("BANISTER_PYTHON", python)
         .current_dir(root()))
 }
@@ -87,7 +105,14 @@ fn python_with(requirements: &str) -> Result<PathBuf, String> {
         }
     }
     run(Command::new(&python)
-        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"])
+        .args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "-r",
+        ])
         .arg(root().join(requirements)))?;
     Ok(python)
 }
@@ -110,9 +135,7 @@ fn apt_install(package: &str) -> Outcome {
         } else {
             Command::new("apt-get")
         };
-        run(command
-            .args(args)
-            .env("DEBIAN_FRONTEND", "noninteractive"))
+        run(command.args(args).env("DEBIAN_FRONTEND", "noninteractive"))
     };
     apt(&["update", "-q"])?;
     apt(&["install", "-y", "-q", "--no-install-recommends", package])
