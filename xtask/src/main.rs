@@ -13,6 +13,7 @@ usage: cargo xtask test [fmt] [clippy] [rust] [python]   everything, or the name
        cargo xtask bench                                 speed, beside other solvers";
 
 type Outcome = Result<(), String>;
+type Step = fn() -> Outcome;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
 }
 
 fn test(steps: &[String]) -> Outcome {
-    let all: [(&str, fn() -> Outcome); 4] = [
+    let all: [(&str, Step); 4] = [
         ("fmt", || cargo(&["fmt", "--all", "--check"])),
         ("clippy", || {
             cargo(&[
