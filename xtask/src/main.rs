@@ -9,8 +9,8 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 const USAGE: &str = "\
-usage: cargo xtask test [fmt] [clippy] [rust] [python]   everything, or the named steps
-       cargo xtask bench                                 speed, beside other solvers";
+usage: cargo xtask test [fmt] [clippy] [doc] [rust] [python]   everything, or the named steps
+       cargo xtask bench                                       speed, beside other solvers";
 
 type Outcome = Result<(), String>;
 type Step = fn() -> Outcome;
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 }
 
 fn test(steps: &[String]) -> Outcome {
-    let all: [(&str, Step); 4] = [
+    let all: [(&str, Step); 5] = [
         ("fmt", || cargo(&["fmt", "--all", "--check"])),
         ("clippy", || {
             cargo(&[
@@ -44,6 +44,13 @@ fn test(steps: &[String]) -> Outcome {
                 "-D",
                 "warnings",
             ])
+        }),
+        ("doc", || {
+            let args = ["doc", "--workspace", "--no-deps", "--locked", "--quiet"];
+            run(Command::new(env!("CARGO"))
+                .args(args)
+                .env("RUSTDOCFLAGS", "-D warnings")
+                .current_dir(root()))
         }),
         ("rust", || cargo(&["test", "--workspace", "--locked"])),
         ("python", python_tests),

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! It always has an optimal solution on at most m + 1 actions. One guardrail is the reading of a
-//! concave envelope at τ ([`envelope`]), also incrementally when few actions change ([`BlockedLp`]);
-//! more guardrails are a revised simplex with m + 1 rows ([`simplex`]). [`LpSolver`] chooses.
+//! concave envelope at τ (`envelope.rs`), also incrementally when few actions change ([`BlockedLp`]);
+//! more guardrails are a revised simplex with m + 1 rows (`simplex/`). [`LpSolver`] chooses.
 //!
 //! Every [`Solution`] carries a proof: prices λ ≥ 0 give the upper bound
 //! `Σ_i λ_i τ_i + max_a (V_a − Σ_i λ_i u_{i,a})`, and its costs, summed in floating point over the

@@ -1,0 +1,50 @@
+//! How fast banister is, and beside what: `cargo bench -p banister-sim --bench speed`.
+//!
+//! Everything runs on one thread. A time is the median over batches, with the best batch beside it.
+//! The LPs are those of an OPB agent playing on policy, after a log that gave every arm some pulls.
+//! HiGHS joins in if `BANISTER_PYTHON` names a Python that can import `highspy`; it gets the very
+//! same rounds, through a file.
+
+mod rivals;
+mod simulation;
+mod table;
+mod timing;
+mod workload;
+
+use rivals::highs;
+use simulation::{DEFAULT, PAPER, memory, simulation};
+use table::print_table;
+use timing::{time_blocked, time_fresh, time_simplex};
+use workload::{fresh_bounds, one_arm_changed};
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    let memory = memory()?;
+    let mut rows = vec![
+        simulation("simulated round, `paper`, K = 4", PAPER, 50.0)?,
+        simulation("simulated round, default agent, K = 4", DEFAULT, 500.0)?,
+    ];
+    let mut for_highs = Vec::new();
+    for (k, target) in [(4, 40.0), (1000, 4e3), (10_000, 45e3)] {
+        let workload = fresh_bounds(k)?;
+        for warm in [false, true] {
+            rows.push(time_fresh(&workload, warm, target));
+        }
+        for_highs.push(workload);
+    }
+    for (k, target) in [(1000, 2.5e3), (10_000, 6e3)] {
+        let workload = one_arm_changed(k, 1)?;
+        rows.push(time_blocked(&workload, target));
+        for_highs.push(workload);
+    }
+    for (m, target) in [(3, 3e3), (5, 5e3)] {
+        let workload = one_arm_changed(1000, m)?;
+        rows.push(time_simplex(&workload, target));
+        for_highs.push(workload);
+    }
+    let highs = highs(&for_highs)?;
+    print_table(&rows, highs.as_ref());
+    println!("\n{memory}");
+    Ok(())
+}

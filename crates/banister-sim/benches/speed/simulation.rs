@@ -1,0 +1,74 @@
+//! Simulated rounds, and what they take of memory.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use banister_sim::{ExperimentConfig, Options, run_shard};
+
+use crate::Failure;
+use crate::table::Row;
+use crate::timing::{Times, nanoseconds};
+
+pub const PAPER: &str = r#"{ kind = "opb", intervals = "paper", optimism = "paper" }"#;
+pub const DEFAULT: &str = r#"{ kind = "opb" }"#;
+
+/// The paper's instance with Bernoulli arms.
+pub fn instance(agent: &str, threshold: f64, horizon: u64) -> Result<ExperimentConfig, Failure> {
+    Ok(toml::from_str(&format!(
+        r#"
+        run = {{ horizon = {horizon}, runs = 1, seed = 7 }}
+        environment = {{ kind = "bernoulli", rewards = [0.1, 0.2, 0.4, 0.7], costs = [[0.0, 0.4, 0.5, 0.2]] }}
+        guardrail = [{{ name = "cost", at_most = {threshold}, safe_cost = 0.0 }}]
+        agent = [{agent}]
+        "#
+    ))?)
+}
+
+/// Nanoseconds per round, everything included, over the paper's three thresholds.
+pub fn simulation(name: &str, agent: &str, target: f64) -> Result<Row, Failure> {
+    const HORIZON: u64 = 100_000;
+    let thresholds = [1.0, 0.5, 0.2];
+    let mut experiments = Vec::new();
+    for threshold in thresholds {
+        experiments.push(instance(agent, threshold, HORIZON)?.check("speed")?);
+    }
+    let mut times = Vec::new();
+    for batch in 0..40 {
+        let started = Instant::now();
+        for experiment in &experiments {
+            black_box(run_shard(
+                experiment,
+                0,
+                batch..batch + 1,
+                Options::default(),
+            )?);
+        }
+        times.push(nanoseconds(started) / (HORIZON * thresholds.len() as u64) as f64);
+    }
+    Ok(Row::new(name, None, Times::of(times), target))
+}
+
+/// Peak memory after a short and after a long run.
+pub fn memory() -> Result<String, Failure> {
+    let mut peaks = Vec::new();
+    for horizon in [100_000, 10_000_000] {
+        let experiment = instance(PAPER, 0.5, horizon)?.check("memory")?;
+        run_shard(&experiment, 0, 0..1, Options::default())?;
+        peaks.push((horizon, peak_memory()));
+    }
+    let parts: Vec<String> = peaks
+        .iter()
+        .map(|(horizon, peak)| {
+            let peak = peak.clone().unwrap_or_else(|| "unknown here".into());
+            format!("{peak} after a run of {horizon} rounds")
+        })
+        .collect();
+    Ok(format!("Peak memory: {}.", parts.join(", ")))
+}
+
+/// The peak resident set of this process, on Linux.
+pub fn peak_memory() -> Option<String> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    Some(line.trim().to_string())
+}
