@@ -221,3 +221,48 @@ fn price_position_any(v: &[f64], rows: &[Vec<f64>], prices: &[f64], target: f64)
         .find(|&a| reduced(v, rows, prices, a) == target)
         .unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    //! Every pass against its naive twin, bit for bit, whatever vectors the processor has.
+
+    use super::*;
+    use proptest::prelude::*;
+
+    fn numbers(n: usize) -> impl Strategy<Value = Vec<f64>> {
+        // A coarse grid half the time, so that ties are the rule.
+        prop::collection::vec(
+            prop_oneof![0.0..1.0, (0..5u8).prop_map(|x| f64::from(x) / 4.0)],
+            n,
+        )
+    }
+
+    fn problem() -> impl Strategy<Value = (Vec<f64>, Vec<Vec<f64>>, Vec<f64>)> {
+        (1..150usize, 0..9usize)
+            .prop_flat_map(|(n, m)| (numbers(n), prop::collection::vec(numbers(n), m), numbers(m)))
+    }
+
+    proptest! {
+        #[test]
+        fn pricing_all_rows_equals_pricing_one_by_one((v, rows, prices) in problem(), level in 0.0..1.0) {
+            let all: Vec<f64> = (0..v.len()).map(|a| reduced(&v, &rows, &prices, a)).collect();
+            let top = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let near = all.iter().filter(|&&x| x >= level - 0.125).count();
+            prop_assert_eq!(price(&v, &rows, &prices, level, 0.125), (top, near));
+            let first = all.iter().position(|&x| x == top);
+            prop_assert_eq!(Some(price_position(&v, &rows, &prices, top)), first);
+        }
+
+        #[test]
+        fn one_line_equals_one_by_one((v, u) in (1..150usize).prop_flat_map(|n| (numbers(n), numbers(n))), slope in 0.0..4.0, floor in -2.0..1.0) {
+            let all: Vec<f64> = v.iter().zip(&u).map(|(v, u)| v - slope * u).collect();
+            let top = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let reach = all.iter().filter(|&&x| x >= floor).count();
+            prop_assert_eq!(line_top(&v, &u, slope, floor), (top, reach));
+            let first = all.iter().position(|&x| x == top);
+            prop_assert_eq!(Some(line_position(&v, &u, slope, top)), first);
+            let portable = line_top_chunks(&v, &u, slope, floor);
+            prop_assert_eq!(line_top_wide(&v, &u, slope, floor), portable);
+        }
+    }
+}
