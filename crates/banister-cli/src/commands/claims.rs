@@ -6,11 +6,11 @@ use banister_sim::Results;
 use banister_sim::results::{AgentResult, InstanceResult};
 use serde_json::json;
 
-use super::reproduce::{MARGINS, Parts, is_full_length};
+use super::reproduce::{MARGINS, Parts};
 use crate::terminal::{final_regret, final_reward, number, percent, violations};
 
 /// Rounds behind the published figures.
-pub const PUBLISHED_HORIZON: u64 = 1_000_000;
+const PUBLISHED_HORIZON: u64 = 1_000_000;
 /// Final regrets read off the published plots, for τ = 1, 0.5, 0.2.
 const PUBLISHED_REGRET: [f64; 3] = [1447.0, 3117.0, 46_500.0];
 /// "Reaches the optimum": this share of it at the end.
@@ -214,27 +214,49 @@ pub fn table(claims: &[Claim]) -> Table {
     }
 }
 
+/// How far one instance lands from its published number.
+pub struct Distance {
+    instance: String,
+    published: f64,
+    ours: f64,
+    sd: f64,
+    /// Whether the run is as long as the published one.
+    comparable: bool,
+}
+
 /// How far the published settings land from the published numbers.
-pub fn distances(results: &Results) -> Table {
-    let rows = results
-        .instances
-        .iter()
-        .zip(PUBLISHED_REGRET)
+pub fn distances(results: &Results) -> Vec<Distance> {
+    let pairs = results.instances.iter().zip(PUBLISHED_REGRET);
+    pairs
         .map(|(instance, published)| {
             let (ours, sd) = final_regret(&instance.agents[0]);
-            let distance = if is_full_length(instance) {
-                format!("{:+.1}%", 100.0 * (ours / published - 1.0))
-            } else {
-                format!("– (needs {} rounds)", number(PUBLISHED_HORIZON as f64))
-            };
-            vec![
-                Cell::text(&instance.name),
-                Cell::number(format!("about {}", number(published))),
-                Cell::number(number(ours)),
-                Cell::number(number(sd)).toned(Tone::Quiet),
-                Cell::number(distance),
-            ]
-        });
+            Distance {
+                instance: instance.name.clone(),
+                published,
+                ours,
+                sd,
+                comparable: instance.horizon == PUBLISHED_HORIZON,
+            }
+        })
+        .collect()
+}
+
+/// The distances as a table.
+pub fn distance_table(distances: &[Distance]) -> Table {
+    let rows = distances.iter().map(|d| {
+        let distance = if d.comparable {
+            format!("{:+.1}%", 100.0 * (d.ours / d.published - 1.0))
+        } else {
+            format!("– (needs {} rounds)", number(PUBLISHED_HORIZON as f64))
+        };
+        vec![
+            Cell::text(&d.instance),
+            Cell::number(format!("about {}", number(d.published))),
+            Cell::number(number(d.ours)),
+            Cell::number(number(d.sd)).toned(Tone::Quiet),
+            Cell::number(distance),
+        ]
+    });
     Table {
         title: "Distance from the published final regrets (published settings)".into(),
         header: ["", "published", "ours", "± sd", "distance"]
@@ -244,21 +266,14 @@ pub fn distances(results: &Results) -> Table {
     }
 }
 
-/// The same for a program.
-pub fn distances_json(results: &Results) -> serde_json::Value {
-    let rows = results
-        .instances
-        .iter()
-        .zip(PUBLISHED_REGRET)
-        .map(|(instance, published)| {
-            let (ours, sd) = final_regret(&instance.agents[0]);
-            json!({
-                "instance": instance.name,
-                "published": published,
-                "ours": ours,
-                "std": sd,
-                "comparable": is_full_length(instance),
-            })
-        });
-    serde_json::Value::Array(rows.collect())
+impl Distance {
+    pub fn to_json(&self) -> serde_json::Value {
+        json!({
+            "instance": self.instance,
+            "published": self.published,
+            "ours": self.ours,
+            "std": self.sd,
+            "comparable": self.comparable,
+        })
+    }
 }

@@ -8,7 +8,7 @@ use banister_sim::Results;
 use banister_sim::results::InstanceResult;
 use banister_sim::{EnvironmentConfig, Experiment};
 
-use super::claims::{self, Claim, PUBLISHED_HORIZON};
+use super::claims::{self, Claim, Distance};
 use super::run::resolved;
 use crate::args::{Reproduce, Simulation};
 use crate::failure::Failure;
@@ -55,7 +55,8 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
     let parts = sort(results);
     let claims = claims::check(&parts);
     let distances = claims::distances(&parts.paper);
-    let document = document(&parts, &claims, &distances);
+    let distance_table = claims::distance_table(&distances);
+    let document = document(&parts, &claims, &distance_table);
     let all = Results {
         instances: [&parts.paper, &parts.lower_bound, &parts.safe_cost]
             .into_iter()
@@ -68,7 +69,7 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
         let value = serde_json::json!({
             "results": terminal::summary_json(&all),
             "claims": claims.iter().map(Claim::to_json).collect::<Vec<_>>(),
-            "published_regret": claims::distances_json(&parts.paper),
+            "published_regret": distances.iter().map(Distance::to_json).collect::<Vec<_>>(),
         });
         println!("{value}");
         return Ok(());
@@ -78,7 +79,7 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
         title: "The paper's experiment".into(),
         ..terminal::summary(&parts.paper)
     });
-    terminal::print(&distances);
+    terminal::print(&distance_table);
     terminal::print(&claims::table(&claims));
     println!(
         "{} files in {}; open {}",
@@ -337,9 +338,4 @@ fn safe_cost_figure(results: &Results) -> Figure {
         }
     }
     figure
-}
-
-/// Whether the run is long enough to be compared with the published numbers.
-pub fn is_full_length(instance: &InstanceResult) -> bool {
-    instance.horizon == PUBLISHED_HORIZON
 }
