@@ -82,8 +82,8 @@ def test_agrees_with_highs_to_1e_9(banister, m):
         value = highs_value(solver, problem)
         if answer["status"] == "infeasible":
             # Within a hair of feasibility the two may differ by their tolerances.
-            relaxed = dict(problem, thresholds=[t - 1e-9 for t in problem["thresholds"]])
-            assert value is None or highs_value(solver, relaxed) is None, problem
+            tightened = dict(problem, thresholds=[t - 1e-9 for t in problem["thresholds"]])
+            assert value is None or highs_value(solver, tightened) is None, problem
             continue
         feasible += 1
         assert answer["status"] == "optimal"

@@ -13,6 +13,9 @@ use crate::results::{GuardrailInfo, Optimum};
 /// Most checkpoints a curve may have.
 pub const MAX_CHECKPOINTS: usize = 1000;
 
+/// Longest delay of an outcome: every run keeps a slot for each round of it.
+const MAX_DELAY: u64 = 1_000_000;
+
 /// How long and how often.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -214,11 +217,11 @@ fn check_run(run: &RunConfig) -> Result<(), Error> {
         MAX_CHECKPOINTS as u64,
     )?;
     least("batch", run.batch, run.horizon)?;
-    if run.delay > 10_000_000 {
+    if run.delay > MAX_DELAY {
         return Err(Error::invalid(
             "run.delay",
             run.delay,
-            "must be at most 10000000",
+            format!("must be at most {MAX_DELAY}"),
         ));
     }
     Ok(())

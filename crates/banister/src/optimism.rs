@@ -14,7 +14,7 @@
 //!
 //! U, l and u may be clipped to the signal's range, V never: clipping V breaks the lemma.
 
-use banister_solve::{BlockedLp, Lp, LpSolver, Solution};
+use banister_solve::{BlockedLp, Lp, LpSolver, Solution, Status};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::Bounds;
@@ -179,7 +179,7 @@ impl Planner {
         }
     }
 
-    /// [`Planner::plan`] where V is not made from each action's own bounds.
+    /// [`Planner::plan`] where one LP is not all: a centre to find, or R̄ and κ.
     #[inline(never)]
     fn plan_global(&mut self, bounds: &Bounds) -> &Solution {
         match self.optimism {
@@ -217,18 +217,22 @@ impl Planner {
         }
     }
 
-    /// R̄.
+    /// R̄; should the solver run out of work, its proven bound, so that optimism survives.
     fn optimistic_value(&mut self, bounds: &Bounds) -> f64 {
-        match &mut self.blocked {
-            Some(blocked) => blocked.solve(bounds.thresholds[0], bounds.safe).value,
+        let solution = match &mut self.blocked {
+            Some(blocked) => blocked.solve(bounds.thresholds[0], bounds.safe),
             None => {
                 let lp = Lp {
                     reward: &bounds.reward_upper,
                     costs: &bounds.cost_lower,
                     thresholds: &bounds.thresholds,
                 };
-                self.optimistic.solve(&lp, Some(bounds.safe)).value
+                self.optimistic.solve(&lp, Some(bounds.safe))
             }
+        };
+        match solution.status {
+            Status::Optimal => solution.value,
+            _ => solution.upper_bound,
         }
     }
 
