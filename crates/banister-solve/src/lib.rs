@@ -29,6 +29,8 @@
 //! ```
 
 mod blocks;
+mod cone;
+pub mod dense;
 mod envelope;
 mod once;
 mod scan;
@@ -36,6 +38,7 @@ mod simplex;
 mod solution;
 
 pub use blocks::BlockedLp;
+pub use cone::{ConeLimits, ConeProblem, ConeSolution, ConeSolver, solve_cone_once};
 pub use once::solve_once;
 pub use solution::{Lp, LpError, Solution, Status};
 

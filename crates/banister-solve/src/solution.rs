@@ -40,6 +40,22 @@ pub enum LpError {
         /// The offending value.
         value: f64,
     },
+    /// A radius is negative, NaN or infinite. Zero switches the uncertainty off.
+    #[error("`{field}` is {value}: a radius is a finite number, 0 or more")]
+    Radius {
+        /// The field, with its index.
+        field: String,
+        /// The offending value.
+        value: f64,
+    },
+    /// The action named safe is not.
+    #[error("`safe` is {action}: {because}")]
+    Safe {
+        /// The action.
+        action: usize,
+        /// What is wrong with it.
+        because: &'static str,
+    },
 }
 
 impl Lp<'_> {
@@ -80,7 +96,7 @@ impl Lp<'_> {
     }
 }
 
-fn finite(field: &str, values: &[f64]) -> Result<(), LpError> {
+pub(crate) fn finite(field: &str, values: &[f64]) -> Result<(), LpError> {
     match values.iter().position(|x| !x.is_finite()) {
         None => Ok(()),
         Some(i) => Err(LpError::NotFinite {

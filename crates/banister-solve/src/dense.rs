@@ -1,0 +1,399 @@
+//! Dense kernels for many short vectors at once.
+//!
+//! Vectors are columns of a **coordinate-major** table: coordinate j of column a is
+//! `table[j * stride + a]`, so that a pass over columns vectorises. Every column's numbers are made
+//! by the same operations in the same order whatever the vector width: results are the same on every
+//! CPU.
+
+use crate::scan::LANES;
+
+/// The stride for a table of so many columns: whole chunks, and an odd number of them, so that the
+/// rows of a chunk do not fall on the same cache lines.
+pub fn stride(columns: usize) -> usize {
+    let chunks = columns.div_ceil(LANES).max(1);
+    (chunks | 1) * LANES
+}
+
+/// Declares a kernel that runs with wider vectors where the processor has them.
+macro_rules! wide {
+    ($(#[$doc:meta])* $name:ident, $body:ident, ($($arg:ident: $type:ty),*)) => {
+        $(#[$doc])*
+        pub fn $name($($arg: $type),*) {
+            #[cfg(target_arch = "x86_64")]
+            if std::arch::is_x86_feature_detected!("avx2") {
+                #[target_feature(enable = "avx2")]
+                fn wide($($arg: $type),*) {
+                    $body($($arg),*);
+                }
+                // SAFETY: the processor has just been asked whether it knows these instructions.
+                #[allow(unsafe_code)]
+                return unsafe { wide($($arg),*) };
+            }
+            $body($($arg),*);
+        }
+    };
+}
+
+/// A chunk of a row, as an array.
+#[inline(always)]
+fn chunk(row: &[f64], from: usize) -> [f64; LANES] {
+    let mut out = [0.0; LANES];
+    out.copy_from_slice(&row[from..from + LANES]);
+    out
+}
+
+/// Rows of the factor multiplied at once.
+const ROWS: usize = 4;
+
+wide!(
+    /// Y = W X for a lower triangular W (row j is `w[j * w_stride..]`, zero beyond the diagonal),
+    /// with X and Y of `d` coordinates.
+    whiten, whiten_body, (w: &[f64], w_stride: usize, x: &[f64], stride: usize, d: usize, y: &mut [f64])
+);
+
+#[inline(always)]
+fn whiten_body(w: &[f64], w_stride: usize, x: &[f64], stride: usize, d: usize, y: &mut [f64]) {
+    let whole = d / ROWS * ROWS;
+    for from in (0..stride).step_by(LANES) {
+        for j in (0..whole).step_by(ROWS) {
+            whiten_rows::<ROWS>(w, w_stride, x, stride, j, from, y);
+        }
+        for j in whole..d {
+            whiten_rows::<1>(w, w_stride, x, stride, j, from, y);
+        }
+    }
+}
+
+#[inline(always)]
+fn whiten_rows<const N: usize>(
+    w: &[f64],
+    w_stride: usize,
+    x: &[f64],
+    stride: usize,
+    j: usize,
+    from: usize,
+    y: &mut [f64],
+) {
+    let rows: [&[f64]; N] = std::array::from_fn(|r| &w[(j + r) * w_stride..][..j + N]);
+    let mut sums = [[0.0; LANES]; N];
+    for k in 0..j + N {
+        let x = chunk(x, k * stride + from);
+        for r in 0..N {
+            for lane in 0..LANES {
+                sums[r][lane] += rows[r][k] * x[lane];
+            }
+        }
+    }
+    for r in 0..N {
+        y[(j + r) * stride + from..][..LANES].copy_from_slice(&sums[r]);
+    }
+}
+
+/// How a factor W, W'W = Σ⁻¹, changes when x is added to Σ: see [`RankOne::of`].
+#[derive(Debug, Clone, Default)]
+pub struct RankOne {
+    /// y = W x before the update.
+    y: Vec<f64>,
+    /// y_j / t_j with t_j = 1 + Σ_{k<j} y_k².
+    lean: Vec<f64>,
+    /// √(t_j / t_{j+1}).
+    shrink: Vec<f64>,
+    /// t_p and t_d: 1 + ‖y‖² over the first p coordinates, and over all.
+    pub totals: [f64; 2],
+    across: usize,
+}
+
+impl RankOne {
+    /// Σ + xx' = L(I + yy')L' and I + yy' = CC' with C lower triangular, so W becomes C⁻¹W and
+    /// every whitened column u becomes C⁻¹u, whose coordinate j is
+    /// (u_j − y_j G_j/t_j) √(t_j/t_{j+1}) with G_j = Σ_{k<j} y_k u_k.
+    pub fn of(&mut self, y: &[f64], across: usize) {
+        self.y.clear();
+        self.y.extend_from_slice(y);
+        self.lean.clear();
+        self.shrink.clear();
+        self.across = across;
+        let mut total = 1.0;
+        for (j, &y) in y.iter().enumerate() {
+            if j == across {
+                self.totals[0] = total;
+            }
+            let next = total + y * y;
+            self.lean.push(y / total);
+            self.shrink.push((total / next).sqrt());
+            total = next;
+        }
+        if across >= y.len() {
+            self.totals[0] = total;
+        }
+        self.totals[1] = total;
+    }
+
+    /// Applies it to all columns of a table.
+    pub fn apply(&self, table: &mut [f64], stride: usize) {
+        apply_rank_one(self, table, stride);
+    }
+
+    /// Applies it to a lower triangular table, such as W itself.
+    pub fn apply_lower(&self, table: &mut [f64], stride: usize) {
+        apply_lower(self, table, stride);
+    }
+
+    /// Applies it to all columns, and hands back G_p and G_d of every column: the inner products
+    /// ⟨x, u⟩ in Σ⁻¹ (before the update), over the first p coordinates and over all.
+    pub fn apply_with_products(
+        &self,
+        table: &mut [f64],
+        stride: usize,
+        across: &mut [f64],
+        full: &mut [f64],
+    ) {
+        apply_with_products(self, table, stride, across, full);
+    }
+}
+
+wide!(
+    /// See [`RankOne::apply`].
+    apply_rank_one, apply_body, (update: &RankOne, table: &mut [f64], stride: usize)
+);
+
+#[inline(always)]
+fn apply_body(update: &RankOne, table: &mut [f64], stride: usize) {
+    for from in (0..stride).step_by(LANES) {
+        fold_chunk(update, table, stride, from, 0);
+    }
+}
+
+wide!(
+    /// See [`RankOne::apply_lower`].
+    apply_lower, apply_lower_body, (update: &RankOne, table: &mut [f64], stride: usize)
+);
+
+#[inline(always)]
+fn apply_lower_body(update: &RankOne, table: &mut [f64], stride: usize) {
+    // Columns from..from + LANES are zero in the rows above.
+    for from in (0..update.y.len()).step_by(LANES) {
+        fold_chunk(update, table, stride, from, from);
+    }
+}
+
+wide!(
+    /// See [`RankOne::apply_with_products`].
+    apply_with_products, apply_products_body,
+    (update: &RankOne, table: &mut [f64], stride: usize, across: &mut [f64], full: &mut [f64])
+);
+
+#[inline(always)]
+fn apply_products_body(
+    update: &RankOne,
+    table: &mut [f64],
+    stride: usize,
+    across: &mut [f64],
+    full: &mut [f64],
+) {
+    for from in (0..stride).step_by(LANES) {
+        let [g_across, g_full] = fold_chunk(update, table, stride, from, 0);
+        across[from..from + LANES].copy_from_slice(&g_across);
+        full[from..from + LANES].copy_from_slice(&g_full);
+    }
+}
+
+#[inline(always)]
+fn fold_chunk(
+    update: &RankOne,
+    table: &mut [f64],
+    stride: usize,
+    from: usize,
+    first_row: usize,
+) -> [[f64; LANES]; 2] {
+    let d = update.y.len();
+    let (lean, shrink) = (&update.lean[..d], &update.shrink[..d]);
+    let mut g = [0.0; LANES];
+    let mut across = g;
+    for j in first_row..d {
+        if j == update.across {
+            across = g;
+        }
+        let place = &mut table[j * stride + from..][..LANES];
+        let (y, lean, shrink) = (update.y[j], lean[j], shrink[j]);
+        for lane in 0..LANES {
+            let u = place[lane];
+            place[lane] = (u - lean * g[lane]) * shrink;
+            g[lane] += y * u;
+        }
+    }
+    if update.across >= d {
+        across = g;
+    }
+    [across, g]
+}
+
+wide!(
+    /// Lengths of all columns over coordinates `from..to`, added to squares given.
+    add_squares, add_squares_body,
+    (table: &[f64], stride: usize, from: usize, to: usize, squares: &mut [f64])
+);
+
+#[inline(always)]
+fn add_squares_body(table: &[f64], stride: usize, from: usize, to: usize, squares: &mut [f64]) {
+    for start in (0..stride).step_by(LANES) {
+        let mut sum = chunk(squares, start);
+        for j in from..to {
+            let y = chunk(table, j * stride + start);
+            for lane in 0..LANES {
+                sum[lane] += y[lane] * y[lane];
+            }
+        }
+        squares[start..start + LANES].copy_from_slice(&sum);
+    }
+}
+
+wide!(
+    /// Inner products of all columns with one vector.
+    products, products_body, (table: &[f64], stride: usize, vector: &[f64], out: &mut [f64])
+);
+
+#[inline(always)]
+fn products_body(table: &[f64], stride: usize, vector: &[f64], out: &mut [f64]) {
+    for start in (0..stride).step_by(LANES) {
+        let mut sum = [0.0; LANES];
+        for (j, &v) in vector.iter().enumerate() {
+            let y = chunk(table, j * stride + start);
+            for lane in 0..LANES {
+                sum[lane] += v * y[lane];
+            }
+        }
+        out[start..start + LANES].copy_from_slice(&sum);
+    }
+}
+
+wide!(
+    /// What [`RankOne::apply_with_products`] found, taken into squared lengths: −= g²/t, never
+    /// below zero.
+    take_products, take_products_body,
+    (g: &[f64], inverse_total: f64, squares: &mut [f64])
+);
+
+#[inline(always)]
+fn take_products_body(g: &[f64], inverse_total: f64, squares: &mut [f64]) {
+    let squares = &mut squares[..g.len()];
+    for a in 0..g.len() {
+        let left = squares[a] - g[a] * g[a] * inverse_total;
+        squares[a] = if left > 0.0 { left } else { 0.0 };
+    }
+}
+
+wide!(
+    /// means += step·g.
+    add_scaled, add_scaled_body, (g: &[f64], step: f64, means: &mut [f64])
+);
+
+#[inline(always)]
+fn add_scaled_body(g: &[f64], step: f64, means: &mut [f64]) {
+    let means = &mut means[..g.len()];
+    for a in 0..g.len() {
+        means[a] += step * g[a];
+    }
+}
+
+wide!(
+    /// upper = centre + offset + radius·√square, clipped to [0, 1].
+    upper_ends, upper_ends_body,
+    (centre: &[f64], offset: f64, squares: &[f64], radius: f64, upper: &mut [f64])
+);
+
+#[inline(always)]
+fn upper_ends_body(centre: &[f64], offset: f64, squares: &[f64], radius: f64, upper: &mut [f64]) {
+    let n = upper.len();
+    let (centre, squares) = (&centre[..n], &squares[..n]);
+    for a in 0..n {
+        upper[a] = clip(centre[a] + offset + radius * squares[a].sqrt());
+    }
+}
+
+wide!(
+    /// Both ends of centre + offset ± radius·√square, clipped to [0, 1].
+    both_ends, both_ends_body,
+    (centre: &[f64], offset: f64, squares: &[f64], radius: f64, lower: &mut [f64], upper: &mut [f64])
+);
+
+#[inline(always)]
+fn both_ends_body(
+    centre: &[f64],
+    offset: f64,
+    squares: &[f64],
+    radius: f64,
+    lower: &mut [f64],
+    upper: &mut [f64],
+) {
+    let n = upper.len();
+    let (centre, squares, lower) = (&centre[..n], &squares[..n], &mut lower[..n]);
+    for a in 0..n {
+        let (centre, reach) = (centre[a] + offset, radius * squares[a].sqrt());
+        lower[a] = clip(centre - reach);
+        upper[a] = clip(centre + reach);
+    }
+}
+
+/// Into [0, 1].
+#[inline(always)]
+fn clip(x: f64) -> f64 {
+    let x = if x > 0.0 { x } else { 0.0 };
+    if x < 1.0 { x } else { 1.0 }
+}
+
+wide!(
+    /// out = a + b·√square.
+    reach, reach_body, (a: &[f64], offset: f64, squares: &[f64], b: f64, out: &mut [f64])
+);
+
+#[inline(always)]
+fn reach_body(a: &[f64], offset: f64, squares: &[f64], b: f64, out: &mut [f64]) {
+    let n = out.len();
+    let (a, squares) = (&a[..n], &squares[..n]);
+    for k in 0..n {
+        out[k] = a[k] + offset + b * squares[k].sqrt();
+    }
+}
+
+/// Cholesky: Σ = LL' for the lower triangle of `sigma` (row j is `sigma[j * stride..]`), then
+/// W = L⁻¹ into `w` of the same layout; `factor` holds L meanwhile. False, with `w` as it was, if Σ
+/// is not positive definite.
+#[must_use]
+pub fn inverse_factor(
+    sigma: &[f64],
+    stride: usize,
+    d: usize,
+    factor: &mut Vec<f64>,
+    w: &mut [f64],
+) -> bool {
+    factor.clear();
+    factor.resize(d * d, 0.0);
+    for j in 0..d {
+        for k in 0..=j {
+            let mut sum = sigma[j * stride + k];
+            for i in 0..k {
+                sum -= factor[j * d + i] * factor[k * d + i];
+            }
+            if k < j {
+                factor[j * d + k] = sum / factor[k * d + k];
+            } else if sum > 0.0 && sum.is_finite() {
+                factor[j * d + j] = sum.sqrt();
+            } else {
+                return false;
+            }
+        }
+    }
+    w[..d * stride].fill(0.0);
+    for k in 0..d {
+        w[k * stride + k] = 1.0 / factor[k * d + k];
+        for j in k + 1..d {
+            let mut sum = 0.0;
+            for i in k..j {
+                sum += factor[j * d + i] * w[i * stride + k];
+            }
+            w[j * stride + k] = -sum / factor[j * d + j];
+        }
+    }
+    true
+}
