@@ -6,6 +6,7 @@ use crate::config::OpbConfig;
 use crate::decision::Decision;
 use crate::error::Error;
 use crate::opb::Opb;
+use crate::oplb::{Oplb, OplbConfig};
 use crate::problem::Problem;
 
 /// An agent: publishes policies, takes outcomes.
@@ -18,6 +19,19 @@ pub trait Agent: Send {
 
     /// Takes one outcome: the arm played, its reward and one cost per guardrail.
     fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error>;
+
+    /// Replaces the actions to choose among from now on: feature vectors one after another. The
+    /// safe action is always offered too; if it is not among them, its number is the next one.
+    fn offer(&mut self, actions: &[f64]) -> Result<(), Error> {
+        let _ = actions;
+        Err(Error::NoFeatures)
+    }
+
+    /// Takes the outcome of an action by its features: late, when other actions are on offer.
+    fn observe_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) -> Result<(), Error> {
+        let _ = (features, reward, costs);
+        Err(Error::NoFeatures)
+    }
 
     /// The whole state as versioned JSON.
     fn save(&self) -> String;
@@ -37,6 +51,28 @@ impl Agent for Opb {
     }
 }
 
+impl Agent for Oplb {
+    fn decide(&mut self) -> &Decision {
+        Oplb::decide(self)
+    }
+
+    fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
+        Oplb::observe(self, arm, reward, costs)
+    }
+
+    fn offer(&mut self, actions: &[f64]) -> Result<(), Error> {
+        Oplb::offer(self, actions)
+    }
+
+    fn observe_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) -> Result<(), Error> {
+        Oplb::observe_at(self, features, reward, costs)
+    }
+
+    fn save(&self) -> String {
+        Oplb::save(self)
+    }
+}
+
 /// An agent as declared, by its `kind`.
 ///
 /// ```
@@ -52,35 +88,42 @@ impl Agent for Opb {
 pub enum AgentConfig {
     /// The optimistic-pessimistic bandit.
     Opb(OpbConfig),
+    /// The optimistic-pessimistic linear bandit.
+    Oplb(OplbConfig),
 }
 
 impl AgentConfig {
     /// What results call it.
     pub fn label(&self) -> String {
         match self {
-            Self::Opb(config) => config
-                .label
-                .clone()
-                .unwrap_or_else(|| config.default_label()),
+            Self::Opb(config) => (config.label.clone()).unwrap_or_else(|| config.default_label()),
+            Self::Oplb(config) => (config.label.clone()).unwrap_or_else(|| config.default_label()),
         }
     }
 
     /// Fills in the horizon where the agent needs one and none is given.
     pub fn with_horizon(mut self, horizon: u64, unknown_safe_cost: bool) -> Self {
-        match &mut self {
+        let (given, needed) = match &mut self {
             Self::Opb(config) => {
-                if config.horizon.is_none() && config.needs_horizon(unknown_safe_cost) {
-                    config.horizon = Some(horizon);
-                }
+                let needed = config.needs_horizon(unknown_safe_cost);
+                (&mut config.horizon, needed)
             }
+            Self::Oplb(config) => {
+                let needed = config.needs_horizon(unknown_safe_cost);
+                (&mut config.horizon, needed)
+            }
+        };
+        if given.is_none() && needed {
+            *given = Some(horizon);
         }
         self
     }
 
     /// The agent, ready to run.
     pub fn build(&self, problem: &Problem) -> Result<Box<dyn Agent>, Error> {
-        match self {
-            Self::Opb(config) => Ok(Box::new(Opb::new(problem, config)?)),
-        }
+        Ok(match self {
+            Self::Opb(config) => Box::new(Opb::new(problem, config)?),
+            Self::Oplb(config) => Box::new(Oplb::new(problem, config)?),
+        })
     }
 }

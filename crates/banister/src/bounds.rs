@@ -73,6 +73,21 @@ impl Bounds {
         self.has_margin
     }
 
+    /// D_a of all columns.
+    pub(crate) fn update_spreads(&mut self) {
+        let spread = &mut self.spread[..];
+        spread.fill(0.0);
+        for i in 0..self.margins.len() {
+            let inverse = self.inverse_margins[i];
+            let upper = &self.cost_upper[i][..spread.len()];
+            let lower = &self.cost_lower[i][..spread.len()];
+            for a in 0..spread.len() {
+                let wide = (upper[a] - lower[a]) * inverse;
+                spread[a] = if wide > spread[a] { wide } else { spread[a] };
+            }
+        }
+    }
+
     /// D_a of one column.
     #[inline]
     pub(crate) fn update_spread(&mut self, column: usize) {

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 /// A policy with its certificate. Numbers are in the user's units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
-    /// The policy as (arm, probability), by increasing arm; probabilities sum to one.
+    /// The policy as (arm, probability), by increasing arm; probabilities sum to one. Where actions
+    /// were offered by their features, their numbers; the safe action comes after the last if it was
+    /// not among them.
     pub policy: Vec<(usize, f64)>,
     /// One entry per guardrail.
     pub guardrails: Vec<GuardrailCertificate>,
@@ -46,6 +48,8 @@ pub struct SolverReport {
     pub upper_bound: f64,
     /// `upper_bound − value`.
     pub gap: f64,
+    /// Linear problems that exact OPLB solved for its proof; 0 where a linear program is all.
+    pub nodes: u64,
 }
 
 /// Why the safe action is played alone.

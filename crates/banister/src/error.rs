@@ -30,6 +30,11 @@ pub enum Error {
         /// The last index there is.
         last: usize,
     },
+    /// A K-armed agent was given feature vectors. Name its arms instead, or use a linear agent.
+    #[error(
+        "this agent chooses among named arms and takes no feature vectors: use `oplb` for those"
+    )]
+    NoFeatures,
     /// The number of costs in an outcome differs from the number of guardrails.
     #[error("the outcome has {got} costs, expected {expected}: one per guardrail ({names})")]
     CostCount {

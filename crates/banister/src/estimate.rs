@@ -182,6 +182,13 @@ impl Estimates {
         }
     }
 
+    /// Takes up an arm's saved state in place of its own; the lengths have been checked.
+    pub(crate) fn replace(&mut self, arm: usize, saved: &SavedArm) {
+        let from = arm * self.rules.len();
+        self.pulls[arm] = saved.pulls;
+        self.state[from..from + self.rules.len()].copy_from_slice(&saved.signals);
+    }
+
     /// Takes up one more arm; the lengths have been checked.
     pub(crate) fn restore(&mut self, saved: &SavedArm) {
         self.pulls.push(saved.pulls);
@@ -201,4 +208,13 @@ pub(crate) struct SavedArm {
     pub signals: Vec<SignalState>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bernstein: Vec<Bernstein>,
+}
+
+impl SavedArm {
+    /// Whether it holds so many signals, with their ends in order and no Bernstein states.
+    pub(crate) fn fits(&self, signals: usize) -> bool {
+        self.signals.len() == signals
+            && self.bernstein.is_empty()
+            && self.signals.iter().all(|s| s.lower <= s.upper)
+    }
 }

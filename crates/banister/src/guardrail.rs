@@ -278,6 +278,12 @@ impl Standard {
         }
     }
 
+    /// Bounds of the safe action's y from the bounds of its standard cost, (1 − f)·y_0.
+    pub(crate) fn safe_from_cost(&self, cost: (f64, f64)) -> (f64, f64) {
+        let (a, b) = (cost.0 / (1.0 - self.factor), cost.1 / (1.0 - self.factor));
+        (a.min(b), a.max(b))
+    }
+
     /// The standard cost bounds of an action from the bounds of its own y and of the safe action's.
     #[inline]
     pub fn cost_bounds(&self, own: (f64, f64), safe: (f64, f64), is_safe: bool) -> (f64, f64) {

@@ -86,6 +86,8 @@ pub(crate) struct Planner {
     blocked: Option<BlockedLp>,
     /// Holds the answer where it had to be changed after solving.
     centred: Solution,
+    /// All bounds change in every round, so keeping hulls of blocks would not pay.
+    dense: bool,
 }
 
 /// The planner's memory, for snapshots.
@@ -108,6 +110,15 @@ impl Planner {
             optimistic: LpSolver::default(),
             blocked: None,
             centred: Solution::default(),
+            dense: false,
+        }
+    }
+
+    /// A planner for bounds that all change in every round.
+    pub(crate) fn dense(optimism: Optimism) -> Self {
+        Self {
+            dense: true,
+            ..Self::new(optimism)
         }
     }
 
@@ -127,6 +138,11 @@ impl Planner {
             Optimism::Published => v.min(1.0),
             _ => v,
         };
+    }
+
+    /// V of all actions, where it is built from centre and radius.
+    pub(crate) fn paper_rewards(&mut self) -> &mut [f64] {
+        &mut self.v
     }
 
     /// One action's bounds changed.
@@ -152,7 +168,11 @@ impl Planner {
                 self.v[column] = bounds.reward_upper[column] + bounds.spread[column];
             }
         }
-        if bounds.len() < BLOCKS_FROM || bounds.thresholds.len() != 1 || !bounds.has_margin() {
+        if self.dense
+            || bounds.len() < BLOCKS_FROM
+            || bounds.thresholds.len() != 1
+            || !bounds.has_margin()
+        {
             return;
         }
         let (rewards, costs) = if self.optimism.is_local() {

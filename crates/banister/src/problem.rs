@@ -1,12 +1,14 @@
-//! What an agent is asked to do: arms, a safe one among them, a reward and guardrails.
+//! What an agent is asked to do: arms or feature vectors, a safe one among them, a reward and
+//! guardrails.
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::{Error, finite};
 use crate::guardrail::{Guardrail, Standard};
 use crate::signal::{Signal, SignalConfig};
 
-/// A K-armed problem as declared.
+/// A problem as declared: K arms, K feature vectors, or (see [`Problem::contextual`]) a safe action
+/// in a feature space where every round brings other actions.
 ///
 /// ```
 /// use banister::{Guardrail, Problem};
@@ -14,23 +16,26 @@ use crate::signal::{Signal, SignalConfig};
 /// let problem = Problem {
 ///     arms: vec!["control".into(), "bold".into()],
 ///     safe: 0,
-///     reward: Default::default(),
 ///     guardrails: vec![Guardrail {
 ///         name: "complaints".into(),
 ///         at_most: Some(0.1),
 ///         safe_cost: Some(0.02),
 ///         ..Default::default()
 ///     }],
+///     ..Default::default()
 /// };
 /// assert!(problem.check().is_ok());
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Problem {
     /// Names of the arms.
     pub arms: Vec<String>,
     /// Index of the safe arm.
     pub safe: usize,
+    /// One feature vector per arm, for linear agents; none: arms are their own features.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<Vec<f64>>,
     /// The reward signal.
     #[serde(default)]
     pub reward: SignalConfig,
@@ -51,6 +56,17 @@ pub struct CheckedProblem {
 }
 
 impl Problem {
+    /// A problem whose actions come anew each round (`Oplb::offer`); only the safe action, given by
+    /// its features x_0, is always there.
+    pub fn contextual(safe_action: Vec<f64>, guardrails: Vec<Guardrail>) -> Self {
+        Self {
+            arms: vec!["safe".into()],
+            features: vec![safe_action],
+            guardrails,
+            ..Self::default()
+        }
+    }
+
     /// Checks everything and brings the guardrails to standard form.
     pub fn check(&self) -> Result<CheckedProblem, Error> {
         if self.arms.is_empty() {
@@ -67,6 +83,7 @@ impl Problem {
             let allowed = format!("must be the index of an arm, 0 to {}", self.arms.len() - 1);
             return Err(Error::invalid("safe", self.safe, allowed));
         }
+        self.check_features()?;
         let reward = self.reward.check("reward")?;
         let mut guardrails: Vec<Standard> = Vec::new();
         for (i, guardrail) in self.guardrails.iter().enumerate() {
@@ -87,6 +104,77 @@ impl Problem {
             reward,
             guardrails,
         })
+    }
+}
+
+impl Problem {
+    fn check_features(&self) -> Result<(), Error> {
+        let features = &self.features;
+        if features.is_empty() {
+            return Ok(());
+        }
+        if features.len() != self.arms.len() {
+            let value = format!("{} vectors", features.len());
+            let allowed = format!("expected {}: one per arm", self.arms.len());
+            return Err(Error::invalid("features", value, allowed));
+        }
+        let d = features[0].len();
+        if d == 0 {
+            return Err(Error::invalid(
+                "features[0]",
+                "empty",
+                "a feature vector needs at least one number",
+            ));
+        }
+        for (a, x) in features.iter().enumerate() {
+            check_vector(&format!("features[{a}]"), x, d)?;
+        }
+        Ok(())
+    }
+}
+
+impl CheckedProblem {
+    /// Whether a reward and costs are possible for their signals.
+    #[inline]
+    pub(crate) fn admits(&self, reward: f64, costs: &[f64]) -> bool {
+        costs.len() == self.guardrails.len()
+            && self.reward.admits(reward)
+            && std::iter::zip(&self.guardrails, costs).all(|(g, &cost)| g.signal.admits(cost))
+    }
+
+    /// The error for a reward and costs that are not.
+    pub(crate) fn refuse(&self, reward: f64, costs: &[f64]) -> Result<(), Error> {
+        let guardrails = &self.guardrails;
+        if costs.len() != guardrails.len() {
+            let names: Vec<&str> = guardrails.iter().map(|g| g.name.as_str()).collect();
+            return Err(Error::CostCount {
+                got: costs.len(),
+                expected: guardrails.len(),
+                names: names.join(", "),
+            });
+        }
+        if !self.reward.admits(reward) {
+            return Err(self.reward.refuse("reward", reward));
+        }
+        for (guardrail, &cost) in guardrails.iter().zip(costs) {
+            if !guardrail.signal.admits(cost) {
+                return Err(guardrail.signal.refuse(&guardrail.name, cost));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a feature vector of the wrong length or with a number that is not finite.
+pub(crate) fn check_vector(field: &str, x: &[f64], d: usize) -> Result<(), Error> {
+    if x.len() != d {
+        let value = format!("a vector of {}", x.len());
+        let allowed = format!("feature vectors have length {d} here");
+        return Err(Error::invalid(field, value, allowed));
+    }
+    match x.iter().position(|v| !v.is_finite()) {
+        None => Ok(()),
+        Some(j) => finite(&format!("{field}[{j}]"), x[j]).map(|_| ()),
     }
 }
 

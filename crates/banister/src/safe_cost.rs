@@ -8,8 +8,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::OpbConfig;
-use crate::interval::Intervals;
 use crate::problem::CheckedProblem;
 
 /// State of the rule.
@@ -33,15 +31,26 @@ pub(crate) struct SavedTZero {
     pub upper: Vec<f64>,
 }
 
+impl SavedTZero {
+    /// Whether it belongs to so many guardrails.
+    pub(crate) fn fits(&self, guardrails: usize) -> bool {
+        self.upper.is_empty() || self.upper.len() == guardrails
+    }
+}
+
 impl TZeroRule {
-    pub(crate) fn new(problem: &CheckedProblem, config: &OpbConfig) -> Self {
-        let r = problem.guardrails.iter().map(|g| match config.intervals {
-            Some(Intervals::Paper) if g.signal.sub_gaussian.is_none() => 1.0,
-            _ => g.signal.r(),
+    /// `unit_noise`: R = 1 for bounded signals, as the paper's intervals have it.
+    pub(crate) fn new(problem: &CheckedProblem, horizon: Option<u64>, unit_noise: bool) -> Self {
+        let r = problem.guardrails.iter().map(|g| {
+            if unit_noise && g.signal.sub_gaussian.is_none() {
+                1.0
+            } else {
+                g.signal.r()
+            }
         });
         Self {
             r: r.collect(),
-            log_term: 2.0 * libm::log(config.horizon.unwrap_or(1) as f64),
+            log_term: 2.0 * libm::log(horizon.unwrap_or(1) as f64),
             saved: SavedTZero::default(),
         }
     }

@@ -46,10 +46,28 @@ struct NamedArm {
     outcomes: SavedArm,
 }
 
-fn broken(reason: impl Into<String>) -> Error {
+pub(crate) fn broken(reason: impl Into<String>) -> Error {
     Error::Snapshot {
         reason: reason.into(),
     }
+}
+
+/// Refuses a snapshot of another format or version, before anything else of it is read.
+pub(crate) fn check_header(json: &str, format: &str, version: u32) -> Result<(), Error> {
+    let header: Header = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
+    if header.format != format {
+        return Err(broken(format!(
+            "its format is `{}`, expected `{format}`",
+            header.format
+        )));
+    }
+    if header.version != version {
+        return Err(broken(format!(
+            "its version is {}, this program reads version {version}",
+            header.version
+        )));
+    }
+    Ok(())
 }
 
 impl Opb {
@@ -57,7 +75,7 @@ impl Opb {
     ///
     /// ```
     /// # use banister::{Opb, OpbConfig, Problem};
-    /// # let problem = Problem { arms: vec!["a".into()], safe: 0, reward: Default::default(), guardrails: vec![] };
+    /// # let problem = Problem { arms: vec!["a".into()], safe: 0, guardrails: vec![], ..Default::default() };
     /// let agent = Opb::new(&problem, &OpbConfig::default())?;
     /// let json = agent.save();
     /// assert_eq!(Opb::restore(&json)?.save(), json);
@@ -85,19 +103,7 @@ impl Opb {
 
     /// Takes up an agent where [`Opb::save`] left it.
     pub fn restore(json: &str) -> Result<Self, Error> {
-        let header: Header = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
-        if header.format != FORMAT {
-            return Err(broken(format!(
-                "its format is `{}`, expected `{FORMAT}`",
-                header.format
-            )));
-        }
-        if header.version != VERSION {
-            return Err(broken(format!(
-                "its version is {}, this program reads version {VERSION}",
-                header.version
-            )));
-        }
+        check_header(json, FORMAT, VERSION)?;
         let snapshot: Snapshot = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
         let problem = snapshot.problem.check()?;
         let checked = snapshot.config.check(&problem)?;
@@ -186,9 +192,8 @@ fn check_arms(snapshot: &Snapshot, max_arms: usize) -> Result<(), Error> {
             )));
         }
     }
-    if let Some(upper) = snapshot.t_zero.as_ref().map(|t| t.upper.len())
-        && upper != 0
-        && upper != declared.guardrails.len()
+    if let Some(saved) = &snapshot.t_zero
+        && !saved.fits(declared.guardrails.len())
     {
         return Err(broken("`t_zero.upper` has the wrong length"));
     }

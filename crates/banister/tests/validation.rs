@@ -204,8 +204,8 @@ fn names_are_present_and_distinct() {
     let arms = |names: &[&str], safe: usize| Problem {
         arms: names.iter().map(|s| s.to_string()).collect(),
         safe,
-        reward: Default::default(),
         guardrails: vec![],
+        ..Default::default()
     };
     refused(arms(&[], 0).check(), "arms", "empty");
     refused(arms(&["a", ""], 0).check(), "arms[1]", "empty");

@@ -58,7 +58,6 @@ impl World {
         let problem = Problem {
             arms: (0..k).map(|a| format!("arm {a}")).collect(),
             safe: SAFE,
-            reward: Default::default(),
             guardrails: (0..m)
                 .map(|i| Guardrail {
                     name: format!("cost {i}"),
@@ -67,6 +66,7 @@ impl World {
                     ..Guardrail::default()
                 })
                 .collect(),
+            ..Default::default()
         };
         let config = OpbConfig {
             intervals: Some(Intervals::Paper),

@@ -24,8 +24,8 @@ pub fn paper_problem(threshold: f64, safe_cost: Option<f64>) -> Problem {
     Problem {
         arms: (0..4).map(|a| format!("arm {a}")).collect(),
         safe: 0,
-        reward: Default::default(),
         guardrails: vec![guardrail(threshold, safe_cost)],
+        ..Default::default()
     }
 }
 

@@ -13,15 +13,16 @@
 mod columns;
 mod outcomes;
 
-use banister_solve::{Solution, Status};
+use banister_solve::Status;
 
 use crate::bounds::Bounds;
+use crate::certificate::{Answer, Certifier, is_within};
 use crate::config::{CheckedOpb, OpbConfig, UnknownSafeCost};
-use crate::decision::{Decision, Fallback, GuardrailCertificate, SolverReport};
+use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::estimate::{Estimates, SignalRule};
-use crate::guardrail::{Direction, Shown};
-use crate::interval::{Interval, Rule};
+use crate::guardrail::Direction;
+use crate::interval::{Interval, Intervals, Rule};
 use crate::optimism::Planner;
 use crate::problem::{CheckedProblem, Problem, check_name};
 use crate::safe_cost::TZeroRule;
@@ -35,13 +36,13 @@ use crate::signal::Signal;
 /// let problem = Problem {
 ///     arms: vec!["control".into(), "bold".into()],
 ///     safe: 0,
-///     reward: Default::default(),
 ///     guardrails: vec![Guardrail {
 ///         name: "complaints".into(),
 ///         at_most: Some(0.2),
 ///         safe_cost: Some(0.05),
 ///         ..Default::default()
 ///     }],
+///     ..Default::default()
 /// };
 /// let mut agent = Opb::new(&problem, &OpbConfig::default())?;
 /// let decision = agent.decide();
@@ -70,21 +71,9 @@ pub struct Opb {
     /// α_r where V is built the paper's way.
     alpha: Option<f64>,
     pub(crate) planner: Planner,
-    /// How each guardrail's part of a certificate is worked out.
-    certify: Vec<Certify>,
+    certifier: Certifier,
     decision: Decision,
     pub(crate) outcomes: u64,
-}
-
-/// From the LP's answer about one guardrail to the user's units.
-#[derive(Debug, Clone, Copy)]
-struct Certify {
-    shown: Shown,
-    /// Width of the guardrail's range.
-    unit: f64,
-    threshold: f64,
-    /// Reward units per guardrail unit.
-    price_unit: f64,
 }
 
 impl Opb {
@@ -122,27 +111,16 @@ impl Opb {
         }
         let estimates = Estimates::new(rules);
         let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
-        let t_zero = (unknown && config.unknown_safe_cost == UnknownSafeCost::Paper)
-            .then(|| TZeroRule::new(&problem, config));
+        let t_zero = (unknown && config.unknown_safe_cost == UnknownSafeCost::Paper).then(|| {
+            let unit_noise = config.intervals == Some(Intervals::Paper);
+            TZeroRule::new(&problem, config.horizon, unit_noise)
+        });
         // Fixed-horizon intervals, and the T_0 rule, hold for so many outcomes and no more.
         let room = match config.horizon {
             Some(horizon) if config.needs_horizon(unknown) => horizon,
             _ => u64::MAX,
         };
-        let certify = problem.guardrails.iter().map(|g| Certify {
-            shown: g.shown(),
-            unit: g.signal.unit(),
-            threshold: g.threshold,
-            price_unit: problem.reward.unit() / g.signal.unit(),
-        });
-        let certificates = problem.guardrails.iter().map(|g| GuardrailCertificate {
-            threshold: g.shown_threshold,
-            ..GuardrailCertificate::default()
-        });
-        let decision = Decision {
-            guardrails: certificates.collect(),
-            ..Decision::default()
-        };
+        let certifier = Certifier::new(&problem);
         Self {
             bounds: Bounds::new(problem.guardrails.iter().map(|g| g.threshold).collect()),
             planner: Planner::new(config.optimism),
@@ -154,8 +132,8 @@ impl Opb {
             arm: Vec::new(),
             estimates,
             t_zero,
-            certify: certify.collect(),
-            decision,
+            decision: certifier.blank(),
+            certifier,
             outcomes: 0,
             problem,
             checked,
@@ -314,35 +292,25 @@ impl Opb {
             return &self.decision;
         }
         let solution = self.planner.plan(&self.bounds);
-        if solution.status == Status::Infeasible || !is_within(solution, &self.bounds.thresholds) {
+        if solution.status == Status::Infeasible
+            || !is_within(&solution.support, &solution.costs, &self.bounds.thresholds)
+        {
             self.publish_safe(Fallback::SolverFailed);
             return &self.decision;
         }
-        let decision = &mut self.decision;
-        decision.policy.clear();
         let arm = &self.arm[..];
-        decision
-            .policy
-            .extend(solution.support.iter().map(|&(column, p)| (arm[column], p)));
-        let unit = self.problem.reward.unit();
-        let shown = |x: f64| self.problem.reward.lo + unit * x;
-        decision.fallback = None;
-        decision.optimistic_reward = shown(solution.value);
-        decision.solver = SolverReport {
+        let policy = &mut self.decision.policy;
+        policy.clear();
+        policy.extend(solution.support.iter().map(|&(column, p)| (arm[column], p)));
+        let answer = Answer {
             status: solution.status,
-            value: shown(solution.value),
-            upper_bound: shown(solution.upper_bound),
-            gap: unit * solution.gap(),
+            value: solution.value,
+            upper_bound: solution.upper_bound,
+            costs: &solution.costs,
+            prices: &solution.prices,
+            nodes: 0,
         };
-        let m = self.certify.len();
-        let (costs, prices) = (&solution.costs[..m], &solution.prices[..m]);
-        let certificates = &mut decision.guardrails[..m];
-        for (i, certify) in self.certify.iter().enumerate() {
-            let certificate = &mut certificates[i];
-            certificate.pessimistic_cost = certify.shown.cost(costs[i]);
-            certificate.slack = certify.unit * (certify.threshold - costs[i]);
-            certificate.price = prices[i] * certify.price_unit;
-        }
+        self.certifier.certify(&answer, &mut self.decision);
         &self.decision
     }
 
@@ -355,39 +323,9 @@ impl Opb {
     #[inline(never)]
     fn publish_safe(&mut self, reason: Fallback) {
         let safe = self.bounds.safe;
-        let decision = &mut self.decision;
-        decision.policy.clear();
-        decision.policy.push((self.arm[safe], 1.0));
-        decision.fallback = Some(reason);
-        let reward = self.problem.reward;
-        let value = reward.lo + reward.unit() * self.estimates.of(self.arm[safe])[0].upper;
-        decision.optimistic_reward = value;
-        decision.solver = SolverReport {
-            status: Status::Budget,
-            value,
-            upper_bound: reward.hi,
-            gap: (reward.hi - value).max(0.0),
-        };
-        for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
-            // The declared safety of the safe action vouches for this policy, not its interval.
-            let cost = self.bounds.cost_upper[i][safe].min(guardrail.threshold);
-            decision.guardrails[i] = GuardrailCertificate {
-                pessimistic_cost: guardrail.show(cost),
-                threshold: guardrail.shown_threshold,
-                slack: guardrail.signal.unit() * (guardrail.threshold - cost),
-                price: 0.0,
-            };
-        }
+        let arm = self.arm[safe];
+        let value = self.estimates.of(arm)[0].upper;
+        let cost = |i: usize| self.bounds.cost_upper[i][safe];
+        (self.certifier).certify_safe(&self.problem, arm, value, cost, reason, &mut self.decision);
     }
-}
-
-#[inline]
-fn is_within(solution: &Solution, thresholds: &[f64]) -> bool {
-    // Written so that NaN fails.
-    !solution.support.is_empty()
-        && solution
-            .costs
-            .iter()
-            .zip(thresholds)
-            .all(|(cost, threshold)| cost <= threshold)
 }

@@ -37,12 +37,9 @@ impl Opb {
         reward: f64,
         costs: &[f64],
     ) -> Result<(), Error> {
-        let guardrails = &self.problem.guardrails;
         let fits = arm < self.names.len()
             && self.outcomes < self.room
-            && costs.len() == guardrails.len()
-            && self.problem.reward.admits(reward)
-            && std::iter::zip(guardrails, costs).all(|(g, &cost)| g.signal.admits(cost));
+            && self.problem.admits(reward, costs);
         if fits {
             return Ok(());
         }
@@ -55,23 +52,6 @@ impl Opb {
     fn refuse_outcome(&self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         self.check_arm(arm)?;
         self.check_room(1)?;
-        let guardrails = &self.problem.guardrails;
-        if costs.len() != guardrails.len() {
-            let names: Vec<&str> = guardrails.iter().map(|g| g.name.as_str()).collect();
-            return Err(Error::CostCount {
-                got: costs.len(),
-                expected: guardrails.len(),
-                names: names.join(", "),
-            });
-        }
-        if !self.problem.reward.admits(reward) {
-            return Err(self.problem.reward.refuse("reward", reward));
-        }
-        for (guardrail, &cost) in guardrails.iter().zip(costs) {
-            if !guardrail.signal.admits(cost) {
-                return Err(guardrail.signal.refuse(&guardrail.name, cost));
-            }
-        }
-        Ok(())
+        self.problem.refuse(reward, costs)
     }
 }

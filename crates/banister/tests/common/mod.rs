@@ -63,8 +63,8 @@ pub fn problem(k: usize, guardrails: Vec<Guardrail>) -> Problem {
     Problem {
         arms: (0..k).map(|a| format!("arm {a}")).collect(),
         safe: 0,
-        reward: Default::default(),
         guardrails: guardrails.into_iter().enumerate().map(rename).collect(),
+        ..Default::default()
     }
 }
 

@@ -1,0 +1,138 @@
+//! From a solver's answer in standard units to a certificate in the user's.
+
+use banister_solve::Status;
+
+use crate::decision::{Decision, Fallback, GuardrailCertificate, SolverReport};
+use crate::guardrail::Shown;
+use crate::problem::CheckedProblem;
+
+/// What a solver says about a policy, in standard units.
+pub(crate) struct Answer<'a> {
+    pub status: Status,
+    pub value: f64,
+    pub upper_bound: f64,
+    pub costs: &'a [f64],
+    pub prices: &'a [f64],
+    pub nodes: u64,
+}
+
+/// Works out certificates.
+#[derive(Debug, Clone)]
+pub(crate) struct Certifier {
+    /// Lowest reward and width of its range.
+    lo: f64,
+    unit: f64,
+    guardrails: Vec<Certify>,
+}
+
+/// One guardrail's part.
+#[derive(Debug, Clone, Copy)]
+struct Certify {
+    shown: Shown,
+    /// Width of the guardrail's range.
+    unit: f64,
+    threshold: f64,
+    shown_threshold: f64,
+    /// Reward units per guardrail unit.
+    price_unit: f64,
+}
+
+impl Certifier {
+    pub(crate) fn new(problem: &CheckedProblem) -> Self {
+        let unit = problem.reward.unit();
+        let guardrails = problem.guardrails.iter().map(|g| Certify {
+            shown: g.shown(),
+            unit: g.signal.unit(),
+            threshold: g.threshold,
+            shown_threshold: g.shown_threshold,
+            price_unit: unit / g.signal.unit(),
+        });
+        Self {
+            lo: problem.reward.lo,
+            unit,
+            guardrails: guardrails.collect(),
+        }
+    }
+
+    /// A decision with room for everything, before the first.
+    pub(crate) fn blank(&self) -> Decision {
+        let guardrails = self.guardrails.iter().map(|g| GuardrailCertificate {
+            threshold: g.shown_threshold,
+            ..GuardrailCertificate::default()
+        });
+        Decision {
+            guardrails: guardrails.collect(),
+            ..Decision::default()
+        }
+    }
+
+    /// Writes everything but the policy and the number of outcomes.
+    #[inline]
+    pub(crate) fn certify(&self, answer: &Answer, decision: &mut Decision) {
+        let shown = |x: f64| self.lo + self.unit * x;
+        decision.fallback = None;
+        decision.optimistic_reward = shown(answer.value);
+        decision.solver = SolverReport {
+            status: answer.status,
+            value: shown(answer.value),
+            upper_bound: shown(answer.upper_bound),
+            gap: self.unit * (answer.upper_bound - answer.value).max(0.0),
+            nodes: answer.nodes,
+        };
+        let m = self.guardrails.len();
+        let (costs, prices) = (&answer.costs[..m], &answer.prices[..m]);
+        let certificates = &mut decision.guardrails[..m];
+        for (i, certify) in self.guardrails.iter().enumerate() {
+            let certificate = &mut certificates[i];
+            certificate.pessimistic_cost = certify.shown.cost(costs[i]);
+            certificate.slack = certify.unit * (certify.threshold - costs[i]);
+            certificate.price = prices[i] * certify.price_unit;
+        }
+    }
+
+    /// The safe action alone, for a reason; `value` bounds its reward, `cost` its costs.
+    pub(crate) fn certify_safe(
+        &self,
+        problem: &CheckedProblem,
+        action: usize,
+        value: f64,
+        cost: impl Fn(usize) -> f64,
+        reason: Fallback,
+        decision: &mut Decision,
+    ) {
+        decision.policy.clear();
+        decision.policy.push((action, 1.0));
+        decision.fallback = Some(reason);
+        let value = self.lo + self.unit * value;
+        let best = problem.reward.hi;
+        decision.optimistic_reward = value;
+        decision.solver = SolverReport {
+            status: Status::Budget,
+            value,
+            upper_bound: best,
+            gap: (best - value).max(0.0),
+            nodes: 0,
+        };
+        for (i, certify) in self.guardrails.iter().enumerate() {
+            // The declared safety of the safe action vouches for this policy, not its interval.
+            let cost = cost(i).min(certify.threshold);
+            decision.guardrails[i] = GuardrailCertificate {
+                pessimistic_cost: certify.shown.cost(cost),
+                threshold: certify.shown_threshold,
+                slack: certify.unit * (certify.threshold - cost),
+                price: 0.0,
+            };
+        }
+    }
+}
+
+/// Whether a policy's pessimistic costs keep the thresholds.
+#[inline]
+pub(crate) fn is_within(support: &[(usize, f64)], costs: &[f64], thresholds: &[f64]) -> bool {
+    // Written so that NaN fails.
+    !support.is_empty()
+        && costs
+            .iter()
+            .zip(thresholds)
+            .all(|(cost, threshold)| cost <= threshold)
+}

@@ -1,0 +1,271 @@
+//! How OPLB is set up.
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::UnknownSafeCost;
+use crate::error::{Error, finite, open_unit, positive};
+use crate::optimism::Optimism;
+use crate::problem::CheckedProblem;
+
+/// Which problem is solved each round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Solver {
+    /// An interval per action, then one linear program.
+    #[default]
+    Linearised,
+    /// The paper's bounds on whole policies, solved to a certified gap.
+    Exact,
+}
+
+/// How wide the confidence ellipsoids are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Radius {
+    /// R √(ln(det Σ/λ^d) + 2 ln(1/δ_s)) + √λ S.
+    #[default]
+    Logdet,
+    /// R √(d ln((1 + (t−1)L²/λ)/δ_s)) + √λ S, as printed in the paper.
+    Paper,
+}
+
+/// What to do with a feature vector longer than `norm`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LongFeatures {
+    /// Refuse it.
+    #[default]
+    Error,
+    /// Shorten it to `norm`: the agent's features are the shortened ones.
+    Clip,
+}
+
+/// Parameters of OPLB.
+///
+/// | key | meaning | default |
+/// |---|---|---|
+/// | `label` | what results call it | made from the other keys |
+/// | `solver` | `linearised` or `exact` | `linearised` |
+/// | `optimism` | see [`Optimism`]; `exact` has the paper's own | `least` |
+/// | `delta` | probability with which any guarantee may fail | 0.01 |
+/// | `radius` | `logdet` or `paper` | `logdet` |
+/// | `lambda` | λ, the ridge | `norm`², or 1 |
+/// | `parameter_norm` | S: every unknown parameter is at most this long, in units of its signal's range | 1; √K where arms are their own features |
+/// | `norm` | L: every feature vector is at most this long | unchecked (`paper` radii need it) |
+/// | `long_features` | `error` or `clip`, for feature vectors longer than `norm` | `error` |
+/// | `relative_gap` | `exact`: how closely the policy is proven best | 0.001 |
+/// | `max_work` | `exact`: multiplications after which it settles for a feasible policy and an honest gap | 200 million |
+/// | `horizon` | T, needed by the T_0 rule | none |
+/// | `unknown_safe_cost` | `interval` or `paper` | `interval` |
+/// | `radius_scale` | multiplies every radius; below 1 **voids the guarantee**, for negative controls | 1 |
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OplbConfig {
+    /// What results call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Which problem is solved each round.
+    pub solver: Solver,
+    /// Which optimism.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub optimism: Option<Optimism>,
+    /// δ.
+    pub delta: f64,
+    /// How wide the ellipsoids are.
+    pub radius: Radius,
+    /// λ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lambda: Option<f64>,
+    /// S.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameter_norm: Option<f64>,
+    /// L.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub norm: Option<f64>,
+    /// What to do with feature vectors longer than L.
+    pub long_features: LongFeatures,
+    /// Certified gap of `exact`, relative to the value.
+    pub relative_gap: f64,
+    /// Limit on the work of `exact` in a round.
+    pub max_work: u64,
+    /// T.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub horizon: Option<u64>,
+    /// What to do about unknown safe costs.
+    pub unknown_safe_cost: UnknownSafeCost,
+    /// Multiplies every radius.
+    pub radius_scale: f64,
+}
+
+impl Default for OplbConfig {
+    fn default() -> Self {
+        Self {
+            label: None,
+            solver: Solver::default(),
+            optimism: None,
+            delta: 0.01,
+            radius: Radius::default(),
+            lambda: None,
+            parameter_norm: None,
+            norm: None,
+            long_features: LongFeatures::default(),
+            relative_gap: 1e-3,
+            max_work: 200_000_000,
+            horizon: None,
+            unknown_safe_cost: UnknownSafeCost::default(),
+            radius_scale: 1.0,
+        }
+    }
+}
+
+/// Checked parameters, with what follows from the problem.
+#[derive(Debug, Clone)]
+pub(crate) struct CheckedOplb {
+    pub config: OplbConfig,
+    pub optimism: Optimism,
+    pub lambda: f64,
+    /// S.
+    pub parameter_norm: f64,
+    /// L, infinite if undeclared.
+    pub norm: f64,
+    /// δ_s.
+    pub level: f64,
+}
+
+impl OplbConfig {
+    /// OPLB as the paper has it: bounds on policies, solved to a certificate.
+    pub fn exact() -> Self {
+        Self {
+            solver: Solver::Exact,
+            ..Self::default()
+        }
+    }
+
+    /// Whether it cannot run without a horizon, given whether some safe cost is unknown.
+    pub fn needs_horizon(&self, unknown: bool) -> bool {
+        unknown && self.unknown_safe_cost == UnknownSafeCost::Paper
+    }
+
+    /// What results call it when it has no label.
+    pub fn default_label(&self) -> String {
+        let mut words = Vec::new();
+        if self.solver == Solver::Exact {
+            words.push("exact");
+        }
+        match self.optimism {
+            Some(optimism) if optimism != Optimism::Least && self.solver != Solver::Exact => {
+                words.push(optimism.name());
+            }
+            _ => {}
+        }
+        if self.radius == Radius::Paper {
+            words.push("paper radius");
+        }
+        match words.is_empty() {
+            true => "oplb".into(),
+            false => format!("oplb ({})", words.join(", ")),
+        }
+    }
+
+    /// Checks the parameters against the problem, whose features have dimension `d`.
+    pub(crate) fn check(&self, problem: &CheckedProblem) -> Result<CheckedOplb, Error> {
+        open_unit("delta", self.delta)?;
+        positive("relative_gap", self.relative_gap)?;
+        positive("radius_scale", self.radius_scale)?;
+        if self.max_work == 0 {
+            return Err(Error::invalid("max_work", 0, "must be at least 1"));
+        }
+        for (field, value) in [
+            ("lambda", self.lambda),
+            ("parameter_norm", self.parameter_norm),
+            ("norm", self.norm),
+        ] {
+            if let Some(x) = value {
+                positive(field, x)?;
+            }
+        }
+        if self.radius == Radius::Paper && self.norm.is_none() {
+            return Err(Error::invalid(
+                "norm",
+                "absent",
+                "`paper` radii need a bound on the length of feature vectors; `logdet` does not",
+            ));
+        }
+        self.check_horizon(problem)?;
+        self.check_combination(problem)?;
+        let lambda = self.lambda.or(self.norm.map(|l| l * l)).unwrap_or(1.0);
+        finite("lambda", lambda)?;
+        positive("lambda", lambda)?;
+        let unknown = problem.guardrails.iter().filter(|g| g.safe_cost.is_none());
+        // One ellipsoid per signal, and beside it a scalar interval per unknown safe cost.
+        let events = 1 + problem.guardrails.len() + unknown.count();
+        let arms = problem.declared.arms.len();
+        let default_norm = match problem.declared.features.is_empty() {
+            true => (arms as f64).sqrt(),
+            false => 1.0,
+        };
+        Ok(CheckedOplb {
+            optimism: match self.solver {
+                Solver::Linearised => self.optimism.unwrap_or_default(),
+                Solver::Exact => Optimism::Paper,
+            },
+            lambda,
+            parameter_norm: self.parameter_norm.unwrap_or(default_norm),
+            norm: self.norm.unwrap_or(f64::INFINITY),
+            level: self.delta / events as f64,
+            config: self.clone(),
+        })
+    }
+
+    fn check_horizon(&self, problem: &CheckedProblem) -> Result<(), Error> {
+        if self.horizon == Some(0) {
+            return Err(Error::invalid("horizon", 0, "must be at least 1"));
+        }
+        let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
+        if self.horizon.is_none() && self.needs_horizon(unknown) {
+            return Err(Error::invalid(
+                "horizon",
+                "absent",
+                "the paper's T_0 rule needs a horizon",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_combination(&self, problem: &CheckedProblem) -> Result<(), Error> {
+        match (self.solver, self.optimism) {
+            (_, Some(Optimism::Published)) => {
+                return Err(Error::invalid(
+                    "optimism",
+                    "published",
+                    "it belongs to the published K-armed figures: use `least`, `value`, `margin` or `paper`",
+                ));
+            }
+            (Solver::Exact, Some(other)) if other != Optimism::Paper => {
+                return Err(Error::invalid(
+                    "optimism",
+                    other.name(),
+                    "`exact` has the paper's own optimism: leave it out, or use solver `linearised`",
+                ));
+            }
+            _ => {}
+        }
+        let relative = problem.guardrails.iter().find(|g| g.factor != 0.0);
+        if let Some(guardrail) = relative {
+            let name = &guardrail.name;
+            if self.solver == Solver::Linearised && self.optimism == Some(Optimism::Paper) {
+                let allowed = format!(
+                    "`{name}` is relative to an unknown safe cost, whose width the paper's bonus does not cover: use `least`, `value` or `margin`"
+                );
+                return Err(Error::invalid("optimism", "paper", allowed));
+            }
+            if self.unknown_safe_cost == UnknownSafeCost::Paper {
+                let allowed = format!(
+                    "`{name}` is relative to an unknown safe cost; the T_0 rule is for absolute thresholds: use `interval`"
+                );
+                return Err(Error::invalid("unknown_safe_cost", "paper", allowed));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,300 @@
+//! From estimates to a policy: one linear program, or exact OPLB.
+
+use banister_solve::{ConeLimits, ConeProblem, Status, dense};
+
+use super::{Oplb, Radius, Solver};
+use crate::certificate::{Answer, is_within};
+use crate::decision::{Decision, Fallback};
+use crate::optimism::Optimism;
+
+/// The safe action's own bounds, in standard units.
+struct SafeReward {
+    /// ⟨x_0, θ̂⟩ in standard units.
+    centre: f64,
+    /// ‖x_0‖ in Σ⁻¹.
+    length: f64,
+}
+
+impl Oplb {
+    /// Publishes the policy for the next round, with its certificate.
+    ///
+    /// Never fails: without a provable margin, or if the solver's answer does not check, the policy
+    /// is the safe action, and the certificate says so.
+    pub fn decide(&mut self) -> &Decision {
+        self.decide_until(None)
+    }
+
+    /// [`Oplb::decide`] with a clock: when `stop` says so, `exact` settles for the best policy found
+    /// and an honest gap.
+    pub fn decide_until(&mut self, stop: Option<&mut dyn FnMut() -> bool>) -> &Decision {
+        self.decision.outcomes = self.outcomes;
+        self.actions
+            .update(&self.regression, &self.along, self.space.across);
+        let safe = self.write_safe();
+        let settled = self.t_zero.as_ref().is_none_or(|rule| rule.is_settled());
+        if !settled || !self.bounds.has_margin() {
+            self.publish_safe(&safe, Fallback::MarginNotProven);
+            return &self.decision;
+        }
+        let published = match self.checked.config.solver {
+            Solver::Linearised => self.decide_linearised(&safe),
+            Solver::Exact => self.decide_exact(&safe, stop),
+        };
+        if !published {
+            self.publish_safe(&safe, Fallback::SolverFailed);
+        }
+        &self.decision
+    }
+
+    /// The radius of a signal's confidence set, in units of its range: β, or β⊥ where the safe cost
+    /// is known.
+    pub(super) fn radius(&self, signal: usize) -> f64 {
+        let whole = self.regression.is_whole(signal);
+        let r = self.signals[signal].r;
+        let checked = &self.checked;
+        let log_level = libm::log(1.0 / checked.level);
+        let square = match checked.config.radius {
+            Radius::Logdet => self.regression.log_dets()[usize::from(whole)] + 2.0 * log_level,
+            Radius::Paper => {
+                let dimension = match whole {
+                    true => self.space.dimension,
+                    false => self.space.across,
+                };
+                let growth = self.outcomes as f64 * checked.norm * checked.norm / checked.lambda;
+                dimension as f64 * (libm::log(1.0 + growth) + log_level)
+            }
+        };
+        let radius = r * square.max(0.0).sqrt() + checked.lambda.sqrt() * checked.parameter_norm;
+        radius * checked.config.radius_scale
+    }
+
+    /// Writes the safe action's cost bounds and the margins they leave.
+    fn write_safe(&mut self) -> SafeReward {
+        let column = self.actions.safe;
+        let mut y = std::mem::take(&mut self.x);
+        self.regression.whiten(&self.safe_turned, &mut y);
+        let length = y.iter().map(|v| v * v).sum::<f64>().sqrt();
+        for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
+            let (lower, upper) = match guardrail.safe_cost {
+                Some(known) => (known, known),
+                None => {
+                    let own = self.safe_interval(i, &y, length);
+                    guardrail.cost_bounds(own, own, true)
+                }
+            };
+            self.bounds.cost_lower[i][column] = lower;
+            self.bounds.cost_upper[i][column] = upper;
+        }
+        let centre = self.regression.predict(0, &y) + self.signals[0].offset;
+        self.x = y;
+        let settled = self.t_zero.as_ref().and_then(|rule| rule.margin());
+        self.bounds.update_margins(settled);
+        SafeReward { centre, length }
+    }
+
+    /// The interval of the safe action's own y under guardrail i: the ellipsoid's, and beside it a
+    /// scalar one, since the ellipsoid alone may never prove a margin.
+    fn safe_interval(&self, i: usize, y: &[f64], length: f64) -> (f64, f64) {
+        let centre = self.regression.predict(i + 1, y) + self.signals[i + 1].offset;
+        let reach = self.radius(i + 1) * length;
+        let (mut lower, mut upper) = ((centre - reach).max(0.0), (centre + reach).min(1.0));
+        match (&self.t_zero, &self.safe_estimates) {
+            (Some(rule), _) => upper = upper.min(rule.upper(i).unwrap_or(1.0)),
+            (None, Some(estimates)) => {
+                let own = &estimates.of(0)[i + 1];
+                lower = lower.max(own.lower);
+                upper = upper.min(own.upper);
+            }
+            (None, None) => {}
+        }
+        // Off the good event the intersection can be empty; the upper end is what safety needs.
+        (lower.min(upper), upper)
+    }
+
+    /// ρ = α_r β: enough bonus for the lemma, which needs (ρ − β) ≥ 2κ_i/Δ_i for every guardrail;
+    /// the paper's α_r = 1 + 2/min_i Δ_i where all radii are β.
+    fn reward_radius(&self) -> f64 {
+        let beta = self.radius(0);
+        let settled = self.t_zero.as_ref().and_then(|rule| rule.margin());
+        let mut bonus = 0.0_f64;
+        for (i, &margin) in self.bounds.margins.iter().enumerate() {
+            let margin = settled.unwrap_or(margin);
+            bonus = bonus.max(2.0 * self.radius(i + 1).max(beta) / margin);
+        }
+        beta + bonus
+    }
+
+    /// An interval per action, then the planner that serves all agents.
+    fn decide_linearised(&mut self, safe: &SafeReward) -> bool {
+        let (count, column) = (self.actions.count, self.actions.safe);
+        let means = &self.actions.columns.means;
+        let squares = &self.actions.columns.squares;
+        for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
+            let (lower, upper) = (
+                self.bounds.cost_lower[i][column],
+                self.bounds.cost_upper[i][column],
+            );
+            let side = usize::from(self.regression.is_whole(i + 1));
+            dense::both_ends(
+                &means[i + 1],
+                self.signals[i + 1].offset,
+                &squares[side],
+                self.radius(i + 1),
+                &mut self.bounds.cost_lower[i][..count],
+                &mut self.bounds.cost_upper[i][..count],
+            );
+            if guardrail.factor != 0.0 {
+                // (1 − f)·y_0 has ends (lower, upper): y_0 itself.
+                let own = guardrail.safe_from_cost((lower, upper));
+                for a in 0..count {
+                    let ends = (self.bounds.cost_lower[i][a], self.bounds.cost_upper[i][a]);
+                    let (l, u) = guardrail.cost_bounds(ends, own, false);
+                    self.bounds.cost_lower[i][a] = l;
+                    self.bounds.cost_upper[i][a] = u;
+                }
+            }
+            self.bounds.cost_lower[i][column] = lower;
+            self.bounds.cost_upper[i][column] = upper;
+        }
+        let offset = self.signals[0].offset;
+        if self.checked.optimism == Optimism::Paper {
+            let rho = self.reward_radius();
+            let v = &mut self.planner.paper_rewards()[..count];
+            dense::reach(&means[0], offset, &squares[1], rho, v);
+            v[column] = safe.centre + rho * safe.length;
+        } else {
+            let beta = self.radius(0);
+            let upper = &mut self.bounds.reward_upper[..count];
+            dense::upper_ends(&means[0], offset, &squares[1], beta, upper);
+            upper[column] = (safe.centre + beta * safe.length).clamp(0.0, 1.0);
+            self.bounds.update_spreads();
+        }
+        self.planner.changed_all(&self.bounds);
+        let solution = self.planner.plan(&self.bounds);
+        let within = is_within(&solution.support, &solution.costs, &self.bounds.thresholds);
+        if solution.status == Status::Infeasible || !within {
+            return false;
+        }
+        self.decision.policy.clear();
+        self.decision.policy.extend_from_slice(&solution.support);
+        let answer = Answer {
+            status: solution.status,
+            value: solution.value,
+            upper_bound: solution.upper_bound,
+            costs: &solution.costs,
+            prices: &solution.prices,
+            nodes: 0,
+        };
+        self.certifier.certify(&answer, &mut self.decision);
+        true
+    }
+
+    /// The paper's bounds on whole policies, maximised to a certificate.
+    ///
+    /// Where some safe cost is unknown, the safe action's column of Z is zero and its cost and reward
+    /// are its own upper bounds: a policy's cost is at most π_0 u_0 plus the ellipsoid's bound on the
+    /// rest of it. The bonus that the lemma asks for that part is linear in the policy too.
+    fn decide_exact(&mut self, safe: &SafeReward, stop: Option<&mut dyn FnMut() -> bool>) -> bool {
+        let (count, column) = (self.actions.count, self.actions.safe);
+        let (stride, rho) = (self.actions.stride, self.reward_radius());
+        let hidden = self.safe_estimates.is_some();
+        let columns = &self.actions.columns;
+        let exact = &mut self.exact;
+        let offset = self.signals[0].offset;
+        exact.reward.clear();
+        exact
+            .reward
+            .extend(columns.means[0][..count].iter().map(|mean| mean + offset));
+        let mut own_bonus = 0.0_f64;
+        let mut others_bonus = 0.0_f64;
+        for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
+            let (lower, upper) = (
+                self.bounds.cost_lower[i][column],
+                self.bounds.cost_upper[i][column],
+            );
+            let offset = self.signals[i + 1].offset;
+            // A relative guardrail's cost takes away f times the least that y_0 can be.
+            let own = guardrail.safe_from_cost((lower, upper));
+            let taken = guardrail.factor * own.0;
+            let row = &mut exact.costs[i];
+            row.clear();
+            row.extend(
+                columns.means[i + 1][..count]
+                    .iter()
+                    .map(|mean| mean + offset - taken),
+            );
+            row[column] = upper;
+            let margin = self.bounds.margins[i];
+            own_bonus = own_bonus.max((upper - lower) / margin);
+            others_bonus = others_bonus.max(guardrail.factor * (own.1 - own.0) / margin);
+        }
+        if others_bonus > 0.0 {
+            exact.reward.iter_mut().for_each(|a| *a += others_bonus);
+        }
+        if hidden {
+            let beta = self.radius(0);
+            let exact = &mut self.exact;
+            let upper = (safe.centre + beta * safe.length).clamp(0.0, 1.0);
+            exact.reward[column] = upper + own_bonus;
+        }
+        for i in 0..self.problem.guardrails.len() {
+            self.exact.radii[i] = self.radius(i + 1);
+        }
+        let exact = &mut self.exact;
+        exact.zeros.resize(count, 0.0);
+        let (d, p) = (self.space.dimension, self.space.across);
+        let rows = if hidden { d } else { p };
+        let whitened = &self.actions.columns.whitened;
+        let problem = ConeProblem {
+            reward: &exact.reward,
+            reward_radius: rho,
+            along: match rows < d {
+                true => &whitened[p * stride..][..count],
+                false => &exact.zeros[..count],
+            },
+            across: &whitened[..rows * stride],
+            stride,
+            dimension: rows,
+            costs: &exact.costs,
+            cost_radii: &exact.radii,
+            thresholds: &self.bounds.thresholds,
+            safe: column,
+        };
+        let mut limits = ConeLimits {
+            relative_gap: self.checked.config.relative_gap,
+            work: self.checked.config.max_work,
+            stop,
+        };
+        let solution = exact.solver.solve(&problem, &mut limits);
+        if !is_within(&solution.support, &solution.costs, &self.bounds.thresholds) {
+            return false;
+        }
+        self.decision.policy.clear();
+        self.decision.policy.extend_from_slice(&solution.support);
+        let answer = Answer {
+            status: solution.status,
+            value: solution.value,
+            upper_bound: solution.upper_bound,
+            costs: &solution.costs,
+            prices: &solution.prices,
+            nodes: solution.nodes,
+        };
+        self.certifier.certify(&answer, &mut self.decision);
+        true
+    }
+
+    #[cold]
+    fn publish_safe(&mut self, safe: &SafeReward, reason: Fallback) {
+        let column = self.actions.safe;
+        let value = (safe.centre + self.radius(0) * safe.length).clamp(0.0, 1.0);
+        let cost = |i: usize| self.bounds.cost_upper[i][column];
+        (self.certifier).certify_safe(
+            &self.problem,
+            column,
+            value,
+            cost,
+            reason,
+            &mut self.decision,
+        );
+    }
+}

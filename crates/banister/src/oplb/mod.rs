@@ -1,0 +1,508 @@
+//! OPLB, the optimistic-pessimistic linear bandit.
+//!
+//! **Problem.** Actions are feature vectors x in R^d, the same ones every round or others each time;
+//! mean reward ⟨x, θ⟩ and mean costs ⟨x, μ_i⟩ with unknown parameters; the safe action x_0 keeps
+//! every guardrail with margin. Every policy published must keep its expected costs within the
+//! thresholds.
+//! **Guarantee.** With probability 1 − δ, every policy in every round is feasible, and the regret is
+//! of order d√T/Δ (theory: [`crate::theory`]).
+//! **Cost per round.** Observing O(d²); deciding O(Kd²) for new actions and O(Kd) for the same ones,
+//! then linear programs as in [`crate::Opb`] (`linearised`) or the certified search of
+//! [`banister_solve::cone`] (`exact`); no allocation.
+//! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear
+//! Constraints", Algorithm 1, with the errata in `docs/`.
+
+mod actions;
+mod config;
+mod decide;
+mod regression;
+mod round;
+mod snapshot;
+mod space;
+
+use banister_solve::ConeSolver;
+
+use crate::bounds::Bounds;
+use crate::certificate::Certifier;
+use crate::decision::Decision;
+use crate::error::Error;
+use crate::estimate::{Estimates, SignalRule};
+use crate::guardrail::Direction;
+use crate::interval::{Intervals, Level, Rule};
+use crate::optimism::Planner;
+use crate::problem::{CheckedProblem, Problem, check_vector};
+use crate::safe_cost::TZeroRule;
+use crate::signal::Signal;
+use actions::Actions;
+use config::CheckedOplb;
+pub use config::{LongFeatures, OplbConfig, Radius, Solver};
+use regression::Regression;
+pub use round::{Ellipsoid, Round, RoundAnswer};
+use space::Space;
+
+/// The agent. See the module's page for what it promises.
+///
+/// ```
+/// use banister::{Guardrail, Oplb, OplbConfig, Problem};
+///
+/// let spend = Guardrail {
+///     name: "spend".into(),
+///     at_most: Some(0.5),
+///     safe_cost: Some(0.1),
+///     ..Default::default()
+/// };
+/// let problem = Problem::contextual(vec![1.0, 0.0], vec![spend]);
+/// let mut agent = Oplb::new(&problem, &OplbConfig::default())?;
+/// // This round there are two actions beside the safe one, each with two features.
+/// agent.offer(&[0.6, 0.8, 0.8, -0.6])?;
+/// let action = agent.decide().draw(0.5); // a uniform random number chooses
+/// agent.observe(action, 1.0, &[0.0])?;
+/// assert!(agent.decide().guardrails[0].slack >= 0.0);
+/// # Ok::<(), banister::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Oplb {
+    problem: CheckedProblem,
+    checked: CheckedOplb,
+    space: Space,
+    safe_action: Vec<f64>,
+    /// x̃_0.
+    safe_turned: Vec<f64>,
+    signals: Vec<LinearSignal>,
+    /// Per signal: its mean per share of x_0, where known beforehand.
+    along: Vec<f64>,
+    regression: Regression,
+    actions: Actions,
+    /// What is known of the safe action's own signals, where some safe cost is unknown.
+    safe_estimates: Option<Estimates>,
+    t_zero: Option<TZeroRule>,
+    bounds: Bounds,
+    planner: Planner,
+    exact: Exact,
+    certifier: Certifier,
+    decision: Decision,
+    outcomes: u64,
+    /// Outcomes for which the T_0 rule holds.
+    room: u64,
+    /// Room for an outcome's features and targets.
+    x: Vec<f64>,
+    targets: Vec<f64>,
+}
+
+/// A signal as the regression sees it: linear in the features, in units of its range.
+#[derive(Debug, Clone, Copy)]
+struct LinearSignal {
+    /// Observation times this is the regression's target.
+    scale: f64,
+    /// Standard units are the prediction plus this (a policy's probabilities sum to one).
+    offset: f64,
+    /// R in units of the range.
+    r: f64,
+}
+
+impl LinearSignal {
+    fn new(signal: &Signal, mirrored: bool) -> Self {
+        let (origin, scale) = signal.affine(mirrored);
+        Self {
+            scale,
+            offset: -origin * scale,
+            r: signal.r(),
+        }
+    }
+}
+
+/// What exact OPLB works with.
+#[derive(Debug, Clone, Default)]
+struct Exact {
+    solver: ConeSolver,
+    reward: Vec<f64>,
+    /// Linear parts of the costs.
+    costs: Vec<Vec<f64>>,
+    radii: Vec<f64>,
+    zeros: Vec<f64>,
+}
+
+impl Oplb {
+    /// Checks the problem and the parameters, and starts with no outcomes. The problem's arms are on
+    /// offer; without features they are the unit vectors.
+    pub fn new(problem: &Problem, config: &OplbConfig) -> Result<Self, Error> {
+        let declared = with_zero_costs(problem)?;
+        let problem = declared.check()?;
+        let checked = config.check(&problem)?;
+        let arms = declared.arms.len();
+        let features: Vec<f64> = match declared.features.is_empty() {
+            false => declared.features.concat(),
+            true => (0..arms * arms)
+                .map(|i| f64::from(u8::from(i % arms == i / arms)))
+                .collect(),
+        };
+        let d = features.len() / arms;
+        let safe_action = features[declared.safe * d..(declared.safe + 1) * d].to_vec();
+        let mut agent = Self::around(problem, checked, safe_action);
+        agent
+            .check_norm("features", agent.problem.declared.safe, &agent.safe_action)
+            .map_err(|error| match config.long_features {
+                LongFeatures::Error => error,
+                LongFeatures::Clip => Error::invalid(
+                    "norm",
+                    agent.checked.norm,
+                    "the safe action itself is longer, and is never shortened",
+                ),
+            })?;
+        agent.offer(&features).map_err(in_features)?;
+        Ok(agent)
+    }
+
+    /// An agent that is offered nothing yet.
+    fn around(problem: CheckedProblem, checked: CheckedOplb, safe_action: Vec<f64>) -> Self {
+        let space = Space::around(&safe_action);
+        let (d, p) = (space.dimension, space.across);
+        let mut signals = vec![LinearSignal::new(&problem.reward, false)];
+        let mut coordinates = vec![d];
+        let mut along = vec![0.0];
+        for guardrail in &problem.guardrails {
+            let mirrored = guardrail.direction == Direction::AtLeast;
+            let signal = LinearSignal::new(&guardrail.signal, mirrored);
+            coordinates.push(if guardrail.safe_cost.is_some() { p } else { d });
+            along.push(guardrail.safe_cost.map_or(0.0, |y| y - signal.offset));
+            signals.push(signal);
+        }
+        let config = &checked.config;
+        let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
+        let t_zero = config
+            .needs_horizon(unknown)
+            .then(|| TZeroRule::new(&problem, config.horizon, false));
+        let certifier = Certifier::new(&problem);
+        Self {
+            regression: Regression::new(d, p, checked.lambda, coordinates),
+            actions: Actions::default(),
+            safe_estimates: unknown.then(|| safe_estimates(&problem, &checked)),
+            room: match (&t_zero, config.horizon) {
+                (Some(_), Some(horizon)) => horizon,
+                _ => u64::MAX,
+            },
+            t_zero,
+            bounds: Bounds::new(problem.guardrails.iter().map(|g| g.threshold).collect()),
+            planner: Planner::dense(checked.optimism),
+            exact: Exact {
+                costs: vec![Vec::new(); problem.guardrails.len()],
+                radii: vec![0.0; problem.guardrails.len()],
+                ..Exact::default()
+            },
+            decision: certifier.blank(),
+            certifier,
+            outcomes: 0,
+            x: vec![0.0; d],
+            targets: vec![0.0; signals.len()],
+            safe_turned: space.safe(),
+            space,
+            safe_action,
+            signals,
+            along,
+            problem,
+            checked,
+        }
+    }
+
+    /// d.
+    pub fn dimension(&self) -> usize {
+        self.space.dimension
+    }
+
+    /// Outcomes that arrived in all.
+    pub fn outcomes(&self) -> u64 {
+        self.outcomes
+    }
+
+    /// The problem, checked.
+    pub fn problem(&self) -> &CheckedProblem {
+        &self.problem
+    }
+
+    /// The parameters.
+    pub fn config(&self) -> &OplbConfig {
+        &self.checked.config
+    }
+
+    /// Number of the safe action among those on offer.
+    pub fn safe(&self) -> usize {
+        self.actions.safe
+    }
+
+    /// Number of actions on offer, the safe one included.
+    pub fn offered(&self) -> usize {
+        self.actions.count
+    }
+
+    /// Features of an action on offer.
+    pub fn features(&self, action: usize) -> Option<&[f64]> {
+        (action < self.actions.count).then(|| self.actions.features(action))
+    }
+
+    /// The last decision.
+    pub fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    /// Replaces the actions to choose among: feature vectors one after another. They stay on offer
+    /// until others are offered; deciding on the same set again is much faster.
+    ///
+    /// The safe action is always on offer: if it is not among those given, it comes after the last.
+    pub fn offer(&mut self, actions: &[f64]) -> Result<(), Error> {
+        let d = self.space.dimension;
+        if !actions.len().is_multiple_of(d) {
+            let value = format!("{} numbers", actions.len());
+            let allowed = format!("expected rows of {d} features each");
+            return Err(Error::invalid("actions", value, allowed));
+        }
+        // A square that overflows or is not a number shows here; the exact fault is looked for then.
+        let clip = self.checked.config.long_features == LongFeatures::Clip;
+        let limit = self.checked.norm * (1.0 + 1e-12);
+        let most = if clip { f64::MAX } else { limit * limit };
+        for (a, x) in actions.chunks_exact(d).enumerate() {
+            let square: f64 = x.iter().map(|v| v * v).sum();
+            if !(square <= most.min(f64::MAX)) {
+                check_vector(&format!("actions[{a}]"), x, d)?;
+                self.check_norm("actions", a, x)?;
+            }
+        }
+        self.actions.replace(
+            &self.space,
+            actions,
+            &self.safe_action,
+            self.safe_estimates.is_some(),
+            if clip {
+                self.checked.norm
+            } else {
+                f64::INFINITY
+            },
+        );
+        self.bounds.safe = self.actions.safe;
+        self.bounds.resize(self.actions.count);
+        self.planner.reset(self.actions.count);
+        self.exact.solver.reset();
+        Ok(())
+    }
+
+    /// Refuses a feature vector that is too long.
+    fn check_norm(&self, field: &str, a: usize, x: &[f64]) -> Result<(), Error> {
+        let length = x.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let norm = self.checked.norm;
+        let clip = self.checked.config.long_features == LongFeatures::Clip;
+        if !length.is_finite() {
+            let allowed = "the square of its length must be a finite number";
+            return Err(Error::invalid(format!("{field}[{a}]"), length, allowed));
+        }
+        if length > norm * (1.0 + 1e-12) && (!clip || x == self.safe_action) {
+            let value = format!("a vector of length {length}");
+            let allowed = format!(
+                "longer than `norm` = {norm}: declare a larger one, or `long_features = \"clip\"`"
+            );
+            return Err(Error::invalid(format!("{field}[{a}]"), value, allowed));
+        }
+        Ok(())
+    }
+
+    /// Takes one outcome: the number of the action played among those on offer now, its reward and
+    /// one cost per guardrail. Nothing changes if any number is refused.
+    pub fn observe(&mut self, action: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
+        self.check_action(action)?;
+        self.check_outcome(reward, costs, 1)?;
+        let is_safe = action == self.actions.safe;
+        let mut x = std::mem::take(&mut self.x);
+        match is_safe {
+            true => x.copy_from_slice(&self.safe_turned),
+            false => self.actions.turned(action, &mut x),
+        }
+        self.take(&x, is_safe, reward, costs);
+        self.x = x;
+        Ok(())
+    }
+
+    /// Takes the outcome of an action by its features, whatever is on offer now: for outcomes that
+    /// come late.
+    pub fn observe_at(
+        &mut self,
+        features: &[f64],
+        reward: f64,
+        costs: &[f64],
+    ) -> Result<(), Error> {
+        check_vector("features", features, self.space.dimension)?;
+        self.check_norm("features", 0, features)?;
+        self.check_outcome(reward, costs, 1)?;
+        let is_safe = features == self.safe_action;
+        let mut x = std::mem::take(&mut self.x);
+        if is_safe {
+            x.copy_from_slice(&self.safe_turned);
+        } else {
+            self.space.turn(features, &mut x);
+            let length = features.iter().map(|v| v * v).sum::<f64>().sqrt();
+            if length > self.checked.norm {
+                let scale = self.checked.norm / length;
+                x.iter_mut().for_each(|v| *v *= scale);
+            }
+        }
+        self.take(&x, is_safe, reward, costs);
+        self.x = x;
+        Ok(())
+    }
+
+    /// Takes many outcomes of actions on offer now; all are checked before any is taken.
+    pub fn observe_batch<'a>(
+        &mut self,
+        outcomes: impl IntoIterator<Item = (usize, f64, &'a [f64])> + Clone,
+    ) -> Result<(), Error> {
+        let mut count = 0;
+        for (action, reward, costs) in outcomes.clone() {
+            count += 1;
+            self.check_action(action)?;
+            self.check_outcome(reward, costs, count)?;
+        }
+        for (action, reward, costs) in outcomes {
+            self.observe(action, reward, costs)?;
+        }
+        Ok(())
+    }
+
+    fn check_action(&self, action: usize) -> Result<(), Error> {
+        if action < self.actions.count {
+            return Ok(());
+        }
+        Err(Error::NoSuchArm {
+            arm: action,
+            last: self.actions.count - 1,
+        })
+    }
+
+    fn check_outcome(&self, reward: f64, costs: &[f64], more: u64) -> Result<(), Error> {
+        if self.outcomes.saturating_add(more) > self.room {
+            return Err(Error::HorizonExceeded {
+                horizon: self.room,
+                intervals: "T_0",
+            });
+        }
+        if self.problem.admits(reward, costs) {
+            return Ok(());
+        }
+        self.problem.refuse(reward, costs)
+    }
+
+    /// Takes a checked outcome.
+    fn take(&mut self, x: &[f64], is_safe: bool, reward: f64, costs: &[f64]) {
+        self.outcomes += 1;
+        let share = match self.space.across < self.space.dimension {
+            true => x[self.space.across] / self.space.safe_length,
+            false => 0.0,
+        };
+        let observed = std::iter::once(&reward).chain(costs);
+        for ((target, signal), (observed, along)) in
+            std::iter::zip(&mut self.targets, &self.signals).zip(observed.zip(&self.along))
+        {
+            // Standardised first: what lies along x_0 is known beforehand where the safe cost is.
+            *target = observed * signal.scale - along * share;
+        }
+        let update = self.actions.next_update();
+        let follow = self.regression.observe(x, &self.targets, update);
+        let most = (self.space.dimension / 4).clamp(1, 8);
+        self.actions.follow(follow, most);
+        if let (true, Some(estimates)) = (is_safe, &mut self.safe_estimates) {
+            estimates.take(0, reward, costs);
+            if let Some(rule) = &mut self.t_zero {
+                let state = estimates.of(0);
+                rule.update(&self.problem, estimates.pulls()[0], |i| state[i + 1].sum);
+            }
+        }
+    }
+
+    /// How far a parameter is from its estimate, in units of the confidence set's radius: at most 1
+    /// on the event that all guarantees rest on. Signal 0 is the reward, 1 + i guardrail i;
+    /// `parameter` is in signal units per feature unit (only its part across x_0 counts for a
+    /// guardrail whose safe cost is known).
+    pub fn confidence(&self, signal: usize, parameter: &[f64]) -> Result<f64, Error> {
+        if signal >= self.signals.len() {
+            let allowed = format!("must be 0 to {}", self.signals.len() - 1);
+            return Err(Error::invalid("signal", signal, allowed));
+        }
+        check_vector("parameter", parameter, self.space.dimension)?;
+        let mut turned = vec![0.0; self.space.dimension];
+        self.space.turn(parameter, &mut turned);
+        let estimate = self.regression.estimate(signal);
+        let scale = self.signals[signal].scale;
+        let difference: Vec<f64> = std::iter::zip(&estimate, &turned)
+            .map(|(estimate, truth)| estimate - scale * truth)
+            .collect();
+        Ok(self.regression.length(&difference) / self.radius(signal))
+    }
+}
+
+/// With x_0 = 0 every safe cost is 0, by linearity.
+fn with_zero_costs(problem: &Problem) -> Result<Problem, Error> {
+    let mut problem = problem.clone();
+    let is_zero = problem
+        .features
+        .get(problem.safe)
+        .is_some_and(|x| !x.is_empty() && x.iter().all(|&v| v == 0.0));
+    if !is_zero {
+        return Ok(problem);
+    }
+    for (i, guardrail) in problem.guardrails.iter_mut().enumerate() {
+        match guardrail.safe_cost {
+            None | Some(0.0) => guardrail.safe_cost = Some(0.0),
+            Some(c) => {
+                return Err(Error::invalid(
+                    format!("guardrail[{i}].safe_cost"),
+                    c,
+                    "the safe action's features are all zero, so its mean is 0",
+                ));
+            }
+        }
+    }
+    Ok(problem)
+}
+
+/// Features declared with the problem are called so in errors.
+fn in_features(error: Error) -> Error {
+    match error {
+        Error::Invalid {
+            field,
+            value,
+            allowed,
+        } => Error::invalid(field.replacen("actions", "features", 1), value, allowed),
+        other => other,
+    }
+}
+
+/// Scalar intervals for the safe action's own signals, each at level δ_s.
+fn safe_estimates(problem: &CheckedProblem, checked: &CheckedOplb) -> Estimates {
+    let level = Level {
+        delta: checked.level,
+        signals: 1,
+        arms: 1,
+        horizon: None,
+        log_term: None,
+        rho: 1.0,
+    };
+    let rule = |signal: &Signal, cost: bool, mirrored: bool| {
+        let bounded = signal.sub_gaussian.is_none();
+        let kind = match bounded {
+            true => Intervals::Kl,
+            false => Intervals::Subgaussian,
+        };
+        let (origin, scale) = signal.affine(mirrored);
+        SignalRule {
+            rule: Rule::new(kind, &level, signal.r(), bounded, cost),
+            both_sides: cost,
+            intersect: true,
+            origin,
+            scale,
+        }
+    };
+    let mut rules = vec![rule(&problem.reward, false, false)];
+    rules.extend(problem.guardrails.iter().map(|g| {
+        let mirrored = g.direction == Direction::AtLeast;
+        rule(&g.signal, true, mirrored)
+    }));
+    let mut estimates = Estimates::new(rules);
+    estimates.add_arm();
+    estimates
+}

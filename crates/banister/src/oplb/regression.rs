@@ -1,0 +1,266 @@
+//! Ridge regression of all signals on turned features, with one factor for all of them.
+//!
+//! Σ = λI + Σ_s x̃_s x̃_sᵀ = LLᵀ and W = L⁻¹ is kept, lower triangular. An action's whitened features
+//! y = W x̃ give everything: ‖x‖²_{Σ⁻¹} = ‖y‖², ‖z‖²_{Σ⊥⁻¹} = the same over the first p coordinates,
+//! and ⟨x, θ̂⟩ = ⟨y, W Σ_s r_s x̃_s⟩. A rank-one update costs O(d²); every so often W is made afresh
+//! from Σ, which undoes the drift of rounding.
+
+use banister_solve::dense::{self, RankOne};
+use serde::{Deserialize, Serialize};
+
+/// Updates after which W is made afresh.
+const REFRESH: u32 = 1024;
+
+/// The regression of m + 1 signals.
+#[derive(Debug, Clone)]
+pub(crate) struct Regression {
+    d: usize,
+    /// p.
+    across: usize,
+    lambda: f64,
+    /// Coordinates that each signal regresses on: d, or p where the part along x_0 is known.
+    coordinates: Vec<usize>,
+    stride: usize,
+    /// Columns for the signals' tables.
+    lanes: usize,
+    state: State,
+    /// Room for y, and for L.
+    y: Vec<f64>,
+    factor: Vec<f64>,
+}
+
+/// All that an update changes; what a snapshot keeps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct State {
+    /// Σ, lower triangle by rows.
+    sigma: Vec<f64>,
+    /// W, by rows.
+    factor: Vec<f64>,
+    /// Σ_s target·x̃_s, coordinate-major, one column per signal.
+    sums: Vec<f64>,
+    /// W times `sums`.
+    whitened: Vec<f64>,
+    /// ln det(Σ⊥/λ) and ln det(Σ/λ).
+    log_dets: [f64; 2],
+    /// Updates since W was made afresh.
+    updates: u32,
+}
+
+/// What one outcome did, for tables of whitened actions to follow.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Update {
+    pub rank_one: RankOne,
+    /// Per signal: how far its prediction was off, divided by t_p or t_d.
+    pub steps: Vec<f64>,
+}
+
+/// Whether tables of whitened actions can follow an outcome by its [`Update`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Follow {
+    Update,
+    Afresh,
+}
+
+impl Regression {
+    /// `coordinates[s]` is the number of leading coordinates that signal s regresses on.
+    pub(crate) fn new(d: usize, across: usize, lambda: f64, coordinates: Vec<usize>) -> Self {
+        let stride = dense::stride(d);
+        let lanes = dense::stride(coordinates.len());
+        let mut state = State {
+            sigma: vec![0.0; d * stride],
+            factor: vec![0.0; d * stride],
+            sums: vec![0.0; d * lanes],
+            whitened: vec![0.0; d * lanes],
+            log_dets: [0.0; 2],
+            updates: 0,
+        };
+        for j in 0..d {
+            state.sigma[j * stride + j] = lambda;
+            state.factor[j * stride + j] = 1.0 / lambda.sqrt();
+        }
+        Self {
+            d,
+            across,
+            lambda,
+            coordinates,
+            stride,
+            lanes,
+            state,
+            y: vec![0.0; d],
+            factor: Vec::new(),
+        }
+    }
+
+    /// W and the distance between its rows.
+    #[inline]
+    pub(crate) fn factor(&self) -> (&[f64], usize) {
+        (&self.state.factor, self.stride)
+    }
+
+    /// ln det(Σ⊥/λ) and ln det(Σ/λ).
+    #[inline]
+    pub(crate) fn log_dets(&self) -> [f64; 2] {
+        self.state.log_dets
+    }
+
+    /// Whether a signal regresses on all coordinates, not only on those across x_0.
+    #[inline]
+    pub(crate) fn is_whole(&self, signal: usize) -> bool {
+        self.coordinates[signal] == self.d
+    }
+
+    /// W Σ_s target·x̃_s of a signal.
+    pub(crate) fn whitened(&self, signal: usize, out: &mut Vec<f64>) {
+        out.clear();
+        let rows = 0..self.coordinates[signal];
+        out.extend(rows.map(|j| self.state.whitened[j * self.lanes + signal]));
+    }
+
+    /// y = W x̃.
+    pub(crate) fn whiten(&self, x: &[f64], y: &mut [f64]) {
+        for (j, out) in y.iter_mut().enumerate() {
+            let row = &self.state.factor[j * self.stride..][..j + 1];
+            let mut sum = 0.0;
+            for k in 0..row.len() {
+                sum += row[k] * x[k];
+            }
+            *out = sum;
+        }
+    }
+
+    /// A signal's prediction from whitened features.
+    pub(crate) fn predict(&self, signal: usize, y: &[f64]) -> f64 {
+        let mut sum = 0.0;
+        for j in 0..self.coordinates[signal] {
+            sum += y[j] * self.state.whitened[j * self.lanes + signal];
+        }
+        sum
+    }
+
+    /// Takes one outcome: turned features and one target per signal.
+    pub(crate) fn observe(&mut self, x: &[f64], targets: &[f64], update: &mut Update) -> Follow {
+        let mut y = std::mem::take(&mut self.y);
+        self.whiten(x, &mut y);
+        update.rank_one.of(&y, self.across);
+        let totals = update.rank_one.totals;
+        update.steps.clear();
+        for (signal, &target) in targets.iter().enumerate() {
+            let error = target - self.predict(signal, &y);
+            let total = totals[usize::from(self.is_whole(signal))];
+            update.steps.push(error / total);
+        }
+        let (stride, lanes, d) = (self.stride, self.lanes, self.d);
+        let state = &mut self.state;
+        for j in 0..d {
+            let row = &mut state.sigma[j * stride..][..j + 1];
+            for k in 0..row.len() {
+                row[k] += x[j] * x[k];
+            }
+            let sums = &mut state.sums[j * lanes..][..targets.len()];
+            let whitened = &mut state.whitened[j * lanes..][..targets.len()];
+            for signal in 0..targets.len() {
+                if j < self.coordinates[signal] {
+                    sums[signal] += targets[signal] * x[j];
+                    whitened[signal] += targets[signal] * y[j];
+                }
+            }
+        }
+        self.y = y;
+        update.rank_one.apply(&mut state.whitened, lanes);
+        update.rank_one.apply_lower(&mut state.factor, stride);
+        state.log_dets[0] += libm::log(totals[0]);
+        state.log_dets[1] += libm::log(totals[1]);
+        state.updates += 1;
+        self.forget_beyond();
+        if self.state.updates >= REFRESH {
+            self.refresh();
+            return Follow::Afresh;
+        }
+        // A length that falls to a fraction in one step loses digits when followed.
+        if totals[1] > 4.0 {
+            Follow::Afresh
+        } else {
+            Follow::Update
+        }
+    }
+
+    /// Where a signal has p coordinates, the last means nothing.
+    fn forget_beyond(&mut self) {
+        for (signal, &coordinates) in self.coordinates.iter().enumerate() {
+            for j in coordinates..self.d {
+                self.state.whitened[j * self.lanes + signal] = 0.0;
+            }
+        }
+    }
+
+    /// Makes W and all that follows from it afresh from Σ.
+    fn refresh(&mut self) {
+        let (d, stride, lanes) = (self.d, self.stride, self.lanes);
+        let state = &mut self.state;
+        state.updates = 0;
+        if !dense::inverse_factor(&state.sigma, stride, d, &mut self.factor, &mut state.factor) {
+            // Σ has lost its positive definiteness to rounding: what is followed is better.
+            return;
+        }
+        let log = |j: usize, factor: &[f64]| {
+            -libm::log(factor[j * stride + j] * factor[j * stride + j] * self.lambda)
+        };
+        let sum = |to: usize| (0..to).map(|j| log(j, &state.factor)).sum::<f64>();
+        state.log_dets = [sum(self.across), sum(d)];
+        dense::whiten(
+            &state.factor,
+            stride,
+            &state.sums,
+            lanes,
+            d,
+            &mut state.whitened,
+        );
+        self.forget_beyond();
+    }
+
+    /// A signal's estimate in turned coordinates.
+    pub(crate) fn estimate(&self, signal: usize) -> Vec<f64> {
+        let n = self.coordinates[signal];
+        let mut estimate = vec![0.0; n];
+        for j in 0..n {
+            let weight = self.state.whitened[j * self.lanes + signal];
+            for (k, out) in estimate.iter_mut().enumerate().take(j + 1) {
+                *out += weight * self.state.factor[j * self.stride + k];
+            }
+        }
+        estimate
+    }
+
+    /// ‖v‖_Σ (or in Σ⊥, for a vector of p coordinates).
+    pub(crate) fn length(&self, v: &[f64]) -> f64 {
+        let mut sum = 0.0;
+        for j in 0..v.len() {
+            let row = &self.state.sigma[j * self.stride..];
+            sum += v[j] * v[j] * row[j];
+            for k in 0..j {
+                sum += 2.0 * v[j] * v[k] * row[k];
+            }
+        }
+        sum.max(0.0).sqrt()
+    }
+
+    pub(crate) fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Takes up a saved state; `false` if it does not fit.
+    #[must_use]
+    pub(crate) fn restore(&mut self, state: State) -> bool {
+        let own = &self.state;
+        let fits = state.sigma.len() == own.sigma.len()
+            && state.factor.len() == own.factor.len()
+            && state.sums.len() == own.sums.len()
+            && state.whitened.len() == own.whitened.len()
+            && (0..self.d).all(|j| state.factor[j * self.stride + j] > 0.0);
+        if fits {
+            self.state = state;
+        }
+        fits
+    }
+}

@@ -1,0 +1,344 @@
+//! One round of OPLB given by its numbers, for outside data: what `banister solve` reads.
+
+use banister_solve::{
+    ConeLimits, ConeProblem, ConeSolution, LpError, Solution, Status, dense, solve_cone_once,
+    solve_once,
+};
+use serde::{Deserialize, Serialize};
+
+use super::Solver;
+use super::actions::Actions;
+use super::space::Space;
+use crate::error::{Error, finite, positive};
+use crate::problem::check_vector;
+
+/// A confidence set: an estimate, and a radius in the Gram matrix's norm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ellipsoid {
+    /// The estimated parameter, in R^d.
+    pub estimate: Vec<f64>,
+    /// ρ = α_r β for the reward, κ = α_c β⊥ for a cost.
+    pub radius: f64,
+}
+
+/// One round: actions, what is known about them, and what to do with it. Numbers are used as given,
+/// nothing is clipped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Round {
+    /// Feature vectors.
+    pub actions: Vec<Vec<f64>>,
+    /// Index of the safe action.
+    pub safe: usize,
+    /// Its cost per guardrail.
+    pub safe_costs: Vec<f64>,
+    /// τ_i.
+    pub thresholds: Vec<f64>,
+    /// Σ.
+    pub gram: Vec<Vec<f64>>,
+    /// What is known about the reward.
+    pub reward: Ellipsoid,
+    /// What is known about each cost; only the part of the estimate across x_0 counts.
+    pub costs: Vec<Ellipsoid>,
+    /// Which problem to solve.
+    #[serde(default)]
+    pub solver: Solver,
+    /// How closely `exact` proves its policy best.
+    #[serde(default = "default_gap")]
+    pub relative_gap: f64,
+    /// Multiplications after which `exact` settles for an honest gap.
+    #[serde(default = "default_work")]
+    pub max_work: u64,
+}
+
+fn default_gap() -> f64 {
+    super::OplbConfig::default().relative_gap
+}
+
+fn default_work() -> u64 {
+    super::OplbConfig::default().max_work
+}
+
+/// The policy of a round.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoundAnswer {
+    /// Whether it is proven best, to the gap asked for.
+    pub status: Status,
+    /// The policy, as (action, probability).
+    pub policy: Vec<(usize, f64)>,
+    /// The objective at the policy (`linearised`: the linear program's value).
+    pub value: f64,
+    /// Proven upper bound on the objective.
+    pub upper_bound: f64,
+    /// Pessimistic cost per guardrail.
+    pub costs: Vec<f64>,
+    /// Shadow price per guardrail.
+    pub prices: Vec<f64>,
+    /// Steps it took.
+    pub nodes: u64,
+}
+
+impl Round {
+    /// Checks everything, then solves. `stop` is the caller's clock.
+    pub fn solve(&self, stop: Option<&mut dyn FnMut() -> bool>) -> Result<RoundAnswer, Error> {
+        self.check()?;
+        let safe_action = &self.actions[self.safe];
+        let space = Space::around(safe_action);
+        if space.safe_length == 0.0 {
+            self.check_zero_costs()?;
+        }
+        let mut actions = Actions::default();
+        let features = self.actions.concat();
+        actions.replace(&space, &features, safe_action, false, f64::INFINITY);
+        let factor = self.factor(&space)?;
+        let (d, p, stride) = (space.dimension, space.across, actions.stride);
+        actions.whiten(&factor, dense::stride(d), p);
+        let mut parameter = vec![0.0; d];
+        let mut reward = vec![0.0; stride];
+        space.turn(&self.reward.estimate, &mut parameter);
+        dense::products(&actions.turned, stride, &parameter, &mut reward);
+        let mut costs = Vec::with_capacity(self.costs.len());
+        for (cost, &safe_cost) in self.costs.iter().zip(&self.safe_costs) {
+            let mut row = vec![0.0; stride];
+            space.turn(&cost.estimate, &mut parameter);
+            dense::products(&actions.turned, stride, &parameter[..p], &mut row);
+            match space.safe_length == 0.0 {
+                true => row[actions.safe] = safe_cost,
+                false => dense::add_scaled(&actions.share, safe_cost, &mut row),
+            }
+            costs.push(row);
+        }
+        match self.solver {
+            Solver::Linearised => self.linearised(&actions, &reward, &costs),
+            Solver::Exact => self.exact(&actions, &space, &reward, &costs, stop),
+        }
+    }
+
+    fn linearised(
+        &self,
+        actions: &Actions,
+        reward: &[f64],
+        costs: &[Vec<f64>],
+    ) -> Result<RoundAnswer, Error> {
+        let [across, full] = &actions.columns.squares;
+        let mut v = vec![0.0; actions.count];
+        dense::reach(reward, 0.0, full, self.reward.radius, &mut v);
+        let mut upper = vec![vec![0.0; actions.count]; costs.len()];
+        for (i, row) in upper.iter_mut().enumerate() {
+            dense::reach(&costs[i], 0.0, across, self.costs[i].radius, row);
+        }
+        let Solution {
+            status,
+            support,
+            value,
+            upper_bound,
+            costs,
+            prices,
+            pivots,
+        } = solve_once(&v, &upper, &self.thresholds).map_err(overflow)?;
+        Ok(RoundAnswer {
+            status,
+            policy: support,
+            value,
+            upper_bound,
+            costs,
+            prices,
+            nodes: pivots as u64,
+        })
+    }
+
+    fn exact(
+        &self,
+        actions: &Actions,
+        space: &Space,
+        reward: &[f64],
+        costs: &[Vec<f64>],
+        stop: Option<&mut dyn FnMut() -> bool>,
+    ) -> Result<RoundAnswer, Error> {
+        let (p, stride, count) = (space.across, actions.stride, actions.count);
+        let whitened = &actions.columns.whitened;
+        let zeros = vec![0.0; count];
+        let radii: Vec<f64> = self.costs.iter().map(|cost| cost.radius).collect();
+        let problem = ConeProblem {
+            reward: &reward[..count],
+            reward_radius: self.reward.radius,
+            along: match p < space.dimension {
+                true => &whitened[p * stride..][..count],
+                false => &zeros,
+            },
+            across: &whitened[..p * stride],
+            stride,
+            dimension: p,
+            costs,
+            cost_radii: &radii,
+            thresholds: &self.thresholds,
+            safe: actions.safe,
+        };
+        let mut limits = ConeLimits {
+            relative_gap: self.relative_gap,
+            work: self.max_work,
+            stop,
+        };
+        let ConeSolution {
+            status,
+            support,
+            value,
+            upper_bound,
+            costs,
+            prices,
+            nodes,
+            ..
+        } = solve_cone_once(&problem, &mut limits).map_err(overflow)?;
+        Ok(RoundAnswer {
+            status,
+            policy: support,
+            value,
+            upper_bound,
+            costs,
+            prices,
+            nodes,
+        })
+    }
+
+    /// W of the turned Gram matrix.
+    fn factor(&self, space: &Space) -> Result<Vec<f64>, Error> {
+        let d = space.dimension;
+        let stride = dense::stride(d);
+        // HΣH, one side after the other.
+        let mut half = vec![vec![0.0; d]; d];
+        for (j, row) in self.gram.iter().enumerate() {
+            space.turn(row, &mut half[j]);
+        }
+        let mut sigma = vec![0.0; d * stride];
+        let mut turned = vec![0.0; d];
+        for k in 0..d {
+            let column: Vec<f64> = half.iter().map(|row| row[k]).collect();
+            space.turn(&column, &mut turned);
+            for j in 0..d {
+                sigma[j * stride + k] = turned[j];
+            }
+        }
+        let mut factor = vec![0.0; d * stride];
+        let mut room = Vec::new();
+        if !dense::inverse_factor(&sigma, stride, d, &mut room, &mut factor) {
+            return Err(Error::invalid(
+                "gram",
+                "not positive definite",
+                "must be a symmetric positive definite matrix, such as λI + Σ xxᵀ",
+            ));
+        }
+        Ok(factor)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let Some(first) = self.actions.first() else {
+            return Err(Error::invalid(
+                "actions",
+                "empty",
+                "a policy needs at least one action",
+            ));
+        };
+        let d = first.len();
+        if d == 0 {
+            return Err(Error::invalid(
+                "actions[0]",
+                "empty",
+                "a feature vector needs at least one number",
+            ));
+        }
+        for (a, x) in self.actions.iter().enumerate() {
+            check_vector(&format!("actions[{a}]"), x, d)?;
+        }
+        if self.safe >= self.actions.len() {
+            let allowed = format!(
+                "must be the index of an action, 0 to {}",
+                self.actions.len() - 1
+            );
+            return Err(Error::invalid("safe", self.safe, allowed));
+        }
+        positive("relative_gap", self.relative_gap)?;
+        self.check_gram(d)?;
+        check_ellipsoid("reward", &self.reward, d)?;
+        let m = self.thresholds.len();
+        for (field, length) in [
+            ("safe_costs", self.safe_costs.len()),
+            ("costs", self.costs.len()),
+        ] {
+            if length != m {
+                let allowed = format!("expected {m}: one per threshold");
+                return Err(Error::invalid(field, format!("{length} entries"), allowed));
+            }
+        }
+        for i in 0..m {
+            check_ellipsoid(&format!("costs[{i}]"), &self.costs[i], d)?;
+            let threshold = finite(&format!("thresholds[{i}]"), self.thresholds[i])?;
+            let field = format!("safe_costs[{i}]");
+            if finite(&field, self.safe_costs[i])? >= threshold {
+                let allowed = format!(
+                    "the safe action must meet its guardrail with margin: strictly below {threshold}"
+                );
+                return Err(Error::invalid(field, self.safe_costs[i], allowed));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_gram(&self, d: usize) -> Result<(), Error> {
+        if self.gram.len() != d {
+            let value = format!("{} rows", self.gram.len());
+            let allowed = format!("expected {d}: the actions have {d} features");
+            return Err(Error::invalid("gram", value, allowed));
+        }
+        for (j, row) in self.gram.iter().enumerate() {
+            check_vector(&format!("gram[{j}]"), row, d)?;
+        }
+        for j in 0..d {
+            for k in 0..j {
+                let (a, b) = (self.gram[j][k], self.gram[k][j]);
+                if (a - b).abs() > 1e-9 * (a.abs() + b.abs()) {
+                    let value = format!("{a} where gram[{k}][{j}] is {b}");
+                    return Err(Error::invalid(
+                        format!("gram[{j}][{k}]"),
+                        value,
+                        "the matrix must be symmetric",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_zero_costs(&self) -> Result<(), Error> {
+        match self.safe_costs.iter().position(|&c| c != 0.0) {
+            None => Ok(()),
+            Some(i) => Err(Error::invalid(
+                format!("safe_costs[{i}]"),
+                self.safe_costs[i],
+                "the safe action's features are all zero, so its cost is 0",
+            )),
+        }
+    }
+}
+
+fn check_ellipsoid(field: &str, ellipsoid: &Ellipsoid, d: usize) -> Result<(), Error> {
+    check_vector(&format!("{field}.estimate"), &ellipsoid.estimate, d)?;
+    let radius = format!("{field}.radius");
+    if finite(&radius, ellipsoid.radius)? < 0.0 {
+        return Err(Error::invalid(
+            radius,
+            ellipsoid.radius,
+            "must not be negative",
+        ));
+    }
+    Ok(())
+}
+
+/// Input that is finite can still overflow when it is multiplied.
+fn overflow(error: LpError) -> Error {
+    Error::invalid(
+        "actions",
+        "too large",
+        format!("numbers overflow on the way to bounds: {error}"),
+    )
+}

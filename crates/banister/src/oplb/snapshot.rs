@@ -1,0 +1,103 @@
+//! Saving and restoring OPLB as versioned JSON: a restored agent continues bit for bit.
+
+use serde::{Deserialize, Serialize};
+
+use super::actions::Columns;
+use super::regression::State;
+use super::{Oplb, OplbConfig};
+use crate::error::Error;
+use crate::estimate::SavedArm;
+use crate::optimism::SavedPlanner;
+use crate::problem::Problem;
+use crate::safe_cost::SavedTZero;
+use crate::snapshot::{broken, check_header};
+
+const FORMAT: &str = "banister.oplb";
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Snapshot {
+    format: String,
+    version: u32,
+    problem: Problem,
+    config: OplbConfig,
+    outcomes: u64,
+    regression: State,
+    /// Features on offer, one action after another.
+    actions: Vec<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    columns: Option<Columns>,
+    planner: SavedPlanner,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    safe: Option<SavedArm>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    t_zero: Option<SavedTZero>,
+}
+
+impl Oplb {
+    /// The agent's whole state as JSON.
+    ///
+    /// ```
+    /// # use banister::{Oplb, OplbConfig, Problem};
+    /// # let problem = Problem::contextual(vec![1.0, 0.0], vec![]);
+    /// let agent = Oplb::new(&problem, &OplbConfig::default())?;
+    /// let json = agent.save();
+    /// assert_eq!(Oplb::restore(&json)?.save(), json);
+    /// # Ok::<(), banister::Error>(())
+    /// ```
+    pub fn save(&self) -> String {
+        let snapshot = Snapshot {
+            format: FORMAT.into(),
+            version: VERSION,
+            problem: self.problem.declared.clone(),
+            config: self.checked.config.clone(),
+            outcomes: self.outcomes,
+            regression: self.regression.state().clone(),
+            actions: self.actions.all_features().to_vec(),
+            columns: self.actions.saved(&self.regression),
+            planner: self.planner.save(),
+            safe: self.safe_estimates.as_ref().map(|e| e.save(0)),
+            t_zero: self.t_zero.as_ref().map(|rule| rule.saved.clone()),
+        };
+        // Strings, integers and finite floats only: serialisation has nothing to fail on.
+        serde_json::to_string(&snapshot).unwrap_or_default()
+    }
+
+    /// Takes up an agent where [`Oplb::save`] left it.
+    pub fn restore(json: &str) -> Result<Self, Error> {
+        check_header(json, FORMAT, VERSION)?;
+        let snapshot: Snapshot = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
+        let mut agent = Self::new(&snapshot.problem, &snapshot.config)?;
+        if !agent.regression.restore(snapshot.regression) {
+            return Err(broken("`regression` does not fit the problem's features"));
+        }
+        agent
+            .offer(&snapshot.actions)
+            .map_err(|error| broken(error.to_string()))?;
+        if agent.actions.all_features().len() != snapshot.actions.len() {
+            return Err(broken("`actions` lacks the safe action"));
+        }
+        let signals = agent.signals.len();
+        if let Some(columns) = snapshot.columns
+            && !agent.actions.restore(columns, signals)
+        {
+            return Err(broken("`columns` does not fit the actions on offer"));
+        }
+        match (&mut agent.safe_estimates, snapshot.safe) {
+            (None, None) => {}
+            (Some(estimates), Some(saved)) if saved.fits(signals) => {
+                estimates.replace(0, &saved);
+            }
+            _ => return Err(broken("`safe` does not fit the configuration")),
+        }
+        match (&mut agent.t_zero, snapshot.t_zero) {
+            (None, None) => {}
+            (Some(rule), Some(saved)) if saved.fits(signals - 1) => rule.saved = saved,
+            _ => return Err(broken("`t_zero` does not fit the configuration")),
+        }
+        agent.outcomes = snapshot.outcomes;
+        agent.planner.restore(&snapshot.planner, signals - 1);
+        Ok(agent)
+    }
+}
