@@ -71,6 +71,8 @@ impl Optimism {
 const BLOCKS_FROM: usize = 512;
 /// Newton steps after which `least` settles for `value`.
 const MAX_STEPS: usize = 50;
+/// How far below R̄ the LP may end by rounding alone, in units of the reward's range.
+const ROUNDING: f64 = 1e-13;
 
 /// Turns bounds into a policy, remembering where it stopped.
 #[derive(Debug, Clone)]
@@ -296,7 +298,10 @@ impl Planner {
                 break;
             }
             if step + 1 == MAX_STEPS || (value < bar && next <= self.kappa) {
-                // No progress but for rounding: what `value` would do is always optimistic.
+                if bar - value <= ROUNDING * (1.0 + bar.abs()) {
+                    break;
+                }
+                // No progress: what `value` would do is always optimistic.
                 self.kappa = enough;
                 self.solve_with_kappa(bounds);
                 break;

@@ -80,6 +80,7 @@ impl Actions {
             let along = &self.turned[space.across * self.stride..][..self.stride];
             let scale = 1.0 / space.safe_length;
             self.share.extend(along.iter().map(|t| t * scale));
+            self.share[self.safe] = 1.0;
         } else {
             self.share.resize(self.stride, 0.0);
         }

@@ -124,12 +124,13 @@ pub(crate) struct CheckedOplb {
     pub config: OplbConfig,
     pub optimism: Optimism,
     pub lambda: f64,
-    /// S.
-    pub parameter_norm: f64,
+    /// √λ S.
+    pub bias: f64,
     /// L, infinite if undeclared.
     pub norm: f64,
-    /// δ_s.
+    /// δ_s, and ln(1/δ_s).
     pub level: f64,
+    pub log_level: f64,
 }
 
 impl OplbConfig {
@@ -210,9 +211,10 @@ impl OplbConfig {
                 Solver::Exact => Optimism::Paper,
             },
             lambda,
-            parameter_norm: self.parameter_norm.unwrap_or(default_norm),
+            bias: lambda.sqrt() * self.parameter_norm.unwrap_or(default_norm),
             norm: self.norm.unwrap_or(f64::INFINITY),
             level: self.delta / events as f64,
+            log_level: libm::log(events as f64 / self.delta),
             config: self.clone(),
         })
     }

@@ -2,7 +2,7 @@
 
 use banister_solve::{ConeLimits, ConeProblem, Status, dense};
 
-use super::{Oplb, Radius, Solver};
+use super::{Oplb, Solver};
 use crate::certificate::{Answer, is_within};
 use crate::decision::{Decision, Fallback};
 use crate::optimism::Optimism;
@@ -44,28 +44,6 @@ impl Oplb {
             self.publish_safe(&safe, Fallback::SolverFailed);
         }
         &self.decision
-    }
-
-    /// The radius of a signal's confidence set, in units of its range: β, or β⊥ where the safe cost
-    /// is known.
-    pub(super) fn radius(&self, signal: usize) -> f64 {
-        let whole = self.regression.is_whole(signal);
-        let r = self.signals[signal].r;
-        let checked = &self.checked;
-        let log_level = libm::log(1.0 / checked.level);
-        let square = match checked.config.radius {
-            Radius::Logdet => self.regression.log_dets()[usize::from(whole)] + 2.0 * log_level,
-            Radius::Paper => {
-                let dimension = match whole {
-                    true => self.space.dimension,
-                    false => self.space.across,
-                };
-                let growth = self.outcomes as f64 * checked.norm * checked.norm / checked.lambda;
-                dimension as f64 * (libm::log(1.0 + growth) + log_level)
-            }
-        };
-        let radius = r * square.max(0.0).sqrt() + checked.lambda.sqrt() * checked.parameter_norm;
-        radius * checked.config.radius_scale
     }
 
     /// Writes the safe action's cost bounds and the margins they leave.

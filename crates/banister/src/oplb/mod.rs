@@ -15,6 +15,7 @@
 mod actions;
 mod config;
 mod decide;
+mod inspect;
 mod regression;
 mod round;
 mod snapshot;
@@ -412,26 +413,6 @@ impl Oplb {
                 rule.update(&self.problem, estimates.pulls()[0], |i| state[i + 1].sum);
             }
         }
-    }
-
-    /// How far a parameter is from its estimate, in units of the confidence set's radius: at most 1
-    /// on the event that all guarantees rest on. Signal 0 is the reward, 1 + i guardrail i;
-    /// `parameter` is in signal units per feature unit (only its part across x_0 counts for a
-    /// guardrail whose safe cost is known).
-    pub fn confidence(&self, signal: usize, parameter: &[f64]) -> Result<f64, Error> {
-        if signal >= self.signals.len() {
-            let allowed = format!("must be 0 to {}", self.signals.len() - 1);
-            return Err(Error::invalid("signal", signal, allowed));
-        }
-        check_vector("parameter", parameter, self.space.dimension)?;
-        let mut turned = vec![0.0; self.space.dimension];
-        self.space.turn(parameter, &mut turned);
-        let estimate = self.regression.estimate(signal);
-        let scale = self.signals[signal].scale;
-        let difference: Vec<f64> = std::iter::zip(&estimate, &turned)
-            .map(|(estimate, truth)| estimate - scale * truth)
-            .collect();
-        Ok(self.regression.length(&difference) / self.radius(signal))
     }
 }
 

@@ -34,17 +34,59 @@ pub(crate) struct Regression {
 #[serde(deny_unknown_fields)]
 pub(crate) struct State {
     /// Σ, lower triangle by rows.
-    sigma: Vec<f64>,
+    sigma: Total,
     /// W, by rows.
     factor: Vec<f64>,
     /// Σ_s target·x̃_s, coordinate-major, one column per signal.
-    sums: Vec<f64>,
+    sums: Total,
     /// W times `sums`.
     whitened: Vec<f64>,
     /// ln det(Σ⊥/λ) and ln det(Σ/λ).
     log_dets: [f64; 2],
     /// Updates since W was made afresh.
     updates: u32,
+}
+
+/// Long sums, exact to rounding: what came since the last refresh is summed on its own, then added
+/// with what the last addition lost (Kahan). Summed plainly, a million outcomes would lose more
+/// digits than the updates of W do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Total {
+    settled: Vec<f64>,
+    lost: Vec<f64>,
+    recent: Vec<f64>,
+}
+
+impl Total {
+    fn new(settled: Vec<f64>) -> Self {
+        let zeros = vec![0.0; settled.len()];
+        Self {
+            settled,
+            lost: zeros.clone(),
+            recent: zeros,
+        }
+    }
+
+    fn settle(&mut self) {
+        for k in 0..self.settled.len() {
+            let more = self.recent[k] + self.lost[k];
+            let sum = self.settled[k] + more;
+            self.lost[k] = more - (sum - self.settled[k]);
+            self.settled[k] = sum;
+        }
+        self.recent.fill(0.0);
+    }
+
+    fn at(&self, k: usize) -> f64 {
+        self.settled[k] + self.recent[k]
+    }
+
+    fn fits(&self, other: &Self) -> bool {
+        [&self.settled, &self.lost, &self.recent]
+            .iter()
+            .all(|list| list.len() == other.settled.len())
+    }
 }
 
 /// What one outcome did, for tables of whitened actions to follow.
@@ -67,18 +109,19 @@ impl Regression {
     pub(crate) fn new(d: usize, across: usize, lambda: f64, coordinates: Vec<usize>) -> Self {
         let stride = dense::stride(d);
         let lanes = dense::stride(coordinates.len());
-        let mut state = State {
-            sigma: vec![0.0; d * stride],
-            factor: vec![0.0; d * stride],
-            sums: vec![0.0; d * lanes],
+        let diagonal = |value: f64| {
+            let mut matrix = vec![0.0; d * stride];
+            (0..d).for_each(|j| matrix[j * stride + j] = value);
+            matrix
+        };
+        let state = State {
+            sigma: Total::new(diagonal(lambda)),
+            factor: diagonal(1.0 / lambda.sqrt()),
+            sums: Total::new(vec![0.0; d * lanes]),
             whitened: vec![0.0; d * lanes],
             log_dets: [0.0; 2],
             updates: 0,
         };
-        for j in 0..d {
-            state.sigma[j * stride + j] = lambda;
-            state.factor[j * stride + j] = 1.0 / lambda.sqrt();
-        }
         Self {
             d,
             across,
@@ -153,11 +196,11 @@ impl Regression {
         let (stride, lanes, d) = (self.stride, self.lanes, self.d);
         let state = &mut self.state;
         for j in 0..d {
-            let row = &mut state.sigma[j * stride..][..j + 1];
+            let row = &mut state.sigma.recent[j * stride..][..j + 1];
             for k in 0..row.len() {
                 row[k] += x[j] * x[k];
             }
-            let sums = &mut state.sums[j * lanes..][..targets.len()];
+            let sums = &mut state.sums.recent[j * lanes..][..targets.len()];
             let whitened = &mut state.whitened[j * lanes..][..targets.len()];
             for signal in 0..targets.len() {
                 if j < self.coordinates[signal] {
@@ -199,7 +242,10 @@ impl Regression {
         let (d, stride, lanes) = (self.d, self.stride, self.lanes);
         let state = &mut self.state;
         state.updates = 0;
-        if !dense::inverse_factor(&state.sigma, stride, d, &mut self.factor, &mut state.factor) {
+        state.sigma.settle();
+        state.sums.settle();
+        let sigma = &state.sigma.settled;
+        if !dense::inverse_factor(sigma, stride, d, &mut self.factor, &mut state.factor) {
             // Σ has lost its positive definiteness to rounding: what is followed is better.
             return;
         }
@@ -211,7 +257,7 @@ impl Regression {
         dense::whiten(
             &state.factor,
             stride,
-            &state.sums,
+            &state.sums.settled,
             lanes,
             d,
             &mut state.whitened,
@@ -236,10 +282,10 @@ impl Regression {
     pub(crate) fn length(&self, v: &[f64]) -> f64 {
         let mut sum = 0.0;
         for j in 0..v.len() {
-            let row = &self.state.sigma[j * self.stride..];
-            sum += v[j] * v[j] * row[j];
+            let entry = |k: usize| self.state.sigma.at(j * self.stride + k);
+            sum += v[j] * v[j] * entry(j);
             for k in 0..j {
-                sum += 2.0 * v[j] * v[k] * row[k];
+                sum += 2.0 * v[j] * v[k] * entry(k);
             }
         }
         sum.max(0.0).sqrt()
@@ -253,9 +299,9 @@ impl Regression {
     #[must_use]
     pub(crate) fn restore(&mut self, state: State) -> bool {
         let own = &self.state;
-        let fits = state.sigma.len() == own.sigma.len()
+        let fits = state.sigma.fits(&own.sigma)
             && state.factor.len() == own.factor.len()
-            && state.sums.len() == own.sums.len()
+            && state.sums.fits(&own.sums)
             && state.whitened.len() == own.whitened.len()
             && (0..self.d).all(|j| state.factor[j * self.stride + j] > 0.0);
         if fits {

@@ -47,7 +47,7 @@ impl Space {
         }
     }
 
-    /// x̃ of x.
+    /// x̃ of x; a reflection, so it also turns back.
     pub(crate) fn turn(&self, x: &[f64], turned: &mut [f64]) {
         let by = self.lean(x);
         for (j, out) in turned.iter_mut().enumerate() {

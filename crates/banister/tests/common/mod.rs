@@ -3,6 +3,8 @@
 // Every test file uses a part of this.
 #![allow(dead_code)]
 
+pub mod linear;
+
 use banister::interval::Interval;
 use banister::{CheckedProblem, Guardrail, Opb, Problem};
 use rand::{Rng as _, SeedableRng};

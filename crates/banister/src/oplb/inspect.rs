@@ -1,0 +1,95 @@
+//! What the agent believes: estimates, radii and intervals, for people who want to look.
+
+use super::{Oplb, Radius};
+use crate::error::Error;
+use crate::interval::Interval;
+use crate::problem::check_vector;
+
+/// Signal 0 is the reward, signal 1 + i guardrail i.
+impl Oplb {
+    /// The radius of a signal's confidence set, in units of its range: β, or β⊥ where the safe cost
+    /// is known. No such signal: 0.
+    pub fn radius(&self, signal: usize) -> f64 {
+        let Some(linear) = self.signals.get(signal) else {
+            return 0.0;
+        };
+        let whole = self.regression.is_whole(signal);
+        let checked = &self.checked;
+        let square = match checked.config.radius {
+            Radius::Logdet => {
+                self.regression.log_dets()[usize::from(whole)] + 2.0 * checked.log_level
+            }
+            Radius::Paper => {
+                let dimension = match whole {
+                    true => self.space.dimension,
+                    false => self.space.across,
+                };
+                let growth = self.outcomes as f64 * checked.norm * checked.norm / checked.lambda;
+                dimension as f64 * (libm::log(1.0 + growth) + checked.log_level)
+            }
+        };
+        checked.config.radius_scale * (linear.r * square.max(0.0).sqrt() + checked.bias)
+    }
+
+    /// The estimated parameter, in signal units per feature unit.
+    pub fn estimate(&self, signal: usize) -> Result<Vec<f64>, Error> {
+        self.check_signal(signal)?;
+        let mut turned = self.regression.estimate(signal);
+        if turned.len() < self.space.dimension {
+            turned.push(self.along[signal] / self.space.safe_length);
+        }
+        let mut estimate = vec![0.0; turned.len()];
+        self.space.turn(&turned, &mut estimate);
+        let scale = self.signals[signal].scale;
+        estimate.iter_mut().for_each(|x| *x /= scale);
+        Ok(estimate)
+    }
+
+    /// The interval of an action's mean by the ellipsoid alone, in standard units, not clipped.
+    pub fn interval(&mut self, action: usize, signal: usize) -> Result<Interval, Error> {
+        self.check_signal(signal)?;
+        self.check_action(action)?;
+        self.actions
+            .update(&self.regression, &self.along, self.space.across);
+        let side = usize::from(self.regression.is_whole(signal));
+        let columns = &self.actions.columns;
+        let (mut centre, mut square) =
+            (columns.means[signal][action], columns.squares[side][action]);
+        if action == self.actions.safe && self.safe_estimates.is_some() && side == 1 {
+            let mut y = vec![0.0; self.space.dimension];
+            self.regression.whiten(&self.safe_turned, &mut y);
+            centre = self.regression.predict(signal, &y);
+            square = y.iter().map(|v| v * v).sum();
+        }
+        centre += self.signals[signal].offset;
+        let reach = self.radius(signal) * square.sqrt();
+        Ok(Interval {
+            lower: centre - reach,
+            upper: centre + reach,
+        })
+    }
+
+    /// How far a parameter is from its estimate, in units of the confidence set's radius: at most 1
+    /// on the event that all guarantees rest on. `parameter` is in signal units per feature unit
+    /// (only its part across x_0 counts for a guardrail whose safe cost is known).
+    pub fn confidence(&self, signal: usize, parameter: &[f64]) -> Result<f64, Error> {
+        self.check_signal(signal)?;
+        check_vector("parameter", parameter, self.space.dimension)?;
+        let mut turned = vec![0.0; self.space.dimension];
+        self.space.turn(parameter, &mut turned);
+        let estimate = self.regression.estimate(signal);
+        let scale = self.signals[signal].scale;
+        let difference: Vec<f64> = std::iter::zip(&estimate, &turned)
+            .map(|(estimate, truth)| estimate - scale * truth)
+            .collect();
+        Ok(self.regression.length(&difference) / self.radius(signal))
+    }
+
+    fn check_signal(&self, signal: usize) -> Result<(), Error> {
+        if signal < self.signals.len() {
+            return Ok(());
+        }
+        let allowed = format!("must be 0 to {}", self.signals.len() - 1);
+        Err(Error::invalid("signal", signal, allowed))
+    }
+}
