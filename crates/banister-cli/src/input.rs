@@ -15,26 +15,40 @@ pub fn read_experiment(path: &Path, overrides: &Simulation) -> Result<Experiment
     let stem = path
         .file_stem()
         .map_or("experiment".into(), |s| s.to_string_lossy());
-    parse_experiment(&path.display().to_string(), &text, &stem, overrides, |_| {})
+    let config = parse(&path.display().to_string(), &text, overrides, |_| {})?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    config
+        .check_in(&stem, folder)
+        .map_err(|error| check_failure(&path.display().to_string(), &text, &error))
 }
 
-/// Parses and checks an experiment; `adjust` may change it before the check.
-pub fn parse_experiment(
-    source: &str,
+/// Parses and checks a built-in experiment; `adjust` may change it before the check.
+pub fn built_in(
     text: &str,
     name: &str,
     overrides: &Simulation,
     adjust: impl FnOnce(&mut ExperimentConfig),
 ) -> Result<Experiment, Failure> {
+    let source = "built-in experiment";
+    let config = parse(source, text, overrides, adjust)?;
+    config
+        .check(name)
+        .map_err(|error| check_failure(source, text, &error))
+}
+
+fn parse(
+    source: &str,
+    text: &str,
+    overrides: &Simulation,
+    adjust: impl FnOnce(&mut ExperimentConfig),
+) -> Result<ExperimentConfig, Failure> {
     let mut config: ExperimentConfig =
         toml::from_str(text).map_err(|error| toml_failure(source, text, &error))?;
     adjust(&mut config);
     config.run.horizon = overrides.horizon.unwrap_or(config.run.horizon);
     config.run.runs = overrides.runs.unwrap_or(config.run.runs);
     config.run.seed = overrides.seed.unwrap_or(config.run.seed);
-    config
-        .check(name)
-        .map_err(|error| check_failure(source, text, &error))
+    Ok(config)
 }
 
 fn check_failure(source: &str, text: &str, error: &banister::Error) -> Failure {

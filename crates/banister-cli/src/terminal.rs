@@ -58,6 +58,19 @@ pub fn final_reward(agent: &AgentResult) -> f64 {
     agent.curve.reward_mean.last().copied().unwrap_or(f64::NAN)
 }
 
+/// r* in the rounds of the last policies, also where it differs from round to round: what they
+/// earned, and what they lost.
+pub fn optimum_at_the_end(agent: &AgentResult) -> f64 {
+    let (rounds, regret) = (&agent.curve.round, &agent.curve.regret_mean);
+    let since = |values: &[f64]| match values {
+        [.., before, last] => last - before,
+        [only] => *only,
+        [] => f64::NAN,
+    };
+    let rounds: Vec<f64> = rounds.iter().map(|round| *round as f64).collect();
+    final_reward(agent) + since(regret) / since(&rounds)
+}
+
 /// One row per instance and agent.
 pub fn summary(results: &Results) -> Table {
     let header = [
@@ -91,7 +104,7 @@ pub fn summary(results: &Results) -> Table {
                 Cell::number(number(mean)),
                 Cell::number(number(sd)).toned(Tone::Quiet),
                 Cell::number(format!("{reward:.4}")),
-                Cell::number(percent(reward, instance.optimum.reward)),
+                Cell::number(percent(reward, optimum_at_the_end(agent))),
                 Cell::number(broken.to_string()).toned(tone),
                 Cell::number(time).toned(Tone::Quiet),
             ]);

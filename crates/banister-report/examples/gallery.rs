@@ -119,6 +119,7 @@ fn results() -> Results {
                 reward,
                 costs: vec![cost],
                 policy: vec![(0, 0.25), (3, 0.75)],
+                averaged: false,
             },
             agents: agents.collect(),
         }

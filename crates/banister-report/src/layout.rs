@@ -180,7 +180,9 @@ fn cost_panel(
         y: threshold,
         kind: LineKind::Threshold,
     }];
+    // Where every round has its own optimum there is no one cost to compare with.
     if let Some(cost) = instance.optimum.costs.get(index)
+        && !instance.optimum.averaged
         && (cost - threshold).abs() > 1e-6 * threshold.abs().max(1e-6)
     {
         lines.push(ReferenceLine {
@@ -217,7 +219,10 @@ fn reward_panel(instance: &InstanceResult, agents: &[&str]) -> Panel {
             .map(|a| line(a, agents, &a.curve.reward_mean))
             .collect(),
         lines: vec![ReferenceLine {
-            label: format!("optimum r* = {}", short(optimum)),
+            label: match instance.optimum.averaged {
+                true => format!("mean optimum {}", short(optimum)),
+                false => format!("optimum r* = {}", short(optimum)),
+            },
             y: optimum,
             kind: LineKind::Optimum,
         }],

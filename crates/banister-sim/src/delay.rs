@@ -9,15 +9,22 @@ pub(crate) struct Mailbox {
     delay: u64,
     batch: u64,
     guardrails: usize,
-    /// Per slot: arms and rewards of the outcomes due in that round, and their costs in a row.
+    /// One per round until the longest delay.
     slots: Vec<Slot>,
     /// Arrived but not handed over yet.
     waiting: Slot,
 }
 
+/// An outcome: the action's number and features (empty where the number suffices), reward, costs.
+pub(crate) type Outcome<'a> = (usize, &'a [f64], f64, &'a [f64]);
+
+/// Outcomes due in the same round.
 #[derive(Default, Clone)]
 struct Slot {
-    outcomes: Vec<(usize, f64)>,
+    /// Action, length of its features, reward.
+    outcomes: Vec<(usize, usize, f64)>,
+    /// The features of all outcomes in a row, and the costs.
+    features: Vec<f64>,
     costs: Vec<f64>,
 }
 
@@ -42,9 +49,7 @@ impl Mailbox {
     pub(crate) fn post(
         &mut self,
         t: u64,
-        arm: usize,
-        reward: f64,
-        costs: &[f64],
+        (action, features, reward, costs): Outcome<'_>,
         rng: &mut ChaCha8Rng,
     ) {
         let late = if self.delay == 0 {
@@ -55,7 +60,8 @@ impl Mailbox {
         };
         let count = self.slots.len() as u64;
         let slot = &mut self.slots[((t + late) % count) as usize];
-        slot.outcomes.push((arm, reward));
+        slot.outcomes.push((action, features.len(), reward));
+        slot.features.extend_from_slice(features);
         slot.costs.extend_from_slice(costs);
     }
 
@@ -63,23 +69,25 @@ impl Mailbox {
     pub(crate) fn deliver(
         &mut self,
         t: u64,
-        mut take: impl FnMut(usize, f64, &[f64]) -> Result<(), Error>,
+        mut take: impl FnMut(Outcome<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let count = self.slots.len() as u64;
         let due = &mut self.slots[(t % count) as usize];
         self.waiting.outcomes.append(&mut due.outcomes);
+        self.waiting.features.append(&mut due.features);
         self.waiting.costs.append(&mut due.costs);
         if !(t + 1).is_multiple_of(self.batch) {
             return Ok(());
         }
-        for (i, &(arm, reward)) in self.waiting.outcomes.iter().enumerate() {
-            take(
-                arm,
-                reward,
-                &self.waiting.costs[i * self.guardrails..(i + 1) * self.guardrails],
-            )?;
+        let (mut features, mut costs) = (&self.waiting.features[..], &self.waiting.costs[..]);
+        for &(action, d, reward) in &self.waiting.outcomes {
+            let (x, later) = features.split_at(d);
+            let (c, others) = costs.split_at(self.guardrails);
+            take((action, x, reward, c))?;
+            (features, costs) = (later, others);
         }
         self.waiting.outcomes.clear();
+        self.waiting.features.clear();
         self.waiting.costs.clear();
         Ok(())
     }

@@ -22,6 +22,45 @@ pub enum Kind {
     L1,
     /// L2: a feasible and an infeasible arm, both better than the safe one.
     L2,
+    /// Actions are feature vectors and every mean is linear in them.
+    Linear,
+    /// The linear instance of the paper's authors: d actions beside x_0 = 0.
+    AuthorsLinear,
+    /// Feature vectors from a file, with simulated outcomes that are linear in them.
+    Logged,
+}
+
+impl Kind {
+    pub(crate) fn is_linear(self) -> bool {
+        matches!(self, Self::Linear | Self::AuthorsLinear | Self::Logged)
+    }
+}
+
+/// How the actions of a linear environment come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "`contextual`, `fixed`, `sphere`, `ball`, or a list of feature vectors"
+)]
+pub enum Actions {
+    /// Drawn at random.
+    Drawn(Drawn),
+    /// The same feature vectors in every round.
+    List(Vec<Vec<f64>>),
+}
+
+/// How random actions are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Drawn {
+    /// (1, v)/√2 with v uniform on the unit sphere, anew in every round.
+    Contextual,
+    /// The same law, drawn once for all rounds and runs.
+    Fixed,
+    /// Uniform on the unit sphere, anew in every round; x_0 = 0.
+    Sphere,
+    /// Uniform in the unit ball, anew in every round; x_0 = 0.
+    Ball,
 }
 
 /// `safe` by index or by name.
@@ -61,7 +100,7 @@ pub struct EnvironmentConfig {
     /// Judge by the locations as given rather than by the means after clipping.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nominal: Option<bool>,
-    /// K of the lower bound (default 4).
+    /// K of the lower bound (default 4); actions per round beside the safe one (linear kinds).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub k: Option<usize>,
     /// τ − c_0 of a hard instance.
@@ -70,12 +109,44 @@ pub struct EnvironmentConfig {
     /// ρ of L1 and L2: the best margin of any arm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_margin: Option<f64>,
-    /// τ of the lower bound (default 0.5).
+    /// τ of the lower bound and of the authors' linear instance (default 0.5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
     /// ν' instead of ν; the infeasible variant of L1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alternative: Option<bool>,
+    /// Length of the feature vectors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub d: Option<usize>,
+    /// How the actions come; default `contextual`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actions: Option<Actions>,
+    /// θ: the reward's mean is ⟨x, θ⟩; default drawn from `instance_seed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub theta: Option<Vec<f64>>,
+    /// μ, one vector per guardrail; default drawn from `instance_seed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mu: Option<Vec<Vec<f64>>>,
+    /// Standard deviation of Gaussian noise as a fraction of the signal's range; absent: signals
+    /// take the two ends of their range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<f64>,
+    /// True costs of the safe action, one per guardrail; default the guardrails' `safe_cost`, else
+    /// half-way between the harmless end of the range and the threshold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub safe_costs: Option<Vec<f64>>,
+    /// Seed of the instance, apart from the runs' (default 1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance_seed: Option<u64>,
+    /// File of features: CSV or Parquet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Columns that are features; default all numeric ones but `round`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Vec<String>>,
+    /// Column whose equal values make an action set; default `k` rows make one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<String>,
 }
 
 impl EnvironmentConfig {
@@ -104,50 +175,91 @@ impl EnvironmentConfig {
             best_margin: None,
             threshold: None,
             alternative: None,
+            d: None,
+            actions: None,
+            theta: None,
+            mu: None,
+            noise: None,
+            safe_costs: None,
+            instance_seed: None,
+            path: None,
+            columns: None,
+            round: None,
         }
     }
 
     /// Refuses keys that do not apply to the kind.
     pub(crate) fn check_keys(&self) -> Result<(), Error> {
-        let hard = matches!(self.kind, Kind::LowerBound | Kind::L1 | Kind::L2);
-        let gaussian = matches!(self.kind, Kind::Gaussian | Kind::ClippedGaussian);
+        let is = |kind: Kind| self.kind == kind;
+        let hard = is(Kind::LowerBound) || is(Kind::L1) || is(Kind::L2);
+        let linear = self.kind.is_linear();
+        let plain = !hard && !linear;
+        let gaussian = is(Kind::Gaussian) || is(Kind::ClippedGaussian);
+        // Kinds whose parameters can be drawn or given.
+        let model = is(Kind::Linear) || is(Kind::Logged);
+        let listed = is(Kind::Linear) && matches!(self.actions, Some(Actions::List(_)));
+        let fixed = listed || self.actions == Some(Actions::Drawn(Drawn::Fixed));
         let given = [
-            ("rewards", self.rewards.is_some(), !hard),
-            ("costs", self.costs.is_some(), !hard),
-            ("safe", self.safe.is_some(), !hard),
+            (
+                "arms",
+                self.arms.is_some(),
+                plain || hard || fixed || is(Kind::AuthorsLinear),
+            ),
+            ("rewards", self.rewards.is_some(), plain),
+            ("costs", self.costs.is_some(), plain),
+            ("safe", self.safe.is_some(), plain || listed),
             ("sd", self.sd.is_some(), gaussian),
             (
                 "concentration",
                 self.concentration.is_some(),
-                self.kind == Kind::Beta,
+                is(Kind::Beta),
             ),
-            (
-                "nominal",
-                self.nominal.is_some(),
-                self.kind == Kind::ClippedGaussian,
-            ),
-            ("k", self.k.is_some(), self.kind == Kind::LowerBound),
+            ("nominal", self.nominal.is_some(), is(Kind::ClippedGaussian)),
+            ("k", self.k.is_some(), is(Kind::LowerBound) || model),
             ("margin", self.margin.is_some(), hard),
             (
                 "best_margin",
                 self.best_margin.is_some(),
-                matches!(self.kind, Kind::L1 | Kind::L2),
+                is(Kind::L1) || is(Kind::L2),
             ),
             (
                 "threshold",
                 self.threshold.is_some(),
-                self.kind == Kind::LowerBound,
+                is(Kind::LowerBound) || is(Kind::AuthorsLinear),
             ),
             (
                 "alternative",
                 self.alternative.is_some(),
-                matches!(self.kind, Kind::LowerBound | Kind::L1),
+                is(Kind::LowerBound) || is(Kind::L1),
             ),
+            (
+                "d",
+                self.d.is_some(),
+                is(Kind::Linear) || is(Kind::AuthorsLinear),
+            ),
+            ("actions", self.actions.is_some(), is(Kind::Linear)),
+            ("theta", self.theta.is_some(), model),
+            ("mu", self.mu.is_some(), model),
+            ("noise", self.noise.is_some(), linear),
+            ("safe_costs", self.safe_costs.is_some(), model && !listed),
+            (
+                "instance_seed",
+                self.instance_seed.is_some(),
+                model && !listed,
+            ),
+            ("path", self.path.is_some(), is(Kind::Logged)),
+            ("columns", self.columns.is_some(), is(Kind::Logged)),
+            ("round", self.round.is_some(), is(Kind::Logged)),
         ];
         for (key, is_given, applies) in given {
             if is_given && !applies {
+                let with = if listed {
+                    " with a list of actions"
+                } else {
+                    ""
+                };
                 let allowed = format!(
-                    "this key does not apply to environments of kind `{}`",
+                    "this key does not apply to environments of kind `{}`{with}",
                     name_of(self.kind)
                 );
                 return Err(Error::invalid(
@@ -170,5 +282,8 @@ pub(crate) fn name_of(kind: Kind) -> &'static str {
         Kind::LowerBound => "lower_bound",
         Kind::L1 => "l1",
         Kind::L2 => "l2",
+        Kind::Linear => "linear",
+        Kind::AuthorsLinear => "authors_linear",
+        Kind::Logged => "logged",
     }
 }

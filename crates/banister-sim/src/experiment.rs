@@ -1,14 +1,14 @@
 //! Experiments: environment, guardrails and agents, as declared and as checked.
 
-use banister::solve::{Lp, LpSolver, Status};
-use banister::{
-    AgentConfig, CheckedProblem, Direction, Error, Guardrail, Problem, Signal, SignalConfig,
-};
+use std::path::Path;
+
+use banister::{AgentConfig, CheckedProblem, Error, Guardrail, Problem, SignalConfig};
 use serde::{Deserialize, Serialize};
 
-use crate::environment::{ArmRef, EnvironmentConfig};
-use crate::law::Environment;
+use crate::environment::EnvironmentConfig;
 use crate::results::{GuardrailInfo, Optimum};
+use crate::world::{Environment, World, check_agents, optimum, thresholds};
+use crate::{arms, linear};
 
 /// Most checkpoints a curve may have.
 pub const MAX_CHECKPOINTS: usize = 1000;
@@ -78,15 +78,21 @@ pub struct Experiment {
     /// What results call this instance.
     pub name: String,
     pub(crate) problem: CheckedProblem,
-    pub(crate) environment: Environment,
+    pub(crate) world: World,
     pub(crate) guardrails: Vec<GuardrailInfo>,
     pub(crate) optimum: Optimum,
     pub(crate) agents: Vec<(String, AgentConfig)>,
 }
 
 impl ExperimentConfig {
-    /// Checks everything; `name` is used where the experiment has none.
+    /// Checks everything; `name` is used where the experiment has none. Files are looked for in
+    /// the current directory, see [`ExperimentConfig::check_in`].
     pub fn check(&self, name: &str) -> Result<Experiment, Error> {
+        self.check_in(name, Path::new(""))
+    }
+
+    /// The same with files looked for in `folder`.
+    pub fn check_in(&self, name: &str, folder: &Path) -> Result<Experiment, Error> {
         check_run(&self.run)?;
         self.environment.check_keys()?;
         let mut resolved = self.clone();
@@ -94,71 +100,34 @@ impl ExperimentConfig {
             .name
             .get_or_insert_with(|| name.to_string())
             .clone();
-        let hard = self.environment.hard_instance(self.run.horizon)?;
-        let (kind, sd, rewards, costs) = match hard {
-            Some(hard) => {
-                if resolved.guardrail.is_empty() {
-                    resolved.guardrail.push(hard.guardrail);
+        let world = match self.environment.kind.is_linear() {
+            true => linear::world(&mut resolved, folder)?,
+            false => {
+                let hard = self.environment.hard_instance(self.run.horizon)?;
+                if let Some(hard) = &hard
+                    && resolved.guardrail.is_empty()
+                {
+                    resolved.guardrail.push(hard.guardrail.clone());
                     resolved.reward = hard.reward;
                 }
-                (hard.kind, hard.sd, hard.rewards, vec![hard.costs])
-            }
-            None => {
-                let env = &self.environment;
-                let rewards = env.rewards.clone().ok_or_else(|| {
-                    Error::invalid("environment.rewards", "absent", "give one mean per arm")
-                })?;
-                (
-                    env.kind,
-                    env.sd,
-                    rewards,
-                    env.costs.clone().unwrap_or_default(),
-                )
+                arms::world(&resolved, hard)?
             }
         };
-        check_shape(&resolved, &rewards, &costs)?;
-        let arms = arm_names(&self.environment, rewards.len())?;
-        let declared = Problem {
-            safe: safe_index(self.environment.safe.as_ref(), &arms)?,
-            arms,
-            reward: resolved.reward,
-            guardrails: resolved.guardrail.clone(),
-        };
-        let problem = declared.check().map_err(in_environment)?;
-        let sd = sd.unwrap_or(0.1);
-        if !(sd.is_finite() && sd > 0.0) {
-            return Err(Error::invalid(
-                "environment.sd",
-                sd,
-                "must be a finite number above 0",
-            ));
-        }
-        let signals: Vec<(String, Signal)> =
-            std::iter::once(("environment.rewards".to_string(), problem.reward))
-                .chain(
-                    problem
-                        .guardrails
-                        .iter()
-                        .enumerate()
-                        .map(|(i, g)| (format!("environment.costs[{i}]"), g.signal)),
-                )
-                .collect();
-        let means: Vec<Vec<f64>> = std::iter::once(rewards).chain(costs).collect();
-        let environment = Environment::new(&self.environment, kind, sd, &signals, &means)?;
-        let guardrails = thresholds(&problem, &environment)?;
-        let optimum = optimum(&guardrails, &environment)?;
+        let problem = world.problem.check().map_err(arms::in_environment)?;
+        let guardrails = thresholds(&problem, &world)?;
+        let optimum = optimum(&guardrails, &world.environment)?;
         let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
         resolved.agent = resolved
             .agent
             .into_iter()
             .map(|agent| agent.with_horizon(self.run.horizon, unknown))
             .collect();
-        let agents = check_agents(&resolved.agent, &declared)?;
+        let agents = check_agents(&resolved.agent, &problem, &world)?;
         Ok(Experiment {
             resolved,
             name,
             problem,
-            environment,
+            world,
             guardrails,
             optimum,
             agents,
@@ -174,26 +143,37 @@ impl Experiment {
 
     /// What really happens.
     pub fn environment(&self) -> &Environment {
-        &self.environment
+        &self.world.environment
     }
 
-    /// The best feasible policy under the true means.
+    /// What agents are told.
+    pub fn problem(&self) -> &Problem {
+        &self.problem.declared
+    }
+
+    /// The true θ, then one μ per guardrail, in signal units per feature unit. Arms are their own
+    /// features: the parameters of a K-armed environment are its means.
+    pub fn parameters(&self) -> &[Vec<f64>] {
+        &self.world.parameters
+    }
+
+    /// What pulls are counted by: the arms, or where actions change the safe one and the others.
+    pub(crate) fn seats(&self) -> Vec<String> {
+        match &self.world.environment {
+            Environment::Arms(_) => self.problem.declared.arms.clone(),
+            Environment::Changing(_) => vec!["safe action".into(), "other actions".into()],
+        }
+    }
+
+    /// The agents, by label.
+    pub fn agents(&self) -> &[(String, AgentConfig)] {
+        &self.agents
+    }
+
+    /// The best feasible policy under the true means. Where the actions change in every round it
+    /// is known on average only, and only from results.
     pub fn optimum(&self) -> &Optimum {
         &self.optimum
-    }
-}
-
-/// The arms are declared in the environment's table.
-fn in_environment(error: Error) -> Error {
-    match error {
-        Error::Invalid {
-            field,
-            value,
-            allowed,
-        } if field.starts_with("arms") => {
-            Error::invalid(format!("environment.{field}"), value, allowed)
-        }
-        other => other,
     }
 }
 
@@ -225,205 +205,4 @@ fn check_run(run: &RunConfig) -> Result<(), Error> {
         ));
     }
     Ok(())
-}
-
-fn check_shape(
-    config: &ExperimentConfig,
-    rewards: &[f64],
-    costs: &[Vec<f64>],
-) -> Result<(), Error> {
-    if rewards.is_empty() {
-        return Err(Error::invalid(
-            "environment.rewards",
-            "empty",
-            "a policy needs at least one arm",
-        ));
-    }
-    if costs.len() != config.guardrail.len() {
-        let allowed = format!(
-            "expected {}: one row per [[guardrail]], in their order",
-            config.guardrail.len()
-        );
-        return Err(Error::invalid(
-            "environment.costs",
-            count(costs.len(), "row"),
-            allowed,
-        ));
-    }
-    for (i, row) in costs.iter().enumerate() {
-        if row.len() != rewards.len() {
-            let allowed = format!("expected {}: one per arm, as in `rewards`", rewards.len());
-            let value = count(row.len(), "number");
-            return Err(Error::invalid(
-                format!("environment.costs[{i}]"),
-                value,
-                allowed,
-            ));
-        }
-    }
-    Ok(())
-}
-
-fn count(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
-fn arm_names(config: &EnvironmentConfig, k: usize) -> Result<Vec<String>, Error> {
-    match &config.arms {
-        None => Ok((0..k).map(|a| format!("arm {a}")).collect()),
-        Some(names) if names.len() == k => Ok(names.clone()),
-        Some(names) => {
-            let value = count(names.len(), "name");
-            Err(Error::invalid(
-                "environment.arms",
-                value,
-                format!("expected {k}: one per arm"),
-            ))
-        }
-    }
-}
-
-fn safe_index(safe: Option<&ArmRef>, arms: &[String]) -> Result<usize, Error> {
-    match safe {
-        None => Ok(0),
-        Some(ArmRef::Index(i)) if *i < arms.len() => Ok(*i),
-        Some(ArmRef::Index(i)) => Err(Error::invalid(
-            "environment.safe",
-            i,
-            format!("must be the index of an arm, 0 to {}", arms.len() - 1),
-        )),
-        Some(ArmRef::Name(name)) => {
-            arms.iter()
-                .position(|arm| arm == name)
-                .ok_or_else(|| Error::UnknownArm {
-                    name: name.clone(),
-                    known: arms.join(", "),
-                })
-        }
-    }
-}
-
-/// Thresholds in signal units, and that the declared safe costs are true and leave a margin.
-fn thresholds(
-    problem: &CheckedProblem,
-    environment: &Environment,
-) -> Result<Vec<GuardrailInfo>, Error> {
-    let safe = environment.means(problem.declared.safe);
-    let mut infos = Vec::new();
-    for (i, standard) in problem.guardrails.iter().enumerate() {
-        let declared = &problem.declared.guardrails[i];
-        let mean = safe[i + 1];
-        let bound = declared.at_most.or(declared.at_least).unwrap_or(0.0);
-        let threshold = if declared.relative {
-            bound * mean
-        } else {
-            bound
-        };
-        let has_margin = match standard.direction {
-            Direction::AtMost => mean < threshold,
-            Direction::AtLeast => mean > threshold,
-        };
-        if !has_margin {
-            let allowed = format!(
-                "the safe arm must meet guardrail `{}` (threshold {threshold}) with margin",
-                standard.name
-            );
-            let field = format!("environment.costs[{i}][{}]", problem.declared.safe);
-            return Err(Error::invalid(field, mean, allowed));
-        }
-        if let Some(c) = declared.safe_cost
-            && (c - mean).abs() > 1e-9 * standard.signal.unit()
-        {
-            let allowed = format!(
-                "the environment's safe arm has mean {mean}; leave `safe_cost` out if it is unknown"
-            );
-            return Err(Error::invalid(
-                format!("guardrail[{i}].safe_cost"),
-                c,
-                allowed,
-            ));
-        }
-        infos.push(GuardrailInfo {
-            name: standard.name.clone(),
-            direction: standard.direction,
-            threshold,
-        });
-    }
-    Ok(infos)
-}
-
-/// The best feasible policy, from the same LP with the true means.
-fn optimum(guardrails: &[GuardrailInfo], environment: &Environment) -> Result<Optimum, Error> {
-    let arms = environment.arms();
-    let reward: Vec<f64> = (0..arms).map(|a| environment.means(a)[0]).collect();
-    let sign = |g: &GuardrailInfo| match g.direction {
-        Direction::AtMost => 1.0,
-        Direction::AtLeast => -1.0,
-    };
-    let costs: Vec<Vec<f64>> = guardrails
-        .iter()
-        .enumerate()
-        .map(|(i, g)| {
-            (0..arms)
-                .map(|a| sign(g) * environment.means(a)[i + 1])
-                .collect()
-        })
-        .collect();
-    let thresholds: Vec<f64> = guardrails.iter().map(|g| sign(g) * g.threshold).collect();
-    let lp = Lp {
-        reward: &reward,
-        costs: &costs,
-        thresholds: &thresholds,
-    };
-    let mut solver = LpSolver::default();
-    let solution = solver.solve(&lp, None);
-    if solution.status == Status::Infeasible {
-        return Err(Error::invalid(
-            "environment.costs",
-            "infeasible",
-            "no policy meets the guardrails",
-        ));
-    }
-    Ok(Optimum {
-        reward: solution.value,
-        costs: solution
-            .costs
-            .iter()
-            .zip(guardrails)
-            .map(|(c, g)| sign(g) * c)
-            .collect(),
-        policy: solution.support.clone(),
-    })
-}
-
-fn check_agents(
-    agents: &[AgentConfig],
-    problem: &Problem,
-) -> Result<Vec<(String, AgentConfig)>, Error> {
-    if agents.is_empty() {
-        return Err(Error::invalid(
-            "agent",
-            "absent",
-            "give at least one [[agent]]",
-        ));
-    }
-    let mut labelled: Vec<(String, AgentConfig)> = Vec::new();
-    for (i, agent) in agents.iter().enumerate() {
-        // Built once here so that every error shows before the first round.
-        agent.build(problem).map_err(|error| match error {
-            Error::Invalid {
-                field,
-                value,
-                allowed,
-            } => Error::invalid(format!("agent[{i}].{field}"), value, allowed),
-            other => other,
-        })?;
-        let label = agent.label();
-        if labelled.iter().any(|(other, _)| *other == label) {
-            let allowed = "every agent needs a `label` of its own";
-            return Err(Error::invalid(format!("agent[{i}].label"), label, allowed));
-        }
-        labelled.push((label, agent.clone()));
-    }
-    Ok(labelled)
 }

@@ -9,7 +9,7 @@ use crate::environment::{EnvironmentConfig, Kind};
 
 /// One signal of one arm.
 #[derive(Debug, Clone, Copy)]
-enum Law {
+pub(crate) enum Law {
     /// The high end when a 53-bit number is below the threshold, else the low one. The ends are
     /// kept as bits: `lo`, and in which bits the other differs.
     TwoPoint {
@@ -35,8 +35,16 @@ enum Law {
 }
 
 impl Law {
+    /// The two ends of a range, with the mean at `share` of the way.
     #[inline]
-    fn draw(&self, rng: &mut ChaCha8Rng) -> f64 {
+    pub(crate) fn two_point(share: f64, lo: f64, hi: f64) -> Self {
+        let below = (share * (1u64 << 53) as f64).round() as u64;
+        let (lo, flip) = (lo.to_bits(), lo.to_bits() ^ hi.to_bits());
+        Self::TwoPoint { below, lo, flip }
+    }
+
+    #[inline]
+    pub(crate) fn draw(&self, rng: &mut ChaCha8Rng) -> f64 {
         match *self {
             Self::TwoPoint { below, lo, flip } => {
                 // All ones below the threshold, else zero, by the sign of the difference: a branch
@@ -65,9 +73,9 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
     StandardNormal.sample(rng)
 }
 
-/// A checked environment, ready to pull.
+/// The laws of actions that stay the same in every round: arms, or a fixed set of feature vectors.
 #[derive(Debug, Clone)]
-pub struct Environment {
+pub struct Arms {
     /// Signals per arm: the reward, then one per guardrail.
     signals: usize,
     laws: Vec<Law>,
@@ -75,7 +83,7 @@ pub struct Environment {
     means: Vec<f64>,
 }
 
-impl Environment {
+impl Arms {
     /// Builds the laws. `means[s][a]` are the declared means of signal s, in signal units.
     pub(crate) fn new(
         config: &EnvironmentConfig,
@@ -118,7 +126,7 @@ impl Environment {
     }
 
     /// Number of arms.
-    pub fn arms(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.laws.len() / self.signals
     }
 
@@ -196,11 +204,7 @@ fn law(
             (Law::ScaledBeta { beta, lo, hi }, mean)
         }
         // A Beta law with its mean at an end of the range is that point.
-        _ => {
-            let below = (share * (1u64 << 53) as f64).round() as u64;
-            let (lo, flip) = (lo.to_bits(), lo.to_bits() ^ hi.to_bits());
-            (Law::TwoPoint { below, lo, flip }, mean)
-        }
+        _ => (Law::two_point(share, lo, hi), mean),
     })
 }
 

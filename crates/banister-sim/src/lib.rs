@@ -16,18 +16,26 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod arms;
 mod curves;
 mod delay;
 mod environment;
 mod experiment;
 mod hard;
+mod judge;
 mod law;
+mod linear;
 pub mod results;
 mod runner;
+mod scene;
+mod table;
+mod world;
 
 pub use banister;
-pub use environment::{ArmRef, EnvironmentConfig, Kind};
+pub use environment::{Actions, ArmRef, Drawn, EnvironmentConfig, Kind};
 pub use experiment::{Experiment, ExperimentConfig, MAX_CHECKPOINTS, RunConfig};
-pub use law::Environment;
+pub use law::Arms;
+pub use linear::Changing;
 pub use results::Results;
 pub use runner::{Monitor, Options, TOLERANCE, Trace, run, run_shard};
+pub use world::Environment;

@@ -22,7 +22,8 @@ pub struct InstanceResult {
     pub name: String,
     /// Rounds in each run.
     pub horizon: u64,
-    /// Names of the arms; index 0.. as in the environment.
+    /// Names of the arms; index 0.. as in the environment. Where the actions change in every round:
+    /// the safe action, and all others together.
     pub arms: Vec<String>,
     /// Guardrails with the threshold in force, in signal units.
     pub guardrails: Vec<GuardrailInfo>,
@@ -43,7 +44,8 @@ pub struct GuardrailInfo {
     pub threshold: f64,
 }
 
-/// The best feasible policy under the true means.
+/// The best feasible policy under the true means. Where the actions change there is one in every
+/// round; then these are averages over rounds and runs, and `policy` is empty.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Optimum {
     /// Its expected reward, r*.
@@ -52,6 +54,8 @@ pub struct Optimum {
     pub costs: Vec<f64>,
     /// The policy, as (arm, probability).
     pub policy: Vec<(usize, f64)>,
+    /// Whether these are averages over rounds with different actions.
+    pub averaged: bool,
 }
 
 /// One agent on one instance, over all runs.

@@ -4,7 +4,7 @@ mod common;
 
 use banister::{Guardrail, OpbConfig, SignalConfig};
 use banister_sim::{EnvironmentConfig, Experiment, ExperimentConfig, Kind, RunConfig};
-use common::guardrail;
+use common::{guardrail, laws};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -26,7 +26,7 @@ fn single(environment: EnvironmentConfig, reward: SignalConfig) -> Experiment {
 fn samples(experiment: &Experiment, seed: u64) -> Vec<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     (0..SAMPLES)
-        .map(|_| experiment.environment().pull(0, &mut rng, &mut []))
+        .map(|_| laws(experiment).pull(0, &mut rng, &mut []))
         .collect()
 }
 
@@ -155,7 +155,7 @@ fn a_clipped_gaussian_is_judged_by_its_mean_after_clipping() {
         let experiment = single(environment.clone(), ranged(lo, hi));
         let deviation = sd * (hi - lo);
         let expected = integrate(location, deviation, lo, hi, |x| x);
-        let judged = experiment.environment().means(0)[0];
+        let judged = laws(&experiment).means(0)[0];
         assert!((judged - expected).abs() < 1e-9, "{judged}, not {expected}");
         assert_eq!(experiment.optimum().reward, judged);
         let data = samples(&experiment, seed as u64);
@@ -164,7 +164,7 @@ fn a_clipped_gaussian_is_judged_by_its_mean_after_clipping() {
         check_moments(&data, expected, variance);
         environment.nominal = Some(true);
         let nominal = single(environment, ranged(lo, hi));
-        assert_eq!(nominal.environment().means(0)[0], location);
+        assert_eq!(laws(&nominal).means(0)[0], location);
     }
 }
 
@@ -189,8 +189,8 @@ fn signals_of_one_arm_are_drawn_independently() {
         agent: vec![banister::AgentConfig::Opb(OpbConfig::default())],
     };
     let experiment = config.check("two").expect("valid");
-    let environment = experiment.environment();
-    assert_eq!(environment.arms(), 2);
+    let environment = laws(&experiment);
+    assert_eq!(environment.count(), 2);
     assert_eq!(environment.means(1), [0.5, 0.4, 0.6]);
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let (mut costs, mut product) = ([0.0; 2], 0.0);

@@ -5,7 +5,7 @@ mod common;
 use banister::theory::lower_bound_margin;
 use banister::{AgentConfig, Error, OpbConfig};
 use banister_sim::{ArmRef, EnvironmentConfig, Experiment, ExperimentConfig, Kind, RunConfig};
-use common::{guardrail, paper_experiment, simulate};
+use common::{guardrail, laws, paper_experiment, simulate};
 
 fn experiment(environment: EnvironmentConfig, horizon: u64) -> ExperimentConfig {
     ExperimentConfig {
@@ -37,8 +37,8 @@ fn checked(environment: EnvironmentConfig) -> Experiment {
 }
 
 fn column(experiment: &Experiment, signal: usize) -> Vec<f64> {
-    let environment = experiment.environment();
-    (0..environment.arms())
+    let environment = laws(experiment);
+    (0..environment.count())
         .map(|a| environment.means(a)[signal])
         .collect()
 }

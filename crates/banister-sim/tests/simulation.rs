@@ -7,7 +7,7 @@ use banister_sim::{
     EnvironmentConfig, Experiment, ExperimentConfig, Kind, MAX_CHECKPOINTS, Monitor, Options,
     Results, RunConfig, run, run_shard,
 };
-use common::{paper_experiment, simulate};
+use common::{laws, paper_experiment, simulate};
 use rand::{Rng as _, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -120,7 +120,7 @@ fn a_run_is_the_plain_loop_on_its_own_stream() {
                 decision.draw((rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64)
             };
             pulls[arm] += 1;
-            let reward = experiment.environment().pull(arm, &mut rng, &mut costs);
+            let reward = laws(&experiment).pull(arm, &mut rng, &mut costs);
             agent.observe(arm, reward, &costs).expect("valid");
         }
         assert!((trace.summary.regret - regret).abs() < 1e-6);

@@ -12,7 +12,7 @@ use super::claims::{self, Claim, Distance};
 use super::run::resolved;
 use crate::args::{Reproduce, Simulation};
 use crate::failure::Failure;
-use crate::input::parse_experiment;
+use crate::input::built_in;
 use crate::progress::simulate;
 use crate::terminal::{self, final_regret, number};
 
@@ -91,7 +91,7 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
 }
 
 fn experiments(overrides: &Simulation) -> Result<Vec<Experiment>, Failure> {
-    let plain = |text: &str| parse_experiment("built-in experiment", text, "", overrides, |_| {});
+    let plain = |text: &str| built_in(text, "", overrides, |_| {});
     let mut all = Vec::new();
     for (published, text) in PAPER {
         all.push(plain(published)?);
@@ -100,19 +100,13 @@ fn experiments(overrides: &Simulation) -> Result<Vec<Experiment>, Failure> {
     for margin in MARGINS {
         for (alternative, symbol) in [(false, "ν"), (true, "ν′")] {
             let name = format!("{symbol}, Δ = {margin}");
-            all.push(parse_experiment(
-                "built-in experiment",
-                LOWER_BOUND,
-                &name,
-                overrides,
-                |config| {
-                    config.environment = EnvironmentConfig {
-                        margin: Some(margin),
-                        alternative: Some(alternative),
-                        ..config.environment.clone()
-                    };
-                },
-            )?);
+            all.push(built_in(LOWER_BOUND, &name, overrides, |config| {
+                config.environment = EnvironmentConfig {
+                    margin: Some(margin),
+                    alternative: Some(alternative),
+                    ..config.environment.clone()
+                };
+            })?);
         }
     }
     for text in SAFE_COST {

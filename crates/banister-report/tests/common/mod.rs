@@ -65,6 +65,7 @@ pub fn results() -> Results {
             reward: 0.75,
             costs: vec![0.5],
             policy: vec![(0, 0.5), (1, 0.5)],
+            averaged: false,
         },
         agents: vec![
             agent(AWKWARD_AGENT, 1, 2, true),
@@ -83,6 +84,7 @@ pub fn results() -> Results {
             reward: 0.8,
             costs: vec![0.4, 0.9],
             policy: vec![(2, 1.0)],
+            averaged: false,
         },
         agents: vec![agent("uniform", 2, 3, true)],
     };

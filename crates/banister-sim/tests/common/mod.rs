@@ -5,7 +5,9 @@
 
 use banister::{AgentConfig, Guardrail, OpbConfig, Problem};
 use banister_sim::results::AgentResult;
-use banister_sim::{EnvironmentConfig, ExperimentConfig, Kind, Monitor, Options, RunConfig, run};
+use banister_sim::{
+    Arms, EnvironmentConfig, Experiment, ExperimentConfig, Kind, Monitor, Options, RunConfig, run,
+};
 
 pub const PAPER_REWARDS: [f64; 4] = [0.1, 0.2, 0.4, 0.7];
 pub const PAPER_COSTS: [f64; 4] = [0.0, 0.4, 0.5, 0.2];
@@ -48,6 +50,11 @@ pub fn paper_experiment(
         guardrail: vec![guardrail(threshold, Some(0.0))],
         agent: vec![AgentConfig::Opb(agent)],
     }
+}
+
+/// The laws of an experiment whose actions stay the same.
+pub fn laws(experiment: &Experiment) -> &Arms {
+    experiment.environment().as_arms().expect("arms")
 }
 
 /// Runs the only agent of an experiment.

@@ -1,0 +1,172 @@
+//! K-armed worlds: means as declared, or a hard instance by name.
+
+use banister::{Error, Problem, Signal};
+
+use crate::environment::{ArmRef, EnvironmentConfig};
+use crate::experiment::ExperimentConfig;
+use crate::hard::HardInstance;
+use crate::law::Arms;
+use crate::world::{Environment, World};
+
+/// Builds the world of a K-armed experiment; `hard` is the hard instance spelled out, if it is one.
+pub(crate) fn world(config: &ExperimentConfig, hard: Option<HardInstance>) -> Result<World, Error> {
+    let env = &config.environment;
+    let (kind, sd, rewards, costs) = match hard {
+        Some(hard) => (hard.kind, hard.sd, hard.rewards, vec![hard.costs]),
+        None => {
+            let rewards = env.rewards.clone().ok_or_else(|| {
+                Error::invalid("environment.rewards", "absent", "give one mean per arm")
+            })?;
+            (
+                env.kind,
+                env.sd,
+                rewards,
+                env.costs.clone().unwrap_or_default(),
+            )
+        }
+    };
+    check_shape(config, &rewards, &costs)?;
+    let arms = arm_names(env, rewards.len())?;
+    let declared = Problem {
+        safe: safe_index(env.safe.as_ref(), &arms)?,
+        arms,
+        reward: config.reward,
+        guardrails: config.guardrail.clone(),
+        ..Problem::default()
+    };
+    let problem = declared.check().map_err(in_environment)?;
+    let sd = sd.unwrap_or(0.1);
+    if !(sd.is_finite() && sd > 0.0) {
+        return Err(Error::invalid(
+            "environment.sd",
+            sd,
+            "must be a finite number above 0",
+        ));
+    }
+    let signals: Vec<(String, Signal)> =
+        std::iter::once(("environment.rewards".to_string(), problem.reward))
+            .chain(
+                problem
+                    .guardrails
+                    .iter()
+                    .enumerate()
+                    .map(|(i, g)| (format!("environment.costs[{i}]"), g.signal)),
+            )
+            .collect();
+    let means: Vec<Vec<f64>> = std::iter::once(rewards).chain(costs).collect();
+    let arms = Arms::new(env, kind, sd, &signals, &means)?;
+    let safe = declared.safe;
+    Ok(World {
+        parameters: (0..signals.len())
+            .map(|s| (0..arms.count()).map(|a| arms.means(a)[s]).collect())
+            .collect(),
+        safe_means: arms.means(safe).to_vec(),
+        safe_fields: (0..config.guardrail.len())
+            .map(|i| format!("environment.costs[{i}][{safe}]"))
+            .collect(),
+        longest: 1.0,
+        problem: declared,
+        environment: Environment::Arms(arms),
+    })
+}
+
+/// The arms are declared in the environment's table.
+pub(crate) fn in_environment(error: Error) -> Error {
+    match error {
+        Error::Invalid {
+            field,
+            value,
+            allowed,
+        } if field.starts_with("arms") => {
+            Error::invalid(format!("environment.{field}"), value, allowed)
+        }
+        other => other,
+    }
+}
+
+fn check_shape(
+    config: &ExperimentConfig,
+    rewards: &[f64],
+    costs: &[Vec<f64>],
+) -> Result<(), Error> {
+    if rewards.is_empty() {
+        return Err(Error::invalid(
+            "environment.rewards",
+            "empty",
+            "a policy needs at least one arm",
+        ));
+    }
+    if costs.len() != config.guardrail.len() {
+        let allowed = format!(
+            "expected {}: one row per [[guardrail]], in their order",
+            config.guardrail.len()
+        );
+        return Err(Error::invalid(
+            "environment.costs",
+            count(costs.len(), "row"),
+            allowed,
+        ));
+    }
+    for (i, row) in costs.iter().enumerate() {
+        if row.len() != rewards.len() {
+            let allowed = format!("expected {}: one per arm, as in `rewards`", rewards.len());
+            let value = count(row.len(), "number");
+            return Err(Error::invalid(
+                format!("environment.costs[{i}]"),
+                value,
+                allowed,
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// "1 row", "2 rows".
+pub(crate) fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn arm_names(config: &EnvironmentConfig, k: usize) -> Result<Vec<String>, Error> {
+    named(config, (0..k).map(|a| format!("arm {a}")).collect())
+}
+
+/// The names given, or those proposed.
+pub(crate) fn named(
+    config: &EnvironmentConfig,
+    proposed: Vec<String>,
+) -> Result<Vec<String>, Error> {
+    let k = proposed.len();
+    match &config.arms {
+        None => Ok(proposed),
+        Some(names) if names.len() == k => Ok(names.clone()),
+        Some(names) => {
+            let value = count(names.len(), "name");
+            Err(Error::invalid(
+                "environment.arms",
+                value,
+                format!("expected {k}: one per arm"),
+            ))
+        }
+    }
+}
+
+/// The index of the safe arm; 0 if not given.
+pub(crate) fn safe_index(safe: Option<&ArmRef>, arms: &[String]) -> Result<usize, Error> {
+    match safe {
+        None => Ok(0),
+        Some(ArmRef::Index(i)) if *i < arms.len() => Ok(*i),
+        Some(ArmRef::Index(i)) => Err(Error::invalid(
+            "environment.safe",
+            i,
+            format!("must be the index of an arm, 0 to {}", arms.len() - 1),
+        )),
+        Some(ArmRef::Name(name)) => {
+            arms.iter()
+                .position(|arm| arm == name)
+                .ok_or_else(|| Error::UnknownArm {
+                    name: name.clone(),
+                    known: arms.join(", "),
+                })
+        }
+    }
+}

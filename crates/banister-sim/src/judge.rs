@@ -1,0 +1,147 @@
+//! Judging policies on true means.
+
+use banister::Decision;
+
+use crate::experiment::Experiment;
+use crate::results::{GuardrailInfo, RunSummary};
+use crate::runner::{TOLERANCE, Trace};
+use crate::scene::Scene;
+use crate::world::sign;
+
+/// Judges policies on true means.
+pub(crate) struct Judge<'a> {
+    guardrails: &'a [GuardrailInfo],
+    /// Per guardrail: sign (at_most 1, at_least −1), signed threshold, rounding allowed.
+    limits: Vec<(f64, f64, f64)>,
+    regret: f64,
+    violations: u64,
+    worst_exceedance: f64,
+    reward_sum: f64,
+    window: Vec<Window>,
+    trace_regret: Vec<f64>,
+    trace_reward: Vec<f64>,
+    trace: Vec<[Vec<f64>; 3]>,
+}
+
+/// One guardrail since the last checkpoint.
+#[derive(Clone, Copy)]
+struct Window {
+    sum: f64,
+    /// Largest signed signal.
+    worst: f64,
+    price: f64,
+}
+
+const FRESH: Window = Window {
+    sum: 0.0,
+    worst: f64::NEG_INFINITY,
+    price: 0.0,
+};
+
+impl<'a> Judge<'a> {
+    pub(crate) fn new(experiment: &'a Experiment, points: usize) -> Self {
+        let m = experiment.guardrails.len();
+        let limits = experiment
+            .guardrails
+            .iter()
+            .zip(&experiment.problem.guardrails);
+        Self {
+            guardrails: &experiment.guardrails,
+            limits: limits
+                .map(|(g, standard)| {
+                    let rounding = TOLERANCE * standard.signal.unit();
+                    (sign(g), sign(g) * g.threshold, rounding)
+                })
+                .collect(),
+            regret: 0.0,
+            violations: 0,
+            worst_exceedance: 0.0,
+            reward_sum: 0.0,
+            window: vec![FRESH; m],
+            trace_regret: Vec::with_capacity(points),
+            trace_reward: Vec::with_capacity(points),
+            trace: vec![std::array::from_fn(|_| Vec::with_capacity(points)); m],
+        }
+    }
+
+    #[inline]
+    pub(crate) fn round(&mut self, scene: &impl Scene, optimum: f64, decision: &Decision) {
+        let mut reward = 0.0;
+        for &(arm, p) in &decision.policy {
+            reward += p * scene.mean(arm, 0);
+        }
+        self.regret += optimum - reward;
+        self.reward_sum += reward;
+        let mut broken = false;
+        let windows = &mut self.window[..self.limits.len()];
+        let certificates = &decision.guardrails[..self.limits.len()];
+        for (i, &(sign, limit, rounding)) in self.limits.iter().enumerate() {
+            let mut cost = 0.0;
+            for &(arm, p) in &decision.policy {
+                cost += p * scene.mean(arm, i + 1);
+            }
+            let window = &mut windows[i];
+            window.sum += cost;
+            window.price += certificates[i].price;
+            let signed = sign * cost;
+            let worst = window.worst;
+            window.worst = if signed > worst { signed } else { worst };
+            let excess = signed - limit;
+            if excess > rounding {
+                broken = true;
+                self.worst_exceedance = self.worst_exceedance.max(excess);
+            }
+        }
+        self.violations += u64::from(broken);
+    }
+
+    pub(crate) fn checkpoint(&mut self, rounds: u64) {
+        let rounds = rounds as f64;
+        self.trace_regret.push(self.regret);
+        self.trace_reward.push(self.reward_sum / rounds);
+        self.reward_sum = 0.0;
+        for (i, window) in self.window.iter_mut().enumerate() {
+            let sign = self.limits[i].0;
+            self.trace[i][0].push(window.sum / rounds);
+            self.trace[i][1].push(sign * window.worst);
+            self.trace[i][2].push(window.price / rounds);
+            *window = FRESH;
+        }
+    }
+
+    pub(crate) fn finish(
+        self,
+        run: u64,
+        seed: u64,
+        pulls: Vec<u64>,
+        optimum: Option<(f64, Vec<f64>)>,
+        timing: Option<f64>,
+    ) -> Trace {
+        let summary = RunSummary {
+            run,
+            seed,
+            regret: self.regret,
+            reward_end: self.trace_reward.last().copied().unwrap_or(0.0),
+            violations: self.violations,
+            worst_exceedance: self.worst_exceedance,
+            pulls,
+            nanoseconds_per_round: timing,
+        };
+        debug_assert_eq!(self.trace.len(), self.guardrails.len());
+        let mut trace = Trace {
+            regret: self.trace_regret,
+            reward: self.trace_reward,
+            cost: Vec::new(),
+            worst: Vec::new(),
+            price: Vec::new(),
+            optimum,
+            summary,
+        };
+        for [cost, worst, price] in self.trace {
+            trace.cost.push(cost);
+            trace.worst.push(worst);
+            trace.price.push(price);
+        }
+        trace
+    }
+}

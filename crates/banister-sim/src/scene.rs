@@ -1,0 +1,207 @@
+//! What an agent plays in during one run: the actions of each round, their true means, outcomes.
+
+use banister::solve::{Lp, LpSolver};
+use banister::{Agent, Error};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::experiment::Experiment;
+use crate::law::Arms;
+use crate::linear::{Changing, dot};
+use crate::world::sign;
+
+/// One run's scene. Actions are numbered as the agent numbers them.
+pub(crate) trait Scene {
+    /// Offers the round's actions; r*, the reward of the best feasible policy among them.
+    fn begin(&mut self, agent: &mut dyn Agent) -> Result<f64, Error>;
+
+    /// The true mean of a signal of an action: 0 the reward, 1 + i guardrail i.
+    fn mean(&self, action: usize, signal: usize) -> f64;
+
+    /// Plays an action: returns the reward and writes the costs.
+    fn pull(&self, action: usize, rng: &mut ChaCha8Rng, costs: &mut [f64]) -> f64;
+
+    /// The place of an action in the count of pulls.
+    fn seat(&self, action: usize) -> usize;
+
+    /// What a late outcome needs to be known by beside its number; empty if the number suffices.
+    fn features(&self, action: usize) -> &[f64];
+
+    /// Mean reward and costs of the rounds' best policies, where they differ.
+    fn average_optimum(&self) -> Option<(f64, Vec<f64>)>;
+}
+
+/// Hands a late outcome over: by number, or by features where the actions have changed since.
+pub(crate) fn tell(
+    agent: &mut dyn Agent,
+    action: usize,
+    features: &[f64],
+    reward: f64,
+    costs: &[f64],
+) -> Result<(), Error> {
+    match features {
+        [] => agent.observe(action, reward, costs),
+        x => agent.observe_at(x, reward, costs),
+    }
+}
+
+/// The same actions in every round.
+pub(crate) struct Still<'a> {
+    arms: &'a Arms,
+    optimum: f64,
+}
+
+impl<'a> Still<'a> {
+    pub(crate) fn new(arms: &'a Arms, optimum: f64) -> Self {
+        Self { arms, optimum }
+    }
+}
+
+impl Scene for Still<'_> {
+    #[inline]
+    fn begin(&mut self, _: &mut dyn Agent) -> Result<f64, Error> {
+        Ok(self.optimum)
+    }
+
+    #[inline]
+    fn mean(&self, action: usize, signal: usize) -> f64 {
+        self.arms.mean(action, signal)
+    }
+
+    #[inline]
+    fn pull(&self, action: usize, rng: &mut ChaCha8Rng, costs: &mut [f64]) -> f64 {
+        self.arms.pull(action, rng, costs)
+    }
+
+    #[inline]
+    fn seat(&self, action: usize) -> usize {
+        action
+    }
+
+    #[inline]
+    fn features(&self, _: usize) -> &[f64] {
+        &[]
+    }
+
+    fn average_optimum(&self) -> Option<(f64, Vec<f64>)> {
+        None
+    }
+}
+
+/// Other actions in every round; the safe one comes after them.
+pub(crate) struct Moving<'a> {
+    changing: &'a Changing,
+    /// Draws the actions, apart from outcomes: all agents meet the same ones in the same run.
+    rng: ChaCha8Rng,
+    visit: u64,
+    /// The round's actions beside the safe one, as rows.
+    actions: Vec<f64>,
+    /// Per signal the means of all actions, costs with the sign that makes them upper-bounded.
+    means: Vec<Vec<f64>>,
+    signs: Vec<f64>,
+    thresholds: Vec<f64>,
+    solver: LpSolver,
+    rounds: f64,
+    optimum_sum: f64,
+    optimum_costs: Vec<f64>,
+}
+
+impl<'a> Moving<'a> {
+    pub(crate) fn new(experiment: &'a Experiment, changing: &'a Changing, run: u64) -> Self {
+        let guardrails = &experiment.guardrails;
+        let mut rng = ChaCha8Rng::seed_from_u64(experiment.resolved.run.seed);
+        // Outcomes come from streams 0, 1, …; actions from the other end.
+        rng.set_stream(u64::MAX - run);
+        let visit = changing.entry(&mut rng);
+        let k = changing.largest();
+        Self {
+            changing,
+            rng,
+            visit,
+            actions: Vec::with_capacity(k * changing.dimension()),
+            means: vec![Vec::with_capacity(k + 1); guardrails.len() + 1],
+            signs: std::iter::once(1.0)
+                .chain(guardrails.iter().map(sign))
+                .collect(),
+            thresholds: guardrails.iter().map(|g| sign(g) * g.threshold).collect(),
+            solver: LpSolver::default(),
+            rounds: 0.0,
+            optimum_sum: 0.0,
+            optimum_costs: vec![0.0; guardrails.len()],
+        }
+    }
+
+    fn draw(&mut self) {
+        let before = self.means[0].len();
+        self.changing
+            .draw(self.visit, &mut self.rng, &mut self.actions);
+        self.visit += 1;
+        let d = self.changing.dimension();
+        for (s, means) in self.means.iter_mut().enumerate() {
+            let (sign, parameter) = (self.signs[s], &self.changing.parameters()[s]);
+            means.clear();
+            means.extend(
+                self.actions
+                    .chunks_exact(d)
+                    .map(|x| sign * dot(x, parameter)),
+            );
+            means.push(sign * self.changing.safe_means()[s]);
+        }
+        // A warm start speaks of actions by number.
+        if self.means[0].len() != before {
+            self.solver.reset();
+        }
+    }
+}
+
+impl Scene for Moving<'_> {
+    fn begin(&mut self, agent: &mut dyn Agent) -> Result<f64, Error> {
+        self.draw();
+        agent.offer(&self.actions)?;
+        let lp = Lp {
+            reward: &self.means[0],
+            costs: &self.means[1..],
+            thresholds: &self.thresholds,
+        };
+        let best = self.solver.solve(&lp, Some(self.means[0].len() - 1));
+        self.rounds += 1.0;
+        self.optimum_sum += best.value;
+        for ((sum, cost), sign) in
+            (self.optimum_costs.iter_mut().zip(&best.costs)).zip(&self.signs[1..])
+        {
+            *sum += sign * cost;
+        }
+        Ok(best.value)
+    }
+
+    #[inline]
+    fn mean(&self, action: usize, signal: usize) -> f64 {
+        self.signs[signal] * self.means[signal][action]
+    }
+
+    fn pull(&self, action: usize, rng: &mut ChaCha8Rng, costs: &mut [f64]) -> f64 {
+        let reward = self.changing.observe(0, self.mean(action, 0), rng);
+        for (i, cost) in costs.iter_mut().enumerate() {
+            *cost = self.changing.observe(i + 1, self.mean(action, i + 1), rng);
+        }
+        reward
+    }
+
+    #[inline]
+    fn seat(&self, action: usize) -> usize {
+        usize::from(action + 1 != self.means[0].len())
+    }
+
+    fn features(&self, action: usize) -> &[f64] {
+        let d = self.changing.dimension();
+        match self.actions.get(action * d..(action + 1) * d) {
+            Some(x) => x,
+            None => self.changing.safe_action(),
+        }
+    }
+
+    fn average_optimum(&self) -> Option<(f64, Vec<f64>)> {
+        let costs = self.optimum_costs.iter().map(|sum| sum / self.rounds);
+        Some((self.optimum_sum / self.rounds, costs.collect()))
+    }
+}

@@ -1,0 +1,235 @@
+//! What agents meet: the problem they are told, what really happens, and the truths behind it.
+
+use banister::solve::{Lp, LpSolver, Status};
+use banister::{AgentConfig, CheckedProblem, Direction, Error, Problem};
+
+use crate::law::Arms;
+use crate::linear::Changing;
+use crate::results::{GuardrailInfo, Optimum};
+
+/// What really happens in a round.
+#[derive(Debug, Clone)]
+pub enum Environment {
+    /// The same actions in every round: arms, or a fixed set of feature vectors.
+    Arms(Arms),
+    /// Other feature vectors in every round.
+    Changing(Changing),
+}
+
+impl Environment {
+    /// The laws of the actions, where they stay the same.
+    pub fn as_arms(&self) -> Option<&Arms> {
+        match self {
+            Self::Arms(arms) => Some(arms),
+            Self::Changing(_) => None,
+        }
+    }
+
+    /// The changing actions, where they change.
+    pub fn as_changing(&self) -> Option<&Changing> {
+        match self {
+            Self::Arms(_) => None,
+            Self::Changing(changing) => Some(changing),
+        }
+    }
+}
+
+/// An environment with everything that is true of it.
+#[derive(Debug, Clone)]
+pub(crate) struct World {
+    /// What agents are told.
+    pub problem: Problem,
+    pub environment: Environment,
+    /// θ, then one μ per guardrail, in signal units per feature unit.
+    pub parameters: Vec<Vec<f64>>,
+    /// The safe action's true reward and costs.
+    pub safe_means: Vec<f64>,
+    /// How the user calls the safe action's cost under guardrail 0, 1, …
+    pub safe_fields: Vec<String>,
+    /// Length of the longest feature vector that can come.
+    pub longest: f64,
+}
+
+/// 1 where a guardrail bounds its signal from above, −1 from below.
+pub(crate) fn sign(guardrail: &GuardrailInfo) -> f64 {
+    match guardrail.direction {
+        Direction::AtMost => 1.0,
+        Direction::AtLeast => -1.0,
+    }
+}
+
+/// Thresholds in signal units, and that the declared safe costs are true and leave a margin.
+pub(crate) fn thresholds(
+    problem: &CheckedProblem,
+    world: &World,
+) -> Result<Vec<GuardrailInfo>, Error> {
+    let mut infos = Vec::new();
+    for (i, standard) in problem.guardrails.iter().enumerate() {
+        let declared = &problem.declared.guardrails[i];
+        let mean = world.safe_means[i + 1];
+        let bound = declared.at_most.or(declared.at_least).unwrap_or(0.0);
+        let threshold = if declared.relative {
+            bound * mean
+        } else {
+            bound
+        };
+        let has_margin = match standard.direction {
+            Direction::AtMost => mean < threshold,
+            Direction::AtLeast => mean > threshold,
+        };
+        if !has_margin {
+            let allowed = format!(
+                "the safe arm must meet guardrail `{}` (threshold {threshold}) with margin",
+                standard.name
+            );
+            return Err(Error::invalid(&world.safe_fields[i], mean, allowed));
+        }
+        if let Some(c) = declared.safe_cost
+            && (c - mean).abs() > 1e-9 * standard.signal.unit()
+        {
+            let allowed = format!(
+                "the environment's safe arm has mean {mean}; leave `safe_cost` out if it is unknown"
+            );
+            return Err(Error::invalid(
+                format!("guardrail[{i}].safe_cost"),
+                c,
+                allowed,
+            ));
+        }
+        infos.push(GuardrailInfo {
+            name: standard.name.clone(),
+            direction: standard.direction,
+            threshold,
+        });
+    }
+    Ok(infos)
+}
+
+/// The best feasible policy, from the same LP with the true means. Where actions change there is
+/// one in every round, and their average is known only afterwards.
+pub(crate) fn optimum(
+    guardrails: &[GuardrailInfo],
+    environment: &Environment,
+) -> Result<Optimum, Error> {
+    let Some(arms) = environment.as_arms() else {
+        return Ok(Optimum {
+            reward: f64::NAN,
+            costs: Vec::new(),
+            policy: Vec::new(),
+            averaged: true,
+        });
+    };
+    let k = arms.count();
+    let reward: Vec<f64> = (0..k).map(|a| arms.means(a)[0]).collect();
+    let costs: Vec<Vec<f64>> = guardrails
+        .iter()
+        .enumerate()
+        .map(|(i, g)| (0..k).map(|a| sign(g) * arms.means(a)[i + 1]).collect())
+        .collect();
+    let thresholds: Vec<f64> = guardrails.iter().map(|g| sign(g) * g.threshold).collect();
+    let lp = Lp {
+        reward: &reward,
+        costs: &costs,
+        thresholds: &thresholds,
+    };
+    let mut solver = LpSolver::default();
+    let solution = solver.solve(&lp, None);
+    if solution.status == Status::Infeasible {
+        return Err(Error::invalid(
+            "environment.costs",
+            "infeasible",
+            "no policy meets the guardrails",
+        ));
+    }
+    Ok(Optimum {
+        reward: solution.value,
+        costs: solution
+            .costs
+            .iter()
+            .zip(guardrails)
+            .map(|(c, g)| sign(g) * c)
+            .collect(),
+        policy: solution.support.clone(),
+        averaged: false,
+    })
+}
+
+/// Builds every agent once, so that every error shows before the first round, and checks what
+/// agents assume against what is true.
+pub(crate) fn check_agents(
+    agents: &[AgentConfig],
+    problem: &CheckedProblem,
+    world: &World,
+) -> Result<Vec<(String, AgentConfig)>, Error> {
+    if agents.is_empty() {
+        return Err(Error::invalid(
+            "agent",
+            "absent",
+            "give at least one [[agent]]",
+        ));
+    }
+    let mut labelled: Vec<(String, AgentConfig)> = Vec::new();
+    for (i, agent) in agents.iter().enumerate() {
+        let here = |error: Error| match error {
+            Error::Invalid {
+                field,
+                value,
+                allowed,
+            } => Error::invalid(format!("agent[{i}].{field}"), value, allowed),
+            other => other,
+        };
+        agent.build(&problem.declared).map_err(here)?;
+        check_assumptions(agent, problem, world).map_err(here)?;
+        let label = agent.label();
+        if labelled.iter().any(|(other, _)| *other == label) {
+            let allowed = "every agent needs a `label` of its own";
+            return Err(Error::invalid(format!("agent[{i}].label"), label, allowed));
+        }
+        labelled.push((label, agent.clone()));
+    }
+    Ok(labelled)
+}
+
+/// Rounding that a length may be off by.
+const ROUNDING: f64 = 1e-9;
+
+fn check_assumptions(
+    agent: &AgentConfig,
+    problem: &CheckedProblem,
+    world: &World,
+) -> Result<(), Error> {
+    let AgentConfig::Oplb(config) = agent else {
+        return match world.environment {
+            Environment::Changing(_) => Err(Error::invalid(
+                "kind",
+                "opb",
+                "it chooses among named arms, and here other actions come in every round: use `oplb`",
+            )),
+            Environment::Arms(_) => Ok(()),
+        };
+    };
+    if let Some(norm) = config.norm
+        && world.longest > norm * (1.0 + ROUNDING)
+    {
+        let allowed = format!("feature vectors here are up to {} long", world.longest);
+        return Err(Error::invalid("norm", norm, allowed));
+    }
+    // Arms that are their own features: √K, as every mean is at most one range.
+    let default = match world.problem.features.is_empty() {
+        true => (world.problem.arms.len() as f64).sqrt(),
+        false => 1.0,
+    };
+    let bound = config.parameter_norm.unwrap_or(default);
+    let signals = std::iter::once(("the reward".to_string(), problem.reward.unit()))
+        .chain((problem.guardrails.iter()).map(|g| (format!("`{}`", g.name), g.signal.unit())));
+    for (parameter, (name, unit)) in world.parameters.iter().zip(signals) {
+        let length = parameter.iter().map(|x| x * x).sum::<f64>().sqrt() / unit;
+        if length > bound * (1.0 + ROUNDING) {
+            let allowed = format!(
+                "the parameter of {name} is {length:.6} ranges long: declare at least that"
+            );
+            return Err(Error::invalid("parameter_norm", bound, allowed));
+        }
+    }
+    Ok(())
+}
