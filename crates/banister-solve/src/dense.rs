@@ -92,15 +92,21 @@ fn whiten_rows<const N: usize>(
 /// How a factor W, W'W = Σ⁻¹, changes when x is added to Σ: see [`RankOne::of`].
 #[derive(Debug, Clone, Default)]
 pub struct RankOne {
-    /// y = W x before the update.
-    y: Vec<f64>,
-    /// y_j / t_j with t_j = 1 + Σ_{k<j} y_k².
-    lean: Vec<f64>,
-    /// √(t_j / t_{j+1}).
-    shrink: Vec<f64>,
+    steps: Vec<Step>,
     /// t_p and t_d: 1 + ‖y‖² over the first p coordinates, and over all.
     pub totals: [f64; 2],
     across: usize,
+}
+
+/// One coordinate of it.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    /// y_j, of y = W x before the update.
+    y: f64,
+    /// y_j / t_j with t_j = 1 + Σ_{k<j} y_k².
+    lean: f64,
+    /// √(t_j / t_{j+1}).
+    shrink: f64,
 }
 
 impl RankOne {
@@ -108,10 +114,7 @@ impl RankOne {
     /// every whitened column u becomes C⁻¹u, whose coordinate j is
     /// (u_j − y_j G_j/t_j) √(t_j/t_{j+1}) with G_j = Σ_{k<j} y_k u_k.
     pub fn of(&mut self, y: &[f64], across: usize) {
-        self.y.clear();
-        self.y.extend_from_slice(y);
-        self.lean.clear();
-        self.shrink.clear();
+        self.steps.clear();
         self.across = across;
         let mut total = 1.0;
         for (j, &y) in y.iter().enumerate() {
@@ -119,8 +122,11 @@ impl RankOne {
                 self.totals[0] = total;
             }
             let next = total + y * y;
-            self.lean.push(y / total);
-            self.shrink.push((total / next).sqrt());
+            self.steps.push(Step {
+                y,
+                lean: y / total,
+                shrink: (total / next).sqrt(),
+            });
             total = next;
         }
         if across >= y.len() {
@@ -139,17 +145,23 @@ impl RankOne {
         apply_lower(self, table, stride);
     }
 
-    /// Applies it to all columns, and hands back G_p and G_d of every column: the inner products
-    /// ⟨x, u⟩ in Σ⁻¹ (before the update), over the first p coordinates and over all.
-    pub fn apply_with_products(
-        &self,
-        table: &mut [f64],
-        stride: usize,
-        across: &mut [f64],
-        full: &mut [f64],
-    ) {
-        apply_with_products(self, table, stride, across, full);
+    /// Applies it to a table of whitened actions and to what is kept of them: see [`Followed`].
+    pub fn follow(&self, table: &mut [f64], stride: usize, followed: &mut Followed) {
+        follow(self, table, stride, followed);
     }
+}
+
+/// What is kept of whitened actions u beside the table, by chunks of columns. With G the inner product
+/// ⟨x, u⟩ in Σ⁻¹ before the update, over the first p coordinates or over all, and t likewise: squared
+/// lengths fall by G²/t and predictions move by G times a step.
+#[derive(Debug)]
+pub struct Followed<'a> {
+    /// Squared lengths over the first p coordinates, and over all.
+    pub squares: &'a mut [Vec<f64>; 2],
+    /// Predictions, one list per signal.
+    pub means: &'a mut [Vec<f64>],
+    /// Per signal: its step, and whether it predicts from all coordinates.
+    pub steps: &'a [(f64, bool)],
 }
 
 wide!(
@@ -160,7 +172,7 @@ wide!(
 #[inline(always)]
 fn apply_body(update: &RankOne, table: &mut [f64], stride: usize) {
     for from in (0..stride).step_by(LANES) {
-        fold_chunk(update, table, stride, from, 0);
+        fold_chunk::<LANES>(update, table, stride, from, 0);
     }
 }
 
@@ -172,60 +184,211 @@ wide!(
 #[inline(always)]
 fn apply_lower_body(update: &RankOne, table: &mut [f64], stride: usize) {
     // Columns from..from + LANES are zero in the rows above.
-    for from in (0..update.y.len()).step_by(LANES) {
-        fold_chunk(update, table, stride, from, from);
+    for from in (0..update.steps.len()).step_by(LANES) {
+        fold_chunk::<LANES>(update, table, stride, from, from);
     }
 }
 
 wide!(
-    /// See [`RankOne::apply_with_products`].
-    apply_with_products, apply_products_body,
-    (update: &RankOne, table: &mut [f64], stride: usize, across: &mut [f64], full: &mut [f64])
+    /// See [`RankOne::follow`].
+    follow, follow_body,
+    (update: &RankOne, table: &mut [f64], stride: usize, followed: &mut Followed)
 );
 
+/// Columns followed at once: what is common to them is loaded half as often.
+const BROAD: usize = 2 * LANES;
+
 #[inline(always)]
-fn apply_products_body(
-    update: &RankOne,
-    table: &mut [f64],
-    stride: usize,
-    across: &mut [f64],
-    full: &mut [f64],
-) {
-    for from in (0..stride).step_by(LANES) {
-        let [g_across, g_full] = fold_chunk(update, table, stride, from, 0);
-        across[from..from + LANES].copy_from_slice(&g_across);
-        full[from..from + LANES].copy_from_slice(&g_full);
+fn follow_body(update: &RankOne, table: &mut [f64], stride: usize, followed: &mut Followed) {
+    let broad = stride / BROAD * BROAD;
+    for from in (0..broad).step_by(BROAD) {
+        follow_chunk::<BROAD>(update, table, stride, from, followed);
+    }
+    for from in (broad..stride).step_by(LANES) {
+        follow_chunk::<LANES>(update, table, stride, from, followed);
     }
 }
 
 #[inline(always)]
-fn fold_chunk(
+fn follow_chunk<const N: usize>(
+    update: &RankOne,
+    table: &mut [f64],
+    stride: usize,
+    from: usize,
+    followed: &mut Followed,
+) {
+    let products = fold_chunk::<N>(update, table, stride, from, 0);
+    for side in 0..2 {
+        let inverse = 1.0 / update.totals[side];
+        let squares = &mut followed.squares[side][from..from + N];
+        let g = &products[side];
+        for lane in 0..N {
+            let left = squares[lane] - g[lane] * g[lane] * inverse;
+            squares[lane] = if left > 0.0 { left } else { 0.0 };
+        }
+    }
+    for (means, &(step, whole)) in followed.means.iter_mut().zip(followed.steps) {
+        let means = &mut means[from..from + N];
+        let g = &products[usize::from(whole)];
+        for lane in 0..N {
+            means[lane] += step * g[lane];
+        }
+    }
+}
+
+#[inline(always)]
+fn fold_chunk<const N: usize>(
     update: &RankOne,
     table: &mut [f64],
     stride: usize,
     from: usize,
     first_row: usize,
-) -> [[f64; LANES]; 2] {
-    let d = update.y.len();
-    let (lean, shrink) = (&update.lean[..d], &update.shrink[..d]);
-    let mut g = [0.0; LANES];
-    let mut across = g;
-    for j in first_row..d {
-        if j == update.across {
-            across = g;
+) -> [[f64; N]; 2] {
+    let across = update.across.clamp(first_row, update.steps.len());
+    let mut g = [0.0; N];
+    fold_rows(update, first_row..across, table, stride, from, &mut g);
+    let part = g;
+    fold_rows(
+        update,
+        across..update.steps.len(),
+        table,
+        stride,
+        from,
+        &mut g,
+    );
+    [part, g]
+}
+
+#[inline(always)]
+fn fold_rows<const N: usize>(
+    update: &RankOne,
+    rows: std::ops::Range<usize>,
+    table: &mut [f64],
+    stride: usize,
+    from: usize,
+    g: &mut [f64; N],
+) {
+    let mut place = rows.start * stride + from;
+    for step in &update.steps[rows] {
+        let row = &mut table[place..place + N];
+        for lane in 0..N {
+            let u = row[lane];
+            row[lane] = (u - step.lean * g[lane]) * step.shrink;
+            g[lane] += step.y * u;
         }
-        let place = &mut table[j * stride + from..][..LANES];
-        let (y, lean, shrink) = (update.y[j], lean[j], shrink[j]);
+        place += stride;
+    }
+}
+
+wide!(
+    /// y = W x for a lower triangular W; x and every row of W are zero from the diagonal on, up to
+    /// whole chunks.
+    lower_times, lower_times_body, (w: &[f64], stride: usize, x: &[f64], y: &mut [f64])
+);
+
+#[inline(always)]
+fn lower_times_body(w: &[f64], stride: usize, x: &[f64], y: &mut [f64]) {
+    for (j, (out, row)) in y.iter_mut().zip(w.chunks_exact(stride)).enumerate() {
+        let to = (j / LANES + 1) * LANES;
+        *out = dot_chunks(&row[..to], &x[..to]);
+    }
+}
+
+/// Inner product of two vectors, in a fixed order.
+#[inline]
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let whole = a.len() / LANES * LANES;
+    let mut sum = dot_chunks(&a[..whole], &b[..whole]);
+    for (x, y) in a[whole..].iter().zip(&b[whole..]) {
+        sum += x * y;
+    }
+    sum
+}
+
+/// Over whole chunks, one sum per lane.
+#[inline(always)]
+fn dot_chunks(a: &[f64], b: &[f64]) -> f64 {
+    let (a, _) = a.as_chunks::<LANES>();
+    let (b, _) = b.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    for (a, b) in a.iter().zip(b) {
         for lane in 0..LANES {
-            let u = place[lane];
-            place[lane] = (u - lean * g[lane]) * shrink;
-            g[lane] += y * u;
+            sums[lane] += a[lane] * b[lane];
         }
     }
-    if update.across >= d {
-        across = g;
+    let [a, b, c, d, e, f, g, h] = sums;
+    ((a + e) + (b + f)) + ((c + g) + (d + h))
+}
+
+wide!(
+    /// Adds xx' to a lower triangle kept by rows; x is padded with zeros to whole chunks.
+    add_square, add_square_body, (sigma: &mut [f64], stride: usize, x: &[f64], d: usize)
+);
+
+#[inline(always)]
+fn add_square_body(sigma: &mut [f64], stride: usize, x: &[f64], d: usize) {
+    let (chunks, _) = x.as_chunks::<LANES>();
+    for (j, row) in sigma.chunks_exact_mut(stride).take(d).enumerate() {
+        let (row, _) = row.as_chunks_mut::<LANES>();
+        let by = x[j];
+        for (out, x) in row[..j / LANES + 1].iter_mut().zip(chunks) {
+            for lane in 0..LANES {
+                out[lane] += by * x[lane];
+            }
+        }
     }
-    [across, g]
+}
+
+wide!(
+    /// Adds y_j times one vector, padded to whole chunks, to row j of a table.
+    add_product, add_product_body, (table: &mut [f64], stride: usize, y: &[f64], vector: &[f64])
+);
+
+#[inline(always)]
+fn add_product_body(table: &mut [f64], stride: usize, y: &[f64], vector: &[f64]) {
+    let (vector, _) = vector.as_chunks::<LANES>();
+    for (row, y) in table.chunks_exact_mut(stride).zip(y) {
+        let (row, _) = row.as_chunks_mut::<LANES>();
+        for (out, v) in row.iter_mut().zip(vector) {
+            for lane in 0..LANES {
+                out[lane] += y * v[lane];
+            }
+        }
+    }
+}
+
+wide!(
+    /// Rows of `d` features into columns of a table, each less its own multiple of h:
+    /// column a is x_a − lean_a·h.
+    reflect, reflect_body,
+    (rows: &[f64], leans: &[f64], h: &[f64], stride: usize, table: &mut [f64])
+);
+
+#[inline(always)]
+fn reflect_body(rows: &[f64], leans: &[f64], h: &[f64], stride: usize, table: &mut [f64]) {
+    let d = h.len();
+    for (block, rows) in rows.chunks(LANES * d).enumerate() {
+        let from = block * LANES;
+        let count = rows.len() / d;
+        let leans = &leans[from..from + count];
+        for start in (0..d).step_by(LANES) {
+            let width = LANES.min(d - start);
+            let mut tile = [[0.0; LANES]; LANES];
+            for (a, lean) in leans.iter().enumerate() {
+                let x = &rows[a * d + start..][..width];
+                let h = &h[start..][..width];
+                for j in 0..width {
+                    tile[a][j] = x[j] - lean * h[j];
+                }
+            }
+            for j in 0..width {
+                let out = &mut table[(start + j) * stride + from..][..LANES];
+                for a in 0..LANES {
+                    out[a] = tile[a][j];
+                }
+            }
+        }
+    }
 }
 
 wide!(
@@ -264,22 +427,6 @@ fn products_body(table: &[f64], stride: usize, vector: &[f64], out: &mut [f64]) 
             }
         }
         out[start..start + LANES].copy_from_slice(&sum);
-    }
-}
-
-wide!(
-    /// What [`RankOne::apply_with_products`] found, taken into squared lengths: −= g²/t, never
-    /// below zero.
-    take_products, take_products_body,
-    (g: &[f64], inverse_total: f64, squares: &mut [f64])
-);
-
-#[inline(always)]
-fn take_products_body(g: &[f64], inverse_total: f64, squares: &mut [f64]) {
-    let squares = &mut squares[..g.len()];
-    for a in 0..g.len() {
-        let left = squares[a] - g[a] * g[a] * inverse_total;
-        squares[a] = if left > 0.0 { left } else { 0.0 };
     }
 }
 

@@ -23,6 +23,8 @@ const SAMPLE: usize = 64;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Envelope {
     warm: Option<Chord>,
+    /// Whether more actions than the chord's ends lay on its line: some may be identical.
+    crowded: bool,
     sample_v: Vec<f64>,
     sample_u: Vec<f64>,
 }
@@ -54,15 +56,24 @@ impl Envelope {
             Some(chord) => chord,
             None => match self.cold(v, u, tau, start) {
                 Some(chord) => chord,
-                None => return out.set_infeasible(1),
+                None => {
+                    self.crowded = false;
+                    return out.set_infeasible(1);
+                }
             },
         };
         let solved = climb(v, u, tau, from);
         self.warm = Some(solved.chord);
+        self.crowded = solved.crowded;
         publish(v, u, tau, &solved, out);
-        if solved.crowded {
-            let Chord { lo, hi } = solved.chord;
-            out.share(lp, lo, has_twin(v, u, lo, hi));
+    }
+
+    /// Shares the mass of the policy just found with actions identical to those it is on.
+    #[inline]
+    pub(crate) fn share(&self, lp: &Lp<'_>, out: &mut Solution) {
+        if let (true, Some(Chord { lo, hi })) = (self.crowded, self.warm) {
+            let u = &lp.costs[0][..lp.reward.len()];
+            out.share(lp, lo, has_twin(lp.reward, u, lo, hi));
         }
     }
 

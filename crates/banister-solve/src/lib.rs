@@ -67,10 +67,27 @@ impl LpSolver {
     /// Sizes and finiteness are the caller's duty: [`Lp::check`] is for input from outside.
     #[inline]
     pub fn solve(&mut self, lp: &Lp<'_>, start: Option<usize>) -> &Solution {
+        self.solve_vertex(lp, start);
+        self.share(lp)
+    }
+
+    /// [`LpSolver::solve`] without looking for identical actions, where only the value is wanted, or
+    /// another solve may follow.
+    #[inline]
+    pub fn solve_vertex(&mut self, lp: &Lp<'_>, start: Option<usize>) -> &Solution {
         match lp.costs.len() {
             0 => envelope::solve_free(lp, &mut self.solution),
             1 => self.envelope.solve(lp, start, &mut self.solution),
             _ => self.simplex.solve(lp, start, &mut self.solution),
+        }
+        &self.solution
+    }
+
+    /// Lets identical actions share their mass equally in the policy of the last solve, of this `lp`.
+    #[inline]
+    pub fn share(&mut self, lp: &Lp<'_>) -> &Solution {
+        if lp.costs.len() == 1 {
+            self.envelope.share(lp, &mut self.solution);
         }
         &self.solution
     }

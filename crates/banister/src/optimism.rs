@@ -218,7 +218,8 @@ impl Planner {
             Optimism::Value => {
                 let bar = self.optimistic_value(bounds);
                 self.kappa = (bar - bounds.reward_upper[bounds.safe]).max(0.0);
-                self.solve_with_kappa(bounds)
+                self.solve_with_kappa(bounds);
+                self.shared(bounds)
             }
             _ => self.plan_least(bounds),
         }
@@ -249,7 +250,7 @@ impl Planner {
                     costs: &bounds.cost_lower,
                     thresholds: &bounds.thresholds,
                 };
-                self.optimistic.solve(&lp, Some(bounds.safe))
+                self.optimistic.solve_vertex(&lp, Some(bounds.safe))
             }
         };
         match solution.status {
@@ -269,7 +270,16 @@ impl Planner {
             costs: &bounds.cost_upper,
             thresholds: &bounds.thresholds,
         };
-        self.pessimistic.solve(&lp, Some(bounds.safe))
+        self.pessimistic.solve_vertex(&lp, Some(bounds.safe))
+    }
+
+    /// The policy of the last κ, its mass shared among identical actions.
+    fn shared(&mut self, bounds: &Bounds) -> &Solution {
+        self.pessimistic.share(&Lp {
+            reward: &self.v,
+            costs: &bounds.cost_upper,
+            thresholds: &bounds.thresholds,
+        })
     }
 
     /// f(κ) = LP value is convex and increasing: Newton's method from the right comes down
@@ -308,7 +318,7 @@ impl Planner {
             }
             self.kappa = next;
         }
-        self.pessimistic.solution()
+        self.shared(bounds)
     }
 
     pub(crate) fn save(&self) -> SavedPlanner {

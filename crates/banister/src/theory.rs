@@ -40,35 +40,40 @@ pub struct Bounds {
     pub signals: usize,
 }
 
+/// Checks what both kinds of settings have; returns the smallest margin.
+fn check_common(horizon: u64, margins: &[f64], delta: f64, r: f64) -> Result<f64, Error> {
+    if horizon == 0 {
+        return Err(Error::invalid("horizon", 0, "must be at least 1"));
+    }
+    open_unit("delta", delta)?;
+    positive("sub-gaussian", r)?;
+    if margins.is_empty() {
+        return Err(Error::invalid(
+            "margin",
+            "absent",
+            "give one margin per guardrail",
+        ));
+    }
+    for &margin in margins {
+        finite("margin", margin)?;
+        if margin <= 0.0 || margin > 1.0 {
+            return Err(Error::invalid(
+                "margin",
+                margin,
+                "must be above 0 and at most 1 (in units of the cost's range)",
+            ));
+        }
+    }
+    Ok(margins.iter().copied().fold(f64::INFINITY, f64::min))
+}
+
 impl Setting {
     /// Checks every number.
     pub fn check(&self) -> Result<(), Error> {
         if self.arms == 0 {
             return Err(Error::invalid("arms", 0, "must be at least 1"));
         }
-        if self.horizon == 0 {
-            return Err(Error::invalid("horizon", 0, "must be at least 1"));
-        }
-        open_unit("delta", self.delta)?;
-        positive("sub-gaussian", self.r)?;
-        if self.margins.is_empty() {
-            return Err(Error::invalid(
-                "margin",
-                "absent",
-                "give one margin per guardrail",
-            ));
-        }
-        for &margin in &self.margins {
-            finite("margin", margin)?;
-            if margin <= 0.0 || margin > 1.0 {
-                return Err(Error::invalid(
-                    "margin",
-                    margin,
-                    "must be above 0 and at most 1 (in units of the cost's range)",
-                ));
-            }
-        }
-        Ok(())
+        check_common(self.horizon, &self.margins, self.delta, self.r).map(|_| ())
     }
 
     /// Works everything out.
@@ -118,4 +123,114 @@ pub fn lower_bound_margin(margin: f64, horizon: u64) -> Option<f64> {
 pub fn t_zero_range(horizon: u64, margin: f64, r: f64) -> (u64, u64) {
     let unit = r * r * 2.0 * log(horizon as f64) / (margin * margin);
     ((8.0 * unit).ceil() as u64, (32.0 * unit).ceil() as u64)
+}
+
+/// What the bounds of OPLB are asked for. Lengths of parameters, R and margins are in units of
+/// their signal's range.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinearSetting {
+    /// d, the length of feature vectors.
+    pub dimension: usize,
+    /// T, the number of rounds.
+    pub horizon: u64,
+    /// Δ_i = τ_i − c_{0,i}, one per guardrail.
+    pub margins: Vec<f64>,
+    /// δ, the probability with which the bound may fail.
+    pub delta: f64,
+    /// R, the sub-Gaussian constant (1/2 for signals in [0, 1]).
+    pub r: f64,
+    /// L: every feature vector is at most this long.
+    pub norm: f64,
+    /// S: every parameter is at most this long.
+    pub parameter_norm: f64,
+    /// λ, the ridge; at least L².
+    pub lambda: f64,
+}
+
+/// What the theory says about OPLB.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinearBounds {
+    /// Regret of OPLB with log-determinant radii, corrected; valid with probability 1 − 2δ.
+    pub regret: f64,
+    /// The same with the paper's radii at a valid level.
+    pub regret_paper_radius: f64,
+    /// Regret as printed in the paper's Theorem 2.
+    pub regret_as_printed: f64,
+    /// β_T: the log-determinant radius at its largest.
+    pub logdet_radius: f64,
+    /// β_T as the paper has it, at the same level.
+    pub paper_radius: f64,
+    /// α_r = 1 + 2/Δ.
+    pub alpha_r: f64,
+    /// T_0 lies between these with probability 1 − 2/T when the safe cost is unknown.
+    pub t_zero: (u64, u64),
+    /// Ellipsoids in the union bound when the safe costs are known: m + 1.
+    pub signals: usize,
+}
+
+impl LinearSetting {
+    /// Works everything out.
+    pub fn bounds(&self) -> Result<LinearBounds, Error> {
+        if self.dimension == 0 {
+            return Err(Error::invalid("dimension", 0, "must be at least 1"));
+        }
+        let margin = check_common(self.horizon, &self.margins, self.delta, self.r)?;
+        positive("feature-norm", self.norm)?;
+        positive("parameter-norm", self.parameter_norm)?;
+        positive("lambda", self.lambda)?;
+        if self.lambda < self.norm * self.norm {
+            let allowed = format!(
+                "the theorem needs λ ≥ L², at least {}",
+                self.norm * self.norm
+            );
+            return Err(Error::invalid("lambda", self.lambda, allowed));
+        }
+        let signals = self.margins.len() + 1;
+        let level = self.delta / signals as f64;
+        let (logdet, paper) = (self.logdet_radius(level), self.paper_radius(level));
+        Ok(LinearBounds {
+            regret: self.regret(logdet, margin),
+            regret_paper_radius: self.regret(paper, margin),
+            regret_as_printed: self.regret_as_printed(margin),
+            logdet_radius: logdet,
+            paper_radius: paper,
+            alpha_r: 1.0 + 2.0 / margin,
+            t_zero: t_zero_range(self.horizon, margin, self.r),
+            signals,
+        })
+    }
+
+    /// R √(d ln(1 + TL²/(dλ)) + 2 ln(1/δ_s)) + √λ S: what the log-determinant can grow to.
+    fn logdet_radius(&self, level: f64) -> f64 {
+        let (d, t) = (self.dimension as f64, self.horizon as f64);
+        let growth = d * log(1.0 + t * self.norm * self.norm / (d * self.lambda));
+        self.r * (growth + 2.0 * log(1.0 / level)).sqrt() + self.lambda.sqrt() * self.parameter_norm
+    }
+
+    /// R √(d ln((1 + (T−1)L²/λ)/δ_s)) + √λ S, as printed.
+    fn paper_radius(&self, level: f64) -> f64 {
+        let (d, t) = (self.dimension as f64, self.horizon as f64);
+        let growth = d * log((1.0 + (t - 1.0) * self.norm * self.norm / self.lambda) / level);
+        self.r * growth.sqrt() + self.lambda.sqrt() * self.parameter_norm
+    }
+
+    /// (α_r + 1) β_T [√(2Td ln(1 + TL²/(dλ))) + (L/√λ) √((T/2) ln(1/γ))], with γ = δ.
+    fn regret(&self, radius: f64, margin: f64) -> f64 {
+        let (d, t) = (self.dimension as f64, self.horizon as f64);
+        let growth = log(1.0 + t * self.norm * self.norm / (d * self.lambda));
+        let exploration = (2.0 * t * d * growth).sqrt();
+        let martingale = (0.5 * t * log(1.0 / self.delta)).sqrt();
+        let widest = self.norm / self.lambda.sqrt();
+        (2.0 + 2.0 / margin) * radius * (exploration + widest * martingale)
+    }
+
+    /// The paper's Theorem 2 as printed: its radius does not split δ over reward and costs.
+    fn regret_as_printed(&self, margin: f64) -> f64 {
+        let (d, t) = (self.dimension as f64, self.horizon as f64);
+        let radius = self.paper_radius(self.delta);
+        let growth = log(1.0 + t * self.norm * self.norm / self.lambda);
+        let martingale =
+            2.0 * self.norm / self.lambda.sqrt() * (2.0 * t * log(1.0 / self.delta)).sqrt();
+        (2.0 + 2.0 / margin) * radius * (martingale + (2.0 * t * d * growth).sqrt())
+    }
 }

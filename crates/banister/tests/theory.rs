@@ -1,7 +1,9 @@
 //! The theory calculator against its formulas, typed again from the specification.
 
 use banister::Error;
-use banister::theory::{Bounds, Setting, lower_bound_margin, regret, t_zero_range};
+use banister::theory::{
+    Bounds, LinearBounds, LinearSetting, Setting, lower_bound_margin, regret, t_zero_range,
+};
 
 fn setting() -> Setting {
     Setting {
@@ -146,6 +148,129 @@ fn bad_settings_are_refused_by_field() {
         ("margin", with(|s| s.margins = vec![0.2, -0.1])),
         ("margin", with(|s| s.margins = vec![1.01])),
         ("margin", with(|s| s.margins = vec![f64::NAN])),
+    ];
+    for (i, (expected, result)) in cases.into_iter().enumerate() {
+        match result {
+            Err(Error::Invalid { field, .. }) => assert_eq!(field, expected, "case {i}"),
+            other => panic!("case {i}: {other:?}"),
+        }
+    }
+}
+
+fn linear() -> LinearSetting {
+    LinearSetting {
+        dimension: 8,
+        horizon: 100_000,
+        margins: vec![0.25],
+        delta: 0.01,
+        r: 0.5,
+        norm: 1.0,
+        parameter_norm: 1.0,
+        lambda: 1.0,
+    }
+}
+
+#[test]
+fn every_linear_number_follows_its_formula() {
+    for (d, t, margins, delta, r, l, s, lambda) in [
+        (
+            2_usize,
+            10_000_u64,
+            vec![0.5],
+            0.05_f64,
+            0.5_f64,
+            1.0_f64,
+            1.0_f64,
+            1.0_f64,
+        ),
+        (1, 1, vec![1.0], 0.5, 2.0, 0.1, 3.0, 0.01),
+        (32, 1_000_000, vec![0.3, 0.2], 0.01, 0.5, 2.0, 1.5, 7.0),
+    ] {
+        let margin = margins.iter().copied().fold(1.0, f64::min);
+        let found = LinearSetting {
+            dimension: d,
+            horizon: t,
+            margins: margins.clone(),
+            delta,
+            r,
+            norm: l,
+            parameter_norm: s,
+            lambda,
+        };
+        let found = found.bounds().expect("valid");
+        let (df, tf, level) = (d as f64, t as f64, delta / (margins.len() + 1) as f64);
+        let ratio = l * l / lambda;
+        let logdet =
+            r * (df * (1.0 + tf * ratio / df).ln() - 2.0 * level.ln()).sqrt() + lambda.sqrt() * s;
+        let paper = |level: f64| {
+            r * (df * ((1.0 + (tf - 1.0) * ratio) / level).ln()).sqrt() + lambda.sqrt() * s
+        };
+        assert!(close(found.logdet_radius, logdet));
+        assert!(close(found.paper_radius, paper(level)));
+        let alpha_r = 1.0 + 2.0 / margin;
+        assert!(close(found.alpha_r, alpha_r));
+        let brackets = (2.0 * tf * df * (1.0 + tf * ratio / df).ln()).sqrt()
+            + l / lambda.sqrt() * (tf / 2.0 * -delta.ln()).sqrt();
+        assert!(close(found.regret, (alpha_r + 1.0) * logdet * brackets));
+        assert!(close(
+            found.regret_paper_radius,
+            (alpha_r + 1.0) * paper(level) * brackets
+        ));
+        let printed = 2.0 * l * (alpha_r + 1.0) * paper(delta) / lambda.sqrt()
+            * (2.0 * tf * -delta.ln()).sqrt()
+            + (alpha_r + 1.0) * paper(delta) * (2.0 * tf * df * (1.0 + tf * ratio).ln()).sqrt();
+        assert!(close(found.regret_as_printed, printed));
+        assert_eq!(found.t_zero, t_zero_range(t, margin, r));
+        assert_eq!(found.signals, margins.len() + 1);
+    }
+}
+
+#[test]
+fn linear_bounds_move_the_way_they_must() {
+    let base = linear().bounds().expect("valid");
+    let with = |change: fn(&mut LinearSetting)| {
+        let mut changed = linear();
+        change(&mut changed);
+        changed.bounds().expect("valid")
+    };
+    for worse in [
+        with(|s| s.dimension = 16),
+        with(|s| s.horizon = 200_000),
+        with(|s| s.margins = vec![0.1]),
+        with(|s| s.margins = vec![0.25, 0.3]),
+        with(|s| s.delta = 0.001),
+        with(|s| s.parameter_norm = 2.0),
+    ] {
+        assert!(worse.regret > base.regret && worse.regret_paper_radius > base.regret_paper_radius);
+    }
+    // The log-determinant pays for d once, the paper's radius also for d·ln(1/δ).
+    assert!(base.logdet_radius < base.paper_radius);
+    assert!(base.regret < base.regret_as_printed);
+    // Units do not matter: features twice as long, parameters half as long, λ four times.
+    let scaled = with(|s| (s.norm, s.parameter_norm, s.lambda) = (2.0, 0.5, 4.0));
+    assert!(
+        close(scaled.regret, base.regret)
+            && close(scaled.regret_as_printed, base.regret_as_printed)
+    );
+}
+
+#[test]
+fn bad_linear_settings_are_refused_by_field() {
+    let with = |change: fn(&mut LinearSetting)| {
+        let mut changed = linear();
+        change(&mut changed);
+        changed.bounds()
+    };
+    let cases: [(&str, Result<LinearBounds, Error>); 8] = [
+        ("dimension", with(|s| s.dimension = 0)),
+        ("horizon", with(|s| s.horizon = 0)),
+        ("margin", with(|s| s.margins = vec![0.0])),
+        ("delta", with(|s| s.delta = 2.0)),
+        ("feature-norm", with(|s| s.norm = -1.0)),
+        ("parameter-norm", with(|s| s.parameter_norm = f64::NAN)),
+        ("lambda", with(|s| s.lambda = 0.0)),
+        // Below L² the widths of the first rounds are not bounded as the proof needs.
+        ("lambda", with(|s| s.lambda = 0.99)),
     ];
     for (i, (expected, result)) in cases.into_iter().enumerate() {
         match result {

@@ -5,7 +5,7 @@
 //! ‖x_a‖²_{Σ⁻¹} falls by g_a²/(1+s) and ⟨x_a, θ̂⟩ moves by g_a (r − ⟨x_t, θ̂⟩)/(1+s). Steps are taken
 //! when a decision asks for them, so a set that is replaced costs nothing more.
 
-use banister_solve::dense;
+use banister_solve::dense::{self, Followed};
 use serde::{Deserialize, Serialize};
 
 use super::regression::{Follow, Regression, Update};
@@ -29,8 +29,8 @@ pub(crate) struct Actions {
     is_current: bool,
     pending: Vec<Update>,
     pending_count: usize,
-    /// Room for inner products, and for a signal's whitened sums.
-    products: [Vec<f64>; 2],
+    /// Room for h'x of every action, and for a signal's whitened sums.
+    leans: Vec<f64>,
     whitened: Vec<f64>,
 }
 
@@ -89,23 +89,18 @@ impl Actions {
     }
 
     fn turn_all(&mut self, space: &Space) {
-        const BLOCK: usize = 8;
-        let (d, stride) = (space.dimension, self.stride);
-        self.turned.clear();
-        self.turned.resize(d * stride, 0.0);
-        let mut leans = [0.0; BLOCK];
-        for (block, rows) in self.features.chunks(BLOCK * d).enumerate() {
-            let count = rows.len() / d;
-            for a in 0..count {
-                leans[a] = space.lean(&rows[a * d..(a + 1) * d]);
-            }
-            for j in 0..d {
-                let out = &mut self.turned[j * stride + block * BLOCK..][..count];
-                for (a, out) in out.iter_mut().enumerate() {
-                    *out = space.coordinate(&rows[a * d..(a + 1) * d], leans[a], j);
-                }
-            }
-        }
+        let d = space.dimension;
+        self.turned.resize(d * self.stride, 0.0);
+        let rows = self.features.chunks_exact(d);
+        self.leans.clear();
+        self.leans.extend(rows.map(|x| space.lean(x)));
+        let (stride, table) = (self.stride, &mut self.turned);
+        // Padding columns belong to no action and stay zero.
+        let padding = self.count / 8 * 8..stride;
+        table
+            .chunks_exact_mut(stride)
+            .for_each(|row| row[padding.clone()].fill(0.0));
+        dense::reflect(&self.features, &self.leans, &space.reflector, stride, table);
     }
 
     /// Features of an action, as offered.
@@ -121,9 +116,22 @@ impl Actions {
 
     /// x̃ of an action.
     pub(crate) fn turned(&self, action: usize, out: &mut [f64]) {
-        for (j, out) in out.iter_mut().enumerate() {
-            *out = self.turned[j * self.stride + action];
+        let rows = self.turned.chunks_exact(self.stride);
+        for (out, row) in out.iter_mut().zip(rows) {
+            *out = row[action];
         }
+    }
+
+    /// y of an action, if it is up to date.
+    pub(crate) fn whitened(&self, action: usize, out: &mut [f64]) -> bool {
+        let known = self.is_current && self.pending_count == 0;
+        if known {
+            let rows = self.columns.whitened.chunks_exact(self.stride);
+            for (out, row) in out.iter_mut().zip(rows) {
+                *out = row[action];
+            }
+        }
+        known
     }
 
     /// Where the regression should write its next update, if this set wants to follow it.
@@ -151,7 +159,7 @@ impl Actions {
     pub(crate) fn update(&mut self, regression: &Regression, along: &[f64], across: usize) {
         if self.is_current {
             for step in 0..self.pending_count {
-                self.step(step, regression);
+                self.step(step);
             }
         } else {
             self.refresh(regression, along, across);
@@ -160,22 +168,19 @@ impl Actions {
         self.pending_count = 0;
     }
 
-    fn step(&mut self, step: usize, regression: &Regression) {
+    fn step(&mut self, step: usize) {
         let update = &self.pending[step];
-        let [across, full] = &mut self.products;
-        let columns = &mut self.columns;
-        update
-            .rank_one
-            .apply_with_products(&mut columns.whitened, self.stride, across, full);
-        let totals = update.rank_one.totals;
-        for (side, products) in [&*across, &*full].into_iter().enumerate() {
-            dense::take_products(products, 1.0 / totals[side], &mut columns.squares[side]);
-        }
-        for (signal, means) in columns.means.iter_mut().enumerate() {
-            let whole = regression.is_whole(signal);
-            let products = if whole { &*full } else { &*across };
-            dense::add_scaled(products, update.steps[signal], means);
-        }
+        let Columns {
+            whitened,
+            squares,
+            means,
+        } = &mut self.columns;
+        let mut followed = Followed {
+            squares,
+            means,
+            steps: &update.steps,
+        };
+        update.rank_one.follow(whitened, self.stride, &mut followed);
     }
 
     fn refresh(&mut self, regression: &Regression, along: &[f64], across: usize) {
@@ -184,9 +189,6 @@ impl Actions {
         self.whiten(factor, factor_stride, across);
         let columns = &mut self.columns;
         columns.means.resize(signals, Vec::new());
-        for list in &mut self.products {
-            list.resize(stride, 0.0);
-        }
         for signal in 0..signals {
             let means = &mut columns.means[signal];
             means.resize(stride, 0.0);
@@ -214,11 +216,11 @@ impl Actions {
     }
 
     /// The columns up to date, if the set has been decided on: what a snapshot keeps.
-    pub(crate) fn saved(&self, regression: &Regression) -> Option<Columns> {
+    pub(crate) fn saved(&self) -> Option<Columns> {
         self.is_current.then(|| {
             let mut own = self.clone();
             for step in 0..own.pending_count {
-                own.step(step, regression);
+                own.step(step);
             }
             own.columns
         })
@@ -235,9 +237,6 @@ impl Actions {
         if fits {
             self.columns = columns;
             self.is_current = true;
-            for list in &mut self.products {
-                list.resize(stride, 0.0);
-            }
         }
         fits
     }
@@ -249,7 +248,7 @@ fn shorten(features: &mut [f64], d: usize, limit: f64, safe_action: &[f64]) {
         return;
     }
     for x in features.chunks_exact_mut(d) {
-        let length = x.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let length = dense::dot(x, x).sqrt();
         if length > limit && x != safe_action {
             let scale = limit / length;
             x.iter_mut().for_each(|v| *v *= scale);

@@ -49,22 +49,19 @@ impl Oplb {
     /// Writes the safe action's cost bounds and the margins they leave.
     fn write_safe(&mut self) -> SafeReward {
         let column = self.actions.safe;
-        let mut y = std::mem::take(&mut self.x);
-        self.regression.whiten(&self.safe_turned, &mut y);
-        let length = y.iter().map(|v| v * v).sum::<f64>().sqrt();
         for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
             let (lower, upper) = match guardrail.safe_cost {
                 Some(known) => (known, known),
                 None => {
-                    let own = self.safe_interval(i, &y, length);
+                    let own = self.safe_interval(i);
                     guardrail.cost_bounds(own, own, true)
                 }
             };
             self.bounds.cost_lower[i][column] = lower;
             self.bounds.cost_upper[i][column] = upper;
         }
-        let centre = self.regression.predict(0, &y) + self.signals[0].offset;
-        self.x = y;
+        let (length, centre) = self.regression.along(0, self.space.safe_length);
+        let (length, centre) = (length.abs(), centre + self.signals[0].offset);
         let settled = self.t_zero.as_ref().and_then(|rule| rule.margin());
         self.bounds.update_margins(settled);
         SafeReward { centre, length }
@@ -72,9 +69,10 @@ impl Oplb {
 
     /// The interval of the safe action's own y under guardrail i: the ellipsoid's, and beside it a
     /// scalar one, since the ellipsoid alone may never prove a margin.
-    fn safe_interval(&self, i: usize, y: &[f64], length: f64) -> (f64, f64) {
-        let centre = self.regression.predict(i + 1, y) + self.signals[i + 1].offset;
-        let reach = self.radius(i + 1) * length;
+    fn safe_interval(&self, i: usize) -> (f64, f64) {
+        let (length, centre) = self.regression.along(i + 1, self.space.safe_length);
+        let centre = centre + self.signals[i + 1].offset;
+        let reach = self.radius(i + 1) * length.abs();
         let (mut lower, mut upper) = ((centre - reach).max(0.0), (centre + reach).min(1.0));
         match (&self.t_zero, &self.safe_estimates) {
             (Some(rule), _) => upper = upper.min(rule.upper(i).unwrap_or(1.0)),

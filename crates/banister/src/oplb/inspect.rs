@@ -56,10 +56,8 @@ impl Oplb {
         let (mut centre, mut square) =
             (columns.means[signal][action], columns.squares[side][action]);
         if action == self.actions.safe && self.safe_estimates.is_some() && side == 1 {
-            let mut y = vec![0.0; self.space.dimension];
-            self.regression.whiten(&self.safe_turned, &mut y);
-            centre = self.regression.predict(signal, &y);
-            square = y.iter().map(|v| v * v).sum();
+            let (length, mean) = self.regression.along(signal, self.space.safe_length);
+            (centre, square) = (mean, length * length);
         }
         centre += self.signals[signal].offset;
         let reach = self.radius(signal) * square.sqrt();

@@ -21,7 +21,7 @@ mod round;
 mod snapshot;
 mod space;
 
-use banister_solve::ConeSolver;
+use banister_solve::{ConeSolver, dense};
 
 use crate::bounds::Bounds;
 use crate::certificate::Certifier;
@@ -85,8 +85,9 @@ pub struct Oplb {
     outcomes: u64,
     /// Outcomes for which the T_0 rule holds.
     room: u64,
-    /// Room for an outcome's features and targets.
+    /// Room for an outcome's features, plain and whitened, and its targets.
     x: Vec<f64>,
+    y: Vec<f64>,
     targets: Vec<f64>,
 }
 
@@ -174,8 +175,11 @@ impl Oplb {
             .needs_horizon(unknown)
             .then(|| TZeroRule::new(&problem, config.horizon, false));
         let certifier = Certifier::new(&problem);
+        let regression = Regression::new(d, p, checked.lambda, coordinates);
+        let padded = regression.padded();
+        let padded_signals = regression.padded_signals();
         Self {
-            regression: Regression::new(d, p, checked.lambda, coordinates),
+            regression,
             actions: Actions::default(),
             safe_estimates: unknown.then(|| safe_estimates(&problem, &checked)),
             room: match (&t_zero, config.horizon) {
@@ -193,9 +197,10 @@ impl Oplb {
             decision: certifier.blank(),
             certifier,
             outcomes: 0,
-            x: vec![0.0; d],
-            targets: vec![0.0; signals.len()],
-            safe_turned: space.safe(),
+            x: vec![0.0; padded],
+            y: vec![0.0; padded],
+            targets: vec![0.0; padded_signals],
+            safe_turned: space.safe(padded),
             space,
             safe_action,
             signals,
@@ -261,7 +266,7 @@ impl Oplb {
         let limit = self.checked.norm * (1.0 + 1e-12);
         let most = if clip { f64::MAX } else { limit * limit };
         for (a, x) in actions.chunks_exact(d).enumerate() {
-            let square: f64 = x.iter().map(|v| v * v).sum();
+            let square = dense::dot(x, x);
             if !(square <= most.min(f64::MAX)) {
                 check_vector(&format!("actions[{a}]"), x, d)?;
                 self.check_norm("actions", a, x)?;
@@ -287,7 +292,7 @@ impl Oplb {
 
     /// Refuses a feature vector that is too long.
     fn check_norm(&self, field: &str, a: usize, x: &[f64]) -> Result<(), Error> {
-        let length = x.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let length = dense::dot(x, x).sqrt();
         let norm = self.checked.norm;
         let clip = self.checked.config.long_features == LongFeatures::Clip;
         if !length.is_finite() {
@@ -311,12 +316,20 @@ impl Oplb {
         self.check_outcome(reward, costs, 1)?;
         let is_safe = action == self.actions.safe;
         let mut x = std::mem::take(&mut self.x);
-        match is_safe {
-            true => x.copy_from_slice(&self.safe_turned),
-            false => self.actions.turned(action, &mut x),
-        }
-        self.take(&x, is_safe, reward, costs);
+        let mut y = std::mem::take(&mut self.y);
+        let known = match is_safe {
+            true => {
+                x.copy_from_slice(&self.safe_turned);
+                false
+            }
+            false => {
+                self.actions.turned(action, &mut x);
+                self.actions.whitened(action, &mut y)
+            }
+        };
+        self.take(&x, known.then_some(&y[..]), is_safe, reward, costs);
         self.x = x;
+        self.y = y;
         Ok(())
     }
 
@@ -337,13 +350,13 @@ impl Oplb {
             x.copy_from_slice(&self.safe_turned);
         } else {
             self.space.turn(features, &mut x);
-            let length = features.iter().map(|v| v * v).sum::<f64>().sqrt();
+            let length = dense::dot(features, features).sqrt();
             if length > self.checked.norm {
                 let scale = self.checked.norm / length;
                 x.iter_mut().for_each(|v| *v *= scale);
             }
         }
-        self.take(&x, is_safe, reward, costs);
+        self.take(&x, None, is_safe, reward, costs);
         self.x = x;
         Ok(())
     }
@@ -389,7 +402,7 @@ impl Oplb {
     }
 
     /// Takes a checked outcome.
-    fn take(&mut self, x: &[f64], is_safe: bool, reward: f64, costs: &[f64]) {
+    fn take(&mut self, x: &[f64], y: Option<&[f64]>, is_safe: bool, reward: f64, costs: &[f64]) {
         self.outcomes += 1;
         let share = match self.space.across < self.space.dimension {
             true => x[self.space.across] / self.space.safe_length,
@@ -403,7 +416,7 @@ impl Oplb {
             *target = observed * signal.scale - along * share;
         }
         let update = self.actions.next_update();
-        let follow = self.regression.observe(x, &self.targets, update);
+        let follow = self.regression.observe(x, y, &self.targets, update);
         let most = (self.space.dimension / 4).clamp(1, 8);
         self.actions.follow(follow, most);
         if let (true, Some(estimates)) = (is_safe, &mut self.safe_estimates) {

@@ -93,8 +93,8 @@ impl Total {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Update {
     pub rank_one: RankOne,
-    /// Per signal: how far its prediction was off, divided by t_p or t_d.
-    pub steps: Vec<f64>,
+    /// Per signal: how far its prediction was off, divided by t_p or t_d; and whether by t_d.
+    pub steps: Vec<(f64, bool)>,
 }
 
 /// Whether tables of whitened actions can follow an outcome by its [`Update`].
@@ -160,60 +160,73 @@ impl Regression {
         out.extend(rows.map(|j| self.state.whitened[j * self.lanes + signal]));
     }
 
-    /// y = W x̃.
+    /// Room for a vector that the kernels take: d numbers, then zeros up to whole chunks.
+    pub(crate) fn padded(&self) -> usize {
+        self.stride
+    }
+
+    /// The same for one number per signal.
+    pub(crate) fn padded_signals(&self) -> usize {
+        self.lanes
+    }
+
+    /// y = W x̃, for padded x̃.
     pub(crate) fn whiten(&self, x: &[f64], y: &mut [f64]) {
-        for (j, out) in y.iter_mut().enumerate() {
-            let row = &self.state.factor[j * self.stride..][..j + 1];
-            let mut sum = 0.0;
-            for k in 0..row.len() {
-                sum += row[k] * x[k];
-            }
-            *out = sum;
-        }
+        dense::lower_times(&self.state.factor, self.stride, x, &mut y[..self.d]);
     }
 
     /// A signal's prediction from whitened features.
     pub(crate) fn predict(&self, signal: usize, y: &[f64]) -> f64 {
-        let mut sum = 0.0;
-        for j in 0..self.coordinates[signal] {
-            sum += y[j] * self.state.whitened[j * self.lanes + signal];
-        }
-        sum
+        let rows = self.state.whitened.chunks_exact(self.lanes);
+        rows.zip(y).map(|(row, y)| row[signal] * y).sum()
     }
 
-    /// Takes one outcome: turned features and one target per signal.
-    pub(crate) fn observe(&mut self, x: &[f64], targets: &[f64], update: &mut Update) -> Follow {
+    /// The whitened length of a vector along the last axis alone, and a signal's prediction per unit
+    /// of it: what x_0 needs, without a product.
+    pub(crate) fn along(&self, signal: usize, length: f64) -> (f64, f64) {
+        let last = self.d - 1;
+        let y = self.state.factor[last * self.stride + last] * length;
+        (y, y * self.state.whitened[last * self.lanes + signal])
+    }
+
+    /// Takes one outcome: padded turned features and padded targets, one per signal. `whitened` is
+    /// W x̃ where it is at hand.
+    pub(crate) fn observe(
+        &mut self,
+        x: &[f64],
+        whitened: Option<&[f64]>,
+        targets: &[f64],
+        update: &mut Update,
+    ) -> Follow {
         let mut y = std::mem::take(&mut self.y);
-        self.whiten(x, &mut y);
+        match whitened {
+            Some(whitened) => y.copy_from_slice(&whitened[..self.d]),
+            None => self.whiten(x, &mut y),
+        }
         update.rank_one.of(&y, self.across);
         let totals = update.rank_one.totals;
         update.steps.clear();
-        for (signal, &target) in targets.iter().enumerate() {
+        for (signal, &target) in targets[..self.coordinates.len()].iter().enumerate() {
             let error = target - self.predict(signal, &y);
-            let total = totals[usize::from(self.is_whole(signal))];
-            update.steps.push(error / total);
+            let whole = self.is_whole(signal);
+            update
+                .steps
+                .push((error / totals[usize::from(whole)], whole));
         }
         let (stride, lanes, d) = (self.stride, self.lanes, self.d);
         let state = &mut self.state;
-        for j in 0..d {
-            let row = &mut state.sigma.recent[j * stride..][..j + 1];
-            for k in 0..row.len() {
-                row[k] += x[j] * x[k];
-            }
-            let sums = &mut state.sums.recent[j * lanes..][..targets.len()];
-            let whitened = &mut state.whitened[j * lanes..][..targets.len()];
-            for signal in 0..targets.len() {
-                if j < self.coordinates[signal] {
-                    sums[signal] += targets[signal] * x[j];
-                    whitened[signal] += targets[signal] * y[j];
-                }
-            }
-        }
+        dense::add_square(&mut state.sigma.recent, stride, x, d);
+        // Beyond a signal's own coordinates this means nothing; see below.
+        dense::add_product(&mut state.sums.recent, lanes, &x[..d], targets);
+        dense::add_product(&mut state.whitened, lanes, &y, targets);
         self.y = y;
         update.rank_one.apply(&mut state.whitened, lanes);
         update.rank_one.apply_lower(&mut state.factor, stride);
-        state.log_dets[0] += libm::log(totals[0]);
         state.log_dets[1] += libm::log(totals[1]);
+        state.log_dets[0] = match self.across == d {
+            true => state.log_dets[1],
+            false => state.log_dets[0] + libm::log(totals[0]),
+        };
         state.updates += 1;
         self.forget_beyond();
         if self.state.updates >= REFRESH {

@@ -55,7 +55,7 @@ impl Oplb {
             outcomes: self.outcomes,
             regression: self.regression.state().clone(),
             actions: self.actions.all_features().to_vec(),
-            columns: self.actions.saved(&self.regression),
+            columns: self.actions.saved(),
             planner: self.planner.save(),
             safe: self.safe_estimates.as_ref().map(|e| e.save(0)),
             t_zero: self.t_zero.as_ref().map(|rule| rule.saved.clone()),

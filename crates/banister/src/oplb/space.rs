@@ -4,6 +4,8 @@
 //! With z first, the Cholesky factor of Σ contains the factor of Σ⊥ as its leading block, so one
 //! factor serves the reward and all guardrails.
 
+use banister_solve::dense::dot;
+
 /// R^d as the safe action x_0 sees it.
 #[derive(Debug, Clone)]
 pub(crate) struct Space {
@@ -11,8 +13,8 @@ pub(crate) struct Space {
     pub dimension: usize,
     /// p: d − 1, or d if x_0 = 0.
     pub across: usize,
-    /// h of the Householder reflection I − hh'; empty if x_0 = 0.
-    reflector: Vec<f64>,
+    /// h of the Householder reflection I − hh'; zero if x_0 = 0.
+    pub reflector: Vec<f64>,
     /// x_0's coordinate on the last axis, its length up to sign; 0 if x_0 = 0.
     pub safe_length: f64,
 }
@@ -26,7 +28,7 @@ impl Space {
             return Self {
                 dimension: d,
                 across: d,
-                reflector: Vec::new(),
+                reflector: vec![0.0; d],
                 safe_length: 0.0,
             };
         }
@@ -50,29 +52,20 @@ impl Space {
     /// x̃ of x; a reflection, so it also turns back.
     pub(crate) fn turn(&self, x: &[f64], turned: &mut [f64]) {
         let by = self.lean(x);
-        for (j, out) in turned.iter_mut().enumerate() {
-            *out = self.coordinate(x, by, j);
+        for (out, (x, h)) in turned.iter_mut().zip(x.iter().zip(&self.reflector)) {
+            *out = x - by * h;
         }
     }
 
     /// h'x.
     #[inline]
     pub(crate) fn lean(&self, x: &[f64]) -> f64 {
-        self.reflector.iter().zip(x).map(|(h, x)| h * x).sum()
+        dot(&self.reflector, x)
     }
 
-    /// Coordinate j of x̃, given h'x.
-    #[inline]
-    pub(crate) fn coordinate(&self, x: &[f64], lean: f64, j: usize) -> f64 {
-        match self.reflector.get(j) {
-            Some(h) => x[j] - lean * h,
-            None => x[j],
-        }
-    }
-
-    /// x̃_0, with z exactly zero.
-    pub(crate) fn safe(&self) -> Vec<f64> {
-        let mut safe = vec![0.0; self.dimension];
+    /// x̃_0, with z exactly zero, in a vector of the length asked for.
+    pub(crate) fn safe(&self, length: usize) -> Vec<f64> {
+        let mut safe = vec![0.0; length];
         if self.across < self.dimension {
             safe[self.across] = self.safe_length;
         }
