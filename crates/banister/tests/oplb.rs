@@ -280,9 +280,7 @@ fn linearised_equals_exact_on_unit_vectors_where_bounds_coincide() {
         let b = exact.decide().clone();
         assert!((a.optimistic_reward - b.optimistic_reward).abs() < 1e-8);
         let arm = b.draw(0.5);
-        if b.solver.gap < 1e-12 && a.policy.len() == 1 {
-            assert_eq!(a.policy, b.policy);
-        }
+        assert_eq!(b.policy.len(), 1, "one action is best");
         let reward = random.bernoulli(rewards[arm]);
         linearised.observe(arm, reward, &[random.unit()]).unwrap();
         exact.observe(arm, reward, &[random.unit()]).unwrap();

@@ -183,7 +183,7 @@ fn every_linear_number_follows_its_formula() {
             1.0_f64,
             1.0_f64,
         ),
-        (1, 1, vec![1.0], 0.5, 2.0, 0.1, 3.0, 0.01),
+        (1, 1, vec![1.0], 0.5, 2.0, 0.25, 3.0, 0.0625),
         (32, 1_000_000, vec![0.3, 0.2], 0.01, 0.5, 2.0, 1.5, 7.0),
     ] {
         let margin = margins.iter().copied().fold(1.0, f64::min);

@@ -109,6 +109,17 @@ impl Round {
             }
             costs.push(row);
         }
+        let tables = [&reward, &actions.columns.squares[1]];
+        if !tables
+            .into_iter()
+            .chain(&costs)
+            .flatten()
+            .all(|x| x.is_finite())
+        {
+            return Err(too_large(
+                "their squared lengths in the Gram matrix's inverse must be finite",
+            ));
+        }
         match self.solver {
             Solver::Linearised => self.linearised(&actions, &reward, &costs),
             Solver::Exact => self.exact(&actions, &space, &reward, &costs, stop),
@@ -336,9 +347,9 @@ fn check_ellipsoid(field: &str, ellipsoid: &Ellipsoid, d: usize) -> Result<(), E
 
 /// Input that is finite can still overflow when it is multiplied.
 fn overflow(error: LpError) -> Error {
-    Error::invalid(
-        "actions",
-        "too large",
-        format!("numbers overflow on the way to bounds: {error}"),
-    )
+    too_large(&error.to_string())
+}
+
+fn too_large(why: &str) -> Error {
+    Error::invalid("actions", "too large", format!("numbers overflow: {why}"))
 }
