@@ -1,37 +1,212 @@
-//! Exact OPLB: a convex objective maximised over a second-order cone.
+//! Exact OPLB: a convex objective maximised over a second-order cone, to a certificate.
+//!
+//! ```text
+//!   maximise   a'π + ρ √((s'π)² + ‖Zπ‖²)
+//!   subject to w_i'π + κ_i ‖Zπ‖ ≤ τ_i   for i = 1..m,     π ≥ 0,  Σ_a π_a = 1.
+//! ```
+//!
+//! One guardrail (math: "OPLB exactly"): some best policy is a single action (V), a pair of actions
+//! that uses up the guardrail (P), or a maximiser over the cone of one of the linear objectives
+//! C_φ (C). `pairs.rs` scans the first two, `sweep.rs` the third with the linear problems of
+//! `linear.rs`, each leaving out only what a bound rules out.
+//!
+//! Several guardrails: `several.rs` takes mixtures of them as one.
 
+mod kkt;
+mod linear;
+mod pairs;
+mod passes;
+mod policy;
+mod prices;
 mod problem;
+mod round;
+mod search;
+mod several;
+mod sweep;
 
 pub use problem::{ConeLimits, ConeProblem, ConeSolution};
 
 use crate::solution::{LpError, Status};
+use linear::Linear;
+use pairs::Pairs;
+use prices::Prices;
+use round::Round;
+use search::{Budget, Search};
+use several::Several;
+use sweep::{Scene, Sweep};
 
 /// Solves a sequence of similar cone problems.
 #[derive(Debug, Clone, Default)]
 pub struct ConeSolver {
+    round: Round,
+    linear: Linear,
+    pairs: Pairs,
+    sweep: Sweep,
+    search: Search,
+    several: Several,
+    prices: Prices,
+    /// The last policy, tried first in the next round.
+    last: Vec<(usize, f64)>,
     out: ConeSolution,
 }
 
 impl ConeSolver {
     /// Solves `problem` within `limits`.
+    ///
+    /// Sizes and finiteness are the caller's duty ([`solve_cone_once`] is for input from outside);
+    /// where they are not met the answer is the safe action with an infinite bound.
     pub fn solve(
         &mut self,
         problem: &ConeProblem<'_>,
         limits: &mut ConeLimits<'_>,
     ) -> &ConeSolution {
-        let _ = (problem.fits(), &limits);
-        self.out.status = Status::Budget;
-        self.out.support.clear();
-        self.out.support.push((problem.safe, 1.0));
-        self.out.upper_bound = f64::INFINITY;
+        let mut budget = Budget::new(limits);
+        if !problem.fits() {
+            self.out.refuse(problem);
+            return &self.out;
+        }
+        self.round.load(problem);
+        if !self.round.sound {
+            self.out.refuse(problem);
+            return &self.out;
+        }
+        let size = self.round.size;
+        self.search.begin(problem, size, budget.relative_gap());
+        let proven = match problem.costs.len() {
+            0 => self.free(problem),
+            1 => self.single(problem, &mut budget, &[1.0]),
+            _ => self.several(problem, &mut budget),
+        };
+        let Some(bound) = proven else {
+            self.out.refuse(problem);
+            return &self.out;
+        };
+        self.publish(problem, bound, budget.spent);
         &self.out
     }
 
-    /// Forgets the warm start.
-    pub fn reset(&mut self) {}
+    /// Forgets the last policy.
+    pub fn reset(&mut self) {
+        self.last.clear();
+    }
+
+    /// The last policy, all that the next solve depends on beside its problem.
+    pub fn start(&self) -> &[(usize, f64)] {
+        &self.last
+    }
+
+    /// Continues from a policy that [`ConeSolver::start`] gave; one that does not fit the next
+    /// problem is ignored.
+    pub fn set_start(&mut self, policy: &[(usize, f64)]) {
+        self.last.clear();
+        self.last.extend_from_slice(policy);
+    }
+
+    /// No guardrail: the objective is convex, so an action is best.
+    fn free(&mut self, problem: &ConeProblem<'_>) -> Option<f64> {
+        let top = passes::top(&self.round.value);
+        let a = passes::position(&self.round.value, top);
+        self.search.offer(problem, [(a, 1.0)].into_iter());
+        Some(top)
+    }
+
+    /// A mixture of the guardrails as the only one: a bound on every policy.
+    fn single(
+        &mut self,
+        problem: &ConeProblem<'_>,
+        budget: &mut Budget<'_, '_>,
+        weights: &[f64],
+    ) -> Option<f64> {
+        if !self.round.guard(problem, weights) {
+            return None;
+        }
+        let (round, search) = (&self.round, &mut self.search);
+        let work = (round.actions * (round.dimension + 24)) as u64;
+        budget.spend(work);
+        let relaxed = self.pairs.bound(round);
+        self.pairs.vertices(problem, round, search);
+        if self.last.iter().all(|entry| entry.0 < round.actions) {
+            search.hint(problem, self.last.iter().copied());
+        }
+        if round.cone {
+            self.linear
+                .start(round, search.best.support.iter().copied());
+            self.sweep.run(&mut Scene {
+                problem,
+                round,
+                linear: &mut self.linear,
+                search,
+                budget,
+            });
+        }
+        let exposed = &self.sweep.exposed;
+        self.pairs.scan(problem, round, exposed, search, budget);
+        let grain = 1e-13 * round.size;
+        Some(relaxed.min(search.proven.max(search.reached) + grain))
+    }
+
+    fn publish(&mut self, problem: &ConeProblem<'_>, bound: f64, work: u64) {
+        let (search, out) = (&self.search, &mut self.out);
+        out.value = search.best.value;
+        out.upper_bound = bound.max(out.value);
+        let certified = out.upper_bound - out.value <= search.tolerance() + 2e-13 * self.round.size;
+        out.status = if certified {
+            Status::Optimal
+        } else {
+            Status::Budget
+        };
+        out.support.clear();
+        out.support.extend_from_slice(&search.best.support);
+        out.costs.clear();
+        out.costs.extend_from_slice(&search.best.costs);
+        self.prices.fit(problem, &search.best, &mut out.prices);
+        out.nodes = search.nodes;
+        out.pairs = search.pairs;
+        out.work = work;
+        self.last.clear();
+        self.last.extend_from_slice(&search.best.support);
+    }
+}
+
+impl ConeSolution {
+    /// The answer to a problem that makes no sense: the safe action, and no bound.
+    #[cold]
+    fn refuse(&mut self, problem: &ConeProblem<'_>) {
+        *self = Self {
+            status: Status::Budget,
+            upper_bound: f64::INFINITY,
+            value: f64::NEG_INFINITY,
+            ..Self::default()
+        };
+        self.support.push((problem.safe, 1.0));
+        self.costs.resize(problem.costs.len(), f64::NAN);
+        self.prices.resize(problem.costs.len(), 0.0);
+    }
 }
 
 /// Checks one problem from outside and solves it.
+///
+/// ```
+/// use banister_solve::{ConeLimits, ConeProblem, Status, solve_cone_once};
+///
+/// // The safe action and one with reward 1 whose cost 0.2 is known to ± 0.4.
+/// let problem = ConeProblem {
+///     reward: &[0.0, 1.0],
+///     reward_radius: 0.0,
+///     along: &[0.0, 0.0],
+///     across: &[0.0, 0.4],
+///     stride: 2,
+///     dimension: 1,
+///     costs: &[vec![0.0, 0.2]],
+///     cost_radii: &[1.0],
+///     thresholds: &[0.3],
+///     safe: 0,
+/// };
+/// let solution = solve_cone_once(&problem, &mut ConeLimits::default())?;
+/// assert_eq!(solution.status, Status::Optimal);
+/// assert!((solution.value - 0.5).abs() < 1e-9);
+/// # Ok::<(), banister_solve::LpError>(())
+/// ```
 pub fn solve_cone_once(
     problem: &ConeProblem<'_>,
     limits: &mut ConeLimits<'_>,

@@ -1,4 +1,9 @@
 //! Problems to solve and other people's solvers to solve them with.
+//!
+//! Every test file uses its own part of this.
+#![allow(dead_code)]
+
+pub mod cone;
 
 use banister_solve::Lp;
 

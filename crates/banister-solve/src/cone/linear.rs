@@ -1,0 +1,308 @@
+//! A linear objective over the cone: max c'π with ‖Zπ‖ ≤ u'π and π in the simplex.
+//!
+//! An active-set method (math: "linear objective over the cone"). On the support B let
+//! M = Z_B'Z_B − u_Bu_B' and write x·y for x'My: a Lorentz product, negative inside the cone. With
+//!
+//! ```text
+//!   [M 1; 1' 0](p₁, α₁) = (c, 0)      [M 1; 1' 0](p₂, α₂) = (0, 1)
+//! ```
+//!
+//! p₂ is orthogonal to every direction that keeps the sum, p₂·p₂ = −α₂ and c'd = p₁·d. If a best
+//! point exists on the plane of B it is π = p₂ + p₁/μ with μ = √(c'p₁/α₂); if not, some direction of
+//! recession improves c, and we follow it to the end of the simplex:
+//!
+//! | α₂ | p₁ | what then |
+//! |---|---|---|
+//! | > 0: the plane cuts an ellipsoid | any | the point above |
+//! | ≤ 0: a hyperboloid, or at 0 the apex of the cone | inside the cone, forwards | the point above |
+//! | ≤ 0 | inside the cone, backwards | follow −p₁ |
+//! | ≤ 0 | outside the cone | follow (π − p₂) + βp₁ with β > 0 such that it is on the cone |
+//!
+//! The proof: for any vector z and μ ≥ 0, q_a = μ(‖z‖u_a − z'Z_a) has q'π ≥ 0 on the cone, so
+//! c'π ≤ max_a c_a + q_a. It is computed from all actions whatever the path that led to z, so
+//! rounding and degeneracy can cost tightness and never validity.
+
+use super::kkt::Kkt;
+use super::passes;
+use super::round::Round;
+
+/// Steps after which the bound at hand must do.
+const MAX_STEPS: usize = 400;
+/// Weights up to this are zero.
+const ZERO: f64 = 1e-13;
+
+/// The method and where it stands: a feasible policy, which stays feasible when only c changes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Linear {
+    pub basis: Vec<usize>,
+    pub weights: Vec<f64>,
+    /// Columns of Z, one after the other.
+    columns: Vec<f64>,
+    /// Z_B'Z_B with room for p + 4 actions a row.
+    gram: Vec<f64>,
+    direction: Vec<f64>,
+    /// μπ, and Z of it.
+    dual: Vec<f64>,
+    z: Vec<f64>,
+    kkt: Kkt,
+    pub work: u64,
+}
+
+/// What a linear problem came to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outcome {
+    /// No policy within the guardrail does better.
+    pub bound: f64,
+    /// The best action, if it meets the guardrail by itself: then the guardrail costs nothing.
+    pub vertex: Option<usize>,
+}
+
+/// How the plane of the support was left or searched.
+enum Move {
+    /// To the best point of the plane, where c − μMπ is constant; whether μ > 0.
+    Rest {
+        priced: bool,
+    },
+    /// As far as the simplex reaches.
+    Away,
+    Stuck,
+}
+
+impl Linear {
+    /// Starts from a feasible policy.
+    pub(crate) fn start(&mut self, round: &Round, support: impl Iterator<Item = (usize, f64)>) {
+        let room = round.dimension + 4;
+        self.basis.clear();
+        self.weights.clear();
+        self.columns.clear();
+        self.gram.clear();
+        self.gram.resize(room * room, 0.0);
+        self.z.clear();
+        self.z.resize(round.dimension, 0.0);
+        for (a, weight) in support.take(room - 1) {
+            self.enter(round, a, weight);
+        }
+    }
+
+    /// Maximises c'π, whose largest entry is `top`; leaves the proof in `q`. Stops as soon as the
+    /// bound is at most `enough`, or within `tolerance` of the policy at hand.
+    pub(crate) fn maximise(
+        &mut self,
+        round: &Round,
+        c: &[f64],
+        top: f64,
+        q: &mut [f64],
+        (enough, tolerance): (f64, f64),
+    ) -> Outcome {
+        q.fill(0.0);
+        self.work += round.actions as u64;
+        let best = passes::position(c, top);
+        let mut out = Outcome {
+            bound: top,
+            vertex: round.is_slack(best).then_some(best),
+        };
+        if out.vertex.is_some() || top <= enough {
+            return out;
+        }
+        let mut entered = None;
+        for _ in 0..MAX_STEPS {
+            let step = self.step(round, c);
+            match step {
+                Move::Stuck => break,
+                Move::Rest { priced } => {
+                    if let Some(length) = self.advance(1.0) {
+                        // The action that just entered leaves at once: rounding, not progress.
+                        if length < ZERO && entered.is_some_and(|a| !self.basis.contains(&a)) {
+                            break;
+                        }
+                        continue;
+                    }
+                    let (bound, at) = self.price(round, c, q);
+                    out.bound = out.bound.min(bound);
+                    let held: f64 = self.iter().map(|(a, w)| c[a] * w).sum();
+                    // Without a price the policy may be inside the cone, where the sweep gains
+                    // nothing from it: go on to the cone, however little c improves.
+                    let done = bound <= enough || priced && bound - held <= tolerance;
+                    if done || self.basis.contains(&at) || self.basis.len() > round.dimension + 2 {
+                        break;
+                    }
+                    self.enter(round, at, 0.0);
+                    entered = Some(at);
+                }
+                Move::Away => {
+                    if self.advance(f64::INFINITY).is_none() {
+                        break;
+                    }
+                }
+            }
+        }
+        // What is in `q` must prove the bound at this corner and serve at its neighbours.
+        out
+    }
+
+    /// The support and its weights.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
+        self.basis.iter().copied().zip(self.weights.iter().copied())
+    }
+
+    /// Finds where to go from the policy at hand, on the plane of its support.
+    fn step(&mut self, round: &Round, c: &[f64]) -> Move {
+        let n = self.basis.len();
+        let room = round.dimension + 4;
+        self.work += (n * n * n / 3 + 4 * n * n) as u64;
+        let largest = self.basis.iter().map(|&a| round.u[a] * round.u[a]);
+        // Twins make M singular: a grain on its diagonal lets the better twin drive out the other.
+        let grain = 1e-12 + 1e-15 * largest.fold(0.0, f64::max);
+        self.kkt.clear(n + 1);
+        for r in 0..n {
+            let (a, gram) = (self.basis[r], &self.gram[r * room..]);
+            let row = self.kkt.row_mut(r);
+            for (x, (&b, g)) in row.iter_mut().zip(self.basis.iter().zip(gram)) {
+                *x = g - round.u[a] * round.u[b];
+            }
+            row[r] += grain;
+            row[n] = 1.0;
+            row[n + 1] = c[a];
+        }
+        let last = self.kkt.row_mut(n);
+        last[..n].fill(1.0);
+        last[n + 2] = 1.0;
+        if !self.kkt.solve() {
+            return Move::Stuck;
+        }
+        let (p1, p2) = (|r| self.kkt.solution(0, r), |r| self.kkt.solution(1, r));
+        let alpha = self.kkt.solution(1, n);
+        let (mut square, mut forward, mut size) = (0.0, 0.0, 0.0);
+        for (r, &a) in self.basis.iter().enumerate() {
+            square += c[a] * p1(r);
+            forward += round.u[a] * p1(r);
+            size += p2(r).abs() * (round.norms[a] + round.u[a].abs());
+        }
+        self.direction.clear();
+        self.dual.clear();
+        if !(alpha.is_finite() && square.is_finite()) {
+            return Move::Stuck;
+        }
+        let apex = 1e-10 * size * size;
+        if n == 1 || alpha > apex && square <= 0.0 {
+            // c is constant on the plane.
+            self.direction.resize(n, 0.0);
+            self.dual.resize(n, 0.0);
+            return Move::Rest { priced: false };
+        }
+        if alpha > apex || square < 0.0 && forward > 0.0 {
+            // 1/μ is zero where the plane meets the apex of the cone and c points away from it.
+            let inverse = (alpha / square).max(0.0).sqrt();
+            for r in 0..n {
+                let to = p2(r) + p1(r) * inverse;
+                self.direction.push(to - self.weights[r]);
+                let scaled = if inverse > 0.0 { to / inverse } else { p1(r) };
+                self.dual.push(scaled);
+            }
+            return Move::Rest { priced: true };
+        }
+        if square < 0.0 {
+            self.direction.extend((0..n).map(|r| -p1(r)));
+            return Move::Away;
+        }
+        if !(square > 0.0) {
+            return Move::Stuck;
+        }
+        // e = π − p₂ is inside the cone: e·e = π·π − p₂·p₂ ≤ 0, and e·p₁ = c'e.
+        let mixed: f64 = (0..n)
+            .map(|r| c[self.basis[r]] * (self.weights[r] - p2(r)))
+            .sum();
+        let depth = (-alpha).max(0.0);
+        let beta = ((mixed * mixed + square * depth).sqrt() - mixed) / square;
+        let weights = self.weights.iter().enumerate();
+        let away = weights.map(|(r, w)| w - p2(r) + beta * p1(r));
+        self.direction.extend(away);
+        Move::Away
+    }
+
+    /// Moves along the direction, at most `reach` of it; drops the actions that reach zero. The
+    /// distance if some did before the end.
+    fn advance(&mut self, reach: f64) -> Option<f64> {
+        let mut length = reach;
+        for (w, d) in self.weights.iter().zip(&self.direction) {
+            if *d < 0.0 && w + length * d < ZERO {
+                length = (w / -d).max(0.0);
+            }
+        }
+        if !length.is_finite() {
+            return None;
+        }
+        for (w, d) in self.weights.iter_mut().zip(&self.direction) {
+            *w += length * d;
+        }
+        if length == reach {
+            return None;
+        }
+        for r in (0..self.basis.len()).rev() {
+            if self.weights[r] <= ZERO && self.basis.len() > 1 {
+                self.leave(r);
+            }
+        }
+        Some(length)
+    }
+
+    /// The bound that μπ at the policy at hand proves, and the action that attains it.
+    fn price(&mut self, round: &Round, c: &[f64], q: &mut [f64]) -> (f64, usize) {
+        let p = round.dimension;
+        self.work += (round.actions * (p + 2)) as u64;
+        self.z.fill(0.0);
+        for (w, column) in self.dual.iter().zip(self.columns.chunks_exact(p.max(1))) {
+            for (z, x) in self.z.iter_mut().zip(column) {
+                *z += w * x;
+            }
+        }
+        let norm = self.z.iter().map(|z| z * z).sum::<f64>().sqrt();
+        let forward = self.basis.iter().zip(&self.dual);
+        let forward: f64 = forward.map(|(&a, w)| round.u[a] * w).sum();
+        // Rounded up, so that q'π ≥ 0 on the cone whatever the sums below lose. At the apex μπ may
+        // be inside the cone, with u'μπ above its norm.
+        let lift = norm.max(forward) * (1.0 + 1e-14);
+        let grain = f64::EPSILON * (p + 8) as f64 * (lift * round.reach + norm);
+        passes::form(&round.z, &self.z, (lift, grain), &round.u, q);
+        let bound = passes::top_of_sum(c, q);
+        (bound, passes::position_of_sum(c, q, bound))
+    }
+
+    fn enter(&mut self, round: &Round, a: usize, weight: f64) {
+        let (p, n) = (round.dimension, self.basis.len());
+        let room = p + 4;
+        self.basis.push(a);
+        self.weights.push(weight);
+        for j in 0..p {
+            self.columns.push(round.z(j, a));
+        }
+        self.work += (n * p) as u64;
+        let (others, own) = self.columns.split_at(n * p);
+        for r in 0..n {
+            let other = &others[r * p..(r + 1) * p];
+            let product: f64 = other.iter().zip(own).map(|(x, y)| x * y).sum();
+            self.gram[r * room + n] = product;
+            self.gram[n * room + r] = product;
+        }
+        self.gram[n * room + n] = round.squares[a];
+    }
+
+    fn leave(&mut self, r: usize) {
+        let last = self.basis.len() - 1;
+        let p = self.z.len();
+        let room = p + 4;
+        self.basis.swap_remove(r);
+        self.weights.swap_remove(r);
+        if r != last {
+            self.columns.copy_within(last * p..(last + 1) * p, r * p);
+            for c in 0..=last {
+                self.gram[r * room + c] = self.gram[last * room + c];
+            }
+            for c in 0..=last {
+                self.gram[c * room + r] = self.gram[c * room + last];
+            }
+            self.gram[r * room + r] = self.gram[last * room + last];
+        }
+        self.columns.truncate(last * p);
+    }
+}

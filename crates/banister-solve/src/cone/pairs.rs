@@ -1,0 +1,201 @@
+//! Single actions and pairs of actions: (V) and (P) of the theorem.
+
+use super::passes::{self, BLOCK};
+use super::problem::ConeProblem;
+use super::round::Round;
+use super::search::{Budget, Search};
+use crate::envelope::{Chord, climb};
+
+/// The pair scan and its workspace.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pairs {
+    /// Two lines per action: f_a and a_a + ρ|s_a|, with what they use of the guardrail.
+    heights: Vec<f64>,
+    uses: Vec<f64>,
+    /// F̄_a.
+    bounds: Vec<f64>,
+    /// Actions by falling F̄, as far as it is above the target.
+    order: Vec<usize>,
+    /// Of a row: not 0 where the partner is still in question; their list.
+    keep: Vec<f64>,
+    partners: Vec<usize>,
+    gram: Vec<f64>,
+    values: Vec<f64>,
+    anchor: Vec<f64>,
+}
+
+impl Pairs {
+    /// Chooses λ and computes F̄_a(λ) for all actions; their maximum bounds every policy.
+    ///
+    /// Policies within the guardrail have f(π) ≤ Σ_a π_a F̄_a(λ) with
+    /// F̄_a(λ) = max(f_a − λ(g_a−τ), a_a + ρ|s_a| − λ(w_a−τ)): √(σ² + t²) less a multiple of t is
+    /// convex in (σ, t), and (s'π, ‖Zπ‖) is a mixture of points (s_a, ‖Z_a‖) and (s_a, 0). The best
+    /// λ is the slope of a concave envelope, which `envelope.rs` knows how to find.
+    pub(crate) fn bound(&mut self, round: &Round) -> f64 {
+        let k = round.actions;
+        self.heights.clear();
+        self.uses.clear();
+        self.heights.extend_from_slice(&round.value[..k]);
+        self.uses.extend(round.slack[..k].iter().map(|x| -x));
+        if round.cone {
+            for a in 0..k {
+                self.heights
+                    .push(round.reward[a] + round.rho * round.along[a].abs());
+                self.uses.push(-round.u[a]);
+            }
+        }
+        let solved = climb(&self.heights, &self.uses, 0.0, Chord::at(round.safe));
+        let slope = solved.slope.max(0.0);
+        let line = |r: usize| self.heights[r] - slope * self.uses[r];
+        self.bounds.clear();
+        for a in 0..k {
+            let upper = if round.cone { line(k + a) } else { line(a) };
+            self.bounds.push(line(a).max(upper));
+        }
+        // Outwards by what the sums may have lost.
+        let grain = 1e-14 * (round.size + slope * round.reach);
+        self.bounds.iter_mut().for_each(|x| *x += grain);
+        self.bounds.resize(round.reward.len(), f64::NEG_INFINITY);
+        passes::top(&self.bounds)
+    }
+
+    /// The best feasible action, and every action mixed with the safe one.
+    pub(crate) fn vertices(
+        &mut self,
+        problem: &ConeProblem<'_>,
+        round: &Round,
+        search: &mut Search,
+    ) {
+        let feasible = (0..round.actions).filter(|&a| round.is_slack(a));
+        if let Some(a) = feasible.max_by(|&a, &b| round.value[a].total_cmp(&round.value[b])) {
+            search.offer(problem, [(a, 1.0)].into_iter());
+        }
+        self.gram.clear();
+        self.gram.resize(round.reward.len(), 0.0);
+        self.values.resize(round.reward.len(), 0.0);
+        self.scan_row(problem, round, round.safe, search);
+    }
+
+    /// Scans every pair that no bound rules out, given the sweep's exposure of each action.
+    ///
+    /// A pair is at most the larger F̄ of its two actions, and at most the larger exposure: it needs
+    /// an action above the target in both senses. The smaller of the two sets takes every partner.
+    pub(crate) fn scan(
+        &mut self,
+        problem: &ConeProblem<'_>,
+        round: &Round,
+        exposed: &[f64],
+        search: &mut Search,
+        budget: &mut Budget<'_, '_>,
+    ) {
+        let k = round.actions;
+        let target = search.target();
+        let above = |row: &[f64]| row[..k].iter().filter(|&&x| x > target).count();
+        let by_exposure = round.cone && above(exposed) < above(&self.bounds);
+        let measure = if by_exposure { exposed } else { &self.bounds };
+        self.order.clear();
+        self.order.extend((0..k).filter(|&a| measure[a] > target));
+        self.order
+            .sort_unstable_by(|&a, &b| measure[b].total_cmp(&measure[a]).then(a.cmp(&b)));
+        let rest = measure[..k].iter().filter(|&&x| x <= target);
+        let rest = rest.fold(f64::NEG_INFINITY, |a, &b| a.max(b));
+        for at in 0..self.order.len() {
+            let i = self.order[at];
+            let measure = if by_exposure { exposed } else { &self.bounds };
+            let level = measure[i];
+            if level <= search.target() || budget.spend(4 * k as u64) {
+                search.dismiss(level);
+                break;
+            }
+            self.scan_partners(problem, round, exposed, search, budget, i);
+        }
+        search.dismiss(rest);
+    }
+
+    /// The pairs of i with every action that could make a better one.
+    fn scan_partners(
+        &mut self,
+        problem: &ConeProblem<'_>,
+        round: &Round,
+        exposed: &[f64],
+        search: &mut Search,
+        budget: &mut Budget<'_, '_>,
+        i: usize,
+    ) {
+        let (k, target) = (round.actions, search.target());
+        if round.is_slack(i) && round.cone {
+            self.keep.clear();
+            self.keep.resize(self.values.len(), 1.0);
+            for row in [exposed, &self.bounds[..]] {
+                let line = (round.slack[i], row[i] - target, target);
+                if line.1 > 0.0 {
+                    passes::rule_out(row, &round.slack, line, &mut self.keep);
+                }
+            }
+            // Two actions that meet the guardrail never use it up.
+            let left = (0..k).filter(|&j| self.keep[j] != 0.0 && !round.is_slack(j));
+            self.partners.clear();
+            self.partners.extend(left);
+            if self.partners.len() < k {
+                search.dismiss(target);
+            }
+            if self.partners.len() * 4 < k {
+                budget.spend((self.partners.len() * (round.dimension + 16)) as u64);
+                search.pairs += self.partners.len() as u64;
+                for at in 0..self.partners.len() {
+                    let j = self.partners[at];
+                    let gram = (0..round.dimension).map(|r| round.z(r, i) * round.z(r, j));
+                    self.gram[j] = gram.sum();
+                    let (end, other) = (round.end(i), round.end(j));
+                    let (f, w) = passes::pair::<true>(&end, &other, self.gram[j], round.rho);
+                    if f > search.reached {
+                        search.offer(problem, [(i, 1.0 - w), (j, w)].into_iter());
+                    }
+                }
+                return;
+            }
+        }
+        budget.spend((k * (round.dimension + 16)) as u64);
+        self.anchor.clear();
+        self.anchor
+            .extend((0..round.dimension).map(|j| -round.z(j, i)));
+        passes::form(&round.z, &self.anchor, (0.0, 0.0), &round.u, &mut self.gram);
+        self.scan_row(problem, round, i, search);
+    }
+
+    /// All pairs with action i, whose products with the others are in `gram`.
+    fn scan_row(
+        &mut self,
+        problem: &ConeProblem<'_>,
+        round: &Round,
+        i: usize,
+        search: &mut Search,
+    ) {
+        let (end, rows) = (round.end(i), round.pair_rows(&self.gram));
+        search.pairs += round.actions as u64 - 1;
+        let top = if round.cone {
+            passes::pairs::<true>(&end, &rows, round.rho, &mut self.values)
+        } else {
+            passes::pairs::<false>(&end, &rows, round.rho, &mut self.values)
+        };
+        if !(top > search.reached) {
+            return;
+        }
+        for b in (0..self.values.len()).step_by(BLOCK) {
+            if passes::top(&self.values[b..b + BLOCK]) <= search.reached {
+                continue;
+            }
+            for j in b..(b + BLOCK).min(round.actions) {
+                if self.values[j] > search.reached && i != j {
+                    let other = round.end(j);
+                    let (_, w) = if round.cone {
+                        passes::pair::<true>(&end, &other, self.gram[j], round.rho)
+                    } else {
+                        passes::pair::<false>(&end, &other, self.gram[j], round.rho)
+                    };
+                    search.offer(problem, [(i, 1.0 - w), (j, w)].into_iter());
+                }
+            }
+        }
+    }
+}
