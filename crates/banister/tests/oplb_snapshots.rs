@@ -95,6 +95,7 @@ fn broken_snapshots_are_refused() {
     assert!(snapshot(refused(&|j| j["columns"]["whitened"] = json!([1.0]))).contains("columns"));
     assert!(snapshot(refused(&|j| j["safe"]["signals"] = json!([]))).contains("safe"));
     assert!(snapshot(refused(&|j| j["safe"] = json!(null))).contains("safe"));
+    assert!(snapshot(refused(&|j| j["start"] = json!([[0, -1.0], [1, 2.0]]))).contains("start"));
     refused(&|j| j["surprise"] = json!(1));
     refused(&|j| j["config"]["delta"] = json!(2.0));
     let text = agent.save();

@@ -29,6 +29,8 @@ struct Snapshot {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     columns: Option<Columns>,
     planner: SavedPlanner,
+    /// The last policy, from which exact OPLB sets out.
+    start: Vec<(usize, f64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     safe: Option<SavedArm>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,6 +59,7 @@ impl Oplb {
             actions: self.actions.all_features().to_vec(),
             columns: self.actions.saved(),
             planner: self.planner.save(),
+            start: self.exact.solver.start().to_vec(),
             safe: self.safe_estimates.as_ref().map(|e| e.save(0)),
             t_zero: self.t_zero.as_ref().map(|rule| rule.saved.clone()),
         };
@@ -96,8 +99,15 @@ impl Oplb {
             (Some(rule), Some(saved)) if saved.fits(signals - 1) => rule.saved = saved,
             _ => return Err(broken("`t_zero` does not fit the configuration")),
         }
+        let start = &snapshot.start;
+        let total: f64 = start.iter().map(|entry| entry.1).sum();
+        let is_policy = start.iter().all(|entry| entry.1 > 0.0) && (total - 1.0).abs() < 1e-9;
+        if !(start.is_empty() || is_policy) {
+            return Err(broken("`start` is not a policy"));
+        }
         agent.outcomes = snapshot.outcomes;
         agent.planner.restore(&snapshot.planner, signals - 1);
+        agent.exact.solver.set_start(&snapshot.start);
         Ok(agent)
     }
 }
