@@ -32,16 +32,18 @@ pub enum Command {
     )]
     Run(Run),
     /// Write a commented example experiment
-    #[command(after_help = "Example:\n  banister init experiment.toml")]
+    #[command(
+        after_help = "Example:\n  banister init experiment.toml\n  banister init --linear linear.toml"
+    )]
     Init(Init),
-    /// Solve one round's linear program: JSON in, policy and certificate out
+    /// Solve one round, linear program or exact OPLB: JSON in, policy and certificate out
     #[command(
         after_help = "Example:\n  echo '{\"kind\":\"lp\",\"reward\":[0.1,0.9],\"costs\":[[0,1]],\"thresholds\":[0.25]}' | banister solve\n\nAn infeasible program is an answer (status \"infeasible\", exit code 0); malformed input is exit code 2."
     )]
     Solve(Solve),
     /// Compute what the theory promises: regret bounds, lower bounds, T_0, radii
     #[command(
-        after_help = "Example:\n  banister bound --arms 4 --horizon 1000000 --margin 0.2\n  banister bound --arms 10 --horizon 50000 --margin 0.1 --margin 0.3 --json"
+        after_help = "Example:\n  banister bound --arms 4 --horizon 1000000 --margin 0.2\n  banister bound --arms 10 --horizon 50000 --margin 0.1 --margin 0.3 --json\n  banister bound --dimension 8 --horizon 100000 --margin 0.25     linear actions"
     )]
     Bound(Bound),
     /// Print completions for a shell
@@ -111,6 +113,9 @@ pub struct Init {
     /// Where to write
     #[arg(default_value = "experiment.toml", value_hint = ValueHint::FilePath)]
     pub path: PathBuf,
+    /// An example with feature vectors instead of arms
+    #[arg(long)]
+    pub linear: bool,
     /// Overwrite an existing file
     #[arg(long)]
     pub force: bool,
@@ -125,18 +130,24 @@ pub struct Solve {
     /// One JSON object per line, in and out
     #[arg(long)]
     pub lines: bool,
+    /// Stop proving after this long, with a feasible policy and its honest gap (exact OPLB)
+    #[arg(long, value_name = "MICROS")]
+    pub max_micros: Option<u64>,
 }
 
 /// `banister bound`.
 #[derive(Debug, clap::Args)]
 pub struct Bound {
-    /// K, the number of arms
-    #[arg(long, value_name = "K")]
-    pub arms: usize,
+    /// K, the number of arms: bounds of OPB
+    #[arg(long, value_name = "K", required_unless_present = "dimension")]
+    pub arms: Option<usize>,
+    /// d, the length of feature vectors: bounds of OPLB
+    #[arg(long, value_name = "d", conflicts_with = "arms")]
+    pub dimension: Option<usize>,
     /// T, the number of rounds
     #[arg(long, value_name = "T")]
     pub horizon: u64,
-    /// Δ, the safe arm's margin τ − c_0 in units of the cost's range; once per guardrail
+    /// Δ, the safe action's margin τ − c_0 in units of the cost's range; once per guardrail
     #[arg(long, value_name = "Δ", required = true, allow_negative_numbers = true)]
     pub margin: Vec<f64>,
     /// δ, the probability with which a bound may fail
@@ -147,8 +158,8 @@ pub struct Bound {
         allow_negative_numbers = true
     )]
     pub delta: f64,
-    /// R, the sub-Gaussian constant, for T_0 and the Hoeffding radius (1/2 for signals in [0, 1]; the
-    /// regret bounds are for such signals)
+    /// R, the sub-Gaussian constant, for T_0 and the radii (1/2 for signals in [0, 1]; the regret bounds
+    /// of OPB are for such signals)
     #[arg(
         long,
         value_name = "R",
@@ -156,6 +167,30 @@ pub struct Bound {
         allow_negative_numbers = true
     )]
     pub sub_gaussian: f64,
+    /// L: every feature vector is at most this long [default: 1]
+    #[arg(
+        long,
+        value_name = "L",
+        requires = "dimension",
+        allow_negative_numbers = true
+    )]
+    pub feature_norm: Option<f64>,
+    /// S: every parameter is at most this long, in units of its signal's range [default: 1]
+    #[arg(
+        long,
+        value_name = "S",
+        requires = "dimension",
+        allow_negative_numbers = true
+    )]
+    pub parameter_norm: Option<f64>,
+    /// λ, the ridge; at least L² [default: L²]
+    #[arg(
+        long,
+        value_name = "λ",
+        requires = "dimension",
+        allow_negative_numbers = true
+    )]
+    pub lambda: Option<f64>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

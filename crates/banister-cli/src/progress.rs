@@ -1,6 +1,7 @@
-//! Simulations with a progress bar: rounds done, rounds a second, time left.
+//! Simulations with a progress bar: share of the work, rounds done, time left.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use banister_sim::{Experiment, Monitor, Options, Results};
@@ -15,27 +16,45 @@ pub fn simulate(
     experiments: &[Experiment],
     args: &Simulation,
 ) -> Result<Results, Failure> {
+    let options = Options {
+        no_timing: args.no_timing,
+    };
+    with_bar(what, experiments, args, |monitor| {
+        banister_sim::run(experiments, options, monitor)
+    })
+}
+
+/// Does the work of some experiments on as many threads as asked for, under a progress bar.
+pub fn with_bar<'a, T: Send>(
+    what: &str,
+    experiments: impl IntoIterator<Item = &'a Experiment>,
+    args: &Simulation,
+    work: impl FnOnce(&Monitor) -> Result<Option<T>, banister::Error> + Send,
+) -> Result<T, Failure> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(args.threads.unwrap_or(0).into())
         .build()
         .map_err(|error| Failure::Other(format!("cannot start threads: {error}")))?;
-    let options = Options {
-        no_timing: args.no_timing,
-    };
-    let total = experiments.iter().map(Experiment::total_rounds).sum();
-    let bar = progress_bar(what, total, args.quiet);
+    let (mut rounds, mut total) = (0, 0_u64);
+    for experiment in experiments {
+        rounds += experiment.total_rounds();
+        total = total.saturating_add(experiment.total_work());
+    }
     let monitor = Monitor::default();
+    let seen = Arc::new(AtomicU64::new(0));
+    let bar = progress_bar(what, total, rounds, &seen, args.quiet);
     let finished = AtomicBool::new(false);
     let results = std::thread::scope(|scope| {
         scope.spawn(|| {
             while !finished.load(Ordering::Acquire) {
-                bar.set_position(monitor.rounds.load(Ordering::Relaxed));
+                seen.store(monitor.rounds.load(Ordering::Relaxed), Ordering::Relaxed);
+                bar.set_position(monitor.work.load(Ordering::Relaxed));
                 std::thread::park_timeout(Duration::from_millis(100));
             }
         });
-        let results = pool.install(|| banister_sim::run(experiments, options, &monitor));
-        finished.store(true, Ordering::Release);
-        results
+        // Also if the work panics: the scope waits for the thread above.
+        let _guard = Finished(&finished);
+        pool.install(|| work(&monitor))
     });
     bar.finish_and_clear();
     match results {
@@ -45,33 +64,40 @@ pub fn simulate(
     }
 }
 
-fn progress_bar(what: &str, total: u64, quiet: bool) -> ProgressBar {
+/// Sets its flag when it goes.
+struct Finished<'a>(&'a AtomicBool);
+
+impl Drop for Finished<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// A bar whose length is time, as far as it can be foretold: a round with many features takes
+/// hundreds of times as long as one with four arms.
+fn progress_bar(
+    what: &str,
+    total: u64,
+    rounds: u64,
+    seen: &Arc<AtomicU64>,
+    quiet: bool,
+) -> ProgressBar {
     let target = if quiet {
         ProgressDrawTarget::hidden()
     } else {
         ProgressDrawTarget::stderr()
     };
     let bar = ProgressBar::with_draw_target(Some(total), target);
+    let seen = Arc::clone(seen);
     let style = ProgressStyle::with_template(
-        "{prefix}  {bar:32.green/dim} {percent:>3}%  {done} of {all} rounds, {speed}, {eta} left",
+        "{prefix}  {bar:32.green/dim} {percent:>3}%  {done} rounds, {eta} left",
     )
     .unwrap_or_else(|_| ProgressStyle::default_bar())
     .with_key(
         "done",
-        |state: &ProgressState, w: &mut dyn std::fmt::Write| {
-            let _ = write!(w, "{}", short(state.pos() as f64));
-        },
-    )
-    .with_key(
-        "all",
-        |state: &ProgressState, w: &mut dyn std::fmt::Write| {
-            let _ = write!(w, "{}", short(state.len().unwrap_or(0) as f64));
-        },
-    )
-    .with_key(
-        "speed",
-        |state: &ProgressState, w: &mut dyn std::fmt::Write| {
-            let _ = write!(w, "{}/s", short(state.per_sec()));
+        move |_: &ProgressState, w: &mut dyn std::fmt::Write| {
+            let done = seen.load(Ordering::Relaxed);
+            let _ = write!(w, "{} of {}", short(done as f64), short(rounds as f64));
         },
     );
     bar.set_style(style);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use banister::oplb::Solver;
 use banister::{AgentConfig, CheckedProblem, Error, Guardrail, Problem, SignalConfig};
 use serde::{Deserialize, Serialize};
 
@@ -139,6 +140,40 @@ impl Experiment {
     /// Rounds of all runs of all agents together.
     pub fn total_rounds(&self) -> u64 {
         self.resolved.run.horizon * self.resolved.run.runs * self.agents.len() as u64
+    }
+
+    /// The work of all runs of all agents together, as [`crate::Monitor::work`] counts it.
+    pub fn total_work(&self) -> u64 {
+        let rounds = self
+            .resolved
+            .run
+            .horizon
+            .saturating_mul(self.resolved.run.runs);
+        let weights = (0..self.agents.len()).map(|agent| self.weight(agent));
+        weights.fold(0_u64, |all, weight| {
+            all.saturating_add(rounds.saturating_mul(weight))
+        })
+    }
+
+    /// Roughly the nanoseconds of a round: so that progress is a share of time.
+    pub(crate) fn weight(&self, agent: usize) -> u64 {
+        let k = self.problem.declared.arms.len() as u64;
+        let (size, set) = match (&self.world.environment, &self.agents[agent].1) {
+            (Environment::Changing(changing), _) => {
+                let (k, d) = (changing.largest() as u64, changing.dimension() as u64);
+                (k, 15 * k * d + d * d)
+            }
+            (Environment::Arms(_), AgentConfig::Oplb(_)) => {
+                (k, self.world.parameters[0].len() as u64 * k)
+            }
+            (Environment::Arms(_), _) => (k, 0),
+        };
+        let solver = match &self.agents[agent].1 {
+            AgentConfig::Oplb(config) if config.solver == Solver::Exact => 500 * size,
+            AgentConfig::Oplb(_) => 400 + 10 * size,
+            _ => 60 + 10 * size,
+        };
+        set + solver
     }
 
     /// What really happens.

@@ -17,6 +17,7 @@
 //! ```
 
 mod arms;
+mod coverage;
 mod curves;
 mod delay;
 mod environment;
@@ -32,6 +33,7 @@ mod table;
 mod world;
 
 pub use banister;
+pub use coverage::{Coverage, coverage};
 pub use environment::{Actions, ArmRef, Drawn, EnvironmentConfig, Kind};
 pub use experiment::{Experiment, ExperimentConfig, MAX_CHECKPOINTS, RunConfig};
 pub use law::Arms;

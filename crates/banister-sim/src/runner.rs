@@ -22,16 +22,25 @@ use crate::world::Environment;
 /// Rounding allowed before a policy counts as breaking a guardrail, in units of the signal's range.
 pub const TOLERANCE: f64 = 1e-10;
 
-/// Rounds between two looks at the monitor.
-const REPORT: u64 = 1 << 16;
+/// Work between two looks at the monitor: some milliseconds.
+const REPORT: u64 = 1 << 22;
 
 /// Watches and stops a simulation from another thread.
 #[derive(Debug, Default)]
 pub struct Monitor {
     /// Rounds done so far, over all runs.
     pub rounds: AtomicU64,
+    /// Work done so far: rounds by how much each takes, see [`Experiment::total_work`].
+    pub work: AtomicU64,
     /// Set to stop at the next opportunity.
     pub cancelled: AtomicBool,
+}
+
+impl Monitor {
+    pub(crate) fn report(&self, rounds: u64, weight: u64) {
+        self.rounds.fetch_add(rounds, Ordering::Relaxed);
+        self.work.fetch_add(rounds * weight, Ordering::Relaxed);
+    }
 }
 
 /// Options that do not change the numbers.
@@ -152,17 +161,18 @@ fn run_once(
     options: Options,
     monitor: &Monitor,
 ) -> Result<Option<Trace>, Error> {
+    let weight = experiment.weight(agent);
     let config = &experiment.agents[agent].1;
     let mut agent = config.build(&experiment.problem.declared)?;
     let agent = agent.as_mut();
     match &experiment.world.environment {
         Environment::Arms(arms) => {
             let scene = Still::new(arms, experiment.optimum.reward);
-            run_in(experiment, scene, agent, run, options, monitor)
+            run_in(experiment, scene, agent, run, weight, options, monitor)
         }
         Environment::Changing(changing) => {
             let scene = Moving::new(experiment, changing, run);
-            run_in(experiment, scene, agent, run, options, monitor)
+            run_in(experiment, scene, agent, run, weight, options, monitor)
         }
     }
 }
@@ -172,6 +182,7 @@ fn run_in<S: Scene>(
     scene: S,
     agent: &mut dyn Agent,
     run: u64,
+    weight: u64,
     options: Options,
     monitor: &Monitor,
 ) -> Result<Option<Trace>, Error> {
@@ -183,9 +194,9 @@ fn run_in<S: Scene>(
         let mut round = done;
         while round < checkpoint {
             // Report and look for cancellation every so often, not every round.
-            let stop = checkpoint.min(round + REPORT);
+            let stop = checkpoint.min(round + (REPORT / weight).max(1));
             table.play(agent, round..stop)?;
-            monitor.rounds.fetch_add(stop - round, Ordering::Relaxed);
+            monitor.report(stop - round, weight);
             if monitor.cancelled.load(Ordering::Relaxed) {
                 return Ok(None);
             }

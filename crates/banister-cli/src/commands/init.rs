@@ -3,7 +3,8 @@
 use crate::args::Init;
 use crate::failure::Failure;
 
-const EXAMPLE: &str = include_str!("../../../../experiments/example.toml");
+const ARMS: &str = include_str!("../../../../experiments/example.toml");
+const LINEAR: &str = include_str!("../../../../experiments/example-linear.toml");
 
 pub fn init(args: &Init) -> Result<(), Failure> {
     if args.path.exists() && !args.force {
@@ -12,7 +13,8 @@ pub fn init(args: &Init) -> Result<(), Failure> {
             args.path.display()
         )));
     }
-    banister_report::write_atomically(&args.path, EXAMPLE.as_bytes())?;
+    let example = if args.linear { LINEAR } else { ARMS };
+    banister_report::write_atomically(&args.path, example.as_bytes())?;
     println!(
         "Wrote {0}. Run it with:\n  banister run {0}",
         args.path.display()

@@ -1,8 +1,9 @@
-//! `banister solve`: one round's linear program, JSON in and out.
+//! `banister solve`: one round's problem, JSON in and out.
 
 use std::io::{BufRead, Read, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use banister::oplb::{self, RoundAnswer};
 use banister_solve::{Solution, Status};
 use serde::Deserialize;
 use serde_json::json;
@@ -21,6 +22,8 @@ enum Round {
         costs: Vec<Vec<f64>>,
         thresholds: Vec<f64>,
     },
+    /// A round of OPLB.
+    Oplb(oplb::Round),
 }
 
 pub fn solve(args: &Solve) -> Result<(), Failure> {
@@ -39,7 +42,7 @@ pub fn solve(args: &Solve) -> Result<(), Failure> {
         input
             .read_to_string(&mut text)
             .map_err(|error| Failure::input(format!("cannot read the input: {error}")))?;
-        writeln!(out, "{}", answer(&text).map_err(Failure::input)?)?;
+        writeln!(out, "{}", answer(&text, args).map_err(Failure::input)?)?;
         return Ok(());
     }
     for (i, line) in input.lines().enumerate() {
@@ -47,19 +50,15 @@ pub fn solve(args: &Solve) -> Result<(), Failure> {
         if line.trim().is_empty() {
             continue;
         }
-        let answer =
-            answer(&line).map_err(|error| Failure::input(format!("line {}: {error}", i + 1)))?;
+        let answer = answer(&line, args)
+            .map_err(|error| Failure::input(format!("line {}: {error}", i + 1)))?;
         writeln!(out, "{answer}")?;
     }
     Ok(())
 }
 
-fn answer(text: &str) -> Result<String, String> {
-    let Round::Lp {
-        reward,
-        costs,
-        thresholds,
-    } = serde_json::from_str(text).map_err(|error| {
+fn answer(text: &str, args: &Solve) -> Result<String, String> {
+    let round: Round = serde_json::from_str(text).map_err(|error| {
         let message = error.to_string();
         match explain_unknown(&message) {
             (_, Some(help)) => format!("{message}; {help}"),
@@ -67,24 +66,52 @@ fn answer(text: &str) -> Result<String, String> {
         }
     })?;
     let started = Instant::now();
-    let solution = banister_solve::solve_once(&reward, &costs, &thresholds)
-        .map_err(|error| error.to_string())?;
+    let answer = match round {
+        Round::Lp {
+            reward,
+            costs,
+            thresholds,
+        } => {
+            let solution = banister_solve::solve_once(&reward, &costs, &thresholds)
+                .map_err(|error| error.to_string())?;
+            from_lp(solution)
+        }
+        Round::Oplb(round) => {
+            let limit = args.max_micros.map(Duration::from_micros);
+            let mut late = || limit.is_some_and(|limit| started.elapsed() > limit);
+            round
+                .solve(Some(&mut late))
+                .map_err(|error| error.to_string())?
+        }
+    };
     let micros = started.elapsed().as_nanos() as f64 / 1000.0;
-    Ok(to_json(&solution, micros).to_string())
+    Ok(to_json(&answer, micros).to_string())
 }
 
-fn to_json(solution: &Solution, micros: f64) -> serde_json::Value {
-    let feasible = solution.status != Status::Infeasible;
+fn from_lp(solution: Solution) -> RoundAnswer {
+    RoundAnswer {
+        status: solution.status,
+        value: solution.value,
+        upper_bound: solution.upper_bound,
+        nodes: solution.pivots as u64,
+        policy: solution.support,
+        costs: solution.costs,
+        prices: solution.prices,
+    }
+}
+
+fn to_json(answer: &RoundAnswer, micros: f64) -> serde_json::Value {
+    let feasible = answer.status != Status::Infeasible;
     let number = |x: f64| feasible.then_some(x);
     json!({
-        "status": solution.status,
-        "policy": solution.support,
-        "value": number(solution.value),
-        "upper_bound": number(solution.upper_bound),
-        "gap": number(solution.gap()),
-        "costs": if feasible { solution.costs.clone() } else { Vec::new() },
-        "prices": if feasible { solution.prices.clone() } else { Vec::new() },
-        "nodes": solution.pivots,
+        "status": answer.status,
+        "policy": answer.policy,
+        "value": number(answer.value),
+        "upper_bound": number(answer.upper_bound),
+        "gap": number((answer.upper_bound - answer.value).max(0.0)),
+        "costs": if feasible { &answer.costs[..] } else { &[] },
+        "prices": if feasible { &answer.prices[..] } else { &[] },
+        "nodes": answer.nodes,
         "micros": micros,
     })
 }
