@@ -1,7 +1,6 @@
 //! Exact OPLB on the rounds its own policies lead to.
 
 #[path = "../tests/common/mod.rs"]
-#[allow(dead_code)]
 mod common;
 
 use banister_solve::{ConeLimits, ConeSolver, Status};

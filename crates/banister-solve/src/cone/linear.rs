@@ -152,7 +152,7 @@ impl Linear {
         self.work += (n * n * n / 3 + 4 * n * n) as u64;
         let largest = self.basis.iter().map(|&a| round.u[a] * round.u[a]);
         // Twins make M singular: a grain on its diagonal lets the better twin drive out the other.
-        let grain = 1e-12 + 1e-15 * largest.fold(0.0, f64::max);
+        let grain = 1e-13 + 4e-16 * largest.fold(0.0, f64::max);
         self.kkt.clear(n + 1);
         for r in 0..n {
             let (a, gram) = (self.basis[r], &self.gram[r * room..]);
@@ -172,18 +172,20 @@ impl Linear {
         }
         let (p1, p2) = (|r| self.kkt.solution(0, r), |r| self.kkt.solution(1, r));
         let alpha = self.kkt.solution(1, n);
-        let (mut square, mut forward, mut size) = (0.0, 0.0, 0.0);
+        let (mut square, mut forward, mut size, mut spread) = (0.0, 0.0, 0.0, 0.0);
         for (r, &a) in self.basis.iter().enumerate() {
             square += c[a] * p1(r);
             forward += round.u[a] * p1(r);
             size += p2(r).abs() * (round.norms[a] + round.u[a].abs());
+            spread += p2(r) * p2(r);
         }
         self.direction.clear();
         self.dual.clear();
         if !(alpha.is_finite() && square.is_finite()) {
             return Move::Stuck;
         }
-        let apex = 1e-10 * size * size;
+        // p₂·p₂ as far as rounding and the grain leave it unknown.
+        let apex = 1e-14 * size * size + 4.0 * grain * spread;
         if n == 1 || alpha > apex && square <= 0.0 {
             // c is constant on the plane.
             self.direction.resize(n, 0.0);

@@ -16,9 +16,6 @@ pub(crate) struct Pairs {
     bounds: Vec<f64>,
     /// Actions by falling F̄, as far as it is above the target.
     order: Vec<usize>,
-    /// Of a row: not 0 where the partner is still in question; their list.
-    keep: Vec<f64>,
-    partners: Vec<usize>,
     gram: Vec<f64>,
     values: Vec<f64>,
     anchor: Vec<f64>,
@@ -107,7 +104,7 @@ impl Pairs {
                 search.dismiss(level);
                 break;
             }
-            self.scan_partners(problem, round, exposed, search, budget, i);
+            self.scan_partners(problem, round, search, budget, i);
         }
         search.dismiss(rest);
     }
@@ -117,50 +114,40 @@ impl Pairs {
         &mut self,
         problem: &ConeProblem<'_>,
         round: &Round,
-        exposed: &[f64],
         search: &mut Search,
         budget: &mut Budget<'_, '_>,
         i: usize,
     ) {
-        let (k, target) = (round.actions, search.target());
-        if round.is_slack(i) && round.cone {
-            self.keep.clear();
-            self.keep.resize(self.values.len(), 1.0);
-            for row in [exposed, &self.bounds[..]] {
-                let line = (round.slack[i], row[i] - target, target);
-                if line.1 > 0.0 {
-                    passes::rule_out(row, &round.slack, line, &mut self.keep);
-                }
-            }
-            // Two actions that meet the guardrail never use it up.
-            let left = (0..k).filter(|&j| self.keep[j] != 0.0 && !round.is_slack(j));
-            self.partners.clear();
-            self.partners.extend(left);
-            if self.partners.len() < k {
-                search.dismiss(target);
-            }
-            if self.partners.len() * 4 < k {
-                budget.spend((self.partners.len() * (round.dimension + 16)) as u64);
-                search.pairs += self.partners.len() as u64;
-                for at in 0..self.partners.len() {
-                    let j = self.partners[at];
-                    let gram = (0..round.dimension).map(|r| round.z(r, i) * round.z(r, j));
-                    self.gram[j] = gram.sum();
-                    let (end, other) = (round.end(i), round.end(j));
-                    let (f, w) = passes::pair::<true>(&end, &other, self.gram[j], round.rho);
-                    if f > search.reached {
-                        search.offer(problem, [(i, 1.0 - w), (j, w)].into_iter());
-                    }
-                }
-                return;
-            }
-        }
-        budget.spend((k * (round.dimension + 16)) as u64);
+        budget.spend((round.actions * (round.dimension + 8)) as u64);
         self.anchor.clear();
         self.anchor
             .extend((0..round.dimension).map(|j| -round.z(j, i)));
-        passes::form(&round.z, &self.anchor, (0.0, 0.0), &round.u, &mut self.gram);
-        self.scan_row(problem, round, i, search);
+        let products = (0.0, 0.0);
+        passes::form(&round.z, &self.anchor, products, &round.u, &mut self.gram);
+        if !round.cone {
+            return self.scan_row(problem, round, i, search);
+        }
+        search.pairs += round.actions as u64 - 1;
+        let (end, rows) = (round.end(i), round.pair_rows(&self.gram));
+        let target = search.target();
+        let (f, f_i) = (&round.value, round.value[i]);
+        let left = passes::screen(&end, f_i, &rows, f, target, &mut self.values);
+        if left < round.actions {
+            search.dismiss(target);
+        }
+        if left == 0 {
+            return;
+        }
+        for j in 0..round.actions {
+            if self.values[j] != 0.0 && i != j {
+                budget.spend(16);
+                let other = round.end(j);
+                let (f, w) = passes::pair::<true>(&end, &other, self.gram[j], round.rho);
+                if f > search.reached {
+                    search.offer(problem, [(i, 1.0 - w), (j, w)].into_iter());
+                }
+            }
+        }
     }
 
     /// All pairs with action i, whose products with the others are in `gram`.

@@ -180,27 +180,6 @@ pub(crate) fn raise((a, s, u): (&[f64], &[f64], &[f64]), (x, y): (f64, f64), out
     });
 }
 
-/// Clears in `keep` what a line rules out: for weights e with f(π) ≤ Σ_a π_a e_a, a pair of i (which
-/// meets the guardrail with room `room` and has e_i = target + `above`) and j (which does not) has
-/// at least the share of j that the triangle inequality grants, so it is at most the target if
-/// room·(target − e_j) + above·slack_j ≥ 0.
-pub(crate) fn rule_out(
-    e: &[f64],
-    slack: &[f64],
-    (room, above, target): (f64, f64, f64),
-    keep: &mut [f64],
-) {
-    wide(|| {
-        let rows = chunks(e).iter().zip(chunks(slack));
-        for (keep, (e, slack)) in chunks_mut(keep).iter_mut().zip(rows) {
-            for k in 0..BLOCK {
-                let out = (e[k] <= target) & (room * (target - e[k]) + above * slack[k] >= 0.0);
-                keep[k] = if out { 0.0 } else { keep[k] };
-            }
-        }
-    });
-}
-
 /// One action of a pair, as the pair pass sees it.
 #[derive(Clone, Copy)]
 pub(crate) struct End {
@@ -286,5 +265,51 @@ pub(crate) fn pairs<const CONE: bool>(
             }
         }
         fold(&best)
+    })
+}
+
+/// Marks with 1 the partners j of i whose pair may be better than `target`, with 0 the others, and
+/// counts them. No root is taken: f(π) ≤ Σ_a π_a f_a as f is convex, which is the target at one
+/// weight w of the action beyond the guardrail; if the pair fails the guardrail there, what it may
+/// have of that action is less, and its objective below the target.
+///
+/// Two actions within the guardrail never use it up; two beyond it need X < 0 and X² > CD.
+pub(crate) fn screen(
+    i: &End,
+    f_i: f64,
+    rows: &PairRows<'_>,
+    f: &[f64],
+    target: f64,
+    out: &mut [f64],
+) -> usize {
+    let c = i.square - i.u * i.u;
+    let within_i = (c <= 0.0) & (i.u >= 0.0);
+    wide(|| {
+        let mut count = [0_u64; BLOCK];
+        let r = chunks(f).iter().zip(chunks(rows.gram));
+        let u = chunks(rows.u).iter().zip(chunks(rows.squares));
+        for (out, ((f, gram), (u, square))) in chunks_mut(out).iter_mut().zip(r.zip(u)) {
+            for k in 0..BLOCK {
+                let d = square[k] - u[k] * u[k];
+                let x = gram[k] - i.u * u[k];
+                let within_j = (d <= 0.0) & (u[k] >= 0.0);
+                let mixed = within_i ^ within_j;
+                // The end beyond the guardrail is `above` the target, the other `below` it.
+                let (above, below) = if within_i {
+                    (f[k] - target, target - f_i)
+                } else {
+                    (f_i - target, target - f[k])
+                };
+                let (near, far) = if within_i { (c, d) } else { (d, c) };
+                let q = near * above * above + 2.0 * (x * above * below) + far * below * below;
+                let crossing = mixed & (above > 0.0) & !(q > 0.0);
+                let beyond = !(within_i | within_j) & (x < 0.0) & !(x * x < c * d);
+                let better = (f[k] > target) | (f_i > target);
+                let keep = crossing | beyond & better;
+                out[k] = if keep { 1.0 } else { 0.0 };
+                count[k] += u64::from(keep);
+            }
+        }
+        count.iter().sum::<u64>() as usize
     })
 }

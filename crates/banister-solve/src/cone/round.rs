@@ -92,7 +92,9 @@ impl Round {
         // A sum of finite numbers may overflow; such a problem is not sound either.
         let rows = [&self.value[..k], &self.norms[..k], &self.along[..k]];
         let finite = rows.iter().all(|row| row.iter().sum::<f64>().is_finite());
-        self.sound = finite && self.rho >= 0.0 && self.norms[self.safe] == 0.0;
+        let mut radii = problem.cost_radii.iter();
+        let radii = radii.all(|kappa| *kappa >= 0.0) && self.rho >= 0.0;
+        self.sound = finite && radii && self.norms[self.safe] == 0.0;
     }
 
     /// Takes `weights` of the guardrails as one: Σω_i w_i'π + (Σω_iκ_i)‖Zπ‖ ≤ Σω_iτ_i holds for

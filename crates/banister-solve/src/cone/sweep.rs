@@ -212,11 +212,12 @@ fn directions(round: &Round) -> [Option<(f64, f64)>; 3] {
         least = least.min(s);
         most = most.max(s);
     }
+    // Without s one direction, and without ρ all are the same.
+    if least == 0.0 && most == 0.0 || round.rho == 0.0 {
+        return [Some((0.0, 1.0)), None, None];
+    }
     if least < 0.0 && most > 0.0 {
         return [Some((1.0, 0.0)), Some((0.0, 1.0)), Some((-1.0, 0.0))];
-    }
-    if least == 0.0 && most == 0.0 {
-        return [Some((0.0, 1.0)), None, None];
     }
     let sign = if most > 0.0 { 1.0 } else { -1.0 };
     let (mut by_norm, mut by_use) = (0.0_f64, 0.0_f64);

@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod cone;
+pub mod oracles;
 
 use banister_solve::Lp;
 
