@@ -14,20 +14,29 @@ pub fn stride(columns: usize) -> usize {
     (chunks | 1) * LANES
 }
 
-/// Declares a kernel that runs with wider vectors where the processor has them.
+/// Declares a kernel that runs with wider vectors where the processor has them. No instruction fuses
+/// a product with a sum, so the width does not show in the results.
 macro_rules! wide {
     ($(#[$doc:meta])* $name:ident, $body:ident, ($($arg:ident: $type:ty),*)) => {
         $(#[$doc])*
         pub fn $name($($arg: $type),*) {
             #[cfg(target_arch = "x86_64")]
-            if std::arch::is_x86_feature_detected!("avx2") {
+            {
+                #[target_feature(enable = "avx512f")]
+                fn widest($($arg: $type),*) {
+                    $body($($arg),*);
+                }
                 #[target_feature(enable = "avx2")]
                 fn wide($($arg: $type),*) {
                     $body($($arg),*);
                 }
                 // SAFETY: the processor has just been asked whether it knows these instructions.
                 #[allow(unsafe_code)]
-                return unsafe { wide($($arg),*) };
+                if std::arch::is_x86_feature_detected!("avx512f") {
+                    return unsafe { widest($($arg),*) };
+                } else if std::arch::is_x86_feature_detected!("avx2") {
+                    return unsafe { wide($($arg),*) };
+                }
             }
             $body($($arg),*);
         }
