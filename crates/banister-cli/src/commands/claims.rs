@@ -6,6 +6,7 @@ use banister_sim::Results;
 use banister_sim::results::{AgentResult, InstanceResult};
 use serde_json::json;
 
+use super::linear;
 use super::reproduce::{MARGINS, Parts};
 use crate::terminal::{final_regret, final_reward, number, percent, violations};
 
@@ -16,12 +17,16 @@ const PUBLISHED_REGRET: [f64; 3] = [1447.0, 3117.0, 46_500.0];
 /// "Reaches the optimum": this share of it at the end.
 const REACHED: f64 = 0.95;
 
+/// Claims that are made of arms and of features alike.
+pub const NO_VIOLATION: &str = "No policy violates the constraint";
+pub const UNKNOWN_LEARNED: &str = "An unknown safe cost is learned without a violation";
+
 /// One claim, judged.
 pub struct Claim {
-    claim: &'static str,
-    agent: String,
-    seen: bool,
-    detail: String,
+    pub claim: &'static str,
+    pub agent: String,
+    pub seen: bool,
+    pub detail: String,
 }
 
 impl Claim {
@@ -47,6 +52,7 @@ pub fn check(parts: &Parts) -> Vec<Claim> {
     }
     claims.extend(lower_bound(&parts.lower_bound));
     claims.extend(unknown_cost(&parts.safe_cost));
+    claims.extend(linear::claims::check(&parts.linear));
     // By claim rather than by agent, in order of first appearance.
     let mut order: Vec<&str> = Vec::new();
     for claim in &claims {
@@ -78,7 +84,7 @@ fn no_violation(name: &str, agents: &[&AgentResult], instances: &[InstanceResult
         .map(|(a, i)| a.runs.len() as u64 * i.horizon)
         .sum();
     Claim {
-        claim: "No policy violates the constraint",
+        claim: NO_VIOLATION,
         agent: name.into(),
         seen: broken == 0,
         detail: format!("{broken} of {} rounds", number(rounds as f64)),
@@ -179,7 +185,7 @@ fn unknown_cost(results: &Results) -> Vec<Claim> {
             let ratio = final_regret(agent).0 / final_regret(base).0;
             let broken = violations(agent);
             Claim {
-                claim: "An unknown safe cost is learned without a violation",
+                claim: UNKNOWN_LEARNED,
                 agent: agent.name.clone(),
                 seen: broken == 0,
                 detail: format!("{broken} violations, {ratio:.2}× the regret of knowing it"),

@@ -3,6 +3,7 @@
 mod bound;
 mod claims;
 mod init;
+mod linear;
 mod reproduce;
 mod run;
 mod solve;

@@ -1,19 +1,20 @@
 //! `banister reproduce`: the paper's figures and claims, run afresh.
 
+use banister::AgentConfig;
 use banister_report::{Cell, LineKind, Tone};
 use banister_report::{
     Document, Figure, FigureRef, Panel, ReferenceLine, Row, Section, Series, Table,
 };
-use banister_sim::Results;
 use banister_sim::results::InstanceResult;
-use banister_sim::{EnvironmentConfig, Experiment};
+use banister_sim::{Coverage, EnvironmentConfig, Experiment, Monitor, Options, Results};
 
 use super::claims::{self, Claim, Distance};
+use super::linear::{self, Linear};
 use super::run::resolved;
 use crate::args::{Reproduce, Simulation};
 use crate::failure::Failure;
 use crate::input::built_in;
-use crate::progress::simulate;
+use crate::progress::with_bar;
 use crate::terminal::{self, final_regret, number};
 
 /// τ, the experiment as published and as the text states it.
@@ -47,12 +48,27 @@ pub struct Parts {
     pub lower_bound: Results,
     /// Safe cost known, then unknown.
     pub safe_cost: Results,
+    /// Actions with features.
+    pub linear: Linear,
 }
 
 pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
-    let experiments = experiments(&args.simulation)?;
-    let results = simulate("reproducing", &experiments, &args.simulation)?;
-    let parts = sort(results);
+    let mut experiments = experiments(&args.simulation)?;
+    experiments.extend(linear::experiments(&args.simulation)?);
+    let watched = linear::coverage_experiment(&args.simulation)?;
+    let options = Options {
+        no_timing: args.simulation.no_timing,
+    };
+    let all = experiments.iter().chain([&watched]);
+    let (results, coverage) = with_bar("reproducing", all, &args.simulation, |monitor| {
+        let Some(results) = banister_sim::run(&experiments, options, monitor)? else {
+            return Ok(None);
+        };
+        Ok(coverage(&watched, monitor)?.map(|coverage| (results, coverage)))
+    })?;
+    let parts =
+        sort(results, coverage).ok_or_else(|| Failure::Other("some results are missing".into()))?;
+    experiments.push(watched);
     let claims = claims::check(&parts);
     let distances = claims::distances(&parts.paper);
     let distance_table = claims::distance_table(&distances);
@@ -61,6 +77,7 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
         instances: [&parts.paper, &parts.lower_bound, &parts.safe_cost]
             .into_iter()
             .flat_map(|r| r.instances.clone())
+            .chain(parts.linear.instances())
             .collect(),
     };
     let written =
@@ -80,6 +97,13 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
         ..terminal::summary(&parts.paper)
     });
     terminal::print(&distance_table);
+    terminal::print(&Table {
+        title: "Actions that change in every round".into(),
+        ..terminal::summary(&Results {
+            instances: vec![parts.linear.contextual.clone()],
+        })
+    });
+    terminal::print(&linear::report::coverage_table(&parts.linear));
     terminal::print(&claims::table(&claims));
     println!(
         "{} files in {}; open {}",
@@ -88,6 +112,23 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
         args.out.join("report.html").display()
     );
     Ok(())
+}
+
+/// Watches the confidence sets of every agent of an experiment.
+fn coverage(
+    experiment: &Experiment,
+    monitor: &Monitor,
+) -> Result<Option<Vec<(String, f64, Coverage)>>, banister::Error> {
+    let mut all = Vec::new();
+    for (a, (label, config)) in experiment.agents().iter().enumerate() {
+        let Some(coverage) = banister_sim::coverage(experiment, a, monitor)? else {
+            return Ok(None);
+        };
+        if let AgentConfig::Oplb(config) = config {
+            all.push((label.clone(), config.delta, coverage));
+        }
+    }
+    Ok(Some(all))
 }
 
 fn experiments(overrides: &Simulation) -> Result<Vec<Experiment>, Failure> {
@@ -117,7 +158,7 @@ fn experiments(overrides: &Simulation) -> Result<Vec<Experiment>, Failure> {
 
 /// Puts each threshold's published and stated settings side by side: the means are the same, only
 /// the noise differs.
-fn sort(results: Results) -> Parts {
+fn sort(results: Results, coverage: Vec<(String, f64, Coverage)>) -> Option<Parts> {
     let mut instances = results.instances.into_iter();
     let mut paper = Vec::new();
     for _ in PAPER {
@@ -128,15 +169,16 @@ fn sort(results: Results) -> Parts {
             paper.push(merged);
         }
     }
-    Parts {
+    Some(Parts {
         paper: Results { instances: paper },
         lower_bound: Results {
             instances: instances.by_ref().take(2 * MARGINS.len()).collect(),
         },
         safe_cost: Results {
-            instances: instances.collect(),
+            instances: instances.by_ref().take(SAFE_COST.len()).collect(),
         },
-    }
+        linear: linear::sort(instances, coverage)?,
+    })
 }
 
 fn document(parts: &Parts, claims: &[Claim], distances: &Table) -> Document {
@@ -156,7 +198,7 @@ fn document(parts: &Parts, claims: &[Claim], distances: &Table) -> Document {
              with the least optimism that the lemma allows, on the same Bernoulli arms."
                 .into(),
         ],
-        sections: vec![
+        sections: [
             Section {
                 title: "The paper's figures".into(),
                 tables: vec![terminal::summary(&parts.paper), distances.clone()],
@@ -177,7 +219,10 @@ fn document(parts: &Parts, claims: &[Claim], distances: &Table) -> Document {
             },
             lower_bound_section(&parts.lower_bound),
             safe_cost_section(&parts.safe_cost),
-        ],
+        ]
+        .into_iter()
+        .chain(linear::report::sections(&parts.linear))
+        .collect(),
     }
 }
 

@@ -1,0 +1,113 @@
+//! The linear part of `banister reproduce`: OPLB on changing actions.
+
+pub mod claims;
+pub mod report;
+
+use banister_sim::results::InstanceResult;
+use banister_sim::{Coverage, Experiment, Results};
+
+use crate::args::Simulation;
+use crate::failure::Failure;
+use crate::input::built_in;
+
+const CONTEXTUAL: &str = include_str!("../../../../../experiments/linear/contextual.toml");
+const MARGIN: &str = include_str!("../../../../../experiments/linear/margin.toml");
+const UNKNOWN: &str = include_str!("../../../../../experiments/linear/safe-cost-unknown.toml");
+const ARMS: &str = include_str!("../../../../../experiments/linear/arms.toml");
+const COVERAGE: &str = include_str!("../../../../../experiments/linear/coverage.toml");
+
+/// Margins τ − c_0 at which the same instance is played.
+pub const MARGINS: [f64; 5] = [0.05, 0.1, 0.2, 0.3, 0.4];
+/// Numbers of arms at which OPB and OPLB are compared.
+pub const ARM_COUNTS: [usize; 4] = [4, 8, 16, 32];
+
+/// What the labels of the experiments stand for.
+pub const EXACT: &str = "OPLB, exact";
+/// The paper's constants with one linear program a round.
+pub const LINEARISED: &str = "OPLB, linearised";
+/// Least optimism, linearised.
+pub const BANISTER: &str = "banister";
+
+/// What was run, sorted by what it shows.
+pub struct Linear {
+    /// Actions that change, the safe cost known.
+    pub contextual: InstanceResult,
+    /// The same with the safe cost unknown.
+    pub unknown: InstanceResult,
+    /// One instance per margin.
+    pub margins: Vec<InstanceResult>,
+    /// One instance per number of arms: OPB, then OPLB.
+    pub arms: Vec<InstanceResult>,
+    /// Name of the radius, δ, and how often the confidence sets held.
+    pub coverage: Vec<(String, f64, Coverage)>,
+}
+
+/// The experiments whose results are curves, in the order that [`sort`] takes them.
+pub fn experiments(overrides: &Simulation) -> Result<Vec<Experiment>, Failure> {
+    let mut all = vec![
+        built_in(CONTEXTUAL, "", overrides, |_| {})?,
+        built_in(UNKNOWN, "", overrides, |_| {})?,
+    ];
+    for margin in MARGINS {
+        let name = format!("linear, Δ = {margin}");
+        all.push(built_in(MARGIN, &name, overrides, |config| {
+            let guardrail = &mut config.guardrail[0];
+            let threshold = guardrail.at_most.unwrap_or(1.0);
+            guardrail.safe_cost = Some(threshold - margin);
+        })?);
+    }
+    for k in ARM_COUNTS {
+        all.push(built_in(ARMS, &format!("K = {k}"), overrides, |config| {
+            let env = &mut config.environment;
+            let rows = env.rewards.iter_mut().chain(env.costs.iter_mut().flatten());
+            for row in rows {
+                let last = row.last().copied().unwrap_or(0.5);
+                row.resize(k, last);
+            }
+        })?);
+    }
+    Ok(all)
+}
+
+/// The experiment whose confidence sets are watched.
+pub fn coverage_experiment(overrides: &Simulation) -> Result<Experiment, Failure> {
+    built_in(COVERAGE, "", overrides, |_| {})
+}
+
+/// Sorts the results of [`experiments`].
+pub fn sort(
+    instances: impl IntoIterator<Item = InstanceResult>,
+    coverage: Vec<(String, f64, Coverage)>,
+) -> Option<Linear> {
+    let mut instances = instances.into_iter();
+    Some(Linear {
+        contextual: instances.next()?,
+        unknown: instances.next()?,
+        margins: instances.by_ref().take(MARGINS.len()).collect(),
+        arms: instances.take(ARM_COUNTS.len()).collect(),
+        coverage,
+    })
+}
+
+impl Linear {
+    /// Everything, for the tables.
+    pub fn instances(&self) -> Vec<InstanceResult> {
+        let first = [&self.contextual, &self.unknown];
+        let all = first.into_iter().chain(&self.margins).chain(&self.arms);
+        all.cloned().collect()
+    }
+
+    /// The safe cost known, then unknown, with the agents that both have.
+    fn safe_cost(&self) -> Results {
+        let mut known = self.contextual.clone();
+        known.name = "safe cost known".into();
+        known
+            .agents
+            .retain(|agent| agent.name == EXACT || agent.name == BANISTER);
+        let mut unknown = self.unknown.clone();
+        unknown.name = "safe cost unknown".into();
+        Results {
+            instances: vec![known, unknown],
+        }
+    }
+}
