@@ -43,53 +43,152 @@ macro_rules! wide {
     };
 }
 
-/// A chunk of a row, as an array.
-#[inline(always)]
-fn chunk(row: &[f64], from: usize) -> [f64; LANES] {
-    let mut out = [0.0; LANES];
-    out.copy_from_slice(&row[from..from + LANES]);
-    out
-}
-
 /// Rows of the factor multiplied at once.
 const ROWS: usize = 4;
 
+/// A table of actions made afresh: see [`WhitenPass::run`].
+#[derive(Debug, Clone, Copy)]
+pub struct WhitenPass<'a> {
+    /// Features, one action after another.
+    pub features: &'a [f64],
+    /// h of the reflection x̃ = x − (h'x)h.
+    pub reflector: &'a [f64],
+    /// W, lower triangular by rows, zero beyond the diagonal.
+    pub factor: &'a [f64],
+    /// Distance between rows of W.
+    pub factor_stride: usize,
+    /// p.
+    pub across: usize,
+    /// Per signal: W Σ_s target·x̃_s, over p or all coordinates.
+    pub whitened: &'a [Vec<f64>],
+}
+
+/// What a [`WhitenPass`] fills; all lists are as long as the stride.
+#[derive(Debug)]
+pub struct Whitened<'a> {
+    /// y = W x̃ of every action, coordinate-major.
+    pub table: &'a mut [f64],
+    /// Distance between coordinates.
+    pub stride: usize,
+    /// Squared lengths over the first p coordinates, and over all.
+    pub squares: &'a mut [Vec<f64>; 2],
+    /// Last coordinate of x̃.
+    pub last: &'a mut [f64],
+    /// Predictions, one list per signal.
+    pub means: &'a mut [Vec<f64>],
+    /// Room for a chunk of turned actions.
+    pub room: &'a mut Vec<f64>,
+}
+
+impl WhitenPass<'_> {
+    /// Turns, whitens and predicts all actions, a chunk of them at a time, so that every number is
+    /// read from memory once.
+    pub fn run(&self, out: &mut Whitened) {
+        out.room.resize(self.reflector.len() * LANES, 0.0);
+        whiten_all(self, out);
+    }
+}
+
 wide!(
-    /// Y = W X for a lower triangular W (row j is `w[j * w_stride..]`, zero beyond the diagonal),
-    /// with X and Y of `d` coordinates.
-    whiten, whiten_body, (w: &[f64], w_stride: usize, x: &[f64], stride: usize, d: usize, y: &mut [f64])
+    /// See [`WhitenPass::run`].
+    whiten_all, whiten_all_body, (pass: &WhitenPass, out: &mut Whitened)
 );
 
 #[inline(always)]
-fn whiten_body(w: &[f64], w_stride: usize, x: &[f64], stride: usize, d: usize, y: &mut [f64]) {
-    let whole = d / ROWS * ROWS;
-    for from in (0..stride).step_by(LANES) {
+fn whiten_all_body(pass: &WhitenPass, out: &mut Whitened) {
+    let d = pass.reflector.len();
+    let mut rows = pass.features.chunks(LANES * d);
+    for from in (0..out.stride).step_by(LANES) {
+        turn_chunk(rows.next().unwrap_or(&[]), pass.reflector, out.room);
+        let x = &out.room[..];
+        let whole = d / ROWS * ROWS;
         for j in (0..whole).step_by(ROWS) {
-            whiten_rows::<ROWS>(w, w_stride, x, stride, j, from, y);
+            whiten_rows::<ROWS>(pass, x, j, from, out.stride, out.table);
         }
         for j in whole..d {
-            whiten_rows::<1>(w, w_stride, x, stride, j, from, y);
+            whiten_rows::<1>(pass, x, j, from, out.stride, out.table);
+        }
+        out.last[from..from + LANES].copy_from_slice(&x[(d - 1) * LANES..]);
+        let mut square = [0.0; LANES];
+        add_squares(out.table, out.stride, from, 0..pass.across, &mut square);
+        out.squares[0][from..from + LANES].copy_from_slice(&square);
+        add_squares(out.table, out.stride, from, pass.across..d, &mut square);
+        out.squares[1][from..from + LANES].copy_from_slice(&square);
+        for (means, whitened) in out.means.iter_mut().zip(pass.whitened) {
+            let mut sum = [0.0; LANES];
+            for (j, &v) in whitened.iter().enumerate() {
+                let y = &out.table[j * out.stride + from..][..LANES];
+                for lane in 0..LANES {
+                    sum[lane] += v * y[lane];
+                }
+            }
+            means[from..from + LANES].copy_from_slice(&sum);
         }
     }
 }
 
 #[inline(always)]
-fn whiten_rows<const N: usize>(
-    w: &[f64],
-    w_stride: usize,
-    x: &[f64],
+fn add_squares(
+    table: &[f64],
     stride: usize,
+    from: usize,
+    rows: std::ops::Range<usize>,
+    square: &mut [f64; LANES],
+) {
+    for j in rows {
+        let y = &table[j * stride + from..][..LANES];
+        for lane in 0..LANES {
+            square[lane] += y[lane] * y[lane];
+        }
+    }
+}
+
+/// Up to a chunk of actions, turned, as columns of a small table; missing ones are zero.
+#[inline(always)]
+fn turn_chunk(rows: &[f64], h: &[f64], out: &mut [f64]) {
+    let d = h.len();
+    let count = rows.len() / d;
+    let mut leans = [0.0; LANES];
+    for (lean, x) in leans.iter_mut().zip(rows.chunks_exact(d)) {
+        *lean = dot(h, x);
+    }
+    for start in (0..d).step_by(LANES) {
+        let width = LANES.min(d - start);
+        let h = &h[start..start + width];
+        let mut tile = [[0.0; LANES]; LANES];
+        for a in 0..count {
+            let x = &rows[a * d + start..][..width];
+            for j in 0..width {
+                tile[a][j] = x[j] - leans[a] * h[j];
+            }
+        }
+        for j in 0..width {
+            let out = &mut out[(start + j) * LANES..][..LANES];
+            for a in 0..LANES {
+                out[a] = tile[a][j];
+            }
+        }
+    }
+}
+
+/// N coordinates of y for a chunk of actions.
+#[inline(always)]
+fn whiten_rows<const N: usize>(
+    pass: &WhitenPass,
+    x: &[f64],
     j: usize,
     from: usize,
+    stride: usize,
     y: &mut [f64],
 ) {
-    let rows: [&[f64]; N] = std::array::from_fn(|r| &w[(j + r) * w_stride..][..j + N]);
+    let rows: [&[f64]; N] =
+        std::array::from_fn(|r| &pass.factor[(j + r) * pass.factor_stride..][..j + N]);
+    let (x, _) = x[..(j + N) * LANES].as_chunks::<LANES>();
     let mut sums = [[0.0; LANES]; N];
     for k in 0..j + N {
-        let x = chunk(x, k * stride + from);
         for r in 0..N {
             for lane in 0..LANES {
-                sums[r][lane] += rows[r][k] * x[lane];
+                sums[r][lane] += rows[r][k] * x[k][lane];
             }
         }
     }
@@ -329,6 +428,18 @@ fn dot_chunks(a: &[f64], b: &[f64]) -> f64 {
     ((a + e) + (b + f)) + ((c + g) + (d + h))
 }
 
+/// Y = W X for a lower triangular W by rows, with X and Y of `d` coordinates.
+pub fn lower_times_table(w: &[f64], w_stride: usize, x: &[f64], stride: usize, y: &mut [f64]) {
+    for (j, (out, row)) in y.chunks_exact_mut(stride).zip(w.chunks_exact(w_stride)).enumerate() {
+        out.fill(0.0);
+        for (x, w) in x.chunks_exact(stride).zip(&row[..j + 1]) {
+            for (out, x) in out.iter_mut().zip(x) {
+                *out += w * x;
+            }
+        }
+    }
+}
+
 wide!(
     /// Adds xx' to a lower triangle kept by rows; x is padded with zeros to whole chunks.
     add_square, add_square_body, (sigma: &mut [f64], stride: usize, x: &[f64], d: usize)
@@ -363,79 +474,6 @@ fn add_product_body(table: &mut [f64], stride: usize, y: &[f64], vector: &[f64])
                 out[lane] += y * v[lane];
             }
         }
-    }
-}
-
-wide!(
-    /// Rows of `d` features into columns of a table, each less its own multiple of h:
-    /// column a is x_a − lean_a·h.
-    reflect, reflect_body,
-    (rows: &[f64], leans: &[f64], h: &[f64], stride: usize, table: &mut [f64])
-);
-
-#[inline(always)]
-fn reflect_body(rows: &[f64], leans: &[f64], h: &[f64], stride: usize, table: &mut [f64]) {
-    let d = h.len();
-    for (block, rows) in rows.chunks(LANES * d).enumerate() {
-        let from = block * LANES;
-        let count = rows.len() / d;
-        let leans = &leans[from..from + count];
-        for start in (0..d).step_by(LANES) {
-            let width = LANES.min(d - start);
-            let mut tile = [[0.0; LANES]; LANES];
-            for (a, lean) in leans.iter().enumerate() {
-                let x = &rows[a * d + start..][..width];
-                let h = &h[start..][..width];
-                for j in 0..width {
-                    tile[a][j] = x[j] - lean * h[j];
-                }
-            }
-            for j in 0..width {
-                let out = &mut table[(start + j) * stride + from..][..LANES];
-                for a in 0..LANES {
-                    out[a] = tile[a][j];
-                }
-            }
-        }
-    }
-}
-
-wide!(
-    /// Lengths of all columns over coordinates `from..to`, added to squares given.
-    add_squares, add_squares_body,
-    (table: &[f64], stride: usize, from: usize, to: usize, squares: &mut [f64])
-);
-
-#[inline(always)]
-fn add_squares_body(table: &[f64], stride: usize, from: usize, to: usize, squares: &mut [f64]) {
-    for start in (0..stride).step_by(LANES) {
-        let mut sum = chunk(squares, start);
-        for j in from..to {
-            let y = chunk(table, j * stride + start);
-            for lane in 0..LANES {
-                sum[lane] += y[lane] * y[lane];
-            }
-        }
-        squares[start..start + LANES].copy_from_slice(&sum);
-    }
-}
-
-wide!(
-    /// Inner products of all columns with one vector.
-    products, products_body, (table: &[f64], stride: usize, vector: &[f64], out: &mut [f64])
-);
-
-#[inline(always)]
-fn products_body(table: &[f64], stride: usize, vector: &[f64], out: &mut [f64]) {
-    for start in (0..stride).step_by(LANES) {
-        let mut sum = [0.0; LANES];
-        for (j, &v) in vector.iter().enumerate() {
-            let y = chunk(table, j * stride + start);
-            for lane in 0..LANES {
-                sum[lane] += v * y[lane];
-            }
-        }
-        out[start..start + LANES].copy_from_slice(&sum);
     }
 }
 

@@ -5,7 +5,7 @@
 //! ‖x_a‖²_{Σ⁻¹} falls by g_a²/(1+s) and ⟨x_a, θ̂⟩ moves by g_a (r − ⟨x_t, θ̂⟩)/(1+s). Steps are taken
 //! when a decision asks for them, so a set that is replaced costs nothing more.
 
-use banister_solve::dense::{self, Followed};
+use banister_solve::dense::{self, Followed, WhitenPass, Whitened};
 use serde::{Deserialize, Serialize};
 
 use super::regression::{Follow, Regression, Update};
@@ -21,17 +21,25 @@ pub(crate) struct Actions {
     pub stride: usize,
     /// Features as offered, one after another, the safe action included.
     features: Vec<f64>,
-    /// x̃.
-    pub turned: Vec<f64>,
-    /// x̃'s share of x_0: ⟨x, x_0⟩/‖x_0‖².
-    pub share: Vec<f64>,
+    /// Last coordinate of x̃.
+    last: Vec<f64>,
     pub columns: Columns,
     is_current: bool,
     pending: Vec<Update>,
     pending_count: usize,
-    /// Room for h'x of every action, and for a signal's whitened sums.
-    leans: Vec<f64>,
-    whitened: Vec<f64>,
+    /// Room for the signals' whitened sums, and for a chunk of turned actions.
+    whitened: Vec<Vec<f64>>,
+    room: Vec<f64>,
+}
+
+/// What a refresh needs beside the regression.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms<'a> {
+    pub space: &'a Space,
+    /// Per signal: what x_0 earns of it, where known beforehand.
+    pub along: &'a [f64],
+    /// Whether the safe action's own column is zero, its costs having an interval of their own.
+    pub hide_safe: bool,
 }
 
 /// What follows from the regression; what a snapshot keeps of a set that stays.
@@ -47,60 +55,24 @@ pub(crate) struct Columns {
 }
 
 impl Actions {
-    /// Replaces the set: `features` holds rows of the space's dimension. Where `hide_safe`, the safe
-    /// action's own column is zero: its cost has an interval of its own.
-    pub(crate) fn replace(
-        &mut self,
-        space: &Space,
-        features: &[f64],
-        safe_action: &[f64],
-        hide_safe: bool,
-        limit: f64,
-    ) {
-        let d = space.dimension;
+    /// Replaces the set: `features` holds rows of the space's dimension.
+    pub(crate) fn replace(&mut self, features: &[f64], safe_action: &[f64], limit: f64) {
+        let d = safe_action.len();
         self.features.clear();
         self.features.extend_from_slice(features);
         shorten(&mut self.features, d, limit, safe_action);
-        let rows = features.len() / d;
-        let found = self.features.chunks_exact(d).position(|x| x == safe_action);
-        self.safe = found.unwrap_or(rows);
-        if found.is_none() {
-            self.features.extend_from_slice(safe_action);
+        let mut rows = self.features.chunks_exact(d);
+        match rows.position(|x| x == safe_action) {
+            Some(place) => self.safe = place,
+            None => {
+                self.safe = features.len() / d;
+                self.features.extend_from_slice(safe_action);
+            }
         }
         self.count = self.features.len() / d;
         self.stride = dense::stride(self.count);
-        self.turn_all(space);
-        for j in 0..d {
-            // Exactly along the last axis, whatever the reflection rounded.
-            let along = !hide_safe && j == space.across;
-            self.turned[j * self.stride + self.safe] = if along { space.safe_length } else { 0.0 };
-        }
-        self.share.clear();
-        if space.across < d {
-            let along = &self.turned[space.across * self.stride..][..self.stride];
-            let scale = 1.0 / space.safe_length;
-            self.share.extend(along.iter().map(|t| t * scale));
-            self.share[self.safe] = 1.0;
-        } else {
-            self.share.resize(self.stride, 0.0);
-        }
         self.is_current = false;
         self.pending_count = 0;
-    }
-
-    fn turn_all(&mut self, space: &Space) {
-        let d = space.dimension;
-        self.turned.resize(d * self.stride, 0.0);
-        let rows = self.features.chunks_exact(d);
-        self.leans.clear();
-        self.leans.extend(rows.map(|x| space.lean(x)));
-        let (stride, table) = (self.stride, &mut self.turned);
-        // Padding columns belong to no action and stay zero.
-        let padding = self.count / 8 * 8..stride;
-        table
-            .chunks_exact_mut(stride)
-            .for_each(|row| row[padding.clone()].fill(0.0));
-        dense::reflect(&self.features, &self.leans, &space.reflector, stride, table);
     }
 
     /// Features of an action, as offered.
@@ -112,14 +84,6 @@ impl Actions {
     /// All features, one action after another.
     pub(crate) fn all_features(&self) -> &[f64] {
         &self.features
-    }
-
-    /// x̃ of an action.
-    pub(crate) fn turned(&self, action: usize, out: &mut [f64]) {
-        let rows = self.turned.chunks_exact(self.stride);
-        for (out, row) in out.iter_mut().zip(rows) {
-            *out = row[action];
-        }
     }
 
     /// y of an action, if it is up to date.
@@ -154,15 +118,14 @@ impl Actions {
         }
     }
 
-    /// Brings the columns up to date. `along[s]` is what a signal earns per share of x_0, known
-    /// beforehand.
-    pub(crate) fn update(&mut self, regression: &Regression, along: &[f64], across: usize) {
+    /// Brings the columns up to date.
+    pub(crate) fn update(&mut self, regression: &Regression, terms: &Terms) {
         if self.is_current {
             for step in 0..self.pending_count {
                 self.step(step);
             }
         } else {
-            self.refresh(regression, along, across);
+            self.refresh(regression, terms);
         }
         self.is_current = true;
         self.pending_count = 0;
@@ -183,36 +146,86 @@ impl Actions {
         update.rank_one.follow(whitened, self.stride, &mut followed);
     }
 
-    fn refresh(&mut self, regression: &Regression, along: &[f64], across: usize) {
-        let (stride, signals) = (self.stride, along.len());
+    fn refresh(&mut self, regression: &Regression, terms: &Terms) {
+        let signals = terms.along.len();
+        self.whitened.resize(signals, Vec::new());
+        for (signal, list) in self.whitened.iter_mut().enumerate() {
+            regression.whitened(signal, list);
+        }
         let (factor, factor_stride) = regression.factor();
-        self.whiten(factor, factor_stride, across);
+        self.whiten(terms.space, factor, factor_stride);
+        let Space {
+            across,
+            safe_length,
+            ..
+        } = *terms.space;
         let columns = &mut self.columns;
-        columns.means.resize(signals, Vec::new());
-        for signal in 0..signals {
-            let means = &mut columns.means[signal];
-            means.resize(stride, 0.0);
-            regression.whitened(signal, &mut self.whitened);
-            dense::products(&columns.whitened, stride, &self.whitened, means);
-            if along[signal] != 0.0 {
-                dense::add_scaled(&self.share, along[signal], means);
+        if safe_length != 0.0 {
+            // What lies along x_0 is known beforehand: its share times what x_0 itself earns.
+            for (means, along) in columns.means.iter_mut().zip(terms.along) {
+                if *along != 0.0 {
+                    dense::add_scaled(&self.last, along / safe_length, means);
+                    means[self.safe] = *along;
+                }
             }
+        }
+        if terms.hide_safe {
+            columns.whitened[across * self.stride + self.safe] = 0.0;
+            columns.squares[1][self.safe] = 0.0;
         }
     }
 
-    /// Y = W X̃ and both squared lengths, in one pass over the actions.
-    pub(crate) fn whiten(&mut self, factor: &[f64], factor_stride: usize, across: usize) {
-        let (stride, columns) = (self.stride, &mut self.columns);
-        let d = self.turned.len() / stride;
+    /// Y = W X̃ with squared lengths and predictions, in one pass over the actions. The safe action
+    /// lies exactly along the last axis, whatever the reflection rounded.
+    pub(crate) fn whiten(&mut self, space: &Space, factor: &[f64], factor_stride: usize) {
+        let (stride, safe, d) = (self.stride, self.safe, space.dimension);
+        let columns = &mut self.columns;
         columns.whitened.resize(d * stride, 0.0);
-        let y = &mut columns.whitened;
-        dense::whiten(factor, factor_stride, &self.turned, stride, d, y);
-        let [part, full] = &mut columns.squares;
-        part.clear();
-        part.resize(stride, 0.0);
-        dense::add_squares(y, stride, 0, across, part);
-        full.clone_from(part);
-        dense::add_squares(y, stride, across, d, full);
+        columns.means.resize(self.whitened.len(), Vec::new());
+        self.last.resize(stride, 0.0);
+        for list in columns.squares.iter_mut().chain(&mut columns.means) {
+            list.resize(stride, 0.0);
+        }
+        let pass = WhitenPass {
+            features: &self.features,
+            reflector: &space.reflector,
+            factor,
+            factor_stride,
+            across: space.across,
+            whitened: &self.whitened,
+        };
+        pass.run(&mut Whitened {
+            table: &mut columns.whitened,
+            stride,
+            squares: &mut columns.squares,
+            last: &mut self.last,
+            means: &mut columns.means,
+            room: &mut self.room,
+        });
+        let rows = columns.whitened.chunks_exact_mut(stride);
+        let mut length = 0.0;
+        for (j, row) in rows.enumerate() {
+            row[safe] = match j == space.across {
+                true => factor[j * factor_stride + j] * space.safe_length,
+                false => 0.0,
+            };
+            length += row[safe];
+        }
+        columns.squares[0][safe] = 0.0;
+        columns.squares[1][safe] = length * length;
+        for (means, whitened) in columns.means.iter_mut().zip(&self.whitened) {
+            means[safe] = whitened.get(space.across).map_or(0.0, |w| w * length);
+        }
+        self.last[safe] = space.safe_length;
+    }
+
+    /// ⟨x, x_0⟩/‖x_0‖² of every action, or 0 where x_0 = 0.
+    pub(crate) fn shares(&self, space: &Space) -> impl Iterator<Item = f64> {
+        let scale = match space.safe_length == 0.0 {
+            true => 0.0,
+            false => 1.0 / space.safe_length,
+        };
+        self.last[..self.count].iter().map(move |t| t * scale)
     }
 
     /// The columns up to date, if the set has been decided on: what a snapshot keeps.
@@ -228,9 +241,9 @@ impl Actions {
 
     /// Takes up saved columns; `false` if they do not fit.
     #[must_use]
-    pub(crate) fn restore(&mut self, columns: Columns, signals: usize) -> bool {
+    pub(crate) fn restore(&mut self, columns: Columns, d: usize, signals: usize) -> bool {
         let stride = self.stride;
-        let fits = columns.whitened.len() == self.turned.len()
+        let fits = columns.whitened.len() == d * stride
             && columns.squares.iter().all(|row| row.len() == stride)
             && columns.means.len() == signals
             && columns.means.iter().all(|row| row.len() == stride);

@@ -28,8 +28,7 @@ impl Oplb {
     /// and an honest gap.
     pub fn decide_until(&mut self, stop: Option<&mut dyn FnMut() -> bool>) -> &Decision {
         self.decision.outcomes = self.outcomes;
-        self.actions
-            .update(&self.regression, &self.along, self.space.across);
+        self.update_actions();
         let safe = self.write_safe();
         let settled = self.t_zero.as_ref().is_none_or(|rule| rule.is_settled());
         if !settled || !self.bounds.has_margin() {

@@ -49,8 +49,7 @@ impl Oplb {
     pub fn interval(&mut self, action: usize, signal: usize) -> Result<Interval, Error> {
         self.check_signal(signal)?;
         self.check_action(action)?;
-        self.actions
-            .update(&self.regression, &self.along, self.space.across);
+        self.update_actions();
         let side = usize::from(self.regression.is_whole(signal));
         let columns = &self.actions.columns;
         let (mut centre, mut square) =

@@ -34,7 +34,7 @@ use crate::optimism::Planner;
 use crate::problem::{CheckedProblem, Problem, check_vector};
 use crate::safe_cost::TZeroRule;
 use crate::signal::Signal;
-use actions::Actions;
+use actions::{Actions, Terms};
 use config::CheckedOplb;
 pub use config::{LongFeatures, OplbConfig, Radius, Solver};
 use regression::Regression;
@@ -272,17 +272,12 @@ impl Oplb {
                 self.check_norm("actions", a, x)?;
             }
         }
-        self.actions.replace(
-            &self.space,
-            actions,
-            &self.safe_action,
-            self.safe_estimates.is_some(),
-            if clip {
-                self.checked.norm
-            } else {
-                f64::INFINITY
-            },
-        );
+        let limit = if clip {
+            self.checked.norm
+        } else {
+            f64::INFINITY
+        };
+        self.actions.replace(actions, &self.safe_action, limit);
         self.bounds.safe = self.actions.safe;
         self.bounds.resize(self.actions.count);
         self.planner.reset(self.actions.count);
@@ -323,7 +318,7 @@ impl Oplb {
                 false
             }
             false => {
-                self.actions.turned(action, &mut x);
+                self.space.turn(self.actions.features(action), &mut x);
                 self.actions.whitened(action, &mut y)
             }
         };
@@ -376,6 +371,16 @@ impl Oplb {
             self.observe(action, reward, costs)?;
         }
         Ok(())
+    }
+
+    /// Brings what is known of the actions on offer up to date.
+    fn update_actions(&mut self) {
+        let terms = Terms {
+            space: &self.space,
+            along: &self.along,
+            hide_safe: self.safe_estimates.is_some(),
+        };
+        self.actions.update(&self.regression, &terms);
     }
 
     fn check_action(&self, action: usize) -> Result<(), Error> {

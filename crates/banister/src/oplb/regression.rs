@@ -267,14 +267,8 @@ impl Regression {
         };
         let sum = |to: usize| (0..to).map(|j| log(j, &state.factor)).sum::<f64>();
         state.log_dets = [sum(self.across), sum(d)];
-        dense::whiten(
-            &state.factor,
-            stride,
-            &state.sums.settled,
-            lanes,
-            d,
-            &mut state.whitened,
-        );
+        let sums = &state.sums.settled;
+        dense::lower_times_table(&state.factor, stride, sums, lanes, &mut state.whitened);
         self.forget_beyond();
     }
 

@@ -89,26 +89,27 @@ impl Round {
             self.check_zero_costs()?;
         }
         let mut actions = Actions::default();
-        let features = self.actions.concat();
-        actions.replace(&space, &features, safe_action, false, f64::INFINITY);
+        actions.replace(&self.actions.concat(), safe_action, f64::INFINITY);
         let factor = self.factor(&space)?;
-        let (d, p, stride) = (space.dimension, space.across, actions.stride);
-        actions.whiten(&factor, dense::stride(d), p);
-        let mut parameter = vec![0.0; d];
-        let mut reward = vec![0.0; stride];
-        space.turn(&self.reward.estimate, &mut parameter);
-        dense::products(&actions.turned, stride, &parameter, &mut reward);
-        let mut costs = Vec::with_capacity(self.costs.len());
-        for (cost, &safe_cost) in self.costs.iter().zip(&self.safe_costs) {
-            let mut row = vec![0.0; stride];
-            space.turn(&cost.estimate, &mut parameter);
-            dense::products(&actions.turned, stride, &parameter[..p], &mut row);
-            match space.safe_length == 0.0 {
-                true => row[actions.safe] = safe_cost,
-                false => dense::add_scaled(&actions.share, safe_cost, &mut row),
-            }
-            costs.push(row);
-        }
+        actions.whiten(&space, &factor, dense::stride(space.dimension));
+        let means = |estimate: &[f64]| -> Vec<f64> {
+            let each = self.actions.iter().map(|x| dense::dot(x, estimate));
+            each.collect()
+        };
+        let reward = means(&self.reward.estimate);
+        let shares: Vec<f64> = actions.shares(&space).collect();
+        let costs: Vec<Vec<f64>> = std::iter::zip(&self.costs, &self.safe_costs)
+            .map(|(cost, &safe_cost)| {
+                // Only the part across x_0 is an estimate; along it the cost is known.
+                let estimated = dense::dot(&cost.estimate, safe_action);
+                let mut row = means(&cost.estimate);
+                for (w, share) in row.iter_mut().zip(&shares) {
+                    *w += share * (safe_cost - estimated);
+                }
+                row[actions.safe] = safe_cost;
+                row
+            })
+            .collect();
         let tables = [&reward, &actions.columns.squares[1]];
         if !tables
             .into_iter()

@@ -83,7 +83,9 @@ impl Oplb {
         }
         let signals = agent.signals.len();
         if let Some(columns) = snapshot.columns
-            && !agent.actions.restore(columns, signals)
+            && !agent
+                .actions
+                .restore(columns, agent.space.dimension, signals)
         {
             return Err(broken("`columns` does not fit the actions on offer"));
         }
