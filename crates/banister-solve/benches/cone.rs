@@ -9,13 +9,13 @@ use std::time::Instant;
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
-    let rounds: usize = args
-        .iter()
-        .filter_map(|a| a.parse().ok())
-        .next()
-        .unwrap_or(2000);
+    let mut numbers = args.iter().filter_map(|a| a.parse::<usize>().ok());
+    let (rounds, only) = (numbers.next().unwrap_or(2000), numbers.next());
     println!("K     d  fixed  median µs   p99 µs    max µs  certified  nodes   pairs   supp>2");
     for k in [10, 100, 1000] {
+        if only.is_some_and(|only| only != k) {
+            continue;
+        }
         for d in [2, 4, 8, 16, 32] {
             for fixed in [false, true] {
                 table_row(k, d, fixed, rounds);

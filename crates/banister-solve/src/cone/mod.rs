@@ -14,6 +14,7 @@
 
 mod kkt;
 mod linear;
+mod pair_passes;
 mod pairs;
 mod passes;
 mod policy;

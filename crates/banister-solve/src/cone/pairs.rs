@@ -1,10 +1,14 @@
 //! Single actions and pairs of actions: (V) and (P) of the theorem.
 
+use super::pair_passes::{self, Line};
 use super::passes::{self, BLOCK};
 use super::problem::ConeProblem;
 use super::round::Round;
 use super::search::{Budget, Search};
 use crate::envelope::{Chord, climb};
+
+/// A row with more than one mark in this many actions is solved in vectors.
+const MANY: usize = 32;
 
 /// The pair scan and its workspace.
 #[derive(Debug, Clone, Default)]
@@ -104,7 +108,7 @@ impl Pairs {
                 search.dismiss(level);
                 break;
             }
-            self.scan_partners(problem, round, search, budget, i);
+            self.scan_partners(problem, round, exposed, search, budget, i);
         }
         search.dismiss(rest);
     }
@@ -114,6 +118,7 @@ impl Pairs {
         &mut self,
         problem: &ConeProblem<'_>,
         round: &Round,
+        exposed: &[f64],
         search: &mut Search,
         budget: &mut Budget<'_, '_>,
         i: usize,
@@ -130,8 +135,15 @@ impl Pairs {
         search.pairs += round.actions as u64 - 1;
         let (end, rows) = (round.end(i), round.pair_rows(&self.gram));
         let target = search.target();
-        let (f, f_i) = (&round.value, round.value[i]);
-        let left = passes::screen(&end, f_i, &rows, f, target, &mut self.values);
+        let lines = [&round.value[..], exposed, &self.bounds[..]].map(|at| Line { at, own: at[i] });
+        let mut left = pair_passes::screen(&end, &rows, &lines, target, &mut self.values);
+        if left * MANY > round.actions {
+            left = if round.is_slack(i) {
+                pair_passes::refine_within(&end, &rows, round.rho, target, &mut self.values)
+            } else {
+                pair_passes::refine_beyond(&end, &rows, round.rho, target, &mut self.values)
+            };
+        }
         if left < round.actions {
             search.dismiss(target);
         }
@@ -142,7 +154,7 @@ impl Pairs {
             if self.values[j] != 0.0 && i != j {
                 budget.spend(16);
                 let other = round.end(j);
-                let (f, w) = passes::pair::<true>(&end, &other, self.gram[j], round.rho);
+                let (f, w) = pair_passes::pair::<true>(&end, &other, self.gram[j], round.rho);
                 if f > search.reached {
                     search.offer(problem, [(i, 1.0 - w), (j, w)].into_iter());
                 }
@@ -161,9 +173,9 @@ impl Pairs {
         let (end, rows) = (round.end(i), round.pair_rows(&self.gram));
         search.pairs += round.actions as u64 - 1;
         let top = if round.cone {
-            passes::pairs::<true>(&end, &rows, round.rho, &mut self.values)
+            pair_passes::pairs_cone(&end, &rows, round.rho, &mut self.values)
         } else {
-            passes::pairs::<false>(&end, &rows, round.rho, &mut self.values)
+            pair_passes::pairs_linear(&end, &rows, round.rho, &mut self.values)
         };
         if !(top > search.reached) {
             return;
@@ -176,9 +188,9 @@ impl Pairs {
                 if self.values[j] > search.reached && i != j {
                     let other = round.end(j);
                     let (_, w) = if round.cone {
-                        passes::pair::<true>(&end, &other, self.gram[j], round.rho)
+                        pair_passes::pair::<true>(&end, &other, self.gram[j], round.rho)
                     } else {
-                        passes::pair::<false>(&end, &other, self.gram[j], round.rho)
+                        pair_passes::pair::<false>(&end, &other, self.gram[j], round.rho)
                     };
                     search.offer(problem, [(i, 1.0 - w), (j, w)].into_iter());
                 }

@@ -7,7 +7,8 @@
 //! with k = 1 and u = (τ − w)/κ, or k = 0 and u = τ − w where the guardrail has no norm. Lengths
 //! are in units of the longest Z_a, so that tolerances mean the same whatever the caller's units.
 
-use super::passes::{self, BLOCK, End, PairRows};
+use super::pair_passes::{End, PairRows};
+use super::passes::{self, BLOCK};
 use super::problem::ConeProblem;
 
 /// A round's rows, padded to whole blocks; the padding has reward −∞.

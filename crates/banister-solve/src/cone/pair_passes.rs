@@ -1,0 +1,241 @@
+//! Passes over all partners of one action: (P) of the theorem.
+
+use super::passes::{BLOCK, Lanes, chunks, chunks_mut, fold, larger, pass};
+
+/// One action of a pair, as the pair pass sees it.
+#[derive(Clone, Copy)]
+pub(crate) struct End {
+    pub reward: f64,
+    pub along: f64,
+    pub u: f64,
+    /// ‖Z‖².
+    pub square: f64,
+}
+
+/// The rows a pair pass reads.
+#[derive(Clone, Copy)]
+pub(crate) struct PairRows<'a> {
+    pub reward: &'a [f64],
+    pub along: &'a [f64],
+    pub u: &'a [f64],
+    pub squares: &'a [f64],
+    /// Z_i'Z_j for all j.
+    pub gram: &'a [f64],
+}
+
+/// The weight of j at which the pair (i, j) uses up the guardrail, and the objective there; of two
+/// such weights the better. None inside (0, 1): the objective is −∞.
+///
+/// With a norm (`CONE`) that is ‖Zπ‖ = u'π, a quadratic; without, u'π = 0 (math: (P)).
+#[inline(always)]
+pub(crate) fn pair<const CONE: bool>(i: &End, j: &End, gram: f64, rho: f64) -> (f64, f64) {
+    if !CONE {
+        let w = i.u / (i.u - j.u);
+        let (rest, mut f) = (1.0 - w, f64::NEG_INFINITY);
+        let s = rest * i.along + w * j.along;
+        let t = rest * rest * i.square + 2.0 * (rest * w) * gram + w * w * j.square;
+        let value = rest * i.reward + w * j.reward + rho * (s * s + larger(t, 0.0)).sqrt();
+        if (w > 0.0) & (w < 1.0) {
+            f = value;
+        }
+        return (f, w);
+    }
+    // q(w) = C(1−w)² + 2Xw(1−w) + Dw² = Aw² − 2Bw + C, whose discriminant is X² − CD.
+    let (c, d) = (i.square - i.u * i.u, j.square - j.u * j.u);
+    let x = gram - i.u * j.u;
+    let (b, a) = (c - x, (c - x) + (d - x));
+    let discriminant = x * x - c * d;
+    let root = larger(discriminant, 0.0).sqrt();
+    // No cancellation: the root of larger size first, the other from the product C/A of both.
+    let big = if b >= 0.0 { b + root } else { b - root };
+    let (w1, w2) = (c / big, big / a);
+    let value = |w: f64| {
+        let rest = 1.0 - w;
+        let u = rest * i.u + w * j.u;
+        let s = rest * i.along + w * j.along;
+        let f = rest * i.reward + w * j.reward + rho * (s * s + u * u).sqrt();
+        let inside = (w > 0.0) & (w < 1.0) & (u >= 0.0) & (discriminant >= 0.0);
+        if inside { f } else { f64::NEG_INFINITY }
+    };
+    let (f1, f2) = (value(w1), value(w2));
+    if f1 > f2 { (f1, w1) } else { (f2, w2) }
+}
+
+#[inline(always)]
+fn pairs_kernel<const CONE: bool>(i: &End, rows: &PairRows<'_>, rho: f64, out: &mut [f64]) -> f64 {
+    let mut best = [f64::NEG_INFINITY; BLOCK];
+    let r = chunks(rows.reward).iter().zip(chunks(rows.along));
+    let u = chunks(rows.u).iter().zip(chunks(rows.squares));
+    let all = r.zip(u).zip(chunks(rows.gram));
+    for (out, (((reward, along), (u, square)), gram)) in chunks_mut(out).iter_mut().zip(all) {
+        for k in 0..BLOCK {
+            let j = End {
+                reward: reward[k],
+                along: along[k],
+                u: u[k],
+                square: square[k],
+            };
+            let (f, _) = pair::<CONE>(i, &j, gram[k], rho);
+            out[k] = f;
+            best[k] = larger(f, best[k]);
+        }
+    }
+    fold(&best)
+}
+
+pass! {
+    /// The objective of every pair (i, j) where it uses up the guardrail, and the best of them.
+    fn pairs_cone(
+    i: &End,
+    rows: &PairRows<'_>,
+    rho: f64,
+    out: &mut [f64],
+) -> f64 {
+        pairs_kernel::<true>(i, rows, rho, out)
+    }
+}
+
+pass! {
+    /// The objective of every pair (i, j) where it uses up the guardrail, and the best of them.
+    fn pairs_linear(
+    i: &End,
+    rows: &PairRows<'_>,
+    rho: f64,
+    out: &mut [f64],
+) -> f64 {
+        pairs_kernel::<false>(i, rows, rho, out)
+    }
+}
+
+/// What bounds every policy by a mixture: f(π) ≤ Σ_a π_a line_a.
+#[derive(Clone, Copy)]
+pub(crate) struct Line<'a> {
+    pub at: &'a [f64],
+    /// Its value at the first action of the pairs.
+    pub own: f64,
+}
+
+pass! {
+    /// Marks with 1 the partners j of i whose pair may be better than `target`, with 0 the others, and
+    /// counts them. No root is taken: at the mixture of the pair where a line is at the target, the sign
+    /// of ‖Zπ‖² − (u'π)² tells on which side of it the pair uses up the guardrail.
+    ///
+    /// Two actions within the guardrail never use it up; two beyond it need X < 0 and X² > CD.
+    fn screen(
+    i: &End,
+    rows: &PairRows<'_>,
+    lines: &[Line<'_>; 3],
+    target: f64,
+    out: &mut [f64],
+) -> usize {
+        let c = i.square - i.u * i.u;
+        let within_i = (c <= 0.0) & (i.u >= 0.0);
+        let mut count = [0_u64; BLOCK];
+        let u = chunks(rows.u).iter().zip(chunks(rows.squares));
+        let at: [&[Lanes]; 3] = std::array::from_fn(|l| chunks(lines[l].at));
+        let all = u.zip(chunks(rows.gram)).enumerate();
+        for (out, (b, ((u, square), gram))) in chunks_mut(out).iter_mut().zip(all) {
+            for k in 0..BLOCK {
+                let d = square[k] - u[k] * u[k];
+                let x = gram[k] - i.u * u[k];
+                let within_j = (d <= 0.0) & (u[k] >= 0.0);
+                let (mut possible, mut some) = (true, true);
+                for l in 0..3 {
+                    // How far i is above the target, and j below it: mixed in the weights β and α
+                    // they are at the target, if both have the same sign.
+                    let alpha = lines[l].own - target;
+                    let beta = target - at[l][b][k];
+                    let q = c * (beta * beta) + 2.0 * x * (alpha * beta) + d * (alpha * alpha);
+                    // Seen from the end within: falling lines need more of the end beyond.
+                    let falls = if within_i { alpha > 0.0 } else { beta < 0.0 };
+                    let beyond = if falls { q > 0.0 } else { q < 0.0 };
+                    let crosses = (alpha * beta > 0.0) & beyond;
+                    possible &= crosses | (alpha >= 0.0) & (beta <= 0.0);
+                    some &= (alpha > 0.0) | (beta < 0.0);
+                }
+                let crossing = (within_i ^ within_j) & possible;
+                let both = !(within_i | within_j) & some & (x < 0.0) & (x * x > c * d);
+                let keep = crossing | both;
+                out[k] = if keep { 1.0 } else { 0.0 };
+                count[k] += u64::from(keep);
+            }
+        }
+        count.iter().sum::<u64>() as usize
+    }
+}
+
+#[inline(always)]
+fn refine_kernel<const WITHIN: bool>(
+    i: &End,
+    rows: &PairRows<'_>,
+    rho: f64,
+    target: f64,
+    marks: &mut [f64],
+) -> usize {
+    let mut count = [0_u64; BLOCK];
+    let r = chunks(rows.reward).iter().zip(chunks(rows.along));
+    let u = chunks(rows.u).iter().zip(chunks(rows.squares));
+    let all = r.zip(u).zip(chunks(rows.gram));
+    for (marks, (((reward, along), (u, square)), gram)) in chunks_mut(marks).iter_mut().zip(all) {
+        for k in 0..BLOCK {
+            let j = End {
+                reward: reward[k],
+                along: along[k],
+                u: u[k],
+                square: square[k],
+            };
+            let (near, far) = if WITHIN { (*i, j) } else { (j, *i) };
+            let (c, d) = (near.square - near.u * near.u, far.square - far.u * far.u);
+            let x = gram[k] - near.u * far.u;
+            // The first zero of q from the end within, where c ≤ 0: see `pair`.
+            let b = c - x;
+            let root = larger(x * x - c * d, 0.0).sqrt();
+            let (top, bottom) = if b > 0.0 {
+                (b + root, b + (d - x))
+            } else {
+                (c, b - root)
+            };
+            let w = top / bottom;
+            let rest = 1.0 - w;
+            let u = rest * near.u + w * far.u;
+            let s = rest * near.along + w * far.along;
+            let room = target - (rest * near.reward + w * far.reward);
+            let worse = (room >= 0.0) & (rho * rho * (s * s + u * u) <= room * room);
+            let near_within = (c <= 0.0) & (near.u >= 0.0);
+            let keep = (marks[k] != 0.0) & !(worse & near_within);
+            marks[k] = if keep { 1.0 } else { 0.0 };
+            count[k] += u64::from(keep);
+        }
+    }
+    count.iter().sum::<u64>() as usize
+}
+
+pass! {
+    /// Clears the marks of [`screen`] where the pair, solved for, is not better than `target`; returns
+    /// how many are left. For rows with many marks: one root and one division a pair, in vectors. Pairs
+    /// of two actions beyond the guardrail keep their mark.
+    fn refine_within(
+    i: &End,
+    rows: &PairRows<'_>,
+    rho: f64,
+    target: f64,
+    marks: &mut [f64],
+) -> usize {
+        refine_kernel::<true>(i, rows, rho, target, marks)
+    }
+}
+
+pass! {
+    /// Clears the marks of [`screen`] where the pair, solved for, is not better than `target`; returns
+    /// how many are left. For rows with many marks: one root and one division a pair, in vectors. Pairs
+    /// of two actions beyond the guardrail keep their mark.
+    fn refine_beyond(
+    i: &End,
+    rows: &PairRows<'_>,
+    rho: f64,
+    target: f64,
+    marks: &mut [f64],
+) -> usize {
+        refine_kernel::<false>(i, rows, rho, target, marks)
+    }
+}
