@@ -3,8 +3,9 @@
 //! Everything runs on one thread. A time is the median over batches, with the best batch beside it.
 //! The LPs are those of an OPB agent playing on policy, after a log that gave every arm some pulls.
 //! HiGHS joins in if `BANISTER_PYTHON` names a Python that can import `highspy`; it gets the very
-//! same rounds, through a file.
+//! same rounds, through a file. With the argument `linear` only the linear part is run.
 
+mod linear;
 mod rivals;
 mod simulation;
 mod table;
@@ -20,6 +21,9 @@ use workload::{fresh_bounds, one_arm_changed};
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Failure> {
+    if std::env::args().any(|arg| arg == "linear") {
+        return linear::linear();
+    }
     let memory = memory()?;
     let mut rows = vec![
         simulation("simulated round, `paper`, K = 4", PAPER, 50.0)?,
@@ -46,5 +50,5 @@ fn main() -> Result<(), Failure> {
     let highs = highs(&for_highs)?;
     print_table(&rows, highs.as_ref());
     println!("\n{memory}");
-    Ok(())
+    linear::linear()
 }

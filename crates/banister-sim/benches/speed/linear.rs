@@ -1,0 +1,228 @@
+//! Linear agents: decide plus observe, round by round, on rounds that the agent itself produces.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use banister::oplb::Solver;
+use banister::solve::Status;
+use banister::{Guardrail, Oplb, OplbConfig, Problem};
+use faer::Mat;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::Failure;
+use crate::table::shown;
+use crate::timing::nanoseconds;
+
+/// Rounds timed per row.
+const ROUNDS: usize = 2000;
+
+/// A linear world: x = (1, v)/√2 with v on the unit sphere, means ½ + ½⟨v, w⟩.
+struct World {
+    random: ChaCha8Rng,
+    theta: Vec<f64>,
+    mu: Vec<f64>,
+    safe: Vec<f64>,
+}
+
+impl World {
+    fn new(d: usize) -> Self {
+        let mut world = Self {
+            random: ChaCha8Rng::seed_from_u64(11),
+            theta: Vec::new(),
+            mu: Vec::new(),
+            safe: Vec::new(),
+        };
+        let cost = world.direction(d - 1);
+        world.theta = with_one(&world.direction(d - 1), 1.0);
+        world.mu = with_one(&cost, 1.0);
+        world.safe = with_one(&cost, -0.6);
+        world
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn direction(&mut self, d: usize) -> Vec<f64> {
+        let normal = |world: &mut Self| {
+            let radius = (-2.0 * (1.0 - world.unit()).ln()).sqrt();
+            radius * (2.0 * std::f64::consts::PI * world.unit()).cos()
+        };
+        let v: Vec<f64> = (0..d).map(|_| normal(self)).collect();
+        let length = dot(&v, &v).sqrt();
+        v.iter().map(|x| x / length).collect()
+    }
+
+    /// K − 1 actions one after another; the safe action comes on top.
+    fn actions(&mut self, d: usize, k: usize) -> Vec<f64> {
+        (1..k)
+            .flat_map(|_| with_one(&self.direction(d - 1), 1.0))
+            .collect()
+    }
+
+    fn agent(&self, config: &OplbConfig) -> Result<Oplb, Failure> {
+        let guardrail = Guardrail {
+            name: "cost".into(),
+            at_most: Some(0.5),
+            safe_cost: Some(dot(&self.mu, &self.safe)),
+            ..Guardrail::default()
+        };
+        let problem = Problem::contextual(self.safe.clone(), vec![guardrail]);
+        Ok(Oplb::new(&problem, config)?)
+    }
+}
+
+fn with_one(v: &[f64], scale: f64) -> Vec<f64> {
+    let root = 2_f64.sqrt();
+    std::iter::once(1.0 / root)
+        .chain(v.iter().map(|x| scale * x / root))
+        .collect()
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+/// Times of rounds, sorted, and how many were certified.
+struct Rounds {
+    times: Vec<f64>,
+    certified: usize,
+}
+
+impl Rounds {
+    fn at(&self, share: f64) -> f64 {
+        self.times[((self.times.len() - 1) as f64 * share) as usize]
+    }
+}
+
+/// Plays. A round's time is that of offering (if the set is new) and deciding, and of observing too
+/// unless the solver alone is in question.
+fn play(d: usize, k: usize, fresh: bool, config: &OplbConfig) -> Result<Rounds, Failure> {
+    let whole = config.solver == Solver::Linearised;
+    let mut world = World::new(d);
+    let mut agent = world.agent(config)?;
+    let mut set = world.actions(d, k);
+    agent.offer(&set)?;
+    let mut times = Vec::with_capacity(ROUNDS);
+    let mut certified = 0;
+    for _ in 0..ROUNDS {
+        if fresh {
+            set = world.actions(d, k);
+        }
+        let started = Instant::now();
+        if fresh {
+            agent.offer(black_box(&set))?;
+        }
+        let decision = agent.decide();
+        let decided = nanoseconds(started);
+        certified += usize::from(decision.solver.status == Status::Optimal);
+        let action = decision.draw(world.unit());
+        let x = agent.features(action).unwrap_or(&[]).to_vec();
+        let reward = f64::from(u8::from(world.unit() < dot(&world.theta, &x)));
+        let cost = f64::from(u8::from(world.unit() < dot(&world.mu, &x)));
+        let started = Instant::now();
+        agent.observe(action, reward, &[cost])?;
+        let observed = nanoseconds(started);
+        times.push(if whole { decided + observed } else { decided });
+    }
+    times.sort_unstable_by(f64::total_cmp);
+    Ok(Rounds { times, certified })
+}
+
+/// The time of one dense product of K actions with a d × d matrix, by faer on one thread.
+fn product(d: usize, k: usize) -> f64 {
+    let mut random = World::new(d.max(2));
+    let actions = Mat::<f64>::from_fn(k, d, |_, _| random.unit());
+    let matrix = Mat::<f64>::from_fn(d, d, |_, _| random.unit());
+    let mut out = Mat::<f64>::zeros(k, d);
+    let mut times: Vec<f64> = (0..300)
+        .map(|_| {
+            let started = Instant::now();
+            faer::linalg::matmul::matmul(
+                &mut out,
+                faer::Accum::Replace,
+                black_box(&actions),
+                black_box(&matrix),
+                1.0,
+                faer::Par::Seq,
+            );
+            black_box(&out);
+            nanoseconds(started)
+        })
+        .collect();
+    times.sort_unstable_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// All rows of the linear part.
+pub fn linear() -> Result<(), Failure> {
+    println!(
+        "\nLinear agents, one guardrail, {ROUNDS} rounds of their own making, one thread. Linearised: offer, \
+         decide and observe.\nExact: offer and decide, certified to a thousandth.\n"
+    );
+    println!(
+        "{:<52} {:>10} {:>10} {:>10} {:>10}  target",
+        "what", "median", "p99", "longest", "certified"
+    );
+    let linearised = OplbConfig::default();
+    for (d, k, fresh, target) in [
+        (16, 100, true, 10e3),
+        (16, 100, false, 1.5e3),
+        (64, 1000, true, 0.0),
+    ] {
+        let rounds = play(d, k, fresh, &linearised)?;
+        let set = if fresh {
+            "new actions"
+        } else {
+            "the same actions"
+        };
+        let name = format!("linearised, d = {d}, K = {k}, {set}");
+        let against = if target > 0.0 {
+            verdict(rounds.at(0.5), target)
+        } else {
+            let product = product(d, k);
+            let ratio = rounds.at(0.5) / product;
+            let met = if ratio <= 4.0 { "met" } else { "missed" };
+            format!(
+                "{ratio:.1} times one product by faer ({}), at most 4: {met}",
+                shown(product)
+            )
+        };
+        print(&name, &rounds, &against);
+    }
+    for (k, median, p99) in [
+        (10, 6e3, f64::INFINITY),
+        (100, 60e3, 400e3),
+        (1000, 2e6, 8e6),
+    ] {
+        for d in [2, 4, 8, 16, 32] {
+            let rounds = play(d, k, true, &OplbConfig::exact())?;
+            let mut against = verdict(rounds.at(0.5), median);
+            if p99.is_finite() {
+                against += &format!("; p99 {}", verdict(rounds.at(0.99), p99));
+            }
+            print(
+                &format!("exact, d = {d}, K = {k}, new actions"),
+                &rounds,
+                &against,
+            );
+        }
+    }
+    Ok(())
+}
+
+fn verdict(time: f64, target: f64) -> String {
+    let met = if time <= target { "met" } else { "missed" };
+    format!("{} {met}", shown(target))
+}
+
+fn print(name: &str, rounds: &Rounds, against: &str) {
+    println!(
+        "{name:<52} {:>10} {:>10} {:>10} {:>10}  {against}",
+        shown(rounds.at(0.5)),
+        shown(rounds.at(0.99)),
+        shown(rounds.at(1.0)),
+        format!("{}/{ROUNDS}", rounds.certified),
+    );
+}
