@@ -430,7 +430,11 @@ fn dot_chunks(a: &[f64], b: &[f64]) -> f64 {
 
 /// Y = W X for a lower triangular W by rows, with X and Y of `d` coordinates.
 pub fn lower_times_table(w: &[f64], w_stride: usize, x: &[f64], stride: usize, y: &mut [f64]) {
-    for (j, (out, row)) in y.chunks_exact_mut(stride).zip(w.chunks_exact(w_stride)).enumerate() {
+    for (j, (out, row)) in y
+        .chunks_exact_mut(stride)
+        .zip(w.chunks_exact(w_stride))
+        .enumerate()
+    {
         out.fill(0.0);
         for (x, w) in x.chunks_exact(stride).zip(&row[..j + 1]) {
             for (out, x) in out.iter_mut().zip(x) {

@@ -118,3 +118,179 @@ fn several_guardrails_are_met_and_bounded() {
         assert!(gaps[50] < 0.3, "{}", gaps[50]);
     }
 }
+
+/// The same with the actions in reverse order.
+fn reversed(case: &ConeCase) -> ConeCase {
+    let (k, mut other) = (case.actions(), case.clone());
+    other.reward.reverse();
+    other.along.reverse();
+    other.costs.iter_mut().for_each(|row| row.reverse());
+    for j in 0..case.dimension {
+        other.across[j * case.stride..j * case.stride + k].reverse();
+    }
+    other.safe = k - 1 - case.safe;
+    other
+}
+
+/// Every action twice.
+fn doubled(case: &ConeCase) -> ConeCase {
+    let k = case.actions();
+    let twice = |row: &[f64]| {
+        row[..k]
+            .iter()
+            .chain(&row[..k])
+            .copied()
+            .collect::<Vec<_>>()
+    };
+    let rows = (0..case.dimension).flat_map(|j| twice(&case.across[j * case.stride..]));
+    ConeCase {
+        reward: twice(&case.reward),
+        along: twice(&case.along),
+        across: rows.collect(),
+        stride: 2 * k,
+        costs: case.costs.iter().map(|row| twice(row)).collect(),
+        ..case.clone()
+    }
+}
+
+#[test]
+fn units_order_and_twins_do_not_matter() {
+    let mut rng = Rng::new(31);
+    for round in 0..120 {
+        let case = ConeCase::random(&mut rng, 2 + round % 20, 1 + round % 6, 1);
+        let value = |case: &ConeCase| {
+            let mut solver = ConeSolver::default();
+            let solution = solver.solve(&case.problem(), &mut limits(1e-6));
+            assert_eq!(solution.status, Status::Optimal, "{solution:?} {case:?}");
+            solution.value
+        };
+        let plain = value(&case);
+        let close = |other: f64, what: &str| {
+            assert!(
+                (other - plain).abs() <= 4e-6 * (1.0 + plain.abs()),
+                "{what}: {other} {plain} {case:?}"
+            );
+        };
+        close(value(&reversed(&case)), "order");
+        close(value(&doubled(&case)), "twins");
+        let mut scaled = case.clone();
+        scaled.reward.iter_mut().for_each(|x| *x *= 1e3);
+        scaled.reward_radius *= 1e3;
+        close(value(&scaled) / 1e3, "units of reward");
+        let mut scaled = case.clone();
+        scaled.costs[0].iter_mut().for_each(|x| *x *= 1e-4);
+        scaled.cost_radii[0] *= 1e-4;
+        scaled.thresholds[0] *= 1e-4;
+        close(value(&scaled), "units of cost");
+        let mut scaled = case.clone();
+        scaled.across.iter_mut().for_each(|x| *x *= 300.0);
+        scaled.along.iter_mut().for_each(|x| *x *= 300.0);
+        scaled.reward_radius /= 300.0;
+        scaled.cost_radii[0] /= 300.0;
+        close(value(&scaled), "units of Z");
+    }
+}
+
+#[test]
+fn more_room_or_more_optimism_never_hurts() {
+    let mut rng = Rng::new(32);
+    for round in 0..100 {
+        let mut case = ConeCase::random(&mut rng, 2 + round % 25, 1 + round % 7, 1 + round % 3);
+        let solve = |case: &ConeCase| {
+            let mut solver = ConeSolver::default();
+            solver.solve(&case.problem(), &mut limits(1e-5)).clone()
+        };
+        let before = solve(&case);
+        case.thresholds[0] += 0.05;
+        let roomier = solve(&case);
+        assert!(roomier.upper_bound >= before.value, "{case:?}");
+        case.reward_radius += 0.1;
+        let bolder = solve(&case);
+        assert!(bolder.upper_bound >= roomier.value, "{case:?}");
+    }
+}
+
+#[test]
+fn the_price_is_what_room_earns() {
+    let mut rng = Rng::new(33);
+    let mut compared = 0;
+    for round in 0..200 {
+        let mut case = ConeCase::random(&mut rng, 2 + round % 10, 1 + round % 4, 1);
+        let solve = |case: &ConeCase| {
+            let mut solver = ConeSolver::default();
+            solver.solve(&case.problem(), &mut limits(1e-9)).clone()
+        };
+        let before = solve(&case);
+        let step = 1e-4;
+        case.thresholds[0] += step;
+        let after = solve(&case);
+        let actions = |s: &ConeSolution| s.support.iter().map(|e| e.0).collect::<Vec<_>>();
+        if before.status == Status::Optimal
+            && after.status == Status::Optimal
+            && actions(&before) == actions(&after)
+        {
+            let earned = (after.value - before.value) / step;
+            let price = 0.5 * (before.prices[0] + after.prices[0]);
+            assert!(
+                (earned - price).abs() <= 1e-3 * (1.0 + price),
+                "{earned} {price} {before:?} {after:?}"
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared > 100, "{compared}");
+}
+
+#[test]
+fn the_same_problem_gives_the_same_bits() {
+    let mut world = World::new(8, 50, 6, 1, false);
+    let (mut one, mut two) = (ConeSolver::default(), ConeSolver::default());
+    for _ in 0..50 {
+        let case = world.round();
+        let a = one.solve(&case.problem(), &mut limits(1e-3)).clone();
+        let b = two.solve(&case.problem(), &mut limits(1e-3)).clone();
+        assert_eq!(a, b);
+        world.play(&a.support);
+    }
+    // A copy continues like the original; one that forgot may differ within the gap only.
+    let case = world.round();
+    let copy = one
+        .clone()
+        .solve(&case.problem(), &mut limits(1e-3))
+        .clone();
+    assert_eq!(&copy, one.solve(&case.problem(), &mut limits(1e-3)));
+    two.reset();
+    let fresh = two.solve(&case.problem(), &mut limits(1e-3));
+    assert!((fresh.value - copy.value).abs() <= 2e-3 * copy.value.abs());
+}
+
+#[test]
+fn degenerate_sizes() {
+    let mut rng = Rng::new(34);
+    for (k, p, m) in [
+        (1, 0, 0),
+        (1, 0, 1),
+        (1, 3, 2),
+        (6, 0, 1),
+        (6, 0, 2),
+        (6, 3, 0),
+    ] {
+        let case = ConeCase::random(&mut rng, k, p, m);
+        let mut solver = ConeSolver::default();
+        let solution = solver.solve(&case.problem(), &mut limits(1e-6));
+        check(&case, solution);
+        if m < 2 {
+            assert_eq!(solution.status, Status::Optimal, "{solution:?}");
+        }
+    }
+    // Without a norm the guardrail is linear, and the optimum a pair.
+    for _ in 0..50 {
+        let mut case = ConeCase::random(&mut rng, 12, 3, 1);
+        case.cost_radii[0] = 0.0;
+        let mut solver = ConeSolver::default();
+        let solution = solver.solve(&case.problem(), &mut limits(1e-9));
+        check(&case, solution);
+        assert_eq!(solution.status, Status::Optimal, "{solution:?}");
+        assert!(solution.support.len() <= 2);
+    }
+}

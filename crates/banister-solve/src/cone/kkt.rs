@@ -9,6 +9,12 @@ pub(crate) struct Kkt {
 }
 
 impl Kkt {
+    /// Makes room for systems up to `size`.
+    pub(crate) fn reserve(&mut self, size: usize) {
+        let entries = size * (size + 2);
+        self.rows.reserve(entries.saturating_sub(self.rows.len()));
+    }
+
     /// A system of zeros.
     pub(crate) fn clear(&mut self, size: usize) {
         self.size = size;

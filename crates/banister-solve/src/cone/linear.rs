@@ -72,9 +72,15 @@ impl Linear {
     /// Starts from a feasible policy.
     pub(crate) fn start(&mut self, round: &Round, support: impl Iterator<Item = (usize, f64)>) {
         let room = round.dimension + 4;
+        for list in [&mut self.weights, &mut self.direction, &mut self.dual] {
+            list.clear();
+            list.reserve(room);
+        }
         self.basis.clear();
-        self.weights.clear();
+        self.basis.reserve(room);
+        self.kkt.reserve(room + 1);
         self.columns.clear();
+        self.columns.reserve(room * round.dimension);
         self.gram.clear();
         self.gram.resize(room * room, 0.0);
         self.z.clear();

@@ -157,6 +157,7 @@ impl ConeSolver {
             Status::Budget
         };
         out.support.clear();
+        out.support.reserve(2 * problem.dimension + 8);
         out.support.extend_from_slice(&search.best.support);
         out.costs.clear();
         out.costs.extend_from_slice(&search.best.costs);
@@ -165,6 +166,7 @@ impl ConeSolver {
         out.pairs = search.pairs;
         out.work = work;
         self.last.clear();
+        self.last.reserve(2 * problem.dimension + 8);
         self.last.extend_from_slice(&search.best.support);
     }
 }

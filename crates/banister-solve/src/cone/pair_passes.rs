@@ -85,24 +85,14 @@ fn pairs_kernel<const CONE: bool>(i: &End, rows: &PairRows<'_>, rho: f64, out: &
 
 pass! {
     /// The objective of every pair (i, j) where it uses up the guardrail, and the best of them.
-    fn pairs_cone(
-    i: &End,
-    rows: &PairRows<'_>,
-    rho: f64,
-    out: &mut [f64],
-) -> f64 {
+    fn pairs_cone(i: &End, rows: &PairRows<'_>, rho: f64, out: &mut [f64]) -> f64 {
         pairs_kernel::<true>(i, rows, rho, out)
     }
 }
 
 pass! {
     /// The objective of every pair (i, j) where it uses up the guardrail, and the best of them.
-    fn pairs_linear(
-    i: &End,
-    rows: &PairRows<'_>,
-    rho: f64,
-    out: &mut [f64],
-) -> f64 {
+    fn pairs_linear(i: &End, rows: &PairRows<'_>, rho: f64, out: &mut [f64]) -> f64 {
         pairs_kernel::<false>(i, rows, rho, out)
     }
 }
@@ -122,12 +112,12 @@ pass! {
     ///
     /// Two actions within the guardrail never use it up; two beyond it need X < 0 and X² > CD.
     fn screen(
-    i: &End,
-    rows: &PairRows<'_>,
-    lines: &[Line<'_>; 3],
-    target: f64,
-    out: &mut [f64],
-) -> usize {
+        i: &End,
+        rows: &PairRows<'_>,
+        lines: &[Line<'_>; 3],
+        target: f64,
+        out: &mut [f64],
+    ) -> usize {
         let c = i.square - i.u * i.u;
         let within_i = (c <= 0.0) & (i.u >= 0.0);
         let mut count = [0_u64; BLOCK];
@@ -164,6 +154,8 @@ pass! {
     }
 }
 
+/// Solves each pair of i for the guardrail: one root and one division, in vectors. `WITHIN` tells
+/// whether i is within the guardrail. Pairs of two actions beyond it are marked as by [`screen`].
 #[inline(always)]
 fn refine_kernel<const WITHIN: bool>(
     i: &End,
@@ -201,8 +193,10 @@ fn refine_kernel<const WITHIN: bool>(
             let s = rest * near.along + w * far.along;
             let room = target - (rest * near.reward + w * far.reward);
             let worse = (room >= 0.0) & (rho * rho * (s * s + u * u) <= room * room);
-            let near_within = (c <= 0.0) & (near.u >= 0.0);
-            let keep = (marks[k] != 0.0) & !(worse & near_within);
+            let near_within = WITHIN | (c <= 0.0) & (near.u >= 0.0);
+            let crossing = (w > 0.0) & (w < 1.0) & !worse;
+            let both = (x < 0.0) & (x * x > c * d);
+            let keep = if near_within { crossing } else { both };
             marks[k] = if keep { 1.0 } else { 0.0 };
             count[k] += u64::from(keep);
         }
@@ -211,31 +205,27 @@ fn refine_kernel<const WITHIN: bool>(
 }
 
 pass! {
-    /// Clears the marks of [`screen`] where the pair, solved for, is not better than `target`; returns
-    /// how many are left. For rows with many marks: one root and one division a pair, in vectors. Pairs
-    /// of two actions beyond the guardrail keep their mark.
+    /// [`screen`] by solving each pair: marks those better than `target` and counts them.
     fn refine_within(
-    i: &End,
-    rows: &PairRows<'_>,
-    rho: f64,
-    target: f64,
-    marks: &mut [f64],
-) -> usize {
+        i: &End,
+        rows: &PairRows<'_>,
+        rho: f64,
+        target: f64,
+        marks: &mut [f64],
+    ) -> usize {
         refine_kernel::<true>(i, rows, rho, target, marks)
     }
 }
 
 pass! {
-    /// Clears the marks of [`screen`] where the pair, solved for, is not better than `target`; returns
-    /// how many are left. For rows with many marks: one root and one division a pair, in vectors. Pairs
-    /// of two actions beyond the guardrail keep their mark.
+    /// [`screen`] by solving each pair: marks those better than `target` and counts them.
     fn refine_beyond(
-    i: &End,
-    rows: &PairRows<'_>,
-    rho: f64,
-    target: f64,
-    marks: &mut [f64],
-) -> usize {
+        i: &End,
+        rows: &PairRows<'_>,
+        rho: f64,
+        target: f64,
+        marks: &mut [f64],
+    ) -> usize {
         refine_kernel::<false>(i, rows, rho, target, marks)
     }
 }

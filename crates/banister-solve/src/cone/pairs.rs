@@ -7,7 +7,7 @@ use super::round::Round;
 use super::search::{Budget, Search};
 use crate::envelope::{Chord, climb};
 
-/// A row with more than one mark in this many actions is solved in vectors.
+/// A row where more than one pair in this many is left by the screen is crowded.
 const MANY: usize = 32;
 
 /// The pair scan and its workspace.
@@ -23,6 +23,8 @@ pub(crate) struct Pairs {
     gram: Vec<f64>,
     values: Vec<f64>,
     anchor: Vec<f64>,
+    /// Whether screening left many pairs of a row: the rows to come are solved at once.
+    crowded: bool,
 }
 
 impl Pairs {
@@ -94,7 +96,9 @@ impl Pairs {
         let above = |row: &[f64]| row[..k].iter().filter(|&&x| x > target).count();
         let by_exposure = round.cone && above(exposed) < above(&self.bounds);
         let measure = if by_exposure { exposed } else { &self.bounds };
+        self.crowded = false;
         self.order.clear();
+        self.order.reserve(k);
         self.order.extend((0..k).filter(|&a| measure[a] > target));
         self.order
             .sort_unstable_by(|&a, &b| measure[b].total_cmp(&measure[a]).then(a.cmp(&b)));
@@ -136,8 +140,12 @@ impl Pairs {
         let (end, rows) = (round.end(i), round.pair_rows(&self.gram));
         let target = search.target();
         let lines = [&round.value[..], exposed, &self.bounds[..]].map(|at| Line { at, own: at[i] });
-        let mut left = pair_passes::screen(&end, &rows, &lines, target, &mut self.values);
-        if left * MANY > round.actions {
+        let mut left = usize::MAX;
+        if !self.crowded {
+            left = pair_passes::screen(&end, &rows, &lines, target, &mut self.values);
+            self.crowded = left > round.actions / MANY;
+        }
+        if self.crowded {
             left = if round.is_slack(i) {
                 pair_passes::refine_within(&end, &rows, round.rho, target, &mut self.values)
             } else {

@@ -57,14 +57,8 @@ pub(super) fn fold(best: &Lanes) -> f64 {
 
 pass! {
     /// out_a = scale · base_a + offset − Σ_j coef_j Z_{j,a}.
-    fn form(
-    z: &[f64],
-    coef: &[f64],
-    first: (f64, f64),
-    base: &[f64],
-    out: &mut [f64],
-) -> () {
-        let (scale, offset) = first;
+    fn form(z: &[f64], coef: &[f64], line: (f64, f64), base: &[f64], out: &mut [f64]) -> () {
+        let (scale, offset) = line;
         let rows = chunks(z);
         let p = coef.len();
         for (b, (out, base)) in chunks_mut(out).iter_mut().zip(chunks(base)).enumerate() {
@@ -143,8 +137,8 @@ pub(crate) fn position(x: &[f64], target: f64) -> usize {
 
 pass! {
     /// C at a corner (math: C_φ = a + ρ(cos φ·s + sin φ·u)): out_a = a_a + x s_a + y u_a; its maximum.
-    fn corner(a: &[f64], s: &[f64], u: &[f64], first: (f64, f64), out: &mut [f64]) -> f64 {
-        let (x, y) = first;
+    fn corner(a: &[f64], s: &[f64], u: &[f64], at: (f64, f64), out: &mut [f64]) -> f64 {
+        let (x, y) = at;
         let mut best = [f64::NEG_INFINITY; BLOCK];
         let rows = chunks(a).iter().zip(chunks(s)).zip(chunks(u));
         for (out, ((a, s), u)) in chunks_mut(out).iter_mut().zip(rows) {
@@ -161,13 +155,13 @@ pass! {
 pass! {
     /// max_a a_a + x s_a + y u_a + (q_a + r_a)/2: the bound at a corner that two proofs share.
     fn shared_top(
-    first: (&[f64], &[f64], &[f64]),
-    second: (f64, f64),
-    q: &[f64],
-    r: &[f64],
-) -> f64 {
-        let (a, s, u) = first;
-        let (x, y) = second;
+        rows_of: (&[f64], &[f64], &[f64]),
+        at: (f64, f64),
+        q: &[f64],
+        r: &[f64],
+    ) -> f64 {
+        let (a, s, u) = rows_of;
+        let (x, y) = at;
         let mut best = [f64::NEG_INFINITY; BLOCK];
         let rows = chunks(a).iter().zip(chunks(s)).zip(chunks(u));
         for (((a, s), u), (q, r)) in rows.zip(chunks(q).iter().zip(chunks(r))) {
@@ -182,9 +176,9 @@ pass! {
 
 pass! {
     /// out_a = max(out_a, a_a + x s_a + y u_a).
-    fn raise(first: (&[f64], &[f64], &[f64]), second: (f64, f64), out: &mut [f64]) -> () {
-        let (a, s, u) = first;
-        let (x, y) = second;
+    fn raise(rows_of: (&[f64], &[f64], &[f64]), at: (f64, f64), out: &mut [f64]) -> () {
+        let (a, s, u) = rows_of;
+        let (x, y) = at;
         let rows = chunks(a).iter().zip(chunks(s)).zip(chunks(u));
         for (out, ((a, s), u)) in chunks_mut(out).iter_mut().zip(rows) {
             for k in 0..BLOCK {

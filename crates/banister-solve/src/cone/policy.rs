@@ -35,6 +35,7 @@ impl Policy {
         support: impl Iterator<Item = (usize, f64)>,
     ) -> bool {
         self.support.clear();
+        self.support.reserve(2 * problem.dimension + 8);
         self.support.extend(support.filter(|entry| entry.1 > 1e-12));
         self.support.sort_unstable_by_key(|entry| entry.0);
         // An action may come twice.

@@ -32,8 +32,11 @@ impl Prices {
         let square: f64 = policy.mean.iter().map(|z| z * z).sum();
         let (norm, length) = (square.sqrt(), (policy.along.powi(2) + square).sqrt());
         let share = |x: f64, of: f64| if of > 0.0 { x / of } else { 0.0 };
+        let room = 2 * problem.dimension + 8;
         self.rest.clear();
+        self.rest.reserve(room);
         self.slopes.clear();
+        self.slopes.reserve(room * m);
         self.slopes.resize(n * m, 0.0);
         for (r, &(a, _)) in policy.support.iter().enumerate() {
             let column = (0..problem.dimension).map(|j| problem.across[j * problem.stride + a]);
