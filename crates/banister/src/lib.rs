@@ -12,7 +12,8 @@
 //! optimistic linear program, one small solver solves it.
 //!
 //! - declare a [`Problem`] with [`Guardrail`]s; [`Problem::check`] brings it to standard form
-//! - run [`Opb`] with an [`OpbConfig`]; every [`Decision`] carries its certificate
+//! - run [`Opb`] with an [`OpbConfig`], or with features [`Oplb`] with an [`OplbConfig`]; every
+//!   [`Decision`] carries its certificate
 //! - compare with [`theory`]
 //!
 //! This crate does no I/O, starts no threads and reads no clock. Randomness comes from outside:
@@ -49,6 +50,11 @@ pub use oplb::{Oplb, OplbConfig};
 pub use optimism::Optimism;
 pub use problem::{CheckedProblem, Problem};
 pub use signal::{Signal, SignalConfig};
+
+/// The example of the chapter on linear actions compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/linear.md")]
+struct LinearActions;
 
 /// The README's example compiles and runs.
 #[cfg(doctest)]
