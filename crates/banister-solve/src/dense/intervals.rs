@@ -1,0 +1,74 @@
+//! From predictions and squared lengths to the ends of intervals.
+
+wide!(
+    /// means += step·g.
+    add_scaled, add_scaled_body, (g: &[f64], step: f64, means: &mut [f64])
+);
+
+#[inline(always)]
+fn add_scaled_body(g: &[f64], step: f64, means: &mut [f64]) {
+    let means = &mut means[..g.len()];
+    for a in 0..g.len() {
+        means[a] += step * g[a];
+    }
+}
+
+wide!(
+    /// upper = centre + offset + radius·√square, clipped to [0, 1].
+    upper_ends, upper_ends_body,
+    (centre: &[f64], offset: f64, squares: &[f64], radius: f64, upper: &mut [f64])
+);
+
+#[inline(always)]
+fn upper_ends_body(centre: &[f64], offset: f64, squares: &[f64], radius: f64, upper: &mut [f64]) {
+    let n = upper.len();
+    let (centre, squares) = (&centre[..n], &squares[..n]);
+    for a in 0..n {
+        upper[a] = clip(centre[a] + offset + radius * squares[a].sqrt());
+    }
+}
+
+wide!(
+    /// Both ends of centre + offset ± radius·√square, clipped to [0, 1].
+    both_ends, both_ends_body,
+    (centre: &[f64], offset: f64, squares: &[f64], radius: f64, lower: &mut [f64], upper: &mut [f64])
+);
+
+#[inline(always)]
+fn both_ends_body(
+    centre: &[f64],
+    offset: f64,
+    squares: &[f64],
+    radius: f64,
+    lower: &mut [f64],
+    upper: &mut [f64],
+) {
+    let n = upper.len();
+    let (centre, squares, lower) = (&centre[..n], &squares[..n], &mut lower[..n]);
+    for a in 0..n {
+        let (centre, reach) = (centre[a] + offset, radius * squares[a].sqrt());
+        lower[a] = clip(centre - reach);
+        upper[a] = clip(centre + reach);
+    }
+}
+
+/// Into [0, 1].
+#[inline(always)]
+fn clip(x: f64) -> f64 {
+    let x = if x > 0.0 { x } else { 0.0 };
+    if x < 1.0 { x } else { 1.0 }
+}
+
+wide!(
+    /// out = a + b·√square.
+    reach, reach_body, (a: &[f64], offset: f64, squares: &[f64], b: f64, out: &mut [f64])
+);
+
+#[inline(always)]
+fn reach_body(a: &[f64], offset: f64, squares: &[f64], b: f64, out: &mut [f64]) {
+    let n = out.len();
+    let (a, squares) = (&a[..n], &squares[..n]);
+    for k in 0..n {
+        out[k] = a[k] + offset + b * squares[k].sqrt();
+    }
+}

@@ -1,0 +1,138 @@
+//! Lower triangular matrices kept by rows: products, sums of squares, factors.
+
+use crate::scan::LANES;
+
+wide!(
+    /// y = W x for a lower triangular W; x and every row of W are zero from the diagonal on, up to
+    /// whole chunks.
+    lower_times, lower_times_body, (w: &[f64], stride: usize, x: &[f64], y: &mut [f64])
+);
+
+#[inline(always)]
+fn lower_times_body(w: &[f64], stride: usize, x: &[f64], y: &mut [f64]) {
+    for (j, (out, row)) in y.iter_mut().zip(w.chunks_exact(stride)).enumerate() {
+        let to = (j / LANES + 1) * LANES;
+        *out = dot_chunks(&row[..to], &x[..to]);
+    }
+}
+
+/// Inner product of two vectors, in a fixed order.
+#[inline]
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let whole = a.len() / LANES * LANES;
+    let mut sum = dot_chunks(&a[..whole], &b[..whole]);
+    for (x, y) in a[whole..].iter().zip(&b[whole..]) {
+        sum += x * y;
+    }
+    sum
+}
+
+/// Over whole chunks, one sum per lane.
+#[inline(always)]
+fn dot_chunks(a: &[f64], b: &[f64]) -> f64 {
+    let (a, _) = a.as_chunks::<LANES>();
+    let (b, _) = b.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    for (a, b) in a.iter().zip(b) {
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    let [a, b, c, d, e, f, g, h] = sums;
+    ((a + e) + (b + f)) + ((c + g) + (d + h))
+}
+
+/// Y = W X for a lower triangular W by rows, with X and Y of `d` coordinates.
+pub fn lower_times_table(w: &[f64], w_stride: usize, x: &[f64], stride: usize, y: &mut [f64]) {
+    for (j, (out, row)) in y
+        .chunks_exact_mut(stride)
+        .zip(w.chunks_exact(w_stride))
+        .enumerate()
+    {
+        out.fill(0.0);
+        for (x, w) in x.chunks_exact(stride).zip(&row[..j + 1]) {
+            for (out, x) in out.iter_mut().zip(x) {
+                *out += w * x;
+            }
+        }
+    }
+}
+
+wide!(
+    /// Adds xx' to a lower triangle kept by rows; x is padded with zeros to whole chunks.
+    add_square, add_square_body, (sigma: &mut [f64], stride: usize, x: &[f64], d: usize)
+);
+
+#[inline(always)]
+fn add_square_body(sigma: &mut [f64], stride: usize, x: &[f64], d: usize) {
+    let (chunks, _) = x.as_chunks::<LANES>();
+    for (j, row) in sigma.chunks_exact_mut(stride).take(d).enumerate() {
+        let (row, _) = row.as_chunks_mut::<LANES>();
+        let by = x[j];
+        for (out, x) in row[..j / LANES + 1].iter_mut().zip(chunks) {
+            for lane in 0..LANES {
+                out[lane] += by * x[lane];
+            }
+        }
+    }
+}
+
+wide!(
+    /// Adds y_j times one vector, padded to whole chunks, to row j of a table.
+    add_product, add_product_body, (table: &mut [f64], stride: usize, y: &[f64], vector: &[f64])
+);
+
+#[inline(always)]
+fn add_product_body(table: &mut [f64], stride: usize, y: &[f64], vector: &[f64]) {
+    let (vector, _) = vector.as_chunks::<LANES>();
+    for (row, y) in table.chunks_exact_mut(stride).zip(y) {
+        let (row, _) = row.as_chunks_mut::<LANES>();
+        for (out, v) in row.iter_mut().zip(vector) {
+            for lane in 0..LANES {
+                out[lane] += y * v[lane];
+            }
+        }
+    }
+}
+
+/// Cholesky: Σ = LL' for the lower triangle of `sigma` (row j is `sigma[j * stride..]`), then
+/// W = L⁻¹ into `w` of the same layout; `factor` holds L meanwhile. False, with `w` as it was, if Σ
+/// is not positive definite.
+#[must_use]
+pub fn inverse_factor(
+    sigma: &[f64],
+    stride: usize,
+    d: usize,
+    factor: &mut Vec<f64>,
+    w: &mut [f64],
+) -> bool {
+    factor.clear();
+    factor.resize(d * d, 0.0);
+    for j in 0..d {
+        for k in 0..=j {
+            let mut sum = sigma[j * stride + k];
+            for i in 0..k {
+                sum -= factor[j * d + i] * factor[k * d + i];
+            }
+            if k < j {
+                factor[j * d + k] = sum / factor[k * d + k];
+            } else if sum > 0.0 && sum.is_finite() {
+                factor[j * d + j] = sum.sqrt();
+            } else {
+                return false;
+            }
+        }
+    }
+    w[..d * stride].fill(0.0);
+    for k in 0..d {
+        w[k * stride + k] = 1.0 / factor[k * d + k];
+        for j in k + 1..d {
+            let mut sum = 0.0;
+            for i in k..j {
+                sum += factor[j * d + i] * w[i * stride + k];
+            }
+            w[j * stride + k] = -sum / factor[j * d + j];
+        }
+    }
+    true
+}
