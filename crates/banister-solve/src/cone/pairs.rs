@@ -36,6 +36,7 @@ impl Pairs {
     /// λ is the slope of a concave envelope, which `envelope.rs` knows how to find.
     pub(crate) fn bound(&mut self, round: &Round) -> f64 {
         let k = round.actions;
+        self.anchor.clear();
         self.anchor.reserve(round.dimension);
         self.heights.clear();
         self.uses.clear();
