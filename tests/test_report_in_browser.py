@@ -63,9 +63,10 @@ def test_every_chart_is_drawn(chromium, report, tmp_path):
     root = Root()
     root.feed(browse(chromium, tmp_path, report, "--dump-dom"))
     assert "data-error" not in root.attributes
-    # 3 x 3 panels of the paper, 3 of the lower bound, 2 x 3 of the unknown safe cost.
-    assert root.attributes.get("data-drawn") == "18"
-    assert root.canvases == 18
+    # 3 x 3 panels of the paper, 3 of the lower bound, 2 x 3 of the unknown safe cost; with features
+    # 3 of the contextual instance, 2 of the margin, 2 x 3 of the unknown safe cost, 2 of the arms.
+    assert root.attributes.get("data-drawn") == "31"
+    assert root.canvases == 31
     assert root.loads == []
 
 

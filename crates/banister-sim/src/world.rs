@@ -178,8 +178,8 @@ pub(crate) fn check_agents(
             } => Error::invalid(format!("agent[{i}].{field}"), value, allowed),
             other => other,
         };
-        agent.build(&problem.declared).map_err(here)?;
         check_assumptions(agent, problem, world).map_err(here)?;
+        agent.build(&problem.declared).map_err(here)?;
         let label = agent.label();
         if labelled.iter().any(|(other, _)| *other == label) {
             let allowed = "every agent needs a `label` of its own";

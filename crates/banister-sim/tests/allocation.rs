@@ -52,11 +52,43 @@ fn allocations(k: usize, m: usize, horizon: u64, agent: &str) -> u64 {
         vec![costs; m],
         guardrails.join(", "),
     );
-    let config: ExperimentConfig = toml::from_str(&text).expect("an experiment");
+    allocations_of(&text)
+}
+
+/// Allocations of one run of the first agent.
+fn allocations_of(text: &str) -> u64 {
+    let config: ExperimentConfig = toml::from_str(text).expect("an experiment");
     let experiment = config.check("allocation").expect("a valid experiment");
     let before = COUNT.with(Cell::get);
     run_shard(&experiment, 0, 0..1, Options::default()).expect("a run");
     COUNT.with(Cell::get) - before
+}
+
+#[test]
+fn a_longer_linear_run_allocates_no_more() {
+    for solver in ["linearised", "exact"] {
+        for (actions, m) in [("contextual", 1), ("contextual", 2), ("fixed", 1)] {
+            let count = |horizon: u64| {
+                let guardrails: Vec<String> = (0..m)
+                    .map(|i| format!(r#"{{ name = "g{i}", at_most = 0.5, safe_cost = 0.3 }}"#))
+                    .collect();
+                allocations_of(&format!(
+                    r#"
+                    run = {{ horizon = {horizon}, runs = 1, checkpoints = 10 }}
+                    environment = {{ kind = "linear", d = 5, k = 12, actions = "{actions}" }}
+                    guardrail = [{}]
+                    agent = [{{ kind = "oplb", solver = "{solver}" }}]
+                    "#,
+                    guardrails.join(", ")
+                ))
+            };
+            let (short, long) = (count(400), count(4_000));
+            assert!(
+                long <= short + 16,
+                "{solver}, {actions}, m = {m}: {short} then {long}"
+            );
+        }
+    }
 }
 
 #[test]

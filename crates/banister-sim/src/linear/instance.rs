@@ -84,10 +84,42 @@ pub(super) fn parameters(
                 check_vector(&parameter_field(s), parameter, d)?;
                 parameter.clone()
             }
-            None => shape.draw(signal, d, &mut draw::instance_stream(env, s as u64)),
+            None => {
+                let mut parameter =
+                    shape.draw(signal, d, &mut draw::instance_stream(env, s as u64));
+                if s > 0 {
+                    turn_away(&mut parameter, &all[1..], shape);
+                }
+                parameter
+            }
         });
     }
     Ok(all)
+}
+
+/// Makes a cost's slope orthogonal to those before it, where there is room: random directions in
+/// few dimensions are often so much alike that no action has low costs under all guardrails.
+fn turn_away(parameter: &mut [f64], others: &[Vec<f64>], shape: Shape) {
+    let from = match shape {
+        Shape::Intercept => 1,
+        Shape::Centred => 0,
+    };
+    let length = dot(&parameter[from..], &parameter[from..]).sqrt();
+    let mut turned = parameter[from..].to_vec();
+    // Those before are orthogonal to each other, unless they were given or there was no room.
+    for other in others {
+        let other = &other[from..];
+        let share = dot(&turned, other) / dot(other, other);
+        for (x, y) in turned.iter_mut().zip(other) {
+            *x -= share * y;
+        }
+    }
+    let rest = dot(&turned, &turned).sqrt();
+    if rest > 1e-6 * length {
+        for (x, y) in parameter[from..].iter_mut().zip(turned) {
+            *x = y * (length / rest);
+        }
+    }
 }
 
 /// The safe action's costs: as declared, else half-way between the harmless end and the threshold.

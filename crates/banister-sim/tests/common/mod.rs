@@ -57,6 +57,12 @@ pub fn laws(experiment: &Experiment) -> &Arms {
     experiment.environment().as_arms().expect("arms")
 }
 
+/// A stream of random numbers, whichever.
+pub fn any_stream() -> rand_chacha::ChaCha8Rng {
+    use rand::SeedableRng;
+    rand_chacha::ChaCha8Rng::seed_from_u64(1)
+}
+
 /// Runs the only agent of an experiment.
 pub fn simulate(config: ExperimentConfig) -> AgentResult {
     let experiment = config.check("test").expect("a valid experiment");
