@@ -2,6 +2,9 @@
 
 use super::passes::{BLOCK, Lanes, chunks, chunks_mut, fold, larger, pass};
 
+/// Two actions beyond the guardrail that touch it at one mixture must not be lost to rounding.
+const CLOSE: f64 = 1.0 - 1e-12;
+
 /// One action of a pair, as the pair pass sees it.
 #[derive(Clone, Copy)]
 pub(crate) struct End {
@@ -144,7 +147,7 @@ pass! {
                     some &= (alpha > 0.0) | (beta < 0.0);
                 }
                 let crossing = (within_i ^ within_j) & possible;
-                let both = !(within_i | within_j) & some & (x < 0.0) & (x * x > c * d);
+                let both = !(within_i | within_j) & some & (x < 0.0) & (x * x >= c * d * CLOSE);
                 let keep = crossing | both;
                 out[k] = if keep { 1.0 } else { 0.0 };
                 count[k] += u64::from(keep);
@@ -195,7 +198,7 @@ fn refine_kernel<const WITHIN: bool>(
             let worse = (room >= 0.0) & (rho * rho * (s * s + u * u) <= room * room);
             let near_within = WITHIN | (c <= 0.0) & (near.u >= 0.0);
             let crossing = (w > 0.0) & (w < 1.0) & !worse;
-            let both = (x < 0.0) & (x * x > c * d);
+            let both = (x < 0.0) & (x * x >= c * d * CLOSE);
             let keep = if near_within { crossing } else { both };
             marks[k] = if keep { 1.0 } else { 0.0 };
             count[k] += u64::from(keep);
@@ -227,5 +230,89 @@ pass! {
         marks: &mut [f64],
     ) -> usize {
         refine_kernel::<false>(i, rows, rho, target, marks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Every pass against its naive twin, and what is left out against what it would have been.
+
+    use super::super::passes;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn numbers(n: usize) -> impl Strategy<Value = Vec<f64>> {
+        prop::collection::vec(prop_oneof![-1.0..1.0, Just(0.0), Just(0.5)], n)
+    }
+
+    /// (Z of 2 coordinates, u, reward, s) for two blocks, and an action to pair with all.
+    type Rows = (Vec<f64>, Vec<f64>, Vec<f64>, Vec<f64>, usize);
+
+    fn rows() -> impl Strategy<Value = Rows> {
+        let n = 2 * BLOCK;
+        (numbers(2 * n), numbers(n), numbers(n), numbers(n), 0..n)
+    }
+
+    proptest! {
+        #[test]
+        fn passes_equal_their_definitions((z, u, a, s, i) in rows()) {
+            let n = 2 * BLOCK;
+            let at = |j: usize, k: usize| z[(k / BLOCK * 2 + j) * BLOCK + k % BLOCK];
+            let mut squares = vec![0.0; n];
+            passes::squares(&z, 2, &mut squares);
+            let mut form = vec![0.0; n];
+            passes::form(&z, &[0.3, -0.7], (2.0, 0.1), &u, &mut form);
+            let mut corner = vec![0.0; n];
+            let top = passes::corner(&a, &s, &u, (0.6, 0.8), &mut corner);
+            for k in 0..n {
+                prop_assert_eq!(squares[k], at(0, k) * at(0, k) + at(1, k) * at(1, k));
+                prop_assert_eq!(form[k], u[k] * 2.0 + 0.1 - 0.3 * at(0, k) - -0.7 * at(1, k));
+                prop_assert_eq!(corner[k], a[k] + 0.6 * s[k] + 0.8 * u[k]);
+            }
+            prop_assert_eq!(top, corner.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+            prop_assert_eq!(top, corner[passes::position(&corner, top)]);
+            let sum = passes::top_of_sum(&corner, &form);
+            let found = passes::position_of_sum(&corner, &form, sum);
+            prop_assert_eq!(sum, corner[found] + form[found]);
+            let shared = passes::shared_top((&a, &s, &u), (0.6, 0.8), &form, &form);
+            prop_assert!((shared - sum).abs() <= 1e-14);
+            prop_assert!(i < n);
+        }
+
+        #[test]
+        fn no_better_pair_is_screened_out((z, u, a, s, i) in rows(), rho in 0.0..3.0, share in 0.0..1.0) {
+            let n = 2 * BLOCK;
+            let at = |j: usize, k: usize| z[(k / BLOCK * 2 + j) * BLOCK + k % BLOCK];
+            let mut squares = vec![0.0; n];
+            passes::squares(&z, 2, &mut squares);
+            let gram: Vec<f64> = (0..n).map(|k| at(0, i) * at(0, k) + at(1, i) * at(1, k)).collect();
+            let rows = PairRows { reward: &a, along: &s, u: &u, squares: &squares, gram: &gram };
+            let end = |k: usize| End { reward: a[k], along: s[k], u: u[k], square: squares[k] };
+            let values: Vec<f64> = (0..n).map(|k| pair::<true>(&end(i), &end(k), gram[k], rho).0).collect();
+            let mut fast = vec![0.0; n];
+            let top = pairs_cone(&end(i), &rows, rho, &mut fast);
+            prop_assert_eq!(&fast, &values);
+            prop_assert_eq!(top, values.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+            // f is a line that bounds every policy; the target is above every action within.
+            let f: Vec<f64> = (0..n).map(|k| a[k] + rho * (s[k] * s[k] + squares[k]).sqrt()).collect();
+            let within = |k: usize| squares[k] <= u[k] * u[k] && u[k] >= 0.0;
+            let least = (0..n).filter(|&k| within(k)).map(|k| f[k]).fold(0.0, f64::max);
+            let most = f.iter().copied().fold(least, f64::max);
+            let target = least + share * (most - least);
+            let line = Line { at: &f, own: f[i] };
+            let mut marks = vec![0.0; n];
+            let count = screen(&end(i), &rows, &[line, line, line], target, &mut marks);
+            prop_assert_eq!(count, marks.iter().filter(|&&m| m != 0.0).count());
+            let mut solved = vec![0.0; n];
+            if within(i) {
+                refine_within(&end(i), &rows, rho, target, &mut solved);
+            } else {
+                refine_beyond(&end(i), &rows, rho, target, &mut solved);
+            }
+            for k in (0..n).filter(|&k| k != i && values[k] > target + 1e-9) {
+                prop_assert!(marks[k] != 0.0, "screened out {k}: {} {target}", values[k]);
+                prop_assert!(solved[k] != 0.0, "solved out {k}: {} {target}", values[k]);
+            }
+        }
     }
 }
