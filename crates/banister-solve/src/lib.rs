@@ -11,6 +11,9 @@
 //! concave envelope at τ (`envelope.rs`), also incrementally when few actions change ([`BlockedLp`]);
 //! more guardrails are a revised simplex with m + 1 rows (`simplex/`). [`LpSolver`] chooses.
 //!
+//! The exact OPLB problem, a convex objective maximised within second-order cones, is solved by
+//! [`ConeSolver`] (`cone/`).
+//!
 //! Every [`Solution`] carries a proof: prices λ ≥ 0 give the upper bound
 //! `Σ_i λ_i τ_i + max_a (V_a − Σ_i λ_i u_{i,a})`, and its costs, summed in floating point over the
 //! support as listed, do not exceed the thresholds.

@@ -11,6 +11,20 @@
 //! `linear.rs`, each leaving out only what a bound rules out.
 //!
 //! Several guardrails: `several.rs` takes mixtures of them as one.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `round.rs` | the problem in the search's units, one guardrail ‖Zπ‖ ≤ u'π |
+//! | `linear.rs`, `kkt.rs` | a linear objective over the cone, by active sets, with its proof |
+//! | `sweep.rs` | all directions φ, closed by bounds or left to the pairs |
+//! | `pairs.rs` | single actions, F̄, and the pairs that no bound rules out |
+//! | `policy.rs`, `search.rs` | the best policy, checked against the problem; the proof so far |
+//! | `prices.rs` | shadow prices |
+//! | `passes.rs`, `pair_passes.rs` | vectorised passes over actions |
+//!
+//! Every bound is computed from all actions by a formula that holds whatever led to it, so rounding
+//! and degeneracy may cost tightness, never validity; every policy is recomputed from the problem
+//! and moved towards the safe action until it meets every threshold in floating point.
 
 mod kkt;
 mod linear;
@@ -36,7 +50,15 @@ use search::{Budget, Search};
 use several::Several;
 use sweep::{Scene, Sweep};
 
-/// Solves a sequence of similar cone problems.
+/// Solves a sequence of similar cone problems, each trying the policy of the one before first.
+///
+/// The answer depends on the problem, the limits and that policy alone. No allocation happens once
+/// a problem of the largest size has been seen (but for several guardrails, whose lists may still
+/// grow a few times).
+///
+/// Cost: about ten linear problems of O(Kp) a pivot, and O(p) for each pair that no bound rules out.
+/// Rounds with one guardrail that an agent meets are certified to 1e-3 in microseconds (K = 10) to
+/// a millisecond or two (K = 1000); a gap below about 1e-7 is beyond the accuracy of the method.
 #[derive(Debug, Clone, Default)]
 pub struct ConeSolver {
     round: Round,

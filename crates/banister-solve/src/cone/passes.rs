@@ -5,13 +5,13 @@
 //! coordinates of one block's actions lie together, so that a pass reads memory in one stream while
 //! its sums stay in registers.
 
-/// Actions per block: four AVX2 registers, enough sums in flight to hide an addition's latency.
+/// Actions per block: four AVX2 or two AVX-512 registers, enough sums in flight to hide an addition's latency.
 pub(crate) const BLOCK: usize = 16;
 
 /// One number per action of a block.
 pub(crate) type Lanes = [f64; BLOCK];
 
-/// Defines a pass twice, for the vectors every machine has and for AVX2, and chooses when called.
+/// Defines a pass for the vectors every machine has, for AVX2 and for AVX-512; chooses when called.
 /// A macro, as the compiler takes over the wider vectors only into functions it must inline.
 macro_rules! pass {
     ($(#[$doc:meta])* fn $name:ident($($arg:ident: $kind:ty),* $(,)?) -> $out:ty $body:block) => {
@@ -20,14 +20,22 @@ macro_rules! pass {
             #[inline(always)]
             fn kernel($($arg: $kind),*) -> $out $body
             #[cfg(target_arch = "x86_64")]
-            if std::arch::is_x86_feature_detected!("avx2") {
+            {
+                #[target_feature(enable = "avx512f")]
+                fn widest($($arg: $kind),*) -> $out {
+                    kernel($($arg),*)
+                }
                 #[target_feature(enable = "avx2")]
                 fn wide($($arg: $kind),*) -> $out {
                     kernel($($arg),*)
                 }
                 // SAFETY: the processor has just been asked whether it knows these instructions.
                 #[allow(unsafe_code)]
-                return unsafe { wide($($arg),*) };
+                if std::arch::is_x86_feature_detected!("avx512f") {
+                    return unsafe { widest($($arg),*) };
+                } else if std::arch::is_x86_feature_detected!("avx2") {
+                    return unsafe { wide($($arg),*) };
+                }
             }
             kernel($($arg),*)
         }
