@@ -88,17 +88,13 @@ fn python_tests() -> Outcome {
 
 fn bench() -> Outcome {
     let python = python_with("benches/requirements.txt")?;
-    run(Command::new(env!("CARGO"))
-        .args([
-            "bench",
-            "--locked",
-            "-p",
-            "banister-sim",
-            "--bench",
-            "speed",
-        ])
-        .env("BANISTER_PYTHON", python)
-        .current_dir(root()))
+    for (package, bench) in [("banister-sim", "speed"), ("banister-solve", "cone")] {
+        run(Command::new(env!("CARGO"))
+            .args(["bench", "--locked", "-p", package, "--bench", bench])
+            .env("BANISTER_PYTHON", &python)
+            .current_dir(root()))?;
+    }
+    Ok(())
 }
 
 /// The interpreter of a virtual environment that has the listed packages.

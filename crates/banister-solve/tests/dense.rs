@@ -196,7 +196,7 @@ proptest! {
         let zeros = vec![0.0; d];
         let mut seen = data.clone();
         let before = factor(&gram(d, 1.0, &seen));
-        let mut filled = pass(&actions, &zeros, &before, across, &[zeros.clone()]);
+        let mut filled = pass(&actions, &zeros, &before, across, std::slice::from_ref(&zeros));
         let mut padded = new[0].clone();
         padded.resize(wide, 0.0);
         let mut y = vec![0.0; d];
