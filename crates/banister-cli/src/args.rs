@@ -171,7 +171,7 @@ pub struct Bound {
     #[arg(
         long,
         value_name = "L",
-        requires = "dimension",
+        conflicts_with = "arms",
         allow_negative_numbers = true
     )]
     pub feature_norm: Option<f64>,
@@ -179,7 +179,7 @@ pub struct Bound {
     #[arg(
         long,
         value_name = "S",
-        requires = "dimension",
+        conflicts_with = "arms",
         allow_negative_numbers = true
     )]
     pub parameter_norm: Option<f64>,
@@ -187,7 +187,7 @@ pub struct Bound {
     #[arg(
         long,
         value_name = "λ",
-        requires = "dimension",
+        conflicts_with = "arms",
         allow_negative_numbers = true
     )]
     pub lambda: Option<f64>,

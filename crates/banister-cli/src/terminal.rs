@@ -1,5 +1,7 @@
 //! Tables for people, in the terminal and in the report alike.
 
+use std::io::Write;
+
 use banister::Direction;
 use banister_report::{Cell, Table, Tone};
 use banister_sim::Results;
@@ -7,8 +9,16 @@ use banister_sim::results::AgentResult;
 use comfy_table::{CellAlignment, presets};
 use serde_json::json;
 
+use crate::failure::Failure;
+
+/// Prints a line; it may be that nobody reads it any more.
+pub fn say(line: impl std::fmt::Display) -> Result<(), Failure> {
+    writeln!(std::io::stdout().lock(), "{line}")?;
+    Ok(())
+}
+
 /// Prints a table of the report.
-pub fn print(table: &Table) {
+pub fn print(table: &Table) -> Result<(), Failure> {
     let mut out = comfy_table::Table::new();
     out.load_preset(presets::NOTHING);
     out.set_header(table.header.iter().map(|h| {
@@ -23,12 +33,12 @@ pub fn print(table: &Table) {
         out.add_row(row.iter().map(|cell| aligned(&cell.text, cell.number)));
     }
     if !table.title.is_empty() {
-        println!("{}\n", table.title);
+        say(format!("{}\n", table.title))?;
     }
     for line in out.lines() {
-        println!(" {}", line.trim_end());
+        say(format!(" {}", line.trim_end()))?;
     }
-    println!();
+    say("")
 }
 
 fn aligned(text: &str, number: bool) -> comfy_table::Cell {

@@ -40,7 +40,7 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
-    expecting = "`contextual`, `fixed`, `sphere`, `ball`, or a list of feature vectors"
+    expecting = "`actions` must be `contextual`, `fixed`, `sphere`, `ball`, or a list of feature vectors"
 )]
 pub enum Actions {
     /// Drawn at random.

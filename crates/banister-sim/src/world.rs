@@ -77,18 +77,20 @@ pub(crate) fn thresholds(
             Direction::AtMost => mean < threshold,
             Direction::AtLeast => mean > threshold,
         };
+        // Without the last digits, which may be those of a scalar product.
+        let shown = (mean * 1e12).round() / 1e12;
         if !has_margin {
             let allowed = format!(
                 "the safe arm must meet guardrail `{}` (threshold {threshold}) with margin",
                 standard.name
             );
-            return Err(Error::invalid(&world.safe_fields[i], mean, allowed));
+            return Err(Error::invalid(&world.safe_fields[i], shown, allowed));
         }
         if let Some(c) = declared.safe_cost
             && (c - mean).abs() > 1e-9 * standard.signal.unit()
         {
             let allowed = format!(
-                "the environment's safe arm has mean {mean}; leave `safe_cost` out if it is unknown"
+                "the environment's safe arm has mean {shown}; leave `safe_cost` out if it is unknown"
             );
             return Err(Error::invalid(
                 format!("guardrail[{i}].safe_cost"),

@@ -51,12 +51,12 @@ fn t_zero_rows(args: &Bound, (first, last): (u64, u64)) -> [Vec<Cell>; 2] {
     ]
 }
 
-fn print(title: String, rows: Vec<Vec<Cell>>) {
+fn print(title: String, rows: Vec<Vec<Cell>>) -> Result<(), Failure> {
     terminal::print(&Table {
         title,
         header: ["", "value", ""].map(String::from).to_vec(),
         rows,
-    });
+    })
 }
 
 fn linear(args: &Bound, dimension: usize) -> Result<(), Failure> {
@@ -91,7 +91,7 @@ fn linear(args: &Bound, dimension: usize) -> Result<(), Failure> {
             "alpha_r": bounds.alpha_r,
             "t_zero": [bounds.t_zero.0, bounds.t_zero.1],
         });
-        println!("{value}");
+        terminal::say(value)?;
         return Ok(());
     }
     let regret = |what: &str, x: f64| row(what, number(x), vacuous(args, x));
@@ -130,8 +130,7 @@ fn linear(args: &Bound, dimension: usize) -> Result<(), Failure> {
             "",
         ),
     ]);
-    print(title, rows);
-    Ok(())
+    print(title, rows)
 }
 
 fn arms(args: &Bound, arms: usize) -> Result<(), Failure> {
@@ -159,7 +158,7 @@ fn arms(args: &Bound, arms: usize) -> Result<(), Failure> {
             "hoeffding_radius": bounds.hoeffding_radius,
             "paper_radius": bounds.paper_radius,
         });
-        println!("{value}");
+        terminal::say(value)?;
         return Ok(());
     }
     let title = format!(
@@ -207,6 +206,5 @@ fn arms(args: &Bound, arms: usize) -> Result<(), Failure> {
         ),
         row("signals in the union bound", bounds.signals.to_string(), ""),
     ]);
-    print(title, rows);
-    Ok(())
+    print(title, rows)
 }

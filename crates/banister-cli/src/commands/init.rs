@@ -2,6 +2,7 @@
 
 use crate::args::Init;
 use crate::failure::Failure;
+use crate::terminal;
 
 const ARMS: &str = include_str!("../../../../experiments/example.toml");
 const LINEAR: &str = include_str!("../../../../experiments/example-linear.toml");
@@ -15,9 +16,9 @@ pub fn init(args: &Init) -> Result<(), Failure> {
     }
     let example = if args.linear { LINEAR } else { ARMS };
     banister_report::write_atomically(&args.path, example.as_bytes())?;
-    println!(
+    terminal::say(format!(
         "Wrote {0}. Run it with:\n  banister run {0}",
         args.path.display()
-    );
+    ))?;
     Ok(())
 }

@@ -1,15 +1,14 @@
 //! `banister reproduce`: the paper's figures and claims, run afresh.
 
-use banister::AgentConfig;
 use banister_report::{Cell, LineKind, Tone};
 use banister_report::{
     Document, Figure, FigureRef, Panel, ReferenceLine, Row, Section, Series, Table,
 };
 use banister_sim::results::InstanceResult;
-use banister_sim::{Coverage, EnvironmentConfig, Experiment, Monitor, Options, Results};
+use banister_sim::{EnvironmentConfig, Experiment, Options, Results};
 
 use super::claims::{self, Claim, Distance};
-use super::linear::{self, Linear};
+use super::linear::{self, Linear, Watched};
 use super::run::resolved;
 use crate::args::{Reproduce, Simulation};
 use crate::failure::Failure;
@@ -64,7 +63,7 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
         let Some(results) = banister_sim::run(&experiments, options, monitor)? else {
             return Ok(None);
         };
-        Ok(coverage(&watched, monitor)?.map(|coverage| (results, coverage)))
+        Ok(linear::watch(&watched, monitor)?.map(|coverage| (results, coverage)))
     })?;
     let parts =
         sort(results, coverage).ok_or_else(|| Failure::Other("some results are missing".into()))?;
@@ -88,47 +87,30 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
             "claims": claims.iter().map(Claim::to_json).collect::<Vec<_>>(),
             "published_regret": distances.iter().map(Distance::to_json).collect::<Vec<_>>(),
         });
-        println!("{value}");
+        terminal::say(value)?;
         return Ok(());
     }
-    println!();
+    terminal::say("")?;
     terminal::print(&Table {
         title: "The paper's experiment".into(),
         ..terminal::summary(&parts.paper)
-    });
-    terminal::print(&distance_table);
+    })?;
+    terminal::print(&distance_table)?;
     terminal::print(&Table {
         title: "Actions that change in every round".into(),
         ..terminal::summary(&Results {
             instances: vec![parts.linear.contextual.clone()],
         })
-    });
-    terminal::print(&linear::report::coverage_table(&parts.linear));
-    terminal::print(&claims::table(&claims));
-    println!(
+    })?;
+    terminal::print(&linear::report::coverage_table(&parts.linear))?;
+    terminal::print(&claims::table(&claims))?;
+    terminal::say(format!(
         "{} files in {}; open {}",
         written.len(),
         args.out.display(),
         args.out.join("report.html").display()
-    );
+    ))?;
     Ok(())
-}
-
-/// Watches the confidence sets of every agent of an experiment.
-fn coverage(
-    experiment: &Experiment,
-    monitor: &Monitor,
-) -> Result<Option<Vec<(String, f64, Coverage)>>, banister::Error> {
-    let mut all = Vec::new();
-    for (a, (label, config)) in experiment.agents().iter().enumerate() {
-        let Some(coverage) = banister_sim::coverage(experiment, a, monitor)? else {
-            return Ok(None);
-        };
-        if let AgentConfig::Oplb(config) = config {
-            all.push((label.clone(), config.delta, coverage));
-        }
-    }
-    Ok(Some(all))
 }
 
 fn experiments(overrides: &Simulation) -> Result<Vec<Experiment>, Failure> {
@@ -158,7 +140,7 @@ fn experiments(overrides: &Simulation) -> Result<Vec<Experiment>, Failure> {
 
 /// Puts each threshold's published and stated settings side by side: the means are the same, only
 /// the noise differs.
-fn sort(results: Results, coverage: Vec<(String, f64, Coverage)>) -> Option<Parts> {
+fn sort(results: Results, coverage: Vec<Watched>) -> Option<Parts> {
     let mut instances = results.instances.into_iter();
     let mut paper = Vec::new();
     for _ in PAPER {

@@ -37,17 +37,17 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     let written =
         banister_report::write_results(&out, &results, &document, &resolved(&experiments)?)?;
     if args.simulation.json {
-        println!("{}", terminal::summary_json(&results));
+        terminal::say(terminal::summary_json(&results))?;
         return Ok(());
     }
-    terminal::print(&terminal::summary(&results));
-    terminal::print(&terminal::guardrails(&results));
-    println!(
+    terminal::print(&terminal::summary(&results))?;
+    terminal::print(&terminal::guardrails(&results))?;
+    terminal::say(format!(
         "{} files in {}; open {}",
         written.len(),
         out.display(),
         out.join("report.html").display()
-    );
+    ))?;
     Ok(())
 }
 

@@ -1,9 +1,10 @@
 //! What OPLB is said to do, and whether it was seen.
 
 use banister::theory::LinearSetting;
+use banister_sim::Coverage;
 use banister_sim::results::{AgentResult, InstanceResult};
 
-use super::{ARM_COUNTS, BANISTER, EXACT, LINEARISED, Linear, MARGINS};
+use super::{ARM_COUNTS, BANISTER, EXACT, LINEARISED, Linear, MARGINS, Watched};
 use crate::commands::claims::{Claim, NO_VIOLATION, UNKNOWN_LEARNED};
 use crate::terminal::{final_regret, number, percent, violations};
 
@@ -84,14 +85,14 @@ fn below_the_theorem(instance: &InstanceResult, agent: &AgentResult) -> Claim {
 }
 
 fn coverage(linear: &Linear) -> Vec<Claim> {
-    let judge = |(name, delta, coverage): &(String, f64, banister_sim::Coverage)| Claim {
-        claim: "Confidence sets hold in all rounds of 1 − δ of the runs",
-        agent: format!("{name} radius"),
-        seen: coverage.left as f64 <= delta * coverage.runs as f64,
-        detail: format!(
-            "left in {} of {} runs, δ = {delta}",
-            coverage.left, coverage.runs
-        ),
+    let judge = |watched: &Watched| {
+        let Coverage { runs, left, .. } = watched.coverage;
+        Claim {
+            claim: "Confidence sets hold in all rounds of 1 − δ of the runs",
+            agent: format!("{} radius", watched.radius),
+            seen: left as f64 <= watched.delta * runs as f64,
+            detail: format!("left in {left} of {runs} runs, δ = {}", watched.delta),
+        }
     };
     linear.coverage.iter().map(judge).collect()
 }

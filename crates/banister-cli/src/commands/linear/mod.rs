@@ -3,8 +3,9 @@
 pub mod claims;
 pub mod report;
 
+use banister::AgentConfig;
 use banister_sim::results::InstanceResult;
-use banister_sim::{Coverage, Experiment, Results};
+use banister_sim::{Coverage, Experiment, Monitor, Results};
 
 use crate::args::Simulation;
 use crate::failure::Failure;
@@ -38,8 +39,15 @@ pub struct Linear {
     pub margins: Vec<InstanceResult>,
     /// One instance per number of arms: OPB, then OPLB.
     pub arms: Vec<InstanceResult>,
-    /// Name of the radius, δ, and how often the confidence sets held.
-    pub coverage: Vec<(String, f64, Coverage)>,
+    /// One entry per radius.
+    pub coverage: Vec<Watched>,
+}
+
+/// How often the confidence sets of a radius held.
+pub struct Watched {
+    pub radius: String,
+    pub delta: f64,
+    pub coverage: Coverage,
 }
 
 /// The experiments whose results are curves, in the order that [`sort`] takes them.
@@ -74,10 +82,32 @@ pub fn coverage_experiment(overrides: &Simulation) -> Result<Experiment, Failure
     built_in(COVERAGE, "", overrides, |_| {})
 }
 
+/// Watches the confidence sets of every agent of an experiment; `None` if cancelled.
+pub fn watch(
+    experiment: &Experiment,
+    monitor: &Monitor,
+) -> Result<Option<Vec<Watched>>, banister::Error> {
+    let mut all = Vec::new();
+    for (a, (label, config)) in experiment.agents().iter().enumerate() {
+        let AgentConfig::Oplb(config) = config else {
+            continue;
+        };
+        let Some(coverage) = banister_sim::coverage(experiment, a, monitor)? else {
+            return Ok(None);
+        };
+        all.push(Watched {
+            radius: label.clone(),
+            delta: config.delta,
+            coverage,
+        });
+    }
+    Ok(Some(all))
+}
+
 /// Sorts the results of [`experiments`].
 pub fn sort(
     instances: impl IntoIterator<Item = InstanceResult>,
-    coverage: Vec<(String, f64, Coverage)>,
+    coverage: Vec<Watched>,
 ) -> Option<Linear> {
     let mut instances = instances.into_iter();
     Some(Linear {

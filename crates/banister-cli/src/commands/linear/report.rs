@@ -5,7 +5,7 @@ use banister_sim::Results;
 use banister_sim::results::InstanceResult;
 
 use super::claims::arm_ratios;
-use super::{ARM_COUNTS, BANISTER, EXACT, LINEARISED, Linear, MARGINS};
+use super::{ARM_COUNTS, BANISTER, EXACT, LINEARISED, Linear, MARGINS, Watched};
 use crate::terminal::{self, final_regret, number, optimum_at_the_end, percent};
 
 /// All sections, in order.
@@ -189,21 +189,22 @@ fn safe_cost(linear: &Linear) -> Section {
 
 /// How often the confidence sets held.
 pub fn coverage_table(linear: &Linear) -> Table {
-    let row = |(name, delta, coverage): &(String, f64, banister_sim::Coverage)| {
+    let row = |watched: &Watched| {
+        let (delta, coverage) = (watched.delta, &watched.coverage);
         let within = coverage.left as f64 <= delta * coverage.runs as f64;
         let ratio = |s: usize| {
             let mean = coverage.mean_largest.get(s).copied();
             format!("{:.2}", mean.unwrap_or(f64::NAN))
         };
         vec![
-            Cell::text(name),
+            Cell::text(&watched.radius),
             Cell::number(coverage.runs.to_string()),
             Cell::number(coverage.left.to_string()).toned(match within {
                 true => Tone::Good,
                 false => Tone::Bad,
             }),
             Cell::number(percent(coverage.left as f64, coverage.runs as f64)),
-            Cell::number(percent(*delta, 1.0)),
+            Cell::number(percent(delta, 1.0)),
             Cell::number(ratio(0)),
             Cell::number(ratio(1)),
         ]
