@@ -18,6 +18,7 @@
 //! | `linear.rs`, `kkt.rs` | a linear objective over the cone, by active sets, with its proof |
 //! | `sweep.rs` | all directions φ, closed by bounds or left to the pairs |
 //! | `pairs.rs` | single actions, F̄, and the pairs that no bound rules out |
+//! | `coarse.rs` | many pairs ruled out in single precision |
 //! | `policy.rs`, `search.rs` | the best policy, checked against the problem; the proof so far |
 //! | `prices.rs` | shadow prices |
 //! | `passes.rs`, `pair_passes.rs` | vectorised passes over actions |
@@ -26,6 +27,7 @@
 //! and degeneracy may cost tightness, never validity; every policy is recomputed from the problem
 //! and moved towards the safe action until it meets every threshold in floating point.
 
+mod coarse;
 mod kkt;
 mod linear;
 mod pair_passes;

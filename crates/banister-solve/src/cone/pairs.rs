@@ -1,5 +1,6 @@
 //! Single actions and pairs of actions: (V) and (P) of the theorem.
 
+use super::coarse::Coarse;
 use super::pair_passes::{self, Line};
 use super::passes::{self, BLOCK};
 use super::problem::ConeProblem;
@@ -25,6 +26,9 @@ pub(crate) struct Pairs {
     anchor: Vec<f64>,
     /// Whether screening left many pairs of a row: the rows to come are solved at once.
     crowded: bool,
+    /// Whether single precision is worth trying on those rows, once gathered.
+    coarse: Option<bool>,
+    beyond: Coarse,
 }
 
 impl Pairs {
@@ -99,6 +103,8 @@ impl Pairs {
         let by_exposure = round.cone && above(exposed) < above(&self.bounds);
         let measure = if by_exposure { exposed } else { &self.bounds };
         self.crowded = false;
+        self.coarse = None;
+        self.beyond.reserve(round);
         self.order.clear();
         self.order.reserve(k);
         self.order.extend((0..k).filter(|&a| measure[a] > target));
@@ -130,6 +136,9 @@ impl Pairs {
         i: usize,
     ) {
         budget.spend((round.actions * (round.dimension + 8)) as u64);
+        if self.crowded && self.scan_coarse(problem, round, search, budget, i) {
+            return;
+        }
         self.anchor.clear();
         self.anchor
             .extend((0..round.dimension).map(|j| -round.z(j, i)));
@@ -170,6 +179,48 @@ impl Pairs {
                 }
             }
         }
+    }
+
+    /// The pairs of i in single precision; false if that is of no use.
+    fn scan_coarse(
+        &mut self,
+        problem: &ConeProblem<'_>,
+        round: &Round,
+        search: &mut Search,
+        budget: &mut Budget<'_, '_>,
+        i: usize,
+    ) -> bool {
+        let target = search.target();
+        if self.coarse == Some(false) || !round.is_slack(i) || !(round.value[i] <= target) {
+            return false;
+        }
+        if self.coarse.is_none() {
+            self.beyond.gather(round, target);
+            self.coarse = Some(true);
+        }
+        let left = self.beyond.screen(round, i, target);
+        if left > self.beyond.list.len() / MANY {
+            self.coarse = Some(false);
+            return false;
+        }
+        search.pairs += self.beyond.list.len() as u64;
+        search.dismiss(target);
+        if left == 0 {
+            return true;
+        }
+        let end = round.end(i);
+        for (&j, &mark) in self.beyond.list.iter().zip(&self.beyond.marks) {
+            if mark != 0.0 {
+                budget.spend(16 + round.dimension as u64);
+                let products = (0..round.dimension).map(|c| round.z(c, i) * round.z(c, j));
+                let gram = products.sum();
+                let (f, w) = pair_passes::pair::<true>(&end, &round.end(j), gram, round.rho);
+                if f > search.reached {
+                    search.offer(problem, [(i, 1.0 - w), (j, w)].into_iter());
+                }
+            }
+        }
+        true
     }
 
     /// All pairs with action i, whose products with the others are in `gram`.
