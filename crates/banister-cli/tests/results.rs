@@ -116,6 +116,40 @@ fn the_resolved_experiment_can_be_run_again_with_the_same_results() {
 }
 
 #[test]
+fn linear_experiments_too_can_be_run_again_from_anywhere_on_any_number_of_threads() {
+    let home = tempfile::tempdir().expect("a directory");
+    banister(&["init", "--linear", "contextual.toml"], home.path());
+    fs::create_dir(home.path().join("logs")).expect("a directory");
+    let rows = "visit,a,b\n1,0.5,2\n1,-1,0\n2,3,1\n2,0,-2\n2,1,1\n";
+    fs::write(home.path().join("logs/f.csv"), rows).expect("written");
+    let logged = r#"
+        environment = { kind = "logged", path = "f.csv", round = "visit" }
+        guardrail = [{ name = "cost", at_most = 0.6, safe_cost = 0.4 }]
+        agent = [{ kind = "oplb" }]
+    "#;
+    fs::write(home.path().join("logs/logged.toml"), logged).expect("written");
+    for (file, name) in [("contextual.toml", "c"), ("logs/logged.toml", "l")] {
+        let common = ["--no-timing", "-q", "--horizon", "300", "--runs", "3"];
+        let run = |file: &str, threads: &str, out: &str| {
+            let args = ["run", file, "--threads", threads, "--out", out];
+            banister(&[&args[..], &common[..]].concat(), home.path());
+            files(&home.path().join(out))
+        };
+        let first = run(file, "1", name);
+        assert!(
+            first == run(file, "3", &format!("{name}-3")),
+            "{name}: threads"
+        );
+        let again = run(
+            &format!("{name}/experiment.toml"),
+            "2",
+            &format!("{name}-again"),
+        );
+        assert!(first == again, "{name}: again");
+    }
+}
+
+#[test]
 fn reproduce_writes_figures_tables_and_the_report() {
     let home = tempfile::tempdir().expect("a directory");
     let args = [
@@ -140,6 +174,10 @@ fn reproduce_writes_figures_tables_and_the_report() {
         "figures/paper.png",
         "figures/lower-bound.svg",
         "figures/safe-cost.png",
+        "figures/linear.svg",
+        "figures/linear-margin.png",
+        "figures/linear-safe-cost.svg",
+        "figures/linear-arms.png",
     ] {
         assert!(
             written.get(name).is_some_and(|bytes| bytes.len() > 500),
@@ -152,7 +190,12 @@ fn reproduce_writes_figures_tables_and_the_report() {
         written.keys()
     );
     let curves = String::from_utf8(written["curves.csv"].clone()).expect("text");
-    for agent in ["published settings", "paper's text", "banister"] {
+    for agent in [
+        "published settings",
+        "paper's text",
+        "banister",
+        "OPLB, exact",
+    ] {
         assert!(curves.contains(agent), "{agent}");
     }
 }
