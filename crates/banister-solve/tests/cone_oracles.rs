@@ -187,3 +187,53 @@ fn no_climb_from_any_start_gets_higher() {
         }
     }
 }
+
+/// Two features, all numbers linear in them: on a line (an intercept and a score) or in a disc.
+fn linear_in_two(rng: &mut Rng, k: usize, line: bool) -> ConeCase {
+    let mut case = ConeCase::random(rng, k, 1, 1);
+    let (theta, mu) = (rng.normal(), 0.3 * rng.normal());
+    for a in 0..k {
+        let (x, y) = match (a, line) {
+            (0, _) => (1.0, 0.0),
+            (_, true) => (1.0, 2.0 * rng.unit() - 1.0),
+            (_, false) => (rng.normal(), rng.normal()),
+        };
+        case.along[a] = 0.4 * x;
+        case.across[a] = 0.3 * y;
+        case.reward[a] = 0.5 * x + theta * y;
+        case.costs[0][a] = 0.2 * x + mu * y;
+    }
+    case
+}
+
+#[test]
+fn pairs_inside_the_hull_of_others_are_not_missed() {
+    let mut rng = Rng::new(6);
+    let mut solver = ConeSolver::default();
+    for round in 0..80 {
+        let case = linear_in_two(&mut rng, 20 + round, round % 2 == 0);
+        let solution = solver.solve(&case.problem(), &mut limits(1e-4)).clone();
+        assert_eq!(solution.status, Status::Optimal, "{solution:?}");
+        let within = |a: usize| case.excess(&[(a, 1.0)]) <= 0.0;
+        let mut best = f64::NEG_INFINITY;
+        for i in (0..case.actions()).filter(|&i| within(i)) {
+            best = best.max(case.objective(&[(i, 1.0)]));
+            for j in (0..case.actions()).filter(|&j| !within(j)) {
+                let (mut low, mut high) = (0.0, 1.0);
+                for _ in 0..40 {
+                    let w = 0.5 * (low + high);
+                    if case.excess(&[(i, 1.0 - w), (j, w)]) <= 0.0 {
+                        low = w;
+                    } else {
+                        high = w;
+                    }
+                }
+                best = best.max(case.objective(&[(i, 1.0 - low), (j, low)]));
+            }
+        }
+        let size = 1e-9 * (1.0 + best.abs());
+        assert!(solution.upper_bound >= best - size, "{best} {solution:?}");
+        let allowed = solution.value.abs() * 1.001e-4 + 1e-6;
+        assert!(solution.value >= best - allowed, "{best} {solution:?}");
+    }
+}

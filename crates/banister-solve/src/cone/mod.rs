@@ -18,7 +18,7 @@
 //! | `linear.rs`, `kkt.rs` | a linear objective over the cone, by active sets, with its proof |
 //! | `sweep.rs` | all directions φ, closed by bounds or left to the pairs |
 //! | `pairs.rs` | single actions, F̄, and the pairs that no bound rules out |
-//! | `coarse.rs` | many pairs ruled out in single precision |
+//! | `coarse.rs`, `thin.rs` | many pairs ruled out in single precision; actions inside the hull of others |
 //! | `policy.rs`, `search.rs` | the best policy, checked against the problem; the proof so far |
 //! | `prices.rs` | shadow prices |
 //! | `passes.rs`, `pair_passes.rs` | vectorised passes over actions |
@@ -40,6 +40,7 @@ mod round;
 mod search;
 mod several;
 mod sweep;
+mod thin;
 
 pub use problem::{ConeLimits, ConeProblem, ConeSolution};
 

@@ -6,10 +6,14 @@ use super::passes::{self, BLOCK};
 use super::problem::ConeProblem;
 use super::round::Round;
 use super::search::{Budget, Search};
+use super::thin::thin;
 use crate::envelope::{Chord, climb};
 
 /// A row where more than one pair in this many is left by the screen is crowded.
 const MANY: usize = 32;
+
+/// Rows that are worth a look for actions inside the hull of others.
+const FEW: usize = 24;
 
 /// The pair scan and its workspace.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +33,9 @@ pub(crate) struct Pairs {
     /// Whether single precision is worth trying on those rows, once gathered.
     coarse: Option<bool>,
     beyond: Coarse,
+    /// Actions not inside the hull of others, and what leaving those out may cost.
+    keep: Vec<bool>,
+    loss: f64,
 }
 
 impl Pairs {
@@ -110,19 +117,42 @@ impl Pairs {
         self.order.extend((0..k).filter(|&a| measure[a] > target));
         self.order
             .sort_unstable_by(|&a, &b| measure[b].total_cmp(&measure[a]).then(a.cmp(&b)));
+        self.thin(round, search);
+        let measure = if by_exposure { exposed } else { &self.bounds };
         let rest = measure[..k].iter().filter(|&&x| x <= target);
         let rest = rest.fold(f64::NEG_INFINITY, |a, &b| a.max(b));
         for at in 0..self.order.len() {
             let i = self.order[at];
             let measure = if by_exposure { exposed } else { &self.bounds };
             let level = measure[i];
-            if level <= search.target() || budget.spend(4 * k as u64) {
+            if level <= search.target() - self.loss || budget.spend(4 * k as u64) {
                 search.dismiss(level);
                 break;
             }
             self.scan_partners(problem, round, exposed, search, budget, i);
         }
         search.dismiss(rest);
+        if self.loss > 0.0 {
+            search.dismiss(search.reached + self.loss);
+        }
+    }
+
+    /// Takes the actions that no pair needs out of `order`, if that is cheap in every sense.
+    fn thin(&mut self, round: &Round, search: &Search) {
+        self.keep.clear();
+        self.keep.resize(round.actions, true);
+        self.loss = 0.0;
+        // It costs about as much as a few rows.
+        if !round.cone || self.order.len() < FEW {
+            return;
+        }
+        match thin(round, &mut self.keep) {
+            Some(loss) if loss <= 1e-3 * search.tolerance() => {
+                self.loss = loss;
+                self.order.retain(|&a| self.keep[a]);
+            }
+            _ => {}
+        }
     }
 
     /// The pairs of i with every action that could make a better one.
@@ -149,7 +179,7 @@ impl Pairs {
         }
         search.pairs += round.actions as u64 - 1;
         let (end, rows) = (round.end(i), round.pair_rows(&self.gram));
-        let target = search.target();
+        let target = search.target() - self.loss;
         let lines = [&round.value[..], exposed, &self.bounds[..]].map(|at| Line { at, own: at[i] });
         let mut left = usize::MAX;
         if !self.crowded {
@@ -164,7 +194,7 @@ impl Pairs {
             };
         }
         if left < round.actions {
-            search.dismiss(target);
+            search.dismiss(target + self.loss);
         }
         if left == 0 {
             return;
@@ -190,7 +220,7 @@ impl Pairs {
         budget: &mut Budget<'_, '_>,
         i: usize,
     ) -> bool {
-        let target = search.target();
+        let target = search.target() - self.loss;
         if self.coarse == Some(false) || !round.is_slack(i) || !(round.value[i] <= target) {
             return false;
         }
@@ -204,7 +234,7 @@ impl Pairs {
             return false;
         }
         search.pairs += self.beyond.list.len() as u64;
-        search.dismiss(target);
+        search.dismiss(target + self.loss);
         if left == 0 {
             return true;
         }

@@ -1,0 +1,120 @@
+//! Actions inside the hull of others, where there are two coordinates only (s and one of Z).
+//!
+//! If a and u are linear in the coordinates, as they are for an agent, every mixture with an action
+//! inside the hull is a mixture of others too, and no pair needs it. The hull is taken from within:
+//! a polygon of the actions that reach furthest in sixteen directions. No sorting, and whatever is
+//! left out is inside by a test of its own.
+
+use super::round::Round;
+
+/// Directions whose furthest actions make the polygon: tangents of half the angle, so that all are
+/// exact to the bit everywhere.
+const TANGENTS: [f64; 4] = [0.0, 0.2, 0.42, 0.67];
+const CORNERS: usize = 16;
+/// What a fit or a side of the polygon may be off, in units of the numbers' size.
+const CLOSE: f64 = 1e-14;
+
+/// Clears `keep` for actions inside the hull of others; what this may cost the objective, or `None`
+/// if all stay.
+pub(crate) fn thin(round: &Round, keep: &mut [bool]) -> Option<f64> {
+    let k = round.actions;
+    if round.dimension != 1 || k <= CORNERS {
+        return None;
+    }
+    let point = |a: usize| (round.along[a], round.z(0, a));
+    let corners = corners(k, point);
+    let most = |row: &[f64]| row[..k].iter().fold(0.0_f64, |x, y| x.max(y.abs()));
+    let (reward, length) = (most(&round.reward), most(&round.along) + most(&round.norms));
+    let close = CLOSE * length;
+    let rewards = misfit(k, point, &round.reward, &corners, close);
+    let uses = misfit(k, point, &round.u, &corners, close);
+    let worth = 2.0 * (reward + round.rho * length);
+    // An action replaced moves f by the first, and the guardrail by the second, which some of the
+    // safe action makes good. Corners may be sharp: ten times the distance from a side.
+    let first = rewards + 10.0 * close * round.rho;
+    let share = (uses + 10.0 * close) / round.u[round.safe];
+    let loss = first + share * worth;
+    for a in 0..k {
+        let p = point(a);
+        let sides = (0..CORNERS).all(|c| {
+            let (from, to) = (point(corners[c]), point(corners[(c + 1) % CORNERS]));
+            let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+            let side = dx * (p.1 - from.1) - dy * (p.0 - from.0);
+            side >= -close * (dx.abs() + dy.abs())
+        });
+        keep[a] = !sides || corners.contains(&a);
+    }
+    loss.is_finite().then_some(loss)
+}
+
+/// The actions that reach furthest, counter-clockwise.
+fn corners(k: usize, point: impl Fn(usize) -> (f64, f64)) -> [usize; CORNERS] {
+    let mut corners = [0; CORNERS];
+    for (c, corner) in corners.iter_mut().enumerate() {
+        let t = TANGENTS[c % 4];
+        let (x, y) = (1.0 - t * t, 2.0 * t);
+        let (x, y) = match c / 4 {
+            0 => (x, y),
+            1 => (-y, x),
+            2 => (-x, -y),
+            _ => (y, -x),
+        };
+        let mut best = f64::NEG_INFINITY;
+        for a in 0..k {
+            let p = point(a);
+            let reach = p.0 * x + p.1 * y;
+            if reach > best {
+                (best, *corner) = (reach, a);
+            }
+        }
+    }
+    corners
+}
+
+/// How far a mixture's number can be off if an action is replaced by others at the same point, give
+/// or take ten times `close`: the numbers are compared with a plane through three of them.
+fn misfit(
+    k: usize,
+    point: impl Fn(usize) -> (f64, f64),
+    row: &[f64],
+    corners: &[usize; CORNERS],
+    close: f64,
+) -> f64 {
+    let base = corners[0];
+    let from = |a: usize| {
+        let (p, q) = (point(a), point(base));
+        (p.0 - q.0, p.1 - q.1, row[a] - row[base])
+    };
+    let mut far = (0.0, 0.0, 0.0);
+    for &c in corners {
+        let p = from(c);
+        if p.0 * p.0 + p.1 * p.1 > far.0 * far.0 + far.1 * far.1 {
+            far = p;
+        }
+    }
+    let length = (far.0 * far.0 + far.1 * far.1).sqrt();
+    let (x, y) = (far.0 / length, far.1 / length);
+    let aside = |p: (f64, f64, f64)| y * p.0 - x * p.1;
+    let along = |p: (f64, f64, f64)| x * p.0 + y * p.1;
+    let slope = far.2 / length;
+    let mut wide = (0.0, 0.0, 0.0);
+    for &c in corners {
+        let p = from(c);
+        if aside(p).abs() > aside(wide).abs() {
+            wide = p;
+        }
+    }
+    // All on one line but for rounding: one slope.
+    let tilt = if aside(wide).abs() > 1e3 * close {
+        (wide.2 - slope * along(wide)) / aside(wide)
+    } else {
+        0.0
+    };
+    let off = |a: usize| {
+        let p = from(a);
+        (p.2 - slope * along(p) - tilt * aside(p)).abs()
+    };
+    // `max` would drop what is not a number.
+    let worst = (0..k).fold(0.0, |x: f64, a| if off(a) <= x { x } else { off(a) });
+    2.0 * worst + 10.0 * close * (slope.abs() + tilt.abs())
+}
