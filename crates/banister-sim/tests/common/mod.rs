@@ -6,7 +6,8 @@
 use banister::{AgentConfig, Guardrail, OpbConfig, Problem};
 use banister_sim::results::AgentResult;
 use banister_sim::{
-    Arms, EnvironmentConfig, Experiment, ExperimentConfig, Kind, Monitor, Options, RunConfig, run,
+    Arms, Changing, EnvironmentConfig, Experiment, ExperimentConfig, Kind, Monitor, Options,
+    RunConfig, run,
 };
 
 pub const PAPER_REWARDS: [f64; 4] = [0.1, 0.2, 0.4, 0.7];
@@ -61,6 +62,23 @@ pub fn laws(experiment: &Experiment) -> &Arms {
 pub fn any_stream() -> rand_chacha::ChaCha8Rng {
     use rand::SeedableRng;
     rand_chacha::ChaCha8Rng::seed_from_u64(1)
+}
+
+/// The actions of an experiment where they change.
+pub fn changing(experiment: &Experiment) -> &Changing {
+    experiment.environment().as_changing().expect("changing")
+}
+
+/// The action sets of some rounds.
+pub fn sets(changing: &Changing, rounds: u64) -> Vec<Vec<f64>> {
+    let mut rng = any_stream();
+    let mut rows = Vec::new();
+    for visit in 0..rounds {
+        let mut actions = Vec::new();
+        changing.draw(visit, &mut rng, &mut actions);
+        rows.extend(actions.chunks(changing.dimension()).map(<[f64]>::to_vec));
+    }
+    rows
 }
 
 /// Runs the only agent of an experiment.
