@@ -101,21 +101,26 @@ fn every_realistic_round_is_certified() {
 #[test]
 fn several_guardrails_are_met_and_bounded() {
     for m in 2..=4 {
-        let mut world = World::new(5, 30, 6, m, false);
-        let mut solver = ConeSolver::default();
-        let mut gaps = vec![];
-        for _ in 0..100 {
-            let case = world.round();
-            let solution = solver.solve(&case.problem(), &mut limits(1e-3));
-            check(&case, solution);
-            assert!(solution.upper_bound.is_finite());
-            gaps.push(solution.gap() / solution.value.abs());
-            let support = solution.support.clone();
-            world.play(&support);
+        for mut world in [World::new(5, 30, 6, m, false), World::related(5, 30, 8, m)] {
+            let mut solver = ConeSolver::default();
+            let (mut total, mut certified) = (0.0, 0);
+            for _ in 0..100 {
+                let case = world.round();
+                let solution = solver.solve(&case.problem(), &mut limits(1e-3));
+                check(&case, solution);
+                assert!(solution.upper_bound.is_finite());
+                total += solution.gap() / solution.value.abs();
+                certified += usize::from(solution.status == Status::Optimal);
+                let support = solution.support.clone();
+                world.play(&support);
+            }
+            println!(
+                "m = {m}: mean gap {:.4}, certified {certified}",
+                total / 100.0
+            );
+            assert!(total / 100.0 < allowed, "{total}");
+            assert!(certified >= least, "{certified}");
         }
-        gaps.sort_by(f64::total_cmp);
-        println!("m = {m}: median gap {:.4}, worst {:.4}", gaps[50], gaps[99]);
-        assert!(gaps[50] < 0.3, "{}", gaps[50]);
     }
 }
 

@@ -10,7 +10,8 @@
 //! C_φ (C). `pairs.rs` scans the first two, `sweep.rs` the third with the linear problems of
 //! `linear.rs`, each leaving out only what a bound rules out.
 //!
-//! Several guardrails: `several.rs` takes mixtures of them as one.
+//! Several guardrails: `several.rs` takes mixtures of them as one for the bound, `polish.rs` improves
+//! the policy.
 //!
 //! | file | subject |
 //! |---|---|
@@ -34,6 +35,7 @@ mod pair_passes;
 mod pairs;
 mod passes;
 mod policy;
+mod polish;
 mod prices;
 mod problem;
 mod round;
@@ -56,8 +58,7 @@ use sweep::{Scene, Sweep};
 /// Solves a sequence of similar cone problems, each trying the policy of the one before first.
 ///
 /// The answer depends on the problem, the limits and that policy alone. No allocation happens once
-/// a problem of the largest size has been seen (but for several guardrails, whose lists may still
-/// grow a few times).
+/// a problem of the largest size has been seen.
 ///
 /// Cost: about ten linear problems of O(Kp) a pivot, and O(p) for each pair that no bound rules out.
 /// Rounds with one guardrail that an agent meets are certified to 1e-3 in microseconds (K = 10) to

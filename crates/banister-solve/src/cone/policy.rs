@@ -35,7 +35,9 @@ impl Policy {
         support: impl Iterator<Item = (usize, f64)>,
     ) -> bool {
         self.support.clear();
-        self.support.reserve(2 * problem.dimension + 8);
+        // A mixture of two policies has up to twice the support of one.
+        let room = 4 * problem.dimension + 16;
+        self.support.reserve(room);
         self.support.extend(support.filter(|entry| entry.1 > 1e-12));
         self.support.sort_unstable_by_key(|entry| entry.0);
         // An action may come twice.
@@ -53,7 +55,9 @@ impl Policy {
         self.evaluate(problem);
         self.raw = self.value;
         if problem.costs.len() > 1 {
-            self.raw_support.clone_from(&self.support);
+            self.raw_support.clear();
+            self.raw_support.reserve(room);
+            self.raw_support.extend_from_slice(&self.support);
             self.raw_costs.clone_from(&self.costs);
         }
         let mut grain = f64::EPSILON;

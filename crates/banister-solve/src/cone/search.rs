@@ -89,12 +89,12 @@ impl Search {
 
     /// What is at most this good need not be searched.
     pub(crate) fn target(&self) -> f64 {
-        let floor = if self.single {
-            self.best.value
+        if self.single {
+            self.best.value + self.tolerance()
         } else {
-            self.reached
-        };
-        floor + self.tolerance()
+            // A mixture's own gap is only a part of what several guardrails leave open.
+            self.reached + 0.25 * self.tolerance()
+        }
     }
 
     /// Sets aside everything whose objective is at most `bound`.
@@ -125,7 +125,9 @@ impl Search {
         if self.trial.raw > self.reached {
             self.reached = self.trial.raw;
             if !self.single {
-                self.ahead.clone_from(&self.trial.raw_support);
+                self.ahead.clear();
+                self.ahead.reserve(self.trial.raw_support.capacity());
+                self.ahead.extend_from_slice(&self.trial.raw_support);
                 self.ahead_costs.clone_from(&self.trial.raw_costs);
             }
         }

@@ -3,21 +3,22 @@
 //! A policy that meets all guardrails meets every mixture Σω_i(w_i'π + κ_i‖Zπ‖) ≤ Σω_iτ_i with
 //! ω ≥ 0. That is one guardrail, whose problem is solved to a certificate, and its value bounds
 //! ours (surrogate duality). If its best policy meets all guardrails, that policy is ours too.
-//! Otherwise it fails some of them: ω moves towards those, by multiplicative weights against every
-//! policy that was ahead so far. Policies within all guardrails come from those ahead, mixed with
-//! each other and with the safe action.
+//! Otherwise it fails some of them: ω moves to where every policy that was ahead so far fails.
+//! Policies within all guardrails come from those ahead, mixed with each other and with the safe
+//! action, and are improved by one action at a time (`polish.rs`).
 //!
 //! The gap need not close: two policies may be best at the decisive mixture, each failing another
 //! guardrail. It is reported as it is.
 
 use super::ConeSolver;
+use super::polish::Polish;
 use super::problem::ConeProblem;
 use super::search::Budget;
 
 /// Mixtures tried per guardrail.
 const TRIES: usize = 8;
-/// Steps of multiplicative weights between two tries.
-const STEPS: usize = 200;
+/// Steps of regret matching between two tries.
+const STEPS: usize = 500;
 
 /// The mixtures' workspace.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +26,7 @@ pub(crate) struct Several {
     /// Shares of the guardrails, each in units of the safe action's margin.
     shares: Vec<f64>,
     sums: Vec<f64>,
+    regrets: Vec<f64>,
     weights: Vec<f64>,
     /// How far each policy ahead failed, m numbers each.
     failures: Vec<f64>,
@@ -32,6 +34,7 @@ pub(crate) struct Several {
     policies: Vec<(usize, f64)>,
     ends: Vec<usize>,
     mixed: Vec<(usize, f64)>,
+    polish: Polish,
 }
 
 impl ConeSolver {
@@ -47,7 +50,8 @@ impl ConeSolver {
             return None;
         }
         let mut bound = f64::INFINITY;
-        self.several.begin(m);
+        self.several.begin(m, problem.dimension);
+        self.several.polish.begin(problem);
         for _ in 0..TRIES * m {
             self.several.weights.clear();
             let scaled = (0..m).map(|i| self.several.shares[i] / margin(i));
@@ -61,13 +65,16 @@ impl ConeSolver {
                 break;
             }
             self.mix_policies(problem);
+            self.several.polish.run(problem, &mut self.search, budget);
             let failures = self.search.ahead_costs.iter().enumerate();
             let failures = failures.map(|(i, cost)| (cost - problem.thresholds[i]) / margin(i));
             self.several.failures.extend(failures);
             if bound - self.search.best.value <= self.search.tolerance() {
                 break;
             }
-            self.several.balance(m);
+            if !self.several.balance(m) {
+                break;
+            }
         }
         Some(bound)
     }
@@ -103,7 +110,15 @@ impl ConeSolver {
 }
 
 impl Several {
-    fn begin(&mut self, m: usize) {
+    fn begin(&mut self, m: usize, dimension: usize) {
+        // Room for every try, so that no later round needs more.
+        let (tries, support) = (TRIES * m, 2 * dimension + 8);
+        let more = |room: usize, has: usize| room.saturating_sub(has);
+        self.failures.reserve(more(tries * m, self.failures.len()));
+        let policies = more(tries * support, self.policies.len());
+        self.policies.reserve(policies);
+        self.ends.reserve(more(tries, self.ends.len()));
+        self.mixed.reserve(more(2 * support, self.mixed.len()));
         self.shares.clear();
         self.shares.resize(m, 1.0 / m as f64);
         self.failures.clear();
@@ -112,37 +127,55 @@ impl Several {
     }
 
     /// Shares that make the policies ahead fail their mixture by as much as possible: the
-    /// guardrails' side of a matrix game, by multiplicative weights (Freund and Schapire 1999).
-    fn balance(&mut self, m: usize) {
+    /// guardrails' side of a matrix game, by regret matching (Tammelin 2014) against the policy that
+    /// fails least, later steps counting more. False if some policy fails no mixture by more than
+    /// rounding: no share gives a better bound.
+    fn balance(&mut self, m: usize) -> bool {
         let size = self.failures.iter().fold(0.0_f64, |x, f| x.max(f.abs()));
         if !(size > 0.0 && size.is_finite()) {
-            return;
+            return false;
         }
         self.sums.clear();
         self.sums.resize(m, 0.0);
+        self.regrets.clear();
+        self.regrets.resize(m, 0.0);
         self.shares.fill(1.0 / m as f64);
         for step in 0..STEPS {
-            let fails = |row: &[f64]| -> f64 {
-                let terms = row.iter().zip(&self.shares);
-                terms.map(|(f, share)| f * share).sum()
+            let Some(worst) = least_failing(&self.failures, &self.shares) else {
+                return false;
             };
-            let rows = self.failures.chunks_exact(m);
-            let Some(worst) = rows.min_by(|a, b| fails(a).total_cmp(&fails(b))) else {
-                return;
-            };
-            let rate = 1.0 / (2.0 + step as f64).sqrt() / size;
+            let mixed = product(worst, &self.shares);
             let mut total = 0.0;
-            for (share, f) in self.shares.iter_mut().zip(worst) {
-                *share = (*share * (1.0 + 0.5 * rate * f)).max(1e-6);
-                total += *share;
+            for (regret, f) in self.regrets.iter_mut().zip(worst) {
+                *regret = (*regret + f - mixed).max(0.0);
+                total += *regret;
             }
-            for (share, sum) in self.shares.iter_mut().zip(&mut self.sums) {
-                *share /= total;
-                *sum += *share;
+            for (share, regret) in self.shares.iter_mut().zip(&self.regrets) {
+                *share = if total > 0.0 {
+                    regret / total
+                } else {
+                    1.0 / m as f64
+                };
+            }
+            for (sum, share) in self.sums.iter_mut().zip(&self.shares) {
+                *sum += (step + 1) as f64 * share;
             }
         }
+        let total: f64 = self.sums.iter().sum();
         for (share, sum) in self.shares.iter_mut().zip(&self.sums) {
-            *share = sum / STEPS as f64;
+            *share = sum / total;
         }
+        least_failing(&self.failures, &self.shares)
+            .is_some_and(|row| product(row, &self.shares) > 1e-9 * size)
     }
+}
+
+fn product(x: &[f64], y: &[f64]) -> f64 {
+    x.iter().zip(y).map(|(x, y)| x * y).sum()
+}
+
+/// The policy that fails a mixture least.
+fn least_failing<'a>(failures: &'a [f64], shares: &[f64]) -> Option<&'a [f64]> {
+    let rows = failures.chunks_exact(shares.len());
+    rows.min_by(|a, b| product(a, shares).total_cmp(&product(b, shares)))
 }

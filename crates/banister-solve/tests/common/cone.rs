@@ -141,10 +141,33 @@ const DELTA: f64 = 0.01;
 
 impl World {
     pub fn new(seed: u64, k: usize, d: usize, m: usize, fixed: bool) -> Self {
+        Self::with(seed, k, d, m, fixed, sphere)
+    }
+
+    /// Guardrails that are about the same thing, each in its own way: directions w + ½·(its own).
+    pub fn related(seed: u64, k: usize, d: usize, m: usize) -> Self {
+        let common = sphere(&mut Rng::new(seed ^ 0xBEEF), d - 1, true);
+        Self::with(seed, k, d, m, false, |rng, p, unit| {
+            let own = sphere(rng, p, unit);
+            let sum: Vec<f64> = common.iter().zip(&own).map(|(w, o)| w + 0.5 * o).collect();
+            let length = dot(&sum, &sum).sqrt();
+            sum.iter().map(|x| x / length).collect()
+        })
+    }
+
+    fn with(
+        seed: u64,
+        k: usize,
+        d: usize,
+        m: usize,
+        fixed: bool,
+        direction: impl Fn(&mut Rng, usize, bool) -> Vec<f64>,
+    ) -> Self {
         let mut rng = Rng::new(seed ^ 0xC0FFEE);
         let p = d - 1;
         let (weights, v0) = loop {
-            let weights: Vec<Vec<f64>> = (0..=m).map(|_| sphere(&mut rng, p, true)).collect();
+            let mut weights = vec![sphere(&mut rng, p, true)];
+            weights.extend((0..m).map(|_| direction(&mut rng, p, true)));
             let mut v0 = vec![0.0; p];
             for w in &weights[1..] {
                 v0.iter_mut().zip(w).for_each(|(v, w)| *v -= w);
