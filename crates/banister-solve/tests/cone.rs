@@ -114,12 +114,10 @@ fn several_guardrails_are_met_and_bounded() {
                 let support = solution.support.clone();
                 world.play(&support);
             }
-            println!(
-                "m = {m}: mean gap {:.4}, certified {certified}",
-                total / 100.0
-            );
-            assert!(total / 100.0 < allowed, "{total}");
-            assert!(certified >= least, "{certified}");
+            // Measured: 0.0003 to 0.0012, and 78 to 98.
+            let mean = total / 100.0;
+            println!("m = {m}: mean gap {mean:.4}, certified {certified}");
+            assert!(mean < 0.003 && certified >= 60, "{mean} {certified}");
         }
     }
 }
