@@ -118,3 +118,75 @@ fn misfit(
     let worst = (0..k).fold(0.0, |x: f64, a| if off(a) <= x { x } else { off(a) });
     2.0 * worst + 10.0 * close * (slope.abs() + tilt.abs())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::problem::ConeProblem;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What `thin` keeps of actions at these points, and the loss.
+    fn kept(points: &[(f64, f64)], bend: f64) -> (Vec<bool>, Option<f64>) {
+        let k = points.len();
+        let along: Vec<f64> = points.iter().map(|p| p.0).collect();
+        let mut across: Vec<f64> = points.iter().map(|p| p.1).collect();
+        across[0] = 0.0;
+        let at = |a: usize| (along[a], across[a]);
+        let reward = |a: usize| 0.3 * at(a).0 - 0.7 * at(a).1 + bend * at(a).0 * at(a).1;
+        let cost = |a: usize| 0.1 * (at(a).0 - at(0).0) + 0.4 * at(a).1;
+        let problem = ConeProblem {
+            reward: &(0..k).map(reward).collect::<Vec<_>>(),
+            reward_radius: 2.0,
+            along: &along,
+            across: &across,
+            stride: k,
+            dimension: 1,
+            costs: &[(0..k).map(cost).collect()],
+            cost_radii: &[0.3],
+            thresholds: &[0.2],
+            safe: 0,
+        };
+        let mut round = Round::default();
+        round.load(&problem);
+        assert!(round.guard(&problem, &[1.0]));
+        let mut keep = vec![true; k];
+        let loss = thin(&round, &mut keep);
+        (keep, loss)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_left_out_is_inside_what_is_kept(
+            points in prop::collection::vec((-1.0..1.0_f64, prop_oneof![-1.0..1.0, Just(0.5)]), 40),
+            line in any::<bool>(),
+        ) {
+            let flat = |p: &(f64, f64)| if line { (1.0 + 0.3 * p.0, p.0) } else { *p };
+            let mut points: Vec<(f64, f64)> = points.iter().map(flat).collect();
+            points[0] = (1.0, 0.0);
+            let (keep, loss) = kept(&points, 0.0);
+            prop_assert!(loss.is_some_and(|loss| loss < 1e-9), "{loss:?}");
+            prop_assert!(!line || keep.iter().filter(|&&k| k).count() <= 4, "{keep:?}");
+            for turn in 0..360 {
+                let (y, x) = f64::from(turn).to_radians().sin_cos();
+                let reach = |a: &usize| points[*a].0 * x + points[*a].1 * y;
+                let furthest = |some: &dyn Fn(usize) -> bool| {
+                    (0..40).filter(|&a| some(a)).map(|a| reach(&a)).fold(f64::NEG_INFINITY, f64::max)
+                };
+                prop_assert!(furthest(&|a| keep[a]) >= furthest(&|_| true) - 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn rewards_that_are_not_linear_cost_more_than_anyone_allows() {
+        let turn = |a: u32| {
+            (
+                1.0 + f64::from(a * 7 % 11) / 11.0,
+                f64::from(a * 5 % 13) / 13.0,
+            )
+        };
+        let points: Vec<(f64, f64)> = (0..40).map(turn).collect();
+        assert!(kept(&points, 0.0).1.is_some_and(|loss| loss < 1e-9));
+        assert!(kept(&points, 0.1).1.is_none_or(|loss| loss > 1e-3));
+    }
+}
