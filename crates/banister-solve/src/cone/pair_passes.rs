@@ -111,7 +111,7 @@ pub(crate) struct Line<'a> {
 pass! {
     /// Marks with 1 the partners j of i whose pair may be better than `target`, with 0 the others, and
     /// counts them. No root is taken: at the mixture of the pair where a line is at the target, the sign
-    /// of ‖Zπ‖² − (u'π)² tells on which side of it the pair uses up the guardrail.
+    /// of ‖Zπ‖² − (u'π)², with that of u'π, tells on which side of it the pair uses up the guardrail.
     ///
     /// Two actions within the guardrail never use it up; two beyond it need X < 0 and X² > CD.
     fn screen(
@@ -139,9 +139,12 @@ pass! {
                     let alpha = lines[l].own - target;
                     let beta = target - at[l][b][k];
                     let q = c * (beta * beta) + 2.0 * x * (alpha * beta) + d * (alpha * alpha);
+                    // Beyond the guardrail there: outside of the cone, or in its mirror image.
+                    let mixed = beta * i.u + alpha * u[k];
+                    let mirrored = if alpha > 0.0 { mixed < 0.0 } else { mixed > 0.0 };
                     // Seen from the end within: falling lines need more of the end beyond.
                     let falls = if within_i { alpha > 0.0 } else { beta < 0.0 };
-                    let beyond = if falls { q > 0.0 } else { q < 0.0 };
+                    let beyond = if falls { (q >= 0.0) | mirrored } else { (q <= 0.0) & !mirrored };
                     let crosses = (alpha * beta > 0.0) & beyond;
                     possible &= crosses | (alpha >= 0.0) & (beta <= 0.0);
                     some &= (alpha > 0.0) | (beta < 0.0);
