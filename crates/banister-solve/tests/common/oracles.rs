@@ -7,6 +7,14 @@ use clarabel::solver::*;
 /// Clarabel's best c'π over the policies within all guardrails, and the policy. The concave
 /// relaxation of OPLB is this with c = f, the objective at each action.
 pub fn clarabel_linear(case: &ConeCase, c: &[f64]) -> (f64, Vec<(usize, f64)>) {
+    let mut solver = clarabel_set_up(case, c);
+    solver.solve();
+    let policy = solver.solution.x.iter().map(|x| x.max(0.0)).enumerate();
+    (-solver.solution.obj_val, policy.collect())
+}
+
+/// The same, ready to be solved.
+pub fn clarabel_set_up(case: &ConeCase, c: &[f64]) -> DefaultSolver<f64> {
     let (k, p) = (case.actions(), case.dimension);
     let linear: Vec<usize> = indices(case, |kappa| kappa == 0.0);
     let cones: Vec<usize> = indices(case, |kappa| kappa > 0.0);
@@ -57,11 +65,8 @@ pub fn clarabel_linear(case: &ConeCase, c: &[f64]) -> (f64, Vec<(usize, f64)>) {
     };
     let objective: Vec<f64> = c.iter().map(|x| -x).collect();
     let nothing = CscMatrix::zeros((k, k));
-    let mut solver = DefaultSolver::new(&nothing, &objective, &matrix, &bounds, &kinds, settings)
-        .expect("a well-formed problem");
-    solver.solve();
-    let policy = solver.solution.x.iter().map(|x| x.max(0.0)).enumerate();
-    (-solver.solution.obj_val, policy.collect())
+    DefaultSolver::new(&nothing, &objective, &matrix, &bounds, &kinds, settings)
+        .expect("a well-formed problem")
 }
 
 fn indices(case: &ConeCase, keep: impl Fn(f64) -> bool) -> Vec<usize> {
