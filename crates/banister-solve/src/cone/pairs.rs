@@ -12,6 +12,9 @@ use crate::envelope::{Chord, climb};
 /// A row where more than one pair in this many is left by the screen is crowded.
 const MANY: usize = 32;
 
+/// With no more actions than this, solving a row's pairs is as cheap as ruling them out.
+const SMALL: usize = 16;
+
 /// Rows that are worth a look for actions inside the hull of others.
 const FEW: usize = 24;
 
@@ -166,7 +169,8 @@ impl Pairs {
         i: usize,
     ) {
         budget.spend((round.actions * (round.dimension + 8)) as u64);
-        if self.crowded && self.scan_coarse(problem, round, search, budget, i) {
+        let crowded = self.crowded && round.actions > SMALL;
+        if crowded && self.scan_coarse(problem, round, search, budget, i) {
             return;
         }
         self.anchor.clear();
@@ -174,7 +178,7 @@ impl Pairs {
             .extend((0..round.dimension).map(|j| -round.z(j, i)));
         let products = (0.0, 0.0);
         passes::form(&round.z, &self.anchor, products, &round.u, &mut self.gram);
-        if !round.cone {
+        if !round.cone || round.actions <= SMALL {
             return self.scan_row(problem, round, i, search);
         }
         search.pairs += round.actions as u64 - 1;
