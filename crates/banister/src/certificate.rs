@@ -67,7 +67,7 @@ impl Certifier {
     }
 
     /// Writes everything but the policy and the number of outcomes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn certify(&self, answer: &Answer, decision: &mut Decision) {
         let shown = |x: f64| self.lo + self.unit * x;
         decision.fallback = None;

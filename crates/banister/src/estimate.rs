@@ -96,7 +96,7 @@ impl Estimates {
     }
 
     /// Takes one outcome of `arm` and updates its intervals.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Count {
         let pulls = &mut self.pulls[arm];
         *pulls += 1;

@@ -9,6 +9,8 @@ use super::problem::ConeProblem;
 
 /// A guardrail is used up if less than this share of the safe action's margin is left.
 const USED_UP: f64 = 1e-9;
+/// A share this small is there for rounding's sake, and says nothing about prices.
+const GRAIN: f64 = 1e-10;
 /// Passes over the prices; one is exact for one guardrail.
 const PASSES: usize = 60;
 
@@ -23,7 +25,8 @@ pub(crate) struct Prices {
 
 impl Prices {
     pub(crate) fn fit(&mut self, problem: &ConeProblem<'_>, policy: &Policy, out: &mut Vec<f64>) {
-        let (n, m) = (policy.support.len(), problem.costs.len());
+        let support = || policy.support.iter().filter(|entry| entry.1 > GRAIN);
+        let (n, m) = (support().count(), problem.costs.len());
         out.clear();
         out.resize(m, 0.0);
         if n < 2 || m == 0 {
@@ -38,7 +41,7 @@ impl Prices {
         self.slopes.clear();
         self.slopes.reserve(room * m);
         self.slopes.resize(n * m, 0.0);
-        for (r, &(a, _)) in policy.support.iter().enumerate() {
+        for (r, &(a, _)) in support().enumerate() {
             let column = (0..problem.dimension).map(|j| problem.across[j * problem.stride + a]);
             let inner: f64 = column.zip(&policy.mean).map(|(x, z)| x * z).sum();
             let outer = policy.along * problem.along[a] + inner;
