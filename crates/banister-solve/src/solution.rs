@@ -190,23 +190,30 @@ impl Solution {
 
     /// Splits the mass of each supported action over all actions with an identical column.
     pub(crate) fn share_ties(&mut self, lp: &Lp<'_>) {
-        let distinct = self.support.len();
-        for s in 0..distinct {
-            let (action, mass) = self.support[s];
-            let twins = |a: usize| a != action && lp.identical(a, action);
-            let count = 1 + (0..lp.reward.len()).filter(|&a| twins(a)).count();
-            if count == 1 {
-                continue;
-            }
-            let each = mass / count as f64;
-            self.support[s].1 = each;
-            for a in (0..lp.reward.len()).filter(|&a| twins(a)) {
-                self.support.push((a, each));
+        let (k, distinct) = (lp.reward.len(), self.support.len());
+        let mut total = 0;
+        for (action, mass) in &mut self.support {
+            let twins = (0..k).filter(|&a| lp.identical(a, *action)).count();
+            total += twins;
+            if twins > 1 {
+                *mass /= twins as f64;
             }
         }
-        if self.support.len() > distinct {
-            self.support.sort_unstable_by_key(|&(a, _)| a);
+        if total == distinct {
+            return;
         }
+        // The shares of the supported actions it is identical to; in the order of the actions.
+        for a in 0..k {
+            let owners = self.support[..distinct].iter();
+            let share: f64 = owners
+                .filter(|owner| lp.identical(a, owner.0))
+                .map(|owner| owner.1)
+                .sum();
+            if share > 0.0 {
+                self.support.push((a, share));
+            }
+        }
+        self.support.drain(..distinct);
     }
 
     /// Shares the mass among identical actions if there are any, and stays within the thresholds.

@@ -6,6 +6,7 @@ use std::time::Instant;
 use banister::oplb::Solver;
 use banister::solve::Status;
 use banister::{Guardrail, Oplb, OplbConfig, Problem};
+use banister_sim::{ExperimentConfig, Monitor, Options};
 use faer::Mat;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -209,6 +210,38 @@ pub fn linear() -> Result<(), Failure> {
             );
         }
     }
+    cores()
+}
+
+/// Simulated rounds a second on one thread and on two.
+fn cores() -> Result<(), Failure> {
+    let config: ExperimentConfig = toml::from_str(
+        r#"
+        run = { horizon = 20000, runs = 4 }
+        environment = { kind = "linear", d = 8, k = 20 }
+        guardrail = [{ name = "cost", at_most = 0.5, safe_cost = 0.2 }]
+        agent = [{ kind = "oplb" }]
+        "#,
+    )?;
+    let experiment = config.check("linear")?;
+    let rounds = experiment.total_rounds() as f64;
+    let mut rates = Vec::new();
+    for threads in [1, 2] {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()?;
+        let started = Instant::now();
+        pool.install(|| {
+            let experiments = std::slice::from_ref(&experiment);
+            banister_sim::run(experiments, Options::default(), &Monitor::default())
+        })?;
+        rates.push(rounds / nanoseconds(started) * 1e9);
+    }
+    println!(
+        "\nSimulated rounds, linearised, d = 8, 20 new actions each: {:.0} a second on one thread, {:.2} times that on two.",
+        rates[0],
+        rates[1] / rates[0]
+    );
     Ok(())
 }
 
