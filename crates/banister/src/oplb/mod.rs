@@ -8,7 +8,7 @@
 //! of order d√T/Δ (theory: [`crate::theory`]).
 //! **Cost per round.** Observing O(d²); deciding O(Kd²) for new actions and O(Kd) for the same ones,
 //! then linear programs as in [`crate::Opb`] (`linearised`) or the certified search of
-//! [`banister_solve::cone`] (`exact`); no allocation.
+//! [`crate::solve::ConeSolver`] (`exact`); no allocation.
 //! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear
 //! Constraints", Algorithm 1, with the errata in `docs/`.
 
