@@ -70,13 +70,15 @@ impl Certifier {
     #[inline(always)]
     pub(crate) fn certify(&self, answer: &Answer, decision: &mut Decision) {
         let shown = |x: f64| self.lo + self.unit * x;
+        // A bound that rounding left a hair below the value says the same.
+        let bound = answer.upper_bound.max(answer.value);
         decision.fallback = None;
         decision.optimistic_reward = shown(answer.value);
         decision.solver = SolverReport {
             status: answer.status,
             value: shown(answer.value),
-            upper_bound: shown(answer.upper_bound),
-            gap: self.unit * (answer.upper_bound - answer.value).max(0.0),
+            upper_bound: shown(bound),
+            gap: self.unit * (bound - answer.value),
             nodes: answer.nodes,
         };
         let m = self.guardrails.len();
