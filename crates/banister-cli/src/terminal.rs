@@ -17,6 +17,39 @@ pub fn say(line: impl std::fmt::Display) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Regrets beside those of the first instance, in which the safe cost is known: of the same agent, or
+/// of the first one where there is no such agent.
+pub fn against_known(results: &Results) -> Table {
+    let known = |name: &str| {
+        let agents = &results.instances.first()?.agents;
+        let agent = agents.iter().find(|agent| agent.name == name);
+        agent.or(agents.first()).map(|agent| final_regret(agent).0)
+    };
+    let mut rows = Vec::new();
+    for instance in &results.instances {
+        for agent in &instance.agents {
+            let (mean, sd) = final_regret(agent);
+            let ratio =
+                known(&agent.name).map_or("–".into(), |base| format!("{:.2}×", mean / base));
+            rows.push(vec![
+                Cell::text(&instance.name),
+                Cell::text(&agent.name),
+                Cell::number(number(mean)),
+                Cell::number(number(sd)).toned(Tone::Quiet),
+                Cell::number(ratio),
+                Cell::number(violations(agent).to_string()),
+            ]);
+        }
+    }
+    Table {
+        title: String::new(),
+        header: ["", "agent", "regret", "± sd", "against known", "violations"]
+            .map(String::from)
+            .to_vec(),
+        rows,
+    }
+}
+
 /// Prints a table of the report.
 pub fn print(table: &Table) -> Result<(), Failure> {
     let mut out = comfy_table::Table::new();

@@ -216,12 +216,7 @@ fn check_assumptions(
         let allowed = format!("feature vectors here are up to {} long", world.longest);
         return Err(Error::invalid("norm", norm, allowed));
     }
-    // Arms that are their own features: √K, as every mean is at most one range.
-    let default = match world.problem.features.is_empty() {
-        true => (world.problem.arms.len() as f64).sqrt(),
-        false => 1.0,
-    };
-    let bound = config.parameter_norm.unwrap_or(default);
+    let bound = config.parameter_norm_for(&world.problem);
     let signals = std::iter::once(("the reward".to_string(), problem.reward.unit()))
         .chain((problem.guardrails.iter()).map(|g| (format!("`{}`", g.name), g.signal.unit())));
     for (parameter, (name, unit)) in world.parameters.iter().zip(signals) {

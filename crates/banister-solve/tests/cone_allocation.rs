@@ -2,39 +2,12 @@
 #![allow(unsafe_code)]
 
 mod common;
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "common/counting.rs"]
+mod counting;
 
 use banister_solve::{ConeLimits, ConeSolver};
 use common::cone::World;
-
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is handed to the system's allocator unchanged; counting touches only a
-// thread-local integer without a destructor.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.with(|count| count.set(count.get() + 1));
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        COUNT.with(|count| count.set(count.get() + 1));
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use counting::allocations;
 
 #[test]
 fn rounds_allocate_nothing() {
@@ -44,9 +17,9 @@ fn rounds_allocate_nothing() {
         let mut late = 0;
         for round in 0..250 {
             let case = world.round();
-            let before = COUNT.with(Cell::get);
+            let before = allocations();
             let solution = solver.solve(&case.problem(), &mut ConeLimits::default());
-            let count = COUNT.with(Cell::get) - before;
+            let count = allocations() - before;
             let support = solution.support.clone();
             world.play(&support);
             if round >= 50 {

@@ -1,6 +1,6 @@
 //! From a solver's answer in standard units to a certificate in the user's.
 
-use banister_solve::Status;
+use banister_solve::{ConeSolution, Solution, Status};
 
 use crate::decision::{Decision, Fallback, GuardrailCertificate, SolverReport};
 use crate::guardrail::Shown;
@@ -8,12 +8,54 @@ use crate::problem::CheckedProblem;
 
 /// What a solver says about a policy, in standard units.
 pub(crate) struct Answer<'a> {
-    pub status: Status,
-    pub value: f64,
-    pub upper_bound: f64,
-    pub costs: &'a [f64],
-    pub prices: &'a [f64],
-    pub nodes: u64,
+    pub support: &'a [(usize, f64)],
+    status: Status,
+    value: f64,
+    upper_bound: f64,
+    costs: &'a [f64],
+    prices: &'a [f64],
+    nodes: u64,
+}
+
+impl<'a> From<&'a Solution> for Answer<'a> {
+    #[inline(always)]
+    fn from(solution: &'a Solution) -> Self {
+        Self {
+            support: &solution.support,
+            status: solution.status,
+            value: solution.value,
+            upper_bound: solution.upper_bound,
+            costs: &solution.costs,
+            prices: &solution.prices,
+            nodes: 0,
+        }
+    }
+}
+
+impl<'a> From<&'a ConeSolution> for Answer<'a> {
+    fn from(solution: &'a ConeSolution) -> Self {
+        Self {
+            support: &solution.support,
+            status: solution.status,
+            value: solution.value,
+            upper_bound: solution.upper_bound,
+            costs: &solution.costs,
+            prices: &solution.prices,
+            nodes: solution.nodes,
+        }
+    }
+}
+
+impl Answer<'_> {
+    /// Whether there is a policy and its pessimistic costs keep the thresholds: without that, none
+    /// leaves the agent.
+    #[inline(always)]
+    pub(crate) fn is_within(&self, thresholds: &[f64]) -> bool {
+        // Written so that NaN fails.
+        self.status != Status::Infeasible
+            && !self.support.is_empty()
+            && std::iter::zip(self.costs, thresholds).all(|(cost, threshold)| cost <= threshold)
+    }
 }
 
 /// Works out certificates.
@@ -126,15 +168,4 @@ impl Certifier {
             };
         }
     }
-}
-
-/// Whether a policy's pessimistic costs keep the thresholds.
-#[inline]
-pub(crate) fn is_within(support: &[(usize, f64)], costs: &[f64], thresholds: &[f64]) -> bool {
-    // Written so that NaN fails.
-    !support.is_empty()
-        && costs
-            .iter()
-            .zip(thresholds)
-            .all(|(cost, threshold)| cost <= threshold)
 }

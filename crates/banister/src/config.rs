@@ -132,10 +132,7 @@ impl OpbConfig {
 
     /// The interval that a signal gets.
     pub(crate) fn intervals_for(&self, signal: &Signal) -> Intervals {
-        self.intervals.unwrap_or(match signal.sub_gaussian {
-            None => Intervals::Kl,
-            Some(_) => Intervals::Subgaussian,
-        })
+        self.intervals.unwrap_or_else(|| Intervals::suiting(signal))
     }
 
     /// Checks the parameters against the problem.
@@ -226,22 +223,8 @@ impl OpbConfig {
                 }
             }
         }
-        let relative = problem.guardrails.iter().find(|g| g.factor != 0.0);
-        if let Some(guardrail) = relative {
-            let name = &guardrail.name;
-            if self.optimism == Optimism::Paper {
-                let allowed = format!(
-                    "`{name}` is relative to an unknown safe cost, whose width the paper's bonus does not cover: use `least`, `value` or `margin`"
-                );
-                return Err(Error::invalid("optimism", "paper", allowed));
-            }
-            if self.unknown_safe_cost == UnknownSafeCost::Paper {
-                let allowed = format!(
-                    "`{name}` is relative to an unknown safe cost; the T_0 rule is for absolute thresholds: use `interval`"
-                );
-                return Err(Error::invalid("unknown_safe_cost", "paper", allowed));
-            }
-        }
+        let paper = self.optimism == Optimism::Paper;
+        check_relative(problem, paper, self.unknown_safe_cost)?;
         let symmetric = matches!(
             self.intervals,
             Some(Intervals::Paper | Intervals::Hoeffding)
@@ -255,4 +238,30 @@ impl OpbConfig {
         }
         Ok(())
     }
+}
+
+/// Refuses what the lemma does not cover for guardrails relative to an unknown safe cost: the
+/// paper's bonus on each action, and its T_0 rule.
+pub(crate) fn check_relative(
+    problem: &CheckedProblem,
+    paper_bonus: bool,
+    rule: UnknownSafeCost,
+) -> Result<(), Error> {
+    let Some(guardrail) = problem.guardrails.iter().find(|g| g.factor != 0.0) else {
+        return Ok(());
+    };
+    let name = &guardrail.name;
+    if paper_bonus {
+        let allowed = format!(
+            "`{name}` is relative to an unknown safe cost, whose width the paper's bonus does not cover: use `least`, `value` or `margin`"
+        );
+        return Err(Error::invalid("optimism", "paper", allowed));
+    }
+    if rule == UnknownSafeCost::Paper {
+        let allowed = format!(
+            "`{name}` is relative to an unknown safe cost; the T_0 rule is for absolute thresholds: use `interval`"
+        );
+        return Err(Error::invalid("unknown_safe_cost", "paper", allowed));
+    }
+    Ok(())
 }

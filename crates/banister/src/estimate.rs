@@ -5,7 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::interval::{Bernstein, Count, Interval, Rule};
+use crate::guardrail::Direction;
+use crate::interval::{Bernstein, Count, Interval, Intervals, Level, Rule};
+use crate::problem::CheckedProblem;
+use crate::signal::Signal;
 
 /// Statistics and intervals in force of every signal of every arm (by arm number, retired ones
 /// too), one record per arm: the reward, then one entry per guardrail.
@@ -39,6 +42,35 @@ pub(crate) struct SignalRule {
 }
 
 impl SignalRule {
+    /// The rules of a problem's signals, the reward first: `kind` chooses the interval of a signal,
+    /// `intersect` whether that kind is intersected over time.
+    pub(crate) fn all(
+        problem: &CheckedProblem,
+        level: &Level,
+        kind: impl Fn(&Signal) -> Intervals,
+        intersect: impl Fn(Intervals) -> bool,
+    ) -> Vec<Self> {
+        let rule = |signal: &Signal, cost: bool, mirrored: bool| {
+            let kind = kind(signal);
+            let bounded = signal.sub_gaussian.is_none();
+            let (origin, scale) = signal.affine(mirrored);
+            Self {
+                rule: Rule::new(kind, level, signal.r(), bounded, cost),
+                both_sides: cost,
+                intersect: intersect(kind),
+                origin,
+                scale,
+            }
+        };
+        let costs = problem.guardrails.iter().map(|g| {
+            let mirrored = g.direction == Direction::AtLeast;
+            rule(&g.signal, true, mirrored)
+        });
+        std::iter::once(rule(&problem.reward, false, false))
+            .chain(costs)
+            .collect()
+    }
+
     #[inline]
     fn standardise(&self, x: f64) -> f64 {
         (x - self.origin) * self.scale

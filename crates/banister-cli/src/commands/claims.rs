@@ -1,4 +1,4 @@
-//! The paper's claims, and whether they were seen.
+//! Claims, the paper's and ours, and whether they were seen.
 
 use banister::theory;
 use banister_report::{Cell, Table, Tone};
@@ -197,7 +197,7 @@ fn unknown_cost(results: &Results) -> Vec<Claim> {
 /// The claims as a table.
 pub fn table(claims: &[Claim]) -> Table {
     Table {
-        title: "Claims of the paper".into(),
+        title: "Claims, the paper's and ours".into(),
         header: ["claim", "agent", "seen", "measured"]
             .map(String::from)
             .to_vec(),

@@ -1,6 +1,6 @@
 //! `banister reproduce`: the paper's figures and claims, run afresh.
 
-use banister_report::{Cell, LineKind, Tone};
+use banister_report::LineKind;
 use banister_report::{
     Document, Figure, FigureRef, Panel, ReferenceLine, Row, Section, Series, Table,
 };
@@ -195,7 +195,7 @@ fn document(parts: &Parts, claims: &[Claim], distances: &Table) -> Document {
                 ..Section::default()
             },
             Section {
-                title: "The paper's claims".into(),
+                title: "Claims".into(),
                 tables: vec![claims::table(claims)],
                 ..Section::default()
             },
@@ -299,29 +299,6 @@ fn lower_bound_section(results: &Results) -> Section {
 }
 
 fn safe_cost_section(results: &Results) -> Section {
-    let known = |label: &str| {
-        results.instances[0]
-            .agents
-            .iter()
-            .find(|agent| agent.name == label)
-            .map(|agent| final_regret(agent).0)
-    };
-    let mut rows = Vec::new();
-    for instance in &results.instances {
-        for agent in &instance.agents {
-            let (mean, sd) = final_regret(agent);
-            let against = known(&agent.name).or_else(|| known("paper's constants"));
-            let ratio = against.map_or("–".into(), |base| format!("{:.2}×", mean / base));
-            rows.push(vec![
-                Cell::text(&instance.name),
-                Cell::text(&agent.name),
-                Cell::number(number(mean)),
-                Cell::number(number(sd)).toned(Tone::Quiet),
-                Cell::number(ratio),
-                Cell::number(terminal::violations(agent).to_string()),
-            ]);
-        }
-    }
     Section {
         title: "A safe action of unknown cost".into(),
         paragraphs: vec![
@@ -330,11 +307,7 @@ fn safe_cost_section(results: &Results) -> Section {
              and starts to explore as soon as the bound leaves a margin."
                 .into(),
         ],
-        tables: vec![Table {
-            title: String::new(),
-            header: ["", "agent", "regret", "± sd", "against known", "violations"].map(String::from).to_vec(),
-            rows,
-        }],
+        tables: vec![terminal::against_known(results)],
         figures: vec![FigureRef {
             stem: "safe-cost".into(),
             caption: "Top: the safe cost is given. Bottom: it is learned; the flat start is the time it takes.".into(),

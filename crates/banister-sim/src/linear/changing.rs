@@ -3,6 +3,7 @@
 use std::f64::consts::FRAC_1_SQRT_2;
 
 use banister::Signal;
+pub(crate) use banister::solve::dense::dot;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -150,20 +151,4 @@ impl Changing {
         };
         law.draw(rng)
     }
-}
-
-/// ⟨x, y⟩, summed in four lanes: always in the same order.
-#[inline]
-pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
-    let mut lanes = [0.0; 4];
-    let (xs, ys) = (x.chunks_exact(4), y.chunks_exact(4));
-    let rest: f64 = (xs.remainder().iter().zip(ys.remainder()))
-        .map(|(a, b)| a * b)
-        .sum();
-    for (a, b) in xs.zip(ys) {
-        for i in 0..4 {
-            lanes[i] += a[i] * b[i];
-        }
-    }
-    (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]) + rest
 }

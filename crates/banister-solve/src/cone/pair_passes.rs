@@ -15,6 +15,18 @@ pub(crate) struct End {
     pub square: f64,
 }
 
+impl End {
+    #[inline(always)]
+    fn of([reward, along, u, square]: [f64; 4]) -> Self {
+        Self {
+            reward,
+            along,
+            u,
+            square,
+        }
+    }
+}
+
 /// The rows a pair pass reads.
 #[derive(Clone, Copy)]
 pub(crate) struct PairRows<'a> {
@@ -72,12 +84,7 @@ fn pairs_kernel<const CONE: bool>(i: &End, rows: &PairRows<'_>, rho: f64, out: &
     let all = r.zip(u).zip(chunks(rows.gram));
     for (out, (((reward, along), (u, square)), gram)) in chunks_mut(out).iter_mut().zip(all) {
         for k in 0..BLOCK {
-            let j = End {
-                reward: reward[k],
-                along: along[k],
-                u: u[k],
-                square: square[k],
-            };
+            let j = End::of([reward[k], along[k], u[k], square[k]]);
             let (f, _) = pair::<CONE>(i, &j, gram[k], rho);
             out[k] = f;
             best[k] = larger(f, best[k]);
@@ -176,12 +183,7 @@ fn refine_kernel<const WITHIN: bool>(
     let all = r.zip(u).zip(chunks(rows.gram));
     for (marks, (((reward, along), (u, square)), gram)) in chunks_mut(marks).iter_mut().zip(all) {
         for k in 0..BLOCK {
-            let j = End {
-                reward: reward[k],
-                along: along[k],
-                u: u[k],
-                square: square[k],
-            };
+            let j = End::of([reward[k], along[k], u[k], square[k]]);
             let (near, far) = if WITHIN { (*i, j) } else { (j, *i) };
             let (c, d) = (near.square - near.u * near.u, far.square - far.u * far.u);
             let x = gram[k] - near.u * far.u;

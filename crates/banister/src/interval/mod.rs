@@ -22,6 +22,8 @@ use kl::{kl_lower_within, kl_upper_within};
 use libm::log;
 use serde::{Deserialize, Serialize};
 
+use crate::signal::Signal;
+
 /// Which interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -51,6 +53,14 @@ impl Intervals {
             Self::Bernstein => "bernstein",
             Self::Paper => "paper",
             Self::Published => "published",
+        }
+    }
+
+    /// The default for a signal: `kl` if it is bounded, else `subgaussian`.
+    pub fn suiting(signal: &Signal) -> Self {
+        match signal.sub_gaussian {
+            None => Self::Kl,
+            Some(_) => Self::Subgaussian,
         }
     }
 

@@ -13,20 +13,16 @@
 mod columns;
 mod outcomes;
 
-use banister_solve::Status;
-
 use crate::bounds::Bounds;
-use crate::certificate::{Answer, Certifier, is_within};
+use crate::certificate::{Answer, Certifier};
 use crate::config::{CheckedOpb, OpbConfig, UnknownSafeCost};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::estimate::{Estimates, SignalRule};
-use crate::guardrail::Direction;
-use crate::interval::{Interval, Intervals, Rule};
+use crate::interval::{Interval, Intervals};
 use crate::optimism::Planner;
 use crate::problem::{CheckedProblem, Problem, check_name};
 use crate::safe_cost::TZeroRule;
-use crate::signal::Signal;
 
 /// The agent. See the module's page for what it promises.
 ///
@@ -92,23 +88,12 @@ impl Opb {
     /// An agent with no arms yet.
     pub(crate) fn bare(problem: CheckedProblem, checked: CheckedOpb) -> Self {
         let config = &checked.config;
-        let rule = |signal: &Signal, cost: bool, mirrored: bool| {
-            let kind = config.intervals_for(signal);
-            let bounded = signal.sub_gaussian.is_none();
-            let (origin, scale) = signal.affine(mirrored);
-            SignalRule {
-                origin,
-                scale,
-                rule: Rule::new(kind, &checked.level, signal.r(), bounded, cost),
-                both_sides: cost,
-                intersect: config.intersect.unwrap_or(kind.is_anytime()),
-            }
-        };
-        let mut rules = vec![rule(&problem.reward, false, false)];
-        for guardrail in &problem.guardrails {
-            let mirrored = guardrail.direction == Direction::AtLeast;
-            rules.push(rule(&guardrail.signal, true, mirrored));
-        }
+        let rules = SignalRule::all(
+            &problem,
+            &checked.level,
+            |signal| config.intervals_for(signal),
+            |kind| config.intersect.unwrap_or(kind.is_anytime()),
+        );
         let estimates = Estimates::new(rules);
         let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
         let t_zero = (unknown && config.unknown_safe_cost == UnknownSafeCost::Paper).then(|| {
@@ -291,25 +276,15 @@ impl Opb {
             self.publish_safe(Fallback::MarginNotProven);
             return &self.decision;
         }
-        let solution = self.planner.plan(&self.bounds);
-        if solution.status == Status::Infeasible
-            || !is_within(&solution.support, &solution.costs, &self.bounds.thresholds)
-        {
+        let answer = Answer::from(self.planner.plan(&self.bounds));
+        if !answer.is_within(&self.bounds.thresholds) {
             self.publish_safe(Fallback::SolverFailed);
             return &self.decision;
         }
         let arm = &self.arm[..];
         let policy = &mut self.decision.policy;
         policy.clear();
-        policy.extend(solution.support.iter().map(|&(column, p)| (arm[column], p)));
-        let answer = Answer {
-            status: solution.status,
-            value: solution.value,
-            upper_bound: solution.upper_bound,
-            costs: &solution.costs,
-            prices: &solution.prices,
-            nodes: 0,
-        };
+        policy.extend(answer.support.iter().map(|&(column, p)| (arm[column], p)));
         self.certifier.certify(&answer, &mut self.decision);
         &self.decision
     }

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::UnknownSafeCost;
+use crate::config::{UnknownSafeCost, check_relative};
 use crate::error::{Error, finite, open_unit, positive};
 use crate::optimism::Optimism;
-use crate::problem::CheckedProblem;
+use crate::problem::{CheckedProblem, Problem};
 
 /// Which problem is solved each round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -147,6 +147,16 @@ impl OplbConfig {
         unknown && self.unknown_safe_cost == UnknownSafeCost::Paper
     }
 
+    /// S, also where it is not given: 1, or √K where arms are their own features, as every mean is
+    /// at most one range.
+    pub fn parameter_norm_for(&self, problem: &Problem) -> f64 {
+        self.parameter_norm
+            .unwrap_or(match problem.features.is_empty() {
+                true => (problem.arms.len() as f64).sqrt(),
+                false => 1.0,
+            })
+    }
+
     /// What results call it when it has no label.
     pub fn default_label(&self) -> String {
         let mut words = Vec::new();
@@ -200,18 +210,13 @@ impl OplbConfig {
         let unknown = problem.guardrails.iter().filter(|g| g.safe_cost.is_none());
         // One ellipsoid per signal, and beside it a scalar interval per unknown safe cost.
         let events = 1 + problem.guardrails.len() + unknown.count();
-        let arms = problem.declared.arms.len();
-        let default_norm = match problem.declared.features.is_empty() {
-            true => (arms as f64).sqrt(),
-            false => 1.0,
-        };
         Ok(CheckedOplb {
             optimism: match self.solver {
                 Solver::Linearised => self.optimism.unwrap_or_default(),
                 Solver::Exact => Optimism::Paper,
             },
             lambda,
-            bias: lambda.sqrt() * self.parameter_norm.unwrap_or(default_norm),
+            bias: lambda.sqrt() * self.parameter_norm_for(&problem.declared),
             norm: self.norm.unwrap_or(f64::INFINITY),
             level: self.delta / events as f64,
             log_level: libm::log(events as f64 / self.delta),
@@ -252,22 +257,7 @@ impl OplbConfig {
             }
             _ => {}
         }
-        let relative = problem.guardrails.iter().find(|g| g.factor != 0.0);
-        if let Some(guardrail) = relative {
-            let name = &guardrail.name;
-            if self.solver == Solver::Linearised && self.optimism == Some(Optimism::Paper) {
-                let allowed = format!(
-                    "`{name}` is relative to an unknown safe cost, whose width the paper's bonus does not cover: use `least`, `value` or `margin`"
-                );
-                return Err(Error::invalid("optimism", "paper", allowed));
-            }
-            if self.unknown_safe_cost == UnknownSafeCost::Paper {
-                let allowed = format!(
-                    "`{name}` is relative to an unknown safe cost; the T_0 rule is for absolute thresholds: use `interval`"
-                );
-                return Err(Error::invalid("unknown_safe_cost", "paper", allowed));
-            }
-        }
-        Ok(())
+        let paper = self.solver == Solver::Linearised && self.optimism == Some(Optimism::Paper);
+        check_relative(problem, paper, self.unknown_safe_cost)
     }
 }

@@ -1,9 +1,9 @@
 //! From estimates to a policy: one linear program, or exact OPLB.
 
-use banister_solve::{ConeLimits, ConeProblem, Status, dense};
+use banister_solve::{ConeLimits, ConeProblem, dense};
 
 use super::{Oplb, Solver};
-use crate::certificate::{Answer, is_within};
+use crate::certificate::{Answer, Certifier};
 use crate::decision::{Decision, Fallback};
 use crate::optimism::Optimism;
 
@@ -145,23 +145,13 @@ impl Oplb {
             self.bounds.update_spreads();
         }
         self.planner.changed_all(&self.bounds);
-        let solution = self.planner.plan(&self.bounds);
-        let within = is_within(&solution.support, &solution.costs, &self.bounds.thresholds);
-        if solution.status == Status::Infeasible || !within {
-            return false;
-        }
-        self.decision.policy.clear();
-        self.decision.policy.extend_from_slice(&solution.support);
-        let answer = Answer {
-            status: solution.status,
-            value: solution.value,
-            upper_bound: solution.upper_bound,
-            costs: &solution.costs,
-            prices: &solution.prices,
-            nodes: 0,
-        };
-        self.certifier.certify(&answer, &mut self.decision);
-        true
+        let answer = Answer::from(self.planner.plan(&self.bounds));
+        publish(
+            &self.certifier,
+            &answer,
+            &self.bounds.thresholds,
+            &mut self.decision,
+        )
     }
 
     /// The paper's bounds on whole policies, maximised to a certificate.
@@ -240,22 +230,13 @@ impl Oplb {
             work: self.checked.config.max_work,
             stop,
         };
-        let solution = exact.solver.solve(&problem, &mut limits);
-        if !is_within(&solution.support, &solution.costs, &self.bounds.thresholds) {
-            return false;
-        }
-        self.decision.policy.clear();
-        self.decision.policy.extend_from_slice(&solution.support);
-        let answer = Answer {
-            status: solution.status,
-            value: solution.value,
-            upper_bound: solution.upper_bound,
-            costs: &solution.costs,
-            prices: &solution.prices,
-            nodes: solution.nodes,
-        };
-        self.certifier.certify(&answer, &mut self.decision);
-        true
+        let answer = Answer::from(exact.solver.solve(&problem, &mut limits));
+        publish(
+            &self.certifier,
+            &answer,
+            &self.bounds.thresholds,
+            &mut self.decision,
+        )
     }
 
     #[cold]
@@ -272,4 +253,20 @@ impl Oplb {
             &mut self.decision,
         );
     }
+}
+
+/// Publishes an answer if it checks.
+fn publish(
+    certifier: &Certifier,
+    answer: &Answer,
+    thresholds: &[f64],
+    decision: &mut Decision,
+) -> bool {
+    let within = answer.is_within(thresholds);
+    if within {
+        decision.policy.clear();
+        decision.policy.extend_from_slice(answer.support);
+        certifier.certify(answer, decision);
+    }
+    within
 }

@@ -30,7 +30,7 @@ use crate::decision::Decision;
 use crate::error::Error;
 use crate::estimate::{Estimates, SignalRule};
 use crate::guardrail::Direction;
-use crate::interval::{Intervals, Level, Rule};
+use crate::interval::{Intervals, Level};
 use crate::optimism::Planner;
 use crate::problem::{CheckedProblem, Problem, check_vector};
 use crate::safe_cost::TZeroRule;
@@ -363,26 +363,7 @@ fn safe_estimates(problem: &CheckedProblem, checked: &CheckedOplb) -> Estimates 
         log_term: None,
         rho: 1.0,
     };
-    let rule = |signal: &Signal, cost: bool, mirrored: bool| {
-        let bounded = signal.sub_gaussian.is_none();
-        let kind = match bounded {
-            true => Intervals::Kl,
-            false => Intervals::Subgaussian,
-        };
-        let (origin, scale) = signal.affine(mirrored);
-        SignalRule {
-            rule: Rule::new(kind, &level, signal.r(), bounded, cost),
-            both_sides: cost,
-            intersect: true,
-            origin,
-            scale,
-        }
-    };
-    let mut rules = vec![rule(&problem.reward, false, false)];
-    rules.extend(problem.guardrails.iter().map(|g| {
-        let mirrored = g.direction == Direction::AtLeast;
-        rule(&g.signal, true, mirrored)
-    }));
+    let rules = SignalRule::all(problem, &level, Intervals::suiting, |_| true);
     let mut estimates = Estimates::new(rules);
     estimates.add_arm();
     estimates

@@ -140,27 +140,6 @@ fn margin(linear: &Linear) -> Section {
 
 fn safe_cost(linear: &Linear) -> Section {
     let results = linear.safe_cost();
-    let known = |name: &str| {
-        let agents = &results.instances[0].agents;
-        let agent = agents.iter().find(|agent| agent.name == name);
-        agent.or(agents.first()).map(|agent| final_regret(agent).0)
-    };
-    let mut rows = Vec::new();
-    for instance in &results.instances {
-        for agent in &instance.agents {
-            let (mean, sd) = final_regret(agent);
-            let ratio =
-                known(&agent.name).map_or("–".into(), |base| format!("{:.2}×", mean / base));
-            rows.push(vec![
-                Cell::text(&instance.name),
-                Cell::text(&agent.name),
-                Cell::number(number(mean)),
-                Cell::number(number(sd)).toned(Tone::Quiet),
-                Cell::number(ratio),
-                Cell::number(terminal::violations(agent).to_string()),
-            ]);
-        }
-    }
     Section {
         title: "A safe action of unknown cost, with features".into(),
         paragraphs: vec![
@@ -169,13 +148,7 @@ fn safe_cost(linear: &Linear) -> Section {
              or by the paper's rule for T₀, which then freezes what it knows."
                 .into(),
         ],
-        tables: vec![Table {
-            title: String::new(),
-            header: ["", "agent", "regret", "± sd", "against known", "violations"]
-                .map(String::from)
-                .to_vec(),
-            rows,
-        }],
+        tables: vec![terminal::against_known(&results)],
         figures: vec![FigureRef {
             stem: "linear-safe-cost".into(),
             caption: "Top: the safe cost is given. Bottom: it is learned.".into(),
