@@ -1,24 +1,50 @@
 //! What every agent can do, and the one registry of agents.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::belief::Belief;
 use crate::config::OpbConfig;
 use crate::decision::Decision;
 use crate::error::Error;
 use crate::opb::Opb;
 use crate::oplb::{Oplb, OplbConfig};
 use crate::problem::Problem;
+use crate::snapshot::{broken, format_of};
 
 /// An agent: publishes policies, takes outcomes.
 ///
-/// To add one, implement this trait and give it a variant in [`AgentConfig`]; the command line and
-/// the simulator then know it by its `kind`.
+/// To add one, implement this trait and give it a variant in [`AgentConfig`]; every face of
+/// banister then knows it by its `kind`.
 pub trait Agent: Send {
     /// The policy for the next round, with its certificate.
     fn decide(&mut self) -> &Decision;
 
     /// Takes one outcome: the arm played, its reward and one cost per guardrail.
     fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error>;
+
+    /// Takes many outcomes. The agents here check all before they take any; one that does not say
+    /// otherwise takes them one by one, and stops at the first that it refuses.
+    fn observe_batch(&mut self, outcomes: &Outcomes) -> Result<(), Error> {
+        let count = outcomes.rewards.len().max(1);
+        let guardrails = outcomes.costs.len() / count;
+        let dimension = match outcomes.played {
+            Played::Arms(_) => None,
+            Played::Features(x) => Some(x.len() / count),
+        };
+        outcomes.check(guardrails, dimension)?;
+        for (i, &reward) in outcomes.rewards.iter().enumerate() {
+            let costs = outcomes.costs_of(i, guardrails);
+            match outcomes.played {
+                Played::Arms(arms) => self.observe(arms[i], reward, costs)?,
+                Played::Features(x) => {
+                    let d = x.len() / count;
+                    self.observe_at(&x[i * d..(i + 1) * d], reward, costs)?;
+                }
+            }
+        }
+        Ok(())
+    }
 
     /// Replaces the actions to choose among from now on: feature vectors one after another. The
     /// safe action is always offered too; if it is not among them, its number is the next one.
@@ -33,43 +59,81 @@ pub trait Agent: Send {
         Err(Error::NoFeatures)
     }
 
-    /// The whole state as versioned JSON.
+    /// Features of an action on offer; `None` for arms, or if there is no such action.
+    fn features(&self, action: usize) -> Option<&[f64]> {
+        let _ = action;
+        None
+    }
+
+    /// Names by number: of all arms there ever were, or of the actions on offer. Empty where
+    /// actions were offered by their features alone.
+    fn names(&self) -> &[String] {
+        &[]
+    }
+
+    /// Offers one more arm, with its features where arms have any. Its number is returned.
+    fn add_arm(&mut self, name: &str, features: Option<&[f64]>) -> Result<usize, Error> {
+        let _ = features;
+        Err(Error::invalid("arm", name, "the arms of this agent are fixed"))
+    }
+
+    /// Stops offering an arm.
+    fn retire_arm(&mut self, arm: usize) -> Result<(), Error> {
+        Err(Error::invalid("arm", arm, "the arms of this agent are fixed"))
+    }
+
+    /// What it believes about every arm there ever was, or every action on offer, in their order.
+    /// Empty if it does not say.
+    fn beliefs(&mut self) -> Vec<Belief> {
+        Vec::new()
+    }
+
+    /// The whole state as versioned JSON, for [`AgentConfig::restore`].
     fn save(&self) -> String;
 }
 
-impl Agent for Opb {
-    fn decide(&mut self) -> &Decision {
-        Opb::decide(self)
-    }
-
-    fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
-        Opb::observe(self, arm, reward, costs)
-    }
-
-    fn save(&self) -> String {
-        Opb::save(self)
-    }
+/// Outcomes in columns, one entry per outcome.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcomes<'a> {
+    /// What was played.
+    pub played: Played<'a>,
+    /// The rewards.
+    pub rewards: &'a [f64],
+    /// One cost per guardrail, one outcome after another.
+    pub costs: &'a [f64],
 }
 
-impl Agent for Oplb {
-    fn decide(&mut self) -> &Decision {
-        Oplb::decide(self)
+/// What was played, outcome by outcome.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Played<'a> {
+    /// By number.
+    Arms(&'a [usize]),
+    /// By features, one vector after another.
+    Features(&'a [f64]),
+}
+
+impl<'a> Outcomes<'a> {
+    /// Checks the lengths against each other, given the number of guardrails.
+    pub(crate) fn check(&self, guardrails: usize, dimension: Option<usize>) -> Result<(), Error> {
+        let count = self.rewards.len();
+        let (field, length, expected) = match (self.played, dimension) {
+            (Played::Arms(arms), _) => ("actions", arms.len(), count),
+            (Played::Features(_), None) => return Err(Error::NoFeatures),
+            (Played::Features(x), Some(d)) => ("features", x.len(), count.saturating_mul(d)),
+        };
+        let costs = ("costs", self.costs.len(), count.saturating_mul(guardrails));
+        for (field, length, expected) in [(field, length, expected), costs] {
+            if length != expected {
+                let allowed = format!("expected {expected}: there are {count} rewards");
+                return Err(Error::invalid(field, format!("{length} entries"), allowed));
+            }
+        }
+        Ok(())
     }
 
-    fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
-        Oplb::observe(self, arm, reward, costs)
-    }
-
-    fn offer(&mut self, actions: &[f64]) -> Result<(), Error> {
-        Oplb::offer(self, actions)
-    }
-
-    fn observe_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) -> Result<(), Error> {
-        Oplb::observe_at(self, features, reward, costs)
-    }
-
-    fn save(&self) -> String {
-        Oplb::save(self)
+    /// The costs of outcome i, given the number of guardrails.
+    pub(crate) fn costs_of(&self, i: usize, guardrails: usize) -> &'a [f64] {
+        &self.costs[i * guardrails..(i + 1) * guardrails]
     }
 }
 
@@ -82,7 +146,7 @@ impl Agent for Oplb {
 /// assert_eq!(config.label(), "opb");
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AgentConfig {
@@ -93,6 +157,17 @@ pub enum AgentConfig {
 }
 
 impl AgentConfig {
+    /// The registry described as JSON Schema: every kind of agent with its parameters, their types,
+    /// defaults and meanings. The faces of banister are made from it.
+    ///
+    /// ```
+    /// let schema = banister::AgentConfig::schema();
+    /// assert_eq!(schema["oneOf"][0]["properties"]["kind"]["const"], "opb");
+    /// ```
+    pub fn schema() -> serde_json::Value {
+        schemars::schema_for!(Self).to_value()
+    }
+
     /// What results call it.
     pub fn label(&self) -> String {
         match self {
@@ -126,4 +201,38 @@ impl AgentConfig {
             Self::Oplb(config) => Box::new(Oplb::new(problem, config)?),
         })
     }
+
+    /// Takes up an agent where [`Agent::save`] left it, with what it was made from.
+    pub fn restore(json: &str) -> Result<Restored, Error> {
+        fn restored<A: Agent + 'static>(agent: A, problem: Problem, config: AgentConfig) -> Restored {
+            Restored {
+                agent: Box::new(agent),
+                problem,
+                config,
+            }
+        }
+        match format_of(json)?.as_str() {
+            Opb::FORMAT => Opb::restore(json).map(|agent| {
+                let problem = agent.problem().declared.clone();
+                let config = Self::Opb(agent.config().clone());
+                restored(agent, problem, config)
+            }),
+            Oplb::FORMAT => Oplb::restore(json).map(|agent| {
+                let problem = agent.problem().declared.clone();
+                let config = Self::Oplb(agent.config().clone());
+                restored(agent, problem, config)
+            }),
+            other => Err(broken(format!("its format is `{other}`, which no agent has"))),
+        }
+    }
+}
+
+/// An agent taken up from a snapshot.
+pub struct Restored {
+    /// The agent itself.
+    pub agent: Box<dyn Agent>,
+    /// The problem it was made for.
+    pub problem: Problem,
+    /// Its parameters.
+    pub config: AgentConfig,
 }

@@ -1,5 +1,6 @@
 //! How OPB is set up: unchecked parameters, and the check that turns them into something runnable.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, open_unit, positive};
@@ -9,7 +10,7 @@ use crate::problem::CheckedProblem;
 use crate::signal::Signal;
 
 /// What to do about guardrails whose safe cost is unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum UnknownSafeCost {
     /// Bound it like any other signal and play safe until the bound leaves a margin.
@@ -19,47 +20,35 @@ pub enum UnknownSafeCost {
     Paper,
 }
 
-/// Parameters of OPB.
-///
-/// | key | meaning | default |
-/// |---|---|---|
-/// | `label` | what results call it | made from the other keys |
-/// | `intervals` | see [`Intervals`] | `kl`, or `subgaussian` for sub-Gaussian signals |
-/// | `optimism` | see [`Optimism`] | `least` |
-/// | `delta` | probability with which any guarantee may fail | 0.01 |
-/// | `horizon` | T, needed by `hoeffding`, `paper`, `published` and the T_0 rule | none |
-/// | `intersect` | intersect intervals over time | true for anytime intervals |
-/// | `rho` | ρ of `subgaussian`: tightest around n = ρ·(a small multiple) | 1 |
-/// | `max_arms` | arms the union bound allows for over the agent's life | the arms given |
-/// | `unknown_safe_cost` | `interval` or `paper` | `interval` |
-/// | `log_term` | forces the radii's log term: **voids the guarantee**, for negative controls | none |
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// OPB, the optimistic-pessimistic bandit: K arms, policies whose expected costs keep every guardrail
+/// in every round with probability 1 − `delta`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OpbConfig {
-    /// What results call it.
+    /// What results call it; made from the other keys by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Which intervals.
+    /// Which confidence intervals; by default `kl`, or `subgaussian` for sub-Gaussian signals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intervals: Option<Intervals>,
-    /// Which optimism.
+    /// How optimism about the reward is chosen.
     pub optimism: Optimism,
-    /// δ.
+    /// δ: probability with which any guarantee may fail.
     pub delta: f64,
-    /// T.
+    /// T, needed by `hoeffding`, `paper` and `published` intervals and by the T_0 rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub horizon: Option<u64>,
-    /// Whether intervals are intersected over time.
+    /// Whether intervals are intersected over time; by default anytime ones are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intersect: Option<bool>,
-    /// ρ.
+    /// ρ of `subgaussian`: they are tightest around n = ρ·(a small multiple).
     pub rho: f64,
-    /// Arms the union bound allows for.
+    /// Arms the union bound allows for over the agent's life; by default the arms given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_arms: Option<usize>,
-    /// What to do about unknown safe costs.
+    /// What to do about guardrails whose safe cost is unknown.
     pub unknown_safe_cost: UnknownSafeCost,
-    /// Forced log term.
+    /// Forces the radii's log term: voids the guarantee, for negative controls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_term: Option<f64>,
 }

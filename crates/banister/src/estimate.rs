@@ -200,6 +200,26 @@ impl Estimates {
         })
     }
 
+    /// Mean of a signal's observations, if there are any, and an interval with both its ends.
+    pub(crate) fn belief(&self, arm: usize, signal: usize) -> (Option<f64>, Interval) {
+        let place = arm * self.rules.len() + signal;
+        let (rule, state) = (&self.rules[signal], &self.state[place]);
+        let n = self.pulls[arm];
+        let mut ends = Interval {
+            lower: state.lower,
+            upper: state.upper,
+        };
+        if !rule.both_sides {
+            // Optimism never asks for the lower end, so it is not kept.
+            let count = Count::new(n, rule.rule.wants_log());
+            let guide = (0.0, 1.0);
+            let bernstein = &self.bernstein[place];
+            let fresh = (rule.rule).interval(&count, state.sum, bernstein, guide, true);
+            ends.lower = fresh.lower.min(ends.upper);
+        }
+        ((n > 0).then(|| state.sum / n as f64), ends)
+    }
+
     pub(crate) fn save(&self, arm: usize) -> SavedArm {
         let signals = self.rules.len();
         let kept = self.rules.iter().any(|r| r.rule.wants_bernstein());

@@ -12,6 +12,7 @@
 //! y_a − f·y_0 ≤ (f−1)·lo/(hi−lo); "at least f times" mirrors to y_a − f·y_0 ≤ (1−f)·hi/(hi−lo).
 //! A relative guardrail whose safe cost is known is an absolute one.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, finite};
@@ -29,15 +30,6 @@ pub enum Direction {
 
 /// A guardrail as declared in TOML, JSON or Python.
 ///
-/// | key | meaning | default |
-/// |---|---|---|
-/// | `name` | what it is called | required |
-/// | `at_most` or `at_least` | the threshold; with `relative` a factor of the safe action's mean | exactly one |
-/// | `relative` | the threshold is relative to the safe action | false |
-/// | `range` | lowest and highest value of the signal | [0, 1] |
-/// | `sub_gaussian` | observations may leave the range, with this sub-Gaussian constant | bounded |
-/// | `safe_cost` | the safe action's mean of this signal | unknown |
-///
 /// ```
 /// use banister::Guardrail;
 ///
@@ -45,18 +37,18 @@ pub enum Direction {
 /// assert_eq!(spend.at_most, Some(0.5));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Guardrail {
     /// What it is called.
     pub name: String,
-    /// Upper threshold.
+    /// The expected signal must not exceed this (give `at_most` or `at_least`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
-    /// Lower threshold.
+    /// The expected signal must not fall below this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
-    /// Whether the threshold is a factor of the safe action's mean.
+    /// Whether the threshold is a factor of the safe action's own mean.
     #[serde(default, skip_serializing_if = "is_false")]
     pub relative: bool,
     /// Lowest and highest value of the signal; default [0, 1].

@@ -20,6 +20,7 @@
 //! [`Decision::draw`] takes a uniform number.
 
 mod agent;
+mod belief;
 mod bounds;
 mod centre;
 mod certificate;
@@ -38,8 +39,9 @@ mod signal;
 mod snapshot;
 pub mod theory;
 
-pub use agent::{Agent, AgentConfig};
+pub use agent::{Agent, AgentConfig, Outcomes, Played, Restored};
 pub use banister_solve as solve;
+pub use belief::{Belief, Estimate};
 pub use config::{OpbConfig, UnknownSafeCost};
 pub use decision::{Decision, Fallback, GuardrailCertificate, SolverReport};
 pub use error::Error;

@@ -15,13 +15,14 @@
 //! U, l and u may be clipped to the signal's range, V never: clipping V breaks the lemma.
 
 use banister_solve::{BlockedLp, Lp, LpSolver, Solution, Status};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::Bounds;
 use crate::centre::centre_ties;
 
 /// How optimism about the reward is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Optimism {

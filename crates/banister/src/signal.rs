@@ -1,5 +1,6 @@
 //! What is known beforehand about a signal (the reward, or the metric of a guardrail).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, finite, positive};
@@ -12,7 +13,7 @@ const FAR: f64 = 1e100;
 /// Without `sub_gaussian` every observation lies in `range`. With `sub_gaussian = R` only the mean
 /// lies in `range`, and observations are R-sub-Gaussian around it (a Gaussian with standard
 /// deviation R, say). The range is [0, 1] unless given.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SignalConfig {
     /// Lowest and highest value; default [0, 1].

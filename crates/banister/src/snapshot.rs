@@ -15,7 +15,6 @@ use crate::optimism::SavedPlanner;
 use crate::problem::Problem;
 use crate::safe_cost::SavedTZero;
 
-const FORMAT: &str = "banister.opb";
 const VERSION: u32 = 1;
 
 #[derive(Deserialize)]
@@ -52,6 +51,12 @@ pub(crate) fn broken(reason: impl Into<String>) -> Error {
     }
 }
 
+/// The format that a snapshot says it has.
+pub(crate) fn format_of(json: &str) -> Result<String, Error> {
+    let header: Header = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
+    Ok(header.format)
+}
+
 /// Refuses a snapshot of another format or version, before anything else of it is read.
 pub(crate) fn check_header(json: &str, format: &str, version: u32) -> Result<(), Error> {
     let header: Header = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
@@ -71,6 +76,9 @@ pub(crate) fn check_header(json: &str, format: &str, version: u32) -> Result<(),
 }
 
 impl Opb {
+    /// What its snapshots call their format.
+    pub(crate) const FORMAT: &str = "banister.opb";
+
     /// The agent's whole state as JSON.
     ///
     /// ```
@@ -88,7 +96,7 @@ impl Opb {
             outcomes: self.estimates.save(arm),
         });
         let snapshot = Snapshot {
-            format: FORMAT.into(),
+            format: Self::FORMAT.into(),
             version: VERSION,
             problem: self.problem.declared.clone(),
             config: self.checked.config.clone(),
@@ -103,7 +111,7 @@ impl Opb {
 
     /// Takes up an agent where [`Opb::save`] left it.
     pub fn restore(json: &str) -> Result<Self, Error> {
-        check_header(json, FORMAT, VERSION)?;
+        check_header(json, Self::FORMAT, VERSION)?;
         let snapshot: Snapshot = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
         let problem = snapshot.problem.check()?;
         let checked = snapshot.config.check(&problem)?;

@@ -20,12 +20,13 @@ pub use kl::{kl, kl_lower, kl_upper};
 
 use kl::{kl_lower_within, kl_upper_within};
 use libm::log;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::signal::Signal;
 
 /// Which interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Intervals {

@@ -10,6 +10,7 @@
 //! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear
 //! Constraints", Algorithm 2 and Theorem 3, with the errata in `docs/`.
 
+mod agent;
 mod columns;
 mod outcomes;
 

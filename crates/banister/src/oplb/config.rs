@@ -1,5 +1,6 @@
 //! How OPLB is set up.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{UnknownSafeCost, check_relative};
@@ -8,7 +9,7 @@ use crate::optimism::Optimism;
 use crate::problem::{CheckedProblem, Problem};
 
 /// Which problem is solved each round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Solver {
     /// An interval per action, then one linear program.
@@ -19,7 +20,7 @@ pub enum Solver {
 }
 
 /// How wide the confidence ellipsoids are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Radius {
     /// R √(ln(det Σ/λ^d) + 2 ln(1/δ_s)) + √λ S.
@@ -30,7 +31,7 @@ pub enum Radius {
 }
 
 /// What to do with a feature vector longer than `norm`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LongFeatures {
     /// Refuse it.
@@ -40,60 +41,45 @@ pub enum LongFeatures {
     Clip,
 }
 
-/// Parameters of OPLB.
-///
-/// | key | meaning | default |
-/// |---|---|---|
-/// | `label` | what results call it | made from the other keys |
-/// | `solver` | `linearised` or `exact` | `linearised` |
-/// | `optimism` | see [`Optimism`]; `exact` has the paper's own | `least` |
-/// | `delta` | probability with which any guarantee may fail | 0.01 |
-/// | `radius` | `logdet` or `paper` | `logdet` |
-/// | `lambda` | λ, the ridge | `norm`², or 1 |
-/// | `parameter_norm` | S: every unknown parameter is at most this long, in units of its signal's range | 1; √K where arms are their own features |
-/// | `norm` | L: every feature vector is at most this long | unchecked (`paper` radii need it) |
-/// | `long_features` | `error` or `clip`, for feature vectors longer than `norm` | `error` |
-/// | `relative_gap` | `exact`: how closely the policy is proven best | 0.001 |
-/// | `max_work` | `exact`: multiplications after which it settles for a feasible policy and an honest gap | 200 million |
-/// | `horizon` | T, needed by the T_0 rule | none |
-/// | `unknown_safe_cost` | `interval` or `paper` | `interval` |
-/// | `radius_scale` | multiplies every radius; below 1 **voids the guarantee**, for negative controls | 1 |
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// OPLB, the optimistic-pessimistic linear bandit: actions are feature vectors, and policies keep every
+/// guardrail in every round with probability 1 − `delta`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OplbConfig {
-    /// What results call it.
+    /// What results call it; made from the other keys by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Which problem is solved each round.
     pub solver: Solver,
-    /// Which optimism.
+    /// How optimism about the reward is chosen, by default `least`; `exact` has the paper's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optimism: Option<Optimism>,
-    /// δ.
+    /// δ: probability with which any guarantee may fail.
     pub delta: f64,
     /// How wide the ellipsoids are.
     pub radius: Radius,
-    /// λ.
+    /// λ, the ridge; by default `norm`², or 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lambda: Option<f64>,
-    /// S.
+    /// S: every unknown parameter is at most this long, in units of its signal's range; by default 1,
+    /// or √K where arms are their own features.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameter_norm: Option<f64>,
-    /// L.
+    /// L: every feature vector is at most this long; unchecked by default (`paper` radii need it).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub norm: Option<f64>,
-    /// What to do with feature vectors longer than L.
+    /// What to do with feature vectors longer than `norm`.
     pub long_features: LongFeatures,
-    /// Certified gap of `exact`, relative to the value.
+    /// How closely `exact` proves its policy best, relative to its value.
     pub relative_gap: f64,
-    /// Limit on the work of `exact` in a round.
+    /// Multiplications after which `exact` settles for a feasible policy and an honest gap.
     pub max_work: u64,
-    /// T.
+    /// T, needed by the T_0 rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub horizon: Option<u64>,
-    /// What to do about unknown safe costs.
+    /// What to do about guardrails whose safe cost is unknown.
     pub unknown_safe_cost: UnknownSafeCost,
-    /// Multiplies every radius.
+    /// Multiplies every radius: below 1 it voids the guarantee, for negative controls.
     pub radius_scale: f64,
 }
 

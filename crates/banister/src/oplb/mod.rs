@@ -13,6 +13,8 @@
 //! Constraints", Algorithm 1, with the errata in `docs/`.
 
 mod actions;
+mod agent;
+mod arms;
 mod config;
 mod decide;
 mod inspect;
@@ -75,6 +77,8 @@ pub struct Oplb {
     along: Vec<f64>,
     regression: Regression,
     actions: Actions,
+    /// Their names, if they have any.
+    names: Vec<String>,
     /// What is known of the safe action's own signals, where some safe cost is unknown.
     safe_estimates: Option<Estimates>,
     t_zero: Option<TZeroRule>,
@@ -153,6 +157,7 @@ impl Oplb {
                 ),
             })?;
         agent.offer(&features).map_err(in_features)?;
+        agent.names = declared.arms;
         Ok(agent)
     }
 
@@ -182,6 +187,7 @@ impl Oplb {
         Self {
             regression,
             actions: Actions::default(),
+            names: Vec::new(),
             safe_estimates: unknown.then(|| safe_estimates(&problem, &checked)),
             room: match (&t_zero, config.horizon) {
                 (Some(_), Some(horizon)) => horizon,
@@ -279,6 +285,7 @@ impl Oplb {
             f64::INFINITY
         };
         self.actions.replace(actions, &self.safe_action, limit);
+        self.names.clear();
         self.bounds.safe = self.actions.safe;
         self.bounds.resize(self.actions.count);
         self.planner.reset(self.actions.count);

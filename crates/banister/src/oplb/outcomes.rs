@@ -38,9 +38,36 @@ impl Oplb {
         reward: f64,
         costs: &[f64],
     ) -> Result<(), Error> {
-        check_vector("features", features, self.space.dimension)?;
-        self.check_norm("features", 0, features)?;
+        self.check_features(features)?;
         self.check_outcome(reward, costs, 1)?;
+        self.take_at(features, reward, costs);
+        Ok(())
+    }
+
+    /// Takes many outcomes by their features; all are checked before any is taken.
+    pub fn observe_batch_at<'a>(
+        &mut self,
+        outcomes: impl IntoIterator<Item = (&'a [f64], f64, &'a [f64])> + Clone,
+    ) -> Result<(), Error> {
+        let mut count = 0;
+        for (features, reward, costs) in outcomes.clone() {
+            count += 1;
+            self.check_features(features)?;
+            self.check_outcome(reward, costs, count)?;
+        }
+        for (features, reward, costs) in outcomes {
+            self.take_at(features, reward, costs);
+        }
+        Ok(())
+    }
+
+    fn check_features(&self, features: &[f64]) -> Result<(), Error> {
+        check_vector("features", features, self.space.dimension)?;
+        self.check_norm("features", 0, features)
+    }
+
+    /// Takes a checked outcome by its features.
+    fn take_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) {
         let is_safe = features == self.safe_action;
         let mut x = std::mem::take(&mut self.x);
         if is_safe {
@@ -55,7 +82,6 @@ impl Oplb {
         }
         self.take(&x, None, is_safe, reward, costs);
         self.x = x;
-        Ok(())
     }
 
     /// Takes many outcomes of actions on offer now; all are checked before any is taken.

@@ -12,7 +12,6 @@ use crate::problem::Problem;
 use crate::safe_cost::SavedTZero;
 use crate::snapshot::{broken, check_header};
 
-const FORMAT: &str = "banister.oplb";
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -26,6 +25,9 @@ struct Snapshot {
     regression: State,
     /// Features on offer, one action after another.
     actions: Vec<f64>,
+    /// Their names, where they have any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    names: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     columns: Option<Columns>,
     planner: SavedPlanner,
@@ -38,6 +40,9 @@ struct Snapshot {
 }
 
 impl Oplb {
+    /// What its snapshots call their format.
+    pub(crate) const FORMAT: &str = "banister.oplb";
+
     /// The agent's whole state as JSON.
     ///
     /// ```
@@ -50,13 +55,14 @@ impl Oplb {
     /// ```
     pub fn save(&self) -> String {
         let snapshot = Snapshot {
-            format: FORMAT.into(),
+            format: Self::FORMAT.into(),
             version: VERSION,
             problem: self.problem.declared.clone(),
             config: self.checked.config.clone(),
             outcomes: self.outcomes,
             regression: self.regression.state().clone(),
             actions: self.actions.all_features().to_vec(),
+            names: self.names.clone(),
             columns: self.actions.saved(),
             planner: self.planner.save(),
             start: self.exact.solver.start().to_vec(),
@@ -69,7 +75,7 @@ impl Oplb {
 
     /// Takes up an agent where [`Oplb::save`] left it.
     pub fn restore(json: &str) -> Result<Self, Error> {
-        check_header(json, FORMAT, VERSION)?;
+        check_header(json, Self::FORMAT, VERSION)?;
         let snapshot: Snapshot = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
         let mut agent = Self::new(&snapshot.problem, &snapshot.config)?;
         if !agent.regression.restore(snapshot.regression) {
@@ -81,6 +87,7 @@ impl Oplb {
         if agent.actions.all_features().len() != snapshot.actions.len() {
             return Err(broken("`actions` lacks the safe action"));
         }
+        agent.restore_names(snapshot.names)?;
         let signals = agent.signals.len();
         if let Some(columns) = snapshot.columns
             && !agent

@@ -1,0 +1,94 @@
+//! OPLB behind the interface that all agents share.
+
+use super::Oplb;
+use crate::agent::{Agent, Outcomes, Played};
+use crate::belief::{Belief, Estimate};
+use crate::decision::Decision;
+use crate::error::Error;
+use crate::interval::Interval;
+
+impl Agent for Oplb {
+    fn decide(&mut self) -> &Decision {
+        Oplb::decide(self)
+    }
+
+    fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
+        Oplb::observe(self, arm, reward, costs)
+    }
+
+    fn observe_batch(&mut self, outcomes: &Outcomes) -> Result<(), Error> {
+        let (guardrails, d) = (self.problem.guardrails.len(), self.dimension());
+        outcomes.check(guardrails, Some(d))?;
+        let rows = outcomes.rewards.iter().enumerate();
+        let rows = rows.map(|(i, &reward)| (i, reward, outcomes.costs_of(i, guardrails)));
+        match outcomes.played {
+            Played::Arms(actions) => Oplb::observe_batch(
+                self,
+                rows.map(|(i, reward, costs)| (actions[i], reward, costs)),
+            ),
+            Played::Features(x) => self.observe_batch_at(
+                rows.map(|(i, reward, costs)| (&x[i * d..(i + 1) * d], reward, costs)),
+            ),
+        }
+    }
+
+    fn offer(&mut self, actions: &[f64]) -> Result<(), Error> {
+        Oplb::offer(self, actions)
+    }
+
+    fn observe_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) -> Result<(), Error> {
+        Oplb::observe_at(self, features, reward, costs)
+    }
+
+    fn features(&self, action: usize) -> Option<&[f64]> {
+        Oplb::features(self, action)
+    }
+
+    fn names(&self) -> &[String] {
+        Oplb::names(self)
+    }
+
+    fn add_arm(&mut self, name: &str, features: Option<&[f64]>) -> Result<usize, Error> {
+        Oplb::add_arm(self, name, features)
+    }
+
+    fn retire_arm(&mut self, arm: usize) -> Result<(), Error> {
+        Oplb::retire_arm(self, arm)
+    }
+
+    fn beliefs(&mut self) -> Vec<Belief> {
+        (0..self.offered()).map(|action| self.belief(action)).collect()
+    }
+
+    fn save(&self) -> String {
+        Oplb::save(self)
+    }
+}
+
+impl Oplb {
+    fn belief(&mut self, action: usize) -> Belief {
+        // Asked for action and signal that exist: the unknown interval is never used.
+        let signals = 0..=self.problem.guardrails.len();
+        let intervals: Vec<Interval> = signals
+            .map(|signal| self.interval(action, signal).unwrap_or(Interval::UNKNOWN))
+            .collect();
+        let clipped = |ends: Interval| Interval {
+            lower: ends.lower.clamp(0.0, 1.0),
+            upper: ends.upper.clamp(0.0, 1.0),
+        };
+        let mean = |ends: Interval| Some((ends.lower + ends.upper) / 2.0);
+        Belief {
+            offered: true,
+            pulls: None,
+            reward: Estimate::in_units(
+                &self.problem.reward,
+                false,
+                mean(intervals[0]),
+                clipped(intervals[0]),
+            ),
+            costs: std::iter::zip(&self.problem.guardrails, &intervals[1..])
+                .map(|(guardrail, &own)| Estimate::of_guardrail(guardrail, mean(own), clipped(own)))
+                .collect(),
+        }
+    }
+}
