@@ -65,6 +65,12 @@ pub trait Agent: Send {
         None
     }
 
+    /// How many arms there ever were, or actions are on offer, and which is the safe one. `None` if
+    /// the agent does not say.
+    fn actions(&self) -> Option<ActionSet> {
+        None
+    }
+
     /// Names by number: of all arms there ever were, or of the actions on offer. Empty where
     /// actions were offered by their features alone.
     fn names(&self) -> &[String] {
@@ -90,6 +96,15 @@ pub trait Agent: Send {
 
     /// The whole state as versioned JSON, for [`AgentConfig::restore`].
     fn save(&self) -> String;
+}
+
+/// The actions an agent numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ActionSet {
+    /// How many.
+    pub count: usize,
+    /// Number of the safe one.
+    pub safe: usize,
 }
 
 /// Outcomes in columns, one entry per outcome.
@@ -150,9 +165,11 @@ impl<'a> Outcomes<'a> {
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AgentConfig {
-    /// The optimistic-pessimistic bandit.
+    /// The optimistic-pessimistic bandit: K arms, and policies that keep every guardrail in every round
+    /// with probability 1 − `delta`.
     Opb(OpbConfig),
-    /// The optimistic-pessimistic linear bandit.
+    /// The optimistic-pessimistic linear bandit: actions are feature vectors, the same in every round or
+    /// others each time, and policies keep every guardrail in every round with probability 1 − `delta`.
     Oplb(OplbConfig),
 }
 
@@ -166,6 +183,14 @@ impl AgentConfig {
     /// ```
     pub fn schema() -> serde_json::Value {
         schemars::schema_for!(Self).to_value()
+    }
+
+    /// Whether it is for actions with features, which it may be offered anew in every round.
+    pub fn takes_features(&self) -> bool {
+        match self {
+            Self::Opb(_) => false,
+            Self::Oplb(_) => true,
+        }
     }
 
     /// What results call it.

@@ -39,7 +39,7 @@ mod signal;
 mod snapshot;
 pub mod theory;
 
-pub use agent::{Agent, AgentConfig, Outcomes, Played, Restored};
+pub use agent::{ActionSet, Agent, AgentConfig, Outcomes, Played, Restored};
 pub use banister_solve as solve;
 pub use belief::{Belief, Estimate};
 pub use config::{OpbConfig, UnknownSafeCost};

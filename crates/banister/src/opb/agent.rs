@@ -1,7 +1,7 @@
 //! OPB behind the interface that all agents share.
 
 use super::Opb;
-use crate::agent::{Agent, Outcomes, Played};
+use crate::agent::{ActionSet, Agent, Outcomes, Played};
 use crate::belief::{Belief, Estimate};
 use crate::decision::Decision;
 use crate::error::Error;
@@ -26,6 +26,13 @@ impl Agent for Opb {
             self,
             rows.map(|(i, (&arm, &reward))| (arm, reward, outcomes.costs_of(i, guardrails))),
         )
+    }
+
+    fn actions(&self) -> Option<ActionSet> {
+        Some(ActionSet {
+            count: self.names.len(),
+            safe: self.problem.declared.safe,
+        })
     }
 
     fn names(&self) -> &[String] {

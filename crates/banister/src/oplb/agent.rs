@@ -1,7 +1,7 @@
 //! OPLB behind the interface that all agents share.
 
 use super::Oplb;
-use crate::agent::{Agent, Outcomes, Played};
+use crate::agent::{ActionSet, Agent, Outcomes, Played};
 use crate::belief::{Belief, Estimate};
 use crate::decision::Decision;
 use crate::error::Error;
@@ -42,6 +42,13 @@ impl Agent for Oplb {
 
     fn features(&self, action: usize) -> Option<&[f64]> {
         Oplb::features(self, action)
+    }
+
+    fn actions(&self) -> Option<ActionSet> {
+        Some(ActionSet {
+            count: self.offered(),
+            safe: self.safe(),
+        })
     }
 
     fn names(&self) -> &[String] {

@@ -79,6 +79,20 @@ pub struct RoundAnswer {
     pub nodes: u64,
 }
 
+impl From<Solution> for RoundAnswer {
+    fn from(solution: Solution) -> Self {
+        Self {
+            status: solution.status,
+            policy: solution.support,
+            value: solution.value,
+            upper_bound: solution.upper_bound,
+            costs: solution.costs,
+            prices: solution.prices,
+            nodes: solution.pivots as u64,
+        }
+    }
+}
+
 impl Round {
     /// Checks everything, then solves. `stop` is the caller's clock.
     pub fn solve(&self, stop: Option<&mut dyn FnMut() -> bool>) -> Result<RoundAnswer, Error> {
@@ -140,24 +154,8 @@ impl Round {
         for (i, row) in upper.iter_mut().enumerate() {
             dense::reach(&costs[i], 0.0, across, self.costs[i].radius, row);
         }
-        let Solution {
-            status,
-            support,
-            value,
-            upper_bound,
-            costs,
-            prices,
-            pivots,
-        } = solve_once(&v, &upper, &self.thresholds).map_err(overflow)?;
-        Ok(RoundAnswer {
-            status,
-            policy: support,
-            value,
-            upper_bound,
-            costs,
-            prices,
-            nodes: pivots as u64,
-        })
+        let solution = solve_once(&v, &upper, &self.thresholds).map_err(overflow)?;
+        Ok(solution.into())
     }
 
     fn exact(

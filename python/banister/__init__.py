@@ -1,0 +1,52 @@
+"""banister: bandits with guardrails.
+
+Learns online which action earns the most while every policy it deploys keeps its expected costs
+under given thresholds.
+
+>>> import banister
+>>> agent = banister.Opb(
+...     ["control", "bold"],
+...     guardrails=[banister.Guardrail("complaints", at_most=0.2, safe_cost=0.05)],
+...     seed=7,
+... )
+>>> decision = agent.decide()
+>>> decision.action in {"control", "bold"}
+True
+>>> agent.observe(decision, reward=1.0, costs=0.0)
+>>> agent.decide().certificate["complaints"].slack >= 0
+True
+"""
+
+from __future__ import annotations
+
+from . import _agents
+from ._agent import Agent, load
+from ._agents import *  # noqa: F403  (the classes are made from the registry)
+from ._guardrail import Guardrail
+from ._native import (
+    Certificate,
+    Decision,
+    DecisionBatch,
+    GuardrailCertificate,
+    Solution,
+    SolutionBatch,
+    __version__,
+    solve_lp,
+    solve_oplb,
+)
+
+__all__ = [
+    "Agent",
+    "Certificate",
+    "Decision",
+    "DecisionBatch",
+    "Guardrail",
+    "GuardrailCertificate",
+    "Solution",
+    "SolutionBatch",
+    "__version__",
+    "load",
+    "solve_lp",
+    "solve_oplb",
+]
+__all__ += _agents.__all__

@@ -1,0 +1,138 @@
+"""What all agents have in common beside the native core."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import _native
+
+A = TypeVar("A", bound="Agent")
+
+#: The class of each kind of agent; filled from the registry.
+CLASSES: dict[str, type[Agent]] = {}
+
+
+class Agent(_native.Agent):
+    """An agent: decides, observes, learns. Make one with its class, such as `banister.Opb`.
+
+    Agents may be used from several threads at once; each call does its work alone.
+    """
+
+    kind: ClassVar[str]
+
+    def __new__(cls: type[A], arms: object = None, **parameters: Any) -> A:
+        return super().__new__(cls, arms=arms, **parameters)
+
+    # Snapshots
+
+    def save(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The whole state as JSON, also written to `path` if given: all of it, or nothing.
+
+        A loaded agent goes on as if it had not stopped, also in what it draws.
+        """
+        text = self.to_json()
+        if path is not None:
+            target = Path(path)
+            handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    file.write(text)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(name, target)
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise
+        return text
+
+    @classmethod
+    def load(cls: type[A], source: str | os.PathLike[str]) -> A:
+        """Takes up an agent of this class where `save` left it: a path, or the JSON itself."""
+        text = _text(source)
+        if not hasattr(cls, "kind"):
+            return load(text)  # type: ignore[return-value]
+        return cls._restored(text)
+
+    @classmethod
+    def _restored(cls: type[A], text: str) -> A:
+        return super().__new__(cls, _snapshot=text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_unpickled, (type(self), self.to_json()), getattr(self, "__dict__", None) or None)
+
+    def __copy__(self: A) -> A:
+        copied = self._restored(self.to_json())
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+    def __repr__(self) -> str:
+        guardrails = ", ".join(self.guardrails)
+        return (
+            f"{type(self).__name__}({len(self.arms)} arms, guardrails=[{guardrails}], "
+            f"outcomes={self.outcomes})"
+        )
+
+    # For people who come from MABWiser and scikit-learn
+
+    def fit(self: A, decisions: object, rewards: ArrayLike, costs: ArrayLike | None = None) -> A:
+        """Forgets everything, then learns from outcomes: `partial_fit` on a fresh agent."""
+        # On a copy first: outcomes that are refused must not cost what was learned before.
+        trial = self.__copy__()
+        trial.reset()
+        trial.observe_batch(decisions, rewards, costs)
+        self.reset()
+        return self.partial_fit(decisions, rewards, costs)
+
+    def partial_fit(
+        self: A, decisions: object, rewards: ArrayLike, costs: ArrayLike | None = None
+    ) -> A:
+        """Learns from more outcomes: `observe_batch`."""
+        self.observe_batch(decisions, rewards, costs)
+        return self
+
+    def predict(self, contexts: ArrayLike | None = None) -> Any:
+        """An action, drawn from the policy: `decide().action`; a list of them for many contexts.
+
+        `contexts` (linear agents): features of shape (actions, features), or (rounds, actions,
+        features) for many decisions at once.
+        """
+        if contexts is None:
+            return self.decide().action
+        features = np.asarray(contexts, dtype=float)
+        if features.ndim == 3:
+            return self.decide_batch(actions=features).actions
+        return self.decide(features).action
+
+    def predict_expectations(self) -> dict[Any, float]:
+        """The estimated mean reward of every arm; NaN for one that was never played."""
+        table = self.estimates()
+        return dict(zip(table["arm"], table["reward_mean"].tolist(), strict=True))
+
+
+def _unpickled(cls: type[A], text: str) -> A:
+    return cls._restored(text)
+
+
+def _text(source: str | os.PathLike[str]) -> str:
+    if isinstance(source, str) and source.lstrip().startswith("{"):
+        return source
+    return Path(source).read_text(encoding="utf-8")
+
+
+def load(source: str | os.PathLike[str]) -> Agent:
+    """Takes up any agent where `save` left it: a path, or the JSON itself.
+
+    >>> import banister
+    >>> agent = banister.Opb(3, seed=1)
+    >>> agent.observe(2, reward=1.0)
+    >>> banister.load(agent.save()).outcomes
+    1
+    """
+    text = _text(source)
+    return CLASSES[_native.Agent._kind_of(text)]._restored(text)

@@ -1,0 +1,59 @@
+"""The agents: one class for every kind in the core's registry.
+
+No list is kept here. `_agents.pyi`, which type checkers and editors read, is written from the same
+registry by `python -m banister._stubs`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from typing import Any
+
+from . import _native
+from ._agent import CLASSES, Agent
+from ._registry import COMMON, Kind, kinds
+
+__all__: list[str] = []
+
+
+def _documented(kind: Kind) -> str:
+    lines = [kind.description, "", "Parameters:"]
+    for parameter in (*COMMON, *kind.parameters):
+        if parameter.features_only and not kind.takes_features:
+            continue
+        text = f"{parameter.name}: {parameter.description}"
+        lines += textwrap.wrap(text, 92, initial_indent="    ", subsequent_indent="        ")
+        for choice, meaning in parameter.choices.items():
+            lines += textwrap.wrap(
+                f'"{choice}": {meaning}', 92, initial_indent=" " * 8, subsequent_indent=" " * 12
+            )
+    lines += ["", "Example:", *(f"    {line}" for line in kind.example)]
+    return "\n".join(lines)
+
+
+def _signature(kind: Kind) -> inspect.Signature:
+    parameters = [
+        inspect.Parameter(
+            parameter.name,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD
+            if parameter.name == "arms"
+            else inspect.Parameter.KEYWORD_ONLY,
+            default=parameter.default,
+        )
+        for parameter in (*COMMON, *kind.parameters)
+        if kind.takes_features or not parameter.features_only
+    ]
+    return inspect.Signature(parameters)
+
+
+for _kind in kinds(_native.agent_schema()):
+    _members: dict[str, Any] = {
+        "__doc__": _documented(_kind),
+        "__module__": "banister",
+        "__signature__": _signature(_kind),
+        "kind": _kind.name,
+    }
+    CLASSES[_kind.name] = type(_kind.class_name, (Agent,), _members)
+    globals()[_kind.class_name] = CLASSES[_kind.name]
+    __all__.append(_kind.class_name)

@@ -1,0 +1,39 @@
+"""Guardrails, with the words of TOML and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+
+@dataclass(frozen=True)
+class Guardrail:
+    """A metric whose expected value must stay on one side of a threshold.
+
+    Give `at_most` or `at_least`. With `relative`, the threshold is a factor of the safe action's own
+    mean. Signals lie in `range` ([0, 1] unless given), or only their means do if they are
+    `sub_gaussian` with that constant. `safe_cost` is the safe action's mean, where it is known.
+
+    >>> Guardrail("spend", at_most=0.5, safe_cost=0.1).to_dict()
+    {'name': 'spend', 'at_most': 0.5, 'safe_cost': 0.1}
+    >>> Guardrail("conversion", at_least=0.98, relative=True).to_dict()
+    {'name': 'conversion', 'at_least': 0.98, 'relative': True}
+    """
+
+    name: str
+    at_most: float | None = None
+    at_least: float | None = None
+    relative: bool = False
+    range: tuple[float, float] | None = None
+    sub_gaussian: float | None = None
+    safe_cost: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as a dictionary, without what is left at its default."""
+        fields = vars(self).items()
+        return {key: value for key, value in fields if value is not None and value is not False}
+
+
+GuardrailLike: TypeAlias = Guardrail | Mapping[str, object]
+"""A guardrail, or a dictionary with its keys."""

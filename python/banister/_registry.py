@@ -1,0 +1,178 @@
+"""The core's registry of agents, read from its JSON Schema."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of an agent."""
+
+    name: str
+    annotation: str
+    default: object
+    description: str
+    choices: Mapping[str, str] = field(default_factory=dict)
+    #: Only for agents whose actions have features.
+    features_only: bool = False
+
+
+#: What every agent's constructor takes beside the parameters of its kind.
+COMMON = (
+    Parameter(
+        "arms", "int | Sequence[str] | None", None, "the number of arms, or a list of their names."
+    ),
+    Parameter(
+        "features",
+        "ArrayLike | None",
+        None,
+        "one row of features per arm, where the arms stay the same.",
+        features_only=True,
+    ),
+    Parameter(
+        "safe_action",
+        "ArrayLike | None",
+        None,
+        "features of the safe action, where every round brings other actions.",
+        features_only=True,
+    ),
+    Parameter("safe", "int | str", 0, "the safe arm, by number or name."),
+    Parameter(
+        "guardrails",
+        "GuardrailLike | Sequence[GuardrailLike]",
+        (),
+        "the guardrails, each a Guardrail or a dictionary with the same keys.",
+    ),
+    Parameter(
+        "reward",
+        "Mapping[str, object] | None",
+        None,
+        'what is known of the reward: {"range": [lo, hi]}, {"sub_gaussian": R}; by default it lies '
+        "in [0, 1].",
+    ),
+    Parameter(
+        "seed",
+        "int | np.random.Generator | None",
+        None,
+        "of the agent's own draws: an integer, or a numpy Generator to draw one from.",
+    ),
+)
+
+_ARMS_EXAMPLE = (
+    ">>> import banister",
+    ">>> agent = banister.{name}(",
+    '...     ["control", "bold"],',
+    '...     guardrails=[{{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}}],',
+    "...     seed=7,",
+    "... )",
+    ">>> decision = agent.decide()",
+    ">>> agent.observe(decision, reward=1.0, costs=0.2)",
+    ">>> agent.outcomes",
+    "1",
+)
+_FEATURES_EXAMPLE = (
+    ">>> import banister",
+    ">>> agent = banister.{name}(",
+    "...     safe_action=[1.0, 0.0],",
+    '...     guardrails=[{{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}}],',
+    "...     seed=7,",
+    "... )",
+    ">>> decision = agent.decide(actions=[[0.6, 0.8], [0.8, -0.6]])",
+    ">>> agent.observe(decision, reward=1.0, costs=0.2)",
+    ">>> agent.outcomes",
+    "1",
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of agent."""
+
+    name: str
+    description: str
+    takes_features: bool
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def class_name(self) -> str:
+        """`opb` is the class `Opb`, `margin_adaptive` the class `MarginAdaptive`."""
+        return "".join(part.capitalize() for part in self.name.split("_"))
+
+    @property
+    def example(self) -> tuple[str, ...]:
+        """Lines of a doctest."""
+        lines = _FEATURES_EXAMPLE if self.takes_features else _ARMS_EXAMPLE
+        return tuple(line.format(name=self.class_name) for line in lines)
+
+
+_TYPES = {"number": "float", "integer": "int", "string": "str", "boolean": "bool", "null": "None"}
+
+
+def kinds(schema: Mapping[str, Any]) -> list[Kind]:
+    """Every kind of agent with its parameters."""
+    return [_kind(variant, schema.get("$defs", {})) for variant in schema["oneOf"]]
+
+
+def _kind(variant: Mapping[str, Any], definitions: Mapping[str, Any]) -> Kind:
+    properties = dict(variant["properties"])
+    name = properties.pop("kind")["const"]
+    parameters = [
+        _parameter(key, entry, definitions, key in variant.get("required", ()))
+        for key, entry in properties.items()
+    ]
+    parameters.sort(key=lambda parameter: parameter.name)
+    description = " ".join(variant["description"].split())
+    return Kind(name, description, bool(variant["takes_features"]), tuple(parameters))
+
+
+def _parameter(
+    key: str, entry: Mapping[str, Any], definitions: Mapping[str, Any], required: bool
+) -> Parameter:
+    annotation, choices = _annotation(entry, definitions)
+    default = entry.get("default")
+    if default is None and not required and "None" not in annotation.split(" | "):
+        annotation += " | None"
+    description = " ".join(entry.get("description", "").split())
+    # Python has its own use for `lambda`.
+    name = f"{key}_" if keyword.iskeyword(key) else key
+    return Parameter(name, annotation, default, description, choices)
+
+
+def _annotation(
+    entry: Mapping[str, Any], definitions: Mapping[str, Any]
+) -> tuple[str, dict[str, str]]:
+    """The type of a value, and the meanings of the words it may be."""
+    if "$ref" in entry:
+        return _annotation(definitions[entry["$ref"].rsplit("/", 1)[-1]], definitions)
+    if "const" in entry:
+        return f'Literal["{entry["const"]}"]', {entry["const"]: entry.get("description", "")}
+    if "enum" in entry:
+        words = ", ".join(f'"{word}"' for word in entry["enum"])
+        return f"Literal[{words}]", {}
+    alternatives = entry.get("oneOf") or entry.get("anyOf")
+    if alternatives:
+        return _union(_annotation(one, definitions) for one in alternatives)
+    types = entry["type"] if isinstance(entry["type"], list) else [entry["type"]]
+    names = [
+        "Sequence[float]" if one == "array" else _TYPES.get(one, "object") for one in types
+    ]
+    return " | ".join(names), {}
+
+
+def _union(parts: Any) -> tuple[str, dict[str, str]]:
+    annotations: list[str] = []
+    words: list[str] = []
+    choices: dict[str, str] = {}
+    for annotation, meanings in parts:
+        choices.update(meanings)
+        if annotation.startswith("Literal["):
+            words.append(annotation[len("Literal[") : -1])
+        else:
+            annotations.append(annotation)
+    if words:
+        annotations.insert(0, f"Literal[{', '.join(words)}]")
+    return " | ".join(annotations), choices

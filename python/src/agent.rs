@@ -1,0 +1,465 @@
+//! The class behind `Opb`, `Oplb` and every other agent of the registry.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use banister::{AgentConfig, Played, Problem};
+use numpy::PyArray1;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyType};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+
+use crate::batch::{self, DecisionBatch};
+use crate::build;
+use crate::decision::{Decision, Labels, Stage};
+use crate::error::{guarded, mistyped, raise};
+use crate::input::{Numbers, costs, count, number, uniform};
+use crate::json::to_python;
+
+/// More numbers than this in one call, and other Python threads may run meanwhile.
+const LONG: usize = 1 << 13;
+
+/// Where draws come from unless a generator is given.
+pub(crate) struct Sampler {
+    pub seed: u64,
+    pub rng: ChaCha8Rng,
+}
+
+impl Sampler {
+    /// A uniform number in [0, 1), as simulations draw it.
+    pub(crate) fn uniform(&mut self) -> f64 {
+        (self.rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// An agent of the core with what Python keeps beside it.
+pub(crate) struct State {
+    pub agent: Box<dyn banister::Agent>,
+    pub problem: Problem,
+    pub config: AgentConfig,
+    pub kind: String,
+    pub sampler: Sampler,
+    /// Whether the user gave names.
+    pub is_named: bool,
+    pub stage: Arc<Stage>,
+    pub index: HashMap<String, usize>,
+    pub outcomes: u64,
+}
+
+impl State {
+    pub(crate) fn new(
+        mut agent: Box<dyn banister::Agent>,
+        problem: Problem,
+        config: AgentConfig,
+        sampler: Sampler,
+        is_named: bool,
+    ) -> Self {
+        let described = serde_json::to_value(&config).unwrap_or_default();
+        let kind = described.get("kind").and_then(Value::as_str);
+        let guardrails = problem.guardrails.iter().map(|g| g.name.clone());
+        let mut state = Self {
+            kind: kind.unwrap_or_default().to_string(),
+            stage: Arc::new(Stage {
+                labels: Labels::Numbers,
+                guardrails: Arc::new(guardrails.collect()),
+                actions: 0,
+                safe: 0,
+                offer: 0,
+            }),
+            index: HashMap::new(),
+            outcomes: agent.decide().outcomes,
+            agent,
+            problem,
+            config,
+            sampler,
+            is_named,
+        };
+        state.set_stage();
+        state
+    }
+
+    /// Other actions are on offer.
+    pub(crate) fn set_stage(&mut self) {
+        let labels = match self.agent.names() {
+            [] => Labels::Numbers,
+            _ if !self.is_named => Labels::Numbers,
+            names => Labels::Names(Arc::new(names.to_vec())),
+        };
+        self.index = build::index(&labels);
+        let set = self.agent.actions();
+        self.stage = Arc::new(Stage {
+            labels,
+            guardrails: Arc::clone(&self.stage.guardrails),
+            actions: set.map_or(0, |set| set.count),
+            safe: set.map_or(0, |set| set.safe),
+            offer: self.stage.offer + 1,
+        });
+    }
+
+    /// Replaces the actions on offer by new ones.
+    pub(crate) fn offer(&mut self, actions: &[f64]) -> Result<(), banister::Error> {
+        self.agent.offer(actions)?;
+        self.set_stage();
+        Ok(())
+    }
+
+    /// Decides and draws; `given` is a uniform number from outside.
+    pub(crate) fn decide(&mut self, given: Option<f64>) -> Decision {
+        let decision = self.agent.decide().clone();
+        let drawn = match decision.policy[..] {
+            // A policy on one arm needs no random number.
+            [(only, _)] => only,
+            _ => decision.draw(given.unwrap_or_else(|| self.sampler.uniform())),
+        };
+        Decision {
+            features: self.agent.features(drawn).map(Box::from),
+            decision: Arc::new(decision),
+            stage: Arc::clone(&self.stage),
+            drawn,
+        }
+    }
+}
+
+/// What an outcome is of.
+enum Of {
+    /// An action of the set on offer now.
+    Action(usize),
+    /// A decision, perhaps of an earlier set.
+    Earlier(Py<Decision>),
+    /// A name.
+    Named(String),
+}
+
+/// An agent: decides, observes, learns. Make one with its class, e.g. `banister.Opb(...)`.
+#[pyclass(subclass, frozen, module = "banister")]
+pub(crate) struct Agent {
+    state: Mutex<State>,
+    guardrails: Arc<Vec<String>>,
+    /// Whether a decision takes so long that other threads should run meanwhile.
+    is_slow: bool,
+}
+
+impl Agent {
+    fn around(state: State) -> Self {
+        let exact = serde_json::to_value(&state.config)
+            .is_ok_and(|config| config.get("solver").and_then(Value::as_str) == Some("exact"));
+        let features = state.problem.features.first().map_or(1, Vec::len);
+        Self {
+            is_slow: exact || state.problem.arms.len().saturating_mul(features) > LONG,
+            guardrails: Arc::clone(&state.stage.guardrails),
+            state: Mutex::new(state),
+        }
+    }
+
+    /// Does some native work on the agent, alone. Without the interpreter's lock if it is `slow`, or
+    /// if another thread is at it: waiting with the lock held would stop every thread.
+    pub(crate) fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        slow: bool,
+        work: impl FnOnce(&mut State) -> R + Send,
+    ) -> PyResult<R> {
+        let broken = || {
+            PyRuntimeError::new_err(
+                "this agent failed in the middle of an earlier call and cannot go on: load it from \
+                 its last snapshot",
+            )
+        };
+        if !slow && let Ok(mut state) = self.state.try_lock() {
+            return guarded(|| work(&mut state));
+        }
+        py.detach(|| {
+            let mut state: MutexGuard<'_, State> = self.state.lock().map_err(|_| broken())?;
+            guarded(|| work(&mut state))
+        })
+    }
+
+    fn of(&self, action: &Bound<'_, PyAny>) -> PyResult<Of> {
+        if let Ok(decision) = action.cast_exact::<Decision>() {
+            return Ok(Of::Earlier(decision.clone().unbind()));
+        }
+        if let Ok(name) = action.cast::<PyString>() {
+            return Ok(Of::Named(name.to_str()?.to_owned()));
+        }
+        let allowed = "must be a Decision, the name of an arm or its number";
+        match count(action, "action") {
+            Ok(index) => Ok(Of::Action(index as usize)),
+            Err(error) if error.is_instance_of::<PyTypeError>(action.py()) => {
+                Err(mistyped("action", action, allowed))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[pymethods]
+impl Agent {
+    #[new]
+    #[classmethod]
+    #[pyo3(signature = (**kwargs))]
+    fn new(cls: &Bound<'_, PyType>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let Ok(kind) = cls.getattr("kind").and_then(|kind| kind.extract::<String>()) else {
+            return Err(PyTypeError::new_err(
+                "Agent has no kind of its own: make a banister.Opb or another agent",
+            ));
+        };
+        let kwargs = match kwargs {
+            Some(kwargs) => kwargs.copy()?,
+            None => PyDict::new(cls.py()),
+        };
+        Ok(Self::around(build::state(&kind, &kwargs)?))
+    }
+
+    /// Decides on an action.
+    ///
+    /// `actions` (linear agents): the feature vectors to choose among, one row per action; without
+    /// it the arms, or the actions offered last. `rng`: a numpy Generator to draw with, instead of
+    /// the agent's own.
+    #[pyo3(signature = (actions=None, rng=None))]
+    fn decide(
+        &self,
+        py: Python<'_>,
+        actions: Option<&Bound<'_, PyAny>>,
+        rng: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Decision> {
+        let given = match rng {
+            Some(rng) if !rng.is_none() => Some(uniform(rng)?),
+            _ => None,
+        };
+        let Some(actions) = actions.filter(|actions| !actions.is_none()) else {
+            return self.with(py, self.is_slow, |state| state.decide(given));
+        };
+        let actions = Numbers::new(actions, "actions")?;
+        actions.expect(&[None, None], "one row per action, one column per feature")?;
+        let features = actions.slice()?;
+        let slow = self.is_slow || features.len() > LONG;
+        self.with(py, slow, |state| {
+            state.offer(features)?;
+            Ok(state.decide(given))
+        })?
+        .map_err(raise)
+    }
+
+    /// Takes an outcome: of a `Decision` (also of one long past), or of an arm by name or number.
+    ///
+    /// `costs` is a number, a sequence, an array or a dictionary: one cost per guardrail.
+    #[pyo3(signature = (action, reward, costs=None))]
+    fn observe(
+        &self,
+        py: Python<'_>,
+        action: &Bound<'_, PyAny>,
+        reward: &Bound<'_, PyAny>,
+        costs: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let reward = number(reward, "reward")?;
+        let costs = self::costs(costs, &self.guardrails)?;
+        let of = self.of(action)?;
+        self.with(py, false, |state| {
+            let outcome = match &of {
+                Of::Action(index) => state.agent.observe(*index, reward, &costs),
+                Of::Named(name) => match state.index.get(name) {
+                    Some(&index) => state.agent.observe(index, reward, &costs),
+                    None => Err(banister::Error::UnknownArm {
+                        name: name.clone(),
+                        known: state.agent.names().join(", "),
+                    }),
+                },
+                Of::Earlier(decision) => {
+                    let decision = decision.get();
+                    let same = decision.stage.offer == state.stage.offer;
+                    match &decision.features {
+                        Some(x) if !same => state.agent.observe_at(x, reward, &costs),
+                        _ => state.agent.observe(decision.drawn, reward, &costs),
+                    }
+                }
+            };
+            state.outcomes += u64::from(outcome.is_ok());
+            outcome
+        })?
+        .map_err(raise)
+    }
+
+    /// Makes many decisions at once, without learning in between.
+    ///
+    /// `size`: that many draws from the policy for the arms or the actions on offer. `actions`: an
+    /// array of shape (rounds, actions, features), one decision for each round.
+    #[pyo3(signature = (size=None, actions=None, rng=None))]
+    fn decide_batch(
+        &self,
+        py: Python<'_>,
+        size: Option<&Bound<'_, PyAny>>,
+        actions: Option<&Bound<'_, PyAny>>,
+        rng: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<DecisionBatch> {
+        batch::decide(self, py, size, actions, rng)
+    }
+
+    /// Takes many outcomes at once: all of them, or, if one is refused, none.
+    ///
+    /// `actions`: a `DecisionBatch`, a list of decisions, or names or numbers of arms. `features`
+    /// instead of `actions` (linear agents): the features of what was played, one row per outcome.
+    #[pyo3(signature = (actions=None, rewards=None, costs=None, *, features=None))]
+    fn observe_batch(
+        &self,
+        py: Python<'_>,
+        actions: Option<&Bound<'_, PyAny>>,
+        rewards: Option<&Bound<'_, PyAny>>,
+        costs: Option<&Bound<'_, PyAny>>,
+        features: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        batch::observe(self, py, actions, rewards, costs, features)
+    }
+
+    /// Offers one more arm, with its features if the agent is linear; returns its number.
+    #[pyo3(signature = (name, features=None))]
+    fn add_arm(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        features: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<usize> {
+        let features = match features {
+            Some(features) => {
+                let x = Numbers::new(features, "features")?;
+                x.expect(&[None], "the features of one arm")?;
+                Some(x.slice()?.to_vec())
+            }
+            None => None,
+        };
+        self.with(py, true, |state| {
+            let number = state.agent.add_arm(name, features.as_deref())?;
+            state.set_stage();
+            Ok(number)
+        })?
+        .map_err(raise)
+    }
+
+    /// Stops offering an arm, by name or number. Its late outcomes are still welcome.
+    fn retire_arm(&self, py: Python<'_>, arm: &Bound<'_, PyAny>) -> PyResult<()> {
+        let name = arm.cast::<PyString>().ok().map(|name| name.to_string());
+        let number = match name {
+            Some(_) => 0,
+            None => count(arm, "arm")? as usize,
+        };
+        self.with(py, true, |state| {
+            let number = match &name {
+                None => number,
+                Some(name) => build::place(state.agent.names(), name, "arm")?,
+            };
+            state.agent.retire_arm(number).map_err(raise)?;
+            state.set_stage();
+            Ok(())
+        })?
+    }
+
+    /// What the agent believes about its arms, or the actions on offer: a dictionary of columns
+    /// (`pandas.DataFrame(agent.estimates())`).
+    fn estimates<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (beliefs, stage) = self.with(py, true, |state| {
+            (state.agent.beliefs(), Arc::clone(&state.stage))
+        })?;
+        let table = PyDict::new(py);
+        let labels = (0..beliefs.len()).map(|a| stage.labels.of(py, a));
+        table.set_item("arm", labels.collect::<PyResult<Vec<_>>>()?)?;
+        let offered: Vec<bool> = beliefs.iter().map(|b| b.offered).collect();
+        table.set_item("offered", PyArray1::from_vec(py, offered))?;
+        if beliefs.iter().all(|b| b.pulls.is_some()) {
+            let pulls = beliefs.iter().filter_map(|b| b.pulls).collect();
+            table.set_item("pulls", PyArray1::<u64>::from_vec(py, pulls))?;
+        }
+        let signals = std::iter::once("reward").chain(stage.guardrails.iter().map(String::as_str));
+        for (s, name) in signals.enumerate() {
+            let estimates = || {
+                beliefs.iter().filter_map(move |b| match s {
+                    0 => Some(&b.reward),
+                    s => b.costs.get(s - 1),
+                })
+            };
+            let mean = estimates().map(|e| e.mean.unwrap_or(f64::NAN)).collect();
+            let lower = estimates().map(|e| e.lower).collect();
+            let upper = estimates().map(|e| e.upper).collect();
+            for (end, column) in [("mean", mean), ("lower", lower), ("upper", upper)] {
+                let column = PyArray1::from_vec(py, column);
+                table.set_item(format!("{name}_{end}"), column)?;
+            }
+        }
+        Ok(table)
+    }
+
+    /// Names of all arms, or their numbers where they have no names.
+    #[getter]
+    fn arms<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let stage = self.with(py, false, |state| Arc::clone(&state.stage))?;
+        (0..stage.actions).map(|a| stage.labels.of(py, a)).collect()
+    }
+
+    /// The safe arm: its name or number.
+    #[getter]
+    fn safe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let stage = self.with(py, false, |state| Arc::clone(&state.stage))?;
+        stage.labels.of(py, stage.safe)
+    }
+
+    /// Names of the guardrails.
+    #[getter]
+    pub(crate) fn guardrails(&self) -> Vec<String> {
+        self.guardrails.to_vec()
+    }
+
+    /// Number of outcomes taken.
+    #[getter]
+    fn outcomes(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, false, |state| state.outcomes)
+    }
+
+    /// The problem as declared: arms, safe arm, features, reward, guardrails.
+    #[getter]
+    fn problem<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let problem = self.with(py, false, |state| serde_json::to_value(&state.problem))?;
+        to_python(py, &problem.map_err(unexpected)?)
+    }
+
+    /// The parameters, as in TOML.
+    #[getter]
+    fn config<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let config = self.with(py, false, |state| serde_json::to_value(&state.config))?;
+        to_python(py, &config.map_err(unexpected)?)
+    }
+
+    /// Forgets all outcomes: the agent is as it was made. Its random stream goes on.
+    fn reset(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, true, |state| {
+            state.agent = state.config.build(&state.problem)?;
+            state.outcomes = 0;
+            state.set_stage();
+            Ok(())
+        })?
+        .map_err(raise)
+    }
+
+    /// The whole state as JSON, random stream included.
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, true, |state| build::save(state))?
+    }
+
+    /// The kind of agent that a snapshot holds.
+    #[staticmethod]
+    fn _kind_of(py: Python<'_>, snapshot: &str) -> PyResult<String> {
+        Ok(build::restore(py, snapshot, None)?.kind)
+    }
+}
+
+fn unexpected(error: serde_json::Error) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// What a batch was of, for [`batch::observe`].
+pub(crate) fn played<'a>(actions: &'a [usize], features: Option<&'a [f64]>) -> Played<'a> {
+    match features {
+        Some(x) => Played::Features(x),
+        None => Played::Arms(actions),
+    }
+}

@@ -1,0 +1,349 @@
+//! Many decisions, and many outcomes, in one call.
+
+use std::sync::Arc;
+
+use banister::Outcomes;
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
+
+use crate::agent::{Agent, State, played};
+use crate::decision::{Decision, Stage};
+use crate::error::{invalid, mistyped, raise};
+use crate::input::{Numbers, count, uniform};
+
+/// Most decisions of one call.
+const MOST: u64 = 1 << 32;
+
+/// Many decisions: arrays with one entry per decision.
+#[pyclass(frozen, module = "banister")]
+pub(crate) struct DecisionBatch {
+    /// All decisions; those of one policy share it.
+    decisions: Vec<Drawn>,
+}
+
+struct Drawn {
+    decision: Arc<banister::Decision>,
+    stage: Arc<Stage>,
+    drawn: usize,
+    features: Option<Box<[f64]>>,
+}
+
+impl From<Decision> for Drawn {
+    fn from(decision: Decision) -> Self {
+        Self {
+            decision: decision.decision,
+            stage: decision.stage,
+            drawn: decision.drawn,
+            features: decision.features,
+        }
+    }
+}
+
+#[pymethods]
+impl DecisionBatch {
+    fn __len__(&self) -> usize {
+        self.decisions.len()
+    }
+
+    /// One of the decisions.
+    fn __getitem__(&self, index: isize) -> PyResult<Decision> {
+        let length = self.decisions.len() as isize;
+        let at = if index < 0 { index + length } else { index };
+        let Some(one) = usize::try_from(at).ok().and_then(|at| self.decisions.get(at)) else {
+            return Err(pyo3::exceptions::PyIndexError::new_err(format!(
+                "there is no decision {index}: there are {length}"
+            )));
+        };
+        Ok(Decision {
+            decision: Arc::clone(&one.decision),
+            stage: Arc::clone(&one.stage),
+            drawn: one.drawn,
+            features: one.features.clone(),
+        })
+    }
+
+    /// Numbers of the actions drawn.
+    #[getter]
+    fn indices<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        PyArray1::from_iter(py, self.decisions.iter().map(|one| one.drawn as i64))
+    }
+
+    /// The actions drawn: names, or numbers where arms have no names.
+    #[getter]
+    fn actions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let each = self.decisions.iter();
+        let labels = each.map(|one| one.stage.labels.of(py, one.drawn));
+        PyList::new(py, labels.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// The probabilities with which they were drawn.
+    #[getter]
+    fn probability<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        let each = self.decisions.iter();
+        PyArray1::from_iter(py, each.map(|one| one.decision.probability(one.drawn)))
+    }
+
+    /// The policies as rows, one probability per action.
+    #[getter]
+    fn probabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let width = self.decisions.iter().map(|one| one.stage.actions).max();
+        let width = width.unwrap_or(0);
+        let mut dense = vec![0.0; width * self.decisions.len()];
+        for (i, one) in self.decisions.iter().enumerate() {
+            for &(action, p) in &one.decision.policy {
+                dense[i * width + action] = p;
+            }
+        }
+        PyArray1::from_vec(py, dense).reshape([self.decisions.len(), width])
+    }
+
+    fn __repr__(&self) -> String {
+        format!("DecisionBatch({} decisions)", self.decisions.len())
+    }
+}
+
+/// [`Agent::decide_batch`].
+pub(crate) fn decide(
+    agent: &Agent,
+    py: Python<'_>,
+    size: Option<&Bound<'_, PyAny>>,
+    actions: Option<&Bound<'_, PyAny>>,
+    rng: Option<&Bound<'_, PyAny>>,
+) -> PyResult<DecisionBatch> {
+    let rng = rng.filter(|rng| !rng.is_none());
+    let decisions = match (size, actions) {
+        (Some(size), None) => {
+            let size = count(size, "size")?;
+            if size > MOST {
+                return Err(invalid("size", size, "must be at most 2^32"));
+            }
+            let given = uniforms(rng, size as usize)?;
+            agent.with(py, true, |state| many(state, size as usize, given.as_deref()))?
+        }
+        (None, Some(actions)) => {
+            let actions = Numbers::new(actions, "actions")?;
+            let meaning = "(rounds, actions, features)";
+            actions.expect(&[None, None, None], meaning)?;
+            actions.finite()?;
+            let (rounds, each) = (actions.shape()[0], actions.shape()[1] * actions.shape()[2]);
+            let given = uniforms(rng, rounds)?;
+            let features = actions.slice()?;
+            agent
+                .with(py, true, |state| {
+                    (0..rounds)
+                        .map(|i| {
+                            state.offer(&features[i * each..(i + 1) * each])?;
+                            Ok(state.decide(given.as_ref().map(|u| u[i])).into())
+                        })
+                        .collect::<Result<Vec<Drawn>, banister::Error>>()
+                })?
+                .map_err(raise)?
+        }
+        _ => {
+            return Err(PyTypeError::new_err(
+                "give either `size`, for many draws from one policy, or `actions` of shape (rounds, \
+                 actions, features)",
+            ));
+        }
+    };
+    Ok(DecisionBatch { decisions })
+}
+
+/// Many draws from one policy.
+fn many(state: &mut State, size: usize, given: Option<&[f64]>) -> Vec<Drawn> {
+    let first = state.decide(given.and_then(|u| u.first().copied()));
+    let mut drawn = Vec::with_capacity(size);
+    for i in 0..size {
+        let action = match (i, first.decision.policy.len()) {
+            (0, _) | (_, 1) => first.drawn,
+            _ => {
+                let uniform = given.map_or_else(|| state.sampler.uniform(), |u| u[i]);
+                first.decision.draw(uniform)
+            }
+        };
+        drawn.push(Drawn {
+            decision: Arc::clone(&first.decision),
+            stage: Arc::clone(&first.stage),
+            drawn: action,
+            features: state.agent.features(action).map(Box::from),
+        });
+    }
+    drawn
+}
+
+fn uniforms(rng: Option<&Bound<'_, PyAny>>, size: usize) -> PyResult<Option<Vec<f64>>> {
+    let Some(rng) = rng else { return Ok(None) };
+    (0..size).map(|_| uniform(rng)).collect::<PyResult<_>>().map(Some)
+}
+
+/// What the outcomes of a batch are of.
+enum Batch {
+    Numbers(Vec<usize>),
+    Names(Vec<String>),
+    /// Numbers among the arms, with the features they had, and the offers they were drawn from.
+    Drawn(Vec<usize>, Vec<u64>, Option<Vec<f64>>),
+    Features,
+}
+
+/// [`Agent::observe_batch`].
+pub(crate) fn observe(
+    agent: &Agent,
+    py: Python<'_>,
+    actions: Option<&Bound<'_, PyAny>>,
+    rewards: Option<&Bound<'_, PyAny>>,
+    costs: Option<&Bound<'_, PyAny>>,
+    features: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let Some(rewards) = rewards else {
+        return Err(PyTypeError::new_err("`rewards` is missing: one per outcome"));
+    };
+    let rewards = Numbers::new(rewards, "rewards")?;
+    rewards.expect(&[None], "one reward per outcome")?;
+    let n = rewards.shape()[0];
+    let batch = match (actions, features) {
+        (Some(actions), None) => what(actions, n)?,
+        (None, Some(_)) => Batch::Features,
+        _ => {
+            return Err(PyTypeError::new_err(
+                "give either `actions` or `features`: what the outcomes are of",
+            ));
+        }
+    };
+    let features = match features {
+        Some(features) => {
+            let x = Numbers::new(features, "features")?;
+            x.expect(&[Some(n), None], "one row per reward")?;
+            Some(x)
+        }
+        None => None,
+    };
+    let m = agent.guardrails().len();
+    let costs = costs.filter(|costs| !costs.is_none());
+    let costs = match costs {
+        Some(costs) => Some(Numbers::new(costs, "costs")?),
+        None => None,
+    };
+    let flat = match &costs {
+        None if m == 0 => &[][..],
+        None => {
+            return Err(PyTypeError::new_err(format!(
+                "`costs` is missing: an array of shape ({n}, {m}), one column per guardrail"
+            )));
+        }
+        // One guardrail: a plain column will do.
+        Some(costs) if m == 1 && costs.shape() == [n] => costs.slice()?,
+        Some(costs) => {
+            let meaning = "one row per reward, one column per guardrail";
+            costs.expect(&[Some(n), Some(m)], meaning)?;
+            costs.slice()?
+        }
+    };
+    let rewards = rewards.slice()?;
+    let given = features.as_ref().map(Numbers::slice).transpose()?;
+    agent.with(py, true, |state| {
+        let mut features = given;
+        let numbers;
+        let held;
+        match batch {
+            Batch::Features => numbers = Vec::new(),
+            Batch::Numbers(list) => numbers = list,
+            Batch::Names(names) => {
+                let find = |name: &String| match state.index.get(name) {
+                    Some(&index) => Ok(index),
+                    None => Err(raise(banister::Error::UnknownArm {
+                        name: name.clone(),
+                        known: state.agent.names().join(", "),
+                    })),
+                };
+                numbers = names.iter().map(find).collect::<PyResult<_>>()?;
+            }
+            Batch::Drawn(list, offers, rows) => {
+                let now = offers.iter().all(|&offer| offer == state.stage.offer);
+                held = rows.filter(|_| !now);
+                features = held.as_deref();
+                numbers = list;
+            }
+        }
+        let outcomes = Outcomes {
+            played: played(&numbers, features),
+            rewards,
+            costs: flat,
+        };
+        state.agent.observe_batch(&outcomes).map_err(raise)?;
+        state.outcomes += rewards.len() as u64;
+        Ok(())
+    })?
+}
+
+fn what(actions: &Bound<'_, PyAny>, n: usize) -> PyResult<Batch> {
+    let batch = if let Ok(batch) = actions.cast_exact::<DecisionBatch>() {
+        let decisions = &batch.get().decisions;
+        drawn(decisions.iter().map(|one| (one.drawn, &one.stage, &one.features)))
+    } else if let Ok(array) = actions.cast::<PyArray1<i64>>() {
+        let array = array.readonly();
+        let numbers = array.as_array();
+        let number = |(i, &a): (usize, &i64)| {
+            let refused = |_| invalid(&format!("actions[{i}]"), a, "must not be negative");
+            usize::try_from(a).map_err(refused)
+        };
+        Batch::Numbers(numbers.iter().enumerate().map(number).collect::<PyResult<_>>()?)
+    } else {
+        let refused = |_| mistyped("actions", actions, "must be a sequence of arms or decisions");
+        let actions = match actions.hasattr("tolist")? {
+            true => actions.call_method0("tolist")?,
+            false => actions.clone(),
+        };
+        let list: Vec<Bound<'_, PyAny>> = actions.extract().map_err(refused)?;
+        listed(&list)?
+    };
+    let length = match &batch {
+        Batch::Numbers(list) | Batch::Drawn(list, ..) => list.len(),
+        Batch::Names(list) => list.len(),
+        Batch::Features => n,
+    };
+    match length == n {
+        true => Ok(batch),
+        false => Err(PyValueError::new_err(format!(
+            "`actions` has {length} entries, expected {n}: one per reward"
+        ))),
+    }
+}
+
+fn listed(list: &[Bound<'_, PyAny>]) -> PyResult<Batch> {
+    let is_decision = |one: &Bound<'_, PyAny>| one.cast_exact::<Decision>().is_ok();
+    let is_name = |one: &Bound<'_, PyAny>| one.cast::<PyString>().is_ok();
+    if !list.is_empty() && list.iter().all(is_decision) {
+        let decisions: Vec<Bound<'_, Decision>> = list
+            .iter()
+            .map(|one| Ok(one.cast_exact::<Decision>()?.clone()))
+            .collect::<PyResult<_>>()?;
+        let parts = decisions.iter().map(|one| one.get());
+        return Ok(drawn(parts.map(|one| (one.drawn, &one.stage, &one.features))));
+    }
+    if !list.is_empty() && list.iter().all(is_name) {
+        let names = list.iter().map(|name| name.extract::<String>());
+        return Ok(Batch::Names(names.collect::<PyResult<_>>()?));
+    }
+    let number = |(i, one): (usize, &Bound<'_, PyAny>)| {
+        Ok(count(one, &format!("actions[{i}]"))? as usize)
+    };
+    let numbers = list.iter().enumerate().map(number);
+    Ok(Batch::Numbers(numbers.collect::<PyResult<_>>()?))
+}
+
+fn drawn<'a>(
+    each: impl Iterator<Item = (usize, &'a Arc<Stage>, &'a Option<Box<[f64]>>)>,
+) -> Batch {
+    let (mut numbers, mut offers, mut rows) = (Vec::new(), Vec::new(), Some(Vec::new()));
+    for (number, stage, features) in each {
+        numbers.push(number);
+        offers.push(stage.offer);
+        match (&mut rows, features) {
+            (Some(rows), Some(x)) => rows.extend_from_slice(x),
+            (rows, _) => *rows = None,
+        }
+    }
+    Batch::Drawn(numbers, offers, rows)
+}

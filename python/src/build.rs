@@ -1,0 +1,384 @@
+//! Making an agent: from keyword arguments, the same words as TOML's.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use banister::{AgentConfig, Error, Guardrail, Problem, SignalConfig};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyInt, PyString};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::agent::{Sampler, State};
+use crate::decision::Labels;
+use crate::error::{invalid, mistyped, raise};
+use crate::input::{Numbers, count};
+use crate::json::{to_json, to_python};
+
+/// The registry of agents as JSON Schema. Each kind says beside its keys whether it takes features.
+#[pyfunction]
+pub(crate) fn agent_schema(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let mut schema = AgentConfig::schema();
+    for kind in schema["oneOf"].as_array_mut().into_iter().flatten() {
+        let name = json!({ "kind": kind["properties"]["kind"]["const"] });
+        if let Ok(config) = serde_json::from_value::<AgentConfig>(name) {
+            kind["takes_features"] = json!(config.takes_features());
+        }
+    }
+    to_python(py, &schema)
+}
+
+/// Reads a declaration; an error names the key that is at fault.
+pub(crate) fn declared<T: DeserializeOwned>(value: Value, path: &str) -> PyResult<T> {
+    let error = match serde_json::from_value::<T>(value.clone()) {
+        Ok(declared) => return Ok(declared),
+        Err(error) => error.to_string(),
+    };
+    if let Some(rest) = error.strip_prefix("unknown field ") {
+        let inside = match path {
+            "" => String::new(),
+            path => format!("`{path}`: "),
+        };
+        return Err(PyTypeError::new_err(format!("{inside}unexpected {rest}")));
+    }
+    // Which key it is shows when each is left out in turn: without the bad one the message changes.
+    if let Value::Object(map) = &value {
+        for (key, bad) in map {
+            let mut rest = map.clone();
+            rest.remove(key);
+            let without = serde_json::from_value::<T>(Value::Object(rest)).map_err(|e| e.to_string());
+            let is_other = match &without {
+                Ok(_) => true,
+                Err(other) => *other != error && !other.contains(&format!("`{key}`")),
+            };
+            if is_other {
+                let field = match path {
+                    "" => key.clone(),
+                    path => format!("{path}.{key}"),
+                };
+                return Err(PyValueError::new_err(format!("`{field}` is {bad}: {error}")));
+            }
+        }
+    }
+    Err(PyValueError::new_err(format!("{path}: {error}")))
+}
+
+/// The agent's parameters, of the registered `kind`.
+pub(crate) fn config(kind: &str, parameters: Map<String, Value>) -> PyResult<AgentConfig> {
+    let mut map = parameters;
+    // A parameter that is None has its default.
+    map.retain(|_, value| !value.is_null());
+    map.insert("kind".into(), json!(kind));
+    declared(Value::Object(map), "")
+}
+
+/// The guardrails, each a `Guardrail` or a dictionary.
+pub(crate) fn guardrails(value: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Guardrail>> {
+    let Some(value) = value.filter(|value| !value.is_none()) else {
+        return Ok(Vec::new());
+    };
+    let list = match to_json(value, "guardrails")? {
+        Value::Array(list) => list,
+        one @ Value::Object(_) => vec![one],
+        _ => {
+            return Err(mistyped(
+                "guardrails",
+                value,
+                "must be a list of guardrails, e.g. [{\"name\": \"spend\", \"at_most\": 0.5}]",
+            ));
+        }
+    };
+    let each = list.into_iter().enumerate();
+    each.map(|(i, one)| declared(without_nulls(one), &format!("guardrails[{i}]")))
+        .collect()
+}
+
+/// What is known of the reward.
+pub(crate) fn reward(value: Option<&Bound<'_, PyAny>>) -> PyResult<SignalConfig> {
+    match value.filter(|value| !value.is_none()) {
+        None => Ok(SignalConfig::default()),
+        Some(value) => declared(without_nulls(to_json(value, "reward")?), "reward"),
+    }
+}
+
+fn without_nulls(mut value: Value) -> Value {
+    if let Value::Object(map) = &mut value {
+        map.retain(|_, entry| !entry.is_null());
+    }
+    value
+}
+
+/// Names in Python's words: the plural, as the arguments are called.
+fn in_arguments(error: Error) -> PyErr {
+    match error {
+        Error::Invalid {
+            field,
+            value,
+            allowed,
+        } => {
+            let field = match field.strip_prefix("guardrail[") {
+                Some(rest) => format!("guardrails[{rest}"),
+                None => field,
+            };
+            PyValueError::new_err(format!("`{field}` is {value}: {allowed}"))
+        }
+        other => raise(other),
+    }
+}
+
+/// The arms as declared, and whether they have names.
+struct Arms {
+    names: Vec<String>,
+    are_named: bool,
+    features: Vec<Vec<f64>>,
+}
+
+fn arms(
+    arms: Option<&Bound<'_, PyAny>>,
+    features: Option<&Bound<'_, PyAny>>,
+    safe_action: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Arms> {
+    if let Some(safe_action) = safe_action {
+        if arms.is_some() || features.is_some() {
+            return Err(PyTypeError::new_err(
+                "`safe_action` is given beside `arms` or `features`: give the safe action's features \
+                 where every round brings other actions, else the arms",
+            ));
+        }
+        let x = Numbers::new(safe_action, "safe_action")?;
+        x.expect(&[None], "the features of one action")?;
+        x.finite()?;
+        return Ok(Arms {
+            names: vec!["safe".into()],
+            are_named: false,
+            features: vec![x.slice()?.to_vec()],
+        });
+    }
+    let features = match features {
+        None => Vec::new(),
+        Some(features) => {
+            let x = Numbers::new(features, "features")?;
+            x.expect(&[None, None], "one row per arm, one column per feature")?;
+            x.finite()?;
+            let d = x.shape()[1].max(1);
+            x.slice()?.chunks_exact(d).map(<[f64]>::to_vec).collect()
+        }
+    };
+    let numbered = |k: usize| Arms {
+        names: (0..k).map(|a| format!("arm {a}")).collect(),
+        are_named: false,
+        features: Vec::new(),
+    };
+    let mut declared = match arms {
+        None if features.is_empty() => {
+            return Err(PyTypeError::new_err(
+                "`arms` is missing: give the number of arms or a list of their names (or, for linear \
+                 agents, `features` or `safe_action`)",
+            ));
+        }
+        None => numbered(features.len()),
+        Some(arms) if arms.cast::<PyInt>().is_ok() => {
+            let k = count(arms, "arms")?;
+            match k {
+                1..=100_000_000 => numbered(k as usize),
+                _ => return Err(invalid("arms", k, "must be 1 to 100 million")),
+            }
+        }
+        Some(arms) => {
+            let refused = || mistyped("arms", arms, "must be a number or a list of names");
+            if arms.cast::<PyString>().is_ok() {
+                return Err(refused());
+            }
+            let list: Vec<Bound<'_, PyAny>> = arms.extract().map_err(|_| refused())?;
+            let names = list.iter().enumerate().map(|(i, name)| {
+                let refused = |_| mistyped(&format!("arms[{i}]"), name, "must be a string");
+                name.extract::<String>().map_err(refused)
+            });
+            Arms {
+                names: names.collect::<PyResult<_>>()?,
+                are_named: true,
+                features: Vec::new(),
+            }
+        }
+    };
+    declared.features = features;
+    Ok(declared)
+}
+
+fn safe(value: Option<&Bound<'_, PyAny>>, names: &[String]) -> PyResult<usize> {
+    let Some(value) = value.filter(|value| !value.is_none()) else {
+        return Ok(0);
+    };
+    match value.cast::<PyString>() {
+        Ok(name) => place(names, name.to_str()?, "safe"),
+        Err(_) => Ok(count(value, "safe")? as usize),
+    }
+}
+
+/// The place of a name among the arms'.
+pub(crate) fn place(names: &[String], name: &str, argument: &str) -> PyResult<usize> {
+    names.iter().position(|n| n == name).ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "`{argument}` is {name:?}: the arms are {}",
+            names.join(", ")
+        ))
+    })
+}
+
+/// The random generator of an agent: a seed, or a generator that one is drawn from.
+pub(crate) fn sampler(py: Python<'_>, value: Option<&Bound<'_, PyAny>>) -> PyResult<Sampler> {
+    let seed = match value.filter(|value| !value.is_none()) {
+        None => fresh_seed(py)?,
+        Some(value) if value.hasattr("integers")? => {
+            let options = PyDict::new(value.py());
+            options.set_item("dtype", "uint64")?;
+            options.set_item("endpoint", true)?;
+            let drawn = value.call_method("integers", (0, u64::MAX), Some(&options))?;
+            count(&drawn, "seed")?
+        }
+        Some(value) => count(value, "seed").map_err(|error| {
+            match error.is_instance_of::<PyTypeError>(value.py()) {
+                true => mistyped("seed", value, "must be an integer or a numpy Generator"),
+                false => error,
+            }
+        })?,
+    };
+    Ok(Sampler::new(seed))
+}
+
+/// A seed from the operating system.
+fn fresh_seed(py: Python<'_>) -> PyResult<u64> {
+    py.import("secrets")?.call_method1("randbits", (64,))?.extract()
+}
+
+impl Sampler {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+        }
+    }
+}
+
+/// Makes an agent from what its constructor was called with.
+pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
+    let take = |name: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
+        let value = kwargs.get_item(name)?;
+        if value.is_some() {
+            kwargs.del_item(name)?;
+        }
+        Ok(value.filter(|value| !value.is_none()))
+    };
+    let seed = sampler(kwargs.py(), take("seed")?.as_ref())?;
+    if let Some(snapshot) = take("_snapshot")? {
+        return restore(kwargs.py(), snapshot.extract()?, Some(kind));
+    }
+    let declared = arms(
+        take("arms")?.as_ref(),
+        take("features")?.as_ref(),
+        take("safe_action")?.as_ref(),
+    )?;
+    let problem = Problem {
+        safe: safe(take("safe")?.as_ref(), &declared.names)?,
+        arms: declared.names,
+        features: declared.features,
+        reward: reward(take("reward")?.as_ref())?,
+        guardrails: guardrails(take("guardrails")?.as_ref())?,
+    };
+    let parameters = match to_json(kwargs.as_any(), "")? {
+        // `lambda_`: Python has its own use for the word.
+        Value::Object(map) => map
+            .into_iter()
+            .map(|(key, value)| (key.trim_end_matches('_').to_string(), value))
+            .collect(),
+        _ => Map::new(),
+    };
+    let config = config(kind, parameters)?;
+    let agent = config.build(&problem).map_err(in_arguments)?;
+    Ok(State::new(agent, problem, config, seed, declared.are_named))
+}
+
+const FORMAT: &str = "banister.python";
+const VERSION: u32 = 1;
+
+/// What Python adds to an agent's own snapshot: where its random stream stands.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Saved {
+    format: String,
+    version: u32,
+    seed: u64,
+    /// Position in the random stream, in 32-bit words; a string, as it may be longer than 64 bits.
+    position: String,
+    named: bool,
+    agent: Value,
+}
+
+/// The agent and its random stream as JSON.
+pub(crate) fn save(state: &State) -> PyResult<String> {
+    let agent = serde_json::from_str(&state.agent.save()).map_err(unreadable)?;
+    let saved = Saved {
+        format: FORMAT.into(),
+        version: VERSION,
+        seed: state.sampler.seed,
+        position: state.sampler.rng.get_word_pos().to_string(),
+        named: state.is_named,
+        agent,
+    };
+    serde_json::to_string(&saved).map_err(unreadable)
+}
+
+fn unreadable(reason: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(format!("the snapshot cannot be restored: {reason}"))
+}
+
+/// Takes up an agent where [`save`] left it, or where another face of banister did.
+pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResult<State> {
+    let value: Value = serde_json::from_str(json).map_err(unreadable)?;
+    let is_ours = value.get("format").and_then(Value::as_str) == Some(FORMAT);
+    let (agent, sampler, is_named) = if is_ours {
+        let saved: Saved = serde_json::from_value(value).map_err(unreadable)?;
+        if saved.version != VERSION {
+            return Err(unreadable(format!(
+                "its version is {}, this program reads version {VERSION}",
+                saved.version
+            )));
+        }
+        let mut sampler = Sampler::new(saved.seed);
+        let position = saved.position.parse().map_err(unreadable)?;
+        sampler.rng.set_word_pos(position);
+        (saved.agent.to_string(), sampler, saved.named)
+    } else {
+        (json.to_string(), Sampler::new(fresh_seed(py)?), true)
+    };
+    let restored = AgentConfig::restore(&agent).map_err(raise)?;
+    let state = State::new(
+        restored.agent,
+        restored.problem,
+        restored.config,
+        sampler,
+        is_named,
+    );
+    match kind {
+        Some(kind) if kind != state.kind => Err(unreadable(format!(
+            "it holds an agent of kind `{}`, not `{kind}`: use banister.load",
+            state.kind
+        ))),
+        _ => Ok(state),
+    }
+}
+
+/// Names by number.
+pub(crate) fn index(labels: &Labels) -> HashMap<String, usize> {
+    match labels {
+        Labels::Numbers => HashMap::new(),
+        Labels::Names(names) => {
+            let names: &Arc<Vec<String>> = names;
+            (names.iter().cloned().zip(0..)).collect()
+        }
+    }
+}

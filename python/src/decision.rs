@@ -1,0 +1,293 @@
+//! A decision as Python sees it: the action drawn, the policy it was drawn from, the certificate.
+
+use std::sync::Arc;
+
+use banister::Decision as Core;
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+
+/// How actions are called: names if the user gave any, else numbers.
+#[derive(Debug, Clone)]
+pub(crate) enum Labels {
+    Numbers,
+    Names(Arc<Vec<String>>),
+}
+
+impl Labels {
+    /// The name or number of an action.
+    pub(crate) fn of<'py>(&self, py: Python<'py>, action: usize) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Self::Names(names) if action < names.len() => {
+                Ok(PyString::new(py, &names[action]).into_any())
+            }
+            _ => Ok(action.into_pyobject(py)?.into_any()),
+        }
+    }
+}
+
+/// What a policy was decided among, shared by the decisions of an offer.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub labels: Labels,
+    pub guardrails: Arc<Vec<String>>,
+    /// Number of actions, retired arms included.
+    pub actions: usize,
+    /// Number of the safe action.
+    pub safe: usize,
+    /// Counts the sets of actions offered.
+    pub offer: u64,
+}
+
+/// One guardrail's part of a certificate, in the units of its signal.
+#[pyclass(frozen, get_all, module = "banister")]
+#[derive(Debug, Clone)]
+pub(crate) struct GuardrailCertificate {
+    /// The guardrail.
+    name: String,
+    /// The policy's expected signal if every action is as bad as its interval allows.
+    pessimistic_cost: f64,
+    /// What it must not cross.
+    threshold: f64,
+    /// Distance to the threshold; never negative.
+    slack: f64,
+    /// What one more unit of threshold would earn, optimistically.
+    price: f64,
+}
+
+#[pymethods]
+impl GuardrailCertificate {
+    fn __repr__(&self) -> String {
+        format!(
+            "GuardrailCertificate(name={:?}, pessimistic_cost={:.6}, threshold={:.6}, slack={:.6}, price={:.6})",
+            self.name, self.pessimistic_cost, self.threshold, self.slack, self.price
+        )
+    }
+
+    /// The same as a dictionary.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        dict.set_item("name", &self.name)?;
+        dict.set_item("pessimistic_cost", self.pessimistic_cost)?;
+        dict.set_item("threshold", self.threshold)?;
+        dict.set_item("slack", self.slack)?;
+        dict.set_item("price", self.price)?;
+        Ok(dict)
+    }
+}
+
+/// Why a policy is safe, and how good it can be at most.
+#[pyclass(frozen, module = "banister")]
+#[derive(Debug, Clone)]
+pub(crate) struct Certificate {
+    pub decision: Arc<Core>,
+    pub stage: Arc<Stage>,
+}
+
+#[pymethods]
+impl Certificate {
+    /// One entry per guardrail, in their order.
+    #[getter]
+    fn guardrails(&self) -> Vec<GuardrailCertificate> {
+        std::iter::zip(self.stage.guardrails.iter(), &self.decision.guardrails)
+            .map(|(name, entry)| GuardrailCertificate {
+                name: name.clone(),
+                pessimistic_cost: entry.pessimistic_cost,
+                threshold: entry.threshold,
+                slack: entry.slack,
+                price: entry.price,
+            })
+            .collect()
+    }
+
+    /// At least the best feasible policy's reward, if the intervals hold.
+    #[getter]
+    fn optimistic_reward(&self) -> f64 {
+        self.decision.optimistic_reward
+    }
+
+    /// Objective at the policy.
+    #[getter]
+    fn value(&self) -> f64 {
+        self.decision.solver.value
+    }
+
+    /// Proven upper bound on the objective of every pessimistically feasible policy.
+    #[getter]
+    fn upper_bound(&self) -> f64 {
+        self.decision.solver.upper_bound
+    }
+
+    /// `upper_bound - value`.
+    #[getter]
+    fn gap(&self) -> f64 {
+        self.decision.solver.gap
+    }
+
+    /// How the solver ended: "optimal" or "budget".
+    #[getter]
+    fn status(&self) -> &'static str {
+        crate::solve::status_name(self.decision.solver.status)
+    }
+
+    /// Why the safe action was forced: "margin_not_proven", "solver_failed", or None.
+    #[getter]
+    fn fallback(&self) -> Option<String> {
+        let fallback = serde_json::to_value(self.decision.fallback?).ok()?;
+        fallback.as_str().map(str::to_owned)
+    }
+
+    /// Number of outcomes that the decision is based on.
+    #[getter]
+    fn outcomes(&self) -> u64 {
+        self.decision.outcomes
+    }
+
+    /// The part of one guardrail, by name or number.
+    fn __getitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<GuardrailCertificate> {
+        let entries = self.guardrails();
+        let at = match key.extract::<String>() {
+            Ok(name) => entries.iter().position(|entry| entry.name == name),
+            Err(_) => key.extract::<usize>().ok().filter(|&i| i < entries.len()),
+        };
+        match at {
+            Some(at) => Ok(entries[at].clone()),
+            None => Err(pyo3::exceptions::PyKeyError::new_err(format!(
+                "there is no guardrail {}: they are {}",
+                crate::error::shown(key),
+                self.stage.guardrails.join(", ")
+            ))),
+        }
+    }
+
+    /// The same as a dictionary of plain values.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        let guardrails = self.guardrails();
+        let guardrails = guardrails.iter().map(|entry| entry.to_dict(py));
+        dict.set_item("guardrails", guardrails.collect::<PyResult<Vec<_>>>()?)?;
+        dict.set_item("optimistic_reward", self.optimistic_reward())?;
+        dict.set_item("status", self.status())?;
+        dict.set_item("value", self.value())?;
+        dict.set_item("upper_bound", self.upper_bound())?;
+        dict.set_item("gap", self.gap())?;
+        dict.set_item("fallback", self.fallback())?;
+        dict.set_item("outcomes", self.outcomes())?;
+        Ok(dict)
+    }
+
+    fn __repr__(&self) -> String {
+        let guardrails = self.guardrails();
+        let slacks = guardrails.iter().map(|g| format!("{}: {:.6}", g.name, g.slack));
+        let fallback = match self.fallback() {
+            Some(reason) => format!(", fallback={reason:?}"),
+            None => String::new(),
+        };
+        format!(
+            "Certificate(slack={{{}}}, optimistic_reward={:.6}, gap={:.3e}{fallback})",
+            slacks.collect::<Vec<_>>().join(", "),
+            self.optimistic_reward(),
+            self.gap()
+        )
+    }
+}
+
+/// A decision: an action, the probability it had, the policy it was drawn from, and why that policy
+/// is safe.
+#[pyclass(frozen, module = "banister")]
+#[derive(Debug)]
+pub(crate) struct Decision {
+    pub decision: Arc<Core>,
+    pub stage: Arc<Stage>,
+    pub drawn: usize,
+    /// Features of the action, where it has any: what a late outcome is known by.
+    pub features: Option<Box<[f64]>>,
+}
+
+#[pymethods]
+impl Decision {
+    /// The action to play: its name, or its number where arms have no names.
+    #[getter]
+    fn action<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.stage.labels.of(py, self.drawn)
+    }
+
+    /// The number of the action. Where the safe action was not among the actions offered, it comes
+    /// after the last of them.
+    #[getter]
+    fn index(&self) -> usize {
+        self.drawn
+    }
+
+    /// The probability with which it was drawn: its propensity.
+    #[getter]
+    fn probability(&self) -> f64 {
+        self.decision.probability(self.drawn)
+    }
+
+    /// Whether it is the safe action.
+    #[getter]
+    fn is_safe(&self) -> bool {
+        self.drawn == self.stage.safe
+    }
+
+    /// The features of the action, where it has any.
+    #[getter]
+    fn features<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        let features = self.features.as_ref()?;
+        Some(PyArray1::from_slice(py, features))
+    }
+
+    /// The policy as a dictionary from action to probability, without zeros.
+    #[getter]
+    fn policy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let policy = PyDict::new(py);
+        for &(action, p) in &self.decision.policy {
+            policy.set_item(self.stage.labels.of(py, action)?, p)?;
+        }
+        Ok(policy)
+    }
+
+    /// The policy as a vector, one probability per action.
+    #[getter]
+    fn probabilities<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        let mut dense = vec![0.0; self.stage.actions];
+        for &(action, p) in &self.decision.policy {
+            if let Some(entry) = dense.get_mut(action) {
+                *entry = p;
+            }
+        }
+        PyArray1::from_vec(py, dense)
+    }
+
+    /// Why the policy is safe, and how good it can be at most.
+    #[getter]
+    fn certificate(&self) -> Certificate {
+        Certificate {
+            decision: Arc::clone(&self.decision),
+            stage: Arc::clone(&self.stage),
+        }
+    }
+
+    /// Everything as a dictionary of plain values, for logs.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        dict.set_item("action", self.action(py)?)?;
+        dict.set_item("probability", self.probability())?;
+        let policy = self.decision.policy.iter();
+        let policy = policy.map(|&(a, p)| Ok((self.stage.labels.of(py, a)?, p)));
+        let policy = policy.collect::<PyResult<Vec<_>>>()?;
+        dict.set_item("policy", PyList::new(py, policy)?)?;
+        dict.set_item("certificate", self.certificate().to_dict(py)?)?;
+        Ok(dict)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!(
+            "Decision(action={}, probability={:.6}, policy={})",
+            self.action(py)?.repr()?,
+            self.probability(),
+            self.policy(py)?.repr()?
+        ))
+    }
+}

@@ -1,0 +1,216 @@
+//! Arguments: arrays without copying where possible, and errors that name them.
+
+use numpy::{PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyFloat, PyList, PyTuple};
+use smallvec::SmallVec;
+
+use crate::error::{invalid, mistyped, shown};
+
+/// The costs of one outcome; more guardrails than this are rare.
+pub(crate) type Costs = SmallVec<[f64; 8]>;
+
+/// Numbers as a contiguous array of doubles: the caller's own memory if it is one already.
+pub(crate) struct Numbers<'py> {
+    array: PyReadonlyArrayDyn<'py, f64>,
+    pub name: &'static str,
+}
+
+impl<'py> Numbers<'py> {
+    /// Takes `value`, whatever NumPy can make an array of doubles from.
+    pub(crate) fn new(value: &Bound<'py, PyAny>, name: &'static str) -> PyResult<Self> {
+        let array = match value.cast::<PyArrayDyn<f64>>() {
+            Ok(array) if array.is_c_contiguous() => array.clone(),
+            _ => contiguous(value, name)?,
+        };
+        let array = array.try_readonly().map_err(|_| {
+            PyValueError::new_err(format!("`{name}` is being written to by another call"))
+        })?;
+        Ok(Self { array, name })
+    }
+
+    /// The numbers, last axis fastest.
+    pub(crate) fn slice(&self) -> PyResult<&[f64]> {
+        (self.array.as_slice())
+            .map_err(|_| PyValueError::new_err(format!("`{}` is not contiguous", self.name)))
+    }
+
+    pub(crate) fn shape(&self) -> &[usize] {
+        self.array.shape()
+    }
+
+    /// Refuses another shape than `expected`, where `None` stands for any length.
+    pub(crate) fn expect(&self, expected: &[Option<usize>], meaning: &str) -> PyResult<()> {
+        let fits = self.shape().len() == expected.len()
+            && std::iter::zip(self.shape(), expected).all(|(n, e)| e.is_none_or(|e| e == *n));
+        match fits {
+            true => Ok(()),
+            false => Err(self.misshapen(expected, meaning)),
+        }
+    }
+
+    /// The error for a wrong shape.
+    pub(crate) fn misshapen(&self, expected: &[Option<usize>], meaning: &str) -> PyErr {
+        let shape = |sizes: &mut dyn Iterator<Item = String>| {
+            let sizes: Vec<String> = sizes.collect();
+            match &sizes[..] {
+                [one] => format!("({one},)"),
+                _ => format!("({})", sizes.join(", ")),
+            }
+        };
+        let got = shape(&mut self.shape().iter().map(usize::to_string));
+        let any = |e: &Option<usize>| e.map_or("any".into(), |e| e.to_string());
+        let wanted = shape(&mut expected.iter().map(any));
+        PyValueError::new_err(format!(
+            "`{}` has shape {got}, expected {wanted}: {meaning}",
+            self.name
+        ))
+    }
+
+    /// Refuses NaN and infinity, naming the place.
+    pub(crate) fn finite(&self) -> PyResult<()> {
+        let numbers = self.slice()?;
+        let Some(at) = numbers.iter().position(|x| !x.is_finite()) else {
+            return Ok(());
+        };
+        let mut place = Vec::new();
+        let mut rest = at;
+        for &size in self.shape().iter().rev() {
+            place.push((rest % size.max(1)).to_string());
+            rest /= size.max(1);
+        }
+        place.reverse();
+        let name = format!("{}[{}]", self.name, place.join(", "));
+        Err(invalid(
+            &name,
+            numbers[at],
+            "only finite numbers are allowed",
+        ))
+    }
+}
+
+/// A new contiguous array of doubles, made by NumPy.
+fn contiguous<'py>(
+    value: &Bound<'py, PyAny>,
+    name: &'static str,
+) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = value.py();
+    let refused = |_| mistyped(name, value, "must be an array of numbers");
+    // Text, dates and complex numbers would be converted silently, or nearly so.
+    let kind = value.getattr(intern!(py, "dtype"));
+    if let Ok(kind) = kind.and_then(|dtype| dtype.getattr(intern!(py, "kind")))
+        && !matches!(kind.extract::<char>(), Ok('f' | 'i' | 'u' | 'b' | 'O'))
+    {
+        return Err(mistyped(name, value, "must be an array of real numbers"));
+    }
+    let make = MAKE.get_or_try_init(py, || {
+        let numpy = py.import("numpy")?;
+        numpy.getattr("ascontiguousarray").map(Bound::unbind)
+    })?;
+    let options = PyDict::new(py);
+    options.set_item(intern!(py, "dtype"), intern!(py, "float64"))?;
+    let array = make.bind(py).call((value,), Some(&options)).map_err(refused)?;
+    // It makes a scalar an array of one: give the scalar's shape back.
+    let scalar = value.cast::<PyFloat>().is_ok();
+    let array = match scalar {
+        true => array.call_method1(intern!(py, "reshape"), (PyTuple::empty(py),))?,
+        false => array,
+    };
+    Ok(array.cast_into::<PyArrayDyn<f64>>()?)
+}
+
+/// One number.
+pub(crate) fn number(value: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
+    if let Ok(float) = value.cast_exact::<PyFloat>() {
+        return Ok(float.value());
+    }
+    (value.extract::<f64>()).map_err(|_| mistyped(name, value, "must be a number"))
+}
+
+/// The costs of one outcome: a number, a sequence, an array or a mapping by guardrail.
+pub(crate) fn costs(value: Option<&Bound<'_, PyAny>>, guardrails: &[String]) -> PyResult<Costs> {
+    let Some(value) = value.filter(|value| !value.is_none()) else {
+        return Ok(Costs::new());
+    };
+    if let Ok(float) = value.cast_exact::<PyFloat>() {
+        return Ok(Costs::from_elem(float.value(), 1));
+    }
+    let entry = |i: usize, x: &Bound<'_, PyAny>| {
+        if let Ok(float) = x.cast_exact::<PyFloat>() {
+            return Ok(float.value());
+        }
+        let refused = |_| mistyped(&format!("costs[{i}]"), x, "must be a number");
+        x.extract::<f64>().map_err(refused)
+    };
+    if let Ok(list) = value.cast_exact::<PyList>() {
+        return list.iter().enumerate().map(|(i, x)| entry(i, &x)).collect();
+    }
+    if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+        return (tuple.iter().enumerate()).map(|(i, x)| entry(i, &x)).collect();
+    }
+    if let Ok(by_name) = value.cast::<PyDict>() {
+        return costs_by_name(by_name, guardrails);
+    }
+    if let Ok(number) = value.extract::<f64>() {
+        return Ok(Costs::from_elem(number, 1));
+    }
+    let numbers = Numbers::new(value, "costs")?;
+    if numbers.shape().len() > 1 {
+        let expected = [Some(guardrails.len())];
+        return Err(numbers.misshapen(&expected, "one cost per guardrail"));
+    }
+    Ok(Costs::from_slice(numbers.slice()?))
+}
+
+fn costs_by_name(by_name: &Bound<'_, PyDict>, guardrails: &[String]) -> PyResult<Costs> {
+    let known = guardrails.join(", ");
+    for key in by_name.keys() {
+        let is_known = (key.extract::<String>()).is_ok_and(|key| guardrails.contains(&key));
+        if !is_known {
+            return Err(PyValueError::new_err(format!(
+                "`costs` has the key {}: the guardrails are {known}",
+                shown(&key)
+            )));
+        }
+    }
+    guardrails
+        .iter()
+        .map(|name| match by_name.get_item(name)? {
+            Some(value) => number(&value, &format!("costs[{name:?}]")),
+            None => Err(PyValueError::new_err(format!(
+                "`costs` lacks `{name}`: give one cost per guardrail ({known})"
+            ))),
+        })
+        .collect()
+}
+
+/// A whole number that is not negative, for counts and seeds.
+pub(crate) fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
+    let index = value
+        .call_method0(intern!(value.py(), "__index__"))
+        .map_err(|_| mistyped(name, value, "must be an integer"))?;
+    index
+        .extract()
+        .map_err(|_| invalid(name, &index, "must be between 0 and 2^64 - 1"))
+}
+
+/// A uniform number in [0, 1) from a random generator of Python's.
+pub(crate) fn uniform(rng: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let drawn = rng.call_method0(intern!(rng.py(), "random")).map_err(|_| {
+        PyTypeError::new_err(format!(
+            "`rng` is {}: must be a numpy Generator, e.g. np.random.default_rng(7)",
+            shown(rng)
+        ))
+    })?;
+    let drawn: f64 = drawn
+        .extract()
+        .map_err(|_| mistyped("rng.random()", &drawn, "must be a number in [0, 1)"))?;
+    match (0.0..1.0).contains(&drawn) {
+        true => Ok(drawn),
+        false => Err(invalid("rng.random()", drawn, "must be in [0, 1)")),
+    }
+}

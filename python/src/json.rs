@@ -1,0 +1,103 @@
+//! Python values as JSON: the way in for declarations (guardrails, agents, environments).
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PySequence, PyString};
+use serde_json::{Map, Number, Value};
+
+use crate::error::{invalid, mistyped};
+
+/// A declaration as JSON. `path` is how the caller names it; NaN and infinity are refused here.
+/// Objects with a `to_dict` method stand for what it returns, arrays for their `tolist`.
+pub(crate) fn to_json(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Value> {
+    if value.is_none() {
+        return Ok(Value::Null);
+    }
+    if let Ok(flag) = value.cast::<PyBool>() {
+        return Ok(Value::Bool(flag.is_true()));
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(Value::String(text.to_str()?.to_owned()));
+    }
+    if value.cast::<PyInt>().is_ok() {
+        return integer(value, path);
+    }
+    if let Ok(number) = value.cast::<PyFloat>() {
+        return float(number.value(), path);
+    }
+    if let Ok(mapping) = value.cast::<PyMapping>() {
+        return object(mapping, path);
+    }
+    for (method, scalar) in [("to_dict", false), ("tolist", false), ("item", true)] {
+        if value.hasattr(method)? && !(scalar && value.hasattr("__len__")?) {
+            return to_json(&value.call_method0(method)?, path);
+        }
+    }
+    if let Ok(sequence) = value.cast::<PySequence>() {
+        let entries = (0..sequence.len()?)
+            .map(|i| to_json(&sequence.get_item(i)?, &format!("{path}[{i}]")));
+        return Ok(Value::Array(entries.collect::<PyResult<_>>()?));
+    }
+    if value.hasattr("__fspath__")? {
+        return to_json(&value.call_method0("__fspath__")?, path);
+    }
+    Err(mistyped(
+        path,
+        value,
+        "must be a number, a string, a list or a dictionary of those",
+    ))
+}
+
+fn object(mapping: &Bound<'_, PyMapping>, path: &str) -> PyResult<Value> {
+    let mut map = Map::new();
+    for item in mapping.items()?.iter() {
+        let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+        let Ok(key) = key.cast::<PyString>() else {
+            return Err(mistyped(path, &key, "keys must be strings"));
+        };
+        let key = key.to_str()?;
+        map.insert(key.to_owned(), to_json(&value, &format!("{path}.{key}"))?);
+    }
+    Ok(Value::Object(map))
+}
+
+fn integer(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Value> {
+    if let Ok(number) = value.extract::<u64>() {
+        return Ok(Value::from(number));
+    }
+    match value.extract::<i64>() {
+        Ok(number) => Ok(Value::from(number)),
+        Err(_) => Err(invalid(path, value, "too large for a 64-bit integer")),
+    }
+}
+
+fn float(number: f64, path: &str) -> PyResult<Value> {
+    match Number::from_f64(number) {
+        Some(number) => Ok(Value::Number(number)),
+        None => Err(invalid(path, number, "only finite numbers are allowed")),
+    }
+}
+
+/// JSON as Python values.
+pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Bool(flag) => PyBool::new(py, *flag).to_owned().into_any(),
+        Value::String(text) => PyString::new(py, text).into_any(),
+        Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+            (Some(n), _) => n.into_pyobject(py)?.into_any(),
+            (None, Some(n)) => n.into_pyobject(py)?.into_any(),
+            _ => PyFloat::new(py, number.as_f64().unwrap_or(f64::NAN)).into_any(),
+        },
+        Value::Array(entries) => {
+            let entries = entries.iter().map(|entry| to_python(py, entry));
+            PyList::new(py, entries.collect::<PyResult<Vec<_>>>()?)?.into_any()
+        }
+        Value::Object(map) => {
+            let dict = PyDict::new(py);
+            for (key, value) in map {
+                dict.set_item(key, to_python(py, value)?)?;
+            }
+            dict.into_any()
+        }
+    })
+}

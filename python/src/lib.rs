@@ -1,0 +1,33 @@
+//! The extension module behind `import banister`: agents, solvers and simulations on NumPy arrays.
+//!
+//! It holds no logic of its own. Each file turns one part of the core into Python objects:
+//! arguments are checked and named (`input.rs`), errors become `ValueError` and `TypeError`
+//! (`error.rs`), and long work runs without the interpreter's lock.
+
+mod agent;
+mod batch;
+mod build;
+mod decision;
+mod error;
+mod input;
+mod json;
+mod solve;
+
+use pyo3::prelude::*;
+
+/// The native half of banister.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<agent::Agent>()?;
+    module.add_class::<batch::DecisionBatch>()?;
+    module.add_class::<decision::Certificate>()?;
+    module.add_class::<decision::Decision>()?;
+    module.add_class::<decision::GuardrailCertificate>()?;
+    module.add_class::<solve::Solution>()?;
+    module.add_class::<solve::SolutionBatch>()?;
+    module.add_function(wrap_pyfunction!(build::agent_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(solve::solve_lp, module)?)?;
+    module.add_function(wrap_pyfunction!(solve::solve_oplb, module)?)?;
+    Ok(())
+}
