@@ -138,6 +138,8 @@ enum Of {
 pub(crate) struct Agent {
     state: Mutex<State>,
     guardrails: Arc<Vec<String>>,
+    /// Length of feature vectors; `None` for agents that take none.
+    pub dimension: Option<usize>,
     /// Whether a decision takes so long that other threads should run meanwhile.
     is_slow: bool,
 }
@@ -147,7 +149,13 @@ impl Agent {
         let exact = serde_json::to_value(&state.config)
             .is_ok_and(|config| config.get("solver").and_then(Value::as_str) == Some("exact"));
         let features = state.problem.features.first().map_or(1, Vec::len);
+        let dimension = match state.config.takes_features() {
+            true if state.problem.features.is_empty() => Some(state.problem.arms.len()),
+            true => Some(features),
+            false => None,
+        };
         Self {
+            dimension,
             is_slow: exact || state.problem.arms.len().saturating_mul(features) > LONG,
             guardrails: Arc::clone(&state.stage.guardrails),
             state: Mutex::new(state),
@@ -201,7 +209,10 @@ impl Agent {
     #[classmethod]
     #[pyo3(signature = (**kwargs))]
     fn new(cls: &Bound<'_, PyType>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let Ok(kind) = cls.getattr("kind").and_then(|kind| kind.extract::<String>()) else {
+        let Ok(kind) = cls
+            .getattr("kind")
+            .and_then(|kind| kind.extract::<String>())
+        else {
             return Err(PyTypeError::new_err(
                 "Agent has no kind of its own: make a banister.Opb or another agent",
             ));
@@ -233,7 +244,8 @@ impl Agent {
             return self.with(py, self.is_slow, |state| state.decide(given));
         };
         let actions = Numbers::new(actions, "actions")?;
-        actions.expect(&[None, None], "one row per action, one column per feature")?;
+        let meaning = "one row per action, one column per feature";
+        actions.expect(&[None, self.dimension], meaning)?;
         let features = actions.slice()?;
         let slow = self.is_slow || features.len() > LONG;
         self.with(py, slow, |state| {

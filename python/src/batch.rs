@@ -6,7 +6,7 @@ use banister::Outcomes;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::{PyIterator, PyList, PyString};
 
 use crate::agent::{Agent, State, played};
 use crate::decision::{Decision, Stage};
@@ -51,7 +51,10 @@ impl DecisionBatch {
     fn __getitem__(&self, index: isize) -> PyResult<Decision> {
         let length = self.decisions.len() as isize;
         let at = if index < 0 { index + length } else { index };
-        let Some(one) = usize::try_from(at).ok().and_then(|at| self.decisions.get(at)) else {
+        let Some(one) = usize::try_from(at)
+            .ok()
+            .and_then(|at| self.decisions.get(at))
+        else {
             return Err(pyo3::exceptions::PyIndexError::new_err(format!(
                 "there is no decision {index}: there are {length}"
             )));
@@ -62,6 +65,12 @@ impl DecisionBatch {
             drawn: one.drawn,
             features: one.features.clone(),
         })
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let each = (0..self.decisions.len() as isize).map(|i| self.__getitem__(i));
+        let each = each.collect::<PyResult<Vec<_>>>()?;
+        PyList::new(py, each)?.try_iter()
     }
 
     /// Numbers of the actions drawn.
@@ -120,12 +129,14 @@ pub(crate) fn decide(
                 return Err(invalid("size", size, "must be at most 2^32"));
             }
             let given = uniforms(rng, size as usize)?;
-            agent.with(py, true, |state| many(state, size as usize, given.as_deref()))?
+            agent.with(py, true, |state| {
+                many(state, size as usize, given.as_deref())
+            })?
         }
         (None, Some(actions)) => {
             let actions = Numbers::new(actions, "actions")?;
             let meaning = "(rounds, actions, features)";
-            actions.expect(&[None, None, None], meaning)?;
+            actions.expect(&[None, None, agent.dimension], meaning)?;
             actions.finite()?;
             let (rounds, each) = (actions.shape()[0], actions.shape()[1] * actions.shape()[2]);
             let given = uniforms(rng, rounds)?;
@@ -175,7 +186,10 @@ fn many(state: &mut State, size: usize, given: Option<&[f64]>) -> Vec<Drawn> {
 
 fn uniforms(rng: Option<&Bound<'_, PyAny>>, size: usize) -> PyResult<Option<Vec<f64>>> {
     let Some(rng) = rng else { return Ok(None) };
-    (0..size).map(|_| uniform(rng)).collect::<PyResult<_>>().map(Some)
+    (0..size)
+        .map(|_| uniform(rng))
+        .collect::<PyResult<_>>()
+        .map(Some)
 }
 
 /// What the outcomes of a batch are of.
@@ -197,7 +211,9 @@ pub(crate) fn observe(
     features: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let Some(rewards) = rewards else {
-        return Err(PyTypeError::new_err("`rewards` is missing: one per outcome"));
+        return Err(PyTypeError::new_err(
+            "`rewards` is missing: one per outcome",
+        ));
     };
     let rewards = Numbers::new(rewards, "rewards")?;
     rewards.expect(&[None], "one reward per outcome")?;
@@ -214,7 +230,8 @@ pub(crate) fn observe(
     let features = match features {
         Some(features) => {
             let x = Numbers::new(features, "features")?;
-            x.expect(&[Some(n), None], "one row per reward")?;
+            let meaning = "one row per reward, one column per feature";
+            x.expect(&[Some(n), agent.dimension], meaning)?;
             Some(x)
         }
         None => None,
@@ -280,7 +297,11 @@ pub(crate) fn observe(
 fn what(actions: &Bound<'_, PyAny>, n: usize) -> PyResult<Batch> {
     let batch = if let Ok(batch) = actions.cast_exact::<DecisionBatch>() {
         let decisions = &batch.get().decisions;
-        drawn(decisions.iter().map(|one| (one.drawn, &one.stage, &one.features)))
+        drawn(
+            decisions
+                .iter()
+                .map(|one| (one.drawn, &one.stage, &one.features)),
+        )
     } else if let Ok(array) = actions.cast::<PyArray1<i64>>() {
         let array = array.readonly();
         let numbers = array.as_array();
@@ -288,9 +309,21 @@ fn what(actions: &Bound<'_, PyAny>, n: usize) -> PyResult<Batch> {
             let refused = |_| invalid(&format!("actions[{i}]"), a, "must not be negative");
             usize::try_from(a).map_err(refused)
         };
-        Batch::Numbers(numbers.iter().enumerate().map(number).collect::<PyResult<_>>()?)
+        Batch::Numbers(
+            numbers
+                .iter()
+                .enumerate()
+                .map(number)
+                .collect::<PyResult<_>>()?,
+        )
     } else {
-        let refused = |_| mistyped("actions", actions, "must be a sequence of arms or decisions");
+        let refused = |_| {
+            mistyped(
+                "actions",
+                actions,
+                "must be a sequence of arms or decisions",
+            )
+        };
         let actions = match actions.hasattr("tolist")? {
             true => actions.call_method0("tolist")?,
             false => actions.clone(),
@@ -320,22 +353,21 @@ fn listed(list: &[Bound<'_, PyAny>]) -> PyResult<Batch> {
             .map(|one| Ok(one.cast_exact::<Decision>()?.clone()))
             .collect::<PyResult<_>>()?;
         let parts = decisions.iter().map(|one| one.get());
-        return Ok(drawn(parts.map(|one| (one.drawn, &one.stage, &one.features))));
+        return Ok(drawn(
+            parts.map(|one| (one.drawn, &one.stage, &one.features)),
+        ));
     }
     if !list.is_empty() && list.iter().all(is_name) {
         let names = list.iter().map(|name| name.extract::<String>());
         return Ok(Batch::Names(names.collect::<PyResult<_>>()?));
     }
-    let number = |(i, one): (usize, &Bound<'_, PyAny>)| {
-        Ok(count(one, &format!("actions[{i}]"))? as usize)
-    };
+    let number =
+        |(i, one): (usize, &Bound<'_, PyAny>)| Ok(count(one, &format!("actions[{i}]"))? as usize);
     let numbers = list.iter().enumerate().map(number);
     Ok(Batch::Numbers(numbers.collect::<PyResult<_>>()?))
 }
 
-fn drawn<'a>(
-    each: impl Iterator<Item = (usize, &'a Arc<Stage>, &'a Option<Box<[f64]>>)>,
-) -> Batch {
+fn drawn<'a>(each: impl Iterator<Item = (usize, &'a Arc<Stage>, &'a Option<Box<[f64]>>)>) -> Batch {
     let (mut numbers, mut offers, mut rows) = (Vec::new(), Vec::new(), Some(Vec::new()));
     for (number, stage, features) in each {
         numbers.push(number);

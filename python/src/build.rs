@@ -17,7 +17,7 @@ use crate::agent::{Sampler, State};
 use crate::decision::Labels;
 use crate::error::{invalid, mistyped, raise};
 use crate::input::{Numbers, count};
-use crate::json::{to_json, to_python};
+use crate::json::{join, to_json, to_python};
 
 /// The registry of agents as JSON Schema. Each kind says beside its keys whether it takes features.
 #[pyfunction]
@@ -50,21 +50,36 @@ pub(crate) fn declared<T: DeserializeOwned>(value: Value, path: &str) -> PyResul
         for (key, bad) in map {
             let mut rest = map.clone();
             rest.remove(key);
-            let without = serde_json::from_value::<T>(Value::Object(rest)).map_err(|e| e.to_string());
+            let without =
+                serde_json::from_value::<T>(Value::Object(rest)).map_err(|e| e.to_string());
             let is_other = match &without {
                 Ok(_) => true,
                 Err(other) => *other != error && !other.contains(&format!("`{key}`")),
             };
             if is_other {
-                let field = match path {
-                    "" => key.clone(),
-                    path => format!("{path}.{key}"),
-                };
-                return Err(PyValueError::new_err(format!("`{field}` is {bad}: {error}")));
+                let message = format!("`{}` is {bad}: {}", join(path, key), plain(&error));
+                return Err(match error.starts_with("invalid type") {
+                    true => PyTypeError::new_err(message),
+                    false => PyValueError::new_err(message),
+                });
             }
         }
     }
     Err(PyValueError::new_err(format!("{path}: {error}")))
+}
+
+/// What serde expected, in words for people who do not know Rust's types.
+fn plain(error: &str) -> String {
+    let allowed = error
+        .rsplit_once("expected ")
+        .map_or(error, |(_, allowed)| allowed);
+    match allowed {
+        "f64" => "must be a number".into(),
+        "u64" | "usize" => "must be an integer, 0 or more".into(),
+        "a string" => "must be a string".into(),
+        "a boolean" => "must be true or false".into(),
+        _ => error.into(),
+    }
 }
 
 /// The agent's parameters, of the registered `kind`.
@@ -252,7 +267,9 @@ pub(crate) fn sampler(py: Python<'_>, value: Option<&Bound<'_, PyAny>>) -> PyRes
 
 /// A seed from the operating system.
 fn fresh_seed(py: Python<'_>) -> PyResult<u64> {
-    py.import("secrets")?.call_method1("randbits", (64,))?.extract()
+    py.import("secrets")?
+        .call_method1("randbits", (64,))?
+        .extract()
 }
 
 impl Sampler {

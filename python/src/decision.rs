@@ -178,7 +178,9 @@ impl Certificate {
 
     fn __repr__(&self) -> String {
         let guardrails = self.guardrails();
-        let slacks = guardrails.iter().map(|g| format!("{}: {:.6}", g.name, g.slack));
+        let slacks = guardrails
+            .iter()
+            .map(|g| format!("{}: {:.6}", g.name, g.slack));
         let fallback = match self.fallback() {
             Some(reason) => format!(", fallback={reason:?}"),
             None => String::new(),

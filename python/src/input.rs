@@ -113,7 +113,10 @@ fn contiguous<'py>(
     })?;
     let options = PyDict::new(py);
     options.set_item(intern!(py, "dtype"), intern!(py, "float64"))?;
-    let array = make.bind(py).call((value,), Some(&options)).map_err(refused)?;
+    let array = make
+        .bind(py)
+        .call((value,), Some(&options))
+        .map_err(refused)?;
     // It makes a scalar an array of one: give the scalar's shape back.
     let scalar = value.cast::<PyFloat>().is_ok();
     let array = match scalar {
@@ -150,7 +153,9 @@ pub(crate) fn costs(value: Option<&Bound<'_, PyAny>>, guardrails: &[String]) -> 
         return list.iter().enumerate().map(|(i, x)| entry(i, &x)).collect();
     }
     if let Ok(tuple) = value.cast_exact::<PyTuple>() {
-        return (tuple.iter().enumerate()).map(|(i, x)| entry(i, &x)).collect();
+        return (tuple.iter().enumerate())
+            .map(|(i, x)| entry(i, &x))
+            .collect();
     }
     if let Ok(by_name) = value.cast::<PyDict>() {
         return costs_by_name(by_name, guardrails);

@@ -33,8 +33,8 @@ pub(crate) fn to_json(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Value> {
         }
     }
     if let Ok(sequence) = value.cast::<PySequence>() {
-        let entries = (0..sequence.len()?)
-            .map(|i| to_json(&sequence.get_item(i)?, &format!("{path}[{i}]")));
+        let entries =
+            (0..sequence.len()?).map(|i| to_json(&sequence.get_item(i)?, &format!("{path}[{i}]")));
         return Ok(Value::Array(entries.collect::<PyResult<_>>()?));
     }
     if value.hasattr("__fspath__")? {
@@ -55,9 +55,17 @@ fn object(mapping: &Bound<'_, PyMapping>, path: &str) -> PyResult<Value> {
             return Err(mistyped(path, &key, "keys must be strings"));
         };
         let key = key.to_str()?;
-        map.insert(key.to_owned(), to_json(&value, &format!("{path}.{key}"))?);
+        map.insert(key.to_owned(), to_json(&value, &join(path, key))?);
     }
     Ok(Value::Object(map))
+}
+
+/// How a key inside a declaration is called.
+pub(crate) fn join(path: &str, key: &str) -> String {
+    match path {
+        "" => key.to_owned(),
+        path => format!("{path}.{key}"),
+    }
 }
 
 fn integer(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Value> {

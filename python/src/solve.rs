@@ -5,7 +5,7 @@ use banister::solve::{Status, solve_once};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyIterator, PyList};
 use rayon::prelude::*;
 
 use crate::error::{guarded, mistyped};
@@ -92,13 +92,19 @@ impl Solution {
     /// The policy's cost per guardrail.
     #[getter]
     fn costs<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_iter(py, self.answer.costs.iter().map(|&c| known(&self.answer, c)))
+        PyArray1::from_iter(
+            py,
+            self.answer.costs.iter().map(|&c| known(&self.answer, c)),
+        )
     }
 
     /// Shadow price per guardrail: what one more unit of its threshold would earn.
     #[getter]
     fn prices<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_iter(py, self.answer.prices.iter().map(|&p| known(&self.answer, p)))
+        PyArray1::from_iter(
+            py,
+            self.answer.prices.iter().map(|&p| known(&self.answer, p)),
+        )
     }
 
     /// Steps it took.
@@ -171,6 +177,12 @@ impl SolutionBatch {
         }
     }
 
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let each = (0..self.answers.len() as isize).map(|i| self.__getitem__(i));
+        let each = each.collect::<PyResult<Vec<_>>>()?;
+        PyList::new(py, each)?.try_iter()
+    }
+
     /// How each round ended.
     #[getter]
     fn status(&self) -> Vec<&'static str> {
@@ -205,7 +217,9 @@ impl SolutionBatch {
     #[getter]
     fn costs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         self.rows(py, self.guardrails, |a, row| {
-            row.iter_mut().zip(&a.costs).for_each(|(out, &c)| *out = known(a, c));
+            row.iter_mut()
+                .zip(&a.costs)
+                .for_each(|(out, &c)| *out = known(a, c));
         })
     }
 
@@ -213,7 +227,9 @@ impl SolutionBatch {
     #[getter]
     fn prices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         self.rows(py, self.guardrails, |a, row| {
-            row.iter_mut().zip(&a.prices).for_each(|(out, &p)| *out = known(a, p));
+            row.iter_mut()
+                .zip(&a.prices)
+                .for_each(|(out, &p)| *out = known(a, p));
         })
     }
 
@@ -367,7 +383,11 @@ pub(crate) fn solve_lp<'py>(
     let count = rounds(&[&reward, &costs, &thresholds])?;
     let (reward, costs, thresholds) = (reward.flat()?, costs.flat()?, thresholds.flat()?);
     answer(py, count, sizes, |i| {
-        let rows: Vec<Vec<f64>> = costs.round(i).chunks_exact(k).map(<[f64]>::to_vec).collect();
+        let rows: Vec<Vec<f64>> = costs
+            .round(i)
+            .chunks_exact(k)
+            .map(<[f64]>::to_vec)
+            .collect();
         solve_once(reward.round(i), &rows, thresholds.round(i))
             .map(RoundAnswer::from)
             .map_err(|error| error.to_string())
@@ -392,7 +412,10 @@ fn ellipsoid<'py>(
 /// Solves a round of OPLB given by its confidence sets.
 #[pyfunction]
 #[pyo3(signature = (actions, *, safe, safe_costs, thresholds, gram, reward, costs, solver="linearised", relative_gap=None, max_work=None))]
-#[expect(clippy::too_many_arguments, reason = "the keys of the same problem in JSON")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the keys of the same problem in JSON"
+)]
 pub(crate) fn solve_oplb<'py>(
     py: Python<'py>,
     actions: &Bound<'py, PyAny>,
@@ -407,31 +430,62 @@ pub(crate) fn solve_oplb<'py>(
     max_work: Option<u64>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let actions = Numbers::new(actions, "actions")?;
-    let actions = Per::new(actions, &[None, None], "one row per action, one column per feature")?;
+    let actions = Per::new(
+        actions,
+        &[None, None],
+        "one row per action, one column per feature",
+    )?;
     let d = actions.width();
     let k = actions.each / d.max(1);
     let safe = crate::input::count(safe, "safe")? as usize;
-    let gram = Per::new(Numbers::new(gram, "gram")?, &[Some(d), Some(d)], "features by features")?;
+    let gram = Per::new(
+        Numbers::new(gram, "gram")?,
+        &[Some(d), Some(d)],
+        "features by features",
+    )?;
     let (estimate, radius) = ellipsoid(reward, "reward")?;
     let meaning = "one entry per feature";
-    let estimate = Per::new(Numbers::new(&estimate, "reward.estimate")?, &[Some(d)], meaning)?;
+    let estimate = Per::new(
+        Numbers::new(&estimate, "reward.estimate")?,
+        &[Some(d)],
+        meaning,
+    )?;
     let radius = Per::new(Numbers::new(&radius, "reward.radius")?, &[], "one number")?;
-    let thresholds = Per::new(Numbers::new(thresholds, "thresholds")?, &[None], "one per guardrail")?;
+    let thresholds = Per::new(
+        Numbers::new(thresholds, "thresholds")?,
+        &[None],
+        "one per guardrail",
+    )?;
     let m = thresholds.each;
     let meaning = "one per threshold";
     let safe_costs = Per::new(Numbers::new(safe_costs, "safe_costs")?, &[Some(m)], meaning)?;
     let (estimates, radii) = cost_sets(costs, m)?;
     let meaning = "one row per guardrail, one column per feature";
-    let estimates = Per::new(Numbers::new(&estimates, "costs.estimate")?, &[Some(m), Some(d)], meaning)?;
-    let radii = Per::new(Numbers::new(&radii, "costs.radius")?, &[Some(m)], "one per guardrail")?;
-    let solver: banister::oplb::Solver =
-        serde_json::from_value(serde_json::Value::from(solver)).map_err(|_| {
+    let estimates = Per::new(
+        Numbers::new(&estimates, "costs.estimate")?,
+        &[Some(m), Some(d)],
+        meaning,
+    )?;
+    let radii = Per::new(
+        Numbers::new(&radii, "costs.radius")?,
+        &[Some(m)],
+        "one per guardrail",
+    )?;
+    let solver: banister::oplb::Solver = serde_json::from_value(serde_json::Value::from(solver))
+        .map_err(|_| {
             PyValueError::new_err(format!(
                 "`solver` is {solver:?}: must be \"linearised\" or \"exact\""
             ))
         })?;
     let count = rounds(&[
-        &actions, &gram, &estimate, &radius, &thresholds, &safe_costs, &estimates, &radii,
+        &actions,
+        &gram,
+        &estimate,
+        &radius,
+        &thresholds,
+        &safe_costs,
+        &estimates,
+        &radii,
     ])?;
     let defaults = banister::OplbConfig::default();
     let (relative_gap, max_work) = (
@@ -443,7 +497,10 @@ pub(crate) fn solve_oplb<'py>(
     let (thresholds, safe_costs) = (thresholds.flat()?, safe_costs.flat()?);
     let (estimates, radii) = (estimates.flat()?, radii.flat()?);
     let table = |numbers: &[f64]| -> Vec<Vec<f64>> {
-        numbers.chunks_exact(d.max(1)).map(<[f64]>::to_vec).collect()
+        numbers
+            .chunks_exact(d.max(1))
+            .map(<[f64]>::to_vec)
+            .collect()
     };
     answer(py, count, (k, m), |i| {
         let cost = |(x, &radius): (&[f64], &f64)| Ellipsoid {
@@ -480,7 +537,9 @@ fn cost_sets<'py>(
         return ellipsoid(costs, "costs");
     }
     let allowed = "must be a list of {\"estimate\": ..., \"radius\": ...}, one per guardrail";
-    let list: Vec<Bound<'py, PyAny>> = costs.extract().map_err(|_| mistyped("costs", costs, allowed))?;
+    let list: Vec<Bound<'py, PyAny>> = costs
+        .extract()
+        .map_err(|_| mistyped("costs", costs, allowed))?;
     if list.len() != guardrails {
         return Err(PyValueError::new_err(format!(
             "`costs` has {} entries, expected {guardrails}: one per threshold",
@@ -495,14 +554,18 @@ fn cost_sets<'py>(
     }
     let numpy = py.import("numpy")?;
     let stack = |parts: Vec<Bound<'py, PyAny>>, name: &str, axis: i32| {
-        let parts = pyo3::types::PyList::new(py, parts)?;
-        let refused = |_| {
-            PyValueError::new_err(format!("`{name}` differ in shape between guardrails"))
-        };
+        let parts = PyList::new(py, parts)?;
+        let refused =
+            |_| PyValueError::new_err(format!("`{name}` differ in shape between guardrails"));
         numpy.call_method1("stack", (parts, axis)).map_err(refused)
     };
     if list.is_empty() {
-        return Err(PyValueError::new_err("`costs` is empty: give at least one guardrail"));
+        return Err(PyValueError::new_err(
+            "`costs` is empty: give at least one guardrail",
+        ));
     }
-    Ok((stack(estimates, "costs.estimate", -2)?, stack(radii, "costs.radius", -1)?))
+    Ok((
+        stack(estimates, "costs.estimate", -2)?,
+        stack(radii, "costs.radius", -1)?,
+    ))
 }

@@ -80,12 +80,20 @@ pub trait Agent: Send {
     /// Offers one more arm, with its features where arms have any. Its number is returned.
     fn add_arm(&mut self, name: &str, features: Option<&[f64]>) -> Result<usize, Error> {
         let _ = features;
-        Err(Error::invalid("arm", name, "the arms of this agent are fixed"))
+        Err(Error::invalid(
+            "arm",
+            name,
+            "the arms of this agent are fixed",
+        ))
     }
 
     /// Stops offering an arm.
     fn retire_arm(&mut self, arm: usize) -> Result<(), Error> {
-        Err(Error::invalid("arm", arm, "the arms of this agent are fixed"))
+        Err(Error::invalid(
+            "arm",
+            arm,
+            "the arms of this agent are fixed",
+        ))
     }
 
     /// What it believes about every arm there ever was, or every action on offer, in their order.
@@ -229,7 +237,11 @@ impl AgentConfig {
 
     /// Takes up an agent where [`Agent::save`] left it, with what it was made from.
     pub fn restore(json: &str) -> Result<Restored, Error> {
-        fn restored<A: Agent + 'static>(agent: A, problem: Problem, config: AgentConfig) -> Restored {
+        fn restored<A: Agent + 'static>(
+            agent: A,
+            problem: Problem,
+            config: AgentConfig,
+        ) -> Restored {
             Restored {
                 agent: Box::new(agent),
                 problem,
@@ -247,7 +259,9 @@ impl AgentConfig {
                 let config = Self::Oplb(agent.config().clone());
                 restored(agent, problem, config)
             }),
-            other => Err(broken(format!("its format is `{other}`, which no agent has"))),
+            other => Err(broken(format!(
+                "its format is `{other}`, which no agent has"
+            ))),
         }
     }
 }

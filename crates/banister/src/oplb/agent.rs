@@ -64,7 +64,9 @@ impl Agent for Oplb {
     }
 
     fn beliefs(&mut self) -> Vec<Belief> {
-        (0..self.offered()).map(|action| self.belief(action)).collect()
+        (0..self.offered())
+            .map(|action| self.belief(action))
+            .collect()
     }
 
     fn save(&self) -> String {
