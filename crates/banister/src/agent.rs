@@ -12,10 +12,16 @@ use crate::problem::Problem;
 /// An agent: publishes policies, takes outcomes.
 ///
 /// To add one, implement this trait and give it a variant in [`AgentConfig`]; the command line and
-/// the simulator then know it by its `kind`.
+/// the simulator then know it by its `kind`. The simulator also plays agents that are not registered.
 pub trait Agent: Send {
     /// The policy for the next round, with its certificate.
     fn decide(&mut self) -> &Decision;
+
+    /// The same for an agent that can fail at deciding, such as one written in another language. The
+    /// simulator asks agents from outside this way, and stops at an error.
+    fn try_decide(&mut self) -> Result<&Decision, Error> {
+        Ok(self.decide())
+    }
 
     /// Takes one outcome: the arm played, its reward and one cost per guardrail.
     fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error>;
