@@ -1,7 +1,6 @@
 //! How commands fail: bad input is exit code 2, anything else 1.
 
 use std::fmt;
-use std::process::ExitCode;
 
 /// Why a command stopped.
 #[derive(Debug)]
@@ -21,17 +20,17 @@ impl Failure {
     }
 
     /// Prints the reason and gives the exit code.
-    pub fn report(self) -> ExitCode {
+    pub fn report(self) -> u8 {
         match self {
             Self::Input(report) => {
                 eprintln!("{report:?}");
-                ExitCode::from(2)
+                2
             }
             Self::Other(message) => {
                 eprintln!("banister: {message}");
-                ExitCode::FAILURE
+                1
             }
-            Self::Closed => ExitCode::SUCCESS,
+            Self::Closed => 0,
         }
     }
 }

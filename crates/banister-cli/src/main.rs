@@ -1,20 +1,7 @@
 //! The `banister` command line.
 
-mod args;
-mod commands;
-mod failure;
-mod input;
-mod progress;
-mod terminal;
-
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    let args = args::Args::parse();
-    match commands::dispatch(args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
-    }
+    banister_cli::main_from(std::env::args_os()).into()
 }

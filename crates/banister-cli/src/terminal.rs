@@ -30,14 +30,14 @@ pub fn against_known(results: &Results) -> Table {
         for agent in &instance.agents {
             let (mean, sd) = final_regret(agent);
             let ratio =
-                known(&agent.name).map_or("–".into(), |base| format!("{:.2}×", mean / base));
+                known(&agent.name).map_or(UNKNOWN.into(), |base| format!("{:.2}×", mean / base));
             rows.push(vec![
                 Cell::text(&instance.name),
                 Cell::text(&agent.name),
                 Cell::number(number(mean)),
                 Cell::number(number(sd)).toned(Tone::Quiet),
                 Cell::number(ratio),
-                Cell::number(violations(agent).to_string()),
+                Cell::number(count(violations(agent))),
             ]);
         }
     }
@@ -91,8 +91,8 @@ pub fn final_regret(agent: &AgentResult) -> (f64, f64) {
     )
 }
 
-/// Rounds that broke a guardrail, over all runs.
-pub fn violations(agent: &AgentResult) -> u64 {
+/// Rounds that broke a guardrail, over all runs; unknown without true means.
+pub fn violations(agent: &AgentResult) -> Option<u64> {
     agent.runs.iter().map(|run| run.violations).sum()
 }
 
@@ -137,10 +137,14 @@ pub fn summary(results: &Results) -> Table {
                 .iter()
                 .map(|run| run.nanoseconds_per_round)
                 .collect();
-            let time = times.map_or("–".to_string(), |t| {
+            let time = times.map_or(UNKNOWN.to_string(), |t| {
                 format!("{:.0}", t.iter().sum::<f64>() / t.len() as f64)
             });
-            let tone = if broken == 0 { Tone::Good } else { Tone::Bad };
+            let tone = match broken {
+                Some(0) => Tone::Good,
+                Some(_) => Tone::Bad,
+                None => Tone::Quiet,
+            };
             rows.push(vec![
                 Cell::text(&instance.name),
                 Cell::text(&agent.name),
@@ -148,7 +152,7 @@ pub fn summary(results: &Results) -> Table {
                 Cell::number(number(sd)).toned(Tone::Quiet),
                 Cell::number(format!("{reward:.4}")),
                 Cell::number(percent(reward, optimum_at_the_end(agent))),
-                Cell::number(broken.to_string()).toned(tone),
+                Cell::number(count(broken)).toned(tone),
                 Cell::number(time).toned(Tone::Quiet),
             ]);
         }
@@ -208,6 +212,7 @@ fn digits(x: f64) -> String {
     let places = match x.abs() {
         a if a >= 1000.0 => return number(x),
         a if a >= 1.0 => 3,
+        a if a.is_nan() => return UNKNOWN.into(),
         _ => 4,
     };
     let text = format!("{x:.places$}");
@@ -219,7 +224,9 @@ pub fn summary_json(results: &Results) -> serde_json::Value {
     let rows = results.instances.iter().flat_map(|instance| {
         instance.agents.iter().map(|agent| {
             let (mean, sd) = final_regret(agent);
+            // Not `f64::max`, for which what is unknown is nothing.
             let excess = agent.runs.iter().map(|run| run.worst_exceedance);
+            let worst = excess.fold(0.0, |worst, x| if x <= worst { worst } else { x });
             json!({
                 "instance": instance.name,
                 "agent": agent.name,
@@ -230,16 +237,26 @@ pub fn summary_json(results: &Results) -> serde_json::Value {
                 "reward_end": final_reward(agent),
                 "optimum": instance.optimum.reward,
                 "violations": violations(agent),
-                "worst_exceedance": excess.fold(0.0, f64::max),
+                "worst_exceedance": worst,
             })
         })
     });
     serde_json::Value::Array(rows.collect())
 }
 
+/// What tables show for what is not known.
+const UNKNOWN: &str = "–";
+
+/// A count, if it is known.
+pub fn count(n: Option<u64>) -> String {
+    n.map_or(UNKNOWN.into(), |n| n.to_string())
+}
+
 /// A number with as many digits as a reader wants.
 pub fn number(x: f64) -> String {
-    if x.abs() >= 1000.0 {
+    if x.is_nan() {
+        UNKNOWN.into()
+    } else if x.abs() >= 1000.0 {
         let digits = format!("{:.0}", x.abs());
         let mut grouped = String::new();
         for (i, c) in digits.chars().enumerate() {
@@ -260,8 +277,8 @@ pub fn number(x: f64) -> String {
 
 /// x as a share of `whole`.
 pub fn percent(x: f64, whole: f64) -> String {
-    if whole == 0.0 {
-        "–".into()
+    if whole == 0.0 || x.is_nan() || whole.is_nan() {
+        UNKNOWN.into()
     } else {
         format!("{:.1}%", 100.0 * x / whole)
     }

@@ -77,7 +77,7 @@ fn agent(
         seed: 7,
         regret: regret * (1.0 + 0.3 * noise(&mut state)),
         reward_end: reward,
-        violations: 0,
+        violations: Some(0),
         worst_exceedance: 0.0,
         pulls: vec![HORIZON / 4, HORIZON / 2, HORIZON / 8, HORIZON / 8],
         nanoseconds_per_round: Some(180.0 + 10.0 * noise(&mut state)),

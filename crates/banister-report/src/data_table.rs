@@ -2,8 +2,8 @@
 //!
 //! A [`DataTable`] holds the columns once; [`DataTable::to_csv`] and [`DataTable::to_parquet`]
 //! write the same columns, so the two formats cannot drift apart. What does not apply to a row (a
-//! guardrail that its instance does not have, a time that was not taken) is empty in CSV and null
-//! in Parquet.
+//! guardrail that its instance does not have, a time that was not taken) or is not known (regret
+//! without true means) is empty in CSV and null in Parquet.
 
 use std::sync::Arc;
 

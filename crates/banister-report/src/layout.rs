@@ -130,10 +130,27 @@ fn subtitle(results: &Results) -> String {
     } else {
         " The band around the regret is ±0.5 standard deviation over runs, clipped at zero."
     };
-    format!("{mean}.{band} Costs and rewards are the policies’ expectations under the true means.")
+    let drawn = results
+        .instances
+        .iter()
+        .filter(|i| !i.knows_means())
+        .count();
+    let signals = match drawn {
+        0 => "the policies’ expectations under the true means",
+        all if all == results.instances.len() => {
+            "what was drawn: the true means, and with them regret, are unknown"
+        }
+        _ => {
+            "the policies’ expectations under the true means, or what was drawn where those are unknown"
+        }
+    };
+    format!("{mean}.{band} Costs and rewards are {signals}.")
 }
 
 fn regret_panel(instance: &InstanceResult, agents: &[&str]) -> Panel {
+    if !instance.knows_means() {
+        return Panel::default();
+    }
     let series = |agent: &AgentResult| {
         let curve = &agent.curve;
         let ends = |side: f64| -> Vec<f64> {
@@ -175,11 +192,14 @@ fn cost_panel(
     agents: &[&str],
 ) -> Panel {
     let threshold = guardrail.threshold;
-    let mut lines = vec![ReferenceLine {
-        label: format!("threshold {}", short(threshold)),
-        y: threshold,
-        kind: LineKind::Threshold,
-    }];
+    let mut lines = Vec::new();
+    if !threshold.is_nan() {
+        lines.push(ReferenceLine {
+            label: format!("threshold {}", short(threshold)),
+            y: threshold,
+            kind: LineKind::Threshold,
+        });
+    }
     // Where every round has its own optimum there is no one cost to compare with.
     if let Some(cost) = instance.optimum.costs.get(index)
         && !instance.optimum.averaged
@@ -200,7 +220,7 @@ fn cost_panel(
         )
     };
     Panel {
-        title: format!("Expected {}", guardrail.name),
+        title: format!("{} {}", kind_of_mean(instance), guardrail.name),
         x_label: "round".to_owned(),
         series: instance.agents.iter().map(series).collect(),
         lines,
@@ -208,24 +228,33 @@ fn cost_panel(
     }
 }
 
+/// Judged by true means, or merely drawn.
+fn kind_of_mean(instance: &InstanceResult) -> &'static str {
+    match instance.knows_means() {
+        true => "Expected",
+        false => "Mean",
+    }
+}
+
 fn reward_panel(instance: &InstanceResult, agents: &[&str]) -> Panel {
     let optimum = instance.optimum.reward;
+    let best = ReferenceLine {
+        label: match instance.optimum.averaged {
+            true => format!("mean optimum {}", short(optimum)),
+            false => format!("optimum r* = {}", short(optimum)),
+        },
+        y: optimum,
+        kind: LineKind::Optimum,
+    };
     Panel {
-        title: "Expected reward".to_owned(),
+        title: format!("{} reward", kind_of_mean(instance)),
         x_label: "round".to_owned(),
         series: instance
             .agents
             .iter()
             .map(|a| line(a, agents, &a.curve.reward_mean))
             .collect(),
-        lines: vec![ReferenceLine {
-            label: match instance.optimum.averaged {
-                true => format!("mean optimum {}", short(optimum)),
-                false => format!("optimum r* = {}", short(optimum)),
-            },
-            y: optimum,
-            kind: LineKind::Optimum,
-        }],
+        lines: instance.knows_means().then_some(best).into_iter().collect(),
         ..Panel::default()
     }
 }

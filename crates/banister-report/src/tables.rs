@@ -36,7 +36,7 @@ pub fn curves(results: &Results) -> DataTable {
     }
     let number = |name: &str, of: fn(&AgentResult) -> &Vec<f64>| Column {
         name: name.to_owned(),
-        values: Values::Number(rows.iter().map(|r| of(r.2).get(r.3).copied()).collect()),
+        values: known(rows.iter().map(|r| of(r.2).get(r.3).copied())),
     };
     let mut columns = vec![
         text("instance", rows.iter().map(|r| &r.1.name)),
@@ -59,7 +59,7 @@ pub fn curves(results: &Results) -> DataTable {
             };
             columns.push(Column {
                 name: format!("{name}_{suffix}"),
-                values: Values::Number(rows.iter().map(cell).collect()),
+                values: known(rows.iter().map(cell)),
             });
         };
         signal("cost_mean", |a| &a.curve.cost_mean);
@@ -83,16 +83,16 @@ pub fn runs(results: &Results) -> DataTable {
         }
     }
     let counted =
-        |name: &str, of: fn(&RunSummary) -> u64| count(name, rows.iter().map(|r| Some(of(r.3))));
+        |name: &str, of: fn(&RunSummary) -> Option<u64>| count(name, rows.iter().map(|r| of(r.3)));
     let number = |name: &str, of: fn(&RunSummary) -> Option<f64>| Column {
         name: name.to_owned(),
-        values: Values::Number(rows.iter().map(|r| of(r.3)).collect()),
+        values: known(rows.iter().map(|r| of(r.3))),
     };
     let mut columns = vec![
         text("instance", rows.iter().map(|r| &r.1.name)),
         text("agent", rows.iter().map(|r| &r.2.name)),
-        counted("run", |r| r.run),
-        counted("seed", |r| r.seed),
+        counted("run", |r| Some(r.run)),
+        counted("seed", |r| Some(r.seed)),
         number("regret", |r| Some(r.regret)),
         number("reward_end", |r| Some(r.reward_end)),
         counted("violations", |r| r.violations),
@@ -107,6 +107,12 @@ pub fn runs(results: &Results) -> DataTable {
         columns.push(count(&format!("pulls_{name}"), pulls));
     }
     DataTable { columns }
+}
+
+/// Real numbers; results say that one is unknown by NaN.
+fn known(values: impl Iterator<Item = Option<f64>>) -> Values {
+    let known = |x: Option<f64>| x.filter(|x| !x.is_nan());
+    Values::Number(values.map(known).collect())
 }
 
 fn text<'a>(name: &str, values: impl Iterator<Item = &'a String>) -> Column {

@@ -60,7 +60,7 @@ pub(crate) fn world(config: &ExperimentConfig, hard: Option<HardInstance>) -> Re
         parameters: (0..signals.len())
             .map(|s| (0..arms.count()).map(|a| arms.means(a)[s]).collect())
             .collect(),
-        safe_means: arms.means(safe).to_vec(),
+        safe_means: Some(arms.means(safe).to_vec()),
         safe_fields: (0..config.guardrail.len())
             .map(|i| format!("environment.costs[{i}][{safe}]"))
             .collect(),

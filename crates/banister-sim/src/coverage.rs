@@ -32,8 +32,8 @@ pub fn coverage(
     agent: usize,
     monitor: &Monitor,
 ) -> Result<Option<Coverage>, Error> {
-    let (label, config) = &experiment.agents[agent];
-    let AgentConfig::Oplb(config) = config else {
+    let (label, source) = &experiment.agents[agent];
+    let Some(AgentConfig::Oplb(config)) = source.config() else {
         let allowed = "only `oplb` agents have confidence sets for parameters";
         return Err(Error::invalid(
             format!("agent[{agent}].kind"),
@@ -47,7 +47,7 @@ pub fn coverage(
     let largest: Result<Vec<Option<Vec<f64>>>, Error> = numbers
         .par_iter()
         .with_max_len(1)
-        .map(|&run| largest(experiment, config, run, weight, monitor))
+        .map(|&run| largest(experiment, (agent, config), run, weight, monitor))
         .collect();
     let Some(largest) = largest?.into_iter().collect::<Option<Vec<Vec<f64>>>>() else {
         return Ok(None);
@@ -70,7 +70,7 @@ pub fn coverage(
 /// Per signal the largest ratio of one run.
 fn largest(
     experiment: &Experiment,
-    config: &OplbConfig,
+    (place, config): (usize, &OplbConfig),
     run: u64,
     weight: u64,
     monitor: &Monitor,
@@ -79,25 +79,29 @@ fn largest(
     match &experiment.world.environment {
         Environment::Arms(arms) => {
             let scene = Still::new(arms, experiment.optimum.reward);
-            watch(experiment, scene, &mut agent, run, weight, monitor)
+            let table = Table::new(experiment, scene, place, run);
+            watch(experiment, table, &mut agent, weight, monitor)
         }
         Environment::Changing(changing) => {
             let scene = Moving::new(experiment, changing, run);
-            watch(experiment, scene, &mut agent, run, weight, monitor)
+            let table = Table::new(experiment, scene, place, run);
+            watch(experiment, table, &mut agent, weight, monitor)
+        }
+        Environment::Custom(_) => {
+            let allowed = "the parameters of an environment from outside are not known";
+            Err(Error::invalid("environment.kind", "custom", allowed))
         }
     }
 }
 
 fn watch<S: Scene>(
     experiment: &Experiment,
-    scene: S,
+    mut table: Table<'_, S>,
     agent: &mut Oplb,
-    run: u64,
     weight: u64,
     monitor: &Monitor,
 ) -> Result<Option<Vec<f64>>, Error> {
     const REPORT: u64 = 1000;
-    let mut table = Table::new(experiment, scene, run);
     let mut largest = vec![0.0_f64; experiment.parameters().len()];
     let horizon = experiment.resolved.run.horizon;
     for t in 0..horizon {

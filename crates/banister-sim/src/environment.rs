@@ -28,6 +28,9 @@ pub enum Kind {
     AuthorsLinear,
     /// Feature vectors from a file, with simulated outcomes that are linear in them.
     Logged,
+    /// A [`crate::CustomEnvironment`]: code, which no file can declare.
+    #[serde(skip_deserializing)]
+    Custom,
 }
 
 impl Kind {
@@ -191,6 +194,10 @@ impl EnvironmentConfig {
     /// Refuses keys that do not apply to the kind.
     pub(crate) fn check_keys(&self) -> Result<(), Error> {
         let is = |kind: Kind| self.kind == kind;
+        if is(Kind::Custom) {
+            let allowed = "an environment from outside is code: see `CustomExperiment`";
+            return Err(Error::invalid("environment.kind", "custom", allowed));
+        }
         let hard = is(Kind::LowerBound) || is(Kind::L1) || is(Kind::L2);
         let linear = self.kind.is_linear();
         let plain = !hard && !linear;
@@ -284,6 +291,7 @@ pub(crate) fn name_of(kind: Kind) -> &'static str {
         Kind::L2 => "l2",
         Kind::Linear => "linear",
         Kind::AuthorsLinear => "authors_linear",
+        Kind::Custom => "custom",
         Kind::Logged => "logged",
     }
 }

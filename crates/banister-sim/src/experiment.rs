@@ -6,6 +6,7 @@ use banister::oplb::Solver;
 use banister::{AgentConfig, CheckedProblem, Error, Guardrail, Problem, SignalConfig};
 use serde::{Deserialize, Serialize};
 
+use crate::custom::AgentSource;
 use crate::environment::EnvironmentConfig;
 use crate::results::{GuardrailInfo, Optimum};
 use crate::world::{Environment, World, check_agents, optimum, thresholds};
@@ -16,6 +17,9 @@ pub const MAX_CHECKPOINTS: usize = 1000;
 
 /// Longest delay of an outcome: every run keeps a slot for each round of it.
 const MAX_DELAY: u64 = 1_000_000;
+
+/// Roughly the nanoseconds of a call to code from outside, which may be in a slow language.
+const OUTSIDE: u64 = 5_000;
 
 /// How long and how often.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,7 +52,7 @@ impl Default for RunConfig {
     }
 }
 
-/// An experiment as declared in TOML.
+/// An experiment as declared in TOML or JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentConfig {
@@ -82,7 +86,7 @@ pub struct Experiment {
     pub(crate) world: World,
     pub(crate) guardrails: Vec<GuardrailInfo>,
     pub(crate) optimum: Optimum,
-    pub(crate) agents: Vec<(String, AgentConfig)>,
+    pub(crate) agents: Vec<(String, AgentSource)>,
 }
 
 impl ExperimentConfig {
@@ -94,13 +98,20 @@ impl ExperimentConfig {
 
     /// The same with files looked for in `folder`.
     pub fn check_in(&self, name: &str, folder: &Path) -> Result<Experiment, Error> {
+        self.check_with(name, folder, Vec::new())
+    }
+
+    /// The same with more agents after those declared, such as agents from outside.
+    pub fn check_with(
+        &self,
+        name: &str,
+        folder: &Path,
+        more: Vec<AgentSource>,
+    ) -> Result<Experiment, Error> {
         check_run(&self.run)?;
         self.environment.check_keys()?;
         let mut resolved = self.clone();
-        let name = resolved
-            .name
-            .get_or_insert_with(|| name.to_string())
-            .clone();
+        resolved.name.get_or_insert_with(|| name.to_string());
         let world = match self.environment.kind.is_linear() {
             true => linear::world(&mut resolved, folder)?,
             false => {
@@ -114,26 +125,44 @@ impl ExperimentConfig {
                 arms::world(&resolved, hard)?
             }
         };
-        let problem = world.problem.check().map_err(arms::in_environment)?;
-        let guardrails = thresholds(&problem, &world)?;
-        let optimum = optimum(&guardrails, &world.environment)?;
-        let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
-        resolved.agent = resolved
-            .agent
-            .into_iter()
-            .map(|agent| agent.with_horizon(self.run.horizon, unknown))
-            .collect();
-        let agents = check_agents(&resolved.agent, &problem, &world)?;
-        Ok(Experiment {
-            resolved,
-            name,
-            problem,
-            world,
-            guardrails,
-            optimum,
-            agents,
-        })
+        let declared = resolved.agent.drain(..).map(AgentSource::from);
+        let agents = declared.chain(more).collect();
+        experiment(resolved, world, agents)
     }
+}
+
+/// Checks a world and its agents; what is declared of the agents becomes part of `resolved`.
+pub(crate) fn experiment(
+    mut resolved: ExperimentConfig,
+    world: World,
+    agents: Vec<AgentSource>,
+) -> Result<Experiment, Error> {
+    let problem = world.problem.check().map_err(arms::in_environment)?;
+    let guardrails = thresholds(&problem, &world)?;
+    let optimum = optimum(&guardrails, &world.environment)?;
+    let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
+    let horizon = resolved.run.horizon;
+    let agents: Vec<AgentSource> = agents
+        .into_iter()
+        .map(|agent| match agent {
+            AgentSource::Declared(config) => config.with_horizon(horizon, unknown).into(),
+            custom => custom,
+        })
+        .collect();
+    let agents = check_agents(&agents, &problem, &world, resolved.run.seed)?;
+    resolved.agent = agents
+        .iter()
+        .filter_map(|(_, agent)| agent.config().cloned())
+        .collect();
+    Ok(Experiment {
+        name: resolved.name.clone().unwrap_or_default(),
+        resolved,
+        problem,
+        world,
+        guardrails,
+        optimum,
+        agents,
+    })
 }
 
 impl Experiment {
@@ -158,20 +187,23 @@ impl Experiment {
     /// Roughly the nanoseconds of a round: so that progress is a share of time.
     pub(crate) fn weight(&self, agent: usize) -> u64 {
         let k = self.problem.declared.arms.len() as u64;
-        let (size, set) = match (&self.world.environment, &self.agents[agent].1) {
+        let agent = self.agents[agent].1.config();
+        let (size, set) = match (&self.world.environment, agent) {
             (Environment::Changing(changing), _) => {
                 let (k, d) = (changing.largest() as u64, changing.dimension() as u64);
                 (k, 15 * k * d + d * d)
             }
-            (Environment::Arms(_), AgentConfig::Oplb(_)) => {
+            (Environment::Arms(_), Some(AgentConfig::Oplb(_))) => {
                 (k, self.world.parameters[0].len() as u64 * k)
             }
             (Environment::Arms(_), _) => (k, 0),
+            (Environment::Custom(_), _) => (k, OUTSIDE),
         };
-        let solver = match &self.agents[agent].1 {
-            AgentConfig::Oplb(config) if config.solver == Solver::Exact => 500 * size,
-            AgentConfig::Oplb(_) => 400 + 10 * size,
-            _ => 60 + 10 * size,
+        let solver = match agent {
+            Some(AgentConfig::Oplb(config)) if config.solver == Solver::Exact => 500 * size,
+            Some(AgentConfig::Oplb(_)) => 400 + 10 * size,
+            Some(_) => 60 + 10 * size,
+            None => OUTSIDE,
         };
         set + solver
     }
@@ -187,32 +219,34 @@ impl Experiment {
     }
 
     /// The true θ, then one μ per guardrail, in signal units per feature unit. Arms are their own
-    /// features: the parameters of a K-armed environment are its means.
+    /// features: the parameters of a K-armed environment are its means. Empty for an environment
+    /// from outside.
     pub fn parameters(&self) -> &[Vec<f64>] {
         &self.world.parameters
     }
 
     /// What pulls are counted by: the arms, or where actions change the safe one and the others.
     pub(crate) fn seats(&self) -> Vec<String> {
-        match &self.world.environment {
-            Environment::Arms(_) => self.problem.declared.arms.clone(),
-            Environment::Changing(_) => vec!["safe action".into(), "other actions".into()],
+        match self.world.environment.actions_change() {
+            false => self.problem.declared.arms.clone(),
+            true => vec!["safe action".into(), "other actions".into()],
         }
     }
 
     /// The agents, by label.
-    pub fn agents(&self) -> &[(String, AgentConfig)] {
+    pub fn agents(&self) -> &[(String, AgentSource)] {
         &self.agents
     }
 
-    /// The best feasible policy under the true means. Where the actions change in every round it
-    /// is known on average only, and only from results.
+    /// The best feasible policy under the true means. Where the actions change in every round, and
+    /// for an environment from outside, it is known on average only, and only from results.
     pub fn optimum(&self) -> &Optimum {
         &self.optimum
     }
 }
 
-fn check_run(run: &RunConfig) -> Result<(), Error> {
+/// Refuses horizons, counts and delays out of range.
+pub(crate) fn check_run(run: &RunConfig) -> Result<(), Error> {
     let least = |key: &str, value: u64, most: u64| {
         if value >= 1 && value <= most {
             Ok(())

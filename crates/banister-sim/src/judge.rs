@@ -1,6 +1,6 @@
-//! Judging policies on true means.
+//! Judging policies on true means; without them, adding up what was drawn.
 
-use banister::Decision;
+use banister::{Decision, GuardrailCertificate};
 
 use crate::experiment::Experiment;
 use crate::results::{GuardrailInfo, RunSummary};
@@ -13,6 +13,9 @@ pub(crate) struct Judge<'a> {
     guardrails: &'a [GuardrailInfo],
     /// Per guardrail: sign (at_most 1, at_least −1), signed threshold, rounding allowed.
     limits: Vec<(f64, f64, f64)>,
+    /// What stands for the certificates of an agent that gives none.
+    uncertified: Vec<GuardrailCertificate>,
+    knows_means: bool,
     regret: f64,
     violations: u64,
     worst_exceedance: f64,
@@ -39,7 +42,7 @@ const FRESH: Window = Window {
 };
 
 impl<'a> Judge<'a> {
-    pub(crate) fn new(experiment: &'a Experiment, points: usize) -> Self {
+    pub(crate) fn new(experiment: &'a Experiment, points: usize, knows_means: bool) -> Self {
         let m = experiment.guardrails.len();
         let limits = experiment
             .guardrails
@@ -53,9 +56,17 @@ impl<'a> Judge<'a> {
                     (sign(g), sign(g) * g.threshold, rounding)
                 })
                 .collect(),
-            regret: 0.0,
+            uncertified: vec![
+                GuardrailCertificate {
+                    price: f64::NAN,
+                    ..GuardrailCertificate::default()
+                };
+                m
+            ],
+            knows_means,
+            regret: if knows_means { 0.0 } else { f64::NAN },
             violations: 0,
-            worst_exceedance: 0.0,
+            worst_exceedance: if knows_means { 0.0 } else { f64::NAN },
             reward_sum: 0.0,
             window: vec![FRESH; m],
             trace_regret: Vec::with_capacity(points),
@@ -64,8 +75,19 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// A round's policy, before an action is drawn from it.
     #[inline]
     pub(crate) fn round(&mut self, scene: &impl Scene, optimum: f64, decision: &Decision) {
+        let certificates = match decision.guardrails.get(..self.limits.len()) {
+            Some(certificates) => certificates,
+            None => &self.uncertified[..self.limits.len()],
+        };
+        if !scene.knows_means() {
+            for (window, certificate) in self.window.iter_mut().zip(certificates) {
+                window.price += certificate.price;
+            }
+            return;
+        }
         let mut reward = 0.0;
         for &(arm, p) in &decision.policy {
             reward += p * scene.mean(arm, 0);
@@ -74,7 +96,6 @@ impl<'a> Judge<'a> {
         self.reward_sum += reward;
         let mut broken = false;
         let windows = &mut self.window[..self.limits.len()];
-        let certificates = &decision.guardrails[..self.limits.len()];
         for (i, &(sign, limit, rounding)) in self.limits.iter().enumerate() {
             let mut cost = 0.0;
             for &(arm, p) in &decision.policy {
@@ -95,6 +116,14 @@ impl<'a> Judge<'a> {
         self.violations += u64::from(broken);
     }
 
+    /// What was drawn in a round without true means.
+    pub(crate) fn outcome(&mut self, reward: f64, costs: &[f64]) {
+        self.reward_sum += reward;
+        for (window, cost) in self.window.iter_mut().zip(costs) {
+            window.sum += cost;
+        }
+    }
+
     pub(crate) fn checkpoint(&mut self, rounds: u64) {
         let rounds = rounds as f64;
         self.trace_regret.push(self.regret);
@@ -103,7 +132,10 @@ impl<'a> Judge<'a> {
         for (i, window) in self.window.iter_mut().enumerate() {
             let sign = self.limits[i].0;
             self.trace[i][0].push(window.sum / rounds);
-            self.trace[i][1].push(sign * window.worst);
+            self.trace[i][1].push(match self.knows_means {
+                true => sign * window.worst,
+                false => f64::NAN,
+            });
             self.trace[i][2].push(window.price / rounds);
             *window = FRESH;
         }
@@ -122,7 +154,7 @@ impl<'a> Judge<'a> {
             seed,
             regret: self.regret,
             reward_end: self.trace_reward.last().copied().unwrap_or(0.0),
-            violations: self.violations,
+            violations: self.knows_means.then_some(self.violations),
             worst_exceedance: self.worst_exceedance,
             pulls,
             nanoseconds_per_round: timing,

@@ -12,13 +12,15 @@
 //! let experiment = config.check("tiny")?;
 //! let results = banister_sim::run(&[experiment], Options::default(), &Monitor::default())?;
 //! let agent = &results.expect("not cancelled").instances[0].agents[0];
-//! assert!(agent.runs.iter().all(|run| run.violations == 0));
+//! assert!(agent.runs.iter().all(|run| run.violations == Some(0)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod arms;
+mod best;
 mod coverage;
 mod curves;
+pub mod custom;
 mod delay;
 mod environment;
 mod experiment;
@@ -29,15 +31,18 @@ mod linear;
 pub mod results;
 mod runner;
 mod scene;
+mod shard;
 mod table;
 mod world;
 
 pub use banister;
 pub use coverage::{Coverage, coverage};
+pub use custom::{AgentSource, CustomAgent, CustomEnvironment, CustomExperiment, CustomRun, Round};
 pub use environment::{Actions, ArmRef, Drawn, EnvironmentConfig, Kind};
 pub use experiment::{Experiment, ExperimentConfig, MAX_CHECKPOINTS, RunConfig};
 pub use law::Arms;
 pub use linear::Changing;
 pub use results::Results;
 pub use runner::{Monitor, Options, TOLERANCE, Trace, run, run_shard};
-pub use world::Environment;
+pub use shard::{Shard, gather, plan};
+pub use world::{Custom, Environment};

@@ -2,8 +2,12 @@
 //!
 //! Costs are in the units of the guardrail's own signal. "Worst" is the largest value for an
 //! `at_most` guardrail and the smallest for an `at_least` one.
+//!
+//! An environment from outside may not know its true means. Then whatever needs them is unknown:
+//! NaN, or `None` where it is a count; and reward and costs are means of what was drawn. Prices
+//! are NaN for an agent without certificates. Tables show what is unknown as empty or null.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Which side of its threshold a guardrail's signal must stay on.
 pub use banister::Direction;
@@ -33,6 +37,13 @@ pub struct InstanceResult {
     pub agents: Vec<AgentResult>,
 }
 
+impl InstanceResult {
+    /// Whether policies were judged by true means.
+    pub fn knows_means(&self) -> bool {
+        !self.optimum.reward.is_nan()
+    }
+}
+
 /// A guardrail as the results show it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GuardrailInfo {
@@ -40,7 +51,8 @@ pub struct GuardrailInfo {
     pub name: String,
     /// `AtMost` or `AtLeast`.
     pub direction: Direction,
-    /// The threshold in signal units (for a relative guardrail: resolved with the true safe mean).
+    /// The threshold in signal units (for a relative guardrail: resolved with the true safe mean,
+    /// NaN where that is unknown).
     pub threshold: f64,
 }
 
@@ -48,7 +60,7 @@ pub struct GuardrailInfo {
 /// round; then these are averages over rounds and runs, and `policy` is empty.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Optimum {
-    /// Its expected reward, r*.
+    /// Its expected reward, r*; NaN where the true means are unknown.
     pub reward: f64,
     /// Its expected signal per guardrail.
     pub costs: Vec<f64>,
@@ -97,7 +109,7 @@ pub struct Curve {
 }
 
 /// One run of one agent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
     /// Number of the run; also its random stream.
     pub run: u64,
@@ -108,7 +120,7 @@ pub struct RunSummary {
     /// Expected reward of the policies since the last checkpoint but one.
     pub reward_end: f64,
     /// Rounds in which the policy broke at least one guardrail, judged on true means.
-    pub violations: u64,
+    pub violations: Option<u64>,
     /// Largest excess of any policy over any threshold, in signal units (0 if none).
     pub worst_exceedance: f64,
     /// Pulls per arm.

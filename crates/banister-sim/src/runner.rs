@@ -7,15 +7,17 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use banister::{Agent, Error};
+use banister::Error;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
-use crate::curves::summarise;
+use crate::custom::Outside;
 use crate::experiment::Experiment;
-use crate::results::{AgentResult, InstanceResult, Optimum, Results, RunSummary};
+use crate::results::{Results, RunSummary};
 use crate::scene::{Moving, Scene, Still};
+use crate::shard::{Shard, gather, plan};
 use crate::table::Table;
 use crate::world::Environment;
 
@@ -43,6 +45,20 @@ impl Monitor {
     }
 }
 
+/// What a run looks at every so often.
+#[derive(Clone, Copy)]
+struct Watch<'a> {
+    monitor: &'a Monitor,
+    /// Another run has failed, and nobody waits for this one.
+    failed: &'a AtomicBool,
+}
+
+impl Watch<'_> {
+    fn stops(self) -> bool {
+        self.monitor.cancelled.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
+    }
+}
+
 /// Options that do not change the numbers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
@@ -50,8 +66,8 @@ pub struct Options {
     pub no_timing: bool,
 }
 
-/// One run at its checkpoints.
-#[derive(Debug, Clone)]
+/// One run at its checkpoints. What is unknown is NaN, see [`crate::results`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
     /// Cumulative pseudo-regret.
     pub regret: Vec<f64>,
@@ -63,7 +79,7 @@ pub struct Trace {
     pub worst: Vec<Vec<f64>>,
     /// Per guardrail: mean shadow price since the previous checkpoint.
     pub price: Vec<Vec<f64>>,
-    /// Where actions change: mean reward and costs of the rounds' best feasible policies.
+    /// Where rounds differ: mean reward and costs of their best feasible policies.
     pub optimum: Option<(f64, Vec<f64>)>,
     /// What the run came to.
     pub summary: RunSummary,
@@ -76,66 +92,73 @@ pub fn run(
     monitor: &Monitor,
 ) -> Result<Option<Results>, Error> {
     let mut tasks = Vec::new();
-    for (e, experiment) in experiments.iter().enumerate() {
-        for agent in 0..experiment.agents.len() {
-            for run in 0..experiment.resolved.run.runs {
-                tasks.push((e, agent, run));
-            }
-        }
+    for experiment in experiments {
+        let planned = plan(experiment, REPORT).into_iter();
+        tasks.extend(planned.map(|(agent, runs)| (experiment, agent, runs)));
     }
-    let traces: Result<Vec<Option<Trace>>, Error> = tasks
-        .par_iter()
-        .with_max_len(1)
-        .map(|&(e, agent, run)| run_once(&experiments[e], agent, run, options, monitor))
-        .collect();
-    let Some(traces) = traces?.into_iter().collect::<Option<Vec<Trace>>>() else {
-        return Ok(None);
+    let failed = AtomicBool::new(false);
+    let watch = Watch {
+        monitor,
+        failed: &failed,
     };
-    let mut traces = traces.into_iter();
-    let instances = experiments
-        .iter()
-        .map(|experiment| {
-            let runs = experiment.resolved.run.runs as usize;
-            let mut best = experiment.optimum.clone();
-            let mut agents = Vec::new();
-            for (a, (label, _)) in experiment.agents.iter().enumerate() {
-                let traces: Vec<Trace> = traces.by_ref().take(runs).collect();
-                if a == 0 {
-                    best = optimum(experiment, &traces);
-                }
-                agents.push(AgentResult {
-                    name: label.clone(),
-                    curve: summarise(&checkpoints(experiment), &traces, &experiment.guardrails),
-                    runs: traces.into_iter().map(|trace| trace.summary).collect(),
-                });
-            }
-            InstanceResult {
-                name: experiment.name.clone(),
-                horizon: experiment.resolved.run.horizon,
-                arms: experiment.seats(),
-                guardrails: experiment.guardrails.clone(),
-                optimum: best,
-                agents,
-            }
-        })
+    let shards: Result<Vec<Option<Shard>>, Error> = tasks
+        .into_par_iter()
+        .with_max_len(1)
+        .map(|(experiment, agent, runs)| shard(experiment, agent, runs, options, watch))
         .collect();
-    Ok(Some(Results { instances }))
+    let shards: Option<Vec<Shard>> = shards?.into_iter().collect();
+    shards.map(|shards| gather(experiments, shards)).transpose()
 }
 
-/// Runs `runs` of one agent, on this thread: the unit that other machines can take over.
+/// Runs `runs` of one agent, on this thread: the unit that other machines can take over. `None` if
+/// cancelled.
 pub fn run_shard(
     experiment: &Experiment,
     agent: usize,
     runs: std::ops::Range<u64>,
     options: Options,
-) -> Result<Vec<Trace>, Error> {
-    let monitor = Monitor::default();
-    let traces = runs.map(|run| run_once(experiment, agent, run, options, &monitor));
-    Ok(traces
-        .collect::<Result<Vec<_>, _>>()?
-        .into_iter()
-        .flatten()
-        .collect())
+    monitor: &Monitor,
+) -> Result<Option<Shard>, Error> {
+    if agent >= experiment.agents.len() {
+        let allowed = format!(
+            "`{}` has {} agents, counted from 0",
+            experiment.name,
+            experiment.agents.len()
+        );
+        return Err(Error::invalid("agent", agent, allowed));
+    }
+    let failed = AtomicBool::new(false);
+    let watch = Watch {
+        monitor,
+        failed: &failed,
+    };
+    shard(experiment, agent, runs, options, watch)
+}
+
+fn shard(
+    experiment: &Experiment,
+    agent: usize,
+    runs: std::ops::Range<u64>,
+    options: Options,
+    watch: Watch<'_>,
+) -> Result<Option<Shard>, Error> {
+    let hash = experiment.hash()?;
+    let mut traces = Vec::new();
+    for run in runs {
+        match run_once(experiment, agent, run, options, watch) {
+            Ok(Some(trace)) => traces.push(trace),
+            Ok(None) => return Ok(None),
+            Err(error) => {
+                watch.failed.store(true, Ordering::Relaxed);
+                return Err(error);
+            }
+        }
+    }
+    Ok(Some(Shard {
+        experiment: hash,
+        agent,
+        traces,
+    }))
 }
 
 /// The rounds after which curves have a point: evenly spaced, the last is the horizon.
@@ -159,20 +182,20 @@ fn run_once(
     agent: usize,
     run: u64,
     options: Options,
-    monitor: &Monitor,
+    watch: Watch<'_>,
 ) -> Result<Option<Trace>, Error> {
-    let weight = experiment.weight(agent);
-    let config = &experiment.agents[agent].1;
-    let mut agent = config.build(&experiment.problem.declared)?;
-    let agent = agent.as_mut();
     match &experiment.world.environment {
         Environment::Arms(arms) => {
             let scene = Still::new(arms, experiment.optimum.reward);
-            run_in(experiment, scene, agent, run, weight, options, monitor)
+            run_in(experiment, scene, agent, run, options, watch)
         }
         Environment::Changing(changing) => {
             let scene = Moving::new(experiment, changing, run);
-            run_in(experiment, scene, agent, run, weight, options, monitor)
+            run_in(experiment, scene, agent, run, options, watch)
+        }
+        Environment::Custom(custom) => {
+            let scene = Outside::new(experiment, custom, run)?;
+            run_in(experiment, scene, agent, run, options, watch)
         }
     }
 }
@@ -180,14 +203,16 @@ fn run_once(
 fn run_in<S: Scene>(
     experiment: &Experiment,
     scene: S,
-    agent: &mut dyn Agent,
+    place: usize,
     run: u64,
-    weight: u64,
     options: Options,
-    monitor: &Monitor,
+    watch: Watch<'_>,
 ) -> Result<Option<Trace>, Error> {
     let config = &experiment.resolved.run;
-    let mut table = Table::new(experiment, scene, run);
+    let weight = experiment.weight(place);
+    let source = &experiment.agents[place].1;
+    let mut agent = source.build(&experiment.problem.declared, config.seed, run)?;
+    let mut table = Table::new(experiment, scene, place, run);
     let started = Instant::now();
     let mut done = 0;
     for checkpoint in checkpoints(experiment) {
@@ -195,9 +220,9 @@ fn run_in<S: Scene>(
         while round < checkpoint {
             // Report and look for cancellation every so often, not every round.
             let stop = checkpoint.min(round + (REPORT / weight).max(1));
-            table.play(agent, round..stop)?;
-            monitor.report(stop - round, weight);
-            if monitor.cancelled.load(Ordering::Relaxed) {
+            table.play(agent.as_mut(), round..stop)?;
+            watch.monitor.report(stop - round, weight);
+            if watch.stops() {
                 return Ok(None);
             }
             round = stop;
@@ -215,21 +240,4 @@ fn run_in<S: Scene>(
     } = table;
     let optimum = scene.average_optimum();
     Ok(Some(judge.finish(run, config.seed, pulls, optimum, timing)))
-}
-
-/// The best feasible policy, averaged over the runs of the first agent where actions change: all
-/// agents meet the same actions.
-fn optimum(experiment: &Experiment, traces: &[Trace]) -> Optimum {
-    let mut optimum = experiment.optimum.clone();
-    let averages: Vec<&(f64, Vec<f64>)> =
-        traces.iter().filter_map(|t| t.optimum.as_ref()).collect();
-    if averages.is_empty() {
-        return optimum;
-    }
-    let runs = averages.len() as f64;
-    optimum.reward = averages.iter().map(|o| o.0).sum::<f64>() / runs;
-    optimum.costs = (0..experiment.guardrails.len())
-        .map(|i| averages.iter().map(|o| o.1[i]).sum::<f64>() / runs)
-        .collect();
-    optimum
 }

@@ -1,25 +1,38 @@
 //! What an agent plays in during one run: the actions of each round, their true means, outcomes.
 
-use banister::solve::{Lp, LpSolver};
 use banister::{Agent, Error};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+use crate::best::Best;
 use crate::experiment::Experiment;
 use crate::law::Arms;
 use crate::linear::{Changing, dot};
-use crate::world::sign;
 
 /// One run's scene. Actions are numbered as the agent numbers them.
 pub(crate) trait Scene {
     /// Offers the round's actions; r*, the reward of the best feasible policy among them.
     fn begin(&mut self, agent: &mut dyn Agent) -> Result<f64, Error>;
 
+    /// Whether policies can be judged by true means.
+    #[inline]
+    fn knows_means(&self) -> bool {
+        true
+    }
+
+    /// How many actions are on offer, the safe one included.
+    fn actions(&self) -> usize;
+
     /// The true mean of a signal of an action: 0 the reward, 1 + i guardrail i.
     fn mean(&self, action: usize, signal: usize) -> f64;
 
     /// Plays an action: returns the reward and writes the costs.
-    fn pull(&self, action: usize, rng: &mut ChaCha8Rng, costs: &mut [f64]) -> f64;
+    fn pull(
+        &mut self,
+        action: usize,
+        rng: &mut ChaCha8Rng,
+        costs: &mut [f64],
+    ) -> Result<f64, Error>;
 
     /// The place of an action in the count of pulls.
     fn seat(&self, action: usize) -> usize;
@@ -64,13 +77,23 @@ impl Scene for Still<'_> {
     }
 
     #[inline]
+    fn actions(&self) -> usize {
+        self.arms.count()
+    }
+
+    #[inline]
     fn mean(&self, action: usize, signal: usize) -> f64 {
         self.arms.mean(action, signal)
     }
 
     #[inline]
-    fn pull(&self, action: usize, rng: &mut ChaCha8Rng, costs: &mut [f64]) -> f64 {
-        self.arms.pull(action, rng, costs)
+    fn pull(
+        &mut self,
+        action: usize,
+        rng: &mut ChaCha8Rng,
+        costs: &mut [f64],
+    ) -> Result<f64, Error> {
+        Ok(self.arms.pull(action, rng, costs))
     }
 
     #[inline]
@@ -98,12 +121,7 @@ pub(crate) struct Moving<'a> {
     actions: Vec<f64>,
     /// Per signal the means of all actions, costs with the sign that makes them upper-bounded.
     means: Vec<Vec<f64>>,
-    signs: Vec<f64>,
-    thresholds: Vec<f64>,
-    solver: LpSolver,
-    rounds: f64,
-    optimum_sum: f64,
-    optimum_costs: Vec<f64>,
+    best: Best,
 }
 
 impl<'a> Moving<'a> {
@@ -120,14 +138,7 @@ impl<'a> Moving<'a> {
             visit,
             actions: Vec::with_capacity(k * changing.dimension()),
             means: vec![Vec::with_capacity(k + 1); guardrails.len() + 1],
-            signs: std::iter::once(1.0)
-                .chain(guardrails.iter().map(sign))
-                .collect(),
-            thresholds: guardrails.iter().map(|g| sign(g) * g.threshold).collect(),
-            solver: LpSolver::default(),
-            rounds: 0.0,
-            optimum_sum: 0.0,
-            optimum_costs: vec![0.0; guardrails.len()],
+            best: Best::new(guardrails),
         }
     }
 
@@ -138,7 +149,7 @@ impl<'a> Moving<'a> {
         self.visit += 1;
         let d = self.changing.dimension();
         for (s, means) in self.means.iter_mut().enumerate() {
-            let (sign, parameter) = (self.signs[s], &self.changing.parameters()[s]);
+            let (sign, parameter) = (self.best.sign(s), &self.changing.parameters()[s]);
             means.clear();
             means.extend(
                 self.actions
@@ -149,7 +160,7 @@ impl<'a> Moving<'a> {
         }
         // A warm start speaks of actions by number.
         if self.means[0].len() != before {
-            self.solver.reset();
+            self.best.reset();
         }
     }
 }
@@ -158,33 +169,31 @@ impl Scene for Moving<'_> {
     fn begin(&mut self, agent: &mut dyn Agent) -> Result<f64, Error> {
         self.draw();
         agent.offer(&self.actions)?;
-        let lp = Lp {
-            reward: &self.means[0],
-            costs: &self.means[1..],
-            thresholds: &self.thresholds,
-        };
-        let best = self.solver.solve(&lp, Some(self.means[0].len() - 1));
-        self.rounds += 1.0;
-        self.optimum_sum += best.value;
-        for ((sum, cost), sign) in
-            (self.optimum_costs.iter_mut().zip(&best.costs)).zip(&self.signs[1..])
-        {
-            *sum += sign * cost;
-        }
-        Ok(best.value)
+        self.best.solve(&self.means, Some(self.means[0].len() - 1));
+        Ok(self.best.count())
+    }
+
+    #[inline]
+    fn actions(&self) -> usize {
+        self.means[0].len()
     }
 
     #[inline]
     fn mean(&self, action: usize, signal: usize) -> f64 {
-        self.signs[signal] * self.means[signal][action]
+        self.best.sign(signal) * self.means[signal][action]
     }
 
-    fn pull(&self, action: usize, rng: &mut ChaCha8Rng, costs: &mut [f64]) -> f64 {
+    fn pull(
+        &mut self,
+        action: usize,
+        rng: &mut ChaCha8Rng,
+        costs: &mut [f64],
+    ) -> Result<f64, Error> {
         let reward = self.changing.observe(0, self.mean(action, 0), rng);
         for (i, cost) in costs.iter_mut().enumerate() {
             *cost = self.changing.observe(i + 1, self.mean(action, i + 1), rng);
         }
-        reward
+        Ok(reward)
     }
 
     #[inline]
@@ -201,7 +210,6 @@ impl Scene for Moving<'_> {
     }
 
     fn average_optimum(&self) -> Option<(f64, Vec<f64>)> {
-        let costs = self.optimum_costs.iter().map(|sum| sum / self.rounds);
-        Some((self.optimum_sum / self.rounds, costs.collect()))
+        Some(self.best.average())
     }
 }

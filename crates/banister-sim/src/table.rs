@@ -4,6 +4,7 @@ use banister::{Agent, Decision, Error};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
+use crate::custom::Inspector;
 use crate::delay::Mailbox;
 use crate::experiment::Experiment;
 use crate::judge::Judge;
@@ -16,21 +17,25 @@ pub(crate) struct Table<'a, S> {
     rng: ChaCha8Rng,
     pub(crate) judge: Judge<'a>,
     mailbox: Mailbox,
+    /// Looks at policies from outside before they are played.
+    inspector: Option<Inspector>,
     pub(crate) pulls: Vec<u64>,
     /// Costs of the current round.
     costs: Vec<f64>,
 }
 
 impl<'a, S: Scene> Table<'a, S> {
-    /// The table of a run, before the first round.
-    pub(crate) fn new(experiment: &'a Experiment, scene: S, run: u64) -> Self {
+    /// The table of a run of an agent, before the first round.
+    pub(crate) fn new(experiment: &'a Experiment, scene: S, agent: usize, run: u64) -> Self {
         let config = &experiment.resolved.run;
         let guardrails = experiment.guardrails.len();
+        let points = checkpoints(experiment).len();
         Self {
+            judge: Judge::new(experiment, points, scene.knows_means()),
             scene,
             rng: stream(config.seed, run),
-            judge: Judge::new(experiment, checkpoints(experiment).len()),
             mailbox: Mailbox::new(config.delay, config.batch, guardrails),
+            inspector: experiment.agents[agent].1.inspector(guardrails),
             pulls: vec![0; experiment.seats().len()],
             costs: vec![0.0; guardrails],
         }
@@ -46,10 +51,16 @@ impl<'a, S: Scene> Table<'a, S> {
         let instant = self.mailbox.is_instant();
         for t in rounds {
             let optimum = self.scene.begin(agent)?;
-            let decision = agent.decide();
+            let decision = match &self.inspector {
+                None => agent.decide(),
+                Some(inspector) => inspector.decide(agent, t, self.scene.actions())?,
+            };
             self.judge.round(&self.scene, optimum, decision);
             let arm = draw(decision, &mut self.rng);
-            let reward = self.scene.pull(arm, &mut self.rng, &mut self.costs);
+            let reward = self.scene.pull(arm, &mut self.rng, &mut self.costs)?;
+            if !self.scene.knows_means() {
+                self.judge.outcome(reward, &self.costs);
+            }
             self.pulls[self.scene.seat(arm)] += 1;
             if instant {
                 agent.observe(arm, reward, &self.costs)?;

@@ -1,8 +1,12 @@
 //! What agents meet: the problem they are told, what really happens, and the truths behind it.
 
+use std::fmt;
+use std::sync::Arc;
+
 use banister::solve::{Lp, LpSolver, Status};
 use banister::{AgentConfig, CheckedProblem, Direction, Error, Problem};
 
+use crate::custom::{AgentSource, CustomEnvironment};
 use crate::law::Arms;
 use crate::linear::Changing;
 use crate::results::{GuardrailInfo, Optimum};
@@ -14,6 +18,25 @@ pub enum Environment {
     Arms(Arms),
     /// Other feature vectors in every round.
     Changing(Changing),
+    /// An environment from outside.
+    Custom(Custom),
+}
+
+/// An environment from outside, and what it says of itself.
+#[derive(Clone)]
+pub struct Custom {
+    pub(crate) environment: Arc<dyn CustomEnvironment>,
+    pub(crate) knows_means: bool,
+    pub(crate) actions_change: bool,
+}
+
+impl fmt::Debug for Custom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Custom")
+            .field("knows_means", &self.knows_means)
+            .field("actions_change", &self.actions_change)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Environment {
@@ -21,15 +44,24 @@ impl Environment {
     pub fn as_arms(&self) -> Option<&Arms> {
         match self {
             Self::Arms(arms) => Some(arms),
-            Self::Changing(_) => None,
+            Self::Changing(_) | Self::Custom(_) => None,
         }
     }
 
     /// The changing actions, where they change.
     pub fn as_changing(&self) -> Option<&Changing> {
         match self {
-            Self::Arms(_) => None,
             Self::Changing(changing) => Some(changing),
+            Self::Arms(_) | Self::Custom(_) => None,
+        }
+    }
+
+    /// Whether rounds bring actions of their own.
+    pub(crate) fn actions_change(&self) -> bool {
+        match self {
+            Self::Arms(_) => false,
+            Self::Changing(_) => true,
+            Self::Custom(custom) => custom.actions_change,
         }
     }
 }
@@ -40,10 +72,10 @@ pub(crate) struct World {
     /// What agents are told.
     pub problem: Problem,
     pub environment: Environment,
-    /// θ, then one μ per guardrail, in signal units per feature unit.
+    /// θ, then one μ per guardrail, in signal units per feature unit; empty where there are none.
     pub parameters: Vec<Vec<f64>>,
-    /// The safe action's true reward and costs.
-    pub safe_means: Vec<f64>,
+    /// The safe action's true reward and costs, where they are known.
+    pub safe_means: Option<Vec<f64>>,
     /// How the user calls the safe action's cost under guardrail 0, 1, …
     pub safe_fields: Vec<String>,
     /// Length of the longest feature vector that can come.
@@ -58,7 +90,8 @@ pub(crate) fn sign(guardrail: &GuardrailInfo) -> f64 {
     }
 }
 
-/// Thresholds in signal units, and that the declared safe costs are true and leave a margin.
+/// Thresholds in signal units (NaN: unknown, as the safe mean it is relative to), and that the
+/// declared safe costs are true and leave a margin.
 pub(crate) fn thresholds(
     problem: &CheckedProblem,
     world: &World,
@@ -66,8 +99,22 @@ pub(crate) fn thresholds(
     let mut infos = Vec::new();
     for (i, standard) in problem.guardrails.iter().enumerate() {
         let declared = &problem.declared.guardrails[i];
-        let mean = world.safe_means[i + 1];
         let bound = declared.at_most.or(declared.at_least).unwrap_or(0.0);
+        let info = |threshold: f64| GuardrailInfo {
+            name: standard.name.clone(),
+            direction: standard.direction,
+            threshold,
+        };
+        let Some(mean) = world.safe_means.as_ref().map(|means| means[i + 1]) else {
+            // A declared safe cost has been checked against its own threshold.
+            let base = declared.safe_cost.unwrap_or(f64::NAN);
+            infos.push(info(if declared.relative {
+                bound * base
+            } else {
+                bound
+            }));
+            continue;
+        };
         let threshold = if declared.relative {
             bound * mean
         } else {
@@ -98,17 +145,13 @@ pub(crate) fn thresholds(
                 allowed,
             ));
         }
-        infos.push(GuardrailInfo {
-            name: standard.name.clone(),
-            direction: standard.direction,
-            threshold,
-        });
+        infos.push(info(threshold));
     }
     Ok(infos)
 }
 
-/// The best feasible policy, from the same LP with the true means. Where actions change there is
-/// one in every round, and their average is known only afterwards.
+/// The best feasible policy, from the same LP with the true means. Where actions or means change
+/// there is one in every round, and their average is known only afterwards.
 pub(crate) fn optimum(
     guardrails: &[GuardrailInfo],
     environment: &Environment,
@@ -159,10 +202,11 @@ pub(crate) fn optimum(
 /// Builds every agent once, so that every error shows before the first round, and checks what
 /// agents assume against what is true.
 pub(crate) fn check_agents(
-    agents: &[AgentConfig],
+    agents: &[AgentSource],
     problem: &CheckedProblem,
     world: &World,
-) -> Result<Vec<(String, AgentConfig)>, Error> {
+    seed: u64,
+) -> Result<Vec<(String, AgentSource)>, Error> {
     if agents.is_empty() {
         return Err(Error::invalid(
             "agent",
@@ -170,7 +214,7 @@ pub(crate) fn check_agents(
             "give at least one [[agent]]",
         ));
     }
-    let mut labelled: Vec<(String, AgentConfig)> = Vec::new();
+    let mut labelled: Vec<(String, AgentSource)> = Vec::new();
     for (i, agent) in agents.iter().enumerate() {
         let here = |error: Error| match error {
             Error::Invalid {
@@ -180,8 +224,10 @@ pub(crate) fn check_agents(
             } => Error::invalid(format!("agent[{i}].{field}"), value, allowed),
             other => other,
         };
-        check_assumptions(agent, problem, world).map_err(here)?;
-        agent.build(&problem.declared).map_err(here)?;
+        if let Some(config) = agent.config() {
+            check_assumptions(config, problem, world).map_err(here)?;
+        }
+        agent.build(&problem.declared, seed, 0).map_err(here)?;
         let label = agent.label();
         if labelled.iter().any(|(other, _)| *other == label) {
             let allowed = "every agent needs a `label` of its own";
@@ -201,13 +247,13 @@ fn check_assumptions(
     world: &World,
 ) -> Result<(), Error> {
     let AgentConfig::Oplb(config) = agent else {
-        return match world.environment {
-            Environment::Changing(_) => Err(Error::invalid(
+        return match world.environment.actions_change() {
+            true => Err(Error::invalid(
                 "kind",
                 "opb",
                 "it chooses among named arms, and here other actions come in every round: use `oplb`",
             )),
-            Environment::Arms(_) => Ok(()),
+            false => Ok(()),
         };
     };
     if let Some(norm) = config.norm

@@ -4,7 +4,7 @@
 #[path = "../../banister-solve/tests/common/counting.rs"]
 mod counting;
 
-use banister_sim::{ExperimentConfig, Options, run_shard};
+use banister_sim::{ExperimentConfig, Monitor, Options, run_shard};
 
 /// Allocations of one run with `k` arms, `m` guardrails and the given agent.
 fn allocations(k: usize, m: usize, horizon: u64, agent: &str) -> u64 {
@@ -33,7 +33,8 @@ fn allocations_of(text: &str) -> u64 {
     let config: ExperimentConfig = toml::from_str(text).expect("an experiment");
     let experiment = config.check("allocation").expect("a valid experiment");
     let before = counting::allocations();
-    run_shard(&experiment, 0, 0..1, Options::default()).expect("a run");
+    let monitor = Monitor::default();
+    run_shard(&experiment, 0, 0..1, Options::default(), &monitor).expect("a run");
     counting::allocations() - before
 }
 

@@ -113,7 +113,7 @@ fn no_luck_beats_the_lower_bound_on_both_instances() {
     let bound = lower_bound_margin(margin, horizon).expect("a long enough horizon");
     let regret = |alternative: bool| {
         let agent = simulate(experiment(lower_bound(alternative, margin), horizon));
-        assert!(agent.runs.iter().all(|run| run.violations == 0));
+        assert!(agent.runs.iter().all(|run| run.violations == Some(0)));
         agent.runs.iter().map(|run| run.regret).sum::<f64>() / 4.0
     };
     let worse = regret(false).max(regret(true));

@@ -7,7 +7,7 @@ use banister_sim::{
     EnvironmentConfig, Experiment, ExperimentConfig, Kind, MAX_CHECKPOINTS, Monitor, Options,
     Results, RunConfig, run, run_shard,
 };
-use common::{laws, paper_experiment, simulate};
+use common::{laws, paper_experiment, simulate, traces};
 use rand::{Rng as _, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -64,8 +64,8 @@ fn a_shard_is_the_same_runs_alone_and_curves_are_their_statistics() {
     let experiment = busy(5, 3).check("busy").expect("valid");
     let all = results(&experiment);
     for (a, agent) in all.instances[0].agents.iter().enumerate() {
-        let head = run_shard(&experiment, a, 0..2, QUIET).expect("valid");
-        let tail = run_shard(&experiment, a, 2..5, QUIET).expect("valid");
+        let head = traces(&experiment, a, 0..2, QUIET);
+        let tail = traces(&experiment, a, 2..5, QUIET);
         let traces: Vec<_> = head.into_iter().chain(tail).collect();
         assert_eq!(traces.len(), 5);
         for (trace, summary) in traces.iter().zip(&agent.runs) {
@@ -103,7 +103,7 @@ fn a_shard_is_the_same_runs_alone_and_curves_are_their_statistics() {
 fn a_run_is_the_plain_loop_on_its_own_stream() {
     let config = paper_experiment(0.2, 4000, 3, OpbConfig::paper(4000));
     let experiment = config.check("paper").expect("valid");
-    let traces = run_shard(&experiment, 0, 0..3, QUIET).expect("valid");
+    let traces = traces(&experiment, 0, 0..3, QUIET);
     let declared = common::paper_problem(0.2, Some(0.0));
     for (run, trace) in traces.iter().enumerate() {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
@@ -125,7 +125,7 @@ fn a_run_is_the_plain_loop_on_its_own_stream() {
         }
         assert!((trace.summary.regret - regret).abs() < 1e-6);
         assert_eq!(trace.summary.pulls, pulls);
-        assert_eq!(trace.summary.violations, 0);
+        assert_eq!(trace.summary.violations, Some(0));
     }
 }
 
@@ -176,7 +176,7 @@ fn delivered(horizon: u64, delay: u64, batch: u64) -> u64 {
             })],
         };
         let experiment = config.check("single").expect("valid");
-        run_shard(&experiment, 0, 0..1, QUIET).is_ok()
+        run_shard(&experiment, 0, 0..1, QUIET, &Monitor::default()).is_ok()
     };
     assert!(suffices(horizon), "more outcomes than rounds");
     let (mut too_few, mut enough) = (0, horizon);
@@ -236,9 +236,9 @@ fn a_cancelled_simulation_gives_no_results() {
 fn timing_is_left_out_on_demand_only() {
     let config = paper_experiment(0.5, 100, 1, OpbConfig::default());
     let experiment = config.check("x").expect("valid");
-    let timed = run_shard(&experiment, 0, 0..1, Options::default()).expect("valid");
+    let timed = traces(&experiment, 0, 0..1, Options::default());
     assert!(timed[0].summary.nanoseconds_per_round.is_some());
-    let quiet = run_shard(&experiment, 0, 0..1, QUIET).expect("valid");
+    let quiet = traces(&experiment, 0, 0..1, QUIET);
     assert_eq!(quiet[0].summary.nanoseconds_per_round, None);
 }
 

@@ -15,10 +15,16 @@ use crate::snapshot::{broken, format_of};
 /// An agent: publishes policies, takes outcomes.
 ///
 /// To add one, implement this trait and give it a variant in [`AgentConfig`]; every face of
-/// banister then knows it by its `kind`.
+/// banister then knows it by its `kind`. The simulator also plays agents that are not registered.
 pub trait Agent: Send {
     /// The policy for the next round, with its certificate.
     fn decide(&mut self) -> &Decision;
+
+    /// The same for an agent that can fail at deciding, such as one written in another language. The
+    /// simulator asks agents from outside this way, and stops at an error.
+    fn try_decide(&mut self) -> Result<&Decision, Error> {
+        Ok(self.decide())
+    }
 
     /// Takes one outcome: the arm played, its reward and one cost per guardrail.
     fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error>;

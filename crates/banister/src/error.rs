@@ -64,6 +64,12 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// An environment or an agent of the user's own failed. The reason is theirs: look there.
+    #[error("code from outside failed: {reason}")]
+    Outside {
+        /// What went wrong, in the words of the code that failed.
+        reason: String,
+    },
 }
 
 impl Error {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::linear;
 use super::reproduce::{MARGINS, Parts};
-use crate::terminal::{final_regret, final_reward, number, percent, violations};
+use crate::terminal::{count, final_regret, final_reward, number, percent, violations};
 
 /// Rounds behind the published figures.
 const PUBLISHED_HORIZON: u64 = 1_000_000;
@@ -77,7 +77,7 @@ fn regret_grows(name: &str, agents: &[&AgentResult]) -> Claim {
 }
 
 fn no_violation(name: &str, agents: &[&AgentResult], instances: &[InstanceResult]) -> Claim {
-    let broken: u64 = agents.iter().map(|agent| violations(agent)).sum();
+    let broken: Option<u64> = agents.iter().map(|agent| violations(agent)).sum();
     let rounds: u64 = agents
         .iter()
         .zip(instances)
@@ -86,8 +86,8 @@ fn no_violation(name: &str, agents: &[&AgentResult], instances: &[InstanceResult
     Claim {
         claim: NO_VIOLATION,
         agent: name.into(),
-        seen: broken == 0,
-        detail: format!("{broken} of {} rounds", number(rounds as f64)),
+        seen: broken == Some(0),
+        detail: format!("{} of {} rounds", count(broken), number(rounds as f64)),
     }
 }
 
@@ -187,11 +187,17 @@ fn unknown_cost(results: &Results) -> Vec<Claim> {
             Claim {
                 claim: UNKNOWN_LEARNED,
                 agent: agent.name.clone(),
-                seen: broken == 0,
-                detail: format!("{broken} violations, {ratio:.2}× the regret of knowing it"),
+                seen: broken == Some(0),
+                detail: unknown_detail(broken, ratio),
             }
         })
         .collect()
+}
+
+/// How an agent did that did not know the safe cost.
+pub fn unknown_detail(broken: Option<u64>, ratio: f64) -> String {
+    let broken = count(broken);
+    format!("{broken} violations, {ratio:.2}× the regret of knowing it")
 }
 
 /// The claims as a table.

@@ -32,7 +32,7 @@ fn agent(name: &str, guardrails: usize, arms: usize, timed: bool) -> AgentResult
         seed: u64::MAX - run,
         regret: scale + run as f64 / 3.0,
         reward_end: 0.625,
-        violations: run,
+        violations: Some(run),
         worst_exceedance: 1e-300,
         pulls: (0..arms as u64).map(|arm| 10 * arm + run).collect(),
         nanoseconds_per_round: timed.then_some(123.5),

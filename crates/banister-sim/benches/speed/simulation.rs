@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use banister_sim::{ExperimentConfig, Options, run_shard};
+use banister_sim::{ExperimentConfig, Monitor, Options, run_shard};
 
 use crate::Failure;
 use crate::table::Row;
@@ -41,6 +41,7 @@ pub fn simulation(name: &str, agent: &str, target: f64) -> Result<Row, Failure> 
                 0,
                 batch..batch + 1,
                 Options::default(),
+                &Monitor::default(),
             )?);
         }
         times.push(nanoseconds(started) / (HORIZON * thresholds.len() as u64) as f64);
@@ -53,7 +54,13 @@ pub fn memory() -> Result<String, Failure> {
     let mut peaks = Vec::new();
     for horizon in [100_000, 10_000_000] {
         let experiment = instance(PAPER, 0.5, horizon)?.check("memory")?;
-        run_shard(&experiment, 0, 0..1, Options::default())?;
+        run_shard(
+            &experiment,
+            0,
+            0..1,
+            Options::default(),
+            &Monitor::default(),
+        )?;
         peaks.push((horizon, peak_memory()));
     }
     let parts: Vec<String> = peaks

@@ -220,7 +220,7 @@ fn changing_world(config: &ExperimentConfig, changing: Changing, longest: f64) -
     World {
         problem,
         parameters: changing.parameters().to_vec(),
-        safe_means: changing.safe_means().to_vec(),
+        safe_means: Some(changing.safe_means().to_vec()),
         safe_fields: (0..config.guardrail.len())
             .map(|i| format!("environment.safe_costs[{i}]"))
             .collect(),
@@ -321,7 +321,7 @@ fn fixed(
     let length = |x: &Vec<f64>| dot(x, x).sqrt();
     Ok(World {
         longest: features.iter().map(length).fold(0.0, f64::max),
-        safe_means: laws.means(safe).to_vec(),
+        safe_means: Some(laws.means(safe).to_vec()),
         safe_fields: (0..config.guardrail.len())
             .map(|i| match env.kind {
                 Kind::AuthorsLinear => format!("guardrail[{i}]"),

@@ -7,7 +7,7 @@ use banister::{AgentConfig, Guardrail, OpbConfig, Problem};
 use banister_sim::results::AgentResult;
 use banister_sim::{
     Arms, Changing, EnvironmentConfig, Experiment, ExperimentConfig, Kind, Monitor, Options,
-    RunConfig, run,
+    RunConfig, Trace, run, run_shard,
 };
 
 pub const PAPER_REWARDS: [f64; 4] = [0.1, 0.2, 0.4, 0.7];
@@ -79,6 +79,17 @@ pub fn sets(changing: &Changing, rounds: u64) -> Vec<Vec<f64>> {
         rows.extend(actions.chunks(changing.dimension()).map(<[f64]>::to_vec));
     }
     rows
+}
+
+/// Some runs of one agent, alone.
+pub fn traces(
+    experiment: &Experiment,
+    agent: usize,
+    runs: std::ops::Range<u64>,
+    options: Options,
+) -> Vec<Trace> {
+    let shard = run_shard(experiment, agent, runs, options, &Monitor::default());
+    shard.expect("it runs").expect("not cancelled").traces
 }
 
 /// Runs the only agent of an experiment.

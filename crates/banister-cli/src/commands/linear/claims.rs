@@ -5,8 +5,8 @@ use banister_sim::Coverage;
 use banister_sim::results::{AgentResult, InstanceResult};
 
 use super::{ARM_COUNTS, BANISTER, EXACT, LINEARISED, Linear, MARGINS, Watched};
-use crate::commands::claims::{Claim, NO_VIOLATION, UNKNOWN_LEARNED};
-use crate::terminal::{final_regret, number, percent, violations};
+use crate::commands::claims::{Claim, NO_VIOLATION, UNKNOWN_LEARNED, unknown_detail};
+use crate::terminal::{count, final_regret, number, percent, violations};
 
 /// "Linearised is as good as exact": at most this much more regret.
 const CLOSE: f64 = 1.05;
@@ -26,18 +26,18 @@ pub fn check(linear: &Linear) -> Vec<Claim> {
 }
 
 fn no_violation(linear: &Linear) -> Claim {
-    let (mut broken, mut rounds) = (0, 0);
+    let (mut broken, mut rounds) = (Some(0), 0);
     for instance in linear.instances() {
         for agent in &instance.agents {
-            broken += violations(agent);
+            broken = broken.zip(violations(agent)).map(|(a, b)| a + b);
             rounds += agent.runs.len() as u64 * instance.horizon;
         }
     }
     Claim {
         claim: NO_VIOLATION,
         agent: "all of OPLB".into(),
-        seen: broken == 0,
-        detail: format!("{broken} of {} rounds", number(rounds as f64)),
+        seen: broken == Some(0),
+        detail: format!("{} of {} rounds", count(broken), number(rounds as f64)),
     }
 }
 
@@ -152,8 +152,8 @@ fn unknown_cost(linear: &Linear) -> Vec<Claim> {
         Claim {
             claim: UNKNOWN_LEARNED,
             agent: format!("{} (linear)", agent.name),
-            seen: broken == 0,
-            detail: format!("{broken} violations, {ratio:.2}× the regret of knowing it"),
+            seen: broken == Some(0),
+            detail: unknown_detail(broken, ratio),
         }
     };
     linear.unknown.agents.iter().map(judge).collect()

@@ -88,8 +88,8 @@ pub fn watch(
     monitor: &Monitor,
 ) -> Result<Option<Vec<Watched>>, banister::Error> {
     let mut all = Vec::new();
-    for (a, (label, config)) in experiment.agents().iter().enumerate() {
-        let AgentConfig::Oplb(config) = config else {
+    for (a, (label, agent)) in experiment.agents().iter().enumerate() {
+        let Some(AgentConfig::Oplb(config)) = agent.config() else {
             continue;
         };
         let Some(coverage) = banister_sim::coverage(experiment, a, monitor)? else {

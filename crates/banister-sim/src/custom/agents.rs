@@ -1,0 +1,150 @@
+//! Agents of an experiment: by their kind, or from outside; and a look at the policies of the latter.
+
+use std::fmt;
+use std::sync::Arc;
+
+use banister::{Agent, AgentConfig, Decision, Error, Problem};
+
+/// Rounding that the probabilities of a policy may be off by, together.
+const ROUNDING: f64 = 1e-9;
+
+type Make = dyn Fn(&Problem, u64, u64) -> Result<Box<dyn Agent>, Error> + Send + Sync;
+
+/// An agent from outside, under a label.
+///
+/// Its policies are checked before they are played. It may leave `Decision::guardrails` empty: an
+/// agent that proves nothing has no prices.
+#[derive(Clone)]
+pub struct CustomAgent {
+    label: String,
+    make: Arc<Make>,
+}
+
+impl CustomAgent {
+    /// `make` builds the agent of a run from the problem, the seed and the number of the run.
+    pub fn new(
+        label: impl Into<String>,
+        make: impl Fn(&Problem, u64, u64) -> Result<Box<dyn Agent>, Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            label: label.into(),
+            make: Arc::new(make),
+        }
+    }
+}
+
+impl fmt::Debug for CustomAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CustomAgent")
+            .field("label", &self.label)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where an agent of an experiment comes from.
+#[derive(Debug, Clone)]
+pub enum AgentSource {
+    /// From the registry, by its kind.
+    Declared(AgentConfig),
+    /// From outside.
+    Custom(CustomAgent),
+}
+
+impl From<AgentConfig> for AgentSource {
+    fn from(config: AgentConfig) -> Self {
+        Self::Declared(config)
+    }
+}
+
+impl From<CustomAgent> for AgentSource {
+    fn from(agent: CustomAgent) -> Self {
+        Self::Custom(agent)
+    }
+}
+
+impl AgentSource {
+    /// What results call it.
+    pub fn label(&self) -> String {
+        match self {
+            Self::Declared(config) => config.label(),
+            Self::Custom(agent) => agent.label.clone(),
+        }
+    }
+
+    /// The declaration, if it has one.
+    pub fn config(&self) -> Option<&AgentConfig> {
+        match self {
+            Self::Declared(config) => Some(config),
+            Self::Custom(_) => None,
+        }
+    }
+
+    /// The agent of a run.
+    pub(crate) fn build(
+        &self,
+        problem: &Problem,
+        seed: u64,
+        run: u64,
+    ) -> Result<Box<dyn Agent>, Error> {
+        match self {
+            Self::Declared(config) => config.build(problem),
+            Self::Custom(agent) => (agent.make)(problem, seed, run),
+        }
+    }
+
+    /// Who looks at its policies; our own come with a proof.
+    pub(crate) fn inspector(&self, guardrails: usize) -> Option<Inspector> {
+        match self {
+            Self::Declared(_) => None,
+            Self::Custom(agent) => Some(Inspector {
+                label: agent.label.clone(),
+                guardrails,
+            }),
+        }
+    }
+}
+
+/// Refuses what is no policy.
+pub(crate) struct Inspector {
+    label: String,
+    guardrails: usize,
+}
+
+impl Inspector {
+    /// The agent's policy for round `t` among so many actions, if it is one.
+    pub(crate) fn decide<'a>(
+        &self,
+        agent: &'a mut dyn Agent,
+        t: u64,
+        actions: usize,
+    ) -> Result<&'a Decision, Error> {
+        let decision = agent.try_decide()?;
+        let refuse = |value: String, allowed: String| {
+            let field = format!("policy of {} in round {}", self.label, t + 1);
+            Err(Error::invalid(field, value, allowed))
+        };
+        let mut sum = 0.0;
+        for &(action, p) in &decision.policy {
+            if action >= actions {
+                let last = actions.saturating_sub(1);
+                let allowed = format!("the actions on offer are numbered 0 to {last}");
+                return refuse(format!("on action {action}"), allowed);
+            }
+            if !(p >= 0.0 && p.is_finite()) {
+                let allowed = "probabilities are finite and at least 0".into();
+                return refuse(format!("{p} on action {action}"), allowed);
+            }
+            sum += p;
+        }
+        if !((sum - 1.0).abs() <= ROUNDING) {
+            let allowed = "its probabilities must sum to 1".into();
+            return refuse(format!("{sum} in all"), allowed);
+        }
+        let certificates = decision.guardrails.len();
+        if certificates != 0 && certificates != self.guardrails {
+            let allowed = format!("expected {} or none: one per guardrail", self.guardrails);
+            return refuse(format!("with {certificates} certificates"), allowed);
+        }
+        Ok(decision)
+    }
+}

@@ -1,0 +1,105 @@
+//! An experiment on an environment from outside.
+
+use std::sync::Arc;
+
+use banister::{Error, Problem};
+
+use super::{AgentSource, CustomEnvironment};
+use crate::environment::{ArmRef, EnvironmentConfig, Kind};
+use crate::experiment::{Experiment, ExperimentConfig, RunConfig, check_run, experiment};
+use crate::world::{Custom, Environment, World};
+
+/// An experiment on an environment from outside, as declared.
+#[derive(Clone)]
+pub struct CustomExperiment {
+    /// What results call this instance.
+    pub name: String,
+    /// How long and how often.
+    pub run: RunConfig,
+    /// What agents are told. Where actions change: [`Problem::contextual`], or any problem with
+    /// features.
+    pub problem: Problem,
+    /// What really happens.
+    pub environment: Arc<dyn CustomEnvironment>,
+    /// The agents to run side by side.
+    pub agents: Vec<AgentSource>,
+}
+
+impl CustomExperiment {
+    /// Checks everything. Also starts a run of the environment and builds every agent once, so that
+    /// what fails at once fails here.
+    ///
+    /// A relative guardrail is judged by the environment's `safe_means`, or by its own `safe_cost`;
+    /// where neither is known its threshold is unknown (NaN), which an environment that knows its
+    /// means must not leave so.
+    pub fn check(&self) -> Result<Experiment, Error> {
+        check_run(&self.run)?;
+        let problem = self.problem.check()?;
+        let changes = self.environment.actions_change();
+        if changes && self.problem.features.is_empty() {
+            let allowed = "where actions change, the safe action is given by its features: `Problem::contextual`";
+            return Err(Error::invalid("features", "absent", allowed));
+        }
+        let safe_means = self.environment.safe_means();
+        if let Some(means) = &safe_means {
+            check_safe_means(means, &problem)?;
+        }
+        let knows_means = self.environment.knows_means();
+        let unjudged = self.problem.guardrails.iter().position(|guardrail| {
+            guardrail.relative && guardrail.safe_cost.is_none() && safe_means.is_none()
+        });
+        if let Some(i) = unjudged.filter(|_| knows_means) {
+            let allowed = "to be judged it needs the environment's `safe_means`, or a `safe_cost`";
+            return Err(Error::invalid(
+                format!("guardrail[{i}].relative"),
+                true,
+                allowed,
+            ));
+        }
+        self.environment.start(self.run.seed, 0)?;
+        let guardrails = 0..self.problem.guardrails.len();
+        let world = World {
+            problem: self.problem.clone(),
+            environment: Environment::Custom(Custom {
+                environment: Arc::clone(&self.environment),
+                knows_means,
+                actions_change: changes,
+            }),
+            parameters: Vec::new(),
+            safe_means,
+            safe_fields: guardrails
+                .map(|i| format!("environment.safe_means[{}]", i + 1))
+                .collect(),
+            longest: 0.0,
+        };
+        let mut environment = EnvironmentConfig::named(Kind::Custom);
+        environment.arms = Some(self.problem.arms.clone());
+        environment.safe = Some(ArmRef::Index(self.problem.safe));
+        let resolved = ExperimentConfig {
+            name: Some(self.name.clone()),
+            run: self.run.clone(),
+            environment,
+            reward: self.problem.reward,
+            guardrail: self.problem.guardrails.clone(),
+            agent: Vec::new(),
+        };
+        experiment(resolved, world, self.agents.clone())
+    }
+}
+
+fn check_safe_means(means: &[f64], problem: &banister::CheckedProblem) -> Result<(), Error> {
+    let expected = problem.guardrails.len() + 1;
+    if means.len() != expected {
+        let value = format!("{} numbers", means.len());
+        let allowed = format!("expected {expected}: the reward, then one per guardrail");
+        return Err(Error::invalid("environment.safe_means", value, allowed));
+    }
+    match means.iter().position(|mean| !mean.is_finite()) {
+        None => Ok(()),
+        Some(s) => Err(Error::invalid(
+            format!("environment.safe_means[{s}]"),
+            means[s],
+            "only finite numbers are allowed",
+        )),
+    }
+}

@@ -1,0 +1,260 @@
+//! Shards: runs of one agent, wherever they were played, and the results that many of them make.
+//!
+//! [`crate::run`] itself is [`plan`], [`crate::run_shard`] and [`gather`]. A run draws from a stream
+//! of its own, so any split over processes and machines gives the same results:
+//!
+//! ```
+//! use banister_sim::{ExperimentConfig, Monitor, Options, Shard, gather, plan, run, run_shard};
+//!
+//! let config: ExperimentConfig = toml::from_str(r#"
+//!     run = { horizon = 500, runs = 6 }
+//!     environment = { kind = "bernoulli", rewards = [0.1, 0.7], costs = [[0.0, 0.2]] }
+//!     guardrail = [{ name = "spend", at_most = 0.5, safe_cost = 0.0 }]
+//!     agent = [{ kind = "opb" }]
+//! "#)?;
+//! let experiments = [config.check("tiny")?];
+//! let (options, monitor) = (Options { no_timing: true }, Monitor::default());
+//! let mut shards = Vec::new();
+//! for (agent, runs) in plan(&experiments[0], 100_000) {
+//!     // Elsewhere:
+//!     let shard = run_shard(&experiments[0], agent, runs, options, &monitor)?;
+//!     let bytes = shard.expect("not cancelled").to_bytes()?;
+//!     // Here again:
+//!     shards.push(Shard::from_bytes(&bytes)?);
+//! }
+//! assert_eq!(Some(gather(&experiments, shards)?), run(&experiments, options, &monitor)?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::ops::Range;
+
+use banister::Error;
+use serde::{Deserialize, Serialize};
+
+use crate::curves::summarise;
+use crate::experiment::Experiment;
+use crate::results::{AgentResult, InstanceResult, Optimum, Results};
+use crate::runner::{Trace, checkpoints};
+
+/// What the bytes of a shard begin with; the number goes up when their meaning changes.
+const HEADER: &[u8] = b"banister shard 1\n";
+
+/// Some runs of one agent of an experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shard {
+    /// Which experiment: a hash of it as resolved, its name and the labels of its agents included.
+    /// Code from outside is not part of it, so experiments that differ in nothing else need names
+    /// of their own.
+    pub experiment: u64,
+    /// Which of its agents.
+    pub agent: usize,
+    /// The runs, each with its number.
+    pub traces: Vec<Trace>,
+}
+
+impl Shard {
+    /// The shard as bytes, to travel and to keep.
+    ///
+    /// # Errors
+    /// None that a shard of this crate causes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        postcard::to_extend(self, HEADER.to_vec()).map_err(unreadable)
+    }
+
+    /// A shard from its bytes.
+    ///
+    /// # Errors
+    /// [`Error::Snapshot`] for bytes that are no shard, of another version, or not all there.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let Some(body) = bytes.strip_prefix(HEADER) else {
+            return Err(unreadable("not a shard of this version"));
+        };
+        match postcard::take_from_bytes(body) {
+            Ok((shard, [])) => Ok(shard),
+            Ok((_, rest)) => Err(unreadable(format!("{} bytes too many", rest.len()))),
+            Err(error) => Err(unreadable(error)),
+        }
+    }
+}
+
+fn unreadable(reason: impl std::fmt::Display) -> Error {
+    Error::Snapshot {
+        reason: format!("bytes of a shard: {reason}"),
+    }
+}
+
+/// Splits the runs of an experiment into tasks of about `work_per_task` (as
+/// [`Experiment::total_work`] counts it, about nanoseconds), of at least one run each: the place of
+/// the agent, and its runs.
+pub fn plan(experiment: &Experiment, work_per_task: u64) -> Vec<(usize, Range<u64>)> {
+    let run = &experiment.resolved.run;
+    let mut tasks = Vec::new();
+    for agent in 0..experiment.agents.len() {
+        let work = run.horizon.saturating_mul(experiment.weight(agent)).max(1);
+        let most = (work_per_task / work).max(1);
+        let count = run.runs.div_ceil(most);
+        // Evenly, rather than a small rest at the end.
+        tasks.extend((0..count).map(|k| {
+            let start = |k: u64| run.runs * k / count;
+            (agent, start(k)..start(k + 1))
+        }));
+    }
+    tasks
+}
+
+/// The results that shards make together, in whatever order they come.
+///
+/// # Errors
+/// A shard of another experiment, a run twice, or a run that is missing.
+pub fn gather(
+    experiments: &[Experiment],
+    shards: impl IntoIterator<Item = Shard>,
+) -> Result<Results, Error> {
+    let gatherings: Result<Vec<_>, Error> = experiments.iter().map(Gathering::new).collect();
+    let mut gatherings = gatherings?;
+    for shard in shards {
+        for trace in shard.traces {
+            place(&mut gatherings, shard.experiment, shard.agent, trace)?;
+        }
+    }
+    let instances = gatherings.into_iter().map(Gathering::finish);
+    Ok(Results {
+        instances: instances.collect::<Result<_, _>>()?,
+    })
+}
+
+/// Puts a run where it belongs. Of experiments that are the same, the first one that lacks it.
+fn place(
+    gatherings: &mut [Gathering<'_>],
+    hash: u64,
+    agent: usize,
+    trace: Trace,
+) -> Result<(), Error> {
+    let run = trace.summary.run;
+    let mut known = None;
+    for gathering in gatherings.iter_mut().filter(|g| g.hash == hash) {
+        known = Some(&gathering.experiment.name);
+        let slots = gathering.agents.get_mut(agent);
+        match slots.and_then(|slots| slots.get_mut(usize::try_from(run).ok()?)) {
+            None => {
+                let value = format!("run {run} of agent {agent}");
+                let allowed = format!("`{}` has no such run", gathering.experiment.name);
+                return Err(Error::invalid("shard", value, allowed));
+            }
+            Some(Some(_)) => continue,
+            Some(slot) => {
+                gathering.experiment.check_trace(&trace)?;
+                *slot = Some(trace);
+                return Ok(());
+            }
+        }
+    }
+    Err(match known {
+        None => Error::invalid("shard", "of another experiment", "gather it with its own"),
+        Some(name) => {
+            let value = format!("run {run} of agent {agent} again");
+            Error::invalid("shard", value, format!("`{name}` has every run once"))
+        }
+    })
+}
+
+/// The runs of an experiment as they come in.
+struct Gathering<'a> {
+    experiment: &'a Experiment,
+    hash: u64,
+    /// Per agent, per run.
+    agents: Vec<Vec<Option<Trace>>>,
+}
+
+impl<'a> Gathering<'a> {
+    fn new(experiment: &'a Experiment) -> Result<Self, Error> {
+        let runs = experiment.resolved.run.runs as usize;
+        Ok(Self {
+            experiment,
+            hash: experiment.hash()?,
+            agents: vec![vec![None; runs]; experiment.agents.len()],
+        })
+    }
+
+    fn finish(self) -> Result<InstanceResult, Error> {
+        let experiment = self.experiment;
+        let mut best = experiment.optimum.clone();
+        let mut agents = Vec::new();
+        for (a, (slots, (label, _))) in self.agents.into_iter().zip(&experiment.agents).enumerate()
+        {
+            let missing = slots.iter().position(Option::is_none);
+            if let Some(run) = missing {
+                let value = format!("without run {run} of {label}");
+                let allowed = format!("`{}` needs all of its runs", experiment.name);
+                return Err(Error::invalid("shards", value, allowed));
+            }
+            let traces: Vec<Trace> = slots.into_iter().flatten().collect();
+            if a == 0 {
+                best = optimum(experiment, &traces);
+            }
+            agents.push(AgentResult {
+                name: label.clone(),
+                curve: summarise(&checkpoints(experiment), &traces, &experiment.guardrails),
+                runs: traces.into_iter().map(|trace| trace.summary).collect(),
+            });
+        }
+        Ok(InstanceResult {
+            name: experiment.name.clone(),
+            horizon: experiment.resolved.run.horizon,
+            arms: experiment.seats(),
+            guardrails: experiment.guardrails.clone(),
+            optimum: best,
+            agents,
+        })
+    }
+}
+
+impl Experiment {
+    /// Which experiment a shard is of: FNV-1a over what is declared, the same on every machine.
+    pub(crate) fn hash(&self) -> Result<u64, Error> {
+        let labels: Vec<&String> = self.agents.iter().map(|(label, _)| label).collect();
+        let declared = (&self.resolved, &self.problem.declared, labels);
+        let bytes = postcard::to_stdvec(&declared).map_err(unreadable)?;
+        let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        Ok(bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold))
+    }
+
+    /// Refuses a run whose curves do not have the shape of this experiment's.
+    fn check_trace(&self, trace: &Trace) -> Result<(), Error> {
+        let (points, m) = (checkpoints(self).len(), self.guardrails.len());
+        let rows = |rows: &Vec<Vec<f64>>| rows.len() == m && rows.iter().all(|r| r.len() == points);
+        let whole = trace.regret.len() == points
+            && trace.reward.len() == points
+            && [&trace.cost, &trace.worst, &trace.price]
+                .into_iter()
+                .all(rows)
+            && trace.optimum.as_ref().is_none_or(|o| o.1.len() == m)
+            && trace.summary.pulls.len() == self.seats().len()
+            && trace.summary.seed == self.resolved.run.seed;
+        match whole {
+            true => Ok(()),
+            false => {
+                let allowed = format!("it does not have the shape of a run of `{}`", self.name);
+                let value = format!("run {}", trace.summary.run);
+                Err(Error::invalid("shard", value, allowed))
+            }
+        }
+    }
+}
+
+/// The best feasible policy, averaged over the runs of the first agent where rounds differ: all
+/// agents meet the same rounds.
+fn optimum(experiment: &Experiment, traces: &[Trace]) -> Optimum {
+    let mut optimum = experiment.optimum.clone();
+    let averages: Vec<&(f64, Vec<f64>)> =
+        traces.iter().filter_map(|t| t.optimum.as_ref()).collect();
+    if averages.is_empty() {
+        return optimum;
+    }
+    let runs = averages.len() as f64;
+    optimum.reward = averages.iter().map(|o| o.0).sum::<f64>() / runs;
+    optimum.costs = (0..experiment.guardrails.len())
+        .map(|i| averages.iter().map(|o| o.1[i]).sum::<f64>() / runs)
+        .collect();
+    optimum
+}
