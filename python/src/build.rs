@@ -120,7 +120,7 @@ pub(crate) fn reward(value: Option<&Bound<'_, PyAny>>) -> PyResult<SignalConfig>
     }
 }
 
-fn without_nulls(mut value: Value) -> Value {
+pub(crate) fn without_nulls(mut value: Value) -> Value {
     if let Value::Object(map) = &mut value {
         map.retain(|_, entry| !entry.is_null());
     }
@@ -128,17 +128,22 @@ fn without_nulls(mut value: Value) -> Value {
 }
 
 /// Names in Python's words: the plural, as the arguments are called.
-fn in_arguments(error: Error) -> PyErr {
+pub(crate) fn in_arguments(error: Error) -> PyErr {
     match error {
         Error::Invalid {
             field,
             value,
             allowed,
         } => {
-            let field = match field.strip_prefix("guardrail[") {
-                Some(rest) => format!("guardrails[{rest}"),
-                None => field,
+            let plural = |field: &str, word: &str| {
+                let rest = field.strip_prefix(word)?.strip_prefix('[')?;
+                Some(format!("{word}s[{rest}"))
             };
+            let field = plural(&field, "guardrail")
+                .or_else(|| plural(&field, "agent"))
+                .unwrap_or(field);
+            // Rounds and runs are arguments of their own.
+            let field = field.strip_prefix("run.").unwrap_or(&field).to_string();
             PyValueError::new_err(format!("`{field}` is {value}: {allowed}"))
         }
         other => raise(other),

@@ -7,10 +7,14 @@
 mod agent;
 mod batch;
 mod build;
+mod cli;
 mod decision;
 mod error;
+mod foreign;
 mod input;
 mod json;
+mod results;
+mod simulate;
 mod solve;
 
 use pyo3::prelude::*;
@@ -24,9 +28,15 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<decision::Certificate>()?;
     module.add_class::<decision::Decision>()?;
     module.add_class::<decision::GuardrailCertificate>()?;
+    module.add_class::<results::ResultTable>()?;
+    module.add_class::<results::Results>()?;
+    module.add_class::<simulate::Experiment>()?;
     module.add_class::<solve::Solution>()?;
     module.add_class::<solve::SolutionBatch>()?;
     module.add_function(wrap_pyfunction!(build::agent_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(cli::command_line, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::gather_shards, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::run_experiments, module)?)?;
     module.add_function(wrap_pyfunction!(solve::solve_lp, module)?)?;
     module.add_function(wrap_pyfunction!(solve::solve_oplb, module)?)?;
     Ok(())

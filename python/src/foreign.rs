@@ -1,0 +1,343 @@
+//! Environments and agents written in Python, as the simulator sees them.
+
+use std::sync::{Arc, Mutex};
+
+use banister::{Agent, Decision as Core, Error, Problem};
+use banister_sim::{CustomAgent, CustomEnvironment, CustomRun, Round};
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyInt, PyString};
+
+use crate::decision::Decision;
+use crate::error::mistyped;
+use crate::input::{Numbers, costs, count, number};
+
+/// Keeps the first exception of a simulation, to be raised with its traceback.
+#[derive(Clone, Default)]
+pub(crate) struct Failures(Arc<Mutex<Option<PyErr>>>);
+
+impl Failures {
+    /// The error that stops the simulator in place of an exception.
+    fn keep(&self, py: Python<'_>, error: PyErr) -> Error {
+        let reason = error.value(py).to_string();
+        if let Ok(mut first) = self.0.lock() {
+            first.get_or_insert(error);
+        }
+        Error::Outside { reason }
+    }
+
+    /// The exception behind an error of the simulator, if there is one.
+    pub(crate) fn take(&self, error: &Error) -> Option<PyErr> {
+        match error {
+            Error::Outside { .. } => self.0.lock().ok()?.take(),
+            _ => None,
+        }
+    }
+}
+
+/// A numpy generator for one purpose of one run: the same wherever the run is played.
+fn generator<'py>(py: Python<'py>, seed: u64, run: u64, purpose: u64) -> PyResult<Bound<'py, PyAny>> {
+    let random = py.import(intern!(py, "numpy.random"))?;
+    random.call_method1(intern!(py, "default_rng"), (vec![seed, run, purpose],))
+}
+
+/// An environment written in Python: `actions(rng)`, `pull(action, rng)`, perhaps `means()`.
+pub(crate) struct Environment {
+    pub object: Py<PyAny>,
+    pub guardrails: Vec<String>,
+    pub knows_means: bool,
+    pub actions_change: bool,
+    pub safe_means: Option<Vec<f64>>,
+    pub failures: Failures,
+}
+
+impl CustomEnvironment for Environment {
+    fn knows_means(&self) -> bool {
+        self.knows_means
+    }
+
+    fn actions_change(&self) -> bool {
+        self.actions_change
+    }
+
+    fn safe_means(&self) -> Option<Vec<f64>> {
+        self.safe_means.clone()
+    }
+
+    fn start(&self, seed: u64, run: u64) -> Result<Box<dyn CustomRun>, Error> {
+        Python::attach(|py| {
+            let begin = || -> PyResult<EnvironmentRun> {
+                // Its own copy: nothing of one run reaches another.
+                let object = py
+                    .import(intern!(py, "copy"))?
+                    .call_method1(intern!(py, "deepcopy"), (self.object.bind(py),))?;
+                let rng = generator(py, seed, run, 0)?;
+                if object.hasattr(intern!(py, "start"))? {
+                    object.call_method1(intern!(py, "start"), (&rng,))?;
+                }
+                Ok(EnvironmentRun {
+                    object: object.unbind(),
+                    rng: rng.unbind(),
+                    guardrails: self.guardrails.clone(),
+                    knows_means: self.knows_means,
+                    failures: self.failures.clone(),
+                })
+            };
+            match begin() {
+                Ok(run) => Ok(Box::new(run) as Box<dyn CustomRun>),
+                Err(error) => Err(self.failures.keep(py, error)),
+            }
+        })
+    }
+}
+
+struct EnvironmentRun {
+    object: Py<PyAny>,
+    rng: Py<PyAny>,
+    guardrails: Vec<String>,
+    knows_means: bool,
+    failures: Failures,
+}
+
+impl EnvironmentRun {
+    fn begin_in(&self, py: Python<'_>, round: &mut Round) -> PyResult<()> {
+        let object = self.object.bind(py);
+        let actions = object.call_method1(intern!(py, "actions"), (&self.rng,))?;
+        if !actions.is_none() {
+            let actions = Numbers::new(&actions, "actions(rng)")?;
+            actions.expect(&[None, None], "one row per action, one column per feature")?;
+            round.actions.clear();
+            round.actions.extend_from_slice(actions.slice()?);
+        }
+        if self.knows_means {
+            let means = object.call_method0(intern!(py, "means"))?;
+            let means = Numbers::new(&means, "means()")?;
+            let meaning = "the rewards' row, then one per guardrail; one column per action";
+            means.expect(&[Some(self.guardrails.len() + 1), None], meaning)?;
+            let width = means.shape()[1].max(1);
+            round.means.clear();
+            let rows = means.slice()?.chunks_exact(width);
+            round.means.extend(rows.map(<[f64]>::to_vec));
+        }
+        Ok(())
+    }
+
+    fn pull_in(&self, py: Python<'_>, action: usize, out: &mut [f64]) -> PyResult<f64> {
+        let outcome = self
+            .object
+            .bind(py)
+            .call_method1(intern!(py, "pull"), (action, &self.rng))?;
+        let refused = |_| mistyped("pull(action, rng)", &outcome, "must be (reward, costs)");
+        let (reward, cost): (Bound<'_, PyAny>, Bound<'_, PyAny>) =
+            outcome.extract().map_err(refused)?;
+        let cost = costs(Some(&cost), &self.guardrails)?;
+        if cost.len() != out.len() {
+            return Err(PyValueError::new_err(format!(
+                "`pull(action, rng)` gave {} costs, expected {}: one per guardrail ({})",
+                cost.len(),
+                out.len(),
+                self.guardrails.join(", ")
+            )));
+        }
+        out.copy_from_slice(&cost);
+        number(&reward, "reward of pull(action, rng)")
+    }
+}
+
+impl CustomRun for EnvironmentRun {
+    fn begin(&mut self, round: &mut Round) -> Result<(), Error> {
+        Python::attach(|py| {
+            self.begin_in(py, round)
+                .map_err(|error| self.failures.keep(py, error))
+        })
+    }
+
+    fn pull(&mut self, action: usize, costs: &mut [f64]) -> Result<f64, Error> {
+        Python::attach(|py| {
+            self.pull_in(py, action, costs)
+                .map_err(|error| self.failures.keep(py, error))
+        })
+    }
+}
+
+/// An agent written in Python, by what makes one for each run: `make(problem)` with methods
+/// `decide(actions, rng)` and `observe(action, reward, costs)`.
+pub(crate) fn agent(label: String, make: Py<PyAny>, failures: Failures) -> CustomAgent {
+    CustomAgent::new(label, move |problem, seed, run| {
+        Python::attach(|py| {
+            let build = || -> PyResult<ForeignAgent> {
+                let told = told(py, problem)?;
+                Ok(ForeignAgent {
+                    object: make.bind(py).call1((told,))?.unbind(),
+                    rng: generator(py, seed, run, 1)?.unbind(),
+                    offered: None,
+                    count: problem.arms.len(),
+                    safe_action: (problem.features.get(problem.safe)).cloned().unwrap_or_default(),
+                    names: problem.arms.clone(),
+                    decision: Core::default(),
+                    failures: failures.clone(),
+                })
+            };
+            match build() {
+                Ok(agent) => Ok(Box::new(agent) as Box<dyn Agent>),
+                Err(error) => Err(failures.keep(py, error)),
+            }
+        })
+    })
+}
+
+/// The problem as a Python object.
+fn told<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, PyAny>> {
+    let value = serde_json::to_value(problem)
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let value = crate::json::to_python(py, &value)?;
+    let module = py.import("banister._problem")?;
+    module.call_method("Problem", (), Some(value.cast::<PyDict>()?))
+}
+
+struct ForeignAgent {
+    object: Py<PyAny>,
+    rng: Py<PyAny>,
+    /// The actions on offer by their features, one row each.
+    offered: Option<Py<PyAny>>,
+    count: usize,
+    /// x_0; empty without features.
+    safe_action: Vec<f64>,
+    names: Vec<String>,
+    decision: Core,
+    failures: Failures,
+}
+
+/// What an outcome is of.
+enum Of<'a> {
+    Action(usize),
+    Features(&'a [f64]),
+}
+
+impl ForeignAgent {
+    fn decide_in(&mut self, py: Python<'_>) -> PyResult<()> {
+        let actions = self.offered.as_ref().map(|actions| actions.clone_ref(py));
+        let answer = self
+            .object
+            .bind(py)
+            .call_method1(intern!(py, "decide"), (actions, &self.rng))?;
+        self.decision.policy.clear();
+        self.decision.guardrails.clear();
+        if let Ok(decision) = answer.cast::<Decision>() {
+            self.decision.clone_from(&decision.get().decision);
+        } else if answer.cast::<PyInt>().is_ok() || answer.hasattr("__index__")? {
+            let action = count(&answer, "decide(actions, rng)")? as usize;
+            self.decision.policy.push((action, 1.0));
+        } else if let Ok(name) = answer.cast::<PyString>() {
+            self.decision.policy.push((self.place(&name.to_string())?, 1.0));
+        } else if let Ok(by_action) = answer.cast::<PyDict>() {
+            for (action, p) in by_action.iter() {
+                let action = match action.cast::<PyString>() {
+                    Ok(name) => self.place(&name.to_string())?,
+                    Err(_) => count(&action, "policy's action")? as usize,
+                };
+                self.decision.policy.push((action, number(&p, "policy's probability")?));
+            }
+            self.decision.policy.sort_unstable_by_key(|entry| entry.0);
+        } else {
+            self.read_vector(&answer)?;
+        }
+        Ok(())
+    }
+
+    fn read_vector(&mut self, answer: &Bound<'_, PyAny>) -> PyResult<()> {
+        let policy = Numbers::new(answer, "decide(actions, rng)").map_err(|_| {
+            let allowed = "must be a policy: a number or name of an action, probabilities of all \
+                           actions, a dictionary from action to probability, or a Decision";
+            mistyped("decide(actions, rng)", answer, allowed)
+        })?;
+        policy.expect(&[Some(self.count)], "one probability per action")?;
+        let entries = policy.slice()?.iter().enumerate();
+        // Zeros are no part of a policy; anything else is looked at by the simulator.
+        let entries = entries.filter(|entry| *entry.1 != 0.0);
+        self.decision.policy.extend(entries.map(|(a, &p)| (a, p)));
+        Ok(())
+    }
+
+    fn place(&self, name: &str) -> PyResult<usize> {
+        crate::build::place(&self.names, name, "decide(actions, rng)")
+    }
+
+    fn tell(
+        &self,
+        method: &str,
+        what: Of<'_>,
+        reward: f64,
+        costs: &[f64],
+    ) -> Result<(), Error> {
+        Python::attach(|py| {
+            let tell = || -> PyResult<()> {
+                let object = self.object.bind(py);
+                if !object.hasattr(method)? {
+                    return Err(PyTypeError::new_err(format!(
+                        "the agent has no method `{method}`: it is needed for outcomes that come \
+                         late, when other actions are on offer"
+                    )));
+                }
+                let what = match what {
+                    Of::Action(action) => action.into_pyobject(py)?.into_any(),
+                    Of::Features(x) => PyArray1::from_slice(py, x).into_any(),
+                };
+                object.call_method1(method, (what, reward, costs.to_vec()))?;
+                Ok(())
+            };
+            tell().map_err(|error| self.failures.keep(py, error))
+        })
+    }
+}
+
+impl Agent for ForeignAgent {
+    fn decide(&mut self) -> &Core {
+        // The simulator asks by `try_decide`; here is no way to say what went wrong.
+        Python::attach(|py| {
+            if let Err(error) = self.decide_in(py) {
+                self.failures.keep(py, error);
+            }
+        });
+        &self.decision
+    }
+
+    fn try_decide(&mut self) -> Result<&Core, Error> {
+        Python::attach(|py| match self.decide_in(py) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.failures.keep(py, error)),
+        })?;
+        Ok(&self.decision)
+    }
+
+    fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
+        self.tell("observe", Of::Action(arm), reward, costs)
+    }
+
+    fn offer(&mut self, actions: &[f64]) -> Result<(), Error> {
+        Python::attach(|py| {
+            // As all agents number them: the safe action comes last if it is not among them.
+            let d = self.safe_action.len().max(1);
+            let mut rows = actions.to_vec();
+            if !actions.chunks_exact(d).any(|x| x == self.safe_action) {
+                rows.extend_from_slice(&self.safe_action);
+            }
+            self.count = rows.len() / d;
+            match PyArray1::from_vec(py, rows).reshape([self.count, d]) {
+                Ok(table) => self.offered = Some(table.into_any().unbind()),
+                Err(error) => return Err(self.failures.keep(py, error)),
+            }
+            Ok(())
+        })
+    }
+
+    fn observe_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) -> Result<(), Error> {
+        self.tell("observe_at", Of::Features(features), reward, costs)
+    }
+
+    fn save(&self) -> String {
+        String::from("{}")
+    }
+}

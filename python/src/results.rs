@@ -1,0 +1,172 @@
+//! Results of simulations as tables that pandas, polars and Arrow read, without copies where they
+//! can.
+
+use std::sync::Arc;
+
+use arrow_array::builder::StringBuilder;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::{Float64Type, UInt64Type};
+use arrow_array::{ArrayRef, PrimitiveArray, RecordBatch, RecordBatchIterator};
+use arrow_schema::{ArrowError, Schema};
+use banister_report::tables::{self, DataTable, Values};
+use numpy::PyArray1;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
+
+use crate::json::to_python;
+
+/// What a simulation yields.
+#[pyclass(frozen, module = "banister._native")]
+pub(crate) struct Results {
+    results: banister_sim::Results,
+    curves: Arc<Table>,
+    runs: Arc<Table>,
+}
+
+struct Table {
+    data: DataTable,
+    batch: Result<RecordBatch, ArrowError>,
+}
+
+impl Table {
+    fn new(data: DataTable) -> Arc<Self> {
+        let columns = data.columns.iter().map(|column| {
+            let values: ArrayRef = match &column.values {
+                Values::Text(list) => {
+                    let mut builder = StringBuilder::new();
+                    list.iter().for_each(|text| builder.append_value(text));
+                    Arc::new(builder.finish())
+                }
+                Values::Count(list) => {
+                    Arc::new(PrimitiveArray::<UInt64Type>::from_iter(list.iter().copied()))
+                }
+                Values::Number(list) => {
+                    Arc::new(PrimitiveArray::<Float64Type>::from_iter(list.iter().copied()))
+                }
+            };
+            (column.name.as_str(), values, true)
+        });
+        let batch = RecordBatch::try_from_iter_with_nullable(columns);
+        Arc::new(Self { data, batch })
+    }
+}
+
+impl Results {
+    pub(crate) fn new(results: banister_sim::Results) -> Self {
+        Self {
+            curves: Table::new(tables::curves(&results)),
+            runs: Table::new(tables::runs(&results)),
+            results,
+        }
+    }
+}
+
+#[pymethods]
+impl Results {
+    /// Statistics over runs at the checkpoints.
+    #[getter]
+    fn curves(&self) -> ResultTable {
+        ResultTable(Arc::clone(&self.curves))
+    }
+
+    /// One row per run.
+    #[getter]
+    fn runs(&self) -> ResultTable {
+        ResultTable(Arc::clone(&self.runs))
+    }
+
+    /// What was simulated: per instance its name, arms, guardrails, optimum and agents.
+    #[getter]
+    fn instances<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let instances = self.results.instances.iter().map(|instance| {
+            let value = serde_json::json!({
+                "name": instance.name,
+                "horizon": instance.horizon,
+                "arms": instance.arms,
+                "guardrails": instance.guardrails,
+                "optimum": instance.optimum,
+                "agents": instance.agents.iter().map(|a| &a.name).collect::<Vec<_>>(),
+                "knows_means": instance.knows_means(),
+            });
+            to_python(py, &value)
+        });
+        PyList::new(py, instances.collect::<PyResult<Vec<_>>>()?)
+    }
+}
+
+/// A table of results. Anything that speaks the Arrow C data interface takes it as it is:
+/// `pyarrow.table(t)`, `polars.DataFrame(t)`.
+#[pyclass(frozen, module = "banister._native")]
+pub(crate) struct ResultTable(Arc<Table>);
+
+#[pymethods]
+impl ResultTable {
+    /// Names of the columns.
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        let columns = self.0.data.columns.iter();
+        columns.map(|column| column.name.clone()).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.data.rows()
+    }
+
+    /// The columns as NumPy arrays (names as lists); what is unknown is NaN.
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let table = PyDict::new(py);
+        for column in &self.0.data.columns {
+            let values = match &column.values {
+                Values::Text(list) => PyList::new(py, list)?.into_any(),
+                Values::Count(list) if list.iter().all(Option::is_some) => {
+                    PyArray1::from_iter(py, list.iter().flatten().copied()).into_any()
+                }
+                Values::Count(list) => {
+                    let each = list.iter().map(|x| x.map_or(f64::NAN, |x| x as f64));
+                    PyArray1::from_iter(py, each).into_any()
+                }
+                Values::Number(list) => {
+                    PyArray1::from_iter(py, list.iter().map(|x| x.unwrap_or(f64::NAN))).into_any()
+                }
+            };
+            table.set_item(&column.name, values)?;
+        }
+        Ok(table)
+    }
+
+    /// The table as the command line writes it.
+    fn to_csv<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let csv = self.0.data.to_csv().map_err(failed)?;
+        Ok(PyBytes::new(py, &csv))
+    }
+
+    /// The table as a Parquet file, as the command line writes it.
+    fn to_parquet<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let parquet = self.0.data.to_parquet().map_err(failed)?;
+        Ok(PyBytes::new(py, &parquet))
+    }
+
+    /// The Arrow C data interface: the consumer shares our memory.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // A wish that need not be granted.
+        let _ = requested_schema;
+        let batch = match &self.0.batch {
+            Ok(batch) => batch.clone(),
+            Err(error) => return Err(failed(error)),
+        };
+        let schema: Arc<Schema> = batch.schema();
+        let reader = RecordBatchIterator::new([Ok(batch)], schema);
+        let stream = FFI_ArrowArrayStream::new(Box::new(reader));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}

@@ -1,0 +1,292 @@
+//! Experiments and their simulation: in native threads, with progress and interruption by Python.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use banister::{AgentConfig, Error, Problem};
+use banister_sim::{
+    AgentSource, CustomExperiment, EnvironmentConfig, ExperimentConfig, Monitor, Options, RunConfig,
+    Shard, gather, plan, run, run_shard,
+};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use serde_json::Value;
+
+use crate::build::{declared, guardrails, in_arguments, reward, without_nulls};
+use crate::error::{guarded, mistyped};
+use crate::foreign::{self, Failures};
+use crate::json::{to_json, to_python};
+use crate::results::Results;
+
+/// How often Python gets a look at a running simulation.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A checked experiment, ready to run.
+#[pyclass(frozen, module = "banister._native")]
+pub(crate) struct Experiment {
+    experiment: banister_sim::Experiment,
+    failures: Failures,
+    /// Whether an environment or an agent is written in Python: more threads would not help.
+    is_foreign: bool,
+}
+
+#[pymethods]
+impl Experiment {
+    /// `environment` and `agents` as `banister.simulate` takes them, already put in order: agents are
+    /// pairs of a label and a maker, or declarations.
+    #[new]
+    #[pyo3(signature = (environment, agents, *, run, guardrails=None, reward=None, name="simulation", folder="", problem=None))]
+    #[expect(clippy::too_many_arguments, reason = "the parts of an experiment")]
+    fn new(
+        environment: &Bound<'_, PyAny>,
+        agents: &Bound<'_, PyList>,
+        run: &Bound<'_, PyAny>,
+        guardrails: Option<&Bound<'_, PyAny>>,
+        reward: Option<&Bound<'_, PyAny>>,
+        name: &str,
+        folder: &str,
+        problem: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let failures = Failures::default();
+        let run: RunConfig = declared(without_nulls(to_json(run, "run")?), "run")?;
+        let guardrails = self::guardrails(guardrails)?;
+        let reward = self::reward(reward)?;
+        let (agents, foreign_agents) = sources(agents, &failures)?;
+        let checked = match problem {
+            None => ExperimentConfig {
+                name: None,
+                run,
+                environment: self::environment(environment)?,
+                reward,
+                guardrail: guardrails,
+                agent: Vec::new(),
+            }
+            .check_with(name, &PathBuf::from(folder), agents),
+            Some(problem) => {
+                let names = guardrails.iter().map(|g| g.name.clone()).collect();
+                let problem = Problem {
+                    guardrails,
+                    reward,
+                    ..foreign_problem(problem)?
+                };
+                let environment = foreign_environment(environment, names, &failures)?;
+                CustomExperiment {
+                    name: name.into(),
+                    run,
+                    problem,
+                    environment: Arc::new(environment),
+                    agents,
+                }
+                .check()
+            }
+        };
+        Ok(Self {
+            experiment: checked.map_err(|error| raise(error, &failures))?,
+            failures,
+            is_foreign: problem.is_some() || foreign_agents,
+        })
+    }
+
+    /// Labels of the agents.
+    #[getter]
+    fn labels(&self) -> Vec<String> {
+        let agents = self.experiment.agents().iter();
+        agents.map(|(label, _)| label.clone()).collect()
+    }
+
+    /// The experiment as resolved, in the words of TOML.
+    #[getter]
+    fn resolved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let resolved = serde_json::to_value(&self.experiment.resolved);
+        let resolved = resolved.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        to_python(py, &resolved)
+    }
+
+    /// The work of all runs together, about its nanoseconds on one core.
+    #[getter]
+    fn total_work(&self) -> u64 {
+        self.experiment.total_work()
+    }
+
+    /// Tasks of about so much work: an agent's place and its runs from, to.
+    fn plan(&self, work_per_task: u64) -> Vec<(usize, u64, u64)> {
+        let tasks = plan(&self.experiment, work_per_task).into_iter();
+        tasks.map(|(agent, runs)| (agent, runs.start, runs.end)).collect()
+    }
+
+    /// Runs of one agent on one thread, as bytes for `gather`.
+    fn run_shard<'py>(
+        &self,
+        py: Python<'py>,
+        agent: usize,
+        start: u64,
+        end: u64,
+        timing: bool,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let options = Options { no_timing: !timing };
+        let work = |monitor: &Monitor| {
+            let shard = run_shard(&self.experiment, agent, start..end, options, monitor)?;
+            shard.map(|shard| shard.to_bytes()).transpose()
+        };
+        let bytes = watched(py, Some(1), None, &self.failures, work)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+}
+
+/// The results that shards make together, in whatever order they come.
+#[pyfunction(name = "gather")]
+pub(crate) fn gather_shards(
+    experiments: Vec<PyRef<'_, Experiment>>,
+    shards: Vec<Vec<u8>>,
+) -> PyResult<Results> {
+    let shards = shards.iter().map(|bytes| Shard::from_bytes(bytes));
+    let shards = shards.collect::<Result<Vec<_>, _>>().map_err(crate::error::raise)?;
+    let experiments: Vec<_> = experiments.iter().map(|e| e.experiment.clone()).collect();
+    let results = gather(&experiments, shards).map_err(crate::error::raise)?;
+    Ok(Results::new(results))
+}
+
+/// Runs experiments on all cores. `progress` is called with the share of the work done and the
+/// number of rounds.
+#[pyfunction]
+#[pyo3(signature = (experiments, threads=None, timing=true, progress=None))]
+pub(crate) fn run_experiments(
+    py: Python<'_>,
+    experiments: Vec<PyRef<'_, Experiment>>,
+    threads: Option<usize>,
+    timing: bool,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Results> {
+    let is_foreign = experiments.iter().any(|e| e.is_foreign);
+    let threads = if is_foreign { Some(1) } else { threads };
+    let failures = experiments.first().map(|e| e.failures.clone()).unwrap_or_default();
+    let list: Vec<_> = experiments.iter().map(|e| e.experiment.clone()).collect();
+    let options = Options { no_timing: !timing };
+    let total = list.iter().map(|e| e.total_work()).fold(0, u64::saturating_add);
+    let progress = progress.map(|callback| (callback.clone().unbind(), total));
+    let results = watched(py, threads, progress, &failures, |monitor| {
+        run(&list, options, monitor)
+    })?;
+    Ok(Results::new(results))
+}
+
+/// Does native work on threads of its own, while this one shows progress and listens for Ctrl-C.
+fn watched<R: Send>(
+    py: Python<'_>,
+    threads: Option<usize>,
+    progress: Option<(Py<PyAny>, u64)>,
+    failures: &Failures,
+    work: impl FnOnce(&Monitor) -> Result<Option<R>, Error> + Send,
+) -> PyResult<R> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads.unwrap_or(0))
+        .build()
+        .map_err(|error| PyRuntimeError::new_err(format!("cannot start threads: {error}")))?;
+    let monitor = Monitor::default();
+    let look = |py: Python<'_>| -> PyResult<()> {
+        if let Some((callback, total)) = &progress {
+            let done = monitor.work.load(Ordering::Relaxed) as f64 / (*total).max(1) as f64;
+            callback.call1(py, (done.min(1.0), monitor.rounds.load(Ordering::Relaxed)))?;
+        }
+        py.check_signals()
+    };
+    let (outcome, interrupted) = py.detach(|| {
+        std::thread::scope(|scope| {
+            let caller = std::thread::current();
+            let monitor = &monitor;
+            let worker = scope.spawn(move || {
+                let outcome = guarded(|| pool.install(|| work(monitor)));
+                caller.unpark();
+                outcome
+            });
+            let mut interrupted = None;
+            while !worker.is_finished() {
+                std::thread::park_timeout(LOOK);
+                if interrupted.is_none()
+                    && let Err(error) = Python::attach(look)
+                {
+                    monitor.cancelled.store(true, Ordering::Relaxed);
+                    interrupted = Some(error);
+                }
+            }
+            (worker.join(), interrupted)
+        })
+    });
+    if let Some(error) = interrupted {
+        return Err(error);
+    }
+    let outcome = outcome
+        .map_err(|_| PyRuntimeError::new_err("a simulation thread failed; please report it"))??;
+    match outcome {
+        Ok(Some(done)) => {
+            look(py)?;
+            Ok(done)
+        }
+        Ok(None) => Err(PyRuntimeError::new_err("the simulation was stopped")),
+        Err(error) => Err(raise(error, failures)),
+    }
+}
+
+fn raise(error: Error, failures: &Failures) -> PyErr {
+    failures.take(&error).unwrap_or_else(|| in_arguments(error))
+}
+
+/// The environment as declared.
+fn environment(value: &Bound<'_, PyAny>) -> PyResult<EnvironmentConfig> {
+    declared(without_nulls(to_json(value, "environment")?), "environment")
+}
+
+/// The agents: declarations, or pairs of a label and what makes one. Whether any is foreign.
+fn sources(
+    agents: &Bound<'_, PyList>,
+    failures: &Failures,
+) -> PyResult<(Vec<AgentSource>, bool)> {
+    let mut sources = Vec::new();
+    let mut foreign = false;
+    for (i, agent) in agents.iter().enumerate() {
+        if let Ok(pair) = agent.cast::<PyTuple>() {
+            let (label, make): (String, Py<PyAny>) = pair.extract()?;
+            sources.push(foreign::agent(label, make, failures.clone()).into());
+            foreign = true;
+            continue;
+        }
+        let path = format!("agents[{i}]");
+        let value = match to_json(&agent, &path)? {
+            Value::Object(map) => without_nulls(Value::Object(map)),
+            _ => return Err(mistyped(&path, &agent, "must be an agent's declaration")),
+        };
+        let config: AgentConfig = declared(value, &path)?;
+        sources.push(config.into());
+    }
+    Ok((sources, foreign))
+}
+
+/// What agents are told of an environment written in Python.
+fn foreign_problem(problem: &Bound<'_, PyDict>) -> PyResult<Problem> {
+    declared(without_nulls(to_json(problem.as_any(), "environment")?), "environment")
+}
+
+fn foreign_environment(
+    object: &Bound<'_, PyAny>,
+    guardrails: Vec<String>,
+    failures: &Failures,
+) -> PyResult<foreign::Environment> {
+    let given = |name: &str| -> PyResult<bool> {
+        Ok(object.hasattr(name)? && !object.getattr(name)?.is_none())
+    };
+    let safe_means = match given("safe_means")? {
+        true => Some(object.getattr("safe_means")?.extract()?),
+        false => None,
+    };
+    Ok(foreign::Environment {
+        knows_means: given("means")?,
+        actions_change: given("safe_action")?,
+        safe_means,
+        object: object.clone().unbind(),
+        guardrails,
+        failures: failures.clone(),
+    })
+}
