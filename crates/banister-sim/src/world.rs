@@ -229,6 +229,14 @@ pub(crate) fn check_agents(
         }
         agent.build(&problem.declared, seed, 0).map_err(here)?;
         let label = agent.label();
+        if label.trim().is_empty() {
+            let allowed = "an agent needs a label that results can call it by";
+            return Err(Error::invalid(
+                format!("agent[{i}].label"),
+                "empty",
+                allowed,
+            ));
+        }
         if labelled.iter().any(|(other, _)| *other == label) {
             let allowed = "every agent needs a `label` of its own";
             return Err(Error::invalid(format!("agent[{i}].label"), label, allowed));
