@@ -59,7 +59,8 @@ pub enum IntervalKind {
     /// includes what clipping hides. Needs the signals' ranges and a bound on the weights (`clip` or
     /// `min_pscore`); not for SNIPS.
     Bernstein,
-    /// Percentile bootstrap, seeded. Costs `resamples` passes over the log for every signal.
+    /// Percentile bootstrap, seeded; a fitted model is kept as it is. Costs `resamples` passes over the
+    /// log for every signal.
     Bootstrap,
 }
 

@@ -2,10 +2,8 @@
 
 use banister::Error;
 use libm::{erfc, log};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 
-use crate::model::below;
+use crate::random::{Purpose, below, stream};
 
 /// The z with P(|N(0, 1)| ≤ z) = `confidence`, by bisection: it is asked for once an estimate.
 pub(crate) fn normal_quantile(confidence: f64) -> f64 {
@@ -54,7 +52,7 @@ pub(crate) fn bootstrap(
     statistic: impl Fn(&[f64]) -> Option<f64>,
 ) -> Result<(f64, f64), Error> {
     let n = columns.first().map_or(0, Vec::len);
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut rng = stream(seed, Purpose::Bootstrap);
     let mut found = Vec::with_capacity(resamples);
     let mut sums = vec![0.0; columns.len()];
     for _ in 0..resamples {

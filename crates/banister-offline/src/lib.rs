@@ -92,6 +92,7 @@ mod features;
 mod interval;
 mod log;
 mod model;
+mod random;
 mod replay;
 mod ridge;
 mod target;

@@ -5,11 +5,10 @@
 //! outcome it is compared with, and the doubly robust estimate stays unbiased whatever the model.
 
 use banister::Error;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use crate::estimate::Options;
 use crate::log::{CheckedLog, Features, count};
+use crate::random::{Purpose, below, stream};
 use crate::ridge::Ridge;
 
 /// Where predictions q̂(round, arm) of every signal come from.
@@ -190,15 +189,10 @@ fn pad(intercept: f64, d: usize) -> impl Iterator<Item = f64> {
 
 /// Deals rounds to folds whose sizes differ by at most one (a Fisher–Yates shuffle).
 fn deal(n: usize, folds: usize, seed: u64) -> Vec<usize> {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut rng = stream(seed, Purpose::Folds);
     let mut dealt: Vec<usize> = (0..n).map(|i| i % folds).collect();
     for i in (1..n).rev() {
         dealt.swap(i, below(&mut rng, i + 1));
     }
     dealt
-}
-
-/// A uniform number below `n`; the bias of the multiplication is below 2⁻⁶⁴·n.
-pub(crate) fn below(rng: &mut ChaCha8Rng, n: usize) -> usize {
-    ((u128::from(rng.next_u64()) * n as u128) >> 64) as usize
 }

@@ -1,14 +1,13 @@
 //! Replay: an agent lives through a log as if it had been deployed.
 
 use banister::{Agent, Error};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::combination::around;
 use crate::estimate::check_confidence;
 use crate::interval::mean_and_variance;
 use crate::log::CheckedLog;
+use crate::random::{Purpose, stream, unit};
 use crate::warm_start::at_round;
 
 /// Most checkpoints of a replay's curve.
@@ -121,7 +120,7 @@ pub fn replay(
     check_confidence(options.confidence)?;
     let pscores = log.pscores("replay")?;
     let max_weight = max_weight(pscores, options)?;
-    let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
+    let mut rng = stream(options.seed, Purpose::Replay);
     let (mut by_features, mut stopped) = (true, false);
     let (mut cut, mut fallbacks, mut outside) = (0, 0, 0.0);
     let mut accepted: Vec<usize> = Vec::new();
@@ -149,8 +148,7 @@ pub fn replay(
         cut += u64::from(ratio > 1.0 + 1e-12);
         rows += 1;
         // One number a row, whatever the agent does: replays of two agents share their luck.
-        let uniform = (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-        if uniform < ratio {
+        if unit(&mut rng) < ratio {
             let reward = log.declared().rewards[t];
             let taken = agent.observe(action, reward, log.costs(t));
             taken.map_err(|error| at_round(error, t))?;
@@ -176,13 +174,25 @@ pub fn replay(
 
 fn max_weight(pscores: &[f64], options: &ReplayOptions) -> Result<f64, Error> {
     match options.max_weight {
-        None => Ok(1.0 / pscores.iter().copied().fold(1.0, f64::min)),
         Some(m) if m > 0.0 && m.is_finite() => Ok(m),
         Some(m) => Err(Error::invalid(
             "max_weight",
             m,
             "must be finite and above 0",
         )),
+        None => {
+            let least = pscores.iter().copied().fold(1.0, f64::min);
+            let bound = 1.0 / least;
+            if bound.is_finite() {
+                return Ok(bound);
+            }
+            let allowed = "too small to bound the ratios by: give `max_weight`";
+            Err(Error::invalid(
+                "pscores",
+                format!("as small as {least:e}"),
+                allowed,
+            ))
+        }
     }
 }
 

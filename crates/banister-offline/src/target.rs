@@ -111,7 +111,8 @@ fn check_row(row: &[f64], field: &str) -> Result<(), Error> {
     ))
 }
 
-/// What the importance weights w = π(a)/p(a) of a log look like.
+/// What the importance weights w = π(a)/p(a) of a log look like. The direct method has none: as if all
+/// were 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Weights {
     /// Kish's effective sample size (Σw)²/Σw², after clipping.

@@ -50,7 +50,7 @@ pub(crate) fn at_round(error: Error, round: usize) -> Error {
             value,
             allowed,
         } => Error::Invalid {
-            field: format!("{field} of round {round}"),
+            field: format!("round[{round}].{field}"),
             value,
             allowed,
         },

@@ -125,9 +125,20 @@ fn dr_with_a_perfect_model_of_a_noiseless_signal_is_dm_without_spread() {
     assert_eq!(dm.reward.standard_error, f64::INFINITY);
     assert_eq!(dm.reward.lower, f64::NEG_INFINITY);
     // Fitted means find it too, and IPS has spread on the same log.
-    let fitted = estimate(&log, Target::Fixed(&POLICY), Model::Fitted, &options(Estimator::Dr));
+    let fitted = estimate(
+        &log,
+        Target::Fixed(&POLICY),
+        Model::Fitted,
+        &options(Estimator::Dr),
+    );
     assert!((fitted.unwrap().reward.estimate - 0.65).abs() < 1e-12);
-    let ips = estimate(&log, Target::Fixed(&POLICY), model, &options(Estimator::Ips)).unwrap();
+    let ips = estimate(
+        &log,
+        Target::Fixed(&POLICY),
+        model,
+        &options(Estimator::Ips),
+    )
+    .unwrap();
     assert!(ips.reward.standard_error > 0.01);
 }
 
@@ -241,7 +252,13 @@ fn weights_and_clipping_are_reported() {
     ips.clip = Some(3.0);
     let policy = [0.5, 0.5];
     // Weights 1, 2, 2.5, 5; the last is cut to 3.
-    let found = estimate(&columns.checked(), Target::Fixed(&policy), Model::Fitted, &ips).unwrap();
+    let found = estimate(
+        &columns.checked(),
+        Target::Fixed(&policy),
+        Model::Fitted,
+        &ips,
+    )
+    .unwrap();
     let weights = found.reward.weights;
     assert_eq!(weights.largest, 5.0);
     assert_eq!(weights.share_clipped, 0.25);
@@ -254,7 +271,13 @@ fn weights_and_clipping_are_reported() {
     assert_eq!(found.reward.n, 4);
     // The bias makes up for exactly what was cut.
     ips.clip = None;
-    let whole = estimate(&columns.checked(), Target::Fixed(&policy), Model::Fitted, &ips).unwrap();
+    let whole = estimate(
+        &columns.checked(),
+        Target::Fixed(&policy),
+        Model::Fitted,
+        &ips,
+    )
+    .unwrap();
     assert_eq!(whole.reward.estimate, found.reward.estimate + 0.5);
     assert_eq!(whole.reward.clipping_bias, None);
 }
