@@ -1,5 +1,7 @@
 //! Features of logged actions as linear agents see them.
 
+use banister::Error;
+
 use crate::log::{CheckedLog, Features};
 
 /// Joint features e_a ⊗ x of all arms for a context x, one arm after another: K vectors of length
@@ -27,7 +29,29 @@ fn block(context: &[f64], arm: usize, arms: usize, out: &mut Vec<f64>) {
     out[start + arm * d..start + (arm + 1) * d].copy_from_slice(context);
 }
 
+/// Most numbers that the block vectors of one round may take.
+const MAX_NUMBERS: usize = 100_000_000;
+
 impl CheckedLog<'_> {
+    /// Refuses contexts whose block vectors would not fit in memory.
+    pub(crate) fn check_blocks(&self) -> Result<(), Error> {
+        let arms = self.declared().arms;
+        let Features::Context { dimension, .. } = self.declared().features else {
+            return Ok(());
+        };
+        let numbers = arms
+            .checked_mul(arms)
+            .and_then(|square| square.checked_mul(dimension));
+        if numbers.is_some_and(|numbers| numbers <= MAX_NUMBERS) {
+            return Ok(());
+        }
+        let allowed = format!(
+            "too many for block vectors of a context of dimension {dimension}: for an agent on named \
+             arms leave the features out"
+        );
+        Err(Error::invalid("arms", arms, allowed))
+    }
+
     /// The features of all arms in a round, if the log has them.
     pub(crate) fn offered(&self, round: usize) -> Option<std::borrow::Cow<'_, [f64]>> {
         let arms = self.declared().arms;

@@ -31,13 +31,18 @@ pub(crate) enum Predictor<'a> {
     Fitted(Fitted<'a>),
 }
 
-/// Linear models, one per fold, or per fold and arm.
+/// Most numbers that the regressions of one fold may take.
+const MAX_NUMBERS: usize = 100_000_000;
+
+/// Linear models, per fold: one for each arm with a model of its own, then one for all others.
 pub(crate) struct Fitted<'a> {
     /// The fold of each round.
-    pub folds: Vec<usize>,
+    folds: Vec<usize>,
     fold_count: usize,
-    /// Per fold (and per arm unless features are the actions' own): intercept and coefficients of
-    /// every signal.
+    /// Arms with a model of their own, sorted: those that were played, or none where features are
+    /// the actions' own.
+    own: Vec<usize>,
+    /// Per model: intercept and coefficients of every signal.
     coefficients: Vec<Vec<f64>>,
     features: Features<'a>,
     arms: usize,
@@ -104,13 +109,30 @@ impl<'a> Fitted<'a> {
             let allowed = format!("must be at least 2 and at most half of the {n} rounds");
             return Err(Error::invalid("folds", options.folds, allowed));
         }
+        let mut own = match log.declared().features {
+            Features::Offered { .. } => Vec::new(),
+            _ => log.declared().actions.to_vec(),
+        };
+        own.sort_unstable();
+        own.dedup();
         let mut fitted = Self {
             folds: deal(n, options.folds, options.seed),
             fold_count: options.folds,
+            own,
             coefficients: Vec::new(),
             features: log.declared().features,
             arms: log.declared().arms,
         };
+        let d = fitted.row(0, 0).len();
+        let square = d.checked_add(1).and_then(|size| size.checked_mul(size));
+        let numbers = square.and_then(|square| square.checked_mul(fitted.models()));
+        if numbers.is_none_or(|numbers| numbers > MAX_NUMBERS) {
+            let allowed = format!(
+                "too large for {} regressions here: give the model's predictions",
+                fitted.models()
+            );
+            return Err(Error::invalid("features.dimension", d, allowed));
+        }
         for fold in 0..options.folds {
             fitted.fit(log, fold, options.ridge)?;
         }
@@ -121,41 +143,43 @@ impl<'a> Fitted<'a> {
     fn fit(&mut self, log: &CheckedLog, fold: usize, penalty: f64) -> Result<(), Error> {
         let d = self.row(0, 0).len();
         let signals = log.signals();
-        let mut regressions = vec![Ridge::new(d, signals); self.models_per_fold()];
+        let mut regressions = vec![Ridge::new(d, signals); self.models()];
         let mut everything = Ridge::new(0, signals);
-        let mut columns: Vec<_> = (0..signals).map(|s| log.observed(s)).collect();
         let mut outcome = vec![0.0; signals];
         for (i, &action) in log.declared().actions.iter().enumerate() {
-            for (out, column) in outcome.iter_mut().zip(&mut columns) {
-                *out = column.next().unwrap_or_default();
-            }
             if self.folds[i] != fold {
-                let model = if regressions.len() == 1 { 0 } else { action };
-                regressions[model].push(self.row(i, action), &outcome);
+                for (signal, out) in outcome.iter_mut().enumerate() {
+                    *out = log.value(signal, i);
+                }
+                regressions[self.model(action)].push(self.row(i, action), &outcome);
                 everything.push(&[], &outcome);
             }
         }
-        // An arm that was never played is thought to be like the others.
-        let mean = everything.fit(penalty).unwrap_or_default();
+        let unusable = || {
+            let allowed = "the regression overflows or has no solution: scale the features, or use \
+                           a larger `ridge`";
+            Error::invalid("features", "not usable for a model", allowed)
+        };
+        // An arm that was not played is thought to be like the others.
+        let mean = everything.fit(penalty).ok_or_else(unusable)?;
         for regression in &regressions {
             let fit = match regression.is_empty() {
                 true => Some(mean.iter().flat_map(|m| pad(*m, d)).collect()),
                 false => regression.fit(penalty),
             };
-            self.coefficients.push(fit.ok_or_else(|| {
-                let allowed = "the regression overflows or has no solution: scale the features, or \
-                               use a larger `ridge`";
-                Error::invalid("features", "not usable for a model", allowed)
-            })?);
+            self.coefficients.push(fit.ok_or_else(unusable)?);
         }
         Ok(())
     }
 
-    fn models_per_fold(&self) -> usize {
-        match self.features {
-            Features::Offered { .. } => 1,
-            _ => self.arms,
-        }
+    /// Models per fold.
+    fn models(&self) -> usize {
+        self.own.len() + 1
+    }
+
+    /// The model of an arm, within a fold.
+    fn model(&self, arm: usize) -> usize {
+        self.own.binary_search(&arm).unwrap_or(self.own.len())
     }
 
     /// What a model sees of an arm in a round.
@@ -174,8 +198,7 @@ impl<'a> Fitted<'a> {
 
     fn at(&self, signal: usize, round: usize, arm: usize) -> f64 {
         let x = self.row(round, arm);
-        let per_fold = self.models_per_fold();
-        let model = self.folds[round] * per_fold + if per_fold == 1 { 0 } else { arm };
+        let model = self.folds[round] * self.models() + self.model(arm);
         let own = &self.coefficients[model][signal * (x.len() + 1)..(signal + 1) * (x.len() + 1)];
         let (intercept, slopes) = (own[0], &own[1..]);
         intercept + std::iter::zip(slopes, x).map(|(b, x)| b * x).sum::<f64>()

@@ -118,6 +118,7 @@ pub fn replay(
     stop: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Replay, Error> {
     check_confidence(options.confidence)?;
+    log.check_blocks()?;
     let pscores = log.pscores("replay")?;
     let max_weight = max_weight(pscores, options)?;
     let mut rng = stream(options.seed, Purpose::Replay);

@@ -22,6 +22,7 @@ use crate::log::CheckedLog;
 /// refuse a row all the same (an arm it does not have, a horizon used up), rows before it have been
 /// taken: start again from a fresh agent.
 pub fn warm_start(agent: &mut dyn Agent, log: &CheckedLog) -> Result<u64, Error> {
+    log.check_blocks()?;
     let declared = log.declared();
     let mut by_features = true;
     for (t, (&action, &reward)) in std::iter::zip(declared.actions, declared.rewards).enumerate() {

@@ -389,6 +389,51 @@ fn guardrails_and_replays() {
     );
 }
 
+/// Sizes that no memory holds are refused, not asked for.
+#[test]
+fn absurd_sizes() {
+    let base = columns();
+    let with = |arms, features| {
+        let log = Log {
+            arms,
+            features,
+            ..base.log()
+        };
+        log.check().unwrap()
+    };
+    let numbers = vec![0.5; 20 * 20_000];
+    let wide = Features::Context {
+        dimension: 20_000,
+        rows: &numbers,
+    };
+    let context = Features::Context {
+        dimension: 1,
+        rows: &numbers[..20],
+    };
+    // Arms that were never played cost nothing.
+    let dr = Options::default();
+    let many = with(usize::MAX, Features::None);
+    let (unplayed, first) = (Target::Arm(usize::MAX - 1), Target::Arm(0));
+    assert!(estimate(&many, unplayed, Model::Fitted, &dr).is_ok());
+    let found = estimate(&with(3, wide), first, Model::Fitted, &dr);
+    refused(found, "`features.dimension` is 20000: too large for");
+    let problem = banister::Problem {
+        arms: vec!["a".into(), "b".into(), "c".into()],
+        guardrails: vec![spend_with_cost()],
+        ..Default::default()
+    };
+    let mut agent = banister::Opb::new(&problem, &Default::default()).unwrap();
+    let log = with(usize::MAX, context);
+    let options = ReplayOptions::default();
+    let found = replay(&log, &mut agent, &options, &mut |_| false);
+    refused(
+        found,
+        &format!("`arms` is {}: too many for block vectors", usize::MAX),
+    );
+    refused(banister_offline::warm_start(&mut agent, &log), "`arms` is");
+    assert_eq!(agent.outcomes(), 0);
+}
+
 fn spend_with_cost() -> Guardrail {
     Guardrail {
         name: "spend".into(),
