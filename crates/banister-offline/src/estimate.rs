@@ -1,0 +1,238 @@
+//! Off-policy estimates: what the reward and every cost of a policy would have been.
+
+use std::fmt;
+
+use banister::Error;
+use serde::{Deserialize, Serialize};
+
+use crate::combination::Combination;
+use crate::log::CheckedLog;
+use crate::model::{Model, Predictor};
+use crate::target::{Part, Target, Weights};
+
+/// How a policy's expected signal is estimated; the formulas are on the crate's first page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Estimator {
+    /// Inverse propensity scores (Horvitz–Thompson): unbiased, large variance.
+    Ips,
+    /// Self-normalised IPS (Swaminathan and Joachims): a small bias for less variance.
+    Snips,
+    /// Doubly robust (Dudík, Langford and Li): unbiased, less variance the better the model.
+    #[default]
+    Dr,
+    /// The direct method: the model alone. Its bias is unknown, so its interval is the whole line.
+    Dm,
+}
+
+impl Estimator {
+    /// As it is written in options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ips => "ips",
+            Self::Snips => "snips",
+            Self::Dr => "dr",
+            Self::Dm => "dm",
+        }
+    }
+
+    pub(crate) fn has_model(self) -> bool {
+        matches!(self, Self::Dr | Self::Dm)
+    }
+}
+
+impl fmt::Display for Estimator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Which confidence interval an estimate carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IntervalKind {
+    /// Central limit theorem, with the delta method for SNIPS. Holds for many rounds. With clipping
+    /// it is an interval for the clipped expectation; see [`Estimate::clipping_bias`].
+    #[default]
+    Normal,
+    /// Maurer and Pontil's empirical Bernstein bound: holds for any number of independent rounds and
+    /// includes what clipping hides. Needs the signals' ranges and a bound on the weights (`clip` or
+    /// `min_pscore`); not for SNIPS.
+    Bernstein,
+    /// Percentile bootstrap, seeded; a fitted model is kept as it is. Costs `resamples` passes over the
+    /// log for every signal.
+    Bootstrap,
+}
+
+/// How estimates are made.
+///
+/// | key | meaning | default |
+/// |---|---|---|
+/// | `estimator` | `ips`, `snips`, `dr` or `dm` | `dr` |
+/// | `interval` | `normal`, `bernstein` or `bootstrap` | `normal` |
+/// | `confidence` | probability that an interval covers, each on its own | 0.95 |
+/// | `clip` | weights above are cut to it | none |
+/// | `min_pscore` | the logging policy's smallest probability of any action | unknown |
+/// | `folds` | parts for cross-fitting a model | 5 |
+/// | `ridge` | penalty λ of a fitted regression | 1 |
+/// | `resamples` | bootstrap resamples | 1000 |
+/// | `seed` | of the folds and of the bootstrap | 0 |
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Options {
+    /// Which estimator.
+    pub estimator: Estimator,
+    /// Which interval.
+    pub interval: IntervalKind,
+    /// 1 − δ.
+    pub confidence: f64,
+    /// Largest weight allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip: Option<f64>,
+    /// The logging policy's smallest probability of any action in any round, known beforehand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_pscore: Option<f64>,
+    /// k.
+    pub folds: usize,
+    /// λ.
+    pub ridge: f64,
+    /// Bootstrap resamples.
+    pub resamples: usize,
+    /// Seed of the folds and of the bootstrap.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            estimator: Estimator::default(),
+            interval: IntervalKind::default(),
+            confidence: 0.95,
+            clip: None,
+            min_pscore: None,
+            folds: 5,
+            ridge: 1.0,
+            resamples: 1000,
+            seed: 0,
+        }
+    }
+}
+
+impl Options {
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        check_confidence(self.confidence)?;
+        for (field, value) in [("clip", self.clip), ("ridge", Some(self.ridge))] {
+            if let Some(x) = value
+                && !(x > 0.0 && x.is_finite())
+            {
+                return Err(Error::invalid(field, x, "must be finite and above 0"));
+            }
+        }
+        if let Some(p) = self.min_pscore
+            && !(p > 0.0 && p <= 1.0)
+        {
+            let allowed = "must be above 0 and at most 1";
+            return Err(Error::invalid("min_pscore", p, allowed));
+        }
+        if self.interval == IntervalKind::Bootstrap && self.resamples < 100 {
+            let allowed = "percentiles need at least 100 of them";
+            return Err(Error::invalid("resamples", self.resamples, allowed));
+        }
+        if self.interval == IntervalKind::Bernstein && self.estimator == Estimator::Snips {
+            let allowed = "a ratio has no such bound: use `ips` or `dr`, or the `normal` interval";
+            return Err(Error::invalid("interval", "bernstein for snips", allowed));
+        }
+        Ok(())
+    }
+}
+
+/// Refuses anything but a probability strictly between zero and one.
+pub(crate) fn check_confidence(confidence: f64) -> Result<(), Error> {
+    if confidence > 0.0 && confidence < 1.0 {
+        return Ok(());
+    }
+    let allowed = "must be above 0 and below 1";
+    Err(Error::invalid("confidence", confidence, allowed))
+}
+
+/// An estimate of one expected signal with its interval.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Estimate {
+    /// `reward` or the name of a guardrail.
+    pub name: String,
+    /// The estimate.
+    pub estimate: f64,
+    /// Its standard error; infinite for the direct method.
+    pub standard_error: f64,
+    /// Lower end of the interval.
+    pub lower: f64,
+    /// Upper end of the interval.
+    pub upper: f64,
+    /// Probability that the interval covers.
+    pub confidence: f64,
+    /// Rounds used.
+    pub n: u64,
+    /// The importance weights.
+    pub weights: Weights,
+    /// How far the true value may lie below and above the expectation of the estimate because
+    /// weights were clipped, judged by the weight lost in this log; absent if nothing was clipped or
+    /// the signal's range is not declared. Bernstein intervals include it, the others do not.
+    pub clipping_bias: Option<[f64; 2]>,
+}
+
+/// The estimates of a policy: its reward and every cost.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Estimates {
+    /// The expected reward.
+    pub reward: Estimate,
+    /// One expected signal per guardrail.
+    pub costs: Vec<Estimate>,
+}
+
+/// Estimates the reward and every cost of a policy from a log.
+///
+/// Cost: one pass over the log per signal, and for a fitted model `folds` regressions.
+pub fn estimate(
+    log: &CheckedLog,
+    target: Target,
+    model: Model,
+    options: &Options,
+) -> Result<Estimates, Error> {
+    check_question(log, options)?;
+    let policy = Part::new(log, 1.0, target, options)?;
+    let predictor = predictor(log, model, options)?;
+    let combination = Combination {
+        log,
+        policy: &policy,
+        reference: None,
+        predictor: predictor.as_ref(),
+        options,
+    };
+    let costs = (1..log.signals()).map(|signal| combination.estimate(signal));
+    Ok(Estimates {
+        reward: combination.estimate(0)?,
+        costs: costs.collect::<Result<_, _>>()?,
+    })
+}
+
+/// What every question needs: sound options and enough rounds.
+pub(crate) fn check_question(log: &CheckedLog, options: &Options) -> Result<(), Error> {
+    options.check()?;
+    if log.rounds() < 2 {
+        let allowed = "at least 2 rounds are needed to see any spread";
+        return Err(Error::invalid("actions", "1 round", allowed));
+    }
+    Ok(())
+}
+
+/// The model, if the estimator has one.
+pub(crate) fn predictor<'a>(
+    log: &CheckedLog<'a>,
+    model: Model<'a>,
+    options: &Options,
+) -> Result<Option<Predictor<'a>>, Error> {
+    let needed = options.estimator.has_model();
+    needed
+        .then(|| Predictor::new(log, model, options))
+        .transpose()
+}

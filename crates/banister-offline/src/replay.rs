@@ -1,0 +1,243 @@
+//! Replay: an agent lives through a log as if it had been deployed.
+
+use banister::{Agent, Error};
+use serde::{Deserialize, Serialize};
+
+use crate::combination::around;
+use crate::estimate::check_confidence;
+use crate::interval::mean_and_variance;
+use crate::log::CheckedLog;
+use crate::random::{Purpose, stream, unit};
+use crate::warm_start::at_round;
+
+/// Most checkpoints of a replay's curve.
+pub const MAX_CHECKPOINTS: usize = 500;
+
+/// Rounds between two calls of `stop`.
+const PROGRESS: usize = 256;
+
+/// How a log is replayed.
+///
+/// | key | meaning | default |
+/// |---|---|---|
+/// | `max_weight` | M, a bound on π(a)/p(a); larger ratios are cut and counted | 1/(smallest pscore) |
+/// | `seed` | of the rejection sampling | 0 |
+/// | `confidence` | of the intervals | 0.95 |
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReplayOptions {
+    /// M.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_weight: Option<f64>,
+    /// Seed of the rejection sampling.
+    pub seed: u64,
+    /// 1 − δ of the intervals.
+    pub confidence: f64,
+}
+
+impl Default for ReplayOptions {
+    fn default() -> Self {
+        Self {
+            max_weight: None,
+            seed: 0,
+            confidence: 0.95,
+        }
+    }
+}
+
+/// What an agent earned and cost in a replay.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Replay {
+    /// Rounds of the log that were read.
+    pub rows: u64,
+    /// Rounds that the agent lived through.
+    pub accepted: u64,
+    /// M in use.
+    pub max_weight: f64,
+    /// Rounds whose ratio was above M. If there are many, the replayed law is not the agent's.
+    pub cut: u64,
+    /// Mean probability, over the rounds read, of actions that the log cannot contain: a safe action
+    /// that was not among those offered. If it is not small, the replayed law is not the agent's.
+    pub outside: f64,
+    /// Mean reward of the accepted rounds; absent with fewer than two.
+    pub reward: Option<Mean>,
+    /// The same per guardrail; empty with fewer than two accepted rounds.
+    pub costs: Vec<Mean>,
+    /// Running means over the accepted rounds.
+    pub curve: ReplayCurve,
+    /// Accepted rounds in which the certificate forced the safe action.
+    pub fallbacks: u64,
+    /// The agent's policy after the last round, on the actions of that round.
+    pub policy: Vec<(usize, f64)>,
+    /// Whether `stop` ended it early.
+    pub stopped: bool,
+}
+
+/// A mean over accepted rounds. The interval is for the average expectation under the policies that
+/// the agent played in them (a martingale's central limit theorem).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Mean {
+    /// The mean.
+    pub mean: f64,
+    /// Its standard error.
+    pub standard_error: f64,
+    /// Lower end of the interval.
+    pub lower: f64,
+    /// Upper end of the interval.
+    pub upper: f64,
+}
+
+/// Running means, one entry per checkpoint.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct ReplayCurve {
+    /// Accepted rounds at the checkpoint.
+    pub round: Vec<u64>,
+    /// Rows of the log read until then.
+    pub row: Vec<u64>,
+    /// Mean reward so far.
+    pub reward: Vec<f64>,
+    /// Per guardrail: mean cost so far.
+    pub costs: Vec<Vec<f64>>,
+}
+
+/// Replays a log through an agent by rejection sampling.
+///
+/// In each logged round (x, a, y, p) the agent decides π; the round is accepted with probability
+/// π(a)/(M·p), and only then the agent observes its outcome. An accepted round thus has the law of a
+/// round that the agent played itself, whatever it learnt before (Dudík, Erhan, Langford and Li 2012,
+/// without their bias: M bounds all ratios). One round in M is accepted. With uniform logging and the
+/// default M = K a round is accepted with probability π(a), as in Li, Chu, Langford and Wang (2011).
+///
+/// An agent that takes features is offered those of the round first, a context as
+/// [`disjoint_features`](crate::disjoint_features); a K-armed agent ignores them. `stop` is called
+/// every few hundred rows with the number of rows read; `true` ends the replay there.
+pub fn replay(
+    log: &CheckedLog,
+    agent: &mut dyn Agent,
+    options: &ReplayOptions,
+    stop: &mut dyn FnMut(u64) -> bool,
+) -> Result<Replay, Error> {
+    check_confidence(options.confidence)?;
+    log.check_blocks()?;
+    let pscores = log.pscores("replay")?;
+    let max_weight = max_weight(pscores, options)?;
+    let mut rng = stream(options.seed, Purpose::Replay);
+    let (mut by_features, mut stopped) = (true, false);
+    let (mut cut, mut fallbacks, mut outside) = (0, 0, 0.0);
+    let mut accepted: Vec<usize> = Vec::new();
+    let mut rows = 0;
+    for (t, (&action, p)) in std::iter::zip(log.declared().actions, pscores).enumerate() {
+        if t % PROGRESS == 0 && stop(t as u64) {
+            stopped = true;
+            break;
+        }
+        if by_features && let Some(offered) = log.offered(t) {
+            match agent.offer(&offered) {
+                Err(Error::NoFeatures) => by_features = false,
+                answer => answer.map_err(|error| at_round(error, t))?,
+            }
+        }
+        let decision = agent.decide();
+        let is_fallback = decision.fallback.is_some();
+        let unlogged = decision
+            .policy
+            .iter()
+            .filter(|(a, _)| *a >= log.declared().arms);
+        outside += unlogged.map(|(_, p)| p).sum::<f64>();
+        let ratio = decision.probability(action) / (max_weight * p);
+        // M·p may round to just below a probability that it bounds.
+        cut += u64::from(ratio > 1.0 + 1e-12);
+        rows += 1;
+        // One number a row, whatever the agent does: replays of two agents share their luck.
+        if unit(&mut rng) < ratio {
+            let reward = log.declared().rewards[t];
+            let taken = agent.observe(action, reward, log.costs(t));
+            taken.map_err(|error| at_round(error, t))?;
+            accepted.push(t);
+            fallbacks += u64::from(is_fallback);
+        }
+    }
+    let mut means = (0..log.signals()).map_while(|signal| mean(log, signal, &accepted, options));
+    Ok(Replay {
+        rows,
+        accepted: accepted.len() as u64,
+        max_weight,
+        cut,
+        outside: outside / rows.max(1) as f64,
+        reward: means.next(),
+        costs: means.collect(),
+        curve: curve(log, &accepted),
+        fallbacks,
+        policy: agent.decide().policy.clone(),
+        stopped,
+    })
+}
+
+fn max_weight(pscores: &[f64], options: &ReplayOptions) -> Result<f64, Error> {
+    match options.max_weight {
+        Some(m) if m > 0.0 && m.is_finite() => Ok(m),
+        Some(m) => Err(Error::invalid(
+            "max_weight",
+            m,
+            "must be finite and above 0",
+        )),
+        None => {
+            let least = pscores.iter().copied().fold(1.0, f64::min);
+            let bound = 1.0 / least;
+            if bound.is_finite() {
+                return Ok(bound);
+            }
+            let allowed = "too small to bound the ratios by: give `max_weight`";
+            Err(Error::invalid(
+                "pscores",
+                format!("as small as {least:e}"),
+                allowed,
+            ))
+        }
+    }
+}
+
+fn mean(
+    log: &CheckedLog,
+    signal: usize,
+    accepted: &[usize],
+    options: &ReplayOptions,
+) -> Option<Mean> {
+    let values = accepted.iter().map(|&t| log.value(signal, t));
+    let (mean, variance, n) = mean_and_variance(values);
+    let standard_error = (variance / n as f64).sqrt();
+    let (lower, upper) = around(mean, standard_error, options.confidence);
+    (n >= 2).then_some(Mean {
+        mean,
+        standard_error,
+        lower,
+        upper,
+    })
+}
+
+/// Running means at up to 500 accepted rounds, evenly spaced, the last one included.
+fn curve(log: &CheckedLog, accepted: &[usize]) -> ReplayCurve {
+    let n = accepted.len();
+    let points = n.min(MAX_CHECKPOINTS);
+    let rounds: Vec<usize> = (1..=points)
+        .map(|k| (k as u128 * n as u128 / points as u128) as usize)
+        .collect();
+    let running = |signal: usize| -> Vec<f64> {
+        let (mut sum, mut done) = (0.0, 0);
+        let mut at = |&round: &usize| {
+            sum += accepted[done..round]
+                .iter()
+                .map(|&t| log.value(signal, t))
+                .sum::<f64>();
+            done = round;
+            sum / round as f64
+        };
+        rounds.iter().map(&mut at).collect()
+    };
+    ReplayCurve {
+        reward: running(0),
+        costs: (1..log.signals()).map(running).collect(),
+        row: rounds.iter().map(|&k| accepted[k - 1] as u64 + 1).collect(),
+        round: rounds.iter().map(|&k| k as u64).collect(),
+    }
+}

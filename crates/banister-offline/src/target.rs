@@ -1,0 +1,233 @@
+//! The policy to be judged, and its importance weights over a log.
+
+use banister::Error;
+use serde::Serialize;
+
+use crate::estimate::{Estimator, Options};
+use crate::log::{CheckedLog, count};
+
+/// How far a row of probabilities may sum from one.
+const SUM_TOLERANCE: f64 = 1e-6;
+
+/// The policy π to be judged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Target<'a> {
+    /// The same arm in every round.
+    Arm(usize),
+    /// One distribution over the K arms, the same in every round.
+    Fixed(&'a [f64]),
+    /// One distribution per round, n × K.
+    Rows(&'a [f64]),
+    /// Only the probability of the action that was played, one per round. Enough for IPS and SNIPS.
+    Taken(&'a [f64]),
+}
+
+impl Target<'_> {
+    /// Refuses anything but distributions over the arms of the log.
+    pub(crate) fn check(&self, log: &CheckedLog) -> Result<(), Error> {
+        let (n, arms) = (log.rounds(), log.declared().arms);
+        match *self {
+            Self::Arm(arm) if arm >= arms => {
+                let allowed = format!("arms are numbered 0 to {}", arms - 1);
+                Err(Error::invalid("policy", format!("arm {arm}"), allowed))
+            }
+            Self::Arm(_) => Ok(()),
+            Self::Fixed(row) => {
+                count("policy", row.len(), Some(arms), "one probability per arm")?;
+                check_row(row, "policy")
+            }
+            Self::Rows(rows) => {
+                let shape = format!("one row per round, {n} × {arms}");
+                count("policy", rows.len(), n.checked_mul(arms), &shape)?;
+                let mut rows = rows.chunks_exact(arms).enumerate();
+                rows.try_for_each(|(i, row)| check_row(row, &format!("policy[{i}]")))
+            }
+            Self::Taken(probabilities) => {
+                let what = "one probability per round";
+                count("policy", probabilities.len(), Some(n), what)?;
+                check_probabilities(probabilities, "policy")
+            }
+        }
+    }
+
+    /// π_t(a) of the action that was played.
+    fn of_played(&self, round: usize, action: usize, arms: usize) -> f64 {
+        match *self {
+            Self::Arm(arm) => f64::from(u8::from(arm == action)),
+            Self::Fixed(row) => row[action],
+            Self::Rows(rows) => rows[round * arms + action],
+            Self::Taken(probabilities) => probabilities[round],
+        }
+    }
+
+    /// The highest probability the policy may give to any action, before the log is looked at.
+    fn highest(&self) -> f64 {
+        match *self {
+            Self::Fixed(numbers) | Self::Rows(numbers) => {
+                numbers.iter().copied().fold(0.0, f64::max)
+            }
+            Self::Arm(_) | Self::Taken(_) => 1.0,
+        }
+    }
+
+    /// Σ_a π_t(a) q(a); 0 if the policy is known on the actions played alone, which
+    /// [`Part::new`] refuses where it matters.
+    pub(crate) fn expect(&self, round: usize, arms: usize, q: impl Fn(usize) -> f64) -> f64 {
+        let over = |row: &[f64]| -> f64 {
+            // Arms without weight are not asked for: their models may not exist.
+            let rows = row.iter().enumerate().filter(|(_, p)| **p > 0.0);
+            rows.map(|(a, p)| p * q(a)).sum()
+        };
+        match *self {
+            Self::Arm(arm) => q(arm),
+            Self::Fixed(row) => over(row),
+            Self::Rows(rows) => over(&rows[round * arms..(round + 1) * arms]),
+            Self::Taken(_) => 0.0,
+        }
+    }
+}
+
+fn check_probabilities(row: &[f64], field: &str) -> Result<(), Error> {
+    match row.iter().position(|p| !(*p >= 0.0 && *p <= 1.0)) {
+        None => Ok(()),
+        Some(a) => {
+            let allowed = "a probability lies between 0 and 1";
+            Err(Error::invalid(format!("{field}[{a}]"), row[a], allowed))
+        }
+    }
+}
+
+fn check_row(row: &[f64], field: &str) -> Result<(), Error> {
+    check_probabilities(row, field)?;
+    let sum: f64 = row.iter().sum();
+    if (sum - 1.0).abs() <= SUM_TOLERANCE {
+        return Ok(());
+    }
+    let allowed = "probabilities of a policy sum to 1";
+    Err(Error::invalid(
+        field,
+        format!("a row with sum {sum}"),
+        allowed,
+    ))
+}
+
+/// What the importance weights w = π(a)/p(a) of a log look like. The direct method has none: as if all
+/// were 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Weights {
+    /// Kish's effective sample size (Σw)²/Σw², after clipping.
+    pub effective_sample_size: f64,
+    /// The largest weight, before clipping.
+    pub largest: f64,
+    /// Mean weight before clipping: near 1, unless the log lacks actions that the policy plays.
+    pub mean: f64,
+    /// Share of the rounds whose weight was clipped.
+    pub share_clipped: f64,
+    /// Mean of what clipping took from the weights: how much of the policy is not seen any more.
+    pub lost: f64,
+}
+
+/// One policy of a linear combination Σ_c f_c s(π_c), with its weights.
+pub(crate) struct Part<'a> {
+    /// f_c.
+    pub factor: f64,
+    pub target: Target<'a>,
+    /// Clipped weights; empty for the direct method.
+    pub clipped: Vec<f64>,
+    pub weights: Weights,
+    /// The largest weight possible after clipping, if any bound is declared.
+    pub most: Option<f64>,
+    /// Whether clipping may have cut weights in this or any other log.
+    pub may_clip: bool,
+}
+
+impl<'a> Part<'a> {
+    pub(crate) fn new(
+        log: &CheckedLog,
+        factor: f64,
+        target: Target<'a>,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        target.check(log)?;
+        let estimator = options.estimator;
+        if estimator.has_model() && matches!(target, Target::Taken(_)) {
+            let allowed = format!(
+                "{estimator} needs the probabilities of all {} arms in every round: give rows",
+                log.declared().arms
+            );
+            let value = "known on the actions played alone";
+            return Err(Error::invalid("policy", value, allowed));
+        }
+        if estimator == Estimator::Dm {
+            return Ok(Self::without_weights(log, factor, target));
+        }
+        let pscores = log.pscores(estimator.name())?;
+        if let Some(least) = options.min_pscore
+            && let Some(i) = pscores.iter().position(|p| *p < least)
+        {
+            let allowed = format!("`min_pscore` says that none is below {least}");
+            return Err(Error::invalid(format!("pscore[{i}]"), pscores[i], allowed));
+        }
+        let arms = log.declared().arms;
+        let clip = options.clip.unwrap_or(f64::INFINITY);
+        let mut clipped = Vec::with_capacity(log.rounds());
+        let (mut largest, mut total, mut kept, mut squares, mut cuts) =
+            (0_f64, 0.0, 0.0, 0.0, 0_u64);
+        for (i, (&action, p)) in std::iter::zip(log.declared().actions, pscores).enumerate() {
+            let weight = target.of_played(i, action, arms) / p;
+            let cut = weight.min(clip);
+            largest = largest.max(weight);
+            total += weight;
+            kept += cut;
+            squares += cut * cut;
+            cuts += u64::from(weight > clip);
+            clipped.push(cut);
+        }
+        if !squares.is_finite() || !total.is_finite() {
+            let allowed = "the importance weights overflow: clip them";
+            return Err(Error::invalid("pscores", "too small", allowed));
+        }
+        let n = log.rounds() as f64;
+        let possible = options.min_pscore.map(|least| target.highest() / least);
+        Ok(Self {
+            factor,
+            target,
+            clipped,
+            weights: Weights {
+                effective_sample_size: if kept > 0.0 {
+                    kept * kept / squares
+                } else {
+                    0.0
+                },
+                largest,
+                mean: total / n,
+                share_clipped: cuts as f64 / n,
+                lost: ((total - kept) / n).max(0.0),
+            },
+            most: match (possible, options.clip) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            },
+            may_clip: options
+                .clip
+                .is_some_and(|clip| possible.is_none_or(|w| clip < w)),
+        })
+    }
+
+    fn without_weights(log: &CheckedLog, factor: f64, target: Target<'a>) -> Self {
+        Self {
+            factor,
+            target,
+            clipped: Vec::new(),
+            weights: Weights {
+                effective_sample_size: log.rounds() as f64,
+                largest: 1.0,
+                mean: 1.0,
+                share_clipped: 0.0,
+                lost: 0.0,
+            },
+            most: None,
+            may_clip: false,
+        }
+    }
+}
