@@ -22,6 +22,7 @@ from __future__ import annotations
 from . import _agents
 from ._agent import Agent, load
 from ._agents import *  # noqa: F403  (the classes are made from the registry)
+from ._environment import Environment, GymEnvironment
 from ._guardrail import Guardrail
 from ._native import (
     Certificate,
@@ -34,18 +35,25 @@ from ._native import (
     solve_lp,
     solve_oplb,
 )
+from ._problem import Problem
+from ._simulate import SimulationResult, simulate
 
 __all__ = [
     "Agent",
     "Certificate",
     "Decision",
     "DecisionBatch",
+    "Environment",
     "Guardrail",
     "GuardrailCertificate",
+    "GymEnvironment",
+    "Problem",
+    "SimulationResult",
     "Solution",
     "SolutionBatch",
     "__version__",
     "load",
+    "simulate",
     "solve_lp",
     "solve_oplb",
 ]

@@ -8,7 +8,7 @@ use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyString};
+use pyo3::types::{PyDict, PyString};
 
 use crate::decision::Decision;
 use crate::error::mistyped;
@@ -227,7 +227,8 @@ impl ForeignAgent {
         self.decision.guardrails.clear();
         if let Ok(decision) = answer.cast::<Decision>() {
             self.decision.clone_from(&decision.get().decision);
-        } else if answer.cast::<PyInt>().is_ok() || answer.hasattr("__index__")? {
+        } else if answer.hasattr("__index__")? && !answer.hasattr("__len__")? {
+            // An integer, of Python's or of NumPy's; arrays have a length.
             let action = count(&answer, "decide(actions, rng)")? as usize;
             self.decision.policy.push((action, 1.0));
         } else if let Ok(name) = answer.cast::<PyString>() {

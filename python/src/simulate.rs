@@ -173,6 +173,14 @@ pub(crate) fn run_experiments(
     Ok(Results::new(results))
 }
 
+/// TOML text as a dictionary. Python 3.10 has no reader of its own.
+#[pyfunction]
+pub(crate) fn read_toml<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    let value: Value = toml::from_str(text)
+        .map_err(|error| PyValueError::new_err(format!("the TOML cannot be read: {error}")))?;
+    to_python(py, &value)
+}
+
 /// Does native work on threads of its own, while this one shows progress and listens for Ctrl-C.
 fn watched<R: Send>(
     py: Python<'_>,

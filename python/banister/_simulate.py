@@ -1,0 +1,263 @@
+"""Simulations: many runs in native threads, judged by the truth."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from . import _native
+from ._agent import Agent
+from ._environment import Environment, GymEnvironment, is_gym, problem_of
+from ._guardrail import GuardrailLike
+from ._progress import bar
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    import pandas
+    import polars
+    import pyarrow
+
+AgentLike: TypeAlias = str | Mapping[str, Any] | Agent | type[Any] | Callable[[Any], Any]
+"""A kind, a declaration, an agent to take the parameters of, or what makes an agent of your own."""
+
+EnvironmentLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Environment | Any
+"""A declaration, a TOML file, an object with `actions` and `pull`, or a Gymnasium environment."""
+
+Agents: TypeAlias = AgentLike | Iterable[AgentLike] | Mapping[str, AgentLike]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment as declared: what travels to other processes and machines."""
+
+    environment: Any
+    agents: list[Any]
+    run: dict[str, Any]
+    guardrails: list[Any]
+    reward: Any = None
+    name: str = "simulation"
+    folder: str = ""
+    problem: dict[str, Any] | None = field(default=None)
+
+    def check(self) -> _native.Experiment:
+        """Checks everything."""
+        return _native.Experiment(
+            self.environment,
+            self.agents,
+            run=self.run,
+            guardrails=self.guardrails,
+            reward=self.reward,
+            name=self.name,
+            folder=self.folder,
+            problem=self.problem,
+        )
+
+
+def declared_agent(agent: AgentLike, label: str | None = None) -> Any:
+    """A declaration, or a pair of a label and what makes an agent."""
+    if isinstance(agent, str):
+        agent = {"kind": agent}
+    elif isinstance(agent, type) and issubclass(agent, Agent):
+        agent = {"kind": agent.kind}
+    elif isinstance(agent, Agent):
+        agent = agent.config
+    if isinstance(agent, Mapping):
+        return {**agent, "label": label} if label is not None else dict(agent)
+    if not callable(agent):
+        raise TypeError(
+            f"`agents` has {agent!r}: must be a kind such as 'opb', a declaration such as "
+            "{'kind': 'opb', 'delta': 0.05}, an agent, or a class of your own"
+        )
+    return (label or str(getattr(agent, "label", None) or getattr(agent, "__name__", agent)), agent)
+
+
+def declared_agents(agents: Agents) -> list[Any]:
+    """All agents, in order."""
+    if isinstance(agents, Mapping) and "kind" not in agents:
+        return [declared_agent(agent, str(label)) for label, agent in agents.items()]
+    if isinstance(agents, (str, Mapping, Agent)) or callable(agents):
+        return [declared_agent(agents)]
+    return [declared_agent(agent) for agent in agents]
+
+
+def declare(
+    environment: EnvironmentLike,
+    agents: Agents | None,
+    run: Mapping[str, Any],
+    guardrails: GuardrailLike | Iterable[GuardrailLike] | None,
+    reward: Mapping[str, Any] | None,
+    name: str | None,
+) -> Experiment:
+    """An experiment from the arguments of `simulate`; what is None comes from the environment."""
+    folder = ""
+    if isinstance(environment, (str, os.PathLike)):
+        path = Path(environment)
+        folder, name = str(path.parent), name or path.stem
+        environment = _native.read_toml(path.read_text(encoding="utf-8"))
+    given: dict[str, Any] = {}
+    if isinstance(environment, Mapping) and isinstance(environment.get("environment"), Mapping):
+        given = dict(environment)
+        environment = given.pop("environment")
+        name = name or given.pop("name", None)
+        given.pop("name", None)
+    problem = None
+    if not isinstance(environment, Mapping):
+        if is_gym(environment) and not isinstance(environment, Environment):
+            environment = GymEnvironment(environment)
+        if not isinstance(environment, Environment):
+            raise TypeError(
+                f"`environment` is {environment!r}: must be a declaration such as {{'kind': "
+                "'bernoulli', ...}, a TOML file, or an object with the methods `actions(rng)` and "
+                "`pull(action, rng)`"
+            )
+        problem = problem_of(environment)
+        given["guardrail"] = getattr(environment, "guardrails", None)
+        given["reward"] = getattr(environment, "reward", None)
+    agents = agents if agents is not None else given.pop("agent", None)
+    if agents is None:
+        raise TypeError("`agents` is missing: give at least one, such as 'opb'")
+    given.pop("agent", None)
+    chosen = guardrails if guardrails is not None else given.pop("guardrail", None)
+    given.pop("guardrail", None)
+    runs = {**given.pop("run", {}), **{k: v for k, v in run.items() if v is not None}}
+    reward = reward if reward is not None else given.pop("reward", None)
+    given.pop("reward", None)
+    if given:
+        raise TypeError(f"`environment` has the key {next(iter(given))!r}, which no experiment has")
+    listed = [chosen] if hasattr(chosen, "to_dict") or isinstance(chosen, Mapping) else chosen
+    return Experiment(
+        environment=environment,
+        agents=declared_agents(agents),
+        run=runs,
+        guardrails=list(listed or []),
+        reward=reward,
+        name=name or "simulation",
+        folder=folder,
+        problem=problem,
+    )
+
+
+def simulate(
+    environment: EnvironmentLike,
+    agents: Agents | None = None,
+    horizon: int | None = None,
+    runs: int | None = None,
+    seed: int | None = None,
+    *,
+    guardrails: GuardrailLike | Iterable[GuardrailLike] | None = None,
+    reward: Mapping[str, Any] | None = None,
+    checkpoints: int | None = None,
+    delay: int | None = None,
+    batch: int | None = None,
+    name: str | None = None,
+    threads: int | None = None,
+    timing: bool = False,
+    progress: bool = True,
+) -> SimulationResult:
+    """Runs agents side by side in an environment, on all cores, and judges every policy.
+
+    Parameters:
+        environment: a declaration as in TOML (`{"kind": "bernoulli", ...}`), a TOML experiment file,
+            an object of your own with `actions(rng)` and `pull(action, rng)` (see `Environment`), or
+            a Gymnasium environment with a `cost` in `info`.
+        agents: kinds, declarations, agents, or classes of your own (called with the `Problem`; with
+            `decide(actions, rng)` and `observe(action, reward, costs)`): one, a list, or a
+            dictionary by label.
+        horizon, runs, seed: rounds per run (100 000), independent runs (10), seed (7). The same seed
+            gives the same results on any number of threads, and as the command line.
+        guardrails, reward: as for agents; where the environment brings none of its own.
+        checkpoints, delay, batch: points of each curve (500); outcomes come up to `delay` rounds
+            late; they are handed over every `batch` rounds.
+        threads: as many as there are cores by default. Code written in Python runs on one.
+        timing: measure the time per round, which makes results differ from run to run.
+
+    Example:
+        >>> import banister
+        >>> result = banister.simulate(
+        ...     {"kind": "bernoulli", "rewards": [0.1, 0.7], "costs": [[0.0, 0.2]]},
+        ...     agents=["opb"],
+        ...     guardrails=[banister.Guardrail("spend", at_most=0.5, safe_cost=0.0)],
+        ...     horizon=2000,
+        ...     runs=2,
+        ...     progress=False,
+        ... )
+        >>> result.runs["violations"].sum().item()
+        0
+    """
+    run = {
+        "horizon": horizon,
+        "runs": runs,
+        "seed": seed,
+        "checkpoints": checkpoints,
+        "delay": delay,
+        "batch": batch,
+    }
+    experiment = declare(environment, agents, run, guardrails, reward, name).check()
+    with bar("simulating", progress) as update:
+        results = _native.run_experiments([experiment], threads, timing, update)
+    return SimulationResult(results)
+
+
+class SimulationResult:
+    """What a simulation yields: curves over time, and one row per run.
+
+    The tables have the columns of the command line's `curves.csv` and `runs.csv`.
+    """
+
+    def __init__(self, results: _native.Results) -> None:
+        self._results = results
+
+    @property
+    def instances(self) -> list[dict[str, Any]]:
+        """What was simulated: names, arms, guardrails, the best feasible policy, agents."""
+        return self._results.instances
+
+    @property
+    def curves(self) -> dict[str, Any]:
+        """Statistics over runs at the checkpoints, as a dictionary of columns."""
+        return self._results.curves.columns()
+
+    @property
+    def runs(self) -> dict[str, Any]:
+        """One entry per run, as a dictionary of columns."""
+        return self._results.runs.columns()
+
+    def table(self, table: str = "curves") -> _native.ResultTable:
+        """"curves" or "runs" as a table of the Arrow C data interface."""
+        if table == "curves":
+            return self._results.curves
+        if table == "runs":
+            return self._results.runs
+        raise ValueError(f"`table` is {table!r}: must be 'curves' or 'runs'")
+
+    def to_pandas(self, table: str = "curves") -> pandas.DataFrame:
+        """The table as a pandas DataFrame."""
+        import pandas
+
+        return pandas.DataFrame(self.table(table).columns())
+
+    def to_polars(self, table: str = "curves") -> polars.DataFrame:
+        """The table as a polars DataFrame, sharing memory."""
+        import polars
+
+        return polars.DataFrame(self.table(table))
+
+    def to_arrow(self, table: str = "curves") -> pyarrow.Table:
+        """The table as a pyarrow Table, sharing memory."""
+        import pyarrow
+
+        return pyarrow.table(self.table(table))
+
+    def plot(self, instance: str | int | None = None) -> matplotlib.figure.Figure:
+        """Regret, costs against their thresholds and reward over time, as a matplotlib figure."""
+        from ._plot import plot
+
+        return plot(self, instance)
+
+    def __repr__(self) -> str:
+        from ._summary import summary
+
+        return summary(self)
