@@ -37,6 +37,7 @@ from ._native import (
 )
 from ._problem import Problem
 from ._simulate import SimulationResult, simulate
+from ._sweep import SweepResult, sweep
 
 __all__ = [
     "Agent",
@@ -51,10 +52,12 @@ __all__ = [
     "SimulationResult",
     "Solution",
     "SolutionBatch",
+    "SweepResult",
     "__version__",
     "load",
     "simulate",
     "solve_lp",
     "solve_oplb",
+    "sweep",
 ]
 __all__ += _agents.__all__

@@ -1,11 +1,11 @@
 """The native half of banister. See the classes and functions of `banister` itself."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol, overload
+from typing import Any, Literal, Protocol, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
 
 __version__: str
 
@@ -14,6 +14,7 @@ class _Random(Protocol):
 
     def random(self) -> float: ...
 
+@final
 class GuardrailCertificate:
     @property
     def name(self) -> str: ...
@@ -27,6 +28,7 @@ class GuardrailCertificate:
     def price(self) -> float: ...
     def to_dict(self) -> dict[str, Any]: ...
 
+@final
 class Certificate:
     @property
     def guardrails(self) -> list[GuardrailCertificate]: ...
@@ -47,6 +49,7 @@ class Certificate:
     def __getitem__(self, key: str | int, /) -> GuardrailCertificate: ...
     def to_dict(self) -> dict[str, Any]: ...
 
+@final
 class Decision:
     @property
     def action(self) -> Any: ...
@@ -66,6 +69,7 @@ class Decision:
     def certificate(self) -> Certificate: ...
     def to_dict(self) -> dict[str, Any]: ...
 
+@final
 class DecisionBatch:
     def __len__(self) -> int: ...
     def __getitem__(self, key: int, /) -> Decision: ...
@@ -79,6 +83,7 @@ class DecisionBatch:
     @property
     def probabilities(self) -> NDArray[np.float64]: ...
 
+@disjoint_base
 class Agent:
     def __new__(cls, **kwargs: Any) -> Self: ...
     def decide(self, actions: ArrayLike | None = None, rng: _Random | None = None) -> Decision: ...
@@ -122,6 +127,7 @@ class Agent:
     @staticmethod
     def _kind_of(snapshot: str) -> str: ...
 
+@final
 class Solution:
     @property
     def status(self) -> Literal["optimal", "budget", "infeasible"]: ...
@@ -142,6 +148,7 @@ class Solution:
     @property
     def nodes(self) -> int: ...
 
+@final
 class SolutionBatch:
     def __len__(self) -> int: ...
     def __getitem__(self, key: int, /) -> Solution: ...
@@ -161,6 +168,7 @@ class SolutionBatch:
     @property
     def prices(self) -> NDArray[np.float64]: ...
 
+@final
 class ResultTable:
     @property
     def names(self) -> list[str]: ...
@@ -170,6 +178,7 @@ class ResultTable:
     def to_parquet(self) -> bytes: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
+@final
 class Results:
     @property
     def curves(self) -> ResultTable: ...
@@ -178,6 +187,7 @@ class Results:
     @property
     def instances(self) -> list[dict[str, Any]]: ...
 
+@final
 class Experiment:
     def __new__(
         cls,

@@ -33,9 +33,10 @@ def plot(result: SimulationResult, instance: str | int | None = None) -> Figure:
     agents = list(dict.fromkeys(agent for one in chosen for agent in one["agents"]))
     judged = any(one["knows_means"] for one in chosen)
     panels = max(len(one["guardrails"]) for one in chosen) + 1 + judged
-    height = 2.9 * len(chosen) + 1.3
+    head = 1.15 if len(chosen) == 1 else 1.45
+    height = 2.9 * len(chosen) + head + 0.15
     figure = Figure(figsize=(4.6 * panels, height), dpi=110, facecolor="white")
-    top = 1 - 1.15 / height
+    top = 1 - head / height
     grid = figure.subplots(
         len(chosen),
         panels,
@@ -45,12 +46,15 @@ def plot(result: SimulationResult, instance: str | int | None = None) -> Figure:
             "right": 1 - 0.55 / (4.6 * panels),
             "top": top,
             "bottom": 0.62 / height,
-            "wspace": 0.42,
+            "wspace": 0.34,
             "hspace": 0.42,
         },
     )
     for row, one in zip(grid, chosen, strict=True):
         _row(row, one, curves, agents, judged)
+        if len(chosen) > 1:
+            title = f"{one['name']}\n{row[0].get_title(loc='left')}"
+            row[0].set_title(title, loc="left", size=10, weight="bold")
     for axes in grid[-1]:
         axes.set_xlabel("round", color=QUIET)
     _head(figure, chosen, agents, result, height, judged)
@@ -124,18 +128,24 @@ def _row(
             rows = here & (curves["agent"] == agent)
             if rows.any():
                 x, y = curves["round"][rows], curves[column][rows]
+                if not judged:
+                    # What was observed since the last checkpoint is mostly noise.
+                    length = np.diff(x, prepend=0)
+                    y = np.cumsum(y * length) / np.cumsum(length)
                 axes.plot(x, y, color=LINES[i % len(LINES)], lw=1.7, zorder=3)
                 drawn.append((i, x, y))
         return drawn
 
     if judged:
         axes = next(panels)
-        _style(axes, f"{one['name']}: cumulative regret", one["horizon"])
+        _style(axes, "cumulative regret", one["horizon"])
         ends = []
         for i, x, y in lines(axes, "regret_mean"):
             rows = here & (curves["agent"] == agents[i])
             half = curves["regret_std"][rows] / 2
             lower, upper = np.maximum(y - half, 0), y + half
+            # It begins with nothing.
+            axes.plot([0, x[0]], [0, y[0]], color=LINES[i % len(LINES)], lw=1.7, zorder=3)
             axes.fill_between(x, lower, upper, color=LINES[i % len(LINES)], alpha=0.18, lw=0)
             ends.append((i, float(y[-1])))
         axes.set_ylim(bottom=0)
@@ -143,22 +153,26 @@ def _row(
     for i, guardrail in enumerate(one["guardrails"]):
         axes = next(panels)
         name = guardrail["name"]
-        word = "expected" if judged else "observed"
-        _style(axes, f"{word} {name}", one["horizon"])
+        _style(axes, f"expected {name}" if judged else f"mean {name} so far", one["horizon"])
         lines(axes, f"{name}_cost_mean")
         if guardrail["threshold"] is not None:
             sign = "≤" if guardrail["direction"] == "at_most" else "≥"
             _reference(axes, guardrail["threshold"], f"threshold {sign} {{}}", THRESHOLD, "--")
         costs = one["optimum"]["costs"]
-        if judged and i < len(costs) and costs[i] is not None:
+        if judged and i < len(costs) and not _same(costs[i], guardrail["threshold"]):
             _reference(axes, costs[i], "optimum {}", OPTIMUM, ":", below=True)
     axes = next(panels)
-    _style(axes, f"{'expected' if judged else 'observed'} reward", one["horizon"])
+    _style(axes, "expected reward" if judged else "mean reward so far", one["horizon"])
     lines(axes, "reward_mean")
     if judged and one["optimum"]["reward"] is not None:
         _reference(axes, one["optimum"]["reward"], "optimum r* = {}", OPTIMUM, ":")
     for axes in panels:
         axes.set_visible(False)
+
+
+def _same(cost: float | None, threshold: float | None) -> bool:
+    """Whether the optimum's line would lie on the threshold's, or there is none."""
+    return cost is None or (threshold is not None and abs(cost - threshold) < 1e-9)
 
 
 def _style(axes: Axes, title: str, horizon: int) -> None:
@@ -182,7 +196,7 @@ def _style(axes: Axes, title: str, horizon: int) -> None:
 def _reference(
     axes: Axes, level: float, text: str, color: str, style: str, below: bool = False
 ) -> None:
-    axes.axhline(level, color=color, ls=style, lw=1.3, zorder=2)
+    axes.axhline(level, color=color, ls=style, lw=1.3, zorder=4)
     axes.annotate(
         text.format(_short(level)),
         (1, level),

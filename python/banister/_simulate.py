@@ -237,7 +237,8 @@ class SimulationResult:
         """The table as a pandas DataFrame."""
         import pandas
 
-        return pandas.DataFrame(self.table(table).columns())
+        frame: pandas.DataFrame = pandas.DataFrame(self.table(table).columns())
+        return frame
 
     def to_polars(self, table: str = "curves") -> polars.DataFrame:
         """The table as a polars DataFrame, sharing memory."""
