@@ -1,0 +1,199 @@
+"""Bad input: the argument, the value and what is allowed, as a ValueError or TypeError."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import banister
+import numpy as np
+import pytest
+
+NAN = float("nan")
+SPEND = {"name": "spend", "at_most": 0.5, "safe_cost": 0.1}
+ENVIRONMENT = {"kind": "bernoulli", "rewards": [0.1, 0.7], "costs": [[0.1, 0.2]]}
+
+opb: Any = banister.Opb
+oplb: Any = banister.Oplb
+
+
+def arms() -> Any:
+    return banister.Opb(["a", "b"], guardrails=[SPEND], seed=1)
+
+
+def linear() -> Any:
+    return banister.Oplb(safe_action=[1.0, 0.0], guardrails=[SPEND], seed=1)
+
+
+def simulate(**more: Any) -> Any:
+    settings: dict[str, Any] = {
+        "environment": ENVIRONMENT,
+        "agents": ["opb"],
+        "guardrails": [SPEND],
+        "horizon": 10,
+        "progress": False,
+    }
+    return banister.simulate(**{**settings, **more})
+
+
+def round_of(**more: Any) -> Any:
+    settings: dict[str, Any] = {
+        "actions": [[1.0, 0.0], [0.0, 1.0]],
+        "safe": 0,
+        "safe_costs": [0.1],
+        "thresholds": [0.5],
+        "gram": [[1.0, 0.0], [0.0, 1.0]],
+        "reward": {"estimate": [0.1, 0.5], "radius": 0.1},
+        "costs": [{"estimate": [0.0, 0.3], "radius": 0.1}],
+    }
+    return banister.solve_oplb(**{**settings, **more})
+
+
+Call = Callable[[], object]
+CASES: list[tuple[str, type[Exception], Call, list[str]]] = [
+    ("no arms", TypeError, lambda: opb(), ["`arms`", "missing"]),
+    ("zero arms", ValueError, lambda: opb(0), ["`arms` is 0"]),
+    ("a string of arms", TypeError, lambda: opb("ab"), ["`arms` is 'ab'"]),
+    ("a number as name", TypeError, lambda: opb(["a", 3]), ["`arms[1]` is 3", "string"]),
+    ("a name twice", ValueError, lambda: opb(["a", "a"]), ["`arms[1]`", "a name of its own"]),
+    ("delta", ValueError, lambda: opb(3, delta=2), ["`delta` is 2", "below 1"]),
+    ("delta nan", ValueError, lambda: opb(3, delta=NAN), ["`delta` is NaN", "finite"]),
+    ("delta text", TypeError, lambda: opb(3, delta="x"), ["`delta`", "must be a number"]),
+    ("unknown argument", TypeError, lambda: opb(3, detla=1), ["`detla`", "`delta`"]),
+    ("unknown word", ValueError, lambda: opb(3, intervals="klx"), ["`intervals`", "klx", "`kl`"]),
+    ("horizon", TypeError, lambda: opb(3, horizon=2.5), ["`horizon` is 2.5", "integer"]),
+    ("guardrails", TypeError, lambda: opb(3, guardrails=5), ["`guardrails` is 5"]),
+    (
+        "guardrail key",
+        TypeError,
+        lambda: opb(3, guardrails=[{"name": "x", "at_mots": 1}]),
+        ["`guardrails[0]`", "at_mots", "at_most"],
+    ),
+    (
+        "guardrail value",
+        ValueError,
+        lambda: opb(3, guardrails=[{"name": "x", "at_most": 0.5, "safe_cost": 0.7}]),
+        ["`guardrails[0].safe_cost` is 0.7"],
+    ),
+    ("reward range", ValueError, lambda: opb(3, reward={"range": [1, 0]}), ["`reward.range`"]),
+    ("seed", ValueError, lambda: opb(3, seed=-1), ["`seed` is -1"]),
+    ("seed text", TypeError, lambda: opb(3, seed="x"), ["`seed` is 'x'", "Generator"]),
+    ("safe", ValueError, lambda: opb(3, safe=7), ["`safe` is 7", "0 to 2"]),
+    ("safe name", ValueError, lambda: opb(["a"], safe="b"), ['`safe` is "b"', "the arms are a"]),
+    ("features", ValueError, lambda: oplb(3, features=[[1.0]]), ["`features`", "one per arm"]),
+    ("features nan", ValueError, lambda: oplb(features=[[NAN]]), ["`features[0, 0]`", "finite"]),
+    ("lambda", ValueError, lambda: oplb(2, lambda_=-1), ["`lambda` is -1", "above 0"]),
+    ("no kind", TypeError, lambda: banister.Agent(3), ["banister.Opb"]),
+    ("unknown arm", ValueError, lambda: arms().observe("z", 1.0, 0.0), ["`z`", "a, b"]),
+    ("arm number", ValueError, lambda: arms().observe(9, 1.0, 0.0), ["no arm 9", "0 to 1"]),
+    ("arm type", TypeError, lambda: arms().observe(1.5, 1.0, 0.0), ["`action` is 1.5"]),
+    ("reward nan", ValueError, lambda: arms().observe(0, NAN, 0.0), ["`reward` is NaN"]),
+    ("reward range", ValueError, lambda: arms().observe(0, 2.0, 0.0), ["`reward` is 2", "[0, 1]"]),
+    ("reward type", TypeError, lambda: arms().observe(0, "x", 0.0), ["`reward` is 'x'"]),
+    ("cost nan", ValueError, lambda: arms().observe(0, 1.0, [NAN]), ["`spend` is NaN"]),
+    ("cost count", ValueError, lambda: arms().observe(0, 1.0, [0.0, 1.0]), ["2 costs", "expected 1"]),
+    ("no cost", ValueError, lambda: arms().observe(0, 1.0), ["0 costs", "spend"]),
+    ("cost key", ValueError, lambda: arms().observe(0, 1.0, {"x": 1}), ["'x'", "spend"]),
+    ("cost type", TypeError, lambda: arms().observe(0, 1.0, ["x"]), ["`costs[0]` is 'x'"]),
+    ("features for arms", TypeError, lambda: arms().decide(np.eye(2)), ["`actions`", "Oplb"]),
+    ("feature count", ValueError, lambda: linear().decide(np.eye(3)), ["(3, 3)", "(any, 2)"]),
+    ("one action", ValueError, lambda: linear().decide([1.0, 0.0]), ["`actions` has shape (2,)"]),
+    ("actions nan", ValueError, lambda: linear().decide([[NAN, 1.0]]), ["`actions[0][0]` is NaN"]),
+    ("actions text", TypeError, lambda: linear().decide([["x", "y"]]), ["`actions`", "numbers"]),
+    ("complex", TypeError, lambda: linear().decide(np.eye(2) * 1j), ["`actions`", "real"]),
+    ("rng", TypeError, lambda: arms().decide(rng="x"), ["`rng` is 'x'", "Generator"]),
+    ("batch", TypeError, lambda: arms().decide_batch(), ["`size`", "`actions`"]),
+    ("batch size", ValueError, lambda: arms().decide_batch(-1), ["`size` is -1"]),
+    (
+        "batch length",
+        ValueError,
+        lambda: arms().observe_batch([0, 1], [1.0], [[0.0]]),
+        ["`actions` has 2 entries, expected 1"],
+    ),
+    (
+        "batch costs",
+        ValueError,
+        lambda: arms().observe_batch([0], [1.0], [[0.0, 1.0]]),
+        ["`costs` has shape (1, 2), expected (1, 1)"],
+    ),
+    ("batch without costs", TypeError, lambda: arms().observe_batch([0], [1.0]), ["`costs`", "(1, 1)"]),
+    ("retire safe", ValueError, lambda: arms().retire_arm("a"), ["safe arm"]),
+    ("retire unknown", ValueError, lambda: arms().retire_arm("z"), ["`arm`", "a, b"]),
+    ("add twice", ValueError, lambda: arms().add_arm("a"), ["a name of its own"]),
+    ("add features", TypeError, lambda: arms().add_arm("c", [1.0]), ["feature"]),
+    ("snapshot", ValueError, lambda: banister.load("{}"), ["snapshot", "format"]),
+    ("broken snapshot", ValueError, lambda: banister.load('{"format": 3'), ["snapshot"]),
+    ("other kind", ValueError, lambda: banister.Oplb.load(arms().save()), ["`opb`", "`oplb`"]),
+    ("lp shapes", ValueError, lambda: banister.solve_lp([1.0], [[0.0, 1.0]], [0.5]), ["(1, 2)", "(any, 1)"]),
+    ("lp nan", ValueError, lambda: banister.solve_lp([1.0, NAN], [[0.0, 1.0]], [0.5]), ["`reward[1]` is NaN"]),
+    ("lp empty", ValueError, lambda: banister.solve_lp([], [[]], [0.5]), ["`reward` is empty"]),
+    (
+        "lp rounds",
+        ValueError,
+        lambda: banister.solve_lp(np.ones((3, 2)), np.ones((4, 1, 2)), [0.5]),
+        ["`costs` has 4 rounds where `reward` has 3"],
+    ),
+    (
+        "lp place",
+        ValueError,
+        lambda: banister.solve_lp(np.ones((2, 2)), [[0.0, 1.0]], [[0.5], [NAN]]),
+        ["`thresholds[1, 0]` is NaN"],
+    ),
+    ("oplb gram", ValueError, lambda: round_of(gram=np.eye(3)), ["`gram`", "(3, 3)", "(2, 2)"]),
+    ("oplb definite", ValueError, lambda: round_of(gram=-np.eye(2)), ["gram", "positive definite"]),
+    ("oplb solver", ValueError, lambda: round_of(solver="best"), ["`solver`", "exact"]),
+    ("oplb safe", ValueError, lambda: round_of(safe=5), ["`safe` is 5"]),
+    ("oplb reward", TypeError, lambda: round_of(reward=[1.0]), ["`reward`", "estimate"]),
+    ("oplb margin", ValueError, lambda: round_of(safe_costs=[0.6]), ["`safe_costs[0]` is 0.6"]),
+    ("no agents", TypeError, lambda: simulate(agents=None), ["`agents`"]),
+    ("agent kind", ValueError, lambda: simulate(agents=["opc"]), ["agents[0]", "opc", "opb"]),
+    ("agent key", TypeError, lambda: simulate(agents=[{"kind": "opb", "detla": 1}]), ["agents[0]", "detla"]),
+    ("agent value", ValueError, lambda: simulate(agents=[{"kind": "opb", "delta": 2}]), ["`agents[0].delta` is 2"]),
+    ("agent type", TypeError, lambda: simulate(agents=[3]), ["`agents` has 3"]),
+    ("environment kind", ValueError, lambda: simulate(environment={"kind": "x"}), ["environment", "`x`"]),
+    ("environment type", TypeError, lambda: simulate(environment=3), ["`environment` is 3", "pull"]),
+    ("means", ValueError, lambda: simulate(environment={**ENVIRONMENT, "rewards": [2, 0]}), ["environment.rewards"]),
+    ("rounds", ValueError, lambda: simulate(horizon=0), ["`horizon` is 0"]),
+    ("runs", ValueError, lambda: simulate(runs=-1), ["runs", "-1"]),
+    ("labels", ValueError, lambda: simulate(agents=["opb", "opb"]), ["agents[1].label", "of its own"]),
+    ("table", ValueError, lambda: simulate().table("x"), ["`table` is 'x'", "'runs'"]),
+    ("instance", ValueError, lambda: simulate().plot("x"), ["`instance` is 'x'"]),
+]
+
+
+@pytest.mark.parametrize(("kind", "call", "words"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
+def test_bad_input(kind: type[Exception], call: Call, words: list[str]) -> None:
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        call()
+    assert type(caught.value) is kind, caught.value
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_a_refused_outcome_changes_nothing() -> None:
+    agent = arms()
+    before = agent.save()
+    for bad in (NAN, float("inf"), 2.0, -0.1):
+        with pytest.raises(ValueError):
+            agent.observe(0, bad, 0.0)
+        with pytest.raises(ValueError):
+            agent.observe(0, 0.0, bad)
+    assert agent.save() == before
+    assert agent.outcomes == 0
+
+
+def test_a_damaged_snapshot_is_refused_or_whole() -> None:
+    agent = arms()
+    agent.observe(0, 1.0, 0.0)
+    text = agent.save()
+    for cut in range(0, len(text), 7):
+        with pytest.raises((ValueError, OSError)):
+            banister.load(text[:cut] if cut else "{")
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        at = int(rng.integers(len(text)))
+        damaged = text[:at] + chr(int(rng.integers(32, 127))) + text[at + 1 :]
+        try:
+            banister.load(damaged).decide()
+        except ValueError:
+            continue

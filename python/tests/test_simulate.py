@@ -1,0 +1,368 @@
+"""Simulations: the same as the command line's, with code of one's own, interruptible."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import banister
+import numpy as np
+import pytest
+
+SPEND = banister.Guardrail("spend", at_most=0.5, safe_cost=0.1)
+MEANS = np.array([[0.2, 0.5, 0.9], [0.1, 0.3, 0.9]])
+DECLARED = {"kind": "bernoulli", "rewards": [0.2, 0.5, 0.9], "costs": [[0.1, 0.3, 0.9]]}
+
+ARMS = """
+    name = "arms"
+    run = { horizon = 3000, runs = 4, seed = 11, checkpoints = 20, delay = 7, batch = 3 }
+    environment = { kind = "bernoulli", rewards = [0.2, 0.5, 0.9], costs = [[0.1, 0.3, 0.9], [1.0, 0.9, 0.2]] }
+    guardrail = [
+        { name = "spend", at_most = 0.5, safe_cost = 0.1 },
+        { name = "happiness", at_least = 0.5, relative = true },
+    ]
+    agent = [{ kind = "opb" }, { kind = "opb", label = "other", intervals = "hoeffding" }, { kind = "oplb" }]
+"""
+LINEAR = """
+    name = "linear"
+    run = { horizon = 300, runs = 3, seed = 5, checkpoints = 10 }
+    environment = { kind = "linear", d = 3, k = 8, noise = 0.1 }
+    reward = { range = [-1.0, 1.0], sub_gaussian = 0.2 }
+    guardrail = [{ name = "spend", at_most = 0.5, range = [-1.0, 1.0], sub_gaussian = 0.2 }]
+    agent = [{ kind = "oplb" }, { kind = "oplb", solver = "exact" }]
+"""
+
+
+@pytest.mark.parametrize("text", [ARMS, LINEAR], ids=["arms", "linear"])
+def test_results_are_the_command_lines_bit_for_bit(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "experiment.toml"
+    path.write_text(textwrap.dedent(text))
+    out = tmp_path / "out"
+    subprocess.run(
+        [sys.executable, "-m", "banister", "run", str(path), "--out", str(out), "--no-timing", "--quiet"],
+        check=True,
+        capture_output=True,
+    )
+    for threads in (1, 2):
+        result = banister.simulate(path, threads=threads, progress=False)
+        for table in ("curves", "runs"):
+            assert result.table(table).to_csv() == (out / f"{table}.csv").read_bytes()
+            assert result.table(table).to_parquet() == (out / f"{table}.parquet").read_bytes()
+
+
+def test_every_table_has_the_same_numbers() -> None:
+    result = banister.simulate(DECLARED, ["opb"], 500, 3, 1, guardrails=[SPEND], progress=False)
+    for table in ("curves", "runs"):
+        pandas, polars, arrow = result.to_pandas(table), result.to_polars(table), result.to_arrow(table)
+        assert list(pandas.columns) == polars.columns == arrow.column_names
+        for name in polars.columns:
+            if name == "nanoseconds_per_round":
+                assert polars[name].null_count() == arrow[name].null_count == len(pandas)
+                continue
+            assert pandas[name].tolist() == polars[name].to_list() == arrow[name].to_pylist()
+    # Every reader has the memory of the same table.
+    first, second = (result.to_arrow()["regret_mean"].chunk(0).buffers()[1].address for _ in range(2))
+    assert first == second
+    assert result.curves["round"][-1] == 500
+    assert result.runs["violations"].sum() == 0
+
+
+def test_seeds_and_arguments() -> None:
+    def curves(**more: Any) -> bytes:
+        settings: dict[str, Any] = {"horizon": 400, "runs": 2, "seed": 3, "guardrails": [SPEND]}
+        result = banister.simulate(DECLARED, ["opb"], **{**settings, **more}, progress=False)
+        return result.table("curves").to_csv()
+
+    assert curves() == curves()
+    assert curves() != curves(seed=4)
+    assert curves(guardrails=[SPEND.to_dict()]) == curves()
+    agent = banister.Opb(3, guardrails=[SPEND], delta=0.2)
+    by_agent = banister.simulate(DECLARED, agent, 400, 2, 3, guardrails=[SPEND], progress=False)
+    by_dict = banister.simulate(
+        DECLARED, {"kind": "opb", "delta": 0.2}, 400, 2, 3, guardrails=[SPEND], progress=False
+    )
+    assert by_agent.table("curves").to_csv() == by_dict.table("curves").to_csv()
+
+
+class Arms:
+    """The declared environment, in Python."""
+
+    arms = ("a", "b", "c")
+    guardrails = (SPEND,)
+
+    def __init__(self) -> None:
+        self.pulled = 0
+
+    def actions(self, rng: np.random.Generator) -> None:
+        return None
+
+    def pull(self, action: int, rng: np.random.Generator) -> tuple[float, float]:
+        self.pulled += 1
+        reward, cost = rng.random(2) < MEANS[:, action]
+        return float(reward), float(cost)
+
+
+class Judged(Arms):
+    def means(self) -> Any:
+        return MEANS
+
+
+class Context:
+    """Other actions in every round."""
+
+    safe_action = (1.0, 0.0, 0.0)
+    guardrails = (SPEND,)
+    theta = np.array([[0.5, 0.3, 0.0], [0.1, 0.05, 0.2]])
+
+    def actions(self, rng: np.random.Generator) -> Any:
+        angle = rng.random(4) * 2 * np.pi
+        self.x = np.stack([np.ones(4), np.cos(angle), np.sin(angle)], axis=1) / np.sqrt(2)
+        return self.x
+
+    def pull(self, action: int, rng: np.random.Generator) -> tuple[float, dict[str, float]]:
+        x = np.vstack([self.x, self.safe_action])[action]
+        reward, cost = rng.random(2) < self.theta @ x
+        return float(reward), {"spend": float(cost)}
+
+    def means(self) -> Any:
+        return self.theta @ np.vstack([self.x, self.safe_action]).T
+
+
+def test_environments_of_your_own() -> None:
+    environment = Judged()
+    result = banister.simulate(environment, ["opb"], 1500, 3, progress=False)
+    assert environment.pulled == 0, "runs play copies"
+    assert result.instances[0]["optimum"]["reward"] == pytest.approx(0.2 + 0.7 * 0.5, abs=0.06)
+    best = banister.solve_lp(MEANS[0].tolist(), MEANS[1].tolist(), 0.5)
+    assert result.instances[0]["optimum"]["reward"] == pytest.approx(best.value)
+    assert result.runs["violations"].sum() == 0
+    regret = result.runs["regret"]
+    declared = banister.simulate(DECLARED, ["opb"], 1500, 3, guardrails=[SPEND], progress=False)
+    # The same law, other draws.
+    assert abs(regret.mean() - declared.runs["regret"].mean()) < 0.25 * declared.runs["regret"].mean()
+    again = banister.simulate(environment, ["opb"], 1500, 3, progress=False)
+    assert again.table("runs").to_csv() == result.table("runs").to_csv()
+
+
+def test_without_true_means_nothing_is_claimed() -> None:
+    result = banister.simulate(Arms(), ["opb"], 2000, 2, progress=False)
+    assert np.isnan(result.runs["regret"]).all()
+    assert result.to_polars("runs")["violations"].null_count() == 2
+    rewards = result.curves["reward_mean"]
+    assert 0.2 < rewards.mean() < 0.9
+    assert "–" in repr(result)
+
+
+def test_actions_of_your_own_every_round() -> None:
+    result = banister.simulate(Context(), ["oplb"], 600, 2, delay=5, progress=False)
+    assert result.runs["violations"].sum() == 0
+    assert (np.diff(result.curves["regret_mean"]) >= -1e-9).all()
+    with pytest.raises(ValueError, match="oplb"):
+        banister.simulate(Context(), ["opb"], 10, 1, progress=False)
+
+
+class Gym:
+    """The style of Gymnasium, without its package."""
+
+    class action_space:  # noqa: N801
+        n = 3
+
+    def reset(self, *, seed: int | None = None) -> tuple[int, dict[str, Any]]:
+        if seed is not None:
+            self.rng = np.random.default_rng(seed)
+        self.steps = 0
+        return 0, {}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        self.steps += 1
+        reward, cost = self.rng.random(2) < MEANS[:, action]
+        return self.steps, float(reward), self.steps == 50, False, {"cost": float(cost)}
+
+
+def test_gymnasium_environments() -> None:
+    gymnasium = pytest.importorskip("gymnasium")
+    result = banister.simulate(Gym(), ["opb"], 1000, 2, guardrails=[SPEND], progress=False)
+    assert 0.2 < result.curves["reward_mean"].mean() < 0.9
+
+    class Real(gymnasium.Env):  # type: ignore[misc]
+        action_space = gymnasium.spaces.Discrete(3)
+        observation_space = gymnasium.spaces.Box(-1, 1, (3, 3))
+
+        def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+            super().reset(seed=seed)
+            return self._observe(), {}
+
+        def _observe(self) -> Any:
+            x = self.np_random.standard_normal((3, 3))
+            self.x: Any = x / np.linalg.norm(x, axis=1, keepdims=True)
+            return self.x
+
+        def step(self, action: int) -> Any:
+            mean = 0.5 + 0.3 * (self.x[action, 0] if action < 3 else 0.2)
+            reward = float(self.np_random.random() < mean)
+            return self._observe(), reward, False, False, {"costs": [0.1]}
+
+    contextual = banister.GymEnvironment(Real(), features=lambda x: x, safe_action=[0.2, 0.0, 0.0])
+    result = banister.simulate(contextual, ["oplb"], 300, 2, guardrails=[SPEND], progress=False)
+    assert len(result.runs["run"]) == 2
+    plain = banister.simulate(Real(), ["opb"], 300, 1, guardrails=[SPEND], progress=False)
+    assert len(plain.runs["run"]) == 1
+    with pytest.raises(ValueError, match="`cost`"):
+        banister.simulate(NoCost(), ["opb"], 10, 1, guardrails=[SPEND], progress=False)
+
+
+class NoCost(Gym):
+    def step(self, action: int) -> Any:
+        return 0, 1.0, False, False, {}
+
+
+class AlwaysSafe:
+    def __init__(self, problem: banister.Problem) -> None:
+        self.problem = problem
+        self.seen = 0
+
+    def decide(self, actions: Any, rng: np.random.Generator) -> Any:
+        return self.problem.safe
+
+    def observe(self, action: int, reward: float, costs: list[float]) -> None:
+        assert action == self.problem.safe
+        assert len(costs) == len(self.problem.guardrails)
+        self.seen += 1
+
+
+def answers(answer: Any) -> Any:
+    class Answers(AlwaysSafe):
+        def decide(self, actions: Any, rng: np.random.Generator) -> Any:
+            return answer
+
+        def observe(self, action: int, reward: float, costs: list[float]) -> None:
+            pass
+
+    return Answers
+
+
+def test_agents_of_your_own_are_judged_like_ours() -> None:
+    result = banister.simulate(
+        DECLARED, {"ours": "opb", "safe": AlwaysSafe}, 1000, 2, guardrails=[SPEND], progress=False
+    )
+    runs = result.to_pandas("runs").groupby("agent")
+    best = banister.solve_lp(MEANS[0].tolist(), MEANS[1].tolist(), 0.5).value
+    assert runs["regret"].mean()["safe"] == pytest.approx(1000 * (best - 0.2))
+    assert runs["violations"].sum()["safe"] == 0
+    half = {"a": 0.5, "b": 0.5}
+    for same in (half, {0: 0.5, 1: 0.5}, [0.5, 0.5, 0.0], np.array([0.5, 0.5, 0.0])):
+        judged = banister.simulate(
+            {**DECLARED, "arms": ["a", "b", "c"]}, [answers(same)], 100, 1, guardrails=[SPEND], progress=False
+        )
+        assert judged.runs["regret"][0] == pytest.approx(100 * (best - 0.35))
+    reckless = banister.simulate(DECLARED, [answers(2)], 100, 1, guardrails=[SPEND], progress=False)
+    assert reckless.runs["violations"][0] == 100
+    assert reckless.runs["worst_exceedance"][0] == pytest.approx(0.4)
+
+
+class Wrapped:
+    """An agent that asks one of ours."""
+
+    def __init__(self, problem: banister.Problem) -> None:
+        self.agent = banister.Opb(problem.n_arms, guardrails=problem.guardrails, seed=1)
+
+    def decide(self, actions: Any, rng: np.random.Generator) -> banister.Decision:
+        return self.agent.decide()
+
+    def observe(self, action: int, reward: float, costs: list[float]) -> None:
+        self.agent.observe(action, reward, costs)
+
+
+def test_our_own_agent_through_python_is_our_own_agent() -> None:
+    settings: dict[str, Any] = {"horizon": 500, "runs": 2, "guardrails": [SPEND], "progress": False}
+    native = banister.simulate(DECLARED, {"x": "opb"}, **settings)
+    wrapped = banister.simulate(DECLARED, {"x": Wrapped}, **settings)
+    assert native.table("runs").to_csv() == wrapped.table("runs").to_csv()
+    assert native.table("curves").to_csv() == wrapped.table("curves").to_csv()
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ([0.5, 0.5], "shape (2,), expected (3,)"),
+        ([0.5, 0.4, 0.0], "sum to 1"),
+        ([1.5, -0.5, 0.0], "at least 0"),
+        ([float("nan"), 0.5, 0.5], "finite"),
+        ({"zzz": 1.0}, "the arms are"),
+        ({7: 1.0}, "numbered 0 to 2"),
+        (7, "numbered 0 to 2"),
+        (None, "must be a policy"),
+        ("zzz", "the arms are"),
+    ],
+    ids=str,
+)
+def test_what_is_no_policy_is_refused(answer: Any, words: str) -> None:
+    with pytest.raises((ValueError, TypeError)) as caught:
+        banister.simulate(DECLARED, [answers(answer)], 10, 1, guardrails=[SPEND], progress=False)
+    assert words in str(caught.value)
+
+
+def test_exceptions_come_back_as_they_were() -> None:
+    class Own(Exception):
+        pass
+
+    class Failing(AlwaysSafe):
+        def observe(self, action: int, reward: float, costs: list[float]) -> None:
+            raise Own("in round 1")
+
+    with pytest.raises(Own, match="in round 1") as caught:
+        banister.simulate(DECLARED, [Failing], 10, 1, guardrails=[SPEND], progress=False)
+    assert any(entry.name == "observe" for entry in caught.traceback)
+
+
+def test_ctrl_c_stops_at_once() -> None:
+    """A simulation of hours in another process ends soon after SIGINT, with KeyboardInterrupt."""
+    code = f"""
+        import banister, sys
+        print("started", flush=True)
+        try:
+            banister.simulate({DECLARED!r}, ["opb"], 10**11, 4, guardrails=[{SPEND.to_dict()!r}], progress=False)
+        except KeyboardInterrupt:
+            sys.exit(33)
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "started\n"
+    deadline = time.monotonic() + 30
+    while process.poll() is None and time.monotonic() < deadline:
+        # Again and again: it may not have begun when the first one comes.
+        os.kill(process.pid, signal.SIGINT)
+        try:
+            process.wait(1)
+        except subprocess.TimeoutExpired:
+            continue
+    assert process.wait(1) == 33
+
+
+def test_progress_is_shown(capfd: pytest.CaptureFixture[str]) -> None:
+    banister.simulate(DECLARED, ["opb"], 200_000, 4, guardrails=[SPEND])
+    assert "simulating" in capfd.readouterr().err
+    banister.simulate(DECLARED, ["opb"], 2000, 1, guardrails=[SPEND], progress=False)
+    assert capfd.readouterr().err == ""
+
+
+def test_figures_show_every_panel(tmp_path: Path) -> None:
+    result = banister.simulate(DECLARED, ["opb", "oplb"], 400, 3, guardrails=[SPEND], progress=False, name="shop")
+    figure = result.plot()
+    figure.savefig(tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["cumulative regret", "expected spend", "expected reward"]
+    texts = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert any("threshold ≤ 0.5" in text for text in texts)
+    assert any("optimum r*" in text for text in texts)
+    observed = banister.simulate(Arms(), ["opb"], 200, 1, progress=False).plot()
+    assert [axes.get_title(loc="left") for axes in observed.axes] == ["mean spend so far", "mean reward so far"]
