@@ -23,6 +23,7 @@ from . import _agents
 from ._agent import Agent, load
 from ._agents import *  # noqa: F403  (the classes are made from the registry)
 from ._guardrail import Guardrail
+from ._log import Log
 from ._native import (
     Certificate,
     Decision,
@@ -34,19 +35,31 @@ from ._native import (
     solve_lp,
     solve_oplb,
 )
+from ._offline import Estimate, Evaluation, Verdict, disjoint_features, evaluate
+from ._replay import Replay, ReplayMean, replay, warm_start
 
 __all__ = [
     "Agent",
     "Certificate",
     "Decision",
     "DecisionBatch",
+    "Estimate",
+    "Evaluation",
     "Guardrail",
     "GuardrailCertificate",
+    "Log",
+    "Replay",
+    "ReplayMean",
     "Solution",
     "SolutionBatch",
+    "Verdict",
     "__version__",
+    "disjoint_features",
+    "evaluate",
     "load",
+    "replay",
     "solve_lp",
     "solve_oplb",
+    "warm_start",
 ]
 __all__ += _agents.__all__
