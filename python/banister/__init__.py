@@ -35,7 +35,8 @@ from ._native import (
     solve_lp,
     solve_oplb,
 )
-from ._offline import Estimate, Evaluation, Verdict, disjoint_features, evaluate
+from ._offline import Estimate, Evaluation, Verdict, evaluate
+from ._policy import disjoint_features
 from ._replay import Replay, ReplayMean, replay, warm_start
 
 __all__ = [

@@ -19,7 +19,7 @@ class Table:
         self.names: list[Any]
         if isinstance(frame, Mapping):
             self.names = list(frame)
-        elif hasattr(frame, "columns") and hasattr(frame, "to_numpy"):
+        elif hasattr(frame, "to_numpy") and hasattr(frame, "columns"):
             self.names = list(frame.columns)
         elif hasattr(frame, "__arrow_c_stream__"):
             self._frame = _from_arrow(frame)
@@ -73,7 +73,11 @@ def numbers(values: Any, argument: str, where: str = "") -> NDArray[np.float64]:
     """Real numbers as a contiguous array of doubles: the same memory where it is one already."""
     try:
         array = np.asarray(values)
-        if array.dtype.kind not in "fiubO":
+        # NumPy would read numbers from text, and make NaN of None.
+        strange = array.dtype.kind == "O" and any(
+            isinstance(x, str) or x is None for x in array.flat
+        )
+        if strange or array.dtype.kind not in "fiubO":
             raise TypeError
         return np.ascontiguousarray(array, dtype=np.float64)
     except (TypeError, ValueError):

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _native
-from ._log import Arm, Log
-from ._offline import _check_log, joint_features
+from ._log import Arm, Log, check_log
+from ._policy import joint_features
 from ._progress import bar
 
 if TYPE_CHECKING:
@@ -71,7 +71,9 @@ class Replay:
         lines = [f"Replay(accepted {self.accepted:,} of {self.rows:,} rounds"]
         for name, one in signals.items():
             if one is not None:
-                lines.append(f"  {name:<{width}}  {one.mean:.4f}  [{one.lower:.4f}, {one.upper:.4f}]")
+                lines.append(
+                    f"  {name:<{width}}  {one.mean:.4f}  [{one.lower:.4f}, {one.upper:.4f}]"
+                )
         policy = ", ".join(f"{arm}: {p:.3f}" for arm, p in self.policy.items())
         lines.append(f"  {self.fallbacks:,} fallbacks, policy at the end {{{policy}}})")
         return "\n".join(lines)
@@ -111,7 +113,7 @@ def replay(
         >>> result.rows, result.accepted == agent.outcomes
         (1000, True)
     """
-    _check_log(log)
+    check_log(log)
     own = aligned(log, agent)
     options = {"max_weight": max_weight, "seed": seed, "confidence": confidence}
     with bar("replaying", progress) as update:
@@ -150,7 +152,7 @@ def warm_start(agent: _native.Agent, log: Log) -> int:
     >>> banister.warm_start(agent, log)
     2
     """
-    _check_log(log)
+    check_log(log)
     return _native.warm_start_agent(agent, aligned(log, agent))
 
 

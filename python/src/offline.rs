@@ -312,11 +312,12 @@ pub(crate) fn feature_dimension(agent: &Bound<'_, Agent>) -> Option<usize> {
     agent.get().dimension
 }
 
-/// Does something with an agent that a log may spoil half-way: then the agent is as it was.
-fn attempt<R>(
+/// Teaches an agent with a log: all of it, or, if that fails half-way, the agent is as it was.
+/// `work` also says how many outcomes it learnt.
+fn teach<R>(
     state: &mut State,
     log: Log,
-    work: impl FnOnce(&CheckedLog, &mut dyn banister::Agent) -> Result<R, PyErr>,
+    work: impl FnOnce(&CheckedLog, &mut dyn banister::Agent) -> PyResult<(R, u64)>,
 ) -> PyResult<R> {
     let offers = log.features != Features::None;
     let problem = &state.problem;
@@ -332,8 +333,9 @@ fn attempt<R>(
     if offers {
         state.set_stage();
     }
-    state.outcomes = state.agent.decide().outcomes;
-    done
+    let (done, learnt) = done?;
+    state.outcomes += learnt;
+    Ok(done)
 }
 
 /// Replays a log through an agent. `progress` is called with the share and the number of rows read.
@@ -351,7 +353,7 @@ pub(crate) fn replay_log<'py>(
     let log = columns.log()?;
     let total = log.actions.len() as f64;
     let done = agent.get().with(py, true, |state| {
-        attempt(state, log, |log, agent| {
+        teach(state, log, |log, agent| {
             let mut interrupted = None;
             let mut last = Instant::now();
             let mut stop = |rows: u64| {
@@ -368,8 +370,13 @@ pub(crate) fn replay_log<'py>(
                 interrupted = Python::attach(look).err();
                 interrupted.is_some()
             };
-            let done = banister_offline::replay(log, agent, &options, &mut stop).map_err(raise);
-            interrupted.map_or(done, Err)
+            let done = banister_offline::replay(log, agent, &options, &mut stop);
+            if let Some(error) = interrupted {
+                return Err(error);
+            }
+            let done = done.map_err(raise)?;
+            let learnt = done.accepted;
+            Ok((done, learnt))
         })
     })??;
     replayed(py, &done)
@@ -406,8 +413,9 @@ pub(crate) fn warm_start_agent(
     let columns = Columns::new(log)?;
     let log = columns.log()?;
     agent.get().with(py, true, |state| {
-        attempt(state, log, |log, agent| {
-            banister_offline::warm_start(agent, log).map_err(raise)
+        teach(state, log, |log, agent| {
+            let learnt = banister_offline::warm_start(agent, log).map_err(raise)?;
+            Ok((learnt, learnt))
         })
     })?
 }
