@@ -137,7 +137,10 @@ class Log:
         table = Table(bandit_feedback, "bandit_feedback")
         _one_position(bandit_feedback.get("position"))
         actions = table.column("action", "action")
-        known = arms if arms is not None else _scalar(bandit_feedback, "n_actions")
+        count = _scalar(bandit_feedback, "n_actions")
+        if arms is not None and len(arms) != count:
+            raise ValueError(f"`arms` has {len(arms)} entries, expected {count}: one per action")
+        known = count if arms is None else arms
         indices, labels = _numbered(actions, "`bandit_feedback['action']`", known, by_number=True)
         named = _named_costs(costs, len(indices))
         context = bandit_feedback.get("context")

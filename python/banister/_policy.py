@@ -14,7 +14,13 @@ from ._frame import numbers
 from ._log import Arm, Log
 
 PolicyLike: TypeAlias = (
-    Arm | Sequence[float] | NDArray[Any] | Mapping[Any, float] | _native.Decision | _native.Agent
+    Arm
+    | np.integer[Any]
+    | Sequence[float]
+    | NDArray[Any]
+    | Mapping[Any, float]
+    | _native.Decision
+    | _native.Agent
 )
 """An arm, probabilities of the arms (the same in all rounds, or one row for each), a dictionary from
 arms to probabilities, a decision, or an agent."""
@@ -47,7 +53,15 @@ def disjoint_features(context: ArrayLike, arms: int) -> NDArray[np.float64]:
 def joint_features(log: Log, agent: _native.Agent) -> int | None:
     """Length of the feature vectors that an agent sees in a log; None if it goes by arms."""
     length = _native.feature_dimension(agent)
-    if length is None or (log.context is None and log.offered is None):
+    if length is None:
+        return None
+    if log.context is None and log.offered is None:
+        # An agent that was made with `safe_action` has no arms to go by.
+        if agent.problem["arms"] == ["safe"]:
+            raise ValueError(
+                "`log` has no features: this agent chooses among feature vectors, so make the log "
+                "with `features` or `offered`"
+            )
         return None
     if log.offered is not None:
         ours, how = log.offered.shape[2], "as offered"

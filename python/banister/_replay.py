@@ -143,8 +143,9 @@ def warm_start(agent: _native.Agent, log: Log) -> int:
 
     The guarantee holds as before, whatever the logging policy was, and no pscores are needed: the
     agent's intervals allow any rule of choosing arms that does not look at the outcome. It fails if
-    rows were selected by their outcomes, if something that was not logged moved both the choice and
-    the outcome, or if the means have changed since. If a row is refused, nothing is learnt.
+    rows were selected by their outcomes, if something that the agent does not see moved both the
+    choice and the outcome (a context, for an agent on arms), or if the means have changed since. If a
+    row is refused, nothing is learnt.
 
     >>> import banister
     >>> log = banister.Log.from_frame({"action": ["a", "b"], "reward": [0.0, 1.0]}, pscore=None)

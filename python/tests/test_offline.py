@@ -7,6 +7,7 @@ import doctest
 import importlib
 import signal
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -350,6 +351,10 @@ def test_an_obp_dictionary(data: dict[str, Any], log: banister.Log) -> None:
         banister.Log.from_obp({k: v for k, v in feedback(data).items() if k != "reward"})
     with pytest.raises(ValueError, match=r"`bandit_feedback\['n_actions'\]` is None"):
         banister.Log.from_obp(feedback(data) | {"n_actions": None})
+    names = banister.Log.from_obp(feedback(data), arms=ARMS)
+    assert names.arms == tuple(ARMS)
+    with pytest.raises(ValueError, match="`arms` has 1 entries, expected 3"):
+        banister.Log.from_obp(feedback(data), arms=["a"])
     with pytest.raises(ValueError, match=r"`action` .* is 2 in row .*: arms are numbered 0 to 1"):
         banister.Log.from_obp(feedback(data) | {"n_actions": 2})
 
@@ -684,19 +689,14 @@ def test_replay_of_a_linear_agent() -> None:
 
 
 def test_interruption_leaves_the_agent_as_it_was() -> None:
-    # Large and exact, so that it takes seconds.
-    rounds, k = 20_000, 20
+    # Contexts that become long vectors, so that it takes many seconds.
+    rounds, k, d = 200_000, 20, 5
     rng = np.random.default_rng(6)
-    offered = rng.normal(size=(rounds, k, k)) / np.sqrt(k)
-    offered[:, 0] = safe = np.eye(k)[0]
-    data = {
-        "action": rng.integers(k, size=rounds),
-        "reward": rng.uniform(size=rounds),
-        "spend": rng.uniform(size=rounds),
-        "pscore": np.full(rounds, 1 / k),
-    }
-    log = banister.Log.from_frame(data, costs=["spend"], offered=offered, arms=k)
-    agent = banister.Oplb(safe_action=safe, guardrails=[SPEND], solver="exact", seed=1)
+    data = {"action": rng.integers(k, size=rounds), "reward": rng.uniform(size=rounds)}
+    data["pscore"] = np.full(rounds, 1 / k)
+    data |= {f"x{i}": rng.uniform(size=rounds) for i in range(d)}
+    log = banister.Log.from_frame(data, features=[f"x{i}" for i in range(d)], arms=k)
+    agent = banister.Oplb(safe_action=np.eye(k * d)[0], seed=1)
     before = agent.to_json()
     pressed = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
     pressed.start()
@@ -733,6 +733,28 @@ def test_bad_replays(agent: Any, options: dict[str, Any], error: Any, message: s
     with pytest.raises(error) as caught:
         banister.replay(make(columns(100)), agent(), progress=False, **options)
     assert message in str(caught.value)
+
+
+def test_an_agent_without_arms_needs_features(data: dict[str, Any]) -> None:
+    log = make(data, features=None)
+    agent = banister.Oplb(safe_action=[1.0, 0.0])
+    with pytest.raises(ValueError, match="`log` has no features"):
+        agent.warm_start(log)
+    with pytest.raises(ValueError, match="`log` has no features"):
+        banister.evaluate(log, agent)
+    # Arms that stay the same need none.
+    assert banister.Oplb(3).warm_start(log) == len(log)
+
+
+def test_a_safe_action_that_was_not_offered(data: dict[str, Any]) -> None:
+    log = make(data)
+    agent = banister.Oplb(
+        safe_action=[1.0, 0.0, 0.0],
+        guardrails=[{"name": "spend", "at_most": 0.4, "safe_cost": 0.1}],
+    )
+    with pytest.raises(ValueError, match="`policy` plays its safe action with probability"):
+        banister.evaluate(log, agent)
+    assert banister.replay(log, agent, progress=False).outside > 0
 
 
 def test_names_and_numbers_do_not_mix(data: dict[str, Any]) -> None:
@@ -786,3 +808,9 @@ def test_a_refused_warm_start_teaches_nothing(data: dict[str, Any]) -> None:
 def test_examples_in_docstrings(module: str) -> None:
     failed, _ = doctest.testmod(importlib.import_module(f"banister.{module}"))
     assert failed == 0
+
+
+def test_examples_in_the_chapter() -> None:
+    chapter = Path(__file__).resolve().parents[2] / "docs" / "logged-data.md"
+    failed, tried = doctest.testfile(str(chapter), module_relative=False)
+    assert failed == 0 and tried > 10
