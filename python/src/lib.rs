@@ -13,6 +13,7 @@ mod error;
 mod foreign;
 mod input;
 mod json;
+mod log;
 mod offline;
 mod results;
 mod simulate;
@@ -36,7 +37,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<solve::SolutionBatch>()?;
     module.add_function(wrap_pyfunction!(build::agent_schema, module)?)?;
     module.add_function(wrap_pyfunction!(cli::command_line, module)?)?;
-    module.add_function(wrap_pyfunction!(offline::check_log, module)?)?;
+    module.add_function(wrap_pyfunction!(log::check_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::evaluate_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::feature_dimension, module)?)?;
     module.add_function(wrap_pyfunction!(offline::judge_log, module)?)?;

@@ -1,4 +1,4 @@
-//! Logged data: the columns of a `banister.Log`, and what is asked of them.
+//! What is asked of logged data: estimates, verdicts, replay, warm start.
 
 use std::time::{Duration, Instant};
 
@@ -6,130 +6,19 @@ use banister::{AgentConfig, Error, Guardrail, SignalConfig};
 use banister_offline::{
     CheckedLog, Estimate, Features, Log, Mean, Model, Options, Replay, ReplayOptions, Target,
 };
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList};
 
 use crate::agent::{Agent, State};
 use crate::build::{declared, guardrails, in_arguments, reward, without_nulls};
-use crate::error::{guarded, mistyped, raise};
+use crate::error::{guarded, raise};
 use crate::input::{Numbers, count};
 use crate::json::to_json;
+use crate::log::{Columns, with_ranges};
 
 /// How often Python gets a look at a running replay.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// The columns of a `banister.Log`: its own memory, borrowed.
-struct Columns<'py> {
-    arms: usize,
-    actions: PyReadonlyArray1<'py, usize>,
-    rewards: Numbers<'py>,
-    costs: Numbers<'py>,
-    guardrails: Vec<String>,
-    pscores: Option<Numbers<'py>>,
-    context: Option<Numbers<'py>>,
-    offered: Option<Numbers<'py>>,
-}
-
-impl<'py> Columns<'py> {
-    fn new(log: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let column = |name: &'static str| -> PyResult<Option<Numbers<'py>>> {
-            let value = log.getattr(name)?;
-            (!value.is_none())
-                .then(|| Numbers::new(&value, name))
-                .transpose()
-        };
-        let needed = |name| Numbers::new(&log.getattr(name)?, name);
-        let actions = log.getattr("indices")?;
-        let columns = Self {
-            arms: log.getattr("arms")?.len()?,
-            actions: actions
-                .extract()
-                .map_err(|_| mistyped("indices", &actions, "must be an array of uintp"))?,
-            rewards: needed("rewards")?,
-            costs: needed("costs")?,
-            guardrails: log.getattr("guardrails")?.extract()?,
-            pscores: column("pscores")?,
-            context: column("context")?,
-            offered: column("offered")?,
-        };
-        let (n, arms) = (columns.actions.as_array().len(), columns.arms);
-        let m = columns.guardrails.len();
-        columns.rewards.expect(&[Some(n)], "one per action")?;
-        (columns.costs).expect(
-            &[Some(n), Some(m)],
-            "one row per action, one column per guardrail",
-        )?;
-        if let Some(pscores) = &columns.pscores {
-            pscores.expect(&[Some(n)], "one per action")?;
-        }
-        if let Some(context) = &columns.context {
-            context.expect(
-                &[Some(n), None],
-                "one row per action, one column per feature",
-            )?;
-        }
-        if let Some(offered) = &columns.offered {
-            offered.expect(&[Some(n), Some(arms), None], "(rounds, arms, features)")?;
-        }
-        Ok(columns)
-    }
-
-    /// The log as the core sees it, without ranges.
-    fn log(&self) -> PyResult<Log<'_>> {
-        let unusable = |_| {
-            pyo3::exceptions::PyValueError::new_err("`indices` is not contiguous: copy the array")
-        };
-        let features = match (&self.context, &self.offered) {
-            (_, Some(offered)) => Features::Offered {
-                dimension: offered.shape()[2],
-                sets: offered.slice()?,
-            },
-            (Some(context), None) => Features::Context {
-                dimension: context.shape()[1],
-                rows: context.slice()?,
-            },
-            (None, None) => Features::None,
-        };
-        Ok(Log {
-            arms: self.arms,
-            actions: self.actions.as_slice().map_err(unusable)?,
-            rewards: self.rewards.slice()?,
-            costs: self.costs.slice()?,
-            guardrails: self.guardrails.clone(),
-            pscores: self.pscores.as_ref().map(Numbers::slice).transpose()?,
-            features,
-            reward_range: None,
-            cost_ranges: Vec::new(),
-        })
-    }
-}
-
-/// A log with the ranges that are declared: of the reward if anything is said of it, and of the
-/// signals that have a guardrail.
-fn with_ranges<'a>(log: Log<'a>, reward: Option<&SignalConfig>, declared: &[Guardrail]) -> Log<'a> {
-    let ranges = log
-        .clone()
-        .declare(reward.unwrap_or(&SignalConfig::default()), declared);
-    let of = |name: &String| {
-        let at = declared.iter().position(|g| g.name == *name)?;
-        ranges.cost_ranges[at]
-    };
-    Log {
-        reward_range: reward.and(ranges.reward_range),
-        cost_ranges: log.guardrails.iter().map(of).collect(),
-        ..log
-    }
-}
-
-/// Refuses a log with anything in it that no question could use.
-#[pyfunction]
-pub(crate) fn check_log(py: Python<'_>, log: &Bound<'_, PyAny>) -> PyResult<()> {
-    let columns = Columns::new(log)?;
-    let log = columns.log()?;
-    py.detach(|| guarded(|| log.check().map(|_| ())))?
-        .map_err(raise)
-}
 
 /// The policy to be judged: an arm's number, one row of probabilities, or a row for each round.
 enum Policy<'py> {
@@ -145,7 +34,7 @@ impl<'py> Policy<'py> {
         }
         let numbers = Numbers::new(value, "policy")?;
         if numbers.shape().len() == 2 {
-            let rounds = columns.actions.as_array().len();
+            let rounds = columns.rounds();
             let meaning = "one row per round of the log, one probability per arm";
             numbers.expect(&[Some(rounds), Some(columns.arms)], meaning)?;
             return Ok(Self::Rows(numbers));
@@ -186,7 +75,7 @@ impl<'py> Question<'py> {
             None => None,
             Some(model) => {
                 let model = Numbers::new(model, "model")?;
-                let rounds = columns.actions.as_array().len();
+                let rounds = columns.rounds();
                 let expected = [1 + columns.guardrails.len(), rounds, columns.arms];
                 let meaning = "(signals, rounds, arms), the reward first";
                 model.expect(&expected.map(Some), meaning)?;
