@@ -24,6 +24,7 @@ from ._agent import Agent, load
 from ._agents import *  # noqa: F403  (the classes are made from the registry)
 from ._environment import Environment, GymEnvironment
 from ._guardrail import Guardrail
+from ._log import Log
 from ._native import (
     Certificate,
     Decision,
@@ -35,7 +36,10 @@ from ._native import (
     solve_lp,
     solve_oplb,
 )
+from ._offline import Estimate, Evaluation, Verdict, evaluate
+from ._policy import disjoint_features
 from ._problem import Problem
+from ._replay import Replay, ReplayMean, replay, warm_start
 from ._simulate import SimulationResult, simulate
 from ._sweep import SweepResult, sweep
 
@@ -45,19 +49,29 @@ __all__ = [
     "Decision",
     "DecisionBatch",
     "Environment",
+    "Estimate",
+    "Evaluation",
     "Guardrail",
     "GuardrailCertificate",
     "GymEnvironment",
+    "Log",
     "Problem",
+    "Replay",
+    "ReplayMean",
     "SimulationResult",
     "Solution",
     "SolutionBatch",
     "SweepResult",
+    "Verdict",
     "__version__",
+    "disjoint_features",
+    "evaluate",
     "load",
+    "replay",
     "simulate",
     "solve_lp",
     "solve_oplb",
     "sweep",
+    "warm_start",
 ]
 __all__ += _agents.__all__

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _native
+from . import _native, _replay
+from ._log import Log
 
 A = TypeVar("A", bound="Agent")
 
@@ -77,6 +78,12 @@ class Agent(_native.Agent):
             f"{type(self).__name__}({len(self.arms)} arms, guardrails=[{guardrails}], "
             f"outcomes={self.outcomes})"
         )
+
+    # Logged data
+
+    def warm_start(self, log: Log) -> int:
+        """Learns every outcome of a log; returns their number. See `banister.warm_start`."""
+        return _replay.warm_start(self, log)
 
     # For people who come from MABWiser and scikit-learn
 

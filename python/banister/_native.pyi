@@ -242,3 +242,32 @@ def solve_oplb(
     relative_gap: float | None = None,
     max_work: int | None = None,
 ) -> Any: ...
+def check_log(log: Any) -> None: ...
+def evaluate_log(
+    log: Any,
+    policy: int | NDArray[np.float64],
+    *,
+    model: NDArray[np.float64] | None,
+    reward: Mapping[str, object] | None,
+    guardrails: Sequence[Any],
+    options: Mapping[str, object],
+) -> list[dict[str, Any]]: ...
+def judge_log(
+    log: Any,
+    policy: int | NDArray[np.float64],
+    *,
+    model: NDArray[np.float64] | None,
+    reward: Mapping[str, object] | None,
+    guardrails: Sequence[Any],
+    safe: int,
+    options: Mapping[str, object],
+) -> list[dict[str, Any]]: ...
+def feature_dimension(agent: Agent) -> int | None: ...
+def replay_log(
+    log: Any,
+    agent: Agent,
+    *,
+    options: Mapping[str, object],
+    progress: Callable[[float, int], None] | None = None,
+) -> dict[str, Any]: ...
+def warm_start_agent(agent: Agent, log: Any) -> int: ...

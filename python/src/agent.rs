@@ -1,7 +1,7 @@
 //! The class behind `Opb`, `Oplb` and every other agent of the registry.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use banister::{AgentConfig, Played, Problem};
 use numpy::PyArray1;
@@ -47,6 +47,8 @@ pub(crate) struct State {
     pub stage: Arc<Stage>,
     pub index: HashMap<String, usize>,
     pub outcomes: u64,
+    /// Whether a call failed half-way, by a mistake of ours.
+    is_broken: bool,
 }
 
 impl State {
@@ -76,6 +78,7 @@ impl State {
             config,
             sampler,
             is_named,
+            is_broken: false,
         };
         state.set_stage();
         state
@@ -170,19 +173,22 @@ impl Agent {
         slow: bool,
         work: impl FnOnce(&mut State) -> R + Send,
     ) -> PyResult<R> {
-        let broken = || {
-            PyRuntimeError::new_err(
+        let work = |state: &mut State| match state.is_broken {
+            true => Err(PyRuntimeError::new_err(
                 "this agent failed in the middle of an earlier call and cannot go on: load it from \
                  its last snapshot",
-            )
+            )),
+            false => {
+                let done = guarded(|| work(state));
+                state.is_broken = done.is_err();
+                done
+            }
         };
         if !slow && let Ok(mut state) = self.state.try_lock() {
-            return guarded(|| work(&mut state));
+            return work(&mut state);
         }
-        py.detach(|| {
-            let mut state: MutexGuard<'_, State> = self.state.lock().map_err(|_| broken())?;
-            guarded(|| work(&mut state))
-        })
+        // A panic does not get past `guarded`, so the lock itself is never poisoned.
+        py.detach(|| work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     fn of(&self, action: &Bound<'_, PyAny>) -> PyResult<Of> {

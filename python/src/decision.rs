@@ -127,7 +127,7 @@ impl Certificate {
     /// How the solver ended: "optimal" or "budget".
     #[getter]
     fn status(&self) -> &'static str {
-        crate::solve::status_name(self.decision.solver.status)
+        crate::solution::status_name(self.decision.solver.status)
     }
 
     /// Why the safe action was forced: "margin_not_proven", "solver_failed", or None.

@@ -1,0 +1,277 @@
+"""What another policy would have earned and cost, from logged rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _native
+from ._frame import numbers
+from ._guardrail import GuardrailLike
+from ._log import Arm, Log, check_log
+from ._policy import PolicyLike, probabilities
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate of one expected signal, with its interval and the weights that it rests on."""
+
+    #: "reward" or the guardrail.
+    name: str
+    estimate: float
+    #: The interval covers with this `confidence`, on its own.
+    lower: float
+    upper: float
+    #: Infinite for the direct method, whose error is unknown.
+    standard_error: float
+    confidence: float
+    #: Rounds of the log.
+    n: int
+    #: How many rounds of the policy itself would tell as much (Kish), after clipping.
+    effective_sample_size: float
+    #: Before clipping.
+    largest_weight: float
+    #: Before clipping. Far from 1: the log lacks actions that the policy plays.
+    mean_weight: float
+    #: Share of rounds whose weight was clipped.
+    share_clipped: float
+    #: What clipping took from the mean weight: the part of the policy that is not seen any more.
+    lost_weight: float
+    #: How far the truth may lie below and above because of it, if the signal's range is declared.
+    clipping_bias: tuple[float, float] | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Estimate({self.name}: {self.estimate:.4g} in [{self.lower:.4g}, {self.upper:.4g}] "
+            f"at {self.confidence:.4g}, ESS {self.effective_sample_size:.0f} of {self.n})"
+        )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a log shows about one guardrail."""
+
+    name: str
+    #: "kept" or "broken" if the whole interval is on one side of the threshold.
+    verdict: Literal["kept", "broken", "undecided"]
+    direction: Literal["at_most", "at_least"]
+    #: What must not be crossed; 0 for a relative guardrail.
+    threshold: float
+    #: The expected signal; for a relative guardrail its excess over the factor times the safe arm's.
+    estimate: Estimate
+
+    def __repr__(self) -> str:
+        sign = "≤" if self.direction == "at_most" else "≥"
+        one = self.estimate
+        return (
+            f"Verdict({self.name} {sign} {self.threshold:.4g} is {self.verdict}: "
+            f"{one.estimate:.4g} in [{one.lower:.4g}, {one.upper:.4g}])"
+        )
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The estimates of a policy: its reward, its costs, and the verdicts on its guardrails."""
+
+    reward: Estimate
+    costs: dict[str, Estimate]
+    #: By guardrail; empty if none was given.
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether there are verdicts and each of them is "kept"."""
+        return bool(self.verdicts) and all(v.verdict == "kept" for v in self.verdicts.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as nested dictionaries."""
+        return asdict(self)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per signal, the reward first; with columns for the verdicts if there are any."""
+        import pandas as pd
+
+        rows = []
+        for one in (self.reward, *self.costs.values()):
+            row = asdict(one)
+            judged = self.verdicts.get(one.name)
+            if self.verdicts:
+                row["threshold"] = judged.threshold if judged else None
+                row["verdict"] = judged.verdict if judged else None
+            rows.append(row)
+        return pd.DataFrame(rows).set_index("name")
+
+    def __repr__(self) -> str:
+        width = max(len(name) for name in ("reward", *self.costs))
+        lines = [f"Evaluation({self.reward.n:,} rounds, {self.reward.confidence:.4g} intervals"]
+        for one in (self.reward, *self.costs.values()):
+            line = f"  {one.name:<{width}}  {one.estimate:.4f}  [{one.lower:.4f}, {one.upper:.4f}]"
+            judged = self.verdicts.get(one.name)
+            if judged:
+                sign = "≤" if judged.direction == "at_most" else "≥"
+                line += f"  {sign} {judged.threshold:.4g}: {judged.verdict}"
+                if judged.estimate.estimate != one.estimate:
+                    excess = judged.estimate
+                    line += f" (relative: {excess.estimate:.4f} "
+                    line += f"[{excess.lower:.4f}, {excess.upper:.4f}])"
+            lines.append(line)
+        lines.append(f"  effective sample size {self.reward.effective_sample_size:,.0f})")
+        return "\n".join(lines)
+
+
+def evaluate(
+    log: Log,
+    policy: PolicyLike,
+    *,
+    guardrails: GuardrailLike | Sequence[GuardrailLike] | None = None,
+    safe: Arm = 0,
+    reward: Mapping[str, object] | None = None,
+    estimator: Literal["dr", "ips", "snips", "dm"] = "dr",
+    interval: Literal["normal", "bernstein", "bootstrap"] = "normal",
+    confidence: float = 0.95,
+    clip: float | None = None,
+    min_pscore: float | None = None,
+    model: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    folds: int = 5,
+    ridge: float = 1.0,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Evaluation:
+    """Estimates what a policy would have earned and cost in the rounds of a log.
+
+    Parameters:
+        policy: an arm that is always played; probabilities of the arms, in their order or as a
+            dictionary; an array (rounds, arms) of them; a `Decision`; or an agent, with its policy
+            as it is now (for linear agents on the features of every round).
+        guardrails: judged on the log; each names one of its costs. Their ranges are checked and used.
+        safe: the safe arm, for relative guardrails.
+        reward: what is known of the reward: {"range": [lo, hi]}. Not declared by default.
+        estimator: "ips" weighs outcomes by π(a)/p(a); "snips" divides by the weights' sum; "dr" adds
+            a model and stays unbiased if the model is wrong; "dm" is the model alone.
+        interval: "normal" for many rounds; "bernstein" for any number of rounds, with ranges and
+            `clip` or `min_pscore` known; "bootstrap" by resampling rounds.
+        confidence: of each interval on its own. For m guardrails at once take 1 - delta/m.
+        clip: larger weights are cut to it. Less variance for a bias, shown as `clipping_bias`.
+        min_pscore: the smallest probability that the logging policy gives to any arm.
+        model: predictions of every signal, (signals, rounds, arms) with the reward first, or a
+            dictionary of (rounds, arms); not fitted on this log. By default means or ridge
+            regressions per arm, fitted by cross-fitting.
+        folds, ridge: of that fit. resamples: of the bootstrap. seed: of both.
+
+    Example:
+        >>> import banister
+        >>> log = banister.Log.from_frame(
+        ...     {
+        ...         "action": ["control", "bold"] * 200,
+        ...         "reward": [0.25, 0.75] * 200,
+        ...         "spend": [0.0, 0.5] * 200,
+        ...         "pscore": [0.5] * 400,
+        ...     },
+        ...     costs=["spend"],
+        ...     arms=["control", "bold"],
+        ... )
+        >>> banister.evaluate(
+        ...     log,
+        ...     {"control": 0.7, "bold": 0.3},
+        ...     guardrails=banister.Guardrail("spend", at_most=0.2),
+        ...     estimator="snips",
+        ... )
+        Evaluation(400 rounds, 0.95 intervals
+          reward  0.4000  [0.3794, 0.4206]
+          spend   0.1500  [0.1294, 0.1706]  ≤ 0.2: kept
+          effective sample size 345)
+    """
+    check_log(log)
+    target = probabilities(log, policy)
+    options = {
+        "estimator": estimator,
+        "interval": interval,
+        "confidence": confidence,
+        "clip": clip,
+        "min_pscore": min_pscore,
+        "folds": folds,
+        "ridge": ridge,
+        "resamples": resamples,
+        "seed": seed,
+    }
+    declared = _by_name(guardrails, log)
+    predictions = None if model is None else _predictions(model, log)
+    found = _native.evaluate_log(
+        log,
+        target,
+        model=predictions,
+        reward=reward,
+        guardrails=list(declared.values()),
+        options=options,
+    )
+    judged = []
+    if declared:
+        if predictions is not None:
+            signals = [0, *(1 + log.guardrails.index(name) for name in declared)]
+            predictions = predictions[signals]
+        judged = _native.judge_log(
+            log.with_costs(list(declared)),
+            target,
+            model=predictions,
+            reward=reward,
+            guardrails=list(declared.values()),
+            safe=log.number(safe, "safe"),
+            options=options,
+        )
+    verdicts = [Verdict(**{**one, "estimate": Estimate(**one["estimate"])}) for one in judged]
+    earned, *costs = (Estimate(**one) for one in found)
+    return Evaluation(
+        reward=earned,
+        costs={one.name: one for one in costs},
+        verdicts={one.name: one for one in verdicts},
+    )
+
+
+def _by_name(
+    guardrails: GuardrailLike | Sequence[GuardrailLike] | None, log: Log
+) -> dict[str, Any]:
+    """The guardrails in the order of the log's costs."""
+    if guardrails is None:
+        return {}
+    one = isinstance(guardrails, Mapping) or hasattr(guardrails, "to_dict")
+    listed: Sequence[Any] = [guardrails] if one else list(cast("Sequence[Any]", guardrails))
+    given = {}
+    for i, guardrail in enumerate(listed):
+        if isinstance(guardrail, Mapping):
+            name = guardrail.get("name")
+        else:
+            name = getattr(guardrail, "name", None)
+        if name not in log.guardrails:
+            known = ", ".join(log.guardrails) or "none"
+            raise ValueError(f"`guardrails[{i}].name` is {name!r}: the log's costs are {known}")
+        if name in given:
+            raise ValueError(f"`guardrails[{i}].name` is {name!r}: it is there already")
+        given[name] = guardrail
+    return {name: given[name] for name in log.guardrails if name in given}
+
+
+def _predictions(model: ArrayLike | Mapping[str, ArrayLike], log: Log) -> NDArray[np.float64]:
+    if not isinstance(model, Mapping):
+        return numbers(model, "model")
+    signals = ("reward", *log.guardrails)
+    if set(model) != set(signals):
+        raise ValueError(
+            f"`model` has the keys {', '.join(map(repr, model))}: must have "
+            f"{', '.join(map(repr, signals))}"
+        )
+    tables = [numbers(model[signal], f"model[{signal!r}]") for signal in signals]
+    for signal, table in zip(signals, tables, strict=True):
+        expected = (len(log), len(log.arms))
+        if table.shape != expected:
+            raise ValueError(
+                f"`model[{signal!r}]` has shape {table.shape}, expected {expected}: one row per "
+                "round, one prediction per arm"
+            )
+    return np.stack(tables)

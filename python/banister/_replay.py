@@ -1,0 +1,196 @@
+"""Agents that live through logged rounds, or learn from them before their first."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _native
+from ._log import Arm, Log, check_log
+from ._policy import joint_features
+from ._progress import bar
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class ReplayMean:
+    """A mean over the accepted rounds, with an interval for what the agent's policies expect."""
+
+    mean: float
+    lower: float
+    upper: float
+    standard_error: float
+
+    def __repr__(self) -> str:
+        return f"ReplayMean({self.mean:.4g} in [{self.lower:.4g}, {self.upper:.4g}])"
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What an agent earned and cost in a replay."""
+
+    #: Rounds of the log.
+    rows: int
+    #: Rounds that the agent lived through.
+    accepted: int
+    #: Accepted rounds in which the certificate forced the safe action.
+    fallbacks: int
+    #: The mean reward of the accepted rounds; None with fewer than two of them.
+    reward: ReplayMean | None
+    #: The mean costs by guardrail; empty with fewer than two accepted rounds.
+    costs: dict[str, ReplayMean]
+    #: The agent's policy after the last round.
+    policy: dict[Arm, float]
+    #: The bound on π(a)/p(a) in use.
+    max_weight: float
+    #: Rounds whose ratio was above it. If there are many, the replay is not the agent's own life.
+    cut: int
+    #: Mean probability of a safe action that was not among those offered. The same warning.
+    outside: float
+    #: Running means over the accepted rounds, by column.
+    curves: dict[str, NDArray[Any]] = field(repr=False)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The curves: accepted rounds, rows read, running means of the reward and of each cost."""
+        import pandas as pd
+
+        return pd.DataFrame(self.curves)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as nested dictionaries."""
+        return asdict(self)
+
+    def __repr__(self) -> str:
+        signals = {"reward": self.reward, **self.costs}
+        width = max(map(len, signals))
+        lines = [f"Replay(accepted {self.accepted:,} of {self.rows:,} rounds"]
+        for name, one in signals.items():
+            if one is not None:
+                lines.append(
+                    f"  {name:<{width}}  {one.mean:.4f}  [{one.lower:.4f}, {one.upper:.4f}]"
+                )
+        policy = ", ".join(f"{arm}: {p:.3f}" for arm, p in self.policy.items())
+        lines.append(f"  {self.fallbacks:,} fallbacks, policy at the end {{{policy}}})")
+        return "\n".join(lines)
+
+
+def replay(
+    log: Log,
+    agent: _native.Agent,
+    *,
+    max_weight: float | None = None,
+    seed: int = 0,
+    confidence: float = 0.95,
+    progress: bool = True,
+) -> Replay:
+    """Lets an agent live through a log as if it had been deployed, by rejection sampling.
+
+    Each logged round is accepted with probability π(a)/(M·p(a)), where π is the agent's policy at
+    that time; only then it observes the outcome. An accepted round has the law of a round that the
+    agent played itself. About one row in M is accepted.
+
+    `agent` **learns** while it is replayed; pass `copy.copy(agent)` to keep it as it is. If the replay
+    fails or is interrupted, the agent is as before.
+
+    Parameters:
+        max_weight: M, a bound on π(a)/p(a); by default 1/(smallest pscore). Smaller values accept
+            more rounds and cut larger ratios, which `Replay.cut` counts.
+        seed: of the rejections.
+        confidence: of each interval.
+
+    Example:
+        >>> import banister
+        >>> log = banister.Log.from_frame(
+        ...     {"action": [0, 1] * 500, "reward": [0.2, 0.8] * 500, "pscore": [0.5] * 1000}
+        ... )
+        >>> agent = banister.Opb(2)
+        >>> result = banister.replay(log, agent, progress=False)
+        >>> result.rows, result.accepted == agent.outcomes
+        (1000, True)
+    """
+    check_log(log)
+    own = aligned(log, agent)
+    options = {"max_weight": max_weight, "seed": seed, "confidence": confidence}
+    with bar("replaying", progress) as update:
+        done = _native.replay_log(own, agent, options=options, progress=update)
+    means = {
+        name: curve for name, curve in zip(("reward", *own.guardrails), done["means"], strict=True)
+    }
+    costs = zip(own.guardrails, done["costs"], strict=False)
+    # An action beyond the log's is the agent's safe one, where that was not offered.
+    called = {a: own.arms[a] if a < len(own.arms) else "safe" for a, _ in done["policy"]}
+    return Replay(
+        rows=done["rows"],
+        accepted=done["accepted"],
+        fallbacks=done["fallbacks"],
+        reward=None if done["reward"] is None else ReplayMean(*done["reward"]),
+        costs={name: ReplayMean(*mean) for name, mean in costs},
+        policy={called[a]: p for a, p in done["policy"]},
+        max_weight=done["max_weight"],
+        cut=done["cut"],
+        outside=done["outside"],
+        curves={"round": done["round"], "row": done["row"], **means},
+    )
+
+
+def warm_start(agent: _native.Agent, log: Log) -> int:
+    """Lets an agent learn every outcome of a log before its first round; returns their number.
+
+    The guarantee holds as before, whatever the logging policy was, and no pscores are needed: the
+    agent's intervals allow any rule of choosing arms that does not look at the outcome. It fails if
+    rows were selected by their outcomes, if something that the agent does not see moved both the
+    choice and the outcome (a context, for an agent on arms), or if the means have changed since. If a
+    row is refused, nothing is learnt.
+
+    >>> import banister
+    >>> log = banister.Log.from_frame({"action": ["a", "b"], "reward": [0.0, 1.0]}, pscore=None)
+    >>> agent = banister.Opb(["a", "b"])
+    >>> banister.warm_start(agent, log)
+    2
+    """
+    check_log(log)
+    return _native.warm_start_agent(agent, aligned(log, agent))
+
+
+def aligned(log: Log, agent: _native.Agent) -> Log:
+    """The log with arms and costs numbered as an agent numbers them."""
+    if not isinstance(agent, _native.Agent):
+        raise TypeError(
+            f"`agent` is {type(agent).__name__}: must be an agent, such as banister.Opb(...)"
+        )
+    for guardrail in agent.guardrails:
+        if guardrail not in log.guardrails:
+            known = ", ".join(log.guardrails) or "none"
+            raise ValueError(
+                f"`log` has no cost called {guardrail!r}, a guardrail of the agent: its costs are {known}"
+            )
+    log = log.with_costs(agent.guardrails)
+    if joint_features(log, agent) is not None:
+        return log
+    arms = tuple(agent.arms)
+    has_names = bool(arms) and isinstance(arms[0], str)
+    if not isinstance(log.arms[0], str):
+        if len(log.arms) > len(arms):
+            raise ValueError(f"`log` has {len(log.arms)} arms: `agent` has {len(arms)}")
+        order = np.arange(len(log.arms), dtype=np.uintp)
+    elif not has_names:
+        raise ValueError(
+            f"`log` has arms with names ({', '.join(map(str, log.arms))}): `agent` has numbers; make "
+            "it with `arms=list(log.arms)`"
+        )
+    else:
+        places = {arm: place for place, arm in enumerate(arms)}
+        strange = [arm for arm in log.arms if arm not in places]
+        if strange:
+            raise ValueError(
+                f"`log` has the arm {strange[0]!r}: the arms of `agent` are {', '.join(arms)}"
+            )
+        order = np.array([places[cast("str", arm)] for arm in log.arms], dtype=np.uintp)
+    if arms == log.arms:
+        return replace(log, context=None, offered=None)
+    return replace(log, arms=arms, indices=order[log.indices], context=None, offered=None)

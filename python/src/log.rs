@@ -1,0 +1,129 @@
+//! The columns of a `banister.Log` as the core sees them.
+
+use banister::{Guardrail, SignalConfig};
+use banister_offline::{Features, Log};
+use numpy::PyReadonlyArray1;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::error::{guarded, mistyped, raise};
+use crate::input::Numbers;
+
+/// The columns of a `banister.Log`: its own memory, borrowed.
+pub(crate) struct Columns<'py> {
+    pub arms: usize,
+    actions: PyReadonlyArray1<'py, usize>,
+    rewards: Numbers<'py>,
+    costs: Numbers<'py>,
+    pub guardrails: Vec<String>,
+    pscores: Option<Numbers<'py>>,
+    context: Option<Numbers<'py>>,
+    offered: Option<Numbers<'py>>,
+}
+
+impl<'py> Columns<'py> {
+    pub(crate) fn new(log: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let column = |name: &'static str| -> PyResult<Option<Numbers<'py>>> {
+            let value = log.getattr(name)?;
+            (!value.is_none())
+                .then(|| Numbers::new(&value, name))
+                .transpose()
+        };
+        let needed = |name| Numbers::new(&log.getattr(name)?, name);
+        let actions = log.getattr("indices")?;
+        let columns = Self {
+            arms: log.getattr("arms")?.len()?,
+            actions: actions
+                .extract()
+                .map_err(|_| mistyped("indices", &actions, "must be an array of uintp"))?,
+            rewards: needed("rewards")?,
+            costs: needed("costs")?,
+            guardrails: log.getattr("guardrails")?.extract()?,
+            pscores: column("pscores")?,
+            context: column("context")?,
+            offered: column("offered")?,
+        };
+        let (n, arms) = (columns.rounds(), columns.arms);
+        let m = columns.guardrails.len();
+        columns.rewards.expect(&[Some(n)], "one per action")?;
+        (columns.costs).expect(
+            &[Some(n), Some(m)],
+            "one row per action, one column per guardrail",
+        )?;
+        if let Some(pscores) = &columns.pscores {
+            pscores.expect(&[Some(n)], "one per action")?;
+        }
+        if let Some(context) = &columns.context {
+            context.expect(
+                &[Some(n), None],
+                "one row per action, one column per feature",
+            )?;
+        }
+        if let Some(offered) = &columns.offered {
+            offered.expect(&[Some(n), Some(arms), None], "(rounds, arms, features)")?;
+        }
+        Ok(columns)
+    }
+
+    /// n, the number of rounds.
+    pub(crate) fn rounds(&self) -> usize {
+        self.actions.as_array().len()
+    }
+
+    /// The log as the core sees it, without ranges.
+    pub(crate) fn log(&self) -> PyResult<Log<'_>> {
+        let unusable = |_| PyValueError::new_err("`indices` is not contiguous: copy the array");
+        let features = match (&self.context, &self.offered) {
+            (_, Some(offered)) => Features::Offered {
+                dimension: offered.shape()[2],
+                sets: offered.slice()?,
+            },
+            (Some(context), None) => Features::Context {
+                dimension: context.shape()[1],
+                rows: context.slice()?,
+            },
+            (None, None) => Features::None,
+        };
+        Ok(Log {
+            arms: self.arms,
+            actions: self.actions.as_slice().map_err(unusable)?,
+            rewards: self.rewards.slice()?,
+            costs: self.costs.slice()?,
+            guardrails: self.guardrails.clone(),
+            pscores: self.pscores.as_ref().map(Numbers::slice).transpose()?,
+            features,
+            reward_range: None,
+            cost_ranges: Vec::new(),
+        })
+    }
+}
+
+/// A log with the ranges that are declared: of the reward if anything is said of it, and of the
+/// signals that have a guardrail.
+pub(crate) fn with_ranges<'a>(
+    log: Log<'a>,
+    reward: Option<&SignalConfig>,
+    declared: &[Guardrail],
+) -> Log<'a> {
+    let ranges = log
+        .clone()
+        .declare(reward.unwrap_or(&SignalConfig::default()), declared);
+    let of = |name: &String| {
+        let at = declared.iter().position(|g| g.name == *name)?;
+        ranges.cost_ranges[at]
+    };
+    Log {
+        reward_range: reward.and(ranges.reward_range),
+        cost_ranges: log.guardrails.iter().map(of).collect(),
+        ..log
+    }
+}
+
+/// Refuses a log with anything in it that no question could use.
+#[pyfunction]
+pub(crate) fn check_log(py: Python<'_>, log: &Bound<'_, PyAny>) -> PyResult<()> {
+    let columns = Columns::new(log)?;
+    let log = columns.log()?;
+    py.detach(|| guarded(|| log.check().map(|_| ())))?
+        .map_err(raise)
+}
