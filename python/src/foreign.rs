@@ -38,7 +38,12 @@ impl Failures {
 }
 
 /// A numpy generator for one purpose of one run: the same wherever the run is played.
-fn generator<'py>(py: Python<'py>, seed: u64, run: u64, purpose: u64) -> PyResult<Bound<'py, PyAny>> {
+fn generator<'py>(
+    py: Python<'py>,
+    seed: u64,
+    run: u64,
+    purpose: u64,
+) -> PyResult<Bound<'py, PyAny>> {
     let random = py.import(intern!(py, "numpy.random"))?;
     random.call_method1(intern!(py, "default_rng"), (vec![seed, run, purpose],))
 }
@@ -174,7 +179,9 @@ pub(crate) fn agent(label: String, make: Py<PyAny>, failures: Failures) -> Custo
                     rng: generator(py, seed, run, 1)?.unbind(),
                     offered: None,
                     count: problem.arms.len(),
-                    safe_action: (problem.features.get(problem.safe)).cloned().unwrap_or_default(),
+                    safe_action: (problem.features.get(problem.safe))
+                        .cloned()
+                        .unwrap_or_default(),
                     names: problem.arms.clone(),
                     decision: Core::default(),
                     failures: failures.clone(),
@@ -190,8 +197,8 @@ pub(crate) fn agent(label: String, make: Py<PyAny>, failures: Failures) -> Custo
 
 /// The problem as a Python object.
 fn told<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, PyAny>> {
-    let value = serde_json::to_value(problem)
-        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let value =
+        serde_json::to_value(problem).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let value = crate::json::to_python(py, &value)?;
     let module = py.import("banister._problem")?;
     module.call_method("Problem", (), Some(value.cast::<PyDict>()?))
@@ -232,14 +239,18 @@ impl ForeignAgent {
             let action = count(&answer, "decide(actions, rng)")? as usize;
             self.decision.policy.push((action, 1.0));
         } else if let Ok(name) = answer.cast::<PyString>() {
-            self.decision.policy.push((self.place(&name.to_string())?, 1.0));
+            self.decision
+                .policy
+                .push((self.place(&name.to_string())?, 1.0));
         } else if let Ok(by_action) = answer.cast::<PyDict>() {
             for (action, p) in by_action.iter() {
                 let action = match action.cast::<PyString>() {
                     Ok(name) => self.place(&name.to_string())?,
                     Err(_) => count(&action, "policy's action")? as usize,
                 };
-                self.decision.policy.push((action, number(&p, "policy's probability")?));
+                self.decision
+                    .policy
+                    .push((action, number(&p, "policy's probability")?));
             }
             self.decision.policy.sort_unstable_by_key(|entry| entry.0);
         } else {
@@ -266,13 +277,7 @@ impl ForeignAgent {
         crate::build::place(&self.names, name, "decide(actions, rng)")
     }
 
-    fn tell(
-        &self,
-        method: &str,
-        what: Of<'_>,
-        reward: f64,
-        costs: &[f64],
-    ) -> Result<(), Error> {
+    fn tell(&self, method: &str, what: Of<'_>, reward: f64, costs: &[f64]) -> Result<(), Error> {
         Python::attach(|py| {
             let tell = || -> PyResult<()> {
                 let object = self.object.bind(py);

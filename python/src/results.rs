@@ -38,12 +38,12 @@ impl Table {
                     list.iter().for_each(|text| builder.append_value(text));
                     Arc::new(builder.finish())
                 }
-                Values::Count(list) => {
-                    Arc::new(PrimitiveArray::<UInt64Type>::from_iter(list.iter().copied()))
-                }
-                Values::Number(list) => {
-                    Arc::new(PrimitiveArray::<Float64Type>::from_iter(list.iter().copied()))
-                }
+                Values::Count(list) => Arc::new(PrimitiveArray::<UInt64Type>::from_iter(
+                    list.iter().copied(),
+                )),
+                Values::Number(list) => Arc::new(PrimitiveArray::<Float64Type>::from_iter(
+                    list.iter().copied(),
+                )),
             };
             (column.name.as_str(), values, true)
         });

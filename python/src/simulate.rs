@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use banister::{AgentConfig, Error, Problem};
 use banister_sim::{
-    AgentSource, CustomExperiment, EnvironmentConfig, ExperimentConfig, Monitor, Options, RunConfig,
-    Shard, gather, plan, run, run_shard,
+    AgentSource, CustomExperiment, EnvironmentConfig, ExperimentConfig, Monitor, Options,
+    RunConfig, Shard, gather, plan, run, run_shard,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -114,7 +114,9 @@ impl Experiment {
     /// Tasks of about so much work: an agent's place and its runs from, to.
     fn plan(&self, work_per_task: u64) -> Vec<(usize, u64, u64)> {
         let tasks = plan(&self.experiment, work_per_task).into_iter();
-        tasks.map(|(agent, runs)| (agent, runs.start, runs.end)).collect()
+        tasks
+            .map(|(agent, runs)| (agent, runs.start, runs.end))
+            .collect()
     }
 
     /// Runs of one agent on one thread, as bytes for `gather`.
@@ -143,7 +145,9 @@ pub(crate) fn gather_shards(
     shards: Vec<Vec<u8>>,
 ) -> PyResult<Results> {
     let shards = shards.iter().map(|bytes| Shard::from_bytes(bytes));
-    let shards = shards.collect::<Result<Vec<_>, _>>().map_err(crate::error::raise)?;
+    let shards = shards
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(crate::error::raise)?;
     let experiments: Vec<_> = experiments.iter().map(|e| e.experiment.clone()).collect();
     let results = gather(&experiments, shards).map_err(crate::error::raise)?;
     Ok(Results::new(results))
@@ -162,10 +166,16 @@ pub(crate) fn run_experiments(
 ) -> PyResult<Results> {
     let is_foreign = experiments.iter().any(|e| e.is_foreign);
     let threads = if is_foreign { Some(1) } else { threads };
-    let failures = experiments.first().map(|e| e.failures.clone()).unwrap_or_default();
+    let failures = experiments
+        .first()
+        .map(|e| e.failures.clone())
+        .unwrap_or_default();
     let list: Vec<_> = experiments.iter().map(|e| e.experiment.clone()).collect();
     let options = Options { no_timing: !timing };
-    let total = list.iter().map(|e| e.total_work()).fold(0, u64::saturating_add);
+    let total = list
+        .iter()
+        .map(|e| e.total_work())
+        .fold(0, u64::saturating_add);
     let progress = progress.map(|callback| (callback.clone().unbind(), total));
     let results = watched(py, threads, progress, &failures, |monitor| {
         run(&list, options, monitor)
@@ -248,10 +258,7 @@ fn environment(value: &Bound<'_, PyAny>) -> PyResult<EnvironmentConfig> {
 }
 
 /// The agents: declarations, or pairs of a label and what makes one. Whether any is foreign.
-fn sources(
-    agents: &Bound<'_, PyList>,
-    failures: &Failures,
-) -> PyResult<(Vec<AgentSource>, bool)> {
+fn sources(agents: &Bound<'_, PyList>, failures: &Failures) -> PyResult<(Vec<AgentSource>, bool)> {
     let mut sources = Vec::new();
     let mut foreign = false;
     for (i, agent) in agents.iter().enumerate() {
@@ -274,7 +281,10 @@ fn sources(
 
 /// What agents are told of an environment written in Python.
 fn foreign_problem(problem: &Bound<'_, PyDict>) -> PyResult<Problem> {
-    declared(without_nulls(to_json(problem.as_any(), "environment")?), "environment")
+    declared(
+        without_nulls(to_json(problem.as_any(), "environment")?),
+        "environment",
+    )
 }
 
 fn foreign_environment(

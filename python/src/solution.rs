@@ -232,4 +232,3 @@ impl SolutionBatch {
         format!("SolutionBatch({} rounds)", self.answers.len())
     }
 }
-
