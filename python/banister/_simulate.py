@@ -92,10 +92,10 @@ def declare(
     name: str | None,
 ) -> Experiment:
     """An experiment from the arguments of `simulate`; what is None comes from the environment."""
-    folder = ""
+    folder, stem = "", "simulation"
     if isinstance(environment, (str, os.PathLike)):
         path = Path(environment)
-        folder, name = str(path.parent), name or path.stem
+        folder, stem = str(path.parent), path.stem
         environment = _native.read_toml(path.read_text(encoding="utf-8"))
     given: dict[str, Any] = {}
     if isinstance(environment, Mapping) and isinstance(environment.get("environment"), Mapping):
@@ -134,7 +134,7 @@ def declare(
         run=runs,
         guardrails=list(listed or []),
         reward=reward,
-        name=name or "simulation",
+        name=name or stem,
         folder=folder,
         problem=problem,
     )

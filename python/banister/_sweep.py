@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -19,7 +20,7 @@ from . import _native
 from ._grid import experiment_at, points
 from ._guardrail import GuardrailLike
 from ._progress import bar
-from ._simulate import Agents, EnvironmentLike, SimulationResult, declare
+from ._simulate import Agents, EnvironmentLike, Experiment, SimulationResult, declare
 
 if TYPE_CHECKING:
     import pandas
@@ -120,12 +121,10 @@ def sweep(
         with bar("sweeping", progress) as update:
             results = _native.run_experiments(experiments, workers, timing, update)
         return SweepResult(results, names, every)
-    import cloudpickle
-
     work = sum(experiment.total_work for experiment in experiments)
     count = workers or os.cpu_count() or 1
     share = min(max(work // (TASKS_PER_WORKER * count), LEAST_WORK), MOST_WORK)
-    sent = [cloudpickle.dumps(experiment) for experiment in declared]
+    sent = [_pickled(experiment) for experiment in declared]
     jobs = [
         (i, task) for i, experiment in enumerate(experiments) for task in experiment.plan(share)
     ]
@@ -134,6 +133,25 @@ def sweep(
         with _submitter(executor, min(count, len(jobs))) as submit:
             shards = _tried(submit, sent, jobs, timing, retries, done)
     return SweepResult(_native.gather(experiments, shards), names, every)
+
+
+def _pickled(experiment: Experiment) -> bytes:
+    """The experiment with classes of your own by value: workers need not have their modules."""
+    import cloudpickle
+
+    makers = [agent[1] for agent in experiment.agents if isinstance(agent, tuple)]
+    own = [*makers, type(experiment.environment)]
+    names = {getattr(one, "__module__", None) for one in own}
+    names -= {"builtins", "__main__", "banister._environment", None}
+    modules = [sys.modules[name] for name in names if name in sys.modules]
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        pickled: bytes = cloudpickle.dumps(experiment)
+    finally:
+        for module in modules:
+            cloudpickle.unregister_pickle_by_value(module)
+    return pickled
 
 
 class _Progress:

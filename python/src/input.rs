@@ -107,22 +107,21 @@ fn contiguous<'py>(
     {
         return Err(mistyped(name, value, "must be an array of real numbers"));
     }
+    // NumPy would take None for NaN.
+    if value.is_none() {
+        return Err(mistyped(name, value, "must be an array of numbers"));
+    }
     let make = MAKE.get_or_try_init(py, || {
         let numpy = py.import("numpy")?;
-        numpy.getattr("ascontiguousarray").map(Bound::unbind)
+        numpy.getattr("asarray").map(Bound::unbind)
     })?;
     let options = PyDict::new(py);
     options.set_item(intern!(py, "dtype"), intern!(py, "float64"))?;
+    options.set_item(intern!(py, "order"), intern!(py, "C"))?;
     let array = make
         .bind(py)
         .call((value,), Some(&options))
         .map_err(refused)?;
-    // It makes a scalar an array of one: give the scalar's shape back.
-    let scalar = value.cast::<PyFloat>().is_ok();
-    let array = match scalar {
-        true => array.call_method1(intern!(py, "reshape"), (PyTuple::empty(py),))?,
-        false => array,
-    };
     Ok(array.cast_into::<PyArrayDyn<f64>>()?)
 }
 

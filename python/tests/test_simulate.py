@@ -118,7 +118,7 @@ class Context:
 
     safe_action = (1.0, 0.0, 0.0)
     guardrails = (SPEND,)
-    theta = np.array([[0.5, 0.3, 0.0], [0.1, 0.05, 0.2]])
+    theta = np.array([[0.5, 0.3, 0.0], [0.1, 0.03, 0.06]])
 
     def actions(self, rng: np.random.Generator) -> Any:
         angle = rng.random(4) * 2 * np.pi
@@ -138,7 +138,6 @@ def test_environments_of_your_own() -> None:
     environment = Judged()
     result = banister.simulate(environment, ["opb"], 1500, 3, progress=False)
     assert environment.pulled == 0, "runs play copies"
-    assert result.instances[0]["optimum"]["reward"] == pytest.approx(0.2 + 0.7 * 0.5, abs=0.06)
     best = banister.solve_lp(MEANS[0].tolist(), MEANS[1].tolist(), 0.5)
     assert result.instances[0]["optimum"]["reward"] == pytest.approx(best.value)
     assert result.runs["violations"].sum() == 0
