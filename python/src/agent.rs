@@ -235,6 +235,12 @@ impl Agent {
     /// `actions` (linear agents): the feature vectors to choose among, one row per action; without
     /// it the arms, or the actions offered last. `rng`: a numpy Generator to draw with, instead of
     /// the agent's own.
+    ///
+    /// >>> import banister
+    /// >>> agent = banister.Opb(["control", "bold"], seed=7)
+    /// >>> decision = agent.decide()
+    /// >>> sorted(decision.policy)
+    /// ['bold', 'control']
     #[pyo3(signature = (actions=None, rng=None))]
     fn decide(
         &self,
@@ -263,7 +269,15 @@ impl Agent {
 
     /// Takes an outcome: of a `Decision` (also of one long past), or of an arm by name or number.
     ///
-    /// `costs` is a number, a sequence, an array or a dictionary: one cost per guardrail.
+    /// `costs` is a number, a sequence, an array or a dictionary: one cost per guardrail. Nothing
+    /// changes if any number is refused.
+    ///
+    /// >>> import banister
+    /// >>> agent = banister.Opb(["control", "bold"], guardrails={"name": "spend", "at_most": 0.5})
+    /// >>> agent.observe("control", reward=1.0, costs={"spend": 0.1})
+    /// >>> agent.observe(agent.decide(), 0.0, 0.3)
+    /// >>> agent.outcomes
+    /// 2
     #[pyo3(signature = (action, reward, costs=None))]
     fn observe(
         &self,
@@ -304,6 +318,11 @@ impl Agent {
     ///
     /// `size`: that many draws from the policy for the arms or the actions on offer. `actions`: an
     /// array of shape (rounds, actions, features), one decision for each round.
+    ///
+    /// >>> import banister
+    /// >>> agent = banister.Opb(2, seed=7)
+    /// >>> len(agent.decide_batch(1000))
+    /// 1000
     #[pyo3(signature = (size=None, actions=None, rng=None))]
     fn decide_batch(
         &self,
@@ -319,6 +338,12 @@ impl Agent {
     ///
     /// `actions`: a `DecisionBatch`, a list of decisions, or names or numbers of arms. `features`
     /// instead of `actions` (linear agents): the features of what was played, one row per outcome.
+    ///
+    /// >>> import banister
+    /// >>> agent = banister.Opb(2, guardrails={"name": "spend", "at_most": 0.5})
+    /// >>> agent.observe_batch([0, 1, 0], rewards=[1.0, 0.0, 1.0], costs=[0.1, 0.2, 0.3])
+    /// >>> agent.outcomes
+    /// 3
     #[pyo3(signature = (actions=None, rewards=None, costs=None, *, features=None))]
     fn observe_batch(
         &self,
@@ -375,6 +400,12 @@ impl Agent {
 
     /// What the agent believes about its arms, or the actions on offer: a dictionary of columns
     /// (`pandas.DataFrame(agent.estimates())`).
+    ///
+    /// >>> import banister
+    /// >>> agent = banister.Opb(["control", "bold"])
+    /// >>> agent.observe("bold", reward=1.0)
+    /// >>> agent.estimates()["pulls"].tolist()
+    /// [0, 1]
     fn estimates<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (beliefs, stage) = self.with(py, true, |state| {
             (state.agent.beliefs(), Arc::clone(&state.stage))

@@ -124,6 +124,19 @@ fn answer<'py>(
 
 /// Solves the policy LP: the distribution over actions with the largest reward whose costs keep their
 /// thresholds.
+///
+/// reward: one entry per action. costs: one row per guardrail, one column per action. thresholds: one
+/// per guardrail. For one guardrail a plain row and a number will do. With a leading axis of rounds on
+/// any of them, thousands of rounds are solved in one call on all cores, to the same bits.
+///
+/// >>> import banister
+/// >>> solution = banister.solve_lp([0.1, 0.9], [[0.0, 1.0]], [0.25])
+/// >>> solution.policy
+/// {0: 0.75, 1: 0.25}
+/// >>> round(solution.prices[0].item(), 12)
+/// 0.8
+/// >>> banister.solve_lp([[0.1, 0.9], [0.5, 0.2]], [[0.0, 1.0]], [0.25]).value.round(12).tolist()
+/// [0.3, 0.5]
 #[pyfunction]
 pub(crate) fn solve_lp<'py>(
     py: Python<'py>,
@@ -182,7 +195,27 @@ fn ellipsoid<'py>(
     value.extract().map_err(|_| mistyped(name, value, allowed))
 }
 
-/// Solves a round of OPLB given by its confidence sets.
+/// Solves a round of OPLB given by its confidence sets, with the words of `banister solve`.
+///
+/// actions: features, one row per action. safe: the safe action's number; safe_costs: its cost per
+/// guardrail. gram: the regression's Gram matrix. reward, costs: an estimate and a radius each, as
+/// {"estimate": ..., "radius": ...} or a pair, a list of them for the costs. solver: "linearised" or
+/// "exact", the latter to `relative_gap` or until `max_work` multiplications are spent. A leading axis
+/// of rounds on any array solves many rounds in one call.
+///
+/// >>> import banister
+/// >>> solution = banister.solve_oplb(
+/// ...     [[1.0, 0.0], [0.0, 1.0]],
+/// ...     safe=0,
+/// ...     safe_costs=[0.1],
+/// ...     thresholds=[0.5],
+/// ...     gram=[[9.0, 0.0], [0.0, 9.0]],
+/// ...     reward=([0.1, 0.8], 0.3),
+/// ...     costs=[([0.0, 0.6], 0.3)],
+/// ...     solver="exact",
+/// ... )
+/// >>> solution.status, bool(solution.costs[0] <= 0.5)
+/// ('optimal', True)
 #[pyfunction]
 #[pyo3(signature = (actions, *, safe, safe_costs, thresholds, gram, reward, costs, solver="linearised", relative_gap=None, max_work=None))]
 #[expect(

@@ -4,12 +4,13 @@
 //! packages go to a virtual environment under `target/`.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 const USAGE: &str = "\
-usage: cargo xtask test [fmt] [clippy] [doc] [rust] [python]   everything, or the named steps
+usage: cargo xtask test [fmt] [clippy] [doc] [rust] [python] [package]   everything, or the named steps
        cargo xtask bench                                       speed, beside other solvers";
 
 type Outcome = Result<(), String>;
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
 }
 
 fn test(steps: &[String]) -> Outcome {
-    let all: [(&str, Step); 5] = [
+    let all: [(&str, Step); 6] = [
         ("fmt", || cargo(&["fmt", "--all", "--check"])),
         ("clippy", || {
             cargo(&[
@@ -54,6 +55,7 @@ fn test(steps: &[String]) -> Outcome {
         }),
         ("rust", || cargo(&["test", "--workspace", "--locked"])),
         ("python", python_tests),
+        ("package", package_tests),
     ];
     if let Some(unknown) = steps.iter().find(|s| all.iter().all(|(name, _)| name != s)) {
         return Err(format!("there is no step `{unknown}`\n{USAGE}"));
@@ -86,6 +88,47 @@ fn python_tests() -> Outcome {
         .current_dir(root()))
 }
 
+/// The Python package as people get it: a wheel of this checkout, in a fresh environment.
+fn package_tests() -> Outcome {
+    let wheels = target().join("wheels");
+    if wheels.exists() {
+        fs::remove_dir_all(&wheels).map_err(|e| format!("{}: {e}", wheels.display()))?;
+    }
+    let python = environment("venv")?;
+    run(Command::new(&python)
+        .args([
+            "-m",
+            "pip",
+            "wheel",
+            "--quiet",
+            "--disable-pip-version-check",
+        ])
+        .args(["--no-deps", "--wheel-dir"])
+        .args([wheels.as_os_str(), root().as_os_str()]))?;
+    let wheel = fs::read_dir(&wheels)
+        .and_then(|mut files| files.next().transpose())
+        .map_err(|e| format!("{}: {e}", wheels.display()))?
+        .ok_or("pip made no wheel")?;
+    let fresh = target().join("package-venv");
+    if fresh.exists() {
+        fs::remove_dir_all(&fresh).map_err(|e| format!("{}: {e}", fresh.display()))?;
+    }
+    let python = environment("package-venv")?;
+    pip_install(
+        &python,
+        &[
+            wheel.path().as_os_str(),
+            "-r".as_ref(),
+            root().join("python/tests/requirements.txt").as_os_str(),
+        ],
+    )?;
+    // Python looks in the folder of the tests first, not in the checkout: it is the wheel that is
+    // tested, and a test says so.
+    run(Command::new(python)
+        .args(["-m", "pytest", "-q", "python/tests"])
+        .current_dir(root()))
+}
+
 fn bench() -> Outcome {
     let python = python_with("benches/requirements.txt")?;
     for (package, bench) in [("banister-sim", "speed"), ("banister-solve", "cone")] {
@@ -99,7 +142,15 @@ fn bench() -> Outcome {
 
 /// The interpreter of a virtual environment that has the listed packages.
 fn python_with(requirements: &str) -> Result<PathBuf, String> {
-    let venv = target().join("venv");
+    let python = environment("venv")?;
+    let requirements = root().join(requirements);
+    pip_install(&python, &["-r".as_ref(), requirements.as_os_str()])?;
+    Ok(python)
+}
+
+/// The interpreter of a virtual environment under `target/`, made if it is not there.
+fn environment(name: &str) -> Result<PathBuf, String> {
+    let venv = target().join(name);
     let python = venv.join("bin").join("python");
     if !python.exists() {
         let make = || run(Command::new("python3").args(["-m", "venv"]).arg(&venv));
@@ -109,17 +160,14 @@ fn python_with(requirements: &str) -> Result<PathBuf, String> {
             make()?;
         }
     }
-    run(Command::new(&python)
-        .args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "-r",
-        ])
-        .arg(root().join(requirements)))?;
     Ok(python)
+}
+
+fn pip_install(python: &Path, what: &[&OsStr]) -> Outcome {
+    run(Command::new(python)
+        .args(["-m", "pip", "install", "--quiet"])
+        .arg("--disable-pip-version-check")
+        .args(what))
 }
 
 /// Installs a Debian package unless one of its programs is there already.

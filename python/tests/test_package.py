@@ -1,0 +1,149 @@
+"""The package as installed: its files, its types, its documentation, its command line."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import os
+import subprocess
+import sys
+from importlib import metadata, resources
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import banister
+import pytest
+from banister._agent import CLASSES
+from banister._stubs import stubs
+
+ROOT = Path(__file__).parents[2]
+# Their methods are those of `Agent`.
+KINDS = {cls.__name__ for cls in CLASSES.values()}
+DOCS = sorted(path for path in (ROOT / "docs").glob("*.md") if ">>>" in path.read_text("utf-8"))
+
+
+def run(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **more)
+
+
+def test_it_is_the_installed_package_that_is_tested() -> None:
+    assert Path(banister.__file__).parent != ROOT / "python" / "banister"
+    assert metadata.version("banister") == banister.__version__
+    files = {Path(str(file)).name for file in metadata.files("banister") or ()}
+    assert {"py.typed", "_native.pyi", "_agents.pyi"} <= files
+    assert any(name.startswith("_native.abi3") for name in files), "one wheel for all Pythons"
+    wheel = metadata.distribution("banister").read_text("WHEEL") or ""
+    assert "cp310-abi3" in wheel
+
+
+def test_the_stubs_are_those_of_the_registry() -> None:
+    written = resources.files("banister").joinpath("_agents.pyi").read_text("utf-8")
+    assert written == stubs(), "run `python -m banister._stubs` and keep what it prints"
+
+
+def test_the_stubs_are_those_of_the_native_module() -> None:
+    done = run("-m", "mypy.stubtest", "banister._native", "--allowlist", str(allowed()))
+    assert done.returncode == 0, done.stdout
+
+
+def allowed() -> Path:
+    return Path(__file__).parent / "stubtest-allowed.txt"
+
+
+def test_types_are_strict(tmp_path: Path) -> None:
+    package = str(Path(banister.__file__).parent)
+    examples = str(ROOT / "python" / "examples")
+    tests = str(ROOT / "python" / "tests")
+    options = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(tmp_path)]
+    done = run("-m", "mypy", *options, package, examples, tests)
+    assert done.returncode == 0, done.stdout
+
+
+def test_wrong_types_are_caught(tmp_path: Path) -> None:
+    """The stubs say something: not everything is Any."""
+    program = tmp_path / "program.py"
+    program.write_text('import banister\nbanister.Opb(3, delta="x")\nbanister.Opb(3).decide().probability.upper()\n')
+    done = run("-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(program))
+    assert '"delta"' in done.stdout
+    assert "upper" in done.stdout
+    assert "Found 2 errors" in done.stdout
+
+
+def documented() -> list[tuple[str, str]]:
+    """Every docstring with an example that a user can reach, also of native classes."""
+    found: dict[str, str] = {"banister": banister.__doc__ or ""}
+    for name in banister.__all__:
+        thing = getattr(banister, name)
+        if isinstance(thing, (str, ModuleType)):
+            continue
+        found[name] = inspect.getdoc(thing) or ""
+        bases = thing.__mro__ if inspect.isclass(thing) else ()
+        for base in bases if name not in KINDS else ():
+            if base.__module__.startswith("banister"):
+                for member, value in vars(base).items():
+                    found[f"{name}.{member}"] = inspect.getdoc(value) or ""
+    return [(name, text) for name, text in found.items() if ">>>" in text]
+
+
+def test_everything_public_is_documented() -> None:
+    for name in banister.__all__:
+        assert name == "__version__" or inspect.getdoc(getattr(banister, name)), name
+
+
+@pytest.mark.parametrize(("name", "text"), documented(), ids=[name for name, _ in documented()])
+def test_examples_in_docstrings(name: str, text: str) -> None:
+    test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
+    failed, tried = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test)
+    assert tried > 0
+    assert failed == 0
+
+
+@pytest.mark.parametrize("path", DOCS, ids=[path.stem for path in DOCS])
+def test_examples_in_the_book(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    failed, tried = doctest.testfile(str(path), module_relative=False, optionflags=flags)
+    assert tried > 0
+    assert failed == 0
+
+
+def test_the_command_line() -> None:
+    done = run("-m", "banister", "--version")
+    assert done.stdout.strip() == f"banister {banister.__version__}"
+    assert run("-m", "banister", "nonsense").returncode == 2
+    script = Path(sys.executable).with_name("banister")
+    assert subprocess.run([script, "bound", "--help"], capture_output=True, check=False).returncode == 0
+
+
+def test_the_command_line_is_interrupted_like_a_program(tmp_path: Path) -> None:
+    experiment = tmp_path / "long.toml"
+    experiment.write_text(
+        """
+        run = { horizon = 1000000000000, runs = 4 }
+        environment = { kind = "bernoulli", rewards = [0.1, 0.7], costs = [[0.0, 0.2]] }
+        guardrail = [{ name = "spend", at_most = 0.5, safe_cost = 0.0 }]
+        agent = [{ kind = "opb" }]
+        """
+    )
+    code = (
+        "import signal, threading, os, sys; sys.argv = ['banister', 'run', sys.argv[1]]; "
+        "threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT)).start(); "
+        "import banister.__main__ as m; m.main()"
+    )
+    done = run("-c", code, str(experiment), cwd=tmp_path, timeout=60)
+    assert done.returncode == -2
+    assert os.listdir(tmp_path) == ["long.toml"], "nothing half-written"
+
+
+def test_ray_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ModuleNotFoundError, match=r"banister\[ray\]"):
+        banister.sweep(
+            {"kind": "bernoulli", "rewards": [0.1, 0.7]},
+            ["opb"],
+            grid={"horizon": [10]},
+            executor="ray",
+            progress=False,
+        )
