@@ -15,9 +15,10 @@ class Guardrail:
     mean. Signals lie in `range` ([0, 1] unless given), or only their means do if they are
     `sub_gaussian` with that constant. `safe_cost` is the safe action's mean, where it is known.
 
-    >>> Guardrail("spend", at_most=0.5, safe_cost=0.1).to_dict()
+    >>> import banister
+    >>> banister.Guardrail("spend", at_most=0.5, safe_cost=0.1).to_dict()
     {'name': 'spend', 'at_most': 0.5, 'safe_cost': 0.1}
-    >>> Guardrail("conversion", at_least=0.98, relative=True).to_dict()
+    >>> banister.Guardrail("conversion", at_least=0.98, relative=True).to_dict()
     {'name': 'conversion', 'at_least': 0.98, 'relative': True}
     """
 

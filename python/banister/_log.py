@@ -120,13 +120,14 @@ class Log:
         (n_rounds,) or (n_rounds, m), called "cost" or "cost_0", "cost_1", ..., or by name. Rounds
         that fill several positions at once are refused: choose one position first.
 
+        >>> import banister
         >>> import numpy as np
         >>> feedback = {
         ...     "n_rounds": 2, "n_actions": 2, "context": np.ones((2, 1)), "action_context": None,
         ...     "action": np.array([0, 1]), "position": None, "reward": np.array([0, 1]),
         ...     "expected_reward": None, "pscore": np.array([0.5, 0.5]),
         ... }
-        >>> Log.from_obp(feedback, costs={"spend": [0.1, 0.3]})
+        >>> banister.Log.from_obp(feedback, costs={"spend": [0.1, 0.3]})
         Log(2 rounds, arms=[0, 1], costs=[spend], context of 1)
         """
         if not isinstance(bandit_feedback, Mapping):
@@ -176,7 +177,9 @@ class Log:
     def number(self, arm: object, argument: str = "arm") -> int:
         """The number of an arm, given its name or its number.
 
-        >>> Log.from_frame({"action": ["a", "b"], "reward": [0, 1]}, pscore=None).number("b")
+        >>> import banister
+        >>> frame = {"action": ["a", "b"], "reward": [0, 1]}
+        >>> banister.Log.from_frame(frame, pscore=None).number("b")
         1
         """
         if isinstance(arm, np.generic):

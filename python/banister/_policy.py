@@ -35,7 +35,8 @@ def disjoint_features(context: ArrayLike, arms: int) -> NDArray[np.float64]:
     A linear agent on them learns one parameter vector per arm. `context` is one vector (d,), or one
     row per round (n, d); the result has shape (arms, arms·d), or (n, arms, arms·d).
 
-    >>> disjoint_features([3.0, 4.0], arms=2)
+    >>> import banister
+    >>> banister.disjoint_features([3.0, 4.0], arms=2)
     array([[3., 4., 0., 0.],
            [0., 0., 3., 4.]])
     """

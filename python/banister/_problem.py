@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 class Problem:
     """What an agent of your own is told before a run: `MyAgent(problem)`.
 
-    >>> problem = Problem(arms=["control", "bold"], safe=0)
+    >>> import banister
+    >>> problem = banister.Problem(arms=["control", "bold"], safe=0)
     >>> problem.n_arms
     2
     """

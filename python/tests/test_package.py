@@ -52,12 +52,10 @@ def allowed() -> Path:
     return Path(__file__).parent / "stubtest-allowed.txt"
 
 
-def test_types_are_strict(tmp_path: Path) -> None:
-    package = str(Path(banister.__file__).parent)
-    examples = str(ROOT / "python" / "examples")
-    tests = str(ROOT / "python" / "tests")
-    options = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(tmp_path)]
-    done = run("-m", "mypy", *options, package, examples, tests)
+@pytest.mark.parametrize("what", [["-p", "banister"], ["python/examples"]], ids=" ".join)
+def test_types_are_strict(what: list[str], tmp_path: Path) -> None:
+    options = ["--config-file", "pyproject.toml", "--cache-dir", str(tmp_path)]
+    done = run("-m", "mypy", *options, *what, cwd=ROOT)
     assert done.returncode == 0, done.stdout
 
 
