@@ -9,6 +9,18 @@ use crate::error::{invalid, mistyped};
 /// A declaration as JSON. `path` is how the caller names it; NaN and infinity are refused here.
 /// Objects with a `to_dict` method stand for what it returns, arrays for their `tolist`.
 pub(crate) fn to_json(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Value> {
+    at_depth(value, path, 0)
+}
+
+/// No declaration is this deep; something that contains itself is.
+const DEEPEST: usize = 32;
+
+fn at_depth(value: &Bound<'_, PyAny>, path: &str, depth: usize) -> PyResult<Value> {
+    if depth > DEEPEST {
+        let allowed = "it is nested too deeply, or contains itself";
+        return Err(mistyped(path, value, allowed));
+    }
+    let below = |value: &Bound<'_, PyAny>, path: &str| at_depth(value, path, depth + 1);
     if value.is_none() {
         return Ok(Value::Null);
     }
@@ -25,20 +37,20 @@ pub(crate) fn to_json(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Value> {
         return float(number.value(), path);
     }
     if let Ok(mapping) = value.cast::<PyMapping>() {
-        return object(mapping, path);
+        return object(mapping, path, below);
     }
     for (method, scalar) in [("to_dict", false), ("tolist", false), ("item", true)] {
         if value.hasattr(method)? && !(scalar && value.hasattr("__len__")?) {
-            return to_json(&value.call_method0(method)?, path);
+            return below(&value.call_method0(method)?, path);
         }
     }
     if let Ok(sequence) = value.cast::<PySequence>() {
         let entries =
-            (0..sequence.len()?).map(|i| to_json(&sequence.get_item(i)?, &format!("{path}[{i}]")));
+            (0..sequence.len()?).map(|i| below(&sequence.get_item(i)?, &format!("{path}[{i}]")));
         return Ok(Value::Array(entries.collect::<PyResult<_>>()?));
     }
     if value.hasattr("__fspath__")? {
-        return to_json(&value.call_method0("__fspath__")?, path);
+        return below(&value.call_method0("__fspath__")?, path);
     }
     Err(mistyped(
         path,
@@ -47,7 +59,11 @@ pub(crate) fn to_json(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Value> {
     ))
 }
 
-fn object(mapping: &Bound<'_, PyMapping>, path: &str) -> PyResult<Value> {
+fn object(
+    mapping: &Bound<'_, PyMapping>,
+    path: &str,
+    below: impl Fn(&Bound<'_, PyAny>, &str) -> PyResult<Value>,
+) -> PyResult<Value> {
     let mut map = Map::new();
     for item in mapping.items()?.iter() {
         let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
@@ -55,7 +71,7 @@ fn object(mapping: &Bound<'_, PyMapping>, path: &str) -> PyResult<Value> {
             return Err(mistyped(path, &key, "keys must be strings"));
         };
         let key = key.to_str()?;
-        map.insert(key.to_owned(), to_json(&value, &join(path, key))?);
+        map.insert(key.to_owned(), below(&value, &join(path, key))?);
     }
     Ok(Value::Object(map))
 }

@@ -40,7 +40,8 @@ def play(agent: banister.Agent, rounds: int, seed: int = 0) -> list[Any]:
 def draw_actions(rng: np.random.Generator, count: int = 5) -> np.ndarray[Any, Any]:
     x = rng.standard_normal((count, 2))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
-    return np.hstack([np.ones((count, 1)), x]) / np.sqrt(2)
+    actions: np.ndarray[Any, Any] = np.hstack([np.ones((count, 1)), x]) / np.sqrt(2)
+    return actions
 
 
 def test_every_registered_kind_has_a_class() -> None:

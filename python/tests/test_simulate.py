@@ -185,11 +185,11 @@ class Gym:
 
 
 def test_gymnasium_environments() -> None:
-    gymnasium = pytest.importorskip("gymnasium")
+    gymnasium: Any = pytest.importorskip("gymnasium")
     result = banister.simulate(Gym(), ["opb"], 1000, 2, guardrails=[SPEND], progress=False)
     assert 0.2 < result.curves["reward_mean"].mean() < 0.9
 
-    class Real(gymnasium.Env):  # type: ignore[misc]
+    class Real(gymnasium.Env):  # type: ignore[misc, name-defined, unused-ignore]
         action_space = gymnasium.spaces.Discrete(3)
         observation_space = gymnasium.spaces.Box(-1, 1, (3, 3))
 
