@@ -35,12 +35,12 @@ fn known(answer: &RoundAnswer, value: f64) -> f64 {
     }
 }
 
-fn gap(answer: &RoundAnswer) -> f64 {
-    known(answer, (answer.upper_bound - answer.value).max(0.0))
+fn gap(value: f64, upper_bound: f64) -> f64 {
+    (upper_bound - value).max(0.0)
 }
 
-fn dense(answer: &RoundAnswer, out: &mut [f64]) {
-    for &(action, p) in &answer.policy {
+fn dense(policy: &[(usize, f64)], out: &mut [f64]) {
+    for &(action, p) in policy {
         out[action] = p;
     }
 }
@@ -67,7 +67,7 @@ impl Solution {
     #[getter]
     fn probabilities<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         let mut policy = vec![0.0; self.actions];
-        dense(&self.answer, &mut policy);
+        dense(&self.answer.policy, &mut policy);
         PyArray1::from_vec(py, policy)
     }
 
@@ -86,7 +86,8 @@ impl Solution {
     /// `upper_bound - value`.
     #[getter]
     fn gap(&self) -> f64 {
-        gap(&self.answer)
+        let answer = &self.answer;
+        known(answer, gap(answer.value, answer.upper_bound))
     }
 
     /// The policy's cost per guardrail.
@@ -124,35 +125,102 @@ impl Solution {
     }
 }
 
+/// The answers of many rounds in columns: small vectors kept by the thousand would cost more than
+/// most rounds.
+#[derive(Debug, Default)]
+struct Answers {
+    status: Vec<Status>,
+    value: Vec<f64>,
+    upper_bound: Vec<f64>,
+    nodes: Vec<u64>,
+    /// One entry per guardrail, round by round.
+    costs: Vec<f64>,
+    prices: Vec<f64>,
+    /// The policies one after another, and where each ends.
+    policies: Vec<(usize, f64)>,
+    ends: Vec<usize>,
+}
+
+impl Answers {
+    fn len(&self) -> usize {
+        self.status.len()
+    }
+
+    fn push(&mut self, answer: &RoundAnswer) {
+        self.status.push(answer.status);
+        self.value.push(answer.value);
+        self.upper_bound.push(answer.upper_bound);
+        self.nodes.push(answer.nodes);
+        self.costs.extend_from_slice(&answer.costs);
+        self.prices.extend_from_slice(&answer.prices);
+        self.policies.extend_from_slice(&answer.policy);
+        self.ends.push(self.policies.len());
+    }
+
+    fn append(&mut self, mut later: Self) {
+        let before = self.policies.len();
+        self.status.append(&mut later.status);
+        self.value.append(&mut later.value);
+        self.upper_bound.append(&mut later.upper_bound);
+        self.nodes.append(&mut later.nodes);
+        self.costs.append(&mut later.costs);
+        self.prices.append(&mut later.prices);
+        self.policies.append(&mut later.policies);
+        self.ends.extend(later.ends.iter().map(|end| before + end));
+    }
+
+    fn policy(&self, round: usize) -> &[(usize, f64)] {
+        let start = round.checked_sub(1).map_or(0, |last| self.ends[last]);
+        &self.policies[start..self.ends[round]]
+    }
+
+    /// A number of a round; NaN if it was infeasible.
+    fn known(&self, round: usize, value: f64) -> f64 {
+        match self.status[round] {
+            Status::Infeasible => f64::NAN,
+            _ => value,
+        }
+    }
+
+    fn of(&self, round: usize, guardrails: usize) -> RoundAnswer {
+        let own = round * guardrails..(round + 1) * guardrails;
+        RoundAnswer {
+            status: self.status[round],
+            policy: self.policy(round).to_vec(),
+            value: self.value[round],
+            upper_bound: self.upper_bound[round],
+            costs: self.costs[own.clone()].to_vec(),
+            prices: self.prices[own].to_vec(),
+            nodes: self.nodes[round],
+        }
+    }
+}
+
 /// The policies of many rounds: arrays with one entry, or row, per round.
 #[pyclass(frozen, module = "banister")]
 #[derive(Debug)]
 pub(crate) struct SolutionBatch {
-    answers: Vec<RoundAnswer>,
+    answers: Answers,
     actions: usize,
     guardrails: usize,
 }
 
 impl SolutionBatch {
-    fn column<'py>(
-        &self,
-        py: Python<'py>,
-        of: impl Fn(&RoundAnswer) -> f64,
-    ) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_iter(py, self.answers.iter().map(of))
+    fn column<'py>(&self, py: Python<'py>, of: impl Fn(usize) -> f64) -> Bound<'py, PyArray1<f64>> {
+        let each = (0..self.answers.len()).map(|i| self.answers.known(i, of(i)));
+        PyArray1::from_iter(py, each)
     }
 
-    fn rows<'py>(
+    /// A table with one column per guardrail.
+    fn by_guardrail<'py>(
         &self,
         py: Python<'py>,
-        width: usize,
-        write: impl Fn(&RoundAnswer, &mut [f64]),
+        numbers: &[f64],
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let mut table = vec![0.0; width * self.answers.len()];
-        for (answer, row) in self.answers.iter().zip(table.chunks_mut(width.max(1))) {
-            write(answer, row);
-        }
-        PyArray1::from_vec(py, table).reshape([self.answers.len(), width])
+        let width = self.guardrails;
+        let each = numbers.iter().enumerate();
+        let table = each.map(|(i, &x)| self.answers.known(i / width, x));
+        PyArray1::from_vec(py, table.collect()).reshape([self.answers.len(), width])
     }
 }
 
@@ -166,9 +234,9 @@ impl SolutionBatch {
     fn __getitem__(&self, index: isize) -> PyResult<Solution> {
         let length = self.answers.len() as isize;
         let at = if index < 0 { index + length } else { index };
-        match usize::try_from(at).ok().and_then(|at| self.answers.get(at)) {
-            Some(answer) => Ok(Solution {
-                answer: answer.clone(),
+        match usize::try_from(at).ok().filter(|_| at < length) {
+            Some(at) => Ok(Solution {
+                answer: self.answers.of(at, self.guardrails),
                 actions: self.actions,
             }),
             None => Err(pyo3::exceptions::PyIndexError::new_err(format!(
@@ -186,51 +254,54 @@ impl SolutionBatch {
     /// How each round ended.
     #[getter]
     fn status(&self) -> Vec<&'static str> {
-        self.answers.iter().map(|a| status_name(a.status)).collect()
+        self.answers
+            .status
+            .iter()
+            .copied()
+            .map(status_name)
+            .collect()
     }
 
     /// The policies as rows, one probability per action.
     #[getter]
     fn probabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        self.rows(py, self.actions, dense)
+        let mut table = vec![0.0; self.actions * self.answers.len()];
+        for (i, row) in table.chunks_mut(self.actions.max(1)).enumerate() {
+            dense(self.answers.policy(i), row);
+        }
+        PyArray1::from_vec(py, table).reshape([self.answers.len(), self.actions])
     }
 
     /// The objectives at the policies; NaN where infeasible.
     #[getter]
     fn value<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.column(py, |a| known(a, a.value))
+        self.column(py, |i| self.answers.value[i])
     }
 
     /// Proven upper bounds on the objectives.
     #[getter]
     fn upper_bound<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.column(py, |a| known(a, a.upper_bound))
+        self.column(py, |i| self.answers.upper_bound[i])
     }
 
     /// `upper_bound - value`.
     #[getter]
     fn gap<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.column(py, gap)
+        self.column(py, |i| {
+            gap(self.answers.value[i], self.answers.upper_bound[i])
+        })
     }
 
     /// The policies' costs, one column per guardrail.
     #[getter]
     fn costs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        self.rows(py, self.guardrails, |a, row| {
-            row.iter_mut()
-                .zip(&a.costs)
-                .for_each(|(out, &c)| *out = known(a, c));
-        })
+        self.by_guardrail(py, &self.answers.costs)
     }
 
     /// Shadow prices, one column per guardrail.
     #[getter]
     fn prices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        self.rows(py, self.guardrails, |a, row| {
-            row.iter_mut()
-                .zip(&a.prices)
-                .for_each(|(out, &p)| *out = known(a, p));
-        })
+        self.by_guardrail(py, &self.answers.prices)
     }
 
     fn __repr__(&self) -> String {
@@ -249,9 +320,12 @@ struct Per<'py> {
 impl<'py> Per<'py> {
     /// `sizes` are the axes of one round, `None` for any length.
     fn new(numbers: Numbers<'py>, sizes: &[Option<usize>], meaning: &str) -> PyResult<Self> {
-        numbers.finite()?;
         let shape = numbers.shape();
         let has_rounds = shape.len() == sizes.len() + 1;
+        // Those of many rounds are looked at round by round, when they are at hand anyway.
+        if !has_rounds {
+            numbers.finite()?;
+        }
         let own = &shape[usize::from(has_rounds).min(shape.len())..];
         let fits = own.len() == sizes.len()
             && std::iter::zip(own, sizes).all(|(n, e)| e.is_none_or(|e| e == *n));
@@ -318,31 +392,48 @@ fn rounds(arguments: &[&Per<'_>]) -> PyResult<Option<usize>> {
     Ok(found.map(|(n, _)| n))
 }
 
+/// Most rounds that a thread takes at once; they share their scratch memory.
+const SHARE: usize = 64;
+
 /// Solves one round, or all rounds on all cores; each is solved alone, so the answers are the same.
-fn answer<'py>(
+/// `solve` gets scratch memory, in whatever state another round left it.
+fn answer<'py, S: Default>(
     py: Python<'py>,
-    rounds: Option<usize>,
+    arguments: &[&Per<'py>],
     (actions, guardrails): (usize, usize),
-    solve: impl Fn(usize) -> Result<RoundAnswer, String> + Sync,
+    solve: impl Fn(usize, &mut S) -> Result<RoundAnswer, String> + Sync,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let failed = |i: usize, error: String| match rounds {
-        None => PyValueError::new_err(error),
-        Some(_) => PyValueError::new_err(format!("round {i}: {error}")),
-    };
-    let Some(count) = rounds else {
-        let answer = guarded(|| solve(0))?.map_err(|error| failed(0, error))?;
+    let Some(count) = rounds(arguments)? else {
+        let answer = guarded(|| solve(0, &mut S::default()))?.map_err(PyValueError::new_err)?;
         return Ok(Bound::new(py, Solution { answer, actions })?.into_any());
     };
+    // Several shares per thread: rounds of exact OPLB differ in how long they take.
+    let share = (count / (8 * rayon::current_num_threads())).clamp(1, SHARE);
     let solved = py.detach(|| {
         guarded(|| {
-            (0..count)
-                .into_par_iter()
-                .map(|i| solve(i).map_err(|error| (i, error)))
-                .collect::<Result<Vec<_>, _>>()
+            let shares = (0..count.div_ceil(share)).into_par_iter().map(|part| {
+                let (mut answers, mut scratch) = (Answers::default(), S::default());
+                for i in part * share..count.min((part + 1) * share) {
+                    answers.push(&solve(i, &mut scratch).map_err(|error| (i, error))?);
+                }
+                Ok::<_, (usize, String)>(answers)
+            });
+            let shares = shares.collect::<Result<Vec<Answers>, (usize, String)>>()?;
+            let mut answers = Answers::default();
+            shares.into_iter().for_each(|later| answers.append(later));
+            Ok(answers)
         })
     })?;
+    let answers = match solved {
+        Ok(answers) => answers,
+        Err((i, error)) => {
+            // A number that is not finite is named by its place in what was given.
+            arguments.iter().try_for_each(|per| per.numbers.finite())?;
+            return Err(PyValueError::new_err(format!("round {i}: {error}")));
+        }
+    };
     let batch = SolutionBatch {
-        answers: solved.map_err(|(i, error)| failed(i, error))?,
+        answers,
         actions,
         guardrails,
     };
@@ -380,15 +471,15 @@ pub(crate) fn solve_lp<'py>(
         (costs, Per::new(thresholds, &[Some(m)], meaning)?)
     };
     let sizes = (k, thresholds.each);
-    let count = rounds(&[&reward, &costs, &thresholds])?;
+    let arguments = [&reward, &costs, &thresholds];
     let (reward, costs, thresholds) = (reward.flat()?, costs.flat()?, thresholds.flat()?);
-    answer(py, count, sizes, |i| {
-        let rows: Vec<Vec<f64>> = costs
-            .round(i)
-            .chunks_exact(k)
-            .map(<[f64]>::to_vec)
-            .collect();
-        solve_once(reward.round(i), &rows, thresholds.round(i))
+    answer(py, &arguments, sizes, |i, rows: &mut Vec<Vec<f64>>| {
+        rows.resize_with(sizes.1, Vec::new);
+        for (row, given) in rows.iter_mut().zip(costs.round(i).chunks_exact(k)) {
+            row.clear();
+            row.extend_from_slice(given);
+        }
+        solve_once(reward.round(i), rows, thresholds.round(i))
             .map(RoundAnswer::from)
             .map_err(|error| error.to_string())
     })
@@ -477,7 +568,7 @@ pub(crate) fn solve_oplb<'py>(
                 "`solver` is {solver:?}: must be \"linearised\" or \"exact\""
             ))
         })?;
-    let count = rounds(&[
+    let arguments = [
         &actions,
         &gram,
         &estimate,
@@ -486,7 +577,7 @@ pub(crate) fn solve_oplb<'py>(
         &safe_costs,
         &estimates,
         &radii,
-    ])?;
+    ];
     let defaults = banister::OplbConfig::default();
     let (relative_gap, max_work) = (
         relative_gap.unwrap_or(defaults.relative_gap),
@@ -502,7 +593,7 @@ pub(crate) fn solve_oplb<'py>(
             .map(<[f64]>::to_vec)
             .collect()
     };
-    answer(py, count, (k, m), |i| {
+    answer(py, &arguments, (k, m), |i, (): &mut ()| {
         let cost = |(x, &radius): (&[f64], &f64)| Ellipsoid {
             estimate: x.to_vec(),
             radius,
