@@ -348,7 +348,7 @@ class Programs:
         self.values = banister.solve_lp(self.rewards, self.costs, self.thresholds).value
 
     def each(self, solve: Callable[[np.ndarray, np.ndarray], float]) -> Play:
-        """Plays rounds with a solver that returns the optimal value; from the start when they end."""
+        """Plays rounds with a solver that returns the optimal value, again and again."""
         pairs = list(zip(self.rewards, self.costs))
 
         def play(n: int) -> None:
