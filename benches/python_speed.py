@@ -135,7 +135,7 @@ def arms_banister(arms: Arms) -> Play:
 
 
 def arms_mabwiser(arms: Arms) -> Play:
-    """UCB1, with `partial_fit` on the one outcome: arrays spare it a conversion."""
+    """UCB1, with `partial_fit` on the one outcome. Lists instead of arrays make no difference."""
     from mabwiser.mab import MAB, LearningPolicy
 
     mab = MAB(list(range(arms.count)), LearningPolicy.UCB1(alpha=1.0), seed=1)
@@ -299,7 +299,7 @@ def linear_contextualbandits(world: Contexts) -> Play:
 
 def linear_vowpal(world: Contexts, *exploration: str) -> Play:
     """One model, features per action, as ours. Examples stay, and are filled with the new numbers:
-    faster than parsing text, whose writing would count too."""
+    faster than parsing text, even text that was written before."""
     from vowpal_wabbit_next import CBLabel, TextFormatParser, Workspace
 
     workspace = Workspace(["--cb_explore_adf", "--quiet", *exploration])
