@@ -13,8 +13,8 @@ use crate::decision::{Decision, Stage};
 use crate::error::{invalid, mistyped, raise};
 use crate::input::{Numbers, count, uniform};
 
-/// Most decisions of one call.
-const MOST: u64 = 1 << 32;
+/// Most decisions of one call: some hundred megabytes of them.
+const MOST: u64 = 10_000_000;
 
 /// Many decisions: arrays with one entry per decision.
 #[pyclass(frozen, module = "banister")]
@@ -126,7 +126,11 @@ pub(crate) fn decide(
         (Some(size), None) => {
             let size = count(size, "size")?;
             if size > MOST {
-                return Err(invalid("size", size, "must be at most 2^32"));
+                return Err(invalid(
+                    "size",
+                    size,
+                    "must be at most 10 million: call again for more",
+                ));
             }
             let given = uniforms(rng, size as usize)?;
             agent.with(py, true, |state| {

@@ -204,8 +204,8 @@ fn arms(
         Some(arms) if arms.cast::<PyInt>().is_ok() => {
             let k = count(arms, "arms")?;
             match k {
-                1..=100_000_000 => numbered(k as usize),
-                _ => return Err(invalid("arms", k, "must be 1 to 100 million")),
+                1..=10_000_000 => numbered(k as usize),
+                _ => return Err(invalid("arms", k, "must be 1 to 10 million")),
             }
         }
         Some(arms) => {

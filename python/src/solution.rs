@@ -30,12 +30,12 @@ fn known(answer: &RoundAnswer, value: f64) -> f64 {
     }
 }
 
-fn gap(answer: &RoundAnswer) -> f64 {
-    known(answer, (answer.upper_bound - answer.value).max(0.0))
+fn gap(value: f64, upper_bound: f64) -> f64 {
+    (upper_bound - value).max(0.0)
 }
 
-fn dense(answer: &RoundAnswer, out: &mut [f64]) {
-    for &(action, p) in &answer.policy {
+fn dense(policy: &[(usize, f64)], out: &mut [f64]) {
+    for &(action, p) in policy {
         out[action] = p;
     }
 }
@@ -62,7 +62,7 @@ impl Solution {
     #[getter]
     fn probabilities<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         let mut policy = vec![0.0; self.actions];
-        dense(&self.answer, &mut policy);
+        dense(&self.answer.policy, &mut policy);
         PyArray1::from_vec(py, policy)
     }
 
@@ -81,7 +81,8 @@ impl Solution {
     /// `upper_bound - value`.
     #[getter]
     fn gap(&self) -> f64 {
-        gap(&self.answer)
+        let answer = &self.answer;
+        known(answer, gap(answer.value, answer.upper_bound))
     }
 
     /// The policy's cost per guardrail.
@@ -119,35 +120,102 @@ impl Solution {
     }
 }
 
+/// The answers of many rounds in columns: small vectors kept by the thousand would cost more than
+/// most rounds.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    status: Vec<Status>,
+    value: Vec<f64>,
+    upper_bound: Vec<f64>,
+    nodes: Vec<u64>,
+    /// One entry per guardrail, round by round.
+    costs: Vec<f64>,
+    prices: Vec<f64>,
+    /// The policies one after another, and where each ends.
+    policies: Vec<(usize, f64)>,
+    ends: Vec<usize>,
+}
+
+impl Answers {
+    fn len(&self) -> usize {
+        self.status.len()
+    }
+
+    pub(crate) fn push(&mut self, answer: &RoundAnswer) {
+        self.status.push(answer.status);
+        self.value.push(answer.value);
+        self.upper_bound.push(answer.upper_bound);
+        self.nodes.push(answer.nodes);
+        self.costs.extend_from_slice(&answer.costs);
+        self.prices.extend_from_slice(&answer.prices);
+        self.policies.extend_from_slice(&answer.policy);
+        self.ends.push(self.policies.len());
+    }
+
+    pub(crate) fn append(&mut self, mut later: Self) {
+        let before = self.policies.len();
+        self.status.append(&mut later.status);
+        self.value.append(&mut later.value);
+        self.upper_bound.append(&mut later.upper_bound);
+        self.nodes.append(&mut later.nodes);
+        self.costs.append(&mut later.costs);
+        self.prices.append(&mut later.prices);
+        self.policies.append(&mut later.policies);
+        self.ends.extend(later.ends.iter().map(|end| before + end));
+    }
+
+    fn policy(&self, round: usize) -> &[(usize, f64)] {
+        let start = round.checked_sub(1).map_or(0, |last| self.ends[last]);
+        &self.policies[start..self.ends[round]]
+    }
+
+    /// A number of a round; NaN if it was infeasible.
+    fn known(&self, round: usize, value: f64) -> f64 {
+        match self.status[round] {
+            Status::Infeasible => f64::NAN,
+            _ => value,
+        }
+    }
+
+    fn of(&self, round: usize, guardrails: usize) -> RoundAnswer {
+        let own = round * guardrails..(round + 1) * guardrails;
+        RoundAnswer {
+            status: self.status[round],
+            policy: self.policy(round).to_vec(),
+            value: self.value[round],
+            upper_bound: self.upper_bound[round],
+            costs: self.costs[own.clone()].to_vec(),
+            prices: self.prices[own].to_vec(),
+            nodes: self.nodes[round],
+        }
+    }
+}
+
 /// The policies of many rounds: arrays with one entry, or row, per round.
 #[pyclass(frozen, module = "banister")]
 #[derive(Debug)]
 pub(crate) struct SolutionBatch {
-    pub answers: Vec<RoundAnswer>,
+    pub answers: Answers,
     pub actions: usize,
     pub guardrails: usize,
 }
 
 impl SolutionBatch {
-    fn column<'py>(
-        &self,
-        py: Python<'py>,
-        of: impl Fn(&RoundAnswer) -> f64,
-    ) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_iter(py, self.answers.iter().map(of))
+    fn column<'py>(&self, py: Python<'py>, of: impl Fn(usize) -> f64) -> Bound<'py, PyArray1<f64>> {
+        let each = (0..self.answers.len()).map(|i| self.answers.known(i, of(i)));
+        PyArray1::from_iter(py, each)
     }
 
-    fn rows<'py>(
+    /// A table with one column per guardrail.
+    fn by_guardrail<'py>(
         &self,
         py: Python<'py>,
-        width: usize,
-        write: impl Fn(&RoundAnswer, &mut [f64]),
+        numbers: &[f64],
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let mut table = vec![0.0; width * self.answers.len()];
-        for (answer, row) in self.answers.iter().zip(table.chunks_mut(width.max(1))) {
-            write(answer, row);
-        }
-        PyArray1::from_vec(py, table).reshape([self.answers.len(), width])
+        let width = self.guardrails;
+        let each = numbers.iter().enumerate();
+        let table = each.map(|(i, &x)| self.answers.known(i / width, x));
+        PyArray1::from_vec(py, table.collect()).reshape([self.answers.len(), width])
     }
 }
 
@@ -161,9 +229,9 @@ impl SolutionBatch {
     fn __getitem__(&self, index: isize) -> PyResult<Solution> {
         let length = self.answers.len() as isize;
         let at = if index < 0 { index + length } else { index };
-        match usize::try_from(at).ok().and_then(|at| self.answers.get(at)) {
-            Some(answer) => Ok(Solution {
-                answer: answer.clone(),
+        match usize::try_from(at).ok().filter(|_| at < length) {
+            Some(at) => Ok(Solution {
+                answer: self.answers.of(at, self.guardrails),
                 actions: self.actions,
             }),
             None => Err(pyo3::exceptions::PyIndexError::new_err(format!(
@@ -181,51 +249,54 @@ impl SolutionBatch {
     /// How each round ended.
     #[getter]
     fn status(&self) -> Vec<&'static str> {
-        self.answers.iter().map(|a| status_name(a.status)).collect()
+        self.answers
+            .status
+            .iter()
+            .copied()
+            .map(status_name)
+            .collect()
     }
 
     /// The policies as rows, one probability per action.
     #[getter]
     fn probabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        self.rows(py, self.actions, dense)
+        let mut table = vec![0.0; self.actions * self.answers.len()];
+        for (i, row) in table.chunks_mut(self.actions.max(1)).enumerate() {
+            dense(self.answers.policy(i), row);
+        }
+        PyArray1::from_vec(py, table).reshape([self.answers.len(), self.actions])
     }
 
     /// The objectives at the policies; NaN where infeasible.
     #[getter]
     fn value<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.column(py, |a| known(a, a.value))
+        self.column(py, |i| self.answers.value[i])
     }
 
     /// Proven upper bounds on the objectives.
     #[getter]
     fn upper_bound<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.column(py, |a| known(a, a.upper_bound))
+        self.column(py, |i| self.answers.upper_bound[i])
     }
 
     /// `upper_bound - value`.
     #[getter]
     fn gap<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.column(py, gap)
+        self.column(py, |i| {
+            gap(self.answers.value[i], self.answers.upper_bound[i])
+        })
     }
 
     /// The policies' costs, one column per guardrail.
     #[getter]
     fn costs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        self.rows(py, self.guardrails, |a, row| {
-            row.iter_mut()
-                .zip(&a.costs)
-                .for_each(|(out, &c)| *out = known(a, c));
-        })
+        self.by_guardrail(py, &self.answers.costs)
     }
 
     /// Shadow prices, one column per guardrail.
     #[getter]
     fn prices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        self.rows(py, self.guardrails, |a, row| {
-            row.iter_mut()
-                .zip(&a.prices)
-                .for_each(|(out, &p)| *out = known(a, p));
-        })
+        self.by_guardrail(py, &self.answers.prices)
     }
 
     fn __repr__(&self) -> String {

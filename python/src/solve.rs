@@ -1,15 +1,18 @@
 //! `solve_lp` and `solve_oplb`: rounds given by their numbers, one or thousands in a call.
 
+use std::cell::RefCell;
+
 use banister::oplb::{Ellipsoid, Round, RoundAnswer};
-use banister::solve::solve_once;
+use banister::solve::OnceSolver;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use rayon::prelude::*;
+use smallvec::SmallVec;
 
 use crate::error::{guarded, mistyped};
 use crate::input::Numbers;
-use crate::solution::{Solution, SolutionBatch};
+use crate::solution::{Answers, Solution, SolutionBatch};
 
 /// An argument that is the same for all rounds, or has a leading axis of rounds.
 struct Per<'py> {
@@ -22,9 +25,12 @@ struct Per<'py> {
 impl<'py> Per<'py> {
     /// `sizes` are the axes of one round, `None` for any length.
     fn new(numbers: Numbers<'py>, sizes: &[Option<usize>], meaning: &str) -> PyResult<Self> {
-        numbers.finite()?;
         let shape = numbers.shape();
         let has_rounds = shape.len() == sizes.len() + 1;
+        // Those of many rounds are looked at round by round, when they are at hand anyway.
+        if !has_rounds {
+            numbers.finite()?;
+        }
         let own = &shape[usize::from(has_rounds).min(shape.len())..];
         let fits = own.len() == sizes.len()
             && std::iter::zip(own, sizes).all(|(n, e)| e.is_none_or(|e| e == *n));
@@ -91,35 +97,56 @@ fn rounds(arguments: &[&Per<'_>]) -> PyResult<Option<usize>> {
     Ok(found.map(|(n, _)| n))
 }
 
+/// Most rounds that a thread takes at once.
+const SHARE: usize = 64;
+
 /// Solves one round, or all rounds on all cores; each is solved alone, so the answers are the same.
 fn answer<'py>(
     py: Python<'py>,
-    rounds: Option<usize>,
+    arguments: &[&Per<'py>],
     (actions, guardrails): (usize, usize),
     solve: impl Fn(usize) -> Result<RoundAnswer, String> + Sync,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let failed = |i: usize, error: String| match rounds {
-        None => PyValueError::new_err(error),
-        Some(_) => PyValueError::new_err(format!("round {i}: {error}")),
-    };
-    let Some(count) = rounds else {
-        let answer = guarded(|| solve(0))?.map_err(|error| failed(0, error))?;
+    let Some(count) = rounds(arguments)? else {
+        let answer = guarded(|| solve(0))?.map_err(PyValueError::new_err)?;
         return Ok(Bound::new(py, Solution { answer, actions })?.into_any());
     };
+    // Several shares per thread: rounds of exact OPLB differ in how long they take.
+    let share = (count / (8 * rayon::current_num_threads())).clamp(1, SHARE);
     let solved = py.detach(|| {
         guarded(|| {
-            (0..count)
-                .into_par_iter()
-                .map(|i| solve(i).map_err(|error| (i, error)))
-                .collect::<Result<Vec<_>, _>>()
+            let shares = (0..count.div_ceil(share)).into_par_iter().map(|part| {
+                let mut answers = Answers::default();
+                for i in part * share..count.min((part + 1) * share) {
+                    answers.push(&solve(i).map_err(|error| (i, error))?);
+                }
+                Ok::<_, (usize, String)>(answers)
+            });
+            let shares = shares.collect::<Result<Vec<Answers>, (usize, String)>>()?;
+            let mut answers = Answers::default();
+            shares.into_iter().for_each(|later| answers.append(later));
+            Ok(answers)
         })
     })?;
+    let answers = match solved {
+        Ok(answers) => answers,
+        Err((i, error)) => {
+            // A number that is not finite is named by its place in what was given.
+            arguments.iter().try_for_each(|per| per.numbers.finite())?;
+            return Err(PyValueError::new_err(format!("round {i}: {error}")));
+        }
+    };
     let batch = SolutionBatch {
-        answers: solved.map_err(|(i, error)| failed(i, error))?,
+        answers,
         actions,
         guardrails,
     };
     Ok(Bound::new(py, batch)?.into_any())
+}
+
+thread_local! {
+    /// Its memory is used again from call to call.
+    static SOLVER: RefCell<OnceSolver> = RefCell::default();
 }
 
 /// Solves the policy LP: the distribution over actions with the largest reward whose costs keep their
@@ -166,17 +193,16 @@ pub(crate) fn solve_lp<'py>(
         (costs, Per::new(thresholds, &[Some(m)], meaning)?)
     };
     let sizes = (k, thresholds.each);
-    let count = rounds(&[&reward, &costs, &thresholds])?;
+    let arguments = [&reward, &costs, &thresholds];
     let (reward, costs, thresholds) = (reward.flat()?, costs.flat()?, thresholds.flat()?);
-    answer(py, count, sizes, |i| {
-        let rows: Vec<Vec<f64>> = costs
-            .round(i)
-            .chunks_exact(k)
-            .map(<[f64]>::to_vec)
-            .collect();
-        solve_once(reward.round(i), &rows, thresholds.round(i))
-            .map(RoundAnswer::from)
-            .map_err(|error| error.to_string())
+    answer(py, &arguments, sizes, |i| {
+        let rows: SmallVec<[&[f64]; 8]> = costs.round(i).chunks_exact(k).collect();
+        SOLVER.with_borrow_mut(|solver| {
+            let solution = solver.solve(reward.round(i), &rows, thresholds.round(i));
+            solution
+                .map(|solution| RoundAnswer::from(solution.clone()))
+                .map_err(|error| error.to_string())
+        })
     })
 }
 
@@ -283,7 +309,7 @@ pub(crate) fn solve_oplb<'py>(
                 "`solver` is {solver:?}: must be \"linearised\" or \"exact\""
             ))
         })?;
-    let count = rounds(&[
+    let arguments = [
         &actions,
         &gram,
         &estimate,
@@ -292,7 +318,7 @@ pub(crate) fn solve_oplb<'py>(
         &safe_costs,
         &estimates,
         &radii,
-    ])?;
+    ];
     let defaults = banister::OplbConfig::default();
     let (relative_gap, max_work) = (
         relative_gap.unwrap_or(defaults.relative_gap),
@@ -308,7 +334,7 @@ pub(crate) fn solve_oplb<'py>(
             .map(<[f64]>::to_vec)
             .collect()
     };
-    answer(py, count, (k, m), |i| {
+    answer(py, &arguments, (k, m), |i| {
         let cost = |(x, &radius): (&[f64], &f64)| Ellipsoid {
             estimate: x.to_vec(),
             radius,

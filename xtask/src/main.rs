@@ -10,8 +10,8 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 const USAGE: &str = "\
-usage: cargo xtask test [fmt] [clippy] [doc] [rust] [python] [package]   everything, or the named steps
-       cargo xtask bench                                       speed, beside other solvers";
+usage: cargo xtask test [fmt] [clippy] [doc] [rust] [python] [package]   everything, or these steps
+       cargo xtask bench [rust] [python]                                 speed, beside others";
 
 type Outcome = Result<(), String>;
 type Step = fn() -> Outcome;
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match args.split_first() {
         Some((task, steps)) if task == "test" => test(steps),
-        Some((task, [])) if task == "bench" => bench(),
+        Some((task, parts)) if task == "bench" => bench(parts),
         _ => Err(USAGE.into()),
     };
     match outcome {
@@ -129,7 +129,18 @@ fn package_tests() -> Outcome {
         .current_dir(root()))
 }
 
-fn bench() -> Outcome {
+fn bench(parts: &[String]) -> Outcome {
+    let all: [(&str, Step); 2] = [("rust", rust_bench), ("python", python_bench)];
+    if let Some(unknown) = parts.iter().find(|p| all.iter().all(|(name, _)| name != p)) {
+        return Err(format!("there is no benchmark `{unknown}`\n{USAGE}"));
+    }
+    let wanted = |name: &str| parts.is_empty() || parts.iter().any(|p| p == name);
+    all.into_iter()
+        .filter(|(name, _)| wanted(name))
+        .try_for_each(|(_, part)| part())
+}
+
+fn rust_bench() -> Outcome {
     let python = python_with("benches/requirements.txt")?;
     for (package, bench) in [("banister-sim", "speed"), ("banister-solve", "cone")] {
         run(Command::new(env!("CARGO"))
@@ -138,6 +149,20 @@ fn bench() -> Outcome {
             .current_dir(root()))?;
     }
     Ok(())
+}
+
+/// The wheel of this checkout beside bandits and solvers that Python can call.
+fn python_bench() -> Outcome {
+    let python = python_with("benches/python-requirements.txt")?;
+    // It is compiled where it is installed: without a compiler its rows say that it is missing.
+    if let Err(message) = pip_install(&python, &["contextualbandits>=0.3.27,<0.4".as_ref()]) {
+        eprintln!("xtask: going on without contextualbandits: {message}");
+    }
+    pip_install(&python, &[root().as_os_str()])?;
+    // Python looks beside the script first, not in the checkout, so this is the wheel.
+    run(Command::new(&python)
+        .arg(root().join("benches").join("python_speed.py"))
+        .current_dir(root()))
 }
 
 /// The interpreter of a virtual environment that has the listed packages.

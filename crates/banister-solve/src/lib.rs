@@ -42,7 +42,7 @@ mod solution;
 
 pub use blocks::BlockedLp;
 pub use cone::{ConeLimits, ConeProblem, ConeSolution, ConeSolver, solve_cone_once};
-pub use once::solve_once;
+pub use once::{OnceSolver, solve_once};
 pub use solution::{Lp, LpError, Solution, Status};
 
 use envelope::Envelope;

@@ -1,8 +1,82 @@
-//! One problem from outside, in whatever units it comes.
+//! Problems from outside, in whatever units they come.
 
 use crate::{Lp, LpError, LpSolver, Solution, Status};
 
-/// Checks a problem, brings it to unit scale, solves it without a known start, and scales back.
+/// Solves problems from outside, one at a time and each for itself: what came before leaves no trace
+/// in an answer, only its memory is used again.
+///
+/// ```
+/// let mut solver = banister_solve::OnceSolver::default();
+/// let solution = solver.solve(&[1.0, 9.0], &[&[0.0, 2e6]], &[5e5])?;
+/// assert_eq!(solution.support, [(0, 0.75), (1, 0.25)]);
+/// # Ok::<(), banister_solve::LpError>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct OnceSolver {
+    solver: LpSolver,
+    /// The problem as given, and at unit scale.
+    given: Vec<Vec<f64>>,
+    reward: Vec<f64>,
+    costs: Vec<Vec<f64>>,
+    thresholds: Vec<f64>,
+    scales: Vec<f64>,
+    solution: Solution,
+}
+
+impl OnceSolver {
+    /// Checks a problem, brings it to unit scale, solves it without a known start, and scales back.
+    pub fn solve<R: AsRef<[f64]>>(
+        &mut self,
+        reward: &[f64],
+        costs: &[R],
+        thresholds: &[f64],
+    ) -> Result<&Solution, LpError> {
+        self.given.resize_with(costs.len(), Vec::new);
+        for (row, given) in self.given.iter_mut().zip(costs) {
+            row.clear();
+            row.extend_from_slice(given.as_ref());
+        }
+        let lp = Lp {
+            reward,
+            costs: &self.given,
+            thresholds,
+        };
+        lp.check()?;
+        let reward_scale = largest(reward);
+        self.reward.clear();
+        self.reward.extend(reward.iter().map(|v| v / reward_scale));
+        self.scales.clear();
+        let scale = |(row, tau): (&Vec<f64>, &f64)| largest(row).max(tau.abs());
+        self.scales
+            .extend(self.given.iter().zip(thresholds).map(scale));
+        self.costs.resize_with(costs.len(), Vec::new);
+        for ((scaled, row), scale) in self.costs.iter_mut().zip(&self.given).zip(&self.scales) {
+            scaled.clear();
+            scaled.extend(row.iter().map(|u| u / scale));
+        }
+        self.thresholds.clear();
+        let scaled = thresholds.iter().zip(&self.scales).map(|(t, s)| t / s);
+        self.thresholds.extend(scaled);
+        let scaled = Lp {
+            reward: &self.reward,
+            costs: &self.costs,
+            thresholds: &self.thresholds,
+        };
+        self.solver.reset();
+        self.solution.clone_from(self.solver.solve(&scaled, None));
+        let solution = &mut self.solution;
+        if solution.status != Status::Infeasible {
+            solution.evaluate(&lp);
+            solution.upper_bound = (solution.upper_bound * reward_scale).max(solution.value);
+            for (price, scale) in solution.prices.iter_mut().zip(&self.scales) {
+                *price *= reward_scale / scale;
+            }
+        }
+        Ok(solution)
+    }
+}
+
+/// [`OnceSolver::solve`] for a single problem.
 ///
 /// ```
 /// let solution = banister_solve::solve_once(&[1.0, 9.0], &[vec![0.0, 2e6]], &[5e5])?;
@@ -14,41 +88,8 @@ pub fn solve_once(
     costs: &[Vec<f64>],
     thresholds: &[f64],
 ) -> Result<Solution, LpError> {
-    let lp = Lp {
-        reward,
-        costs,
-        thresholds,
-    };
-    lp.check()?;
-    let reward_scale = largest(reward);
-    let scaled_reward: Vec<f64> = reward.iter().map(|v| v / reward_scale).collect();
-    let scales: Vec<f64> = costs
-        .iter()
-        .zip(thresholds)
-        .map(|(row, tau)| largest(row).max(tau.abs()))
-        .collect();
-    let scaled_costs: Vec<Vec<f64>> = costs
-        .iter()
-        .zip(&scales)
-        .map(|(row, scale)| row.iter().map(|u| u / scale).collect())
-        .collect();
-    let scaled_thresholds: Vec<f64> = thresholds.iter().zip(&scales).map(|(t, s)| t / s).collect();
-    let scaled = Lp {
-        reward: &scaled_reward,
-        costs: &scaled_costs,
-        thresholds: &scaled_thresholds,
-    };
-    let mut solver = LpSolver::default();
-    solver.solve(&scaled, None);
-    let mut solution = solver.solution().clone();
-    if solution.status != Status::Infeasible {
-        solution.evaluate(&lp);
-        solution.upper_bound = (solution.upper_bound * reward_scale).max(solution.value);
-        for (price, scale) in solution.prices.iter_mut().zip(&scales) {
-            *price *= reward_scale / scale;
-        }
-    }
-    Ok(solution)
+    let mut solver = OnceSolver::default();
+    solver.solve(reward, costs, thresholds).cloned()
 }
 
 fn largest(values: &[f64]) -> f64 {

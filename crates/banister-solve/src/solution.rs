@@ -76,16 +76,17 @@ impl Lp<'_> {
         finite("reward", self.reward)?;
         finite("thresholds", self.thresholds)?;
         for (i, row) in self.costs.iter().enumerate() {
-            let field = format!("costs[{i}]");
             if row.len() != k {
                 return Err(LpError::Length {
-                    field,
+                    field: format!("costs[{i}]"),
                     got: row.len(),
                     expected: k,
                     because: "one per action, as in `reward`",
                 });
             }
-            finite(&field, row)?;
+            if row.iter().any(|x| !x.is_finite()) {
+                finite(&format!("costs[{i}]"), row)?;
+            }
         }
         Ok(())
     }

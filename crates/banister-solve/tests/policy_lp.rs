@@ -2,7 +2,7 @@
 
 mod common;
 
-use banister_solve::{BlockedLp, Lp, LpSolver, Solution, Status};
+use banister_solve::{BlockedLp, Lp, LpSolver, OnceSolver, Solution, Status, solve_once};
 use common::{Case, Rng, clarabel_value, microlp_value, pairs_value};
 
 /// The invariants of every answer: a distribution, within the thresholds in floating point, small
@@ -164,6 +164,23 @@ fn without_a_start_feasibility_is_decided() {
         infeasible > 100,
         "the generator must reach infeasible problems"
     );
+}
+
+#[test]
+fn a_solver_used_again_answers_as_a_fresh_one() {
+    let mut rng = Rng::new(17);
+    let mut solver = OnceSolver::default();
+    for _ in 0..3000 {
+        let m = rng.below(6);
+        let mut case = Case::random(&mut rng, m, 30);
+        if rng.below(2) == 0 {
+            case.drop_safe();
+        }
+        let lp = case.lp();
+        let fresh = solve_once(lp.reward, lp.costs, lp.thresholds);
+        let again = solver.solve(lp.reward, lp.costs, lp.thresholds).cloned();
+        assert_eq!(again, fresh, "{case:?}");
+    }
 }
 
 #[test]
