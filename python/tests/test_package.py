@@ -20,7 +20,8 @@ from banister._stubs import stubs
 ROOT = Path(__file__).parents[2]
 # Their methods are those of `Agent`.
 KINDS = {cls.__name__ for cls in CLASSES.values()}
-DOCS = sorted(path for path in (ROOT / "docs").glob("*.md") if ">>>" in path.read_text("utf-8"))
+BOOK = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = [path for path in BOOK if ">>>" in path.read_text("utf-8")]
 
 
 def run(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
