@@ -160,6 +160,20 @@ impl<'a> Outcomes<'a> {
         Ok(())
     }
 
+    /// The outcomes one by one, for agents that know arms by number; their lengths are checked.
+    pub fn of_arms(
+        &self,
+        guardrails: usize,
+    ) -> Result<impl Iterator<Item = (usize, f64, &'a [f64])> + Clone, Error> {
+        self.check(guardrails, None)?;
+        let Played::Arms(arms) = self.played else {
+            return Err(Error::NoFeatures);
+        };
+        let outcomes = *self;
+        let rows = std::iter::zip(arms, self.rewards).enumerate();
+        Ok(rows.map(move |(i, (&arm, &reward))| (arm, reward, outcomes.costs_of(i, guardrails))))
+    }
+
     /// The costs of outcome i, given the number of guardrails.
     pub(crate) fn costs_of(&self, i: usize, guardrails: usize) -> &'a [f64] {
         &self.costs[i * guardrails..(i + 1) * guardrails]

@@ -1,7 +1,7 @@
 //! OPB behind the interface that all agents share.
 
 use super::Opb;
-use crate::agent::{ActionSet, Agent, Outcomes, Played};
+use crate::agent::{ActionSet, Agent, Outcomes};
 use crate::belief::{Belief, Estimate};
 use crate::decision::Decision;
 use crate::error::Error;
@@ -16,16 +16,8 @@ impl Agent for Opb {
     }
 
     fn observe_batch(&mut self, outcomes: &Outcomes) -> Result<(), Error> {
-        let guardrails = self.problem.guardrails.len();
-        outcomes.check(guardrails, None)?;
-        let Played::Arms(arms) = outcomes.played else {
-            return Err(Error::NoFeatures);
-        };
-        let rows = std::iter::zip(arms, outcomes.rewards).enumerate();
-        Opb::observe_batch(
-            self,
-            rows.map(|(i, (&arm, &reward))| (arm, reward, outcomes.costs_of(i, guardrails))),
-        )
+        let rows = outcomes.of_arms(self.problem.guardrails.len())?;
+        Opb::observe_batch(self, rows)
     }
 
     fn actions(&self) -> Option<ActionSet> {
