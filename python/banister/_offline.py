@@ -106,7 +106,8 @@ class Evaluation:
                 row["threshold"] = judged.threshold if judged else None
                 row["verdict"] = judged.verdict if judged else None
             rows.append(row)
-        return pd.DataFrame(rows).set_index("name")
+        frame: pd.DataFrame = pd.DataFrame(rows).set_index("name")
+        return frame
 
     def __repr__(self) -> str:
         width = max(len(name) for name in ("reward", *self.costs))

@@ -59,7 +59,8 @@ class Replay:
         """The curves: accepted rounds, rows read, running means of the reward and of each cost."""
         import pandas as pd
 
-        return pd.DataFrame(self.curves)
+        frame: pd.DataFrame = pd.DataFrame(self.curves)
+        return frame
 
     def to_dict(self) -> dict[str, Any]:
         """The same as nested dictionaries."""
