@@ -44,24 +44,28 @@ def plot(result: SimulationResult, instance: str | int | None = None) -> Figure:
     agents = list(dict.fromkeys(agent for one in chosen for agent in one["agents"]))
     judged = any(one["knows_means"] for one in chosen)
     panels = max(len(one["guardrails"]) for one in chosen) + 1 + judged
+    # A row for each instance; one alone may take two, so that its text stays legible.
+    columns = panels if len(chosen) > 1 or panels < 4 else (panels + 1) // 2
+    rows = len(chosen) * -(-panels // columns)
     head = 1.25 if len(chosen) == 1 else 1.5
-    height = 2.9 * len(chosen) + head + 0.15
-    figure = ResultFigure(figsize=(4.6 * panels, height), dpi=110, facecolor="white")
+    height = 2.9 * rows + head + 0.15
+    figure = ResultFigure(figsize=(4.6 * columns, height), dpi=110, facecolor="white")
     top = 1 - head / height
     grid = figure.subplots(
-        len(chosen),
-        panels,
+        rows,
+        columns,
         squeeze=False,
         gridspec_kw={
-            "left": 0.62 / (4.6 * panels) + (0.02 if len(chosen) > 1 else 0),
-            "right": 1 - 0.55 / (4.6 * panels),
+            "left": 0.62 / (4.6 * columns) + (0.02 if len(chosen) > 1 else 0),
+            "right": 1 - 0.55 / (4.6 * columns),
             "top": top,
             "bottom": 0.62 / height,
             "wspace": 0.34,
             "hspace": 0.48,
         },
     )
-    for row, one in zip(grid, chosen, strict=True):
+    for panes, one in zip(grid.reshape(len(chosen), -1), chosen, strict=True):
+        row: list[Axes] = list(panes)
         _row(row, one, curves, agents, judged)
         if len(chosen) > 1:
             row[0].annotate(

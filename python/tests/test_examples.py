@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib.util
 import os
 import subprocess
@@ -17,6 +18,11 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 FIGURES = {"logged_data": 2, "own_agent": 2, "reproduce_paper": 2}
 SHORT = "600"
+
+
+def test_the_chapter_is_true_as_written() -> None:
+    chapter = Path(__file__).parents[2] / "docs" / "python.md"
+    assert doctest.testfile(str(chapter), module_relative=False, encoding="utf-8").failed == 0
 
 
 def maker() -> Any:

@@ -73,6 +73,25 @@ def test_every_table_has_the_same_numbers() -> None:
     assert result.runs["violations"].sum() == 0
 
 
+@pytest.mark.parametrize(
+    ("library", "method", "name"),
+    [
+        ("pandas", "to_pandas", "pandas"),
+        ("polars", "to_polars", "polars"),
+        ("pyarrow", "to_arrow", "arrow"),
+        ("matplotlib.axes", "plot", "plot"),
+    ],
+)
+def test_a_missing_library_is_named_with_its_extra(
+    library: str, method: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = banister.simulate(DECLARED, ["opb"], 10, 1, 1, guardrails=[SPEND], progress=False)
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, "banister._plot", raising=False)
+    with pytest.raises(ModuleNotFoundError, match=rf"{library}.*banister\[{name}\]"):
+        getattr(result, method)()
+
+
 def test_seeds_and_arguments() -> None:
     def curves(**more: Any) -> bytes:
         settings: dict[str, Any] = {"horizon": 400, "runs": 2, "seed": 3, "guardrails": [SPEND]}
