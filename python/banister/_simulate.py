@@ -93,10 +93,10 @@ def declare(
     name: str | None,
 ) -> Experiment:
     """An experiment from the arguments of `simulate`; what is None comes from the environment."""
-    folder = ""
+    folder = stem = ""
     if isinstance(environment, (str, os.PathLike)):
         path = Path(environment)
-        folder, name = str(path.parent), name or path.stem
+        folder, stem = str(path.parent), path.stem
         environment = _native.read_toml(path.read_text(encoding="utf-8"))
     given: dict[str, Any] = {}
     if isinstance(environment, Mapping) and isinstance(environment.get("environment"), Mapping):
@@ -135,7 +135,7 @@ def declare(
         run=runs,
         guardrails=list(listed or []),
         reward=reward,
-        name=name or "simulation",
+        name=name or stem or "simulation",
         folder=folder,
         problem=problem,
     )

@@ -14,7 +14,7 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 HERE = Path(__file__).resolve().parent
-EXAMPLES = sorted(path for path in HERE.parent.glob("*.py"))
+EXAMPLES = sorted(HERE.parent.glob("*.py"))
 
 
 def notebook(example: Path) -> NotebookNode:
