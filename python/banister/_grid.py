@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -34,8 +35,21 @@ def points(grid: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(grid, combination, strict=True)) for combination in itertools.product(*columns)]
 
 
-def experiment_at(base: Experiment, point: Mapping[str, Any]) -> Experiment:
-    """The experiment with the values of one point of the grid."""
+def experiments_at(base: Experiment, points: Sequence[Mapping[str, Any]]) -> list[Experiment]:
+    """The experiment with the values of every point, each with a name of its own."""
+    made = [_experiment_at(base, point) for point in points]
+    # Long lists and close numbers look the same in short.
+    counts = Counter(experiment.name for experiment in made)
+    seen: Counter[str] = Counter()
+    for i, experiment in enumerate(made):
+        if counts[experiment.name] > 1:
+            seen[experiment.name] += 1
+            name = f"{experiment.name} ({seen[experiment.name]})"
+            made[i] = dataclasses.replace(experiment, name=name)
+    return made
+
+
+def _experiment_at(base: Experiment, point: Mapping[str, Any]) -> Experiment:
     parts: dict[str, Any] = {
         "run": dict(base.run),
         "environment": base.environment,
@@ -45,7 +59,8 @@ def experiment_at(base: Experiment, point: Mapping[str, Any]) -> Experiment:
     }
     for key, value in point.items():
         _set(parts, key, value)
-    label = ", ".join(f"{_last(key)} = {_shown(value)}" for key, value in point.items())
+    names = [guardrail.get("name") for guardrail in parts["guardrails"]]
+    label = ", ".join(_label(names, key, value) for key, value in point.items())
     name = f"{base.name}: {label}" if base.name != "simulation" else label
     parts["reward"] = parts["reward"] or None
     return dataclasses.replace(base, name=name or base.name, **parts)
@@ -111,8 +126,14 @@ def _plain(guardrail: Any) -> dict[str, Any]:
     return guardrail.to_dict() if isinstance(guardrail, Guardrail) else dict(guardrail)
 
 
-def _last(key: str) -> str:
-    return key.rpartition(".")[2]
+def _label(guardrails: Sequence[Any], key: str, value: Any) -> str:
+    """What a point is called by one of its values: `delta = 0.1`, `spend ≤ 0.5`."""
+    found = re.fullmatch(r"guardrails(?:\[(\d+)\]|\.(.+))\.(at_most|at_least)", key)
+    if found is None:
+        return f"{key.rpartition('.')[2]} = {_shown(value)}"
+    index, name, side = found.groups()
+    sign = "≤" if side == "at_most" else "≥"
+    return f"{name if index is None else guardrails[int(index)]} {sign} {_shown(value)}"
 
 
 def _shown(value: Any) -> str:

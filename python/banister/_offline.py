@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _native
+from ._extra import extra
 from ._frame import numbers
 from ._guardrail import GuardrailLike
 from ._log import Arm, Log, check_log
@@ -96,7 +97,8 @@ class Evaluation:
 
     def to_pandas(self) -> pd.DataFrame:
         """One row per signal, the reward first; with columns for the verdicts if there are any."""
-        import pandas as pd
+        with extra("pandas"):
+            import pandas as pd
 
         rows = []
         for one in (self.reward, *self.costs.values()):
@@ -106,7 +108,8 @@ class Evaluation:
                 row["threshold"] = judged.threshold if judged else None
                 row["verdict"] = judged.verdict if judged else None
             rows.append(row)
-        return pd.DataFrame(rows).set_index("name")
+        frame: pd.DataFrame = pd.DataFrame(rows).set_index("name")
+        return frame
 
     def __repr__(self) -> str:
         width = max(len(name) for name in ("reward", *self.costs))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import EngFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from ._simulate import SimulationResult
 
 # Told apart by most people with a colour deficiency (after Okabe and Ito); red is for thresholds.
@@ -24,37 +27,56 @@ QUIET = "#666666"
 Column = NDArray[np.float64]
 
 
+class ResultFigure(Figure):
+    """A figure that notebooks show as the value of a cell, also where pyplot was never imported."""
+
+    def _repr_png_(self) -> bytes:
+        png = BytesIO()
+        # Notebooks are narrower than the figure: fewer pixels lose nothing there.
+        self.savefig(png, format="png", dpi=90)
+        return png.getvalue()
+
+
 def plot(result: SimulationResult, instance: str | int | None = None) -> Figure:
     """One row per instance: regret, a guardrail's cost each, reward."""
-    from matplotlib.figure import Figure
-
     chosen = _chosen(result.instances, instance)
     curves = {name: np.asarray(column) for name, column in result.curves.items()}
     agents = list(dict.fromkeys(agent for one in chosen for agent in one["agents"]))
     judged = any(one["knows_means"] for one in chosen)
     panels = max(len(one["guardrails"]) for one in chosen) + 1 + judged
-    head = 1.15 if len(chosen) == 1 else 1.45
-    height = 2.9 * len(chosen) + head + 0.15
-    figure = Figure(figsize=(4.6 * panels, height), dpi=110, facecolor="white")
+    # A row for each instance; one alone may take two, so that its text stays legible.
+    columns = panels if len(chosen) > 1 or panels < 4 else (panels + 1) // 2
+    rows = len(chosen) * -(-panels // columns)
+    head = 1.25 if len(chosen) == 1 else 1.5
+    height = 2.9 * rows + head + 0.15
+    figure = ResultFigure(figsize=(4.6 * columns, height), dpi=110, facecolor="white")
     top = 1 - head / height
     grid = figure.subplots(
-        len(chosen),
-        panels,
+        rows,
+        columns,
         squeeze=False,
         gridspec_kw={
-            "left": 0.62 / (4.6 * panels) + (0.02 if len(chosen) > 1 else 0),
-            "right": 1 - 0.55 / (4.6 * panels),
+            "left": 0.62 / (4.6 * columns) + (0.02 if len(chosen) > 1 else 0),
+            "right": 1 - 0.55 / (4.6 * columns),
             "top": top,
             "bottom": 0.62 / height,
             "wspace": 0.34,
-            "hspace": 0.42,
+            "hspace": 0.48,
         },
     )
-    for row, one in zip(grid, chosen, strict=True):
+    for panes, one in zip(grid.reshape(len(chosen), -1), chosen, strict=True):
+        row: list[Axes] = list(panes)
         _row(row, one, curves, agents, judged)
         if len(chosen) > 1:
-            title = f"{one['name']}\n{row[0].get_title(loc='left')}"
-            row[0].set_title(title, loc="left", size=10, weight="bold")
+            row[0].annotate(
+                one["name"],
+                (0, 1),
+                xytext=(0, 23),
+                xycoords="axes fraction",
+                textcoords="offset points",
+                size=11,
+                weight="bold",
+            )
     for axes in grid[-1]:
         axes.set_xlabel("round", color=QUIET)
     _head(figure, chosen, agents, result, height, judged)
@@ -82,8 +104,6 @@ def _head(
     height: float,
     judged: bool,
 ) -> None:
-    from matplotlib.lines import Line2D
-
     runs = len(set(result.runs["run"].tolist()))
     title = chosen[0]["name"] if len(chosen) == 1 else "Regret, cost and reward"
     left = 0.25 / figure.get_size_inches()[0]
@@ -143,12 +163,14 @@ def _row(
         for i, x, y in lines(axes, "regret_mean"):
             rows = here & (curves["agent"] == agents[i])
             half = curves["regret_std"][rows] / 2
-            lower, upper = np.maximum(y - half, 0), y + half
+            lower, upper = y - half, y + half
             # It begins with nothing.
             axes.plot([0, x[0]], [0, y[0]], color=LINES[i % len(LINES)], lw=1.7, zorder=3)
             axes.fill_between(x, lower, upper, color=LINES[i % len(LINES)], alpha=0.18, lw=0)
             ends.append((i, float(y[-1])))
-        axes.set_ylim(bottom=0)
+        # Regret below 0 is what agents have that break guardrails; it must not go unseen.
+        if all(y >= 0 for _, y in ends):
+            axes.set_ylim(bottom=0)
         _end_labels(axes, one["horizon"], ends)
     for i, guardrail in enumerate(one["guardrails"]):
         axes = next(panels)
@@ -176,9 +198,7 @@ def _same(cost: float | None, threshold: float | None) -> bool:
 
 
 def _style(axes: Axes, title: str, horizon: int) -> None:
-    from matplotlib.ticker import EngFormatter, MaxNLocator
-
-    axes.set_title(title, loc="left", size=10, weight="bold")
+    axes.set_title(title, loc="left", size=10)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color("#999999")
     axes.grid(axis="y", color="#E4E4E4", lw=0.9)
@@ -207,6 +227,9 @@ def _reference(
         va="top" if below else "bottom",
         size=8.5,
         color=color,
+        # Legible also where it stands on lines.
+        path_effects=[withStroke(linewidth=2.5, foreground="white", alpha=0.85)],
+        zorder=5,
     )
 
 
@@ -231,6 +254,8 @@ def _end_labels(axes: Axes, horizon: int, ends: list[tuple[int, float]]) -> None
 
 
 def _short(x: float) -> str:
+    if x < 0:
+        return f"−{_short(-x)}"
     if abs(x) >= 1e6:
         return f"{x / 1e6:.3g}M"
     if abs(x) >= 1e4:

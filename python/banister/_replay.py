@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _native
+from ._extra import extra
 from ._log import Arm, Log, check_log
 from ._policy import joint_features
 from ._progress import bar
@@ -57,9 +58,11 @@ class Replay:
 
     def to_pandas(self) -> pd.DataFrame:
         """The curves: accepted rounds, rows read, running means of the reward and of each cost."""
-        import pandas as pd
+        with extra("pandas"):
+            import pandas as pd
 
-        return pd.DataFrame(self.curves)
+        frame: pd.DataFrame = pd.DataFrame(self.curves)
+        return frame
 
     def to_dict(self) -> dict[str, Any]:
         """The same as nested dictionaries."""

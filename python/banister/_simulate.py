@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from . import _native
 from ._agent import Agent
 from ._environment import Environment, GymEnvironment, is_gym, problem_of
+from ._extra import extra
 from ._guardrail import GuardrailLike
 from ._progress import bar
 
@@ -235,26 +236,30 @@ class SimulationResult:
 
     def to_pandas(self, table: str = "curves") -> pandas.DataFrame:
         """The table as a pandas DataFrame."""
-        import pandas
+        with extra("pandas"):
+            import pandas
 
         frame: pandas.DataFrame = pandas.DataFrame(self.table(table).columns())
         return frame
 
     def to_polars(self, table: str = "curves") -> polars.DataFrame:
         """The table as a polars DataFrame, sharing memory."""
-        import polars
+        with extra("polars"):
+            import polars
 
         return polars.DataFrame(self.table(table))
 
     def to_arrow(self, table: str = "curves") -> pyarrow.Table:
         """The table as a pyarrow Table, sharing memory."""
-        import pyarrow
+        with extra("arrow"):
+            import pyarrow
 
         return pyarrow.table(self.table(table))
 
     def plot(self, instance: str | int | None = None) -> matplotlib.figure.Figure:
         """Regret, costs against their thresholds and reward over time, as a matplotlib figure."""
-        from ._plot import plot
+        with extra("plot"):
+            from ._plot import plot
 
         return plot(self, instance)
 

@@ -17,7 +17,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _native
-from ._grid import experiment_at, points
+from ._extra import extra
+from ._grid import experiments_at, points
 from ._guardrail import GuardrailLike
 from ._progress import bar
 from ._simulate import Agents, EnvironmentLike, Experiment, SimulationResult, declare
@@ -113,7 +114,7 @@ def sweep(
         raise ValueError(f"`workers` is {workers!r}: must be an integer, 1 or more")
     base = declare(environment, agents, run, guardrails, reward, name)
     every = points(grid)
-    declared = [experiment_at(base, point) for point in every]
+    declared = experiments_at(base, every)
     # Everything is checked here, before any worker starts.
     experiments = [experiment.check() for experiment in declared]
     names = [experiment.name for experiment in declared]
@@ -304,14 +305,16 @@ class SweepResult(SimulationResult):
 
     def to_polars(self, table: str = "curves") -> polars.DataFrame:
         """The table as a polars DataFrame, with the grid's columns."""
-        import polars
+        with extra("polars"):
+            import polars
 
         added = [polars.Series(key, values) for key, values in self._added(table).items()]
         return super().to_polars(table).with_columns(added)
 
     def to_arrow(self, table: str = "curves") -> pyarrow.Table:
         """The table as a pyarrow Table, with the grid's columns."""
-        import pyarrow
+        with extra("arrow"):
+            import pyarrow
 
         arrow = super().to_arrow(table)
         for key, values in self._added(table).items():

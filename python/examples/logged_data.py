@@ -77,7 +77,9 @@ def raw_frame(sessions: int = 120_000, seed: int = 7) -> pd.DataFrame:
     frame.loc[odd[4000:5000], "propensity"] = np.nan  # one server logs nothing
     frame.loc[odd[5000:5600], "latency_ms"] = -1  # timeouts
     frame.loc[odd[5600:6000], "segment"] = "internal"  # our own tests
-    return pd.concat([frame, frame.iloc[odd[6000:]]]).sort_values("timestamp", ignore_index=True)
+    twice = pd.concat([frame, frame.iloc[odd[6000:]]])
+    rows: pd.DataFrame = twice.sort_values("timestamp", ignore_index=True)
+    return rows
 
 
 raw = raw_frame()
@@ -98,7 +100,7 @@ def clean(raw: pd.DataFrame) -> pd.DataFrame:
     frame = frame[frame["segment"].isin(SEGMENTS)]
     frame = frame[frame["propensity"].notna()]  # lost by server, whatever the outcome was
     percent = frame["propensity"] > 1
-    return frame.assign(
+    cleaned: pd.DataFrame = frame.assign(
         variant=frame["variant"].str.strip().str.lower(),
         propensity=frame["propensity"].where(~percent, frame["propensity"] / 100),
         revenue=frame["revenue"].fillna(0.0),
@@ -107,6 +109,7 @@ def clean(raw: pd.DataFrame) -> pd.DataFrame:
         is_returning=(frame["segment"] == "returning").astype(float),
         is_loyal=(frame["segment"] == "loyal").astype(float),
     )
+    return cleaned
 
 
 frame = clean(raw)

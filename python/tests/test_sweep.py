@@ -72,7 +72,20 @@ def test_the_grids_values_are_columns() -> None:
     for key in ("guardrails.spend.at_most", "agents[0].delta"):
         assert pandas[key].tolist() == polars[key].to_list() == arrow[key].to_pylist()
     assert set(result.instances[0]) >= {"name", "guardrails", "optimum"}
-    assert result.instances[0]["name"] == "at_most = 0.3, delta = 0.01"
+    assert result.instances[0]["name"] == "spend ≤ 0.3, delta = 0.01"
+
+
+def test_points_that_look_the_same_in_short_stay_apart() -> None:
+    rewards = [[0.1, 0.2, 0.3, 0.4, best] for best in (0.5, 0.9)]
+    result = sweep(
+        environment={**DECLARED, "costs": [[0.1] * 5]},
+        grid={"environment.rewards": rewards, "agents.delta": [0.01, 0.01 + 1e-12]},
+        executor="threads",
+    )
+    names = [instance["name"] for instance in result.instances]
+    assert names[:2] == ["rewards = […], delta = 0.01 (1)", "rewards = […], delta = 0.01 (2)"]
+    assert [point["environment.rewards"] for point in result.points] == [rewards[0]] * 2 + [rewards[1]] * 2
+    assert result.to_pandas("runs").groupby("instance").size().tolist() == [10] * 4
 
 
 class Dying:

@@ -1,0 +1,93 @@
+"""The examples: they run as scripts, and their notebooks are the same code, executed."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import banister
+import jupytext
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
+FIGURES = {"logged_data": 2, "own_agent": 2, "reproduce_paper": 2}
+SHORT = "600"
+
+
+def test_the_chapter_is_true_as_written() -> None:
+    chapter = Path(__file__).parents[2] / "docs" / "python.md"
+    assert doctest.testfile(str(chapter), module_relative=False, encoding="utf-8").failed == 0
+
+
+def maker() -> Any:
+    """The script that makes the notebooks."""
+    spec = importlib.util.spec_from_file_location("make", EXAMPLES / "notebooks" / "make.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def stored(name: str) -> Any:
+    return jupytext.read(EXAMPLES / "notebooks" / f"{name}.ipynb")
+
+
+def figures(notebook: Any) -> int:
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    assert all(output.output_type != "error" for output in outputs)
+    assert all(output.get("name") != "stderr" for output in outputs)
+    return sum("image/png" in output.get("data", {}) for output in outputs)
+
+
+def test_every_example_has_a_notebook_and_the_reverse() -> None:
+    notebooks = sorted(path.stem for path in (EXAMPLES / "notebooks").glob("*.ipynb"))
+    assert notebooks == NAMES == sorted(FIGURES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runs_as_a_script(name: str, tmp_path: Path) -> None:
+    packages = str(Path(banister.__file__).parents[1])
+    environment = {
+        **os.environ,
+        "BANISTER_EXAMPLE_HORIZON": SHORT,
+        "MPLBACKEND": "agg",
+        "PYTHONPATH": os.pathsep.join([packages, os.environ.get("PYTHONPATH", "")]),
+    }
+    # Where there is a display, matplotlib complains of a backend that cannot use it.
+    environment.pop("DISPLAY", None)
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / f"{name}.py")],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_notebooks_are_the_examples_code(name: str) -> None:
+    made, kept = maker().notebook(EXAMPLES / f"{name}.py"), stored(name)
+    advice = f"make it again: python python/examples/notebooks/make.py {name}"
+    assert [(c.cell_type, c.source) for c in kept.cells] == [(c.cell_type, c.source) for c in made.cells], advice
+    assert figures(kept) == FIGURES[name]
+    assert (EXAMPLES / "notebooks" / f"{name}.ipynb").stat().st_size < 400 * 1024
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_notebooks_execute(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BANISTER_EXAMPLE_HORIZON", SHORT)
+    monkeypatch.setenv("PYTHONPATH", str(Path(banister.__file__).parents[1]), prepend=os.pathsep)
+    monkeypatch.delenv("MPLBACKEND", raising=False)
+    executed = maker().execute(stored(name), str(tmp_path))
+    assert figures(executed) == FIGURES[name]
