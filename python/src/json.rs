@@ -1,7 +1,7 @@
 //! Python values as JSON: the way in for declarations (guardrails, agents, environments).
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PySequence, PyString};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
 
 use crate::error::{invalid, mistyped};
@@ -36,21 +36,28 @@ fn at_depth(value: &Bound<'_, PyAny>, path: &str, depth: usize) -> PyResult<Valu
     if let Ok(number) = value.cast::<PyFloat>() {
         return float(number.value(), path);
     }
-    if let Ok(mapping) = value.cast::<PyMapping>() {
-        return object(mapping, path, below);
+    if let Ok(dict) = value.cast::<PyDict>() {
+        return object(dict, path, below);
     }
+    if value.cast::<PyList>().is_ok() || value.cast::<PyTuple>().is_ok() {
+        return list(value, path, below);
+    }
+    // Whether something is a mapping or a sequence is not asked of `collections.abc`: a Ctrl-C that
+    // comes while it is looked up would be lost.
     for (method, scalar) in [("to_dict", false), ("tolist", false), ("item", true)] {
         if value.hasattr(method)? && !(scalar && value.hasattr("__len__")?) {
             return below(&value.call_method0(method)?, path);
         }
     }
-    if let Ok(sequence) = value.cast::<PySequence>() {
-        let entries =
-            (0..sequence.len()?).map(|i| below(&sequence.get_item(i)?, &format!("{path}[{i}]")));
-        return Ok(Value::Array(entries.collect::<PyResult<_>>()?));
+    if value.hasattr("keys")? {
+        let dict = value.py().get_type::<PyDict>().call1((value,))?;
+        return object(dict.cast::<PyDict>()?, path, below);
     }
     if value.hasattr("__fspath__")? {
         return below(&value.call_method0("__fspath__")?, path);
+    }
+    if value.hasattr("__len__")? && value.hasattr("__getitem__")? {
+        return list(value, path, below);
     }
     Err(mistyped(
         path,
@@ -59,14 +66,23 @@ fn at_depth(value: &Bound<'_, PyAny>, path: &str, depth: usize) -> PyResult<Valu
     ))
 }
 
+fn list(
+    value: &Bound<'_, PyAny>,
+    path: &str,
+    below: impl Fn(&Bound<'_, PyAny>, &str) -> PyResult<Value>,
+) -> PyResult<Value> {
+    let entries = value.try_iter()?.enumerate();
+    let entries = entries.map(|(i, entry)| below(&entry?, &format!("{path}[{i}]")));
+    Ok(Value::Array(entries.collect::<PyResult<_>>()?))
+}
+
 fn object(
-    mapping: &Bound<'_, PyMapping>,
+    dict: &Bound<'_, PyDict>,
     path: &str,
     below: impl Fn(&Bound<'_, PyAny>, &str) -> PyResult<Value>,
 ) -> PyResult<Value> {
     let mut map = Map::new();
-    for item in mapping.items()?.iter() {
-        let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+    for (key, value) in dict.iter() {
         let Ok(key) = key.cast::<PyString>() else {
             return Err(mistyped(path, &key, "keys must be strings"));
         };
