@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use banister::{AgentConfig, Played, Problem};
+use banister::{AgentConfig, Problem};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -503,12 +503,4 @@ impl Agent {
 
 fn unexpected(error: serde_json::Error) -> PyErr {
     PyValueError::new_err(error.to_string())
-}
-
-/// What a batch was of, for [`batch::observe`].
-pub(crate) fn played<'a>(actions: &'a [usize], features: Option<&'a [f64]>) -> Played<'a> {
-    match features {
-        Some(x) => Played::Features(x),
-        None => Played::Arms(actions),
-    }
 }

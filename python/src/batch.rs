@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use banister::Outcomes;
+use banister::{Outcomes, Played};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList, PyString};
 
-use crate::agent::{Agent, State, played};
+use crate::agent::{Agent, State};
 use crate::decision::{Decision, Stage};
 use crate::error::{invalid, mistyped, raise};
-use crate::input::{Numbers, count, uniform};
+use crate::input::{Numbers, count, place, uniform};
 
 /// Most decisions of one call: some hundred megabytes of them.
 const MOST: u64 = 10_000_000;
@@ -49,16 +49,7 @@ impl DecisionBatch {
 
     /// One of the decisions.
     fn __getitem__(&self, index: isize) -> PyResult<Decision> {
-        let length = self.decisions.len() as isize;
-        let at = if index < 0 { index + length } else { index };
-        let Some(one) = usize::try_from(at)
-            .ok()
-            .and_then(|at| self.decisions.get(at))
-        else {
-            return Err(pyo3::exceptions::PyIndexError::new_err(format!(
-                "there is no decision {index}: there are {length}"
-            )));
-        };
+        let one = &self.decisions[place(index, self.decisions.len(), "decision")?];
         Ok(Decision {
             decision: Arc::clone(&one.decision),
             stage: Arc::clone(&one.stage),
@@ -288,7 +279,10 @@ pub(crate) fn observe(
             }
         }
         let outcomes = Outcomes {
-            played: played(&numbers, features),
+            played: match features {
+                Some(x) => Played::Features(x),
+                None => Played::Arms(&numbers),
+            },
             rewards,
             costs: flat,
         };

@@ -1,7 +1,7 @@
 //! Arguments: arrays without copying where possible, and errors that name them.
 
 use numpy::{PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -205,6 +205,20 @@ pub(crate) fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
     index
         .extract()
         .map_err(|_| invalid(name, &index, "must be between 0 and 2^64 - 1"))
+}
+
+/// The place that an index means, counted from the end if it is negative.
+pub(crate) fn place(index: isize, length: usize, what: &str) -> PyResult<usize> {
+    let at = if index < 0 {
+        index.checked_add_unsigned(length)
+    } else {
+        Some(index)
+    };
+    at.and_then(|at| usize::try_from(at).ok())
+        .filter(|&at| at < length)
+        .ok_or_else(|| {
+            PyIndexError::new_err(format!("there is no {what} {index}: there are {length}"))
+        })
 }
 
 /// A uniform number in [0, 1) from a random generator of Python's.

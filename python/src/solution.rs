@@ -6,6 +6,8 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList};
 
+use crate::input::place;
+
 /// A status as formats spell it.
 pub(crate) fn status_name(status: Status) -> &'static str {
     match status {
@@ -227,17 +229,11 @@ impl SolutionBatch {
 
     /// The solution of one round.
     fn __getitem__(&self, index: isize) -> PyResult<Solution> {
-        let length = self.answers.len() as isize;
-        let at = if index < 0 { index + length } else { index };
-        match usize::try_from(at).ok().filter(|_| at < length) {
-            Some(at) => Ok(Solution {
-                answer: self.answers.of(at, self.guardrails),
-                actions: self.actions,
-            }),
-            None => Err(pyo3::exceptions::PyIndexError::new_err(format!(
-                "there is no round {index}: there are {length}"
-            ))),
-        }
+        let at = place(index, self.answers.len(), "round")?;
+        Ok(Solution {
+            answer: self.answers.of(at, self.guardrails),
+            actions: self.actions,
+        })
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {

@@ -160,9 +160,12 @@ fn python_bench() -> Outcome {
     }
     pip_install(&python, &[root().as_os_str()])?;
     // Python looks beside the script first, not in the checkout, so this is the wheel.
-    run(Command::new(&python)
-        .arg(root().join("benches").join("python_speed.py"))
-        .current_dir(root()))
+    for script in ["python_speed.py", "python_sweep.py"] {
+        run(Command::new(&python)
+            .arg(root().join("benches").join(script))
+            .current_dir(root()))?;
+    }
+    Ok(())
 }
 
 /// The interpreter of a virtual environment that has the listed packages.
