@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _native, _replay
-from ._log import Log
+from ._log_like import LogLike
 
 A = TypeVar("A", bound="Agent")
 
@@ -81,7 +81,7 @@ class Agent(_native.Agent):
 
     # Logged data
 
-    def warm_start(self, log: Log) -> int:
+    def warm_start(self, log: LogLike) -> int:
         """Learns every outcome of a log; returns their number. See `banister.warm_start`."""
         return _replay.warm_start(self, log)
 

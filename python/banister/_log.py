@@ -205,14 +205,6 @@ class Log:
         return replace(self, costs=costs, guardrails=tuple(names))
 
 
-def check_log(log: object) -> None:
-    """Refuses anything but a log."""
-    if not isinstance(log, Log):
-        raise TypeError(
-            f"`log` is {type(log).__name__}: must be a banister.Log, made with Log.from_frame"
-        )
-
-
 def _short(names: Sequence[object]) -> str:
     shown = [str(name) for name in names[:8]]
     return ", ".join(shown if len(names) <= 8 else [*shown, f"… {len(names)} in all"])

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from . import _native
 from ._extra import extra
 from ._frame import numbers
-from ._guardrail import GuardrailLike
-from ._log import Arm, Log, check_log
+from ._guardrail import Guardrail, GuardrailLike
+from ._log import Arm, Log
+from ._log_like import LogLike, as_log
 from ._policy import PolicyLike, probabilities
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class Evaluation:
 
 
 def evaluate(
-    log: Log,
+    log: LogLike,
     policy: PolicyLike,
     *,
     guardrails: GuardrailLike | Sequence[GuardrailLike] | None = None,
@@ -150,6 +151,8 @@ def evaluate(
     """Estimates what a policy would have earned and cost in the rounds of a log.
 
     Parameters:
+        log: a `Log`; or a frame with the columns action, reward, pscore and one per guardrail; or obp's
+            `bandit_feedback`.
         policy: an arm that is always played; probabilities of the arms, in their order or as a
             dictionary; an array (rounds, arms) of them; a `Decision`; or an agent, with its policy
             as it is now (for linear agents on the features of every round).
@@ -191,7 +194,7 @@ def evaluate(
           spend   0.1500  [0.1294, 0.1706]  ≤ 0.2: kept
           effective sample size 345)
     """
-    check_log(log)
+    log = as_log(log, _names(guardrails))
     target = probabilities(log, policy)
     options = {
         "estimator": estimator,
@@ -235,6 +238,15 @@ def evaluate(
         costs={one.name: one for one in costs},
         verdicts={one.name: one for one in verdicts},
     )
+
+
+def _names(guardrails: GuardrailLike | Sequence[GuardrailLike] | None) -> list[str]:
+    """The names of the guardrails, as far as they have one."""
+    if guardrails is None:
+        return []
+    each = [guardrails] if isinstance(guardrails, (Guardrail, Mapping)) else guardrails
+    names = (one.get("name") if isinstance(one, Mapping) else getattr(one, "name", None) for one in each)
+    return [name for name in names if isinstance(name, str)]
 
 
 def _by_name(

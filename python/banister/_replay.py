@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from . import _native
 from ._extra import extra
-from ._log import Arm, Log, check_log
+from ._log import Arm, Log
+from ._log_like import LogLike, as_log
 from ._policy import joint_features
 from ._progress import bar
 
@@ -83,7 +84,7 @@ class Replay:
 
 
 def replay(
-    log: Log,
+    log: LogLike,
     agent: _native.Agent,
     *,
     max_weight: float | None = None,
@@ -116,7 +117,6 @@ def replay(
         >>> result.rows, result.accepted == agent.outcomes
         (1000, True)
     """
-    check_log(log)
     own = aligned(log, agent)
     options = {"max_weight": max_weight, "seed": seed, "confidence": confidence}
     with bar("replaying", progress) as update:
@@ -141,7 +141,7 @@ def replay(
     )
 
 
-def warm_start(agent: _native.Agent, log: Log) -> int:
+def warm_start(agent: _native.Agent, log: LogLike) -> int:
     """Lets an agent learn every outcome of a log before its first round; returns their number.
 
     The guarantee holds as before, whatever the logging policy was, and no pscores are needed: the
@@ -156,16 +156,16 @@ def warm_start(agent: _native.Agent, log: Log) -> int:
     >>> banister.warm_start(agent, log)
     2
     """
-    check_log(log)
     return _native.warm_start_agent(agent, aligned(log, agent))
 
 
-def aligned(log: Log, agent: _native.Agent) -> Log:
+def aligned(log: LogLike, agent: _native.Agent) -> Log:
     """The log with arms and costs numbered as an agent numbers them."""
     if not isinstance(agent, _native.Agent):
         raise TypeError(
             f"`agent` is {type(agent).__name__}: must be an agent, such as banister.Opb(...)"
         )
+    log = as_log(log, agent.guardrails, agent.arms)
     for guardrail in agent.guardrails:
         if guardrail not in log.guardrails:
             known = ", ".join(log.guardrails) or "none"

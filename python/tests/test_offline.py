@@ -598,8 +598,8 @@ def test_what_needs_pscores_says_so(data: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="`pscores` is not given: replay needs"):
         banister.replay(log, banister.Opb(3), progress=False)
     assert banister.evaluate(log, 0, estimator="dm").reward.estimate > 0
-    with pytest.raises(TypeError, match="`log` is dict: must be a banister.Log"):
-        banister.evaluate(data, 0)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="`log` is int: must be a pandas or polars DataFrame"):
+        banister.evaluate(3, 0)
 
 
 # Replay
@@ -814,3 +814,38 @@ def test_examples_in_the_chapter() -> None:
     chapter = Path(__file__).resolve().parents[2] / "docs" / "logged-data.md"
     failed, tried = doctest.testfile(str(chapter), module_relative=False)
     assert failed == 0 and tried > 10
+
+
+# What may stand for a log
+
+
+def test_frames_and_obp_are_logs() -> None:
+    """A frame with the usual columns is enough, and so is obp's dictionary."""
+    data = columns(400)
+    frame = {
+        "action": data["action"],
+        "reward": data["reward"],
+        "pscore": data["pscore"],
+        "spend": data["spend"],
+    }
+    guardrail = banister.Guardrail("spend", at_most=0.5)
+    log = banister.Log.from_frame(frame, costs=["spend"])
+    expected = banister.evaluate(log, 0, guardrails=[guardrail]).to_dict()
+    single = {**{key: frame[key] for key in ("action", "reward", "pscore")}, "costs": data["spend"]}
+    obp = {
+        "n_rounds": 400,
+        "n_actions": 3,
+        "context": None,
+        "action": data["action"],
+        "position": None,
+        "reward": data["reward"],
+        "pscore": data["pscore"],
+        "spend": data["spend"],
+    }
+    for same in (frame, pandas.DataFrame(frame), polars.DataFrame(frame), single, obp):
+        assert banister.evaluate(same, 0, guardrails=[guardrail]).to_dict() == expected
+        first, second = (banister.Opb(3, guardrails=[guardrail], seed=1) for _ in range(2))
+        assert first.warm_start(same) == second.warm_start(log) == 400
+        assert first.save() == second.save()
+        assert banister.replay(same, first, progress=False).accepted > 0
+    assert list(banister.evaluate(single, 0).costs) == ["cost"]
