@@ -118,7 +118,8 @@ def declare(
         given["guardrail"] = getattr(environment, "guardrails", None)
         given["reward"] = getattr(environment, "reward", None)
     agents = agents if agents is not None else given.pop("agent", None)
-    if agents is None:
+    listed_agents = [] if agents is None else declared_agents(agents)
+    if not listed_agents:
         raise TypeError("`agents` is missing: give at least one, such as 'opb'")
     given.pop("agent", None)
     chosen = guardrails if guardrails is not None else given.pop("guardrail", None)
@@ -131,7 +132,7 @@ def declare(
     listed = [chosen] if hasattr(chosen, "to_dict") or isinstance(chosen, Mapping) else chosen
     return Experiment(
         environment=environment,
-        agents=declared_agents(agents),
+        agents=listed_agents,
         run=runs,
         guardrails=list(listed or []),
         reward=reward,

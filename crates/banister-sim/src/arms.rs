@@ -98,7 +98,7 @@ fn check_shape(
     }
     if costs.len() != config.guardrail.len() {
         let allowed = format!(
-            "expected {}: one row per [[guardrail]], in their order",
+            "expected {}: one row per guardrail, in their order",
             config.guardrail.len()
         );
         return Err(Error::invalid(

@@ -208,11 +208,7 @@ pub(crate) fn check_agents(
     seed: u64,
 ) -> Result<Vec<(String, AgentSource)>, Error> {
     if agents.is_empty() {
-        return Err(Error::invalid(
-            "agent",
-            "absent",
-            "give at least one [[agent]]",
-        ));
+        return Err(Error::invalid("agent", "absent", "give at least one agent"));
     }
     let mut labelled: Vec<(String, AgentSource)> = Vec::new();
     for (i, agent) in agents.iter().enumerate() {

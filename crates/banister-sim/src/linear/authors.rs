@@ -34,7 +34,7 @@ pub(super) fn fill_in(config: &mut ExperimentConfig) -> Result<(), Error> {
             sub_gaussian: Some(noise),
         };
     } else if let Some(tau) = env.threshold {
-        let allowed = "leave it out: a [[guardrail]] of your own has its threshold";
+        let allowed = "leave it out: a guardrail of your own has its threshold";
         return Err(Error::invalid("environment.threshold", tau, allowed));
     }
     match config.guardrail.len() {

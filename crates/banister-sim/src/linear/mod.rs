@@ -386,6 +386,6 @@ fn check_per_guardrail(key: &str, given: usize, expected: usize, what: &str) -> 
     Err(Error::invalid(
         format!("environment.{key}"),
         count(given, what),
-        format!("expected {expected}: one per [[guardrail]], in their order"),
+        format!("expected {expected}: one per guardrail, in their order"),
     ))
 }
