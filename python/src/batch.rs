@@ -8,10 +8,11 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList, PyString};
 
-use crate::agent::{Agent, State};
+use crate::agent::Agent;
 use crate::decision::{Decision, Stage};
 use crate::error::{invalid, mistyped, raise};
 use crate::input::{Numbers, count, place, uniform};
+use crate::state::State;
 
 /// Most decisions of one call: some hundred megabytes of them.
 const MOST: u64 = 10_000_000;

@@ -13,11 +13,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::agent::{Sampler, State};
 use crate::decision::Labels;
 use crate::error::{invalid, mistyped, raise};
 use crate::input::{Numbers, count};
 use crate::json::{join, to_json, to_python};
+use crate::state::{Sampler, State};
 
 /// The registry of agents as JSON Schema. Each kind says beside its keys whether it takes features.
 #[pyfunction]

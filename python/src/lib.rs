@@ -19,6 +19,7 @@ mod results;
 mod simulate;
 mod solution;
 mod solve;
+mod state;
 
 use pyo3::prelude::*;
 

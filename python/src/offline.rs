@@ -10,12 +10,13 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList};
 
-use crate::agent::{Agent, State};
+use crate::agent::Agent;
 use crate::build::{declared, guardrails, in_arguments, reward, without_nulls};
 use crate::error::{guarded, raise};
 use crate::input::{Numbers, count};
 use crate::json::to_json;
 use crate::log::{Columns, with_ranges};
+use crate::state::State;
 
 /// How often Python gets a look at a running replay.
 const LOOK: Duration = Duration::from_millis(50);
