@@ -182,27 +182,23 @@ impl Agent {
         let reward = number(reward, "reward")?;
         let costs = self::costs(costs, &self.guardrails)?;
         let of = self.of(action)?;
-        self.with(py, false, |state| {
-            let outcome = match &of {
-                Of::Action(index) => state.agent.observe(*index, reward, &costs),
-                Of::Named(name) => match state.index.get(name) {
-                    Some(&index) => state.agent.observe(index, reward, &costs),
-                    None => Err(banister::Error::UnknownArm {
-                        name: name.clone(),
-                        known: state.agent.names().join(", "),
-                    }),
-                },
-                Of::Earlier(decision) => {
-                    let decision = decision.get();
-                    let same = decision.stage.offer == state.stage.offer;
-                    match &decision.features {
-                        Some(x) if !same => state.agent.observe_at(x, reward, &costs),
-                        _ => state.agent.observe(decision.drawn, reward, &costs),
-                    }
+        self.with(py, false, |state| match &of {
+            Of::Action(index) => state.agent.observe(*index, reward, &costs),
+            Of::Named(name) => match state.index.get(name) {
+                Some(&index) => state.agent.observe(index, reward, &costs),
+                None => Err(banister::Error::UnknownArm {
+                    name: name.clone(),
+                    known: state.agent.names().join(", "),
+                }),
+            },
+            Of::Earlier(decision) => {
+                let decision = decision.get();
+                let same = decision.stage.offer == state.stage.offer;
+                match &decision.features {
+                    Some(x) if !same => state.agent.observe_at(x, reward, &costs),
+                    _ => state.agent.observe(decision.drawn, reward, &costs),
                 }
-            };
-            state.outcomes += u64::from(outcome.is_ok());
-            outcome
+            }
         })?
         .map_err(raise)
     }
@@ -354,7 +350,7 @@ impl Agent {
     /// Number of outcomes taken.
     #[getter]
     fn outcomes(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, false, |state| state.outcomes)
+        self.with(py, false, |state| state.agent.outcomes())
     }
 
     /// The problem as declared: arms, safe arm, features, reward, guardrails.
@@ -375,7 +371,6 @@ impl Agent {
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, true, |state| {
             state.agent = state.config.build(&state.problem)?;
-            state.outcomes = 0;
             state.set_stage();
             Ok(())
         })?

@@ -287,9 +287,7 @@ pub(crate) fn observe(
             rewards,
             costs: flat,
         };
-        state.agent.observe_batch(&outcomes).map_err(raise)?;
-        state.outcomes += rewards.len() as u64;
-        Ok(())
+        state.agent.observe_batch(&outcomes).map_err(raise)
     })?
 }
 

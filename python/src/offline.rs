@@ -203,11 +203,10 @@ pub(crate) fn feature_dimension(agent: &Bound<'_, Agent>) -> Option<usize> {
 }
 
 /// Teaches an agent with a log: all of it, or, if that fails half-way, the agent is as it was.
-/// `work` also says how many outcomes it learnt.
 fn teach<R>(
     state: &mut State,
     log: Log,
-    work: impl FnOnce(&CheckedLog, &mut dyn banister::Agent) -> PyResult<(R, u64)>,
+    work: impl FnOnce(&CheckedLog, &mut dyn banister::Agent) -> PyResult<R>,
 ) -> PyResult<R> {
     let offers = log.features != Features::None;
     let problem = &state.problem;
@@ -223,9 +222,7 @@ fn teach<R>(
     if offers {
         state.set_stage();
     }
-    let (done, learnt) = done?;
-    state.outcomes += learnt;
-    Ok(done)
+    done
 }
 
 /// Replays a log through an agent. `progress` is called with the share and the number of rows read.
@@ -264,9 +261,7 @@ pub(crate) fn replay_log<'py>(
             if let Some(error) = interrupted {
                 return Err(error);
             }
-            let done = done.map_err(raise)?;
-            let learnt = done.accepted;
-            Ok((done, learnt))
+            done.map_err(raise)
         })
     })??;
     replayed(py, &done)
@@ -304,8 +299,7 @@ pub(crate) fn warm_start_agent(
     let log = columns.log()?;
     agent.get().with(py, true, |state| {
         teach(state, log, |log, agent| {
-            let learnt = banister_offline::warm_start(agent, log).map_err(raise)?;
-            Ok((learnt, learnt))
+            banister_offline::warm_start(agent, log).map_err(raise)
         })
     })?
 }

@@ -35,14 +35,13 @@ pub(crate) struct State {
     pub is_named: bool,
     pub stage: Arc<Stage>,
     pub index: HashMap<String, usize>,
-    pub outcomes: u64,
     /// Whether a call failed half-way, by a mistake of ours.
     pub is_broken: bool,
 }
 
 impl State {
     pub(crate) fn new(
-        mut agent: Box<dyn banister::Agent>,
+        agent: Box<dyn banister::Agent>,
         problem: Problem,
         config: AgentConfig,
         sampler: Sampler,
@@ -61,7 +60,6 @@ impl State {
                 offer: 0,
             }),
             index: HashMap::new(),
-            outcomes: agent.decide().outcomes,
             agent,
             problem,
             config,

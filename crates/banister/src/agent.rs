@@ -77,6 +77,11 @@ pub trait Agent: Send {
         None
     }
 
+    /// Number of outcomes taken; 0 for an agent that does not count.
+    fn outcomes(&self) -> u64 {
+        0
+    }
+
     /// Names by number: of all arms there ever were, or of the actions on offer. Empty where
     /// actions were offered by their features alone.
     fn names(&self) -> &[String] {

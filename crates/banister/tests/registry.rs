@@ -254,3 +254,16 @@ fn arms_come_and_go() {
         assert_eq!(restored.save(), json);
     }
 }
+
+#[test]
+fn outcomes_are_counted() {
+    each(|_, _, mut agent| {
+        assert_eq!(agent.outcomes(), 0);
+        for (arm, reward, costs) in ROUNDS {
+            agent.observe(arm, reward, &costs).expect("in range");
+        }
+        assert_eq!(agent.outcomes(), ROUNDS.len() as u64);
+        let restored = AgentConfig::restore(&agent.save()).expect("its own snapshot");
+        assert_eq!(restored.agent.outcomes(), ROUNDS.len() as u64);
+    });
+}

@@ -27,6 +27,10 @@ impl Agent for Opb {
         })
     }
 
+    fn outcomes(&self) -> u64 {
+        Opb::outcomes(self)
+    }
+
     fn names(&self) -> &[String] {
         self.arm_names()
     }

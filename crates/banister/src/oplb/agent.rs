@@ -51,6 +51,10 @@ impl Agent for Oplb {
         })
     }
 
+    fn outcomes(&self) -> u64 {
+        Oplb::outcomes(self)
+    }
+
     fn names(&self) -> &[String] {
         Oplb::names(self)
     }
