@@ -82,7 +82,10 @@ def agents() -> list[Any]:
 
 def calls(rng: np.random.Generator) -> list[Callable[[], Any]]:
     agent = agents()[int(rng.integers(3))]
-    value = lambda: anything(rng)  # noqa: E731
+
+    def value() -> Any:
+        return anything(rng)
+
     keyword: Any = rng.choice(["delta", "horizon", "intervals", "seed", "safe", "reward", "guardrails", "max_arms"])
     return [
         lambda: agent.decide(value(), value()),
