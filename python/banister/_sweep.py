@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 #: Tasks for each worker, so that all are busy until the end, and the least and most work of one.
-TASKS_PER_WORKER = 8
-LEAST_WORK, MOST_WORK = 200_000_000, 5_000_000_000
+TASKS_PER_WORKER = 16
+LEAST_WORK, MOST_WORK = 50_000_000, 5_000_000_000
 
 #: What no second try would change.
 _FINAL = (ValueError, TypeError, KeyboardInterrupt)

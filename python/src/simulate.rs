@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use banister::{AgentConfig, Error, Problem};
@@ -213,16 +214,18 @@ fn watched<R: Send>(
     };
     let (outcome, interrupted) = py.detach(|| {
         std::thread::scope(|scope| {
-            let caller = std::thread::current();
+            let (sender, receiver) = mpsc::channel();
             let monitor = &monitor;
-            let worker = scope.spawn(move || {
-                let outcome = guarded(|| pool.install(|| work(monitor)));
-                caller.unpark();
-                outcome
+            scope.spawn(move || {
+                // Whoever waits for it is still there.
+                let _ = sender.send(guarded(|| pool.install(|| work(monitor))));
             });
             let mut interrupted = None;
-            while !worker.is_finished() {
-                std::thread::park_timeout(LOOK);
+            loop {
+                match receiver.recv_timeout(LOOK) {
+                    Err(RecvTimeoutError::Timeout) => {}
+                    ended => break (ended, interrupted),
+                }
                 if interrupted.is_none()
                     && let Err(error) = Python::attach(look)
                 {
@@ -230,7 +233,6 @@ fn watched<R: Send>(
                     interrupted = Some(error);
                 }
             }
-            (worker.join(), interrupted)
         })
     });
     if let Some(error) = interrupted {
