@@ -134,7 +134,7 @@ impl Experiment {
             let shard = run_shard(&self.experiment, agent, start..end, options, monitor)?;
             shard.map(|shard| shard.to_bytes()).transpose()
         };
-        let bytes = watched(py, Some(1), None, &self.failures, work)?;
+        let bytes = watched(py, None, &self.failures, work)?;
         Ok(PyBytes::new(py, &bytes))
     }
 }
@@ -178,8 +178,12 @@ pub(crate) fn run_experiments(
         .map(|e| e.total_work())
         .fold(0, u64::saturating_add);
     let progress = progress.map(|callback| (callback.clone().unbind(), total));
-    let results = watched(py, threads, progress, &failures, |monitor| {
-        run(&list, options, monitor)
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads.unwrap_or(0))
+        .build()
+        .map_err(|error| PyRuntimeError::new_err(format!("cannot start threads: {error}")))?;
+    let results = watched(py, progress, &failures, |monitor| {
+        pool.install(|| run(&list, options, monitor))
     })?;
     Ok(Results::new(results))
 }
@@ -192,18 +196,13 @@ pub(crate) fn read_toml<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py,
     to_python(py, &value)
 }
 
-/// Does native work on threads of its own, while this one shows progress and listens for Ctrl-C.
+/// Does native work on a thread of its own, while this one shows progress and listens for Ctrl-C.
 fn watched<R: Send>(
     py: Python<'_>,
-    threads: Option<usize>,
     progress: Option<(Py<PyAny>, u64)>,
     failures: &Failures,
     work: impl FnOnce(&Monitor) -> Result<Option<R>, Error> + Send,
 ) -> PyResult<R> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.unwrap_or(0))
-        .build()
-        .map_err(|error| PyRuntimeError::new_err(format!("cannot start threads: {error}")))?;
     let monitor = Monitor::default();
     let look = |py: Python<'_>| -> PyResult<()> {
         if let Some((callback, total)) = &progress {
@@ -218,7 +217,7 @@ fn watched<R: Send>(
             let monitor = &monitor;
             scope.spawn(move || {
                 // Whoever waits for it is still there.
-                let _ = sender.send(guarded(|| pool.install(|| work(monitor))));
+                let _ = sender.send(guarded(|| work(monitor)));
             });
             let mut interrupted = None;
             loop {
