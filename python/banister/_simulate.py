@@ -87,10 +87,10 @@ def declared_agents(agents: Agents) -> list[Any]:
 def declare(
     environment: EnvironmentLike,
     agents: Agents | None,
-    run: Mapping[str, Any],
     guardrails: GuardrailLike | Iterable[GuardrailLike] | None,
     reward: Mapping[str, Any] | None,
     name: str | None,
+    **run: int | None,
 ) -> Experiment:
     """An experiment from the arguments of `simulate`; what is None comes from the environment."""
     folder, stem = "", "simulation"
@@ -98,14 +98,14 @@ def declare(
         path = Path(environment)
         folder, stem = str(path.parent), path.stem
         environment = _native.read_toml(path.read_text(encoding="utf-8"))
-    given: dict[str, Any] = {}
-    if isinstance(environment, Mapping) and isinstance(environment.get("environment"), Mapping):
-        given = dict(environment)
-        environment = given.pop("environment")
-        name = name or given.pop("name", None)
-        given.pop("name", None)
+    # What the environment brings beside itself: all of an experiment's file, or its attributes.
+    brought: dict[str, Any] = {}
     problem = None
-    if not isinstance(environment, Mapping):
+    if isinstance(environment, Mapping):
+        if isinstance(environment.get("environment"), Mapping):
+            brought = dict(environment)
+            environment = brought.pop("environment")
+    else:
         if is_gym(environment) and not isinstance(environment, Environment):
             environment = GymEnvironment(environment)
         if not isinstance(environment, Environment):
@@ -115,31 +115,32 @@ def declare(
                 "`pull(action, rng)`"
             )
         problem = problem_of(environment)
-        given["guardrail"] = getattr(environment, "guardrails", None)
-        given["reward"] = getattr(environment, "reward", None)
-    agents = agents if agents is not None else given.pop("agent", None)
-    listed_agents = [] if agents is None else declared_agents(agents)
-    if not listed_agents:
-        raise TypeError("`agents` is missing: give at least one, such as 'opb'")
-    given.pop("agent", None)
-    chosen = guardrails if guardrails is not None else given.pop("guardrail", None)
-    given.pop("guardrail", None)
-    runs = {**given.pop("run", {}), **{k: v for k, v in run.items() if v is not None}}
-    reward = reward if reward is not None else given.pop("reward", None)
-    given.pop("reward", None)
-    if given:
-        raise TypeError(f"`environment` has the key {next(iter(given))!r}, which no experiment has")
-    listed = [chosen] if hasattr(chosen, "to_dict") or isinstance(chosen, Mapping) else chosen
-    return Experiment(
+        brought["guardrail"] = getattr(environment, "guardrails", None)
+        brought["reward"] = getattr(environment, "reward", None)
+
+    def chosen(argument: Any, key: str) -> Any:
+        own = brought.pop(key, None)
+        return argument if argument is not None else own
+
+    listed = chosen(agents, "agent")
+    rails = chosen(guardrails, "guardrail")
+    one_rail = hasattr(rails, "to_dict") or isinstance(rails, Mapping)
+    given = {key: value for key, value in run.items() if value is not None}
+    experiment = Experiment(
         environment=environment,
-        agents=listed_agents,
-        run=runs,
-        guardrails=list(listed or []),
-        reward=reward,
-        name=name or stem,
+        agents=[] if listed is None else declared_agents(listed),
+        run={**brought.pop("run", {}), **given},
+        guardrails=[rails] if one_rail else list(rails or []),
+        reward=chosen(reward, "reward"),
+        name=chosen(name, "name") or stem,
         folder=folder,
         problem=problem,
     )
+    if not experiment.agents:
+        raise TypeError("`agents` is missing: give at least one, such as 'opb'")
+    if brought:
+        raise TypeError(f"`environment` has the key {next(iter(brought))!r}, which no experiment has")
+    return experiment
 
 
 def simulate(
@@ -189,15 +190,19 @@ def simulate(
         >>> result.runs["violations"].sum().item()
         0
     """
-    run = {
-        "horizon": horizon,
-        "runs": runs,
-        "seed": seed,
-        "checkpoints": checkpoints,
-        "delay": delay,
-        "batch": batch,
-    }
-    experiment = declare(environment, agents, run, guardrails, reward, name).check()
+    experiment = declare(
+        environment,
+        agents,
+        guardrails,
+        reward,
+        name,
+        horizon=horizon,
+        runs=runs,
+        seed=seed,
+        checkpoints=checkpoints,
+        delay=delay,
+        batch=batch,
+    ).check()
     with bar("simulating", progress) as update:
         results = _native.run_experiments([experiment], threads, timing, update)
     return SimulationResult(results)

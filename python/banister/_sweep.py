@@ -100,19 +100,23 @@ def sweep(
         >>> [point["guardrails.spend.at_most"] for point in result.points]
         [0.1, 0.5]
     """
-    run = {
-        "horizon": horizon,
-        "runs": runs,
-        "seed": seed,
-        "checkpoints": checkpoints,
-        "delay": delay,
-        "batch": batch,
-    }
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
         raise ValueError(f"`retries` is {retries!r}: must be an integer, 0 or more")
     if workers is not None and (not isinstance(workers, int) or workers < 1):
         raise ValueError(f"`workers` is {workers!r}: must be an integer, 1 or more")
-    base = declare(environment, agents, run, guardrails, reward, name)
+    base = declare(
+        environment,
+        agents,
+        guardrails,
+        reward,
+        name,
+        horizon=horizon,
+        runs=runs,
+        seed=seed,
+        checkpoints=checkpoints,
+        delay=delay,
+        batch=batch,
+    )
     every = points(grid)
     declared = experiments_at(base, every)
     # Everything is checked here, before any worker starts.
