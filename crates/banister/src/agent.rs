@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::belief::Belief;
 use crate::config::OpbConfig;
-use crate::decision::Decision;
+use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::opb::Opb;
 use crate::oplb::{Oplb, OplbConfig};
@@ -24,6 +24,20 @@ pub trait Agent: Send {
     /// simulator asks agents from outside this way, and stops at an error.
     fn try_decide(&mut self) -> Result<&Decision, Error> {
         Ok(self.decide())
+    }
+
+    /// The safe action alone, for a reason that lies outside: its declared safety vouches for it. `None`
+    /// from an agent that cannot say what it costs.
+    fn decide_safe(&mut self, reason: Fallback) -> Option<&Decision> {
+        let _ = reason;
+        None
+    }
+
+    /// Whether an outcome would be taken after `more` others; nothing changes. An agent that does not
+    /// say is one that takes everything.
+    fn check_outcome(&self, reward: f64, costs: &[f64], more: u64) -> Result<(), Error> {
+        let _ = (reward, costs, more);
+        Ok(())
     }
 
     /// Takes one outcome: the arm played, its reward and one cost per guardrail.
@@ -113,8 +127,20 @@ pub trait Agent: Send {
         Vec::new()
     }
 
+    /// The same about one of them.
+    fn belief(&mut self, action: usize) -> Option<Belief> {
+        self.beliefs().into_iter().nth(action)
+    }
+
     /// The whole state as versioned JSON, for [`AgentConfig::restore`].
     fn save(&self) -> String;
+
+    /// The same without what only helps the next decision: warm starts, and actions that were offered
+    /// by their features alone. It depends on the outcomes taken by arm or by features, in their order,
+    /// and on the arms added and retired, but not on what was decided in between.
+    fn save_learned(&self) -> String {
+        self.save()
+    }
 }
 
 /// The actions an agent numbers.

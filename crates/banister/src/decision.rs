@@ -61,6 +61,8 @@ pub enum Fallback {
     MarginNotProven,
     /// The solver gave no policy that checks.
     SolverFailed,
+    /// Whoever runs the agent asked for the safe action.
+    Paused,
 }
 
 impl Default for Decision {

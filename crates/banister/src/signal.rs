@@ -116,6 +116,14 @@ impl Signal {
         x >= self.admitted.0 && x <= self.admitted.1
     }
 
+    /// Refuses an observation that is not possible; `field` is how the user calls it.
+    pub fn check_value(&self, field: &str, x: f64) -> Result<(), Error> {
+        match self.admits(x) {
+            true => Ok(()),
+            false => Err(self.refuse(field, x)),
+        }
+    }
+
     /// The error for an observation that is not.
     #[cold]
     #[inline(never)]

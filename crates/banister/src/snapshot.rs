@@ -90,6 +90,15 @@ impl Opb {
     /// # Ok::<(), banister::Error>(())
     /// ```
     pub fn save(&self) -> String {
+        self.snapshot(self.planner.save())
+    }
+
+    /// The same without the solvers' warm starts: what the outcomes alone have taught it.
+    pub fn save_learned(&self) -> String {
+        self.snapshot(SavedPlanner::default())
+    }
+
+    fn snapshot(&self, planner: SavedPlanner) -> String {
         let arms = (0..self.names.len()).map(|arm| NamedArm {
             name: self.names[arm].clone(),
             offered: self.is_offered(arm),
@@ -102,7 +111,7 @@ impl Opb {
             config: self.checked.config.clone(),
             outcomes: self.outcomes,
             arms: arms.collect(),
-            planner: self.planner.save(),
+            planner,
             t_zero: self.t_zero.as_ref().map(|rule| rule.saved.clone()),
         };
         // Strings, integers and finite floats only: serialisation has nothing to fail on.

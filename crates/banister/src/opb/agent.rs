@@ -3,12 +3,23 @@
 use super::Opb;
 use crate::agent::{ActionSet, Agent, Outcomes};
 use crate::belief::{Belief, Estimate};
-use crate::decision::Decision;
+use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 
 impl Agent for Opb {
     fn decide(&mut self) -> &Decision {
         Opb::decide(self)
+    }
+
+    fn decide_safe(&mut self, reason: Fallback) -> Option<&Decision> {
+        self.decision.outcomes = self.outcomes;
+        self.publish_safe(reason);
+        Some(&self.decision)
+    }
+
+    fn check_outcome(&self, reward: f64, costs: &[f64], more: u64) -> Result<(), Error> {
+        self.check_room(more.saturating_add(1))?;
+        self.problem.refuse(reward, costs)
     }
 
     fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
@@ -47,25 +58,33 @@ impl Agent for Opb {
     }
 
     fn beliefs(&mut self) -> Vec<Belief> {
-        let belief = |arm: usize| {
-            let (mean, ends) = self.estimates.belief(arm, 0);
-            let guardrails = self.problem.guardrails.iter().enumerate();
-            Belief {
-                offered: self.is_offered(arm),
-                pulls: self.pulls().get(arm).copied(),
-                reward: Estimate::in_units(&self.problem.reward, false, mean, ends),
-                costs: guardrails
-                    .map(|(i, guardrail)| {
-                        let (mean, ends) = self.estimates.belief(arm, i + 1);
-                        Estimate::of_guardrail(guardrail, mean, ends)
-                    })
-                    .collect(),
-            }
-        };
-        (0..self.names.len()).map(belief).collect()
+        (0..self.names.len())
+            .filter_map(|arm| self.belief(arm))
+            .collect()
+    }
+
+    fn belief(&mut self, arm: usize) -> Option<Belief> {
+        let &pulls = self.pulls().get(arm)?;
+        let (mean, ends) = self.estimates.belief(arm, 0);
+        let guardrails = self.problem.guardrails.iter().enumerate();
+        Some(Belief {
+            offered: self.is_offered(arm),
+            pulls: Some(pulls),
+            reward: Estimate::in_units(&self.problem.reward, false, mean, ends),
+            costs: guardrails
+                .map(|(i, guardrail)| {
+                    let (mean, ends) = self.estimates.belief(arm, i + 1);
+                    Estimate::of_guardrail(guardrail, mean, ends)
+                })
+                .collect(),
+        })
     }
 
     fn save(&self) -> String {
         Opb::save(self)
+    }
+
+    fn save_learned(&self) -> String {
+        Opb::save_learned(self)
     }
 }

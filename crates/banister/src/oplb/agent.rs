@@ -3,13 +3,21 @@
 use super::Oplb;
 use crate::agent::{ActionSet, Agent, Outcomes, Played};
 use crate::belief::{Belief, Estimate};
-use crate::decision::Decision;
+use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::interval::Interval;
 
 impl Agent for Oplb {
     fn decide(&mut self) -> &Decision {
         Oplb::decide(self)
+    }
+
+    fn decide_safe(&mut self, reason: Fallback) -> Option<&Decision> {
+        Some(Oplb::decide_safe(self, reason))
+    }
+
+    fn check_outcome(&self, reward: f64, costs: &[f64], more: u64) -> Result<(), Error> {
+        Oplb::check_outcome(self, reward, costs, more.saturating_add(1))
     }
 
     fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
@@ -69,17 +77,25 @@ impl Agent for Oplb {
 
     fn beliefs(&mut self) -> Vec<Belief> {
         (0..self.offered())
-            .map(|action| self.belief(action))
+            .map(|action| self.belief_of(action))
             .collect()
+    }
+
+    fn belief(&mut self, action: usize) -> Option<Belief> {
+        (action < self.offered()).then(|| self.belief_of(action))
     }
 
     fn save(&self) -> String {
         Oplb::save(self)
     }
+
+    fn save_learned(&self) -> String {
+        Oplb::save_learned(self)
+    }
 }
 
 impl Oplb {
-    fn belief(&mut self, action: usize) -> Belief {
+    fn belief_of(&mut self, action: usize) -> Belief {
         // Asked for action and signal that exist: the unknown interval is never used.
         let signals = 0..=self.problem.guardrails.len();
         let intervals: Vec<Interval> = signals

@@ -45,6 +45,15 @@ impl Oplb {
         &self.decision
     }
 
+    /// The safe action alone, for a reason that lies outside.
+    pub(super) fn decide_safe(&mut self, reason: Fallback) -> &Decision {
+        self.decision.outcomes = self.outcomes;
+        self.update_actions();
+        let safe = self.write_safe();
+        self.publish_safe(&safe, reason);
+        &self.decision
+    }
+
     /// Writes the safe action's cost bounds and the margins they leave.
     fn write_safe(&mut self) -> SafeReward {
         let column = self.actions.safe;

@@ -111,7 +111,7 @@ impl Oplb {
         })
     }
 
-    fn check_outcome(&self, reward: f64, costs: &[f64], more: u64) -> Result<(), Error> {
+    pub(super) fn check_outcome(&self, reward: f64, costs: &[f64], more: u64) -> Result<(), Error> {
         if self.outcomes.saturating_add(more) > self.room {
             return Err(Error::HorizonExceeded {
                 horizon: self.room,

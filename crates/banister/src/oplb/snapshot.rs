@@ -54,23 +54,40 @@ impl Oplb {
     /// # Ok::<(), banister::Error>(())
     /// ```
     pub fn save(&self) -> String {
-        let snapshot = Snapshot {
+        write(&Snapshot {
+            actions: self.actions.all_features().to_vec(),
+            columns: self.actions.saved(),
+            planner: self.planner.save(),
+            start: self.exact.solver.start().to_vec(),
+            ..self.learned()
+        })
+    }
+
+    /// The same without warm starts, and without actions that were offered by their features alone:
+    /// what the outcomes have taught it.
+    pub fn save_learned(&self) -> String {
+        write(&self.learned())
+    }
+
+    fn learned(&self) -> Snapshot {
+        Snapshot {
             format: Self::FORMAT.into(),
             version: VERSION,
             problem: self.problem.declared.clone(),
             config: self.checked.config.clone(),
             outcomes: self.outcomes,
             regression: self.regression.state().clone(),
-            actions: self.actions.all_features().to_vec(),
+            actions: match self.names.is_empty() {
+                true => self.safe_action.clone(),
+                false => self.actions.all_features().to_vec(),
+            },
             names: self.names.clone(),
-            columns: self.actions.saved(),
-            planner: self.planner.save(),
-            start: self.exact.solver.start().to_vec(),
+            columns: None,
+            planner: SavedPlanner::default(),
+            start: Vec::new(),
             safe: self.safe_estimates.as_ref().map(|e| e.save(0)),
             t_zero: self.t_zero.as_ref().map(|rule| rule.saved.clone()),
-        };
-        // Strings, integers and finite floats only: serialisation has nothing to fail on.
-        serde_json::to_string(&snapshot).unwrap_or_default()
+        }
     }
 
     /// Takes up an agent where [`Oplb::save`] left it.
@@ -119,4 +136,9 @@ impl Oplb {
         agent.exact.solver.set_start(&snapshot.start);
         Ok(agent)
     }
+}
+
+fn write(snapshot: &Snapshot) -> String {
+    // Strings, integers and finite floats only: serialisation has nothing to fail on.
+    serde_json::to_string(snapshot).unwrap_or_default()
 }

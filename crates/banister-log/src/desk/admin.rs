@@ -1,0 +1,129 @@
+//! Experiments: created, changed, with arms added and retired, and fed from other logs.
+
+use super::{Desk, Taken};
+use crate::declaration::{Declaration, Kind, NamedArm, check_length};
+use crate::event::{Event, Import};
+use crate::experiment::{Change, Experiment, ExperimentStatus};
+use crate::refusal::Refusal;
+use crate::request::Answer;
+
+/// Most outcomes of one import, and of one event of it.
+pub const MOST_IMPORTED: usize = 1_000_000;
+const CHUNK: usize = 1000;
+
+impl Desk<'_> {
+    pub(super) fn create(&mut self, declaration: Declaration) -> Result<Taken, Refusal> {
+        let checked = declaration.check()?;
+        let name = &checked.declaration.name;
+        if self.state.is_taken(name) {
+            return Err(Refusal::conflict(format!(
+                "there is an experiment called `{name}` already"
+            )));
+        }
+        let json = serde_json::to_string(&checked.declaration).unwrap_or_default();
+        let number = self.next();
+        self.write(number, None, None, Event::Created(json));
+        Ok(Taken::View(number))
+    }
+
+    pub(super) fn change(&mut self, name: &str, change: Change) -> Result<Taken, Refusal> {
+        let experiment = self.alive(name)?;
+        if let Some(description) = &change.description {
+            check_length("description", description, 10_000)?;
+        }
+        let declaration = &experiment.checked.declaration;
+        let ttl = change.ttl_seconds.unwrap_or(declaration.ttl_seconds);
+        let default = match &change.default_outcome {
+            Some(changed) => changed.as_ref(),
+            None => declaration.default_outcome.as_ref(),
+        };
+        experiment.checked.check_ttl(ttl, default)?;
+        let key = experiment.key;
+        let json = serde_json::to_string(&change).unwrap_or_default();
+        self.write(key, None, None, Event::Changed(json));
+        Ok(Taken::View(key))
+    }
+
+    pub(super) fn add_arm(&mut self, name: &str, arm: NamedArm) -> Result<Taken, Refusal> {
+        let experiment = self.alive(name)?;
+        experiment.check_new_arm(&arm)?;
+        let key = experiment.key;
+        let NamedArm { name, features } = arm;
+        self.write(key, None, None, Event::ArmAdded { name, features });
+        Ok(Taken::View(key))
+    }
+
+    pub(super) fn retire_arm(&mut self, name: &str, arm: &str) -> Result<Taken, Refusal> {
+        let experiment = self.alive(name)?;
+        let place = (experiment.arms.iter().position(|own| own.name == arm))
+            .ok_or_else(|| Refusal::unknown("arm", arm))?;
+        if place == experiment.checked.safe {
+            return Err(Refusal::conflict("the safe arm cannot be retired"));
+        }
+        if !experiment.arms[place].offered {
+            return Err(Refusal::conflict(format!(
+                "the arm `{arm}` is retired already"
+            )));
+        }
+        let key = experiment.key;
+        self.write(key, None, None, Event::ArmRetired { arm: place as u32 });
+        Ok(Taken::View(key))
+    }
+
+    pub(super) fn import(&mut self, name: &str, import: Import) -> Result<Taken, Refusal> {
+        let experiment = self.alive(name)?;
+        let key = experiment.key;
+        let count = import.rewards.len();
+        if count == 0 || count > MOST_IMPORTED {
+            let allowed = format!("must be 1 to {MOST_IMPORTED}");
+            return Err(Refusal::invalid("rows", count, allowed));
+        }
+        let m = experiment.names.guardrails.len();
+        let arms = matches!(experiment.checked.kind, Kind::Arms);
+        for i in 0..count {
+            let row = |e| Refusal::of(e, |field| format!("row {}: {field}", i + 1));
+            let costs = &import.costs[i * m..(i + 1) * m];
+            (experiment.agent())
+                .check_outcome(import.rewards[i], costs, i as u64)
+                .map_err(row)?;
+        }
+        // Arms of a linear agent are taken by their features, as their outcomes are.
+        let import = match arms && experiment.is_linear() {
+            false => import,
+            true => Import {
+                features: (import.arms.iter())
+                    .flat_map(|&arm| experiment.arm_features(arm as usize, &[]))
+                    .collect(),
+                arms: Vec::new(),
+                ..import
+            },
+        };
+        let d = import.features.len() / count;
+        for start in (0..count).step_by(CHUNK) {
+            let end = (start + CHUNK).min(count);
+            let chunk = Import {
+                arms: match import.arms.is_empty() {
+                    true => Vec::new(),
+                    false => import.arms[start..end].to_vec(),
+                },
+                features: import.features[start * d..end * d].to_vec(),
+                rewards: import.rewards[start..end].to_vec(),
+                costs: import.costs[start * m..end * m].to_vec(),
+            };
+            self.write(key, None, None, Event::Imported(chunk));
+        }
+        let last = self.next() - 1;
+        Ok(Taken::Answer(Answer::Imported(count as u64, last)))
+    }
+
+    /// An experiment that is not archived.
+    fn alive(&mut self, name: &str) -> Result<&mut Experiment, Refusal> {
+        let experiment = self.state.experiment(name)?;
+        match experiment.status {
+            ExperimentStatus::Archived => Err(Refusal::conflict(format!(
+                "the experiment `{name}` is archived: it cannot be changed any more"
+            ))),
+            _ => Ok(experiment),
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Outcomes: whole or in parts, once.
+
+use std::collections::BTreeMap;
+
+use super::decide::taken;
+use super::{Case, Desk, Heard, hear};
+use crate::declaration::check_cost_names;
+use crate::event::{Event, OutcomeEvent, Part};
+use crate::experiment::{Experiment, ExperimentStatus};
+use crate::refusal::Refusal;
+use crate::request::{Answer, OutcomeReport, Overdue, Reported, shown_id};
+use crate::store::{Found, Key};
+
+impl Desk<'_> {
+    pub(super) fn report(&mut self, name: &str, report: &OutcomeReport) -> Result<Answer, Refusal> {
+        let experiment = self.state.experiment(name)?;
+        let key = experiment.key;
+        let case = (self.case(key, &Key::parse(&report.decision))?)
+            .ok_or_else(|| Refusal::unknown("decision", &report.decision))?;
+        let experiment = self.state.experiment(name)?;
+        let mut part = part(experiment, report)?;
+        let event = &case.event;
+        part.taken = taken(
+            experiment,
+            event.shadow,
+            &event.candidates,
+            report.taken.as_deref(),
+        )?;
+        let names = experiment.names.clone();
+        let known = match case.heard.complete {
+            // An outcome says what was played; whether that was reported does not matter any more.
+            Some(_) => case.heard.part.clone(),
+            None => Part {
+                taken: case.heard.part.taken.or(event.taken),
+                ..case.heard.part.clone()
+            },
+        };
+        let merged = merge(&names.guardrails, &known, &part).map_err(|contradiction| {
+            let by_default = match case.heard.complete {
+                Some(true) => ", by default, since its time to live was over",
+                _ => "",
+            };
+            Refusal::conflict(format!(
+                "the decision `{}` already has another outcome{by_default}: {contradiction}",
+                report.decision
+            ))
+        })?;
+        let news = merged != known;
+        let mut complete = case.heard.complete.is_some();
+        if news && complete {
+            // Only a lapsed decision is complete without an outcome.
+            return Err(Refusal::conflict(format!(
+                "the time to live of the decision `{}` was over before anybody said what was taken",
+                report.decision
+            )));
+        }
+        if news {
+            if experiment.status == ExperimentStatus::Archived {
+                return Err(Refusal::conflict(format!(
+                    "the experiment `{name}` is archived and takes no more outcomes"
+                )));
+            }
+            complete = self.hear_news(name, &case, merged.clone(), false)?;
+        }
+        Ok(Answer::Outcome(Reported {
+            decision: shown_id(case.id.as_deref(), case.number),
+            complete,
+            reward: merged.reward,
+            costs: merged.costs,
+            names,
+        }))
+    }
+
+    /// Writes down what is now known of an outcome; says whether it is complete.
+    fn hear_news(
+        &mut self,
+        name: &str,
+        case: &Case,
+        known: Part,
+        by_default: bool,
+    ) -> Result<bool, Refusal> {
+        let experiment = self.state.experiment(name)?;
+        let key = experiment.key;
+        let costs: Option<Vec<f64>> = known.costs.iter().copied().collect();
+        let (Some(reward), Some(costs)) = (known.reward, costs) else {
+            self.write(key, Some(case.number), None, Event::Part(known.clone()));
+            let heard = Heard {
+                part: known,
+                complete: None,
+            };
+            self.heard.insert(case.number, heard);
+            return Ok(false);
+        };
+        let event = &case.event;
+        let action = match event.shadow {
+            false => event.action,
+            true => known.taken.ok_or_else(|| {
+                let allowed = "in shadow mode an outcome needs the action that was taken";
+                Refusal::invalid("taken", "absent", allowed)
+            })?,
+        };
+        let before = self.outcomes.get(&key).copied().unwrap_or(0);
+        (experiment.agent().check_outcome(reward, &costs, before))
+            .map_err(|e| Refusal::of(e, str::to_string))?;
+        let features = match action == event.action {
+            true => event.features.clone(),
+            false => experiment.features(action, &event.context, &event.candidates),
+        };
+        let outcome = OutcomeEvent {
+            action,
+            features,
+            reward,
+            costs,
+            by_default,
+        };
+        self.heard.insert(case.number, Heard::from(&outcome));
+        self.write(key, Some(case.number), None, Event::Outcome(outcome));
+        *self.outcomes.entry(key).or_default() += 1;
+        Ok(true)
+    }
+
+    /// Gives decisions whose time is over their default outcomes.
+    pub(super) fn expire_all(&mut self, overdue: Overdue) -> Result<Answer, Refusal> {
+        let experiment = (self.state.by_key(overdue.experiment))
+            .ok_or_else(|| Refusal::unknown("experiment", overdue.experiment.to_string()))?;
+        let name = experiment.names.experiment.clone();
+        let keys: Vec<(u64, Key)> = (overdue.decisions.iter())
+            .map(|&number| (overdue.experiment, Key::Number(number)))
+            .collect();
+        let found = self.store.find(&keys).map_err(Refusal::unavailable)?;
+        let mut refused = 0;
+        for found in found.into_iter().flatten() {
+            // A horizon that is used up refuses defaults as it refuses reports: they teach nothing.
+            refused += u64::from(self.expire(&name, found).is_err());
+        }
+        if let Some(experiment) = self.state.by_key(overdue.experiment) {
+            experiment.settled = experiment.settled.max(overdue.settled);
+        }
+        Ok(Answer::Expired(overdue.decisions.len() as u64 - refused))
+    }
+
+    /// Gives the default outcome to a decision whose time is over, or lets it lapse.
+    fn expire(&mut self, name: &str, found: Found) -> Result<(), Refusal> {
+        let Event::Decision(event) = super::decode(&found.decision)? else {
+            return Ok(());
+        };
+        let case = Case {
+            number: found.decision.number,
+            id: found.decision.id.clone(),
+            event,
+            heard: hear(&found.reports)?,
+        };
+        if case.heard.complete.is_some() || self.heard.contains_key(&case.number) {
+            return Ok(());
+        }
+        let experiment = self.state.experiment(name)?;
+        let key = experiment.key;
+        let Some(default) = experiment.checked.declaration.default_outcome.clone() else {
+            return Ok(());
+        };
+        let part = &case.heard.part;
+        let costs = experiment
+            .names
+            .guardrails
+            .iter()
+            .enumerate()
+            .map(|(i, g)| {
+                let known = part.costs.get(i).copied().flatten();
+                known.or_else(|| default.costs.get(g).copied())
+            });
+        let filled = Part {
+            reward: part.reward.or(Some(default.reward)),
+            costs: costs.collect(),
+            taken: part.taken.or(case.event.taken),
+        };
+        if case.event.shadow && filled.taken.is_none() {
+            let lapsed = Heard {
+                complete: Some(true),
+                ..Heard::default()
+            };
+            self.heard.insert(case.number, lapsed);
+            self.write(key, Some(case.number), None, Event::Lapsed);
+            return Ok(());
+        }
+        self.hear_news(name, &case, filled, true).map(|_| ())
+    }
+}
+
+/// What a report says, checked number by number.
+fn part(experiment: &Experiment, report: &OutcomeReport) -> Result<Part, Refusal> {
+    let problem = &experiment.checked.standard;
+    if let Some(reward) = report.reward {
+        (problem.reward.check_value("reward", reward))
+            .map_err(|e| Refusal::of(e, str::to_string))?;
+    }
+    check_cost_names("costs", &report.costs, problem)?;
+    let mut costs = Vec::with_capacity(problem.guardrails.len());
+    for guardrail in &problem.guardrails {
+        let cost = report.costs.get(&guardrail.name).copied().flatten();
+        if let Some(cost) = cost {
+            let field = format!("costs.{}", guardrail.name);
+            (guardrail.signal.check_value(&field, cost))
+                .map_err(|e| Refusal::of(e, str::to_string))?;
+        }
+        costs.push(cost);
+    }
+    let says_nothing = report.reward.is_none() && costs.iter().all(Option::is_none);
+    if says_nothing && report.taken.is_none() {
+        let mut allowed = "report a reward".to_string();
+        if !problem.guardrails.is_empty() {
+            allowed += ", costs, or both";
+        }
+        return Err(Refusal::invalid("reward", "absent", allowed));
+    }
+    Ok(Part {
+        reward: report.reward,
+        costs,
+        taken: None,
+    })
+}
+
+/// What is known after a report; the contradiction if there is one.
+fn merge(guardrails: &[String], known: &Part, news: &Part) -> Result<Part, String> {
+    fn both<T: PartialEq + Copy + std::fmt::Display>(
+        field: &str,
+        known: Option<T>,
+        news: Option<T>,
+    ) -> Result<Option<T>, String> {
+        match (known, news) {
+            (Some(a), Some(b)) if a != b => Err(format!("`{field}` is {a}, not {b}")),
+            (a, b) => Ok(a.or(b)),
+        }
+    }
+    let mut costs = Vec::with_capacity(news.costs.len());
+    for (i, &cost) in news.costs.iter().enumerate() {
+        let own = known.costs.get(i).copied().flatten();
+        costs.push(both(&guardrails[i], own, cost)?);
+    }
+    let taken = match (known.taken, news.taken) {
+        (Some(a), Some(b)) if a != b => return Err("another action was taken".into()),
+        (a, b) => a.or(b),
+    };
+    Ok(Part {
+        reward: both("reward", known.reward, news.reward)?,
+        costs,
+        taken,
+    })
+}
+
+/// Costs by guardrail, as answers show them.
+pub fn named_costs(guardrails: &[String], costs: &[Option<f64>]) -> BTreeMap<String, Option<f64>> {
+    let known = |i: usize| costs.get(i).copied().flatten();
+    let named = guardrails.iter().enumerate();
+    named.map(|(i, name)| (name.clone(), known(i))).collect()
+}

@@ -1,0 +1,199 @@
+//! A policy as it left the core: with its certificate, and what was known of its actions.
+
+use std::sync::OnceLock;
+
+use banister::{Agent, Belief, CheckedProblem, Decision, Estimate, Fallback};
+use banister::{GuardrailCertificate, SolverReport, Standard};
+use serde::{Deserialize, Serialize};
+
+/// Most actions whose beliefs are kept with a policy; policies usually have guardrails + 1 actions,
+/// but untried arms share their probability.
+const MOST_KNOWN: usize = 64;
+
+/// A policy and its certificate.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Published {
+    /// (action, probability), by increasing action.
+    #[serde(with = "shares")]
+    pub policy: Vec<(u32, f64)>,
+    /// One entry per guardrail.
+    pub guardrails: Vec<GuardrailCertificate>,
+    /// Optimistic reward.
+    pub optimistic_reward: f64,
+    /// What the solver proved.
+    pub solver: SolverReport,
+    /// Why the safe action was forced, if it was.
+    pub fallback: Option<Fallback>,
+    /// Outcomes it is based on.
+    pub outcomes: u64,
+    /// What was believed of the policy's actions, and of the safe one.
+    pub known: Vec<Known>,
+    /// The policy's own reward and guardrails.
+    pub estimates: Estimates,
+    /// The answer's part that all decisions of this policy share, once somebody asked.
+    #[serde(skip)]
+    pub rendered: OnceLock<String>,
+}
+
+/// What was believed of one action.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Known {
+    /// The action.
+    pub action: u32,
+    /// The belief.
+    pub belief: Belief,
+}
+
+/// Estimates of a policy: what it earns, and where it stands with every guardrail. For a relative
+/// guardrail that is the excess over the factor times the safe mean, as in certificates.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Estimates {
+    /// Expected reward.
+    pub reward: Estimate,
+    /// Expected signal per guardrail.
+    pub guardrails: Vec<Estimate>,
+}
+
+impl Published {
+    /// Takes down what an agent has decided; `action_of` numbers its actions as the log does.
+    pub(crate) fn new(
+        agent: &mut dyn Agent,
+        decision: &Decision,
+        problem: &CheckedProblem,
+        safe: usize,
+        action_of: impl Fn(usize) -> u32,
+    ) -> Self {
+        let mut policy: Vec<(u32, f64)> = (decision.policy.iter())
+            .map(|&(own, p)| (action_of(own), p))
+            .collect();
+        policy.sort_unstable_by_key(|entry| entry.0);
+        let mut known = Vec::new();
+        let mut total = Mixture::new(problem.guardrails.len());
+        let safe_belief = agent.belief(safe);
+        for &(own, probability) in &decision.policy {
+            let Some(belief) = agent.belief(own) else {
+                continue;
+            };
+            total.add(probability, &belief);
+            if known.len() < MOST_KNOWN && own != safe {
+                let action = action_of(own);
+                known.push(Known { action, belief });
+            }
+        }
+        let estimates = total.finish(problem, safe_belief.as_ref());
+        if let Some(belief) = safe_belief {
+            let action = action_of(safe);
+            known.push(Known { action, belief });
+        }
+        known.sort_by_key(|known| known.action);
+        Self {
+            policy,
+            guardrails: decision.guardrails.clone(),
+            optimistic_reward: decision.optimistic_reward,
+            solver: decision.solver,
+            fallback: decision.fallback,
+            outcomes: decision.outcomes,
+            known,
+            estimates,
+            rendered: OnceLock::new(),
+        }
+    }
+
+    /// The action that a uniform number in [0, 1) selects, and its probability.
+    pub fn draw(&self, uniform: f64) -> (u32, f64) {
+        let mut rest = uniform;
+        for &(action, p) in &self.policy {
+            if rest < p {
+                return (action, p);
+            }
+            rest -= p;
+        }
+        // Probabilities sum to one up to rounding: the last takes what is left.
+        self.policy.last().copied().unwrap_or((0, 1.0))
+    }
+
+    /// The probability of an action.
+    pub fn probability(&self, action: u32) -> f64 {
+        let place = self.policy.binary_search_by_key(&action, |entry| entry.0);
+        place.map_or(0.0, |i| self.policy[i].1)
+    }
+}
+
+/// The beliefs of a policy's actions, weighted.
+struct Mixture {
+    /// Mean (if all have one), lower and upper end, of the reward and of every guardrail.
+    signals: Vec<(Option<f64>, f64, f64)>,
+}
+
+impl Mixture {
+    fn new(guardrails: usize) -> Self {
+        Self {
+            signals: vec![(Some(0.0), 0.0, 0.0); 1 + guardrails],
+        }
+    }
+
+    fn add(&mut self, p: f64, belief: &Belief) {
+        let estimates = std::iter::once(&belief.reward).chain(&belief.costs);
+        for (total, own) in self.signals.iter_mut().zip(estimates) {
+            total.0 = total.0.zip(own.mean).map(|(a, b)| a + p * b);
+            total.1 += p * own.lower;
+            total.2 += p * own.upper;
+        }
+    }
+
+    fn finish(self, problem: &CheckedProblem, safe: Option<&Belief>) -> Estimates {
+        let estimate =
+            |&(mean, lower, upper): &(Option<f64>, f64, f64)| Estimate { mean, lower, upper };
+        let guardrails = problem.guardrails.iter().zip(&self.signals[1..]);
+        Estimates {
+            reward: estimate(&self.signals[0]),
+            guardrails: guardrails
+                .enumerate()
+                .map(|(i, (guardrail, own))| {
+                    let safe = safe.and_then(|belief| belief.costs.get(i));
+                    shown(guardrail, estimate(own), safe)
+                })
+                .collect(),
+        }
+    }
+}
+
+/// An estimate of a guardrail's signal as its certificate shows it, given the safe action's.
+pub(crate) fn shown(guardrail: &Standard, own: Estimate, safe: Option<&Estimate>) -> Estimate {
+    let f = guardrail.factor;
+    let Some(safe) = safe.filter(|_| f != 0.0) else {
+        return own;
+    };
+    Estimate {
+        mean: own.mean.zip(safe.mean).map(|(a, b)| a - f * b),
+        lower: own.lower - f * safe.upper,
+        upper: own.upper - f * safe.lower,
+    }
+}
+
+/// Actions of equal probability written as one group: untried arms share theirs, and there may be a
+/// thousand of them.
+mod shares {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        policy: &[(u32, f64)],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let groups: Vec<(f64, Vec<u32>)> = policy
+            .chunk_by(|a, b| a.1.to_bits() == b.1.to_bits())
+            .map(|group| (group[0].1, group.iter().map(|entry| entry.0).collect()))
+            .collect();
+        groups.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<(u32, f64)>, D::Error> {
+        let groups = Vec::<(f64, Vec<u32>)>::deserialize(deserializer)?;
+        let flat = groups
+            .into_iter()
+            .flat_map(|(p, actions)| actions.into_iter().map(move |action| (action, p)));
+        Ok(flat.collect())
+    }
+}

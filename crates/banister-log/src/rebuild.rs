@@ -1,0 +1,86 @@
+//! The proof that what is learned follows from the log alone.
+
+use crate::experiment::Experiment;
+use crate::state::State;
+use crate::store::{Database, StoreError};
+
+/// What a rebuild found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rebuilt {
+    /// Events folded.
+    pub events: u64,
+    /// One entry per experiment.
+    pub experiments: Vec<RebuiltExperiment>,
+}
+
+/// An experiment, folded from nothing and from its snapshot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RebuiltExperiment {
+    /// What it is called.
+    pub name: String,
+    /// Outcomes learned from.
+    pub outcomes: u64,
+    /// Where its snapshot stands, if it has one.
+    pub snapshot: Option<u64>,
+    /// Digest of what is learned, folded from nothing.
+    pub digest: String,
+    /// The same, folded from the snapshot on.
+    pub from_snapshot: Option<String>,
+}
+
+impl Rebuilt {
+    /// Whether every experiment came out the same both ways.
+    pub fn is_equal(&self) -> bool {
+        let same = |e: &RebuiltExperiment| e.from_snapshot.as_ref().is_none_or(|d| *d == e.digest);
+        self.experiments.iter().all(same)
+    }
+}
+
+/// Folds the whole log from nothing, and again from the snapshots; `progress` hears how far it is.
+pub fn rebuild(
+    database: &Database,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<Rebuilt, StoreError> {
+    let mut store = database.open_reader()?;
+    let last = store.last()?;
+    let snapshots = store.snapshots()?;
+    let mut whole = State::default();
+    let mut short = State::default();
+    let start = snapshots.iter().map(|s| s.number).min().unwrap_or(last);
+    for snapshot in &snapshots {
+        let experiment = Experiment::restore(&snapshot.body).map_err(StoreError::new)?;
+        short.restore(experiment);
+    }
+    short.number = start;
+    while whole.number < last {
+        let records = store.read(whole.number, 10_000)?;
+        if records.is_empty() {
+            return Err(StoreError::new(format!(
+                "the log ends at event {}, its counter says {last}",
+                whole.number
+            )));
+        }
+        for record in records.iter().filter(|record| record.number <= last) {
+            whole.apply(record).map_err(StoreError::new)?;
+            if record.number > start {
+                short.apply(record).map_err(StoreError::new)?;
+            }
+        }
+        progress(whole.number, last);
+    }
+    let experiments = whole.experiments().map(|experiment| {
+        let snapshot = snapshots.iter().find(|s| s.experiment == experiment.key);
+        let other = short.experiments().find(|e| e.key == experiment.key);
+        RebuiltExperiment {
+            name: experiment.checked.declaration.name.clone(),
+            outcomes: experiment.counts.outcomes + experiment.counts.imported,
+            snapshot: snapshot.map(|s| s.number),
+            digest: experiment.digest(),
+            from_snapshot: snapshot.and(other).map(Experiment::digest),
+        }
+    });
+    Ok(Rebuilt {
+        events: whole.number,
+        experiments: experiments.collect(),
+    })
+}

@@ -1,0 +1,92 @@
+//! Why the log says no, in words for the person who asked.
+
+use banister::Error;
+
+/// Why a request was not carried out. Nothing was written.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// A field has a value that is not allowed.
+    #[error("`{field}` is {value}: {allowed}")]
+    Invalid {
+        /// The field, as the request spells it: `guardrails[0].at_most`.
+        field: String,
+        /// What was given.
+        value: String,
+        /// What is allowed.
+        allowed: String,
+    },
+    /// There is no such experiment, decision or arm.
+    #[error("there is no {what} `{name}`")]
+    Unknown {
+        /// What was looked for.
+        what: &'static str,
+        /// What it was called.
+        name: String,
+    },
+    /// It contradicts what the log already holds.
+    #[error("{reason}")]
+    Conflict {
+        /// How.
+        reason: String,
+    },
+    /// The log cannot be read or written now. Trying again later may help.
+    #[error("the log is not available: {reason}")]
+    Unavailable {
+        /// Why not.
+        reason: String,
+    },
+}
+
+impl Refusal {
+    /// A [`Refusal::Invalid`].
+    pub fn invalid(
+        field: impl Into<String>,
+        value: impl std::fmt::Display,
+        allowed: impl Into<String>,
+    ) -> Self {
+        Self::Invalid {
+            field: field.into(),
+            value: value.to_string(),
+            allowed: allowed.into(),
+        }
+    }
+
+    /// A [`Refusal::Conflict`].
+    pub fn conflict(reason: impl Into<String>) -> Self {
+        Self::Conflict {
+            reason: reason.into(),
+        }
+    }
+
+    /// A [`Refusal::Unavailable`].
+    pub fn unavailable(reason: impl std::fmt::Display) -> Self {
+        Self::Unavailable {
+            reason: reason.to_string(),
+        }
+    }
+
+    /// A [`Refusal::Unknown`].
+    pub fn unknown(what: &'static str, name: impl Into<String>) -> Self {
+        Self::Unknown {
+            what,
+            name: name.into(),
+        }
+    }
+
+    /// The core's error about a field that the request calls otherwise.
+    pub(crate) fn of(error: Error, rename: impl Fn(&str) -> String) -> Self {
+        match error {
+            Error::Invalid {
+                field,
+                value,
+                allowed,
+            } => Self::Invalid {
+                field: rename(&field),
+                value,
+                allowed,
+            },
+            other => Self::conflict(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Times in the log: microseconds since 1970, shown as RFC 3339.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize, Serializer};
+
+/// A moment, to the microsecond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// Now, by the machine's clock.
+    pub fn now() -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        Self(since.map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(i64::MAX)))
+    }
+
+    /// So many seconds earlier.
+    pub fn minus_seconds(self, seconds: f64) -> Self {
+        Self(self.0.saturating_sub((seconds * 1e6) as i64))
+    }
+
+    /// Seconds since an earlier moment.
+    pub fn seconds_since(self, earlier: Self) -> f64 {
+        self.0.saturating_sub(earlier.0) as f64 / 1e6
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The years that RFC 3339 can write; nothing else gets into a log.
+        let micros = u64::try_from(self.0)
+            .unwrap_or(0)
+            .min(253_402_300_799_999_999);
+        let time = UNIX_EPOCH + Duration::from_micros(micros);
+        write!(f, "{}", humantime::format_rfc3339_micros(time))
+    }
+}
+
+impl Serialize for Timestamp {
+    /// As text where people read, as the number in the log's own binary records.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match serializer.is_human_readable() {
+            true => serializer.collect_str(self),
+            false => serializer.serialize_i64(self.0),
+        }
+    }
+}
+
+impl JsonSchema for Timestamp {
+    fn schema_name() -> Cow<'static, str> {
+        "Timestamp".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "date-time" })
+    }
+}

@@ -1,0 +1,390 @@
+//! Experiments as people look at them.
+
+use std::sync::Arc;
+
+use banister::{AgentConfig, Fallback, Guardrail, SignalConfig};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::declaration::{DefaultOutcome, Kind, delta, round};
+use crate::experiment::{Counts, Experiment, ExperimentStatus};
+use crate::history::GuardrailPoint;
+use crate::published::{Published, shown};
+use crate::refusal::Refusal;
+use crate::request::{Answer, Life, Request, shown_id};
+use crate::state::State;
+use crate::time::Timestamp;
+
+/// An experiment.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "Experiment")]
+pub struct ExperimentView {
+    /// What it is called.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Whether it decides.
+    pub status: ExperimentStatus,
+    /// Whether the caller's own action is what happens.
+    pub shadow: bool,
+    /// When it was created.
+    pub created: Timestamp,
+    /// The arms, retired ones too; none where decisions bring candidates.
+    pub arms: Vec<ArmView>,
+    /// Numbers that every decision brings as its context.
+    pub context: Option<usize>,
+    /// Features of the candidates that every decision brings.
+    pub dimension: Option<usize>,
+    /// Features of the safe action, with `dimension`.
+    pub safe_action: Option<Vec<f64>>,
+    /// Name of the safe arm.
+    pub safe: Option<String>,
+    /// The reward signal.
+    pub reward: SignalConfig,
+    /// The guardrails.
+    pub guardrails: Vec<Guardrail>,
+    /// The probability with which every policy keeps every guardrail.
+    pub confidence: f64,
+    /// The agent.
+    pub agent: AgentConfig,
+    /// After this many seconds a decision without an outcome gets `default_outcome`.
+    pub ttl_seconds: Option<f64>,
+    /// What counts as the outcome of a decision that never got one.
+    pub default_outcome: Option<DefaultOutcome>,
+    /// What has happened so far.
+    pub counts: Counts,
+    /// Whether the safe action is forced now.
+    pub alarm: Option<AlarmView>,
+    /// Its last event in the log.
+    pub number: u64,
+}
+
+/// An arm.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "Arm")]
+pub struct ArmView {
+    /// What it is called.
+    pub name: String,
+    /// Whether it is on offer.
+    pub offered: bool,
+    /// Whether it is the safe one.
+    pub safe: bool,
+    /// Its features, where arms have any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub features: Option<Vec<f64>>,
+}
+
+/// The safe action is forced.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "Alarm")]
+pub struct AlarmView {
+    /// Why.
+    pub reason: FallbackView,
+    /// Since when.
+    pub since: Timestamp,
+    /// The first decision that was.
+    pub decision: Option<String>,
+}
+
+/// Why the safe action was forced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "Fallback")]
+pub enum FallbackView {
+    /// The safe action's costs are not known well enough yet to prove any margin.
+    MarginNotProven,
+    /// The solver gave no policy that checks.
+    SolverFailed,
+    /// The experiment is paused.
+    Paused,
+}
+
+impl From<Fallback> for FallbackView {
+    fn from(fallback: Fallback) -> Self {
+        match fallback {
+            Fallback::MarginNotProven => Self::MarginNotProven,
+            Fallback::Paused => Self::Paused,
+            // Reasons that are not known here yet: the agent could not do better.
+            _ => Self::SolverFailed,
+        }
+    }
+}
+
+/// An estimated mean and the interval that holds it.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[schemars(rename = "Estimate")]
+pub struct EstimateView {
+    /// The estimate; null before the first outcome.
+    pub mean: Option<f64>,
+    /// Lower end of the interval.
+    pub lower: f64,
+    /// Upper end.
+    pub upper: f64,
+}
+
+impl From<banister::Estimate> for EstimateView {
+    fn from(estimate: banister::Estimate) -> Self {
+        Self {
+            mean: estimate.mean,
+            lower: estimate.lower,
+            upper: estimate.upper,
+        }
+    }
+}
+
+/// What is believed of an action, in the units of certificates.
+#[derive(Debug, Clone)]
+pub struct Beliefs {
+    /// Outcomes of it.
+    pub pulls: Option<u64>,
+    /// Its reward.
+    pub reward: EstimateView,
+    /// Its signal under each guardrail; relative ones as the excess over the factor times the safe mean.
+    pub guardrails: Vec<EstimateView>,
+}
+
+/// The live picture of an experiment.
+#[derive(Debug)]
+pub struct StateView {
+    /// The experiment's last event.
+    pub number: u64,
+    /// When the picture was taken.
+    pub time: Timestamp,
+    /// Outcomes known.
+    pub outcomes: u64,
+    /// The policy now; for experiments whose decisions bring their actions, the last one.
+    pub published: Option<Arc<Published>>,
+    /// Names, to call actions by.
+    pub names: Arc<crate::experiment::Names>,
+    /// Every arm: number, whether it is on offer, what is believed.
+    pub arms: Vec<(usize, bool, Beliefs)>,
+    /// Whether the safe action is forced.
+    pub alarm: Option<AlarmView>,
+}
+
+/// The trace of an experiment.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "History")]
+pub struct HistoryView {
+    /// Policies over time, oldest first.
+    pub points: Vec<PointView>,
+    /// Counts by the minute, oldest first; minutes without any are left out.
+    pub per_minute: Vec<MinuteView>,
+}
+
+/// A policy at some moment.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Point")]
+pub struct PointView {
+    /// When it was published.
+    pub time: Timestamp,
+    /// Its estimated reward.
+    pub reward: EstimateView,
+    /// Its optimistic reward.
+    pub optimistic_reward: f64,
+    /// Whether it was the safe action, forced.
+    pub forced: bool,
+    /// One entry per guardrail.
+    pub guardrails: Vec<GuardrailPoint>,
+}
+
+/// Counts of one minute.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Minute")]
+pub struct MinuteView {
+    /// Its beginning.
+    pub time: Timestamp,
+    /// Decisions.
+    pub decisions: u64,
+    /// Outcomes.
+    pub outcomes: u64,
+    /// Decisions where the safe action was forced.
+    pub forced: u64,
+}
+
+/// What monitoring wants to know.
+#[derive(Debug, Clone, Default)]
+pub struct Stats {
+    /// Number of the last event folded.
+    pub number: u64,
+    /// One entry per experiment.
+    pub experiments: Vec<ExperimentStats>,
+}
+
+/// One experiment's numbers.
+#[derive(Debug, Clone)]
+pub struct ExperimentStats {
+    /// What it is called.
+    pub name: String,
+    /// What has happened.
+    pub counts: Counts,
+    /// Slack of the latest policy by guardrail.
+    pub slacks: Vec<(String, f64)>,
+    /// Whether the safe action is forced now.
+    pub is_forced: bool,
+}
+
+impl ExperimentView {
+    pub(crate) fn new(experiment: &Experiment) -> Self {
+        let checked = &experiment.checked;
+        let declaration = &checked.declaration;
+        let arms = experiment.arms.iter().enumerate();
+        Self {
+            name: declaration.name.clone(),
+            description: declaration.description.clone(),
+            status: experiment.status,
+            shadow: declaration.shadow,
+            created: experiment.created,
+            arms: arms
+                .map(|(number, arm)| ArmView {
+                    name: arm.name.clone(),
+                    offered: arm.offered,
+                    safe: number == checked.safe,
+                    features: arm.features.clone(),
+                })
+                .collect(),
+            context: declaration.context,
+            dimension: declaration.dimension,
+            safe_action: declaration.safe_action.clone(),
+            safe: declaration.safe.clone(),
+            reward: declaration.reward,
+            guardrails: declaration.guardrails.clone(),
+            confidence: round(1.0 - delta(&checked.config)),
+            agent: checked.config.clone(),
+            ttl_seconds: declaration.ttl_seconds,
+            default_outcome: declaration.default_outcome.clone(),
+            counts: experiment.counts,
+            alarm: alarm(experiment),
+            number: experiment.number,
+        }
+    }
+}
+
+fn alarm(experiment: &Experiment) -> Option<AlarmView> {
+    experiment.alarm.map(|alarm| AlarmView {
+        reason: alarm.reason.into(),
+        since: Timestamp(alarm.since),
+        decision: Some(shown_id(None, alarm.decision)),
+    })
+}
+
+/// A belief in the units of certificates, given the safe action's.
+pub fn beliefs(
+    experiment: &banister::CheckedProblem,
+    belief: &banister::Belief,
+    safe: Option<&banister::Belief>,
+) -> Beliefs {
+    let guardrails = experiment.guardrails.iter().zip(&belief.costs).enumerate();
+    Beliefs {
+        pulls: belief.pulls,
+        reward: belief.reward.into(),
+        guardrails: guardrails
+            .map(|(i, (guardrail, &own))| {
+                shown(guardrail, own, safe.and_then(|s| s.costs.get(i))).into()
+            })
+            .collect(),
+    }
+}
+
+/// Answers a request that only reads.
+pub(crate) fn read(state: &mut State, request: Request) -> Result<Answer, Refusal> {
+    match request {
+        Request::List => Ok(Answer::List(
+            state.experiments().map(ExperimentView::new).collect(),
+        )),
+        Request::Show(name) => {
+            let experiment = state.experiment(&name)?;
+            Ok(Answer::Experiment(Box::new(ExperimentView::new(
+                experiment,
+            ))))
+        }
+        Request::Lives => Ok(Answer::Lives(lives(state))),
+        Request::Look(name) => look(state.experiment(&name)?),
+        Request::Trace(name) => Ok(trace(state.experiment(&name)?)),
+        Request::Names(name) => {
+            let experiment = state.experiment(&name)?;
+            let names = experiment.names.clone();
+            Ok(Answer::Names(names, experiment.key, experiment.number))
+        }
+        _ => Ok(Answer::Stats(stats(state))),
+    }
+}
+
+fn lives(state: &State) -> Vec<Life> {
+    let alive = state
+        .experiments()
+        .filter(|experiment| experiment.status != ExperimentStatus::Archived);
+    alive
+        .filter_map(|experiment| {
+            Some(Life {
+                experiment: experiment.key,
+                ttl_seconds: experiment.checked.declaration.ttl_seconds?,
+                settled: experiment.settled,
+            })
+        })
+        .collect()
+}
+
+fn look(experiment: &mut Experiment) -> Result<Answer, Refusal> {
+    let published = match experiment.checked.kind {
+        Kind::Arms => Some(experiment.policy()?.1),
+        _ => experiment.latest.as_ref().map(|(_, p)| p.clone()),
+    };
+    let all = experiment.beliefs();
+    let safe = experiment.checked.safe;
+    let safe = (all.iter().find(|(number, _)| *number == safe)).map(|(_, belief)| belief.clone());
+    let mut arms: Vec<(usize, bool, Beliefs)> = (all.iter())
+        .map(|(number, belief)| {
+            let view = beliefs(&experiment.checked.standard, belief, safe.as_ref());
+            (*number, experiment.arms[*number].offered, view)
+        })
+        .collect();
+    arms.sort_by_key(|arm| arm.0);
+    Ok(Answer::State(Box::new(StateView {
+        number: experiment.number,
+        time: Timestamp::now(),
+        outcomes: experiment.agent().outcomes(),
+        published,
+        names: experiment.names.clone(),
+        arms,
+        alarm: alarm(experiment),
+    })))
+}
+
+fn trace(experiment: &Experiment) -> Answer {
+    let points = experiment.history.points().iter().map(|point| PointView {
+        time: Timestamp(point.time),
+        reward: point.reward.into(),
+        optimistic_reward: point.optimistic_reward,
+        forced: point.forced,
+        guardrails: point.guardrails.clone(),
+    });
+    let minutes = experiment.history.minutes().map(|minute| MinuteView {
+        time: Timestamp(minute.time),
+        decisions: minute.decisions,
+        outcomes: minute.outcomes,
+        forced: minute.forced,
+    });
+    Answer::History(Box::new(HistoryView {
+        points: points.collect(),
+        per_minute: minutes.collect(),
+    }))
+}
+
+fn stats(state: &State) -> Stats {
+    let experiments = state.experiments().map(|experiment| {
+        let latest = experiment.latest.as_ref();
+        let guardrails = latest.map_or(&[][..], |(_, published)| &published.guardrails);
+        let slacks = std::iter::zip(&experiment.names.guardrails, guardrails);
+        ExperimentStats {
+            name: experiment.names.experiment.clone(),
+            counts: experiment.counts,
+            slacks: slacks.map(|(name, g)| (name.clone(), g.slack)).collect(),
+            is_forced: experiment.alarm.is_some(),
+        }
+    });
+    Stats {
+        number: state.number,
+        experiments: experiments.collect(),
+    }
+}

@@ -1,0 +1,570 @@
+//! The one thread that owns the log: group commit, then fold, then answer.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha12Rng;
+
+use crate::desk::{Desk, Taken};
+use crate::event::Event;
+use crate::experiment::Experiment;
+use crate::refusal::Refusal;
+use crate::request::{Answer, Request};
+use crate::state::State;
+use crate::store::{Database, Snapshot, Store, StoreError};
+use crate::time::Timestamp;
+use crate::view::ExperimentView;
+
+/// Requests of one commit at most; more wait for the next.
+const MOST_REQUESTS: usize = 4096;
+/// How often others' events are looked for when nothing else happens.
+const IDLE: Duration = Duration::from_millis(250);
+
+/// How the writer works.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Commands that wait at most; beyond that, callers are told to come again.
+    pub queue: usize,
+    /// Events after which experiments are snapshotted anew.
+    pub snapshot_every: u64,
+    /// How long a commit that failed for a passing reason is tried again before callers hear of it.
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            queue: 8192,
+            snapshot_every: 20_000,
+            patience: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Somebody who wants to know what the writer does.
+pub trait Monitor: Send {
+    /// So many events were made durable in one commit, in so many seconds.
+    fn committed(&self, events: usize, seconds: f64);
+    /// The log has events up to `last`, and this process has folded those up to `folded`.
+    fn follows(&self, folded: u64, last: u64);
+    /// The log could not be written or read, for this reason; `None`: it can again.
+    fn trouble(&self, reason: Option<&str>);
+}
+
+/// Answers of many jobs, each with its requests'.
+type Answers = Vec<Vec<Result<Answer, Refusal>>>;
+type Reply = Box<dyn FnOnce(Vec<Result<Answer, Refusal>>) + Send>;
+
+enum Message {
+    Ask(Vec<Request>, Reply),
+    CatchUp,
+    Stop,
+}
+
+/// The queue is full: come again later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Busy;
+
+/// Asks the writer; cheap to copy.
+#[derive(Clone)]
+pub struct Asker {
+    sender: SyncSender<Message>,
+}
+
+impl Asker {
+    /// Puts requests into the queue. `reply` is called on the writer's thread, once everything that
+    /// they wrote is durable; if the writer is gone it is dropped.
+    pub fn ask(
+        &self,
+        requests: Vec<Request>,
+        reply: impl FnOnce(Vec<Result<Answer, Refusal>>) + Send + 'static,
+    ) -> Result<(), Busy> {
+        let message = Message::Ask(requests, Box::new(reply));
+        match self.sender.try_send(message) {
+            Ok(()) | Err(TrySendError::Disconnected(_)) => Ok(()),
+            Err(TrySendError::Full(_)) => Err(Busy),
+        }
+    }
+
+    /// Says that others may have written.
+    pub fn catch_up(&self) -> bool {
+        !matches!(
+            self.sender.try_send(Message::CatchUp),
+            Err(TrySendError::Disconnected(_))
+        )
+    }
+
+    /// Asks and waits: for tests and tools.
+    pub fn wait(&self, request: Request) -> Result<Answer, Refusal> {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let asked = self.ask(vec![request], move |mut answers| {
+            // Nobody may wait any more.
+            let _ = sender.send(answers.pop());
+        });
+        if asked.is_err() {
+            return Err(Refusal::unavailable("too many requests are waiting"));
+        }
+        match receiver.recv() {
+            Ok(Some(answer)) => answer,
+            _ => Err(Refusal::unavailable("the writer has stopped")),
+        }
+    }
+}
+
+/// The writer's thread.
+pub struct Writer {
+    asker: Asker,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    /// Starts it. The log is opened on its thread, and again whenever it was lost.
+    pub fn start(
+        database: Database,
+        options: Options,
+        monitor: Box<dyn Monitor>,
+    ) -> std::io::Result<Self> {
+        let (sender, receiver) = sync_channel(options.queue);
+        let asker = Asker { sender };
+        let listener = asker.clone();
+        database.listen(Box::new(move || listener.catch_up()));
+        crate::expiry::start(database.clone(), asker.clone())?;
+        let mut engine = Engine {
+            database,
+            options,
+            monitor,
+            store: None,
+            state: None,
+            rng: ChaCha12Rng::from_rng(&mut rand::rng()),
+            round: Round::default(),
+            trouble: None,
+        };
+        let thread = std::thread::Builder::new()
+            .name("banister-log".into())
+            .spawn(move || engine.run(&receiver))?;
+        Ok(Self {
+            asker,
+            thread: Some(thread),
+        })
+    }
+
+    /// Asks it.
+    pub fn asker(&self) -> Asker {
+        self.asker.clone()
+    }
+
+    /// Answers what is in the queue, snapshots everything and ends.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // If it has ended already there is nothing to stop.
+            let _ = self.asker.sender.send(Message::Stop);
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+struct Engine {
+    database: Database,
+    options: Options,
+    monitor: Box<dyn Monitor>,
+    store: Option<Box<dyn Store>>,
+    state: Option<State>,
+    rng: ChaCha12Rng,
+    round: Round,
+    trouble: Option<String>,
+}
+
+/// The experiments whose snapshots are due; one is taken with each commit, so that none waits long.
+#[derive(Default)]
+struct Round {
+    due: Vec<u64>,
+    /// Where the last round began.
+    began: u64,
+}
+
+/// A command with the answers it has so far.
+struct Job {
+    requests: Vec<Request>,
+    reply: Reply,
+}
+
+impl Engine {
+    fn run(&mut self, receiver: &Receiver<Message>) {
+        let mut stopping = false;
+        let mut jobs = Vec::new();
+        // The log is opened at once: those who ask first should not wait for it.
+        self.catch_up();
+        while !stopping {
+            match receiver.recv_timeout(IDLE) {
+                Ok(message) => stopping = collect(message, &mut jobs),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => stopping = true,
+            }
+            let mut count = jobs
+                .iter()
+                .map(|job: &Job| job.requests.len())
+                .sum::<usize>();
+            while count < MOST_REQUESTS {
+                let Ok(message) = receiver.try_recv() else {
+                    break;
+                };
+                stopping |= collect(message, &mut jobs);
+                count += jobs.last().map_or(0, |job| job.requests.len());
+            }
+            match jobs.is_empty() {
+                true => self.catch_up(),
+                false => self.serve(std::mem::take(&mut jobs)),
+            }
+        }
+        self.snapshot_all();
+    }
+
+    /// Serves jobs in runs: one that changes what others see has a commit of its own.
+    fn serve(&mut self, jobs: Vec<Job>) {
+        let mut run = Vec::new();
+        for job in jobs {
+            // What is in memory can be read whatever becomes of the log.
+            if let Some(state) = &mut self.state
+                && job.requests.iter().all(Request::is_read)
+            {
+                let read = |request| crate::view::read(state, request);
+                (job.reply)(job.requests.into_iter().map(read).collect());
+                continue;
+            }
+            let alone = job.requests.iter().any(Request::is_alone);
+            if alone && !run.is_empty() {
+                self.serve_run(std::mem::take(&mut run));
+            }
+            run.push(job);
+            if alone {
+                self.serve_run(std::mem::take(&mut run));
+            }
+        }
+        if !run.is_empty() {
+            self.serve_run(run);
+        }
+    }
+
+    /// One commit. Callers whose requests cannot be served now hear why; nothing of them is written.
+    fn serve_run(&mut self, jobs: Vec<Job>) {
+        let (requests, replies): (Vec<_>, Vec<_>) = jobs
+            .into_iter()
+            .map(|job| (job.requests, job.reply))
+            .unzip();
+        let counts: Vec<usize> = requests.iter().map(Vec::len).collect();
+        let attempt = catch_unwind(AssertUnwindSafe(|| self.commit(requests)));
+        let answers = match attempt {
+            Ok(answers) => answers,
+            Err(_) => {
+                // A defect of ours: what is in memory may be half-changed, the log is not.
+                self.lose("a defect in banister; the log is read anew");
+                self.state = None;
+                None
+            }
+        };
+        let trouble = || {
+            let reason = self.trouble.clone();
+            Refusal::unavailable(reason.unwrap_or_else(|| "not opened yet".into()))
+        };
+        match answers {
+            Some(answers) => replies
+                .into_iter()
+                .zip(answers)
+                .for_each(|(reply, answers)| reply(answers)),
+            None => replies
+                .into_iter()
+                .zip(counts)
+                .for_each(|(reply, count)| reply((0..count).map(|_| Err(trouble())).collect())),
+        }
+    }
+
+    /// Takes requests, makes what they write durable, folds it. `None`: nothing was written.
+    fn commit(&mut self, jobs: Vec<Vec<Request>>) -> Option<Answers> {
+        let begun = Instant::now();
+        loop {
+            match self.ready() {
+                Ok(()) => return self.write(jobs),
+                Err(error) => {
+                    self.lose(&error.reason);
+                    if !error.passing || begun.elapsed() > self.options.patience {
+                        return None;
+                    }
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+            }
+        }
+    }
+
+    /// Opens what is not open, begins a transaction and folds what others wrote.
+    fn ready(&mut self) -> Result<(), StoreError> {
+        if self.store.is_none() {
+            self.store = Some(self.database.open()?);
+        }
+        if self.state.is_none() {
+            self.load()?;
+        }
+        let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
+            return Err(StoreError::new("not open"));
+        };
+        let last = store.begin()?;
+        if last < state.number {
+            // Somebody put an older log in place: start again from it.
+            self.state = None;
+            return Err(StoreError::passing("the log was replaced"));
+        }
+        follow(&mut **store, state, last)?;
+        self.monitor.follows(state.number, last);
+        Ok(())
+    }
+
+    /// Takes the requests in a transaction that has begun.
+    fn write(&mut self, jobs: Vec<Vec<Request>>) -> Option<Answers> {
+        let (store, state) = (self.store.as_mut()?, self.state.as_mut()?);
+        let begun = Instant::now();
+        let mut desk = Desk::new(state, &mut **store, &mut self.rng, Timestamp::now());
+        if let Err(refusal) = desk.look_up(jobs.iter().flatten()) {
+            store.rollback();
+            self.lose(&refusal.to_string());
+            return None;
+        }
+        let taken: Vec<Vec<Result<Taken, Refusal>>> = (jobs.into_iter())
+            .map(|requests| requests.into_iter().map(|r| desk.take(r)).collect())
+            .collect();
+        let (records, events) = (desk.records, desk.events);
+        let written = if records.is_empty() {
+            store.rollback();
+            Ok(())
+        } else {
+            let first = records
+                .iter()
+                .zip(&events)
+                .find_map(|(record, event)| match event {
+                    Event::Created(json) => Some((record, json)),
+                    _ => None,
+                });
+            keep_first(&mut **store, first)
+                .and_then(|()| {
+                    self.round
+                        .step(&mut **store, state, self.options.snapshot_every)
+                })
+                .and_then(|()| store.append(&records))
+                .and_then(|()| store.commit())
+        };
+        if let Err(error) = written {
+            // Whether the commit took place is found out by reading on from the last event folded.
+            store.rollback();
+            self.lose(&error.reason);
+            return None;
+        }
+        if !records.is_empty() {
+            self.monitor
+                .committed(records.len(), begun.elapsed().as_secs_f64());
+        }
+        for (record, event) in records.iter().zip(events) {
+            if let Err(reason) = state.fold(record, event) {
+                // Checked events fold; if one does not, memory is not to be trusted any more.
+                self.state = None;
+                self.lose(&reason);
+                return None;
+            }
+        }
+        self.found();
+        let state = self.state.as_mut()?;
+        let view = |state: &mut State, key: u64| match state.by_key(key) {
+            Some(experiment) => Ok(Answer::Experiment(Box::new(ExperimentView::new(
+                experiment,
+            )))),
+            None => Err(Refusal::unavailable("the experiment was not folded")),
+        };
+        let each = taken.into_iter().map(|answers| {
+            let answers = answers.into_iter().map(|taken| match taken {
+                Ok(Taken::Answer(answer)) => Ok(answer),
+                Ok(Taken::View(key)) => view(state, key),
+                Err(refusal) => Err(refusal),
+            });
+            answers.collect()
+        });
+        Some(each.collect())
+    }
+
+    /// Folds what others wrote, without writing.
+    fn catch_up(&mut self) {
+        let caught = (|| {
+            if self.store.is_none() {
+                self.store = Some(self.database.open()?);
+            }
+            if self.state.is_none() {
+                self.load()?;
+            }
+            let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
+                return Err(StoreError::new("not open"));
+            };
+            let last = store.last()?;
+            follow(&mut **store, state, last)?;
+            self.monitor.follows(state.number, last);
+            Ok(())
+        })();
+        match caught {
+            Ok(()) => self.found(),
+            Err(error) => self.lose(&error.reason),
+        }
+    }
+
+    /// Folds the log from its snapshots on, or from nothing if they cannot be read.
+    fn load(&mut self) -> Result<(), StoreError> {
+        let Some(store) = &mut self.store else {
+            return Err(StoreError::new("not open"));
+        };
+        let last = store.last()?;
+        let mut state = State::default();
+        let snapshots = store.snapshots()?;
+        let restored: Result<Vec<Experiment>, String> = (snapshots.iter())
+            .map(|snapshot| Experiment::restore(&snapshot.body))
+            .collect();
+        match restored {
+            Ok(experiments) => {
+                let first = snapshots.iter().map(|s| s.number).min().unwrap_or(0);
+                state.number = first.min(last);
+                if let Some(record) = store.get(state.number)? {
+                    state.time = record.time;
+                }
+                experiments.into_iter().for_each(|e| state.restore(e));
+            }
+            Err(reason) => self.monitor.trouble(Some(&format!(
+                "a snapshot cannot be read ({reason}): the log is folded from nothing"
+            ))),
+        }
+        follow(&mut **store, &mut state, last)?;
+        self.round = Round {
+            due: Vec::new(),
+            began: state.number,
+        };
+        self.state = Some(state);
+        Ok(())
+    }
+
+    fn lose(&mut self, reason: &str) {
+        self.store = None;
+        if self.trouble.as_deref() != Some(reason) {
+            self.monitor.trouble(Some(reason));
+            self.trouble = Some(reason.to_string());
+        }
+    }
+
+    fn found(&mut self) {
+        if self.trouble.take().is_some() {
+            self.monitor.trouble(None);
+        }
+    }
+
+    /// At the end: the next start should have nothing to fold.
+    fn snapshot_all(&mut self) {
+        let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
+            return;
+        };
+        let began = self.round.began;
+        let due = state
+            .experiments()
+            .map(|experiment| experiment.key)
+            .collect();
+        let mut round = Round { due, began };
+        // Without the transaction every snapshot would be synced by itself. They are short cuts: if this
+        // fails, the next start takes longer.
+        let done = store.begin().and_then(|_| {
+            while !round.due.is_empty() {
+                round.step(&mut **store, state, u64::MAX)?;
+            }
+            store.commit()
+        });
+        if done.is_err() {
+            store.rollback();
+        }
+    }
+}
+
+impl Round {
+    /// Takes the next snapshot that is due, in the transaction that has begun.
+    fn step(
+        &mut self,
+        store: &mut dyn Store,
+        state: &mut State,
+        every: u64,
+    ) -> Result<(), StoreError> {
+        if self.due.is_empty() && state.number.saturating_sub(self.began) >= every {
+            self.began = state.number;
+            self.due = state
+                .experiments()
+                .map(|experiment| experiment.key)
+                .collect();
+        }
+        let number = state.number;
+        let Some(experiment) = self.due.pop().and_then(|key| state.by_key(key)) else {
+            return Ok(());
+        };
+        let snapshot = Snapshot {
+            experiment: experiment.key,
+            number,
+            body: experiment.save(),
+        };
+        store.keep_snapshot(&snapshot)
+    }
+}
+
+/// Every experiment has a snapshot from its first event on, so that the oldest snapshot says where
+/// folding has to begin.
+fn keep_first(
+    store: &mut dyn Store,
+    first: Option<(&crate::event::Record, &String)>,
+) -> Result<(), StoreError> {
+    let Some((record, json)) = first else {
+        return Ok(());
+    };
+    let experiment = Experiment::new(record, json).map_err(StoreError::new)?;
+    store.keep_snapshot(&Snapshot {
+        experiment: record.number,
+        number: record.number,
+        body: experiment.save(),
+    })
+}
+
+/// Folds everything up to `last`.
+fn follow(store: &mut dyn Store, state: &mut State, last: u64) -> Result<(), StoreError> {
+    while state.number < last {
+        let records = store.read(state.number, 10_000)?;
+        if records.is_empty() {
+            return Err(StoreError::new(format!(
+                "the log ends at event {}, its counter says {last}",
+                state.number
+            )));
+        }
+        for record in &records {
+            state.apply(record).map_err(StoreError::new)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes a message up; says whether it is the last.
+fn collect(message: Message, jobs: &mut Vec<Job>) -> bool {
+    match message {
+        Message::Ask(requests, reply) => {
+            jobs.push(Job { requests, reply });
+            false
+        }
+        Message::CatchUp => false,
+        Message::Stop => true,
+    }
+}
