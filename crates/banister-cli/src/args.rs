@@ -46,6 +46,21 @@ pub enum Command {
         after_help = "Example:\n  banister bound --arms 4 --horizon 1000000 --margin 0.2\n  banister bound --arms 10 --horizon 50000 --margin 0.1 --margin 0.3 --json\n  banister bound --dimension 8 --horizon 100000 --margin 0.25     linear actions"
     )]
     Bound(Bound),
+    /// Serve decisions over HTTP, with a page to look at
+    #[command(
+        after_help = "Example:\n  banister serve\n  banister serve --database postgres://banister@db/banister --listen 0.0.0.0:8787\n  banister serve --config banister.toml\n\nEvery flag can be given as BANISTER_NAME in the environment or as a key of the TOML file;\nflags weigh most, then the environment, then the file."
+    )]
+    Serve(Serve),
+    /// Make, list and revoke the tokens of a service
+    #[command(
+        after_help = "Example:\n  banister token create --role admin me\n  banister token create --role decide shop --database postgres://banister@db/banister\n  banister token revoke shop"
+    )]
+    Token(Token),
+    /// Fold a service's whole log again, and prove that what was learned follows from it
+    #[command(
+        after_help = "Example:\n  banister rebuild\n  banister rebuild --database postgres://banister@db/banister --json"
+    )]
+    Rebuild(Rebuild),
     /// Print completions for a shell
     #[command(
         after_help = "Example:\n  banister completions bash > ~/.local/share/bash-completion/completions/banister"
@@ -194,4 +209,122 @@ pub struct Bound {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Where a service's log is.
+#[derive(Debug, Clone, clap::Args)]
+pub struct LogPlace {
+    /// Folder of the SQLite file banister.db [default: the current one]
+    #[arg(long, value_name = "DIR", env = "BANISTER_DATA_DIR", value_hint = ValueHint::DirPath)]
+    pub data_dir: Option<PathBuf>,
+    /// postgres://…, shared by any number of services; or the path of a SQLite file
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "BANISTER_DATABASE",
+        hide_env_values = true
+    )]
+    pub database: Option<String>,
+    /// TOML file with settings
+    #[arg(long, value_name = "FILE", env = "BANISTER_CONFIG", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+}
+
+/// `banister serve`.
+#[derive(Debug, clap::Args)]
+pub struct Serve {
+    /// Where the log is.
+    #[command(flatten)]
+    pub place: LogPlace,
+    /// Address and port [default: 127.0.0.1:8787]
+    #[arg(long, value_name = "ADDRESS", env = "BANISTER_LISTEN")]
+    pub listen: Option<String>,
+    /// Certificate chain (PEM), to serve over TLS
+    #[arg(long, value_name = "FILE", env = "BANISTER_TLS_CERT", value_hint = ValueHint::FilePath)]
+    pub tls_cert: Option<PathBuf>,
+    /// Its private key (PEM)
+    #[arg(long, value_name = "FILE", env = "BANISTER_TLS_KEY", value_hint = ValueHint::FilePath)]
+    pub tls_key: Option<PathBuf>,
+    /// Ask for tokens even on loopback with none made yet
+    #[arg(long, env = "BANISTER_REQUIRE_TOKEN", num_args = 0..=1, default_missing_value = "true")]
+    pub require_token: Option<bool>,
+    /// Longest body of a request [default: 2097152]
+    #[arg(long, value_name = "BYTES", env = "BANISTER_MAX_BODY")]
+    pub max_body: Option<usize>,
+    /// Longest file to import [default: 134217728]
+    #[arg(long, value_name = "BYTES", env = "BANISTER_MAX_IMPORT")]
+    pub max_import: Option<usize>,
+    /// Most decisions or outcomes of one batch [default: 1000]
+    #[arg(long, value_name = "N", env = "BANISTER_MAX_BATCH")]
+    pub max_batch: Option<usize>,
+    /// Most requests per second of one token, or of one address without tokens; 0: any number [default: 0]
+    #[arg(long, value_name = "N", env = "BANISTER_RATE")]
+    pub rate: Option<f64>,
+    /// When a request is given up [default: 10]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_TIMEOUT")]
+    pub timeout: Option<f64>,
+    /// Events after which experiments are snapshotted anew [default: 20000]
+    #[arg(long, value_name = "N", env = "BANISTER_SNAPSHOT_EVERY")]
+    pub snapshot_every: Option<u64>,
+    /// What to log: error, warn, info, debug or trace [default: info]
+    #[arg(long, value_name = "LEVEL", env = "BANISTER_LOG")]
+    pub log: Option<String>,
+    /// How: text or json [default: text]
+    #[arg(long, value_name = "FORMAT", env = "BANISTER_LOG_FORMAT")]
+    pub log_format: Option<String>,
+}
+
+/// `banister token`.
+#[derive(Debug, clap::Args)]
+pub struct Token {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: TokenCommand,
+}
+
+/// The commands about tokens.
+#[derive(Debug, Subcommand)]
+pub enum TokenCommand {
+    /// Make a token, and print it: this is the only time it is seen
+    #[command(after_help = "Example:\n  banister token create --role decide shop")]
+    Create {
+        /// What it is called
+        name: String,
+        /// What it may do: read, decide (and read), or admin (everything)
+        #[arg(long, value_parser = ["read", "decide", "admin"])]
+        role: String,
+        /// Where the log is.
+        #[command(flatten)]
+        place: LogPlace,
+    },
+    /// List the tokens by name and role
+    #[command(after_help = "Example:\n  banister token list")]
+    List {
+        /// Where the log is.
+        #[command(flatten)]
+        place: LogPlace,
+    },
+    /// Take a token away; services notice within a second
+    #[command(after_help = "Example:\n  banister token revoke shop")]
+    Revoke {
+        /// What it is called
+        name: String,
+        /// Where the log is.
+        #[command(flatten)]
+        place: LogPlace,
+    },
+}
+
+/// `banister rebuild`.
+#[derive(Debug, clap::Args)]
+pub struct Rebuild {
+    /// Where the log is.
+    #[command(flatten)]
+    pub place: LogPlace,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// No progress bar
+    #[arg(long, short)]
+    pub quiet: bool,
 }

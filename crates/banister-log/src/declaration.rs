@@ -284,7 +284,7 @@ impl Declaration {
                         allowed,
                     ));
                 }
-                // Names are checked as those of arms, the features are the context's business.
+                // Facts are checked as those of arms, the features are the context's business.
                 let names = Problem {
                     arms: arms.iter().map(|arm| arm.name.clone()).collect(),
                     safe,

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use banister::{Agent, AgentConfig, Fallback};
+use banister::{Agent, AgentConfig, CheckedProblem, Fallback};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -105,17 +105,59 @@ pub struct Alarm {
     pub decision: u64,
 }
 
-/// The names that answers are written with; they change only when arms are added.
+/// The last policy that decisions were drawn from.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Latest {
+    /// The policy.
+    pub published: Arc<Published>,
+    /// Facts of the candidates it chooses among; empty for arms.
+    pub candidates: Vec<Option<String>>,
+}
+
+/// What answers need to know of an experiment; it changes only when arms are added.
 #[derive(Debug)]
-pub struct Names {
-    /// The experiment.
+pub struct Facts {
+    /// Its name.
     pub experiment: String,
-    /// Its arms, retired ones too; empty where decisions bring candidates.
+    /// The number of the event that created it.
+    pub key: u64,
+    /// Where its actions come from.
+    pub kind: Kind,
+    /// Names of its arms, retired ones too; empty where decisions bring candidates.
     pub arms: Vec<String>,
-    /// Its guardrails.
+    /// Names of its guardrails.
     pub guardrails: Vec<String>,
     /// The safe arm, if arms have names.
     pub safe: Option<u32>,
+    /// Features of the safe action, where decisions bring candidates.
+    pub safe_action: Vec<f64>,
+    /// Its signals.
+    pub problem: CheckedProblem,
+}
+
+impl Facts {
+    /// Number of the safe action: the arm, the candidate that equals it, or the one after the last.
+    pub fn safe_of(&self, candidates: &[Candidate]) -> u32 {
+        self.safe.unwrap_or_else(|| {
+            let own = (candidates.iter()).position(|c| c.features == self.safe_action);
+            own.unwrap_or(candidates.len()) as u32
+        })
+    }
+}
+
+impl Facts {
+    /// Features of an arm in a context: every arm but the safe one has a block of its own for it, the safe
+    /// one has the first place, whatever the context.
+    pub fn features(&self, arm: usize, context: &[f64]) -> Vec<f64> {
+        let (d, safe) = (context.len(), self.safe.map_or(0, |safe| safe as usize));
+        let mut x = vec![0.0; 1 + (self.arms.len() - 1) * d];
+        match arm.cmp(&safe) {
+            std::cmp::Ordering::Less => x[1 + arm * d..][..d].copy_from_slice(context),
+            std::cmp::Ordering::Equal => x[0] = 1.0,
+            std::cmp::Ordering::Greater => x[1 + (arm - 1) * d..][..d].copy_from_slice(context),
+        }
+        x
+    }
 }
 
 /// An experiment as folded.
@@ -138,13 +180,13 @@ pub struct Experiment {
     pub history: History,
     /// Whether the safe action is forced.
     pub alarm: Option<Alarm>,
-    /// The last policy that decisions were drawn from, and when.
-    pub latest: Option<(Timestamp, Arc<Published>)>,
+    /// The last policy that decisions were drawn from.
+    pub latest: Option<Latest>,
     /// Up to here every decision has an outcome or is younger than the time to live.
     pub settled: u64,
     /// The policy over the arms now, and the number of its event once it has one.
     pub(crate) current: Option<(Option<u64>, Arc<Published>)>,
-    pub(crate) names: Arc<Names>,
+    pub(crate) facts: Arc<Facts>,
     agent: Box<dyn Agent>,
 }
 
@@ -154,7 +196,7 @@ pub(crate) struct Saved {
     pub learned: Learned,
     pub history: History,
     pub alarm: Option<Alarm>,
-    pub latest: Option<(i64, Arc<Published>)>,
+    pub latest: Option<Latest>,
     pub settled: u64,
 }
 
@@ -175,27 +217,32 @@ impl Experiment {
     pub(crate) fn new(record: &Record, json: &str) -> Result<Self, String> {
         let declaration: Declaration = serde_json::from_str(json).map_err(|e| e.to_string())?;
         let checked = declaration.check().map_err(|e| e.to_string())?;
+        Self::made(record.number, record.time, checked)
+    }
+
+    /// As a checked declaration makes it.
+    pub(crate) fn made(key: u64, created: Timestamp, checked: Checked) -> Result<Self, String> {
         let agent = (checked.config.build(&checked.problem)).map_err(|e| e.to_string())?;
         let arms = checked.arms.iter().map(|arm| Arm {
             name: arm.name.clone(),
             features: arm.features.clone(),
             offered: true,
         });
-        let arms = arms.collect();
-        let names = names(&checked, &arms);
+        let arms: Vec<Arm> = arms.collect();
+        let facts = facts(key, &checked, &arms);
         Ok(Self {
-            key: record.number,
+            key,
             status: ExperimentStatus::Running,
-            created: record.time,
-            number: record.number,
+            created,
+            number: key,
             counts: Counts::default(),
             history: History::default(),
             alarm: None,
             latest: None,
-            settled: record.number,
+            settled: key,
             current: None,
             arms,
-            names,
+            facts,
             agent,
             checked,
         })
@@ -218,7 +265,7 @@ impl Experiment {
                     features: features.clone(),
                     offered: true,
                 });
-                self.names = names(&self.checked, &self.arms);
+                self.facts = facts(self.key, &self.checked, &self.arms);
                 self.current = None;
             }
             Event::ArmRetired { arm } => self.retire(*arm as usize)?,
@@ -256,7 +303,10 @@ impl Experiment {
         {
             *own = Some(number);
         }
-        self.latest = Some((time, published));
+        self.latest = Some(Latest {
+            published,
+            candidates: Vec::new(),
+        });
     }
 
     /// A decision was made.
@@ -268,6 +318,10 @@ impl Experiment {
     ) {
         if let Some(own) = &decision.own {
             self.applied_policy(time, number, own.clone());
+            if let Some(latest) = &mut self.latest {
+                let names = decision.candidates.iter().map(|c| c.name.clone());
+                latest.candidates = names.collect();
+            }
         }
         let fallback = decision.fallback;
         self.counts.decisions += 1;
@@ -364,14 +418,7 @@ impl Experiment {
     /// Features of an arm by which its outcomes are taken; none where they are taken by number.
     pub(crate) fn arm_features(&self, arm: usize, context: &[f64]) -> Vec<f64> {
         match self.checked.kind {
-            Kind::Context(d) => {
-                let mut x = vec![0.0; 1 + (self.arms.len() - 1) * d];
-                match self.block(arm) {
-                    None => x[0] = 1.0,
-                    Some(block) => x[1 + block * d..][..d].copy_from_slice(context),
-                }
-                x
-            }
+            Kind::Context(_) => self.facts.features(arm, context),
             _ if !self.is_linear() => Vec::new(),
             _ => match &self.arms[arm].features {
                 Some(x) => x.clone(),
@@ -381,15 +428,6 @@ impl Experiment {
                     x
                 }
             },
-        }
-    }
-
-    /// The place of an arm's context among the features: every arm but the safe one has its own.
-    fn block(&self, arm: usize) -> Option<usize> {
-        match arm.cmp(&self.checked.safe) {
-            std::cmp::Ordering::Less => Some(arm),
-            std::cmp::Ordering::Equal => None,
-            std::cmp::Ordering::Greater => Some(arm - 1),
         }
     }
 
@@ -535,7 +573,7 @@ impl Experiment {
             learned: self.learned(),
             history: self.history.clone(),
             alarm: self.alarm,
-            latest: (self.latest.as_ref()).map(|(time, published)| (time.0, published.clone())),
+            latest: self.latest.clone(),
             settled: self.settled,
         };
         // Numbers, texts and lists only: there is nothing to fail on.
@@ -548,7 +586,7 @@ impl Experiment {
         let learned = saved.learned;
         let checked = learned.declaration.check().map_err(|e| e.to_string())?;
         let restored = AgentConfig::restore(&learned.agent).map_err(|e| e.to_string())?;
-        let names = names(&checked, &learned.arms);
+        let facts = facts(learned.key, &checked, &learned.arms);
         Ok(Self {
             key: learned.key,
             status: learned.status,
@@ -557,28 +595,30 @@ impl Experiment {
             counts: learned.counts,
             history: saved.history,
             alarm: saved.alarm,
-            latest: saved
-                .latest
-                .map(|(time, published)| (Timestamp(time), published)),
+            latest: saved.latest,
             settled: saved.settled,
             current: None,
             arms: learned.arms,
-            names,
+            facts,
             agent: restored.agent,
             checked,
         })
     }
 }
 
-fn names(checked: &Checked, arms: &Vec<Arm>) -> Arc<Names> {
+fn facts(key: u64, checked: &Checked, arms: &[Arm]) -> Arc<Facts> {
     let guardrails = checked.declaration.guardrails.iter();
-    Arc::new(Names {
+    Arc::new(Facts {
         experiment: checked.declaration.name.clone(),
+        key,
+        kind: checked.kind,
         arms: arms.iter().map(|arm| arm.name.clone()).collect(),
         guardrails: guardrails.map(|g| g.name.clone()).collect(),
         safe: match checked.kind {
             Kind::Candidates(_) => None,
             _ => u32::try_from(checked.safe).ok(),
         },
+        safe_action: checked.declaration.safe_action.clone().unwrap_or_default(),
+        problem: checked.standard.clone(),
     })
 }

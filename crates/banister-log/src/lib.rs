@@ -31,9 +31,9 @@ pub use declaration::{
     Checked, Declaration, DeclaredArm, DefaultOutcome, Kind, LONGEST_FEATURES, MOST_ACTIONS,
     NamedArm,
 };
-pub use desk::{MOST_IMPORTED, named_costs};
+pub use desk::{Heard, MOST_IMPORTED, hear, named_costs};
 pub use event::{Candidate, DecisionEvent, Event, EventKind, Import, OutcomeEvent, Part, Record};
-pub use experiment::{Alarm, Arm, Change, Counts, Experiment, ExperimentStatus, Names};
+pub use experiment::{Alarm, Arm, Change, Counts, Experiment, ExperimentStatus, Facts, Latest};
 pub use history::{GuardrailPoint, History, Minute, Point};
 pub use published::{Estimates, Known, Published};
 pub use rebuild::{Rebuilt, RebuiltExperiment, rebuild};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Declaration, NamedArm};
 use crate::event::{Candidate, Import};
-use crate::experiment::{Change, Names};
+use crate::experiment::{Change, Facts};
 use crate::published::Published;
 use crate::time::Timestamp;
 use crate::view::{ExperimentView, HistoryView, StateView, Stats};
@@ -120,8 +120,8 @@ pub enum Request {
     Look(Arc<str>),
     /// Its trace.
     Trace(Arc<str>),
-    /// Its names.
-    Names(Arc<str>),
+    /// What answers need to know of it.
+    Facts(Arc<str>),
     /// What monitoring wants to know.
     Stats,
 }
@@ -136,7 +136,7 @@ impl Request {
                 | Self::Show(_)
                 | Self::Look(_)
                 | Self::Trace(_)
-                | Self::Names(_)
+                | Self::Facts(_)
                 | Self::Stats
         )
     }
@@ -190,8 +190,8 @@ pub enum Answer {
     State(Box<StateView>),
     /// The trace.
     History(Box<HistoryView>),
-    /// The names, and the experiment's key and last event.
-    Names(Arc<Names>, u64, u64),
+    /// What answers need to know of an experiment.
+    Facts(Arc<Facts>),
     /// What monitoring wants to know.
     Stats(Stats),
 }
@@ -213,12 +213,12 @@ pub struct Decided {
     pub shadow: bool,
     /// Number of the safe action.
     pub safe: u32,
-    /// Names of candidates; empty for arms.
+    /// Facts of candidates; empty for arms.
     pub candidates: Vec<Option<String>>,
     /// The policy it was drawn from.
     pub published: Arc<Published>,
-    /// The experiment's names.
-    pub names: Arc<Names>,
+    /// What is to be known of the experiment.
+    pub facts: Arc<Facts>,
 }
 
 impl Decided {
@@ -234,9 +234,9 @@ pub fn shown_id(id: Option<&str>, number: u64) -> String {
 }
 
 /// What an action is called: the arm's name, the candidate's, its index, or `safe`.
-pub fn action_name(names: &Names, candidates: &[Option<String>], action: u32) -> String {
+pub fn action_name(facts: &Facts, candidates: &[Option<String>], action: u32) -> String {
     let place = action as usize;
-    match names.arms.get(place) {
+    match facts.arms.get(place) {
         Some(name) => name.clone(),
         None => match candidates.get(place) {
             Some(Some(name)) => name.clone(),
@@ -247,7 +247,7 @@ pub fn action_name(names: &Names, candidates: &[Option<String>], action: u32) ->
 }
 
 /// What is known of an outcome.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Reported {
     /// What callers call the decision.
     pub decision: String,
@@ -257,15 +257,6 @@ pub struct Reported {
     pub reward: Option<f64>,
     /// The costs, as far as known.
     pub costs: Vec<Option<f64>>,
-    /// The experiment's names.
-    pub names: Arc<Names>,
-}
-
-impl PartialEq for Names {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self, other)
-            || (self.experiment == other.experiment
-                && self.arms == other.arms
-                && self.guardrails == other.guardrails)
-    }
+    /// What is to be known of the experiment.
+    pub facts: Arc<Facts>,
 }

@@ -6,7 +6,7 @@ use banister::{AgentConfig, Fallback, Guardrail, SignalConfig};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::declaration::{DefaultOutcome, Kind, delta, round};
+use crate::declaration::{Declaration, DefaultOutcome, Kind, delta, round};
 use crate::experiment::{Counts, Experiment, ExperimentStatus};
 use crate::history::GuardrailPoint;
 use crate::published::{Published, shown};
@@ -154,8 +154,10 @@ pub struct StateView {
     pub outcomes: u64,
     /// The policy now; for experiments whose decisions bring their actions, the last one.
     pub published: Option<Arc<Published>>,
-    /// Names, to call actions by.
-    pub names: Arc<crate::experiment::Names>,
+    /// Facts of the candidates it chooses among; empty for arms.
+    pub candidates: Vec<Option<String>>,
+    /// Facts, to call actions by.
+    pub facts: Arc<crate::experiment::Facts>,
     /// Every arm: number, whether it is on offer, what is believed.
     pub arms: Vec<(usize, bool, Beliefs)>,
     /// Whether the safe action is forced.
@@ -225,6 +227,15 @@ pub struct ExperimentStats {
 }
 
 impl ExperimentView {
+    /// The experiment that a declaration would make.
+    pub fn preview(declaration: &Declaration) -> Result<Self, Refusal> {
+        let checked = declaration.check()?;
+        let experiment = Experiment::made(0, Timestamp::now(), checked);
+        experiment
+            .map(|experiment| Self::new(&experiment))
+            .map_err(Refusal::unavailable)
+    }
+
     pub(crate) fn new(experiment: &Experiment) -> Self {
         let checked = &experiment.checked;
         let declaration = &checked.declaration;
@@ -301,11 +312,7 @@ pub(crate) fn read(state: &mut State, request: Request) -> Result<Answer, Refusa
         Request::Lives => Ok(Answer::Lives(lives(state))),
         Request::Look(name) => look(state.experiment(&name)?),
         Request::Trace(name) => Ok(trace(state.experiment(&name)?)),
-        Request::Names(name) => {
-            let experiment = state.experiment(&name)?;
-            let names = experiment.names.clone();
-            Ok(Answer::Names(names, experiment.key, experiment.number))
-        }
+        Request::Facts(name) => Ok(Answer::Facts(state.experiment(&name)?.facts.clone())),
         _ => Ok(Answer::Stats(stats(state))),
     }
 }
@@ -328,8 +335,9 @@ fn lives(state: &State) -> Vec<Life> {
 fn look(experiment: &mut Experiment) -> Result<Answer, Refusal> {
     let published = match experiment.checked.kind {
         Kind::Arms => Some(experiment.policy()?.1),
-        _ => experiment.latest.as_ref().map(|(_, p)| p.clone()),
+        _ => (experiment.latest.as_ref()).map(|latest| latest.published.clone()),
     };
+    let candidates = (experiment.latest.as_ref()).map_or_else(Vec::new, |l| l.candidates.clone());
     let all = experiment.beliefs();
     let safe = experiment.checked.safe;
     let safe = (all.iter().find(|(number, _)| *number == safe)).map(|(_, belief)| belief.clone());
@@ -345,7 +353,8 @@ fn look(experiment: &mut Experiment) -> Result<Answer, Refusal> {
         time: Timestamp::now(),
         outcomes: experiment.agent().outcomes(),
         published,
-        names: experiment.names.clone(),
+        candidates,
+        facts: experiment.facts.clone(),
         arms,
         alarm: alarm(experiment),
     })))
@@ -374,10 +383,10 @@ fn trace(experiment: &Experiment) -> Answer {
 fn stats(state: &State) -> Stats {
     let experiments = state.experiments().map(|experiment| {
         let latest = experiment.latest.as_ref();
-        let guardrails = latest.map_or(&[][..], |(_, published)| &published.guardrails);
-        let slacks = std::iter::zip(&experiment.names.guardrails, guardrails);
+        let guardrails = latest.map_or(&[][..], |latest| &latest.published.guardrails);
+        let slacks = std::iter::zip(&experiment.facts.guardrails, guardrails);
         ExperimentStats {
-            name: experiment.names.experiment.clone(),
+            name: experiment.facts.experiment.clone(),
             counts: experiment.counts,
             slacks: slacks.map(|(name, g)| (name.clone(), g.slack)).collect(),
             is_forced: experiment.alarm.is_some(),

@@ -6,13 +6,9 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// The CSV writer refused a row. This points to a defect in banister; please report it.
-    #[error("cannot write the CSV table: {0}")]
-    Csv(#[from] csv::Error),
-
-    /// The Parquet writer refused a column. This points to a defect in banister; please report it.
-    #[error("cannot write the Parquet table: {0}")]
-    Parquet(#[from] parquet::errors::ParquetError),
+    /// A table could not be written. This points to a defect in banister; please report it.
+    #[error("cannot write the table: {0}")]
+    Table(#[from] banister_table::TableError),
 
     /// A figure could not be turned into pixels. Use its SVG, or draw fewer rows and panels.
     #[error("cannot draw the figure as PNG: {0}")]

@@ -3,7 +3,6 @@
 
 pub mod axis;
 mod canvas;
-mod data_table;
 mod error;
 pub mod figure;
 mod font;

@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 
 use banister_sim::results::{AgentResult, InstanceResult, Results, RunSummary};
 
-pub use crate::data_table::{Column, DataTable, Values};
+pub use banister_table::{Column, DataTable, Values};
 
 /// The statistics over runs at the checkpoints: one row per instance, agent and checkpoint.
 ///

@@ -4,9 +4,12 @@ mod bound;
 mod claims;
 mod init;
 mod linear;
+mod rebuild;
 mod reproduce;
 mod run;
+mod serve;
 mod solve;
+mod token;
 
 use clap::CommandFactory;
 
@@ -21,6 +24,9 @@ pub fn dispatch(args: Args) -> Result<(), Failure> {
         Command::Init(args) => init::init(&args),
         Command::Solve(args) => solve::solve(&args),
         Command::Bound(args) => bound::bound(&args),
+        Command::Serve(args) => serve::serve(&args),
+        Command::Token(args) => token::token(&args.command),
+        Command::Rebuild(args) => rebuild::rebuild(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Args::command(), "banister", &mut script);

@@ -78,7 +78,7 @@ impl Desk<'_> {
             let allowed = format!("must be 1 to {MOST_IMPORTED}");
             return Err(Refusal::invalid("rows", count, allowed));
         }
-        let m = experiment.names.guardrails.len();
+        let m = experiment.facts.guardrails.len();
         let arms = matches!(experiment.checked.kind, Kind::Arms);
         for i in 0..count {
             let row = |e| Refusal::of(e, |field| format!("row {}: {field}", i + 1));

@@ -41,7 +41,7 @@ impl Desk<'_> {
         check_propensity(shadow, taken, request.propensity)?;
 
         // The policy: of the arms as known now, or of this decision alone.
-        let mut safe = experiment.names.safe.unwrap_or(0);
+        let mut safe = experiment.facts.safe.unwrap_or(0);
         let (published, cited) = match experiment.checked.kind {
             Kind::Arms => {
                 let (number, published) = experiment.policy()?;
@@ -54,7 +54,7 @@ impl Desk<'_> {
                 (published, None)
             }
         };
-        let names = experiment.names.clone();
+        let facts = experiment.facts.clone();
         let draw: f64 = self.rng.random();
         let (action, probability) = published.draw(draw);
         let features = self
@@ -93,7 +93,7 @@ impl Desk<'_> {
             safe,
             candidates: candidate_names(&event.candidates),
             published,
-            names,
+            facts,
         })))
     }
 
@@ -144,10 +144,10 @@ impl Desk<'_> {
             action: event.action,
             probability: event.probability,
             shadow: event.shadow,
-            safe: experiment.safe_of(&event.candidates),
+            safe: experiment.facts.safe_of(&event.candidates),
             candidates: candidate_names(&event.candidates),
             published,
-            names: experiment.names.clone(),
+            facts: experiment.facts.clone(),
         })))
     }
 
@@ -177,24 +177,10 @@ impl Experiment {
         match self.checked.kind {
             Kind::Candidates(_) => match candidates.get(action as usize) {
                 Some(candidate) => candidate.features.clone(),
-                None => self.safe_features(),
+                None => self.facts.safe_action.clone(),
             },
             _ => self.arm_features(action as usize, context),
         }
-    }
-
-    fn safe_features(&self) -> Vec<f64> {
-        let declaration = &self.checked.declaration;
-        declaration.safe_action.clone().unwrap_or_default()
-    }
-
-    /// Number of the safe action: the arm, the candidate that equals it, or the one after the last.
-    pub(crate) fn safe_of(&self, candidates: &[Candidate]) -> u32 {
-        self.names.safe.unwrap_or_else(|| {
-            let safe = self.safe_features();
-            let own = candidates.iter().position(|c| c.features == safe);
-            own.unwrap_or(candidates.len()) as u32
-        })
     }
 }
 
@@ -251,7 +237,7 @@ fn brought(
     }
 }
 
-/// Names of candidates must tell them apart: from each other, from indices and from the safe action.
+/// Facts of candidates must tell them apart: from each other, from indices and from the safe action.
 fn check_names(candidates: &[Candidate]) -> Result<(), Refusal> {
     let mut taken = std::collections::HashSet::new();
     for (i, candidate) in candidates.iter().enumerate() {
@@ -284,12 +270,12 @@ pub(super) fn taken(
         return Err(Refusal::invalid("taken", taken, allowed));
     }
     let count = match candidates.len() {
-        0 => experiment.names.arms.len(),
+        0 => experiment.facts.arms.len(),
         n => n + 1,
     };
     let names = candidate_names(candidates);
     let mut all = 0..count as u32;
-    let found = all.find(|&action| action_name(&experiment.names, &names, action) == taken);
+    let found = all.find(|&action| action_name(&experiment.facts, &names, action) == taken);
     match found {
         Some(action) => Ok(Some(action)),
         None => Err(Refusal::invalid(

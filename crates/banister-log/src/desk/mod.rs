@@ -54,11 +54,12 @@ pub(crate) enum Taken {
 }
 
 /// What is known of a decision's outcome.
-#[derive(Debug, Clone, Default)]
-struct Heard {
-    part: Part,
-    /// It is complete; whether by default.
-    complete: Option<bool>,
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Heard {
+    /// As far as it is known.
+    pub part: Part,
+    /// Whether it is complete, and if so whether by default.
+    pub complete: Option<bool>,
 }
 
 /// A decision with what it takes to report on it.
@@ -221,7 +222,7 @@ fn decode(record: &Record) -> Result<Event, Refusal> {
 }
 
 /// What the reports on a decision amount to.
-fn hear(reports: &[Record]) -> Result<Heard, Refusal> {
+pub fn hear(reports: &[Record]) -> Result<Heard, Refusal> {
     let mut heard = Heard::default();
     for record in reports {
         match decode(record)? {

@@ -26,7 +26,7 @@ impl Desk<'_> {
             &event.candidates,
             report.taken.as_deref(),
         )?;
-        let names = experiment.names.clone();
+        let facts = experiment.facts.clone();
         let known = match case.heard.complete {
             // An outcome says what was played; whether that was reported does not matter any more.
             Some(_) => case.heard.part.clone(),
@@ -35,7 +35,7 @@ impl Desk<'_> {
                 ..case.heard.part.clone()
             },
         };
-        let merged = merge(&names.guardrails, &known, &part).map_err(|contradiction| {
+        let merged = merge(&facts.guardrails, &known, &part).map_err(|contradiction| {
             let by_default = match case.heard.complete {
                 Some(true) => ", by default, since its time to live was over",
                 _ => "",
@@ -67,7 +67,7 @@ impl Desk<'_> {
             complete,
             reward: merged.reward,
             costs: merged.costs,
-            names,
+            facts,
         }))
     }
 
@@ -123,7 +123,7 @@ impl Desk<'_> {
     pub(super) fn expire_all(&mut self, overdue: Overdue) -> Result<Answer, Refusal> {
         let experiment = (self.state.by_key(overdue.experiment))
             .ok_or_else(|| Refusal::unknown("experiment", overdue.experiment.to_string()))?;
-        let name = experiment.names.experiment.clone();
+        let name = experiment.facts.experiment.clone();
         let keys: Vec<(u64, Key)> = (overdue.decisions.iter())
             .map(|&number| (overdue.experiment, Key::Number(number)))
             .collect();
@@ -160,7 +160,7 @@ impl Desk<'_> {
         };
         let part = &case.heard.part;
         let costs = experiment
-            .names
+            .facts
             .guardrails
             .iter()
             .enumerate()

@@ -157,6 +157,13 @@ pub trait Store: Send {
         before: u64,
         limit: usize,
     ) -> Result<Vec<Found>, StoreError>;
+    /// Up to `limit` decisions of an experiment after a number, oldest first.
+    fn decisions_after(
+        &mut self,
+        experiment: u64,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Found>, StoreError>;
     /// Up to `limit` decisions of an experiment in (after, upto] without a complete outcome.
     fn overdue(
         &mut self,

@@ -124,6 +124,16 @@ impl Sqlite {
         Ok(records)
     }
 
+    fn with_reports(&self, decisions: Vec<Record>) -> Result<Vec<Found>, StoreError> {
+        let each = decisions.into_iter().map(|decision| {
+            Ok(Found {
+                reports: self.reports(decision.number)?,
+                decision,
+            })
+        });
+        each.collect()
+    }
+
     fn reports(&self, decision: u64) -> Result<Vec<Record>, StoreError> {
         // Two partial indexes, asked one by one.
         let parts = format!("SELECT {COLUMNS} FROM events WHERE decision = ?1 AND kind = 4");
@@ -240,13 +250,21 @@ impl Store for Sqlite {
         );
         let before = i64::try_from(before).unwrap_or(i64::MAX);
         let decisions = self.records(&sql, [experiment as i64, before, limit as i64])?;
-        let with_reports = decisions.into_iter().map(|decision| {
-            Ok(Found {
-                reports: self.reports(decision.number)?,
-                decision,
-            })
-        });
-        with_reports.collect()
+        self.with_reports(decisions)
+    }
+
+    fn decisions_after(
+        &mut self,
+        experiment: u64,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Found>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM events WHERE experiment = ?1 AND kind = 3 AND number > ?2 \
+             ORDER BY number LIMIT ?3"
+        );
+        let decisions = self.records(&sql, [experiment as i64, after as i64, limit as i64])?;
+        self.with_reports(decisions)
     }
 
     fn overdue(

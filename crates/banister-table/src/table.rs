@@ -1,7 +1,6 @@
 //! A table by columns, and its two formats.
 //!
-//! A [`DataTable`] holds the columns once; [`DataTable::to_csv`] and [`DataTable::to_parquet`]
-//! write the same columns, so the two formats cannot drift apart. What does not apply to a row (a
+//! What does not apply to a row (a
 //! guardrail that its instance does not have, a time that was not taken) or is not known (regret
 //! without true means) is empty in CSV and null in Parquet.
 
@@ -14,7 +13,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
-use crate::ReportError;
+use crate::TableError;
 
 /// A table by columns, all of the same length.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,10 +57,24 @@ impl DataTable {
     /// the same number.
     ///
     /// # Errors
-    /// [`ReportError::Csv`], which no table made by this crate causes.
-    pub fn to_csv(&self) -> Result<Vec<u8>, ReportError> {
+    /// [`TableError::Csv`], which no well-formed table causes.
+    pub fn to_csv(&self) -> Result<Vec<u8>, TableError> {
+        self.csv(true)
+    }
+
+    /// The rows alone as CSV, to follow another part of the same table.
+    ///
+    /// # Errors
+    /// As [`DataTable::to_csv`].
+    pub fn to_csv_rows(&self) -> Result<Vec<u8>, TableError> {
+        self.csv(false)
+    }
+
+    fn csv(&self, header: bool) -> Result<Vec<u8>, TableError> {
         let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record(self.columns.iter().map(|column| &column.name))?;
+        if header {
+            writer.write_record(self.columns.iter().map(|column| &column.name))?;
+        }
         for row in 0..self.rows() {
             for column in &self.columns {
                 writer.write_field(column.cell(row))?;
@@ -76,9 +89,26 @@ impl DataTable {
     /// The table as an uncompressed Parquet file with one row group.
     ///
     /// # Errors
-    /// [`ReportError::Parquet`], which no table made by this crate causes.
-    pub fn to_parquet(&self) -> Result<Vec<u8>, ReportError> {
-        let fields = self
+    /// [`TableError::Parquet`], which no well-formed table causes.
+    pub fn to_parquet(&self) -> Result<Vec<u8>, TableError> {
+        let mut file = ParquetFile::new(self)?;
+        file.write(self)?;
+        file.finish()
+    }
+}
+
+/// A Parquet file that grows by row groups.
+pub struct ParquetFile {
+    writer: SerializedFileWriter<Vec<u8>>,
+}
+
+impl ParquetFile {
+    /// With the columns of a table, whose rows are not written yet.
+    ///
+    /// # Errors
+    /// [`TableError::Parquet`], which no well-formed table causes; likewise below.
+    pub fn new(table: &DataTable) -> Result<Self, TableError> {
+        let fields = table
             .columns
             .iter()
             .map(|column| column.parquet_type().map(Arc::new));
@@ -88,10 +118,17 @@ impl DataTable {
         let properties = WriterProperties::builder()
             .set_created_by("banister".to_owned())
             .build();
-        let mut writer =
-            SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
-        let mut group = writer.next_row_group()?;
-        for column in &self.columns {
+        let writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
+        Ok(Self { writer })
+    }
+
+    /// Writes a table's rows as one more row group.
+    ///
+    /// # Errors
+    /// As [`ParquetFile::new`].
+    pub fn write(&mut self, table: &DataTable) -> Result<(), TableError> {
+        let mut group = self.writer.next_row_group()?;
+        for column in &table.columns {
             let mut target = group
                 .next_column()?
                 .ok_or_else(|| ParquetError::General("a column is missing".to_owned()))?;
@@ -119,7 +156,15 @@ impl DataTable {
             target.close()?;
         }
         group.close()?;
-        Ok(writer.into_inner()?)
+        Ok(())
+    }
+
+    /// The file's bytes.
+    ///
+    /// # Errors
+    /// As [`ParquetFile::new`].
+    pub fn finish(self) -> Result<Vec<u8>, TableError> {
+        Ok(self.writer.into_inner()?)
     }
 }
 

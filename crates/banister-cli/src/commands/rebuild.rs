@@ -1,0 +1,79 @@
+//! `banister rebuild`: the proof that what is learned follows from the log.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::serve::database_of;
+use crate::args::Rebuild;
+use crate::failure::Failure;
+use crate::terminal;
+
+pub fn rebuild(args: &Rebuild) -> Result<(), Failure> {
+    let database = database_of(&args.place)?;
+    if let banister_log::Database::Sqlite(path) = &database
+        && !path.is_file()
+    {
+        return Err(Failure::input(format!(
+            "there is no log at {}",
+            path.display()
+        )));
+    }
+    let bar = ProgressBar::new(0);
+    if args.quiet {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    if let Ok(style) =
+        ProgressStyle::with_template("folding {bar:40} {human_pos} of {human_len} events")
+    {
+        bar.set_style(style);
+    }
+    let rebuilt = banister_log::rebuild(&database, |done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    let rebuilt = rebuilt.map_err(|error| Failure::Other(error.to_string()))?;
+    if args.json {
+        let experiments = rebuilt.experiments.iter().map(|e| {
+            serde_json::json!({
+                "name": e.name,
+                "outcomes": e.outcomes,
+                "snapshot": e.snapshot,
+                "digest": e.digest,
+                "from_snapshot": e.from_snapshot,
+                "equal": e.from_snapshot.as_ref().is_none_or(|d| *d == e.digest),
+            })
+        });
+        let json = serde_json::json!({
+            "events": rebuilt.events,
+            "equal": rebuilt.is_equal(),
+            "experiments": experiments.collect::<Vec<_>>(),
+        });
+        terminal::say(json.to_string())?;
+    } else {
+        terminal::say(format!("{} events folded from nothing.", rebuilt.events))?;
+        for e in &rebuilt.experiments {
+            let equal = match &e.from_snapshot {
+                None => "no snapshot to compare with".to_string(),
+                Some(digest) if *digest == e.digest => {
+                    format!(
+                        "equal to the state from its snapshot at event {}",
+                        e.snapshot.unwrap_or(0)
+                    )
+                }
+                Some(_) => "NOT equal to the state from its snapshot".to_string(),
+            };
+            terminal::say(format!(
+                "  {} ({} outcomes): {equal}, digest {}",
+                e.name,
+                e.outcomes,
+                &e.digest[..16]
+            ))?;
+        }
+    }
+    match rebuilt.is_equal() {
+        true => Ok(()),
+        false => Err(Failure::Other(
+            "what was learned does not follow from the log: a snapshot is damaged".into(),
+        )),
+    }
+}

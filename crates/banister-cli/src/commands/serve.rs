@@ -1,0 +1,84 @@
+//! `banister serve`: decisions over HTTP.
+
+use banister_log::Database;
+use banister_service::{Given, ServeError, Settings};
+
+use crate::args::{LogPlace, Serve};
+use crate::failure::Failure;
+use crate::terminal;
+
+pub fn serve(args: &Serve) -> Result<(), Failure> {
+    let given = Given {
+        listen: args.listen.clone(),
+        tls_cert: args.tls_cert.clone(),
+        tls_key: args.tls_key.clone(),
+        require_token: args.require_token,
+        max_body: args.max_body,
+        max_import: args.max_import,
+        max_batch: args.max_batch,
+        rate: args.rate,
+        timeout: args.timeout,
+        snapshot_every: args.snapshot_every,
+        log: args.log.clone(),
+        log_format: args.log_format.clone(),
+        ..Given::default()
+    };
+    let settings = given.or(given_of(&args.place)?);
+    let settings = settings.check().map_err(Failure::input)?;
+    start_logs(&settings);
+    let scheme = if settings.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    let place = settings.database.shown();
+    let served = banister_service::serve(settings, move |address| {
+        // Nobody may be reading; that is no reason not to serve.
+        let _ = terminal::say(format!(
+            "banister: the log is {place}\nbanister: the page is at {scheme}://{address}/"
+        ));
+    });
+    served.map_err(|error| match error {
+        ServeError::Setting(message) => Failure::input(message),
+        other => Failure::Other(other.to_string()),
+    })
+}
+
+/// What the place of the log and the file of settings give; flags weigh more than the file.
+pub fn given_of(place: &LogPlace) -> Result<Given, Failure> {
+    let file = match &place.config {
+        None => Given::default(),
+        Some(path) => {
+            let text = std::fs::read_to_string(path)
+                .map_err(|e| Failure::input(format!("cannot read {}: {e}", path.display())))?;
+            Given::from_toml(&text)
+                .map_err(|e| Failure::input(format!("{}: {e}", path.display())))?
+        }
+    };
+    let flags = Given {
+        data_dir: place.data_dir.clone(),
+        database: place.database.clone(),
+        ..Given::default()
+    };
+    Ok(flags.or(file))
+}
+
+/// The log of the place given.
+pub fn database_of(place: &LogPlace) -> Result<Database, Failure> {
+    given_of(place)?.database().map_err(Failure::input)
+}
+
+fn start_logs(settings: &Settings) {
+    let logs = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(settings.level)
+        .with_target(false);
+    // Within one process the first choice stays: the Python package may have started a service before.
+    let _ = match settings.json_logs {
+        true => logs.json().flatten_event(true).try_init(),
+        false => {
+            let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
+            logs.with_ansi(colours).try_init()
+        }
+    };
+}

@@ -1,0 +1,321 @@
+//! Answers as JSON. What all decisions of a policy share is written once and kept with it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use banister_log::{
+    AlarmView, Beliefs, Decided, EstimateView, Facts, FallbackView, Published, Reported, StateView,
+    Timestamp, action_name, named_costs,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// One entry of a policy.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Share {
+    /// The action.
+    pub action: String,
+    /// Its number.
+    pub index: u32,
+    /// Its probability.
+    pub probability: f64,
+}
+
+/// What is certified of a policy.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Certificate {
+    /// One entry per guardrail.
+    pub guardrails: Vec<CertifiedGuardrail>,
+    /// What the policy would earn if every interval ended well.
+    pub optimistic_reward: f64,
+    /// What the solver proved.
+    pub solver: Solver,
+    /// Why the safe action was forced, if it was.
+    pub fallback: Option<FallbackView>,
+    /// Outcomes it is based on.
+    pub outcomes: u64,
+}
+
+/// What is certified of a guardrail.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CertifiedGuardrail {
+    /// What it is called.
+    pub name: String,
+    /// The policy's expected signal if every action is as bad as its interval allows.
+    pub pessimistic_cost: f64,
+    /// What it must not cross.
+    pub threshold: f64,
+    /// Distance to the threshold; never negative.
+    pub slack: f64,
+    /// What one more unit of threshold would earn.
+    pub price: f64,
+}
+
+/// What the solver proved, in reward units.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Solver {
+    /// `optimal`, `budget` or `infeasible`.
+    pub status: String,
+    /// Objective at the policy.
+    pub value: f64,
+    /// Proven bound on the objective of every feasible policy.
+    pub upper_bound: f64,
+    /// `upper_bound − value`.
+    pub gap: f64,
+    /// Linear problems solved for the proof.
+    pub nodes: u64,
+}
+
+/// A decision.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Decision {
+    /// The caller's id, or `@` and the number.
+    pub id: String,
+    /// The experiment.
+    pub experiment: String,
+    /// The number of its event.
+    pub number: u64,
+    /// When.
+    pub time: Timestamp,
+    /// The action drawn.
+    pub action: String,
+    /// Its number.
+    pub index: u32,
+    /// Whether it is the safe one.
+    pub safe: bool,
+    /// Its probability.
+    pub probability: f64,
+    /// Whether the caller's own action is what happens.
+    pub shadow: bool,
+    /// The policy it was drawn from.
+    pub policy: Vec<Share>,
+    /// Why that is safe.
+    pub certificate: Certificate,
+}
+
+/// What is known of an outcome.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct OutcomeAnswer {
+    /// The decision.
+    pub decision: String,
+    /// `partial` until everything is known, then `complete`.
+    pub status: OutcomeStatus,
+    /// The reward, if known.
+    pub reward: Option<f64>,
+    /// The costs, as far as known.
+    pub costs: BTreeMap<String, Option<f64>>,
+}
+
+/// Whether an outcome is complete.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OutcomeStatus {
+    /// Something is missing.
+    Partial,
+    /// Everything is known.
+    Complete,
+}
+
+/// What is believed of an action.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct KnownAction {
+    /// The action.
+    pub action: String,
+    /// Its number.
+    pub index: u32,
+    /// Its probability under the policy.
+    pub probability: f64,
+    /// Outcomes of it.
+    pub pulls: Option<u64>,
+    /// Its reward.
+    pub reward: EstimateView,
+    /// Its signal under each guardrail.
+    pub guardrails: Vec<EstimateView>,
+}
+
+/// The live picture of an experiment.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct State {
+    /// The experiment.
+    pub experiment: String,
+    /// Its last event.
+    pub number: u64,
+    /// When the picture was taken.
+    pub time: Timestamp,
+    /// Outcomes known.
+    pub outcomes: u64,
+    /// The policy now; where decisions bring their actions, the last one.
+    pub policy: Option<Vec<Share>>,
+    /// Why that is safe.
+    pub certificate: Option<Certificate>,
+    /// The policy's own reward and guardrails.
+    pub estimates: Option<PolicyEstimates>,
+    /// Every arm.
+    pub arms: Vec<ArmState>,
+    /// Whether the safe action is forced.
+    pub alarm: Option<AlarmView>,
+}
+
+/// What a policy is expected to earn and cost.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PolicyEstimates {
+    /// Its reward.
+    pub reward: EstimateView,
+    /// Its signal under each guardrail.
+    pub guardrails: Vec<EstimateView>,
+}
+
+/// An arm now.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ArmState {
+    /// What it is called.
+    pub name: String,
+    /// Whether it is on offer.
+    pub offered: bool,
+    /// Whether it is the safe one.
+    pub safe: bool,
+    /// Outcomes of it.
+    pub pulls: Option<u64>,
+    /// Its probability under the policy now.
+    pub probability: Option<f64>,
+    /// Its reward.
+    pub reward: EstimateView,
+    /// Its signal under each guardrail.
+    pub guardrails: Vec<EstimateView>,
+}
+
+/// A JSON answer.
+pub fn json(value: &impl Serialize) -> Response {
+    // Our own types have nothing to fail on.
+    raw(serde_json::to_string(value).unwrap_or_default())
+}
+
+/// An answer that is JSON already.
+pub fn raw(json: String) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], json).into_response()
+}
+
+/// A decision as JSON: the same as serialising [`Decision`], and a test says so, but most of it is
+/// written only once per policy.
+pub fn decision(decided: &Decided) -> String {
+    let shared = match decided.candidates.is_empty() {
+        true => {
+            let render = || shared(&decided.published, &decided.facts, &[]);
+            decided.published.rendered.get_or_init(render).clone()
+        }
+        // The same policy object never serves two sets of candidates, but names are this request's.
+        false => shared(&decided.published, &decided.facts, &decided.candidates),
+    };
+    let mut out = String::with_capacity(shared.len() + 256);
+    let name = action_name(&decided.facts, &decided.candidates, decided.action);
+    let text = |s: &str| serde_json::to_string(s).unwrap_or_default();
+    // Writing into a string does not fail.
+    let _ = write!(
+        out,
+        "{{\"id\":{},\"experiment\":{},\"number\":{},\"time\":\"{}\",\"action\":{},\"index\":{},\
+         \"safe\":{},\"probability\":{},\"shadow\":{},{shared}}}",
+        text(&decided.shown_id()),
+        text(&decided.facts.experiment),
+        decided.number,
+        decided.time,
+        text(&name),
+        decided.action,
+        decided.action == decided.safe,
+        serde_json::to_string(&decided.probability).unwrap_or_default(),
+        decided.shadow,
+    );
+    out
+}
+
+/// The part of a decision that its policy determines.
+fn shared(published: &Published, facts: &Facts, candidates: &[Option<String>]) -> String {
+    let policy = serde_json::to_string(&policy(published, facts, candidates)).unwrap_or_default();
+    let certificate = serde_json::to_string(&certificate(published, facts)).unwrap_or_default();
+    format!("\"policy\":{policy},\"certificate\":{certificate}")
+}
+
+/// A policy with names.
+pub fn policy(published: &Published, facts: &Facts, candidates: &[Option<String>]) -> Vec<Share> {
+    let entries = published.policy.iter();
+    entries
+        .map(|&(index, probability)| Share {
+            action: action_name(facts, candidates, index),
+            index,
+            probability,
+        })
+        .collect()
+}
+
+/// A certificate with names.
+pub fn certificate(published: &Published, facts: &Facts) -> Certificate {
+    let guardrails = std::iter::zip(&facts.guardrails, &published.guardrails);
+    let solver = published.solver;
+    let status = serde_json::to_value(solver.status);
+    Certificate {
+        guardrails: guardrails
+            .map(|(name, g)| CertifiedGuardrail {
+                name: name.clone(),
+                pessimistic_cost: g.pessimistic_cost,
+                threshold: g.threshold,
+                slack: g.slack,
+                price: g.price,
+            })
+            .collect(),
+        optimistic_reward: published.optimistic_reward,
+        solver: Solver {
+            status: (status.ok().as_ref().and_then(|s| s.as_str()))
+                .unwrap_or("budget")
+                .to_string(),
+            value: solver.value,
+            upper_bound: solver.upper_bound,
+            gap: solver.gap,
+            nodes: solver.nodes,
+        },
+        fallback: published.fallback.map(FallbackView::from),
+        outcomes: published.outcomes,
+    }
+}
+
+/// What is known of an outcome, with names.
+pub fn outcome(reported: &Reported) -> OutcomeAnswer {
+    OutcomeAnswer {
+        decision: reported.decision.clone(),
+        status: match reported.complete {
+            true => OutcomeStatus::Complete,
+            false => OutcomeStatus::Partial,
+        },
+        reward: reported.reward,
+        costs: named_costs(&reported.facts.guardrails, &reported.costs),
+    }
+}
+
+/// The live picture, with names.
+pub fn state(view: &StateView) -> State {
+    let facts = &view.facts;
+    let published = view.published.as_deref();
+    let arm = |(number, offered, beliefs): &(usize, bool, Beliefs)| ArmState {
+        name: facts.arms.get(*number).cloned().unwrap_or_default(),
+        offered: *offered,
+        safe: facts.safe == Some(*number as u32),
+        pulls: beliefs.pulls,
+        probability: published.map(|p| p.probability(*number as u32)),
+        reward: beliefs.reward,
+        guardrails: beliefs.guardrails.clone(),
+    };
+    State {
+        experiment: facts.experiment.clone(),
+        number: view.number,
+        time: view.time,
+        outcomes: view.outcomes,
+        policy: published.map(|p| policy(p, facts, &view.candidates)),
+        certificate: published.map(|p| certificate(p, facts)),
+        estimates: published.map(|p| PolicyEstimates {
+            reward: p.estimates.reward.into(),
+            guardrails: p.estimates.guardrails.iter().map(|&e| e.into()).collect(),
+        }),
+        arms: view.arms.iter().map(arm).collect(),
+        alarm: view.alarm.clone(),
+    }
+}

@@ -1,0 +1,79 @@
+//! Request bodies: JSON of a bounded size, with errors that name the field.
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{FromRequest, Request};
+use axum::http::{HeaderMap, StatusCode, header};
+use serde::de::DeserializeOwned;
+
+use crate::app::App;
+use crate::problem::Problem;
+
+/// A body as JSON.
+pub struct Json<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        let bytes = read(body, app.settings.max_body).await?;
+        // A request that says nothing says `{}`: nobody should have to send that.
+        if bytes.is_empty() {
+            return parse(b"{}").map(Self);
+        }
+        check_type(&parts.headers)?;
+        parse(&bytes).map(Self)
+    }
+}
+
+/// Reads a body up to a limit.
+pub async fn read(body: Body, limit: usize) -> Result<Bytes, Problem> {
+    to_bytes(body, limit).await.map_err(|error| {
+        // What axum wraps says by its text alone which it is.
+        let detail = match error.to_string().contains("length limit") {
+            true => format!("the body is longer than the {limit} bytes allowed"),
+            false => return Problem::new(StatusCode::BAD_REQUEST, "the body ended early"),
+        };
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+    })
+}
+
+fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
+    let given = headers.get(header::CONTENT_TYPE);
+    let given = given.map_or("", |value| value.to_str().unwrap_or(""));
+    let kind = given.split(';').next().unwrap_or("").trim();
+    match kind.eq_ignore_ascii_case("application/json") {
+        true => Ok(()),
+        false => Err(Problem::of_field(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "content-type",
+            if given.is_empty() { "absent" } else { given },
+            "must be application/json",
+        )),
+    }
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        let inner = error.into_inner();
+        let status = match inner.classify() {
+            serde_json::error::Category::Data => StatusCode::UNPROCESSABLE_ENTITY,
+            _ => StatusCode::BAD_REQUEST,
+        };
+        let mut problem = Problem::new(status, format!("the body is not as expected: {inner}"));
+        if path != "." {
+            problem.detail = format!("`{path}`: {inner}");
+            problem.field = Some(path);
+        }
+        problem
+    })?;
+    json.end().map_err(|error| {
+        Problem::new(
+            StatusCode::BAD_REQUEST,
+            format!("the body goes on after its end: {error}"),
+        )
+    })?;
+    Ok(value)
+}

@@ -1,0 +1,132 @@
+//! What every request passes: an id, a token, a rate, a time limit, a count.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::app::App;
+use crate::auth::Guest;
+use crate::problem::Problem;
+use crate::routes::{Access, Route};
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Slower than this is worth a line in the log.
+const SLOW_SECONDS: f64 = 1.0;
+
+/// Lets a request of a route through.
+pub async fn pass(
+    State((app, route)): State<(App, &'static Route)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let begun = Instant::now();
+    let id = request_id(&request);
+    let admitted = admit(&app, route, &request, begun);
+    let mut response = match admitted {
+        Err(problem) => problem.into_response(),
+        Ok(guest) => {
+            if let Some(guest) = guest {
+                request.extensions_mut().insert(guest);
+            }
+            // Exports take as long as they take: they are streamed.
+            match tokio::time::timeout(app.settings.timeout, next.run(request)).await {
+                Ok(response) => response,
+                Err(_) => Problem::unavailable(format!(
+                    "no answer within {} seconds; with an id the request can safely be repeated",
+                    app.settings.timeout.as_secs_f64()
+                ))
+                .into_response(),
+            }
+        }
+    };
+    if let Some(mut problem) = response.extensions_mut().remove::<Problem>() {
+        let headers = std::mem::take(response.headers_mut());
+        problem.request_id = id.to_str().ok().map(str::to_string);
+        tracing::debug!(request = ?id, status = problem.status, detail = problem.detail, "refused");
+        let json = problem.to_json();
+        *response.body_mut() = json.into();
+        *response.headers_mut() = headers;
+        response.headers_mut().remove(header::CONTENT_LENGTH);
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    let status = response.status().as_u16();
+    let method = name_of(&route.method);
+    app.metrics
+        .answered(method, route.path, route.operation, status, seconds);
+    if status >= 500 {
+        tracing::warn!(request = ?id, method, route = route.path, status, seconds, "failed");
+    } else if seconds > SLOW_SECONDS {
+        tracing::warn!(request = ?id, method, route = route.path, status, seconds, "slow");
+    } else if route.access == Access::Admin {
+        tracing::info!(request = ?id, method, route = route.path, status, seconds, "answered");
+    } else {
+        tracing::debug!(request = ?id, method, route = route.path, status, seconds, "answered");
+    }
+    let headers = response.headers_mut();
+    headers.insert(REQUEST_ID, id);
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    if !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    response
+}
+
+/// Who it is, if the route wants to know.
+fn admit(
+    app: &App,
+    route: &Route,
+    request: &Request,
+    now: Instant,
+) -> Result<Option<Guest>, Problem> {
+    let guest = match route.access.role() {
+        None => None,
+        Some(role) => Some(app.guests.admit(request.headers(), role)?),
+    };
+    if app.rates.is_limited() && guest.is_some() {
+        let name = guest.as_ref().and_then(|guest| guest.name.clone());
+        let who = match name {
+            Some(name) => format!("token {name}"),
+            None => {
+                let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+                peer.map_or_else(String::new, |peer| peer.0.ip().to_string())
+            }
+        };
+        app.rates.take(&who, now)?;
+    }
+    Ok(guest)
+}
+
+/// The caller's own id if it is a sane one, else a new one.
+fn request_id(request: &Request) -> HeaderValue {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let given = request.headers().get(REQUEST_ID);
+    let sane = |value: &&HeaderValue| {
+        let bytes = value.as_bytes();
+        (1..=128).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic)
+    };
+    if let Some(given) = given.filter(sane) {
+        return given.clone();
+    }
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let id = format!("{:08x}-{number:x}", std::process::id());
+    HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("unknown"))
+}
+
+fn name_of(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        _ => "OTHER",
+    }
+}

@@ -1,0 +1,286 @@
+//! What the log knows of a decision: what was known, what was decided, why it is safe, what happened.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use banister_log::{
+    Answer, Candidate, DecisionEvent, Event, Facts, FallbackView, Found, Key, Part, Published,
+    Record, Request, Timestamp, action_name, named_costs, shown_id,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::experiments::unexpected;
+use crate::answer::{self, Decision, KnownAction};
+use crate::app::App;
+use crate::problem::Problem;
+
+/// Where a decision stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DecisionStatus {
+    /// Nothing was reported yet.
+    Open,
+    /// A part was.
+    Partial,
+    /// The outcome is complete.
+    Complete,
+    /// The time to live was over first.
+    Expired,
+}
+
+/// Decisions, newest first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DecisionList {
+    /// The decisions.
+    pub decisions: Vec<DecisionSummary>,
+}
+
+/// A decision in a list.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DecisionSummary {
+    /// The caller's id, or `@` and the number.
+    pub id: String,
+    /// The number of its event.
+    pub number: u64,
+    /// When.
+    pub time: Timestamp,
+    /// The action drawn.
+    pub action: String,
+    /// Its probability.
+    pub probability: f64,
+    /// Why the safe action was forced, if it was.
+    pub fallback: Option<FallbackView>,
+    /// Where it stands.
+    pub status: DecisionStatus,
+    /// The reward, if known.
+    pub reward: Option<f64>,
+    /// The costs, as far as known.
+    pub costs: BTreeMap<String, Option<f64>>,
+}
+
+/// The audit trail of a decision.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Audit {
+    /// The decision.
+    #[serde(flatten)]
+    pub decision: Decision,
+    /// The uniform number that drew the action.
+    pub draw: f64,
+    /// The context, if the request brought one.
+    pub context: Option<Vec<f64>>,
+    /// The candidates, if the request brought any.
+    pub candidates: Option<Vec<AuditCandidate>>,
+    /// In shadow mode: what the caller did.
+    pub taken: Option<String>,
+    /// In shadow mode: the caller's own probability of it.
+    pub propensity: Option<f64>,
+    /// What was believed of the policy's actions and of the safe one, when it was decided.
+    pub known: Vec<KnownAction>,
+    /// Where it stands.
+    pub status: DecisionStatus,
+    /// What is known of its outcome.
+    pub outcome: Option<AuditOutcome>,
+    /// The events about it.
+    pub events: Vec<AuditEvent>,
+}
+
+/// A candidate action.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AuditCandidate {
+    /// What it is called.
+    pub name: String,
+    /// Its features.
+    pub features: Vec<f64>,
+}
+
+/// What is known of an outcome.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AuditOutcome {
+    /// The reward, if known.
+    pub reward: Option<f64>,
+    /// The costs, as far as known.
+    pub costs: BTreeMap<String, Option<f64>>,
+}
+
+/// An event about a decision.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AuditEvent {
+    /// Its number in the log.
+    pub number: u64,
+    /// When.
+    pub time: Timestamp,
+    /// `decision`, `part`, `outcome` or `default`.
+    pub kind: &'static str,
+}
+
+/// What answers need to know of an experiment.
+pub async fn facts(app: &App, name: String) -> Result<Arc<Facts>, Problem> {
+    match app.ask(Request::Facts(name.into())).await? {
+        Answer::Facts(facts) => Ok(facts),
+        _ => Err(unexpected()),
+    }
+}
+
+/// A decision in a list.
+pub fn summary(found: &Found, facts: &Facts) -> Result<DecisionSummary, Problem> {
+    let event = decision_of(&found.decision)?;
+    let (status, part) = heard(&found.reports)?;
+    let candidates = candidate_names(&event.candidates);
+    Ok(DecisionSummary {
+        id: shown_id(found.decision.id.as_deref(), found.decision.number),
+        number: found.decision.number,
+        time: found.decision.time,
+        action: action_name(facts, &candidates, event.action),
+        probability: event.probability,
+        fallback: event.fallback.map(FallbackView::from),
+        status,
+        reward: part.reward,
+        costs: named_costs(&facts.guardrails, &part.costs),
+    })
+}
+
+/// The audit trail of a decision.
+pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem> {
+    let facts = facts(app, name).await?;
+    let key = facts.key;
+    let wanted = Key::parse(&id);
+    let read = move |store: &mut dyn banister_log::Store| {
+        let found = store.find(&[(key, wanted)])?.pop().flatten();
+        let policy = match found
+            .as_ref()
+            .map(|found| Event::decode(&found.decision.body))
+        {
+            Some(Ok(Event::Decision(event))) => match event.policy {
+                Some(number) => store.get(number)?,
+                None => None,
+            },
+            _ => None,
+        };
+        Ok((found, policy))
+    };
+    let (found, policy) = app.read(read).await?;
+    let found =
+        found.ok_or_else(|| Problem::from(banister_log::Refusal::unknown("decision", id)))?;
+    let event = decision_of(&found.decision)?;
+    let published = match (&event.own, &policy) {
+        (Some(own), _) => own.clone(),
+        (None, Some(record)) => match decode(record)? {
+            Event::Policy(published) => published,
+            _ => return Err(damaged("its policy is missing".into())),
+        },
+        (None, None) => return Err(damaged("its policy is missing".into())),
+    };
+    let candidates = candidate_names(&event.candidates);
+    let safe = facts.safe_of(&event.candidates);
+    let (status, part) = heard(&found.reports)?;
+    let taken = part.taken.filter(|_| event.shadow).or(event.taken);
+    let call = |action: u32| action_name(&facts, &candidates, action);
+    let decision = &found.decision;
+    Ok(Audit {
+        known: known(&published, &facts.problem, safe, &call),
+        decision: Decision {
+            id: shown_id(decision.id.as_deref(), decision.number),
+            experiment: facts.experiment.clone(),
+            number: decision.number,
+            time: decision.time,
+            action: call(event.action),
+            index: event.action,
+            safe: event.action == safe,
+            probability: event.probability,
+            shadow: event.shadow,
+            policy: answer::policy(&published, &facts, &candidates),
+            certificate: answer::certificate(&published, &facts),
+        },
+        draw: event.draw,
+        context: (!event.context.is_empty()).then(|| event.context.clone()),
+        candidates: (!event.candidates.is_empty()).then(|| {
+            let named = event.candidates.iter().enumerate();
+            let named = named.map(|(i, candidate)| AuditCandidate {
+                name: call(i as u32),
+                features: candidate.features.clone(),
+            });
+            named.collect()
+        }),
+        taken: taken.map(call),
+        propensity: event.propensity,
+        status,
+        outcome: (status != DecisionStatus::Open).then(|| AuditOutcome {
+            reward: part.reward,
+            costs: named_costs(&facts.guardrails, &part.costs),
+        }),
+        events: std::iter::once(decision)
+            .chain(&found.reports)
+            .map(audit_event)
+            .collect::<Result<_, _>>()?,
+    })
+}
+
+fn known(
+    published: &Published,
+    problem: &banister::CheckedProblem,
+    safe: u32,
+    call: &impl Fn(u32) -> String,
+) -> Vec<KnownAction> {
+    let safe_belief = published.known.iter().find(|known| known.action == safe);
+    let safe_belief: Option<&banister::Belief> = safe_belief.map(|known| &known.belief);
+    let each = published.known.iter().map(|known| {
+        let beliefs = banister_log::beliefs(problem, &known.belief, safe_belief);
+        KnownAction {
+            action: call(known.action),
+            index: known.action,
+            probability: published.probability(known.action),
+            pulls: beliefs.pulls,
+            reward: beliefs.reward,
+            guardrails: beliefs.guardrails,
+        }
+    });
+    each.collect()
+}
+
+/// What the reports on a decision amount to.
+pub fn heard(reports: &[Record]) -> Result<(DecisionStatus, Part), Problem> {
+    let heard = banister_log::hear(reports)?;
+    let status = match (heard.complete, reports.is_empty()) {
+        (Some(true), _) => DecisionStatus::Expired,
+        (Some(false), _) => DecisionStatus::Complete,
+        (None, false) => DecisionStatus::Partial,
+        (None, true) => DecisionStatus::Open,
+    };
+    Ok((status, heard.part))
+}
+
+fn audit_event(record: &Record) -> Result<AuditEvent, Problem> {
+    let kind = match decode(record)? {
+        Event::Part(_) => "part",
+        Event::Outcome(outcome) if !outcome.by_default => "outcome",
+        Event::Outcome(_) | Event::Lapsed => "default",
+        _ => "decision",
+    };
+    Ok(AuditEvent {
+        number: record.number,
+        time: record.time,
+        kind,
+    })
+}
+
+/// A decision's event.
+pub fn decision_of(record: &Record) -> Result<Arc<DecisionEvent>, Problem> {
+    match decode(record)? {
+        Event::Decision(event) => Ok(event),
+        _ => Err(damaged(format!("event {} is no decision", record.number))),
+    }
+}
+
+/// Facts of candidates.
+pub fn candidate_names(candidates: &[Candidate]) -> Vec<Option<String>> {
+    candidates.iter().map(|c| c.name.clone()).collect()
+}
+
+fn decode(record: &Record) -> Result<Event, Problem> {
+    Event::decode(&record.body).map_err(|e| damaged(format!("event {}: {e}", record.number)))
+}
+
+fn damaged(reason: String) -> Problem {
+    Problem::unavailable(format!("the log is damaged: {reason}"))
+}

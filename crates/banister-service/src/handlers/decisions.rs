@@ -1,0 +1,231 @@
+//! Decisions and outcomes, one by one and in batches.
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use banister_log::{Answer, DecisionRequest, OutcomeReport, Refusal, Request};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::audit::{self, Audit, DecisionList};
+use super::experiments::{query, unexpected};
+use crate::answer::{self, Decision, OutcomeAnswer, json, raw};
+use crate::app::App;
+use crate::body::Json;
+use crate::problem::Problem;
+
+/// Many requests for decisions.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DecisionBatch {
+    /// The requests.
+    pub decisions: Vec<DecisionRequest>,
+}
+
+/// Their answers, in their order.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DecisionResults {
+    /// A decision or a problem each.
+    pub results: Vec<DecisionResult>,
+}
+
+/// A decision, or why there is none.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DecisionResult {
+    /// The status that the request alone would have had.
+    pub status: u16,
+    /// The decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Problem>,
+}
+
+/// Many outcomes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutcomeBatch {
+    /// The reports.
+    pub outcomes: Vec<OutcomeReport>,
+}
+
+/// Their answers, in their order.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct OutcomeResults {
+    /// What is known, or a problem, each.
+    pub results: Vec<OutcomeResult>,
+}
+
+/// What is known of an outcome, or why it was not taken.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct OutcomeResult {
+    /// The status that the report alone would have had.
+    pub status: u16,
+    /// What is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<OutcomeAnswer>,
+    /// Why it was not taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Problem>,
+}
+
+/// The query of a list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    limit: Option<u64>,
+    before: Option<u64>,
+}
+
+/// POST.
+pub async fn decide(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Json(request): Json<DecisionRequest>,
+) -> Result<Response, Problem> {
+    let request = Request::Decide(name.into(), Box::new(request));
+    match app.ask(request).await? {
+        Answer::Decision(decided) => Ok(raw(answer::decision(&decided))),
+        _ => Err(unexpected()),
+    }
+}
+
+/// POST.
+pub async fn report(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Json(report): Json<OutcomeReport>,
+) -> Result<Response, Problem> {
+    let request = Request::Report(name.into(), Box::new(report));
+    match app.ask(request).await? {
+        Answer::Outcome(reported) => Ok(json(&answer::outcome(&reported))),
+        _ => Err(unexpected()),
+    }
+}
+
+/// POST.
+pub async fn decide_batch(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Json(batch): Json<DecisionBatch>,
+) -> Result<Response, Problem> {
+    check_size(&app, "decisions", batch.decisions.len())?;
+    let name: std::sync::Arc<str> = name.into();
+    let requests = batch.decisions.into_iter();
+    let requests = requests.map(|request| Request::Decide(name.clone(), Box::new(request)));
+    let answers = app.ask_all(requests.collect()).await?;
+    check_log(&answers)?;
+    Ok(results(answers, |answer| match answer {
+        Answer::Decision(decided) => Some(("decision", answer::decision(&decided))),
+        _ => None,
+    }))
+}
+
+/// POST.
+pub async fn report_batch(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Json(batch): Json<OutcomeBatch>,
+) -> Result<Response, Problem> {
+    check_size(&app, "outcomes", batch.outcomes.len())?;
+    let name: std::sync::Arc<str> = name.into();
+    let reports = batch.outcomes.into_iter();
+    let requests = reports.map(|report| Request::Report(name.clone(), Box::new(report)));
+    let answers = app.ask_all(requests.collect()).await?;
+    check_log(&answers)?;
+    Ok(results(answers, |answer| match answer {
+        Answer::Outcome(reported) => {
+            let json = serde_json::to_string(&answer::outcome(&reported));
+            Some(("outcome", json.unwrap_or_default()))
+        }
+        _ => None,
+    }))
+}
+
+/// GET.
+pub async fn list(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    page: Result<Query<Page>, QueryRejection>,
+) -> Result<Response, Problem> {
+    let page = query(page)?;
+    let limit = page.limit.unwrap_or(50);
+    if !(1..=1000).contains(&limit) {
+        let status = StatusCode::BAD_REQUEST;
+        let allowed = "must be 1 to 1000";
+        return Err(Problem::of_field(
+            status,
+            "limit",
+            limit.to_string(),
+            allowed,
+        ));
+    }
+    let facts = audit::facts(&app, name).await?;
+    let key = facts.key;
+    let before = page.before.unwrap_or(u64::MAX);
+    let found = app
+        .read(move |store| store.decisions(key, before, limit as usize))
+        .await?;
+    let decisions: Result<_, Problem> = found
+        .iter()
+        .map(|found| audit::summary(found, &facts))
+        .collect();
+    Ok(json(&DecisionList {
+        decisions: decisions?,
+    }))
+}
+
+/// GET.
+pub async fn audit(
+    State(app): State<App>,
+    Path((name, id)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    let audit: Audit = audit::audit(&app, name, id).await?;
+    Ok(json(&audit))
+}
+
+fn check_size(app: &App, field: &str, count: usize) -> Result<(), Problem> {
+    let most = app.settings.max_batch;
+    match (1..=most).contains(&count) {
+        true => Ok(()),
+        false => Err(Problem::of_field(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            field,
+            format!("a list of {count}"),
+            format!("must have 1 to {most} entries"),
+        )),
+    }
+}
+
+/// A batch that could not be written at all is a 503 as a whole.
+fn check_log(answers: &[Result<Answer, Refusal>]) -> Result<(), Problem> {
+    let down = |answer: &Result<Answer, Refusal>| match answer {
+        Err(refusal @ Refusal::Unavailable { .. }) => Some(Problem::from(refusal.clone())),
+        _ => None,
+    };
+    answers.iter().find_map(down).map_or(Ok(()), Err)
+}
+
+/// Answers of a batch, each as JSON under its name or as a problem.
+fn results(
+    answers: Vec<Result<Answer, Refusal>>,
+    render: impl Fn(Answer) -> Option<(&'static str, String)>,
+) -> Response {
+    let each = answers.into_iter().map(|answer| match answer.map(&render) {
+        Ok(Some((name, json))) => format!("{{\"status\":200,\"{name}\":{json}}}"),
+        Ok(None) => refused(unexpected()),
+        Err(refusal) => refused(refusal.into()),
+    });
+    let list = each.collect::<Vec<_>>().join(",");
+    raw(format!("{{\"results\":[{list}]}}"))
+}
+
+fn refused(problem: Problem) -> String {
+    format!(
+        "{{\"status\":{},\"problem\":{}}}",
+        problem.status,
+        problem.to_json()
+    )
+}

@@ -1,0 +1,194 @@
+//! Logs out and in: CSV and Parquet, with propensities.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use banister_log::{Answer, Facts, MOST_IMPORTED, Request as Ask, Store};
+use banister_table::{DataTable, ParquetFile, RawTable, TableError};
+use bytes::Bytes;
+use futures_core::Stream;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+use super::audit;
+use super::experiments::{query, unexpected};
+use crate::answer::json;
+use crate::app::App;
+use crate::body;
+use crate::columns;
+use crate::problem::Problem;
+
+/// Decisions read at once.
+const PAGE: usize = 2000;
+
+/// What was imported.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Imported {
+    /// Outcomes learned from.
+    pub outcomes: u64,
+    /// The last event of the import.
+    pub number: u64,
+}
+
+/// The query of an export.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    #[serde(default)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    #[default]
+    Csv,
+    Parquet,
+}
+
+/// GET.
+pub async fn export(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    wanted: Result<Query<Wanted>, QueryRejection>,
+) -> Result<Response, Problem> {
+    let format = query(wanted)?.format;
+    let facts = audit::facts(&app, name).await?;
+    let (kind, ending) = match format {
+        Format::Csv => ("text/csv; charset=utf-8", "csv"),
+        Format::Parquet => ("application/vnd.apache.parquet", "parquet"),
+    };
+    let disposition = format!("attachment; filename=\"{}.{ending}\"", facts.experiment);
+    let (sender, receiver) = mpsc::channel::<Result<Bytes, std::io::Error>>(4);
+    let readers = app.readers.clone();
+    tokio::task::spawn_blocking(move || {
+        let done = readers.with(|store| {
+            let send = |bytes: Vec<u8>| sender.blocking_send(Ok(bytes.into())).is_ok();
+            Ok(write(store, &facts, format, send))
+        });
+        let failed = match done {
+            Ok(Ok(())) => None,
+            Ok(Err(problem)) => Some(problem.detail),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(reason) = failed {
+            tracing::error!(reason, "an export broke off");
+            // The caller sees that the file is not whole: its transfer is cut.
+            let _ = sender.blocking_send(Err(std::io::Error::other(reason)));
+        }
+    });
+    let headers = [
+        (header::CONTENT_TYPE, kind.to_string()),
+        (header::CONTENT_DISPOSITION, disposition),
+    ];
+    let body = Body::from_stream(Pieces(receiver));
+    Ok((headers, body).into_response())
+}
+
+/// The file, piece by piece; ends early if nobody takes the pieces.
+fn write(
+    store: &mut dyn Store,
+    facts: &Arc<Facts>,
+    format: Format,
+    send: impl Fn(Vec<u8>) -> bool,
+) -> Result<(), Problem> {
+    let failed = |error: TableError| Problem::unavailable(error.to_string());
+    let empty: DataTable = columns::of_decisions(&[], facts)?;
+    let mut file = match format {
+        Format::Csv => {
+            if !send(empty.to_csv().map_err(failed)?) {
+                return Ok(());
+            }
+            None
+        }
+        Format::Parquet => Some(ParquetFile::new(&empty).map_err(failed)?),
+    };
+    let mut after = 0;
+    loop {
+        let page = store.decisions_after(facts.key, after, PAGE)?;
+        let Some(last) = page.last() else {
+            break;
+        };
+        after = last.decision.number;
+        let table = columns::of_decisions(&page, facts)?;
+        match &mut file {
+            Some(file) => file.write(&table).map_err(failed)?,
+            None => {
+                if !send(table.to_csv_rows().map_err(failed)?) {
+                    return Ok(());
+                }
+            }
+        }
+    }
+    if let Some(file) = file {
+        send(file.finish().map_err(failed)?);
+    }
+    Ok(())
+}
+
+/// POST.
+pub async fn import(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let facts = audit::facts(&app, name.clone()).await?;
+    let kind = request.headers().get(header::CONTENT_TYPE);
+    let kind = kind
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or("absent")
+        .to_string();
+    let parquet = match kind.split(';').next().unwrap_or("").trim() {
+        "text/csv" => false,
+        "application/vnd.apache.parquet" | "application/octet-stream" => true,
+        _ => {
+            let allowed = "must be text/csv or application/vnd.apache.parquet";
+            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            return Err(Problem::of_field(status, "content-type", kind, allowed));
+        }
+    };
+    let content = body::read(request.into_body(), app.settings.max_import).await?;
+    let parsed = tokio::task::spawn_blocking(move || {
+        let table = match parquet {
+            false => RawTable::from_csv(&content, MOST_IMPORTED),
+            true => RawTable::from_parquet(content, MOST_IMPORTED),
+        };
+        let table = table.map_err(|error| {
+            Problem::new(
+                StatusCode::BAD_REQUEST,
+                format!("the file cannot be read: {error}"),
+            )
+        })?;
+        columns::to_import(&table, &facts)
+    });
+    let import = match parsed.await {
+        Ok(import) => import?,
+        Err(_) => {
+            // The Parquet reader trusts files more than we do.
+            let detail = "the file cannot be read: it is damaged";
+            return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+        }
+    };
+    match app.ask(Ask::Import(name.into(), import)).await? {
+        Answer::Imported(outcomes, number) => Ok(json(&Imported { outcomes, number })),
+        _ => Err(unexpected()),
+    }
+}
+
+/// A channel's pieces as a body.
+struct Pieces(mpsc::Receiver<Result<Bytes, std::io::Error>>);
+
+impl Stream for Pieces {
+    type Item = Result<Bytes, std::io::Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(context)
+    }
+}

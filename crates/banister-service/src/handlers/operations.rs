@@ -1,0 +1,89 @@
+//! Health, metrics, the documents and the page.
+
+use axum::extract::{Extension, State};
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use banister_log::{Answer, Request};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::answer::{json, raw};
+use crate::app::App;
+use crate::auth::Guest;
+use crate::page;
+use crate::problem::Problem;
+
+/// How it is.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Status {
+    /// `ok` or `ready`.
+    pub status: &'static str,
+}
+
+/// What a token may do.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WhoAmI {
+    /// `read`, `decide` or `admin`.
+    pub role: &'static str,
+    /// The token's name; null where none is needed.
+    pub token: Option<String>,
+}
+
+/// The process is alive.
+pub async fn health() -> Response {
+    json(&Status { status: "ok" })
+}
+
+/// The log can be written.
+pub async fn ready(State(app): State<App>) -> Result<Response, Problem> {
+    match app.health.trouble() {
+        None => Ok(json(&Status { status: "ready" })),
+        Some(reason) => Err(Problem::unavailable(format!(
+            "the log is not available: {reason}"
+        ))),
+    }
+}
+
+/// Numbers for Prometheus.
+pub async fn metrics(State(app): State<App>) -> Response {
+    // Without the writer's numbers, the rest is still worth reading.
+    let stats = match app.ask(Request::Stats).await {
+        Ok(Answer::Stats(stats)) => stats,
+        _ => Default::default(),
+    };
+    let text = app.metrics.render(&stats);
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}
+
+/// The OpenAPI document.
+pub async fn openapi(State(app): State<App>) -> Response {
+    raw(app.openapi.clone())
+}
+
+/// What the token may do.
+pub async fn whoami(Extension(guest): Extension<Guest>) -> Response {
+    json(&WhoAmI {
+        role: guest.role.name(),
+        token: guest.name.map(|name| name.to_string()),
+    })
+}
+
+/// The registry of agents.
+pub async fn agents() -> Response {
+    json(&banister::AgentConfig::schema())
+}
+
+/// The page.
+pub async fn page() -> Response {
+    let mut response = (
+        [(header::CONTENT_TYPE, "text/html; charset=utf-8")],
+        page::HTML,
+    )
+        .into_response();
+    if let Ok(policy) = HeaderValue::try_from(page::security_policy()) {
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    response
+}

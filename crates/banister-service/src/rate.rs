@@ -1,0 +1,65 @@
+//! How often somebody may come: a bucket of requests that fills at the rate.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use axum::http::StatusCode;
+
+use crate::problem::Problem;
+
+/// Buckets kept; full ones are forgotten when there are more.
+const MOST_BUCKETS: usize = 10_000;
+
+/// Buckets by token or address.
+pub struct Rates {
+    /// Requests per second; 0: any number.
+    rate: f64,
+    buckets: Mutex<HashMap<String, Bucket>>,
+}
+
+struct Bucket {
+    filled: f64,
+    at: Instant,
+}
+
+impl Rates {
+    /// So many requests per second, and as many at once.
+    pub fn new(rate: f64) -> Self {
+        Self {
+            rate,
+            buckets: Mutex::default(),
+        }
+    }
+
+    /// Whether there is a limit at all.
+    pub fn is_limited(&self) -> bool {
+        self.rate > 0.0
+    }
+
+    /// Takes one request out of somebody's bucket.
+    pub fn take(&self, who: &str, now: Instant) -> Result<(), Problem> {
+        let Ok(mut buckets) = self.buckets.lock() else {
+            return Ok(());
+        };
+        let most = self.rate.max(1.0);
+        if buckets.len() >= MOST_BUCKETS && !buckets.contains_key(who) {
+            buckets.retain(|_, bucket| {
+                bucket.filled + (now - bucket.at).as_secs_f64() * self.rate < most
+            });
+        }
+        let bucket = buckets.entry(who.to_string()).or_insert(Bucket {
+            filled: most,
+            at: now,
+        });
+        let gained = now.saturating_duration_since(bucket.at).as_secs_f64() * self.rate;
+        bucket.filled = (bucket.filled + gained).min(most);
+        bucket.at = now;
+        if bucket.filled < 1.0 {
+            let detail = format!("more than {} requests a second", self.rate);
+            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
+        }
+        bucket.filled -= 1.0;
+        Ok(())
+    }
+}

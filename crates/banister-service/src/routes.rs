@@ -1,0 +1,202 @@
+//! The one table of routes: the router, the OpenAPI document and the tests of access are made from it.
+
+use axum::Router;
+use axum::http::Method;
+use axum::middleware;
+use axum::routing::{MethodRouter, delete, get, patch, post};
+use banister_log::Role;
+
+use crate::app::App;
+use crate::gate;
+use crate::handlers::{decisions, exchange, experiments, operations};
+use crate::problem::Problem;
+
+/// Who may use a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Anybody.
+    Open,
+    /// Whoever may look.
+    Read,
+    /// Whoever may decide and report.
+    Decide,
+    /// Whoever may create and change.
+    Admin,
+}
+
+impl Access {
+    /// The role it takes.
+    pub fn role(self) -> Option<Role> {
+        match self {
+            Self::Open => None,
+            Self::Read => Some(Role::Read),
+            Self::Decide => Some(Role::Decide),
+            Self::Admin => Some(Role::Admin),
+        }
+    }
+}
+
+/// A route.
+pub struct Route {
+    /// Its method.
+    pub method: Method,
+    /// Its path.
+    pub path: &'static str,
+    /// Who may use it.
+    pub access: Access,
+    /// What it does, in one word for programs.
+    pub operation: &'static str,
+    /// And for people.
+    pub summary: &'static str,
+    /// What it takes: the name of a schema.
+    pub takes: Option<&'static str>,
+    /// What it gives: status, and the name of a schema or a media type.
+    pub gives: (u16, Gives),
+    /// Queries it knows.
+    pub queries: &'static [Query],
+    /// Statuses of problems it can have, beyond those that all have.
+    pub problems: &'static [u16],
+    handler: fn() -> MethodRouter<App>,
+}
+
+/// What a route gives.
+pub enum Gives {
+    /// JSON of a schema.
+    Json(&'static str),
+    /// Something else, by media types.
+    Media(&'static [&'static str]),
+}
+
+/// A parameter in the query.
+pub struct Query {
+    /// Its name.
+    pub name: &'static str,
+    /// What it means.
+    pub summary: &'static str,
+    /// Its schema as JSON.
+    pub schema: &'static str,
+}
+
+const DRY_RUN: Query = Query {
+    name: "dry_run",
+    summary: "Only check: nothing is written, and the answer is 200",
+    schema: r#"{"type":"boolean","default":false}"#,
+};
+const LIMIT: Query = Query {
+    name: "limit",
+    summary: "How many at most",
+    schema: r#"{"type":"integer","minimum":1,"maximum":1000,"default":50}"#,
+};
+const BEFORE: Query = Query {
+    name: "before",
+    summary: "Only decisions with a smaller number",
+    schema: r#"{"type":"integer","minimum":0,"maximum":9007199254740991}"#,
+};
+const FORMAT: Query = Query {
+    name: "format",
+    summary: "The file's format",
+    schema: r#"{"type":"string","enum":["csv","parquet"],"default":"csv"}"#,
+};
+
+macro_rules! route {
+    ($method:ident $path:literal, $access:ident, $operation:literal, $summary:literal,
+     $takes:expr, $gives:expr, $queries:expr, $problems:expr, $handler:expr) => {
+        Route {
+            method: Method::$method,
+            path: $path,
+            access: Access::$access,
+            operation: $operation,
+            summary: $summary,
+            takes: $takes,
+            gives: $gives,
+            queries: $queries,
+            problems: $problems,
+            handler: || $handler,
+        }
+    };
+}
+
+/// All routes.
+pub static ROUTES: &[Route] = &[
+    route!(GET "/", Open, "page", "The page", None, (200, Gives::Media(&["text/html"])), &[], &[],
+        get(operations::page)),
+    route!(GET "/healthz", Open, "health", "Whether the process is alive", None,
+        (200, Gives::Json("Status")), &[], &[], get(operations::health)),
+    route!(GET "/readyz", Open, "ready", "Whether the log can be written", None,
+        (200, Gives::Json("Status")), &[], &[503], get(operations::ready)),
+    route!(GET "/metrics", Read, "metrics", "Numbers for Prometheus", None,
+        (200, Gives::Media(&["application/openmetrics-text"])), &[], &[], get(operations::metrics)),
+    route!(GET "/openapi.json", Read, "openapi", "This document", None,
+        (200, Gives::Json("Any")), &[], &[], get(operations::openapi)),
+    route!(GET "/v1/whoami", Read, "whoami", "What the token may do", None,
+        (200, Gives::Json("WhoAmI")), &[], &[], get(operations::whoami)),
+    route!(GET "/v1/agents", Read, "agents", "The registry of agents, as JSON Schema", None,
+        (200, Gives::Json("Any")), &[], &[], get(operations::agents)),
+    route!(GET "/v1/experiments", Read, "list_experiments", "All experiments", None,
+        (200, Gives::Json("ExperimentList")), &[], &[503], get(experiments::list)),
+    route!(POST "/v1/experiments", Admin, "create_experiment", "Create an experiment",
+        Some("Declaration"), (201, Gives::Json("Experiment")), &[DRY_RUN],
+        &[400, 409, 413, 415, 422, 503], post(experiments::create)),
+    route!(GET "/v1/experiments/{name}", Read, "read_experiment", "One experiment", None,
+        (200, Gives::Json("Experiment")), &[], &[404, 503], get(experiments::show)),
+    route!(PATCH "/v1/experiments/{name}", Admin, "change_experiment",
+        "Describe, pause, resume or archive it; shadow mode; time to live",
+        Some("Change"), (200, Gives::Json("Experiment")), &[],
+        &[400, 404, 409, 413, 415, 422, 503], patch(experiments::change)),
+    route!(POST "/v1/experiments/{name}/arms", Admin, "add_arm", "Add an arm",
+        Some("NamedArm"), (201, Gives::Json("Experiment")), &[],
+        &[400, 404, 409, 413, 415, 422, 503], post(experiments::add_arm)),
+    route!(DELETE "/v1/experiments/{name}/arms/{arm}", Admin, "retire_arm", "Retire an arm", None,
+        (200, Gives::Json("Experiment")), &[], &[404, 409, 503], delete(experiments::retire_arm)),
+    route!(GET "/v1/experiments/{name}/state", Read, "read_state",
+        "The policy now, its certificate, and what is believed of every arm", None,
+        (200, Gives::Json("State")), &[], &[404, 409, 503], get(experiments::state)),
+    route!(GET "/v1/experiments/{name}/history", Read, "read_history", "Policies and counts over time",
+        None, (200, Gives::Json("History")), &[], &[404, 503], get(experiments::history)),
+    route!(POST "/v1/experiments/{name}/decisions", Decide, "decide", "Ask for a decision",
+        Some("DecisionRequest"), (200, Gives::Json("Decision")), &[],
+        &[400, 404, 409, 413, 415, 422, 503], post(decisions::decide)),
+    route!(GET "/v1/experiments/{name}/decisions", Read, "list_decisions", "Decisions, newest first",
+        None, (200, Gives::Json("DecisionList")), &[LIMIT, BEFORE], &[400, 404, 503],
+        get(decisions::list)),
+    route!(POST "/v1/experiments/{name}/decisions:batch", Decide, "decide_batch",
+        "Ask for many decisions", Some("DecisionBatch"), (200, Gives::Json("DecisionResults")), &[],
+        &[400, 413, 415, 422, 503], post(decisions::decide_batch)),
+    route!(GET "/v1/experiments/{name}/decisions/{id}", Read, "read_decision",
+        "The audit trail of a decision", None, (200, Gives::Json("Audit")), &[], &[404, 503],
+        get(decisions::audit)),
+    route!(POST "/v1/experiments/{name}/outcomes", Decide, "report", "Report an outcome",
+        Some("OutcomeReport"), (200, Gives::Json("OutcomeAnswer")), &[],
+        &[400, 404, 409, 413, 415, 422, 503], post(decisions::report)),
+    route!(POST "/v1/experiments/{name}/outcomes:batch", Decide, "report_batch",
+        "Report many outcomes", Some("OutcomeBatch"), (200, Gives::Json("OutcomeResults")), &[],
+        &[400, 413, 415, 422, 503], post(decisions::report_batch)),
+    route!(GET "/v1/experiments/{name}/export", Read, "export",
+        "Decisions with complete outcomes and their propensities", None,
+        (200, Gives::Media(&["text/csv", "application/vnd.apache.parquet"])), &[FORMAT],
+        &[400, 404, 503], get(exchange::export)),
+    route!(POST "/v1/experiments/{name}/import", Admin, "import",
+        "Learn from the outcomes of another log", Some("*"), (200, Gives::Json("Imported")), &[],
+        &[400, 404, 409, 413, 415, 422, 503], post(exchange::import)),
+];
+
+/// The router of all routes.
+pub fn router(app: &App) -> Router {
+    let mut router = Router::new();
+    for route in ROUTES {
+        let gate = middleware::from_fn_with_state((app.clone(), route), gate::pass);
+        router = router.route(route.path, (route.handler)().route_layer(gate));
+    }
+    router
+        .method_not_allowed_fallback(|| async {
+            let status = axum::http::StatusCode::METHOD_NOT_ALLOWED;
+            Problem::new(status, "this path knows other methods")
+        })
+        .fallback(|| async {
+            Problem::new(
+                axum::http::StatusCode::NOT_FOUND,
+                "there is nothing at this path",
+            )
+        })
+        .with_state(app.clone())
+}

@@ -1,0 +1,213 @@
+//! From settings to a running service, and to its end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum_server::Handle;
+use axum_server::tls_rustls::RustlsConfig;
+use banister_log::{Options, Writer};
+
+use crate::app::{App, Readers, Shared};
+use crate::auth::{self, Guests};
+use crate::health::{Health, Hears};
+use crate::metrics::Metrics;
+use crate::openapi;
+use crate::rate::Rates;
+use crate::routes;
+use crate::settings::Settings;
+
+/// How long requests in flight may take to end.
+const GRACE: Duration = Duration::from_secs(10);
+/// How long a caller may take to send a request's head.
+const HEAD: Duration = Duration::from_secs(15);
+
+/// Why a service did not start, or broke off.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// A setting, a certificate or the log is not as it must be.
+    #[error("{0}")]
+    Setting(String),
+    /// The operating system refused something.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What it said.
+        source: std::io::Error,
+    },
+}
+
+fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> ServeError {
+    let what = what.into();
+    move |source| ServeError::System { what, source }
+}
+
+/// Serves until the process is told to stop. `started` hears where, once connections are taken.
+pub fn serve(
+    settings: Settings,
+    started: impl FnOnce(SocketAddr) + Send,
+) -> Result<(), ServeError> {
+    check_log(&settings)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("banister-http")
+        .build()
+        .map_err(system("starting threads"))?;
+    runtime.block_on(run(settings, started))
+}
+
+/// Refuses at once what no waiting will mend: a file that is no log, a password that is wrong. What may
+/// pass (a database that is not up yet, a full disk) is waited for while serving.
+fn check_log(settings: &Settings) -> Result<(), ServeError> {
+    let database = &settings.database;
+    let opened = database.open().and_then(|mut store| store.tokens());
+    let about = |reason: String| ServeError::Setting(format!("{}: {reason}", database.shown()));
+    match opened {
+        Ok(tokens) => {
+            let exposed = !settings.listen.ip().is_loopback();
+            if exposed && tokens.is_empty() {
+                return Err(ServeError::Setting(format!(
+                    "`listen` is {}, where others could reach it, but no token was made: make one with \
+                     `banister token create --role admin NAME`, with the same database",
+                    settings.listen
+                )));
+            }
+            Ok(())
+        }
+        Err(error) if error.passing => {
+            tracing::error!(reason = error.reason, "the log is not available yet");
+            let folder_gone = match database {
+                banister_log::Database::Sqlite(path) => {
+                    let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+                    folder.is_some_and(|folder| !folder.is_dir())
+                }
+                banister_log::Database::Postgres(_) => false,
+            };
+            match folder_gone {
+                true => Err(about("the folder does not exist".into())),
+                false => Ok(()),
+            }
+        }
+        Err(error) => Err(about(error.reason)),
+    }
+}
+
+async fn run(
+    settings: Settings,
+    started: impl FnOnce(SocketAddr) + Send,
+) -> Result<(), ServeError> {
+    let (app, writer) = assemble(settings)?;
+    let settings = &app.settings;
+    let listen = settings.listen;
+    let listener = std::net::TcpListener::bind(listen)
+        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+        .map_err(system(format!("listening on {listen}")))?;
+    let address = listener.local_addr().map_err(system("listening"))?;
+    let service = routes::router(&app).into_make_service_with_connect_info::<SocketAddr>();
+    let handle = Handle::new();
+    let tls = match &settings.tls {
+        None => None,
+        Some((cert, key)) => Some(tls(cert, key).await?),
+    };
+    started(address);
+    let stopper = {
+        let handle = handle.clone();
+        tokio::spawn(async move {
+            stop_signal().await;
+            tracing::info!("stopping: requests in flight are answered first");
+            handle.graceful_shutdown(Some(GRACE));
+        })
+    };
+    let served = match tls {
+        None => {
+            let mut server = axum_server::from_tcp(listener)
+                .map_err(system("listening"))?
+                .handle(handle);
+            limit_heads(server.http_builder());
+            server.serve(service).await
+        }
+        Some(config) => {
+            let mut server = axum_server::from_tcp_rustls(listener, config)
+                .map_err(system("listening"))?
+                .handle(handle);
+            limit_heads(server.http_builder());
+            server.serve(service).await
+        }
+    };
+    stopper.abort();
+    drop(app);
+    // Answers what is still in the queue, and leaves snapshots for the next start.
+    let _ = tokio::task::spawn_blocking(move || writer.stop()).await;
+    tracing::info!("stopped");
+    served.map_err(system("serving"))
+}
+
+fn limit_heads(
+    builder: &mut hyper_util::server::conn::auto::Builder<hyper_util::rt::TokioExecutor>,
+) {
+    (builder.http1())
+        .timer(hyper_util::rt::TokioTimer::new())
+        .header_read_timeout(HEAD);
+}
+
+/// The parts of a service, put together, with the writer that it stands on.
+pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
+    let metrics = Arc::new(Metrics::default());
+    let health = Arc::new(Health::default());
+    let hears = Hears {
+        health: health.clone(),
+        metrics: metrics.clone(),
+    };
+    let options = Options {
+        snapshot_every: settings.snapshot_every,
+        ..Options::default()
+    };
+    let database = settings.database.clone();
+    let writer = Writer::start(database.clone(), options, Box::new(hears))
+        .map_err(system("starting the log's thread"))?;
+    let readers = Arc::new(Readers::new(database));
+    // Without tokens only this machine is served, whatever becomes of them while we run.
+    let exposed = !settings.listen.ip().is_loopback();
+    let guests = Arc::new(Guests::new(settings.require_token || exposed));
+    auth::follow(&guests, &readers).map_err(system("starting a thread"))?;
+    let app = App::new(Shared {
+        asker: writer.asker(),
+        rates: Rates::new(settings.rate),
+        guests,
+        metrics,
+        health,
+        readers,
+        openapi: openapi::document().to_string(),
+        settings,
+    });
+    Ok((app, writer))
+}
+
+async fn tls(cert: &std::path::Path, key: &std::path::Path) -> Result<RustlsConfig, ServeError> {
+    // Chosen once per process; a second choice is the same.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    RustlsConfig::from_pem_file(cert, key)
+        .await
+        .map_err(|error| {
+            let files = format!("{} and {}", cert.display(), key.display());
+            ServeError::Setting(format!("the certificate cannot be used ({files}): {error}"))
+        })
+}
+
+/// Waits until somebody asks the process to end.
+async fn stop_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = match signal(SignalKind::terminate()) {
+        Ok(terminate) => terminate,
+        Err(error) => {
+            tracing::error!(%error, "SIGTERM cannot be heard");
+            return std::future::pending().await;
+        }
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+}

@@ -1,0 +1,178 @@
+//! Settings: from flags, the environment and one TOML file, in this order of weight.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use banister_log::Database;
+use serde::Deserialize;
+
+/// Settings as far as somebody gave them.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Given {
+    /// Address and port.
+    pub listen: Option<String>,
+    /// Folder of the SQLite file.
+    pub data_dir: Option<PathBuf>,
+    /// `postgres://…`, or the path of a SQLite file.
+    pub database: Option<String>,
+    /// Certificate chain (PEM): serve over TLS.
+    pub tls_cert: Option<PathBuf>,
+    /// Its private key (PEM).
+    pub tls_key: Option<PathBuf>,
+    /// Tokens are asked for even on loopback with none made yet.
+    pub require_token: Option<bool>,
+    /// Longest body in bytes.
+    pub max_body: Option<usize>,
+    /// Longest body of an import in bytes.
+    pub max_import: Option<usize>,
+    /// Most decisions or outcomes of a batch.
+    pub max_batch: Option<usize>,
+    /// Requests per second of one token, or of one address where there are no tokens; 0: any number.
+    pub rate: Option<f64>,
+    /// Seconds after which a request is given up.
+    pub timeout: Option<f64>,
+    /// Events after which experiments are snapshotted anew.
+    pub snapshot_every: Option<u64>,
+    /// `error`, `warn`, `info`, `debug` or `trace`.
+    pub log: Option<String>,
+    /// `text` or `json`.
+    pub log_format: Option<String>,
+}
+
+impl Given {
+    /// What a TOML file gives.
+    pub fn from_toml(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    /// These settings, and where they are silent the other ones.
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            listen: self.listen.or(other.listen),
+            data_dir: self.data_dir.or(other.data_dir),
+            database: self.database.or(other.database),
+            tls_cert: self.tls_cert.or(other.tls_cert),
+            tls_key: self.tls_key.or(other.tls_key),
+            require_token: self.require_token.or(other.require_token),
+            max_body: self.max_body.or(other.max_body),
+            max_import: self.max_import.or(other.max_import),
+            max_batch: self.max_batch.or(other.max_batch),
+            rate: self.rate.or(other.rate),
+            timeout: self.timeout.or(other.timeout),
+            snapshot_every: self.snapshot_every.or(other.snapshot_every),
+            log: self.log.or(other.log),
+            log_format: self.log_format.or(other.log_format),
+        }
+    }
+
+    /// Where the log is.
+    pub fn database(&self) -> Result<Database, String> {
+        let folder = self.data_dir.clone().unwrap_or_else(|| PathBuf::from("."));
+        match self.database.as_deref() {
+            None => Ok(Database::Sqlite(folder.join("banister.db"))),
+            Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
+                Ok(Database::Postgres(url.to_string()))
+            }
+            Some(url) if url.contains("://") => Err(invalid(
+                "database",
+                url.split("://").next().unwrap_or(url),
+                "must be postgres://… or the path of a SQLite file",
+            )),
+            Some(path) => Ok(Database::Sqlite(PathBuf::from(path))),
+        }
+    }
+
+    /// Checks everything and fills in the defaults.
+    pub fn check(&self) -> Result<Settings, String> {
+        let listen = self.listen.as_deref().unwrap_or("127.0.0.1:8787");
+        let listen: SocketAddr = listen.parse().map_err(|_| {
+            invalid(
+                "listen",
+                listen,
+                "must be an address and a port, such as 127.0.0.1:8787 or [::]:8787",
+            )
+        })?;
+        let tls = match (&self.tls_cert, &self.tls_key) {
+            (None, None) => None,
+            (Some(cert), Some(key)) => Some((cert.clone(), key.clone())),
+            (Some(_), None) => return Err(invalid("tls_key", "absent", "`tls_cert` needs it")),
+            (None, Some(_)) => return Err(invalid("tls_cert", "absent", "`tls_key` needs it")),
+        };
+        let rate = self.rate.unwrap_or(0.0);
+        if !(0.0..=1e9).contains(&rate) {
+            return Err(invalid("rate", rate, "must be 0 (any) to 1e9 a second"));
+        }
+        let timeout = self.timeout.unwrap_or(10.0);
+        if !(0.001..=3600.0).contains(&timeout) {
+            return Err(invalid("timeout", timeout, "must be 0.001 to 3600 seconds"));
+        }
+        let within = |field: &str, given: Option<usize>, default: usize, most: usize| {
+            let value = given.unwrap_or(default);
+            match (1..=most).contains(&value) {
+                true => Ok(value),
+                false => Err(invalid(field, value, &format!("must be 1 to {most}"))),
+            }
+        };
+        let snapshot_every = self.snapshot_every.unwrap_or(20_000);
+        if snapshot_every == 0 {
+            return Err(invalid("snapshot_every", 0, "must be at least 1"));
+        }
+        let level = self.log.clone().unwrap_or_else(|| "info".into());
+        let level = (level.parse())
+            .map_err(|_| invalid("log", &level, "must be error, warn, info, debug or trace"))?;
+        let json_logs = match self.log_format.as_deref() {
+            None | Some("text") => false,
+            Some("json") => true,
+            Some(other) => return Err(invalid("log_format", other, "must be text or json")),
+        };
+        Ok(Settings {
+            listen,
+            database: self.database()?,
+            tls,
+            require_token: self.require_token.unwrap_or(false),
+            max_body: within("max_body", self.max_body, 2 << 20, 1 << 30)?,
+            max_import: within("max_import", self.max_import, 128 << 20, 1 << 32)?,
+            max_batch: within("max_batch", self.max_batch, 1000, 4096)?,
+            rate,
+            timeout: Duration::from_secs_f64(timeout),
+            snapshot_every,
+            level,
+            json_logs,
+        })
+    }
+}
+
+/// Checked settings.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Address and port.
+    pub listen: SocketAddr,
+    /// Where the log is.
+    pub database: Database,
+    /// Certificate chain and key.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// Whether tokens are asked for although none was made.
+    pub require_token: bool,
+    /// Longest body.
+    pub max_body: usize,
+    /// Longest body of an import.
+    pub max_import: usize,
+    /// Most entries of a batch.
+    pub max_batch: usize,
+    /// Requests per second of one token or address; 0: any number.
+    pub rate: f64,
+    /// When a request is given up.
+    pub timeout: Duration,
+    /// Events after which experiments are snapshotted anew.
+    pub snapshot_every: u64,
+    /// What is logged.
+    pub level: tracing::Level,
+    /// Whether logs are JSON.
+    pub json_logs: bool,
+}
+
+fn invalid(field: &str, value: impl std::fmt::Display, allowed: &str) -> String {
+    format!("`{field}` is {value}: {allowed}")
+}
