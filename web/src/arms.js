@@ -16,7 +16,7 @@ function worthShowing(arms) {
     if (picked.size >= FEW) break;
     picked.add(arm);
   }
-  return arms.filter((arm) => picked.has(arm));
+  return [...picked].sort((a, b) => (b.probability || 0) - (a.probability || 0) || (b.pulls || 0) - (a.pulls || 0));
 }
 
 function retire(context, arm) {
@@ -81,8 +81,9 @@ export function armsPanel(context, experiment) {
   const table = h("table", { class: "arms", "data-testid": "arms-table" },
     h("thead", null, h("tr", null, h("th", { scope: "col" }, "arm"), h("th", { scope: "col", class: "number" }, "now"), h("th", { scope: "col", class: "number" }, "pulls"),
       heads.map((head) => h("th", { scope: "col" }, head.node)), h("th", null, h("span", { class: "sr" }, "actions")))), body);
+  table.style.setProperty("--signals", String(heads.length));
   let all = false, last = null;
-  const more = button("", () => { all = !all; render(); }, { class: "quiet" });
+  const more = button("", () => { all = !all; render(); }, { class: "quiet more" });
   const add = button("Add arm", () => attempt(async () => addArm(context, last.experiment)), { class: "small", "data-testid": "add-arm" });
   const legend = intervalLegend();
   const contextual = h("p", { class: "note" }, "What an arm earns and costs depends on the context of each decision: its audit trail has the estimates.");

@@ -29,7 +29,7 @@ function knownTable(audit, experiment) {
   const shown = known.slice(0, 40);
   return [
     h("p", null, `From ${count(audit.certificate.outcomes)} outcomes. With confidence ${level(experiment.confidence)} every true mean lies inside its interval:`),
-    h("div", { class: "table" }, h("table", { class: "arms" }, h("thead", null, h("tr", null, h("th", { scope: "col" }, "action"), h("th", { scope: "col", class: "number" }, "probability"), h("th", { scope: "col", class: "number", title: "outcomes of this action so far" }, "pulls"), heads.map((head) => h("th", { scope: "col" }, head.node)))), h("tbody", null, shown.map(row)))),
+    h("div", { class: "table" }, h("table", { class: "arms known" }, h("thead", null, h("tr", null, h("th", { scope: "col" }, "action"), h("th", { scope: "col", class: "number" }, "probability"), h("th", { scope: "col", class: "number", title: "outcomes of this action so far" }, "pulls"), heads.map((head) => h("th", { scope: "col" }, head.node)))), h("tbody", null, shown.map(row)))),
     known.length > shown.length ? h("p", { class: "note" }, `and ${known.length - shown.length} more actions`) : null,
     intervalLegend(),
   ];
@@ -64,10 +64,12 @@ function sumOf(audit, i, guardrail) {
 function explain(audit, experiment, guardrail, i) {
   const certified = audit.certificate.guardrails[i], v = verdict(guardrail, certified), sum = sumOf(audit, i, guardrail);
   const end = atLeast(guardrail) ? "lower" : "upper";
-  const what = isExcess(guardrail) ? `would be ${v.cost} away from ${num(atLeast(guardrail) ? guardrail.at_least : guardrail.at_most)} times the safe arm’s own` : `would be ${v.cost}`;
+  const factor = num(atLeast(guardrail) ? guardrail.at_least : guardrail.at_most), side = atLeast(guardrail) ? "at least" : "at most";
+  const what = isExcess(guardrail) ? `would be ${v.cost.replace("−", "")} ${certified.pessimistic_cost < 0 ? "below" : "above"} ${factor} times the safe action’s own` : `would be ${v.cost}`;
+  const limit = isExcess(guardrail) ? `It must be ${side} ${factor} times the safe action’s own` : `It must be ${side} ${v.threshold}`;
   return h("li", { class: "break" }, h("b", null, guardrail.name), v.holds
-    ? `: even if every action were as bad as its interval allows, the policy’s average ${what}. The limit is ${atLeast(guardrail) ? "at least" : "at most"} ${v.threshold}, so it is kept, with ${num(certified.slack)} to spare. ${certified.price > 0 ? `This guardrail held the policy back: one more unit of room would be worth ${num(certified.price)} of reward.` : "This guardrail did not hold the policy back: its price is 0."}`
-    : `: at worst the policy’s average ${what}, beyond the limit ${v.threshold}. This is not proven to be kept; the safe action is played because it is the one you declared safe.`,
+    ? `: even if every action were as bad as its interval allows, the policy’s average ${what}. ${limit}: the guardrail is kept, with ${num(certified.slack)} to spare. ${certified.price > 0 ? `This guardrail held the policy back: one more unit of room would be worth ${num(certified.price)} of reward.` : "This guardrail did not hold the policy back: its price is 0."}`
+    : `: at worst the policy’s average ${what}, and ${limit.replace(/^It/, "it")}. The data do not prove yet that this is kept, so the safe action is played: the one that was declared to be safe.`,
     sum ? h("div", { class: "sum" }, h("span", { class: "note" }, `probability × ${end} end of the interval, added up:`), h("code", null, sum)) : null);
 }
 
@@ -90,7 +92,7 @@ function happened(audit, experiment) {
   const outcome = audit.outcome, value = (v) => (v === null || v === undefined ? h("span", { class: "note" }, "awaited") : num(v));
   return [
     h("p", null, h("span", { class: `state ${audit.status}` }, audit.status), ` ${OUTCOME_STATUS[audit.status] || ""}`),
-    outcome ? h("dl", { class: "figures small" }, h("div", null, h("dt", null, "reward"), h("dd", null, value(outcome.reward))), experiment.guardrails.map((g) => h("div", null, h("dt", { class: "clip", title: g.name }, g.name), h("dd", null, value((outcome.costs || {})[g.name]))))) : null,
+    outcome ? h("dl", { class: "figures compact" }, h("div", null, h("dt", null, "reward"), h("dd", null, value(outcome.reward))), experiment.guardrails.map((g) => h("div", null, h("dt", { class: "clip", title: g.name }, g.name), h("dd", null, value((outcome.costs || {})[g.name]))))) : null,
     h("ol", { class: "events" }, (audit.events || []).map((e) => h("li", null, h("b", { class: "mono" }, `#${count(e.number)}`), h("span", null, EVENTS[e.kind] || e.kind), h("time", { class: "note", datetime: e.time, title: fullTime(e.time) }, e.time.replace("T", " ").replace("Z", " UTC"))))),
     h("p", { class: "note" }, "The numbers are positions in the log of the service."),
   ];

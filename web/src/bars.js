@@ -56,7 +56,7 @@ function proofRow() {
   const forbidden = h("i", { class: "p-forbidden" }), fill = h("i", { class: "p-fill" }), mark = h("i", { class: "p-threshold" }), mean = h("i", { class: "p-mean" });
   const track = h("div", { class: "proof", role: "img" }, forbidden, fill, mean, mark);
   const sentence = h("p", { class: "proof-text" });
-  const node = h("li", null, h("div", { class: "proof-head" }, name, limit, badge), track, sentence);
+  const node = h("li", null, h("div", { class: "proof-head" }, name, badge, limit), track, sentence);
   return {
     node,
     update({ guardrail, certified, estimate, forced }) {

@@ -48,8 +48,9 @@ function backdrop(u, chart) {
 function limitLabel(u, limit) {
   const { ctx, bbox } = u, dense = devicePixelRatio || 1;
   const y = u.valToPos(limit.value, "y", true);
-  const above = limit.low ? y + 13 * dense : y - 5 * dense;
-  const at = Math.min(bbox.top + bbox.height - 3 * dense, Math.max(bbox.top + 10 * dense, above));
+  // On the allowed side, where the curves are: unless the line is at the edge.
+  const inside = limit.low ? y - 5 * dense : y + 13 * dense;
+  const at = inside > bbox.top + bbox.height ? y - 5 * dense : inside < bbox.top + 9 * dense ? y + 13 * dense : inside;
   ctx.save();
   ctx.font = `${11 * dense}px ${getComputedStyle(document.body).fontFamily}`;
   ctx.textAlign = "left";
@@ -70,7 +71,7 @@ function legendItem(series) {
 }
 
 // spec: { title, testid, note, series: [{ label, colour, dash, width, bars, step, hidden, mark }], bands: [[upper, lower, colour]],
-// fromZero, limit }. The columns given to `update` are in the order of the series, after the times.
+// fromZero, bars, limit }. The columns given to `update` are in the order of the series, after the times.
 export function makeChart(spec) {
   const state = { forced: [], limit: spec.limit || null };
   const place = h("div", { class: "plot" });
@@ -92,16 +93,16 @@ export function makeChart(spec) {
   function make() {
     const axis = { stroke: () => colour("--quiet"), font: `11px ${getComputedStyle(document.body).fontFamily}`, grid: { stroke: () => colour("--faint"), width: 1 }, ticks: { show: false } };
     const series = spec.series.map((s) => ({
-      stroke: () => (s.hidden ? "transparent" : colour(s.colour)), width: s.hidden ? 0 : s.width || 1.8, dash: s.dash, spanGaps: false,
+      stroke: () => (s.hidden ? "transparent" : colour(s.colour)), width: s.hidden ? 0 : s.width ?? 1.8, dash: s.dash, spanGaps: false,
       fill: s.bars ? () => colour(s.colour) + (s.solid ? "" : "66") : undefined,
       paths: s.bars ? uPlot.paths.bars({ size: [0.7, 18], radius: 0.1 }) : s.step ? uPlot.paths.stepped({ align: 1 }) : undefined, points: { show: (u) => !s.hidden && !s.bars && u.data[0].length < 2, size: 5 },
     }));
     plot = new uPlot({
-      width: width(), height: spec.height || 190, legend: { show: false }, padding: [8, 6, 0, 0],
+      width: width(), height: spec.height || 190, legend: { show: false }, padding: [8, 18, 0, 0],
       series: [{}, ...series],
       bands: (spec.bands || []).map(([upper, lower, name]) => ({ series: [upper + 1, lower + 1], fill: () => colour(name) + "30" })),
       axes: [Object.assign({}, axis, { values: timeTicks, space: 64, size: 28 }), Object.assign({}, axis, { values: (u, splits) => splits.map(num), size: 50, space: 32 })],
-      scales: { x: { time: true, range: (u, from, to) => (from === to ? [from - 30, to + 30] : [from, to]) }, y: { range: yRange(spec.fromZero) } },
+      scales: { x: { time: true, range: (u, from, to) => (from === to || spec.bars ? [from - 30, to + 30] : [from, to]) }, y: { range: yRange(spec.fromZero) } },
       cursor: { drag: { x: false, y: false }, y: false, sync: { key: "banister", scales: ["x", null] }, points: { size: 6 } },
       hooks: { drawAxes: [(u) => backdrop(u, state)], draw: [(u) => state.limit && limitLabel(u, state.limit)], setCursor: [say] },
     }, data, place);

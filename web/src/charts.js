@@ -52,7 +52,7 @@ const priceChart = (guardrails) => makeChart({
 });
 
 const rateChart = () => makeChart({
-  title: "Decisions per minute", testid: "chart-rate", fromZero: true,
+  title: "Decisions per minute", testid: "chart-rate", fromZero: true, bars: true,
   series: [
     { label: "decisions", colour: "--c1", bars: true, width: 0, mark: "area" },
     { label: "of them forced", colour: "--threshold", bars: true, solid: true, width: 0, mark: "solid" },

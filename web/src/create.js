@@ -1,8 +1,8 @@
 // A new experiment. The rules are the service's: the form asks it with dry runs and repeats its words.
 
 import { h, panel, setAttr, setText, show, syncList } from "./dom.js";
-import { api, may } from "./api.js";
-import { toast } from "./dialog.js";
+import { api, hasToken, may } from "./api.js";
+import { command, curl, toast } from "./dialog.js";
 import { checkbox, labelled, numberOrText, numbersOrText } from "./manage.js";
 import { hrefOf } from "./decisions.js";
 import { fieldBook } from "./fields.js";
@@ -85,6 +85,8 @@ function build(schema) {
   }
 
   let timer = null, running = null, sent = false;
+  const shown = command("The same as a command");
+  const sketch = () => shown.set(curl("/v1/experiments", declaration(), hasToken(), 2));
   const soon = (delay) => { clearTimeout(timer); timer = setTimeout(check, delay); };
 
   async function check() {
@@ -114,6 +116,8 @@ function build(schema) {
     h("div", { class: "submit-line" }, verdictLine, h("a", { class: "button", href: "#/" }, "Cancel"), submit));
   form.addEventListener("input", () => { arrange(); changed(); });
   form.addEventListener("change", changed);
+  form.addEventListener("click", () => setTimeout(sketch));
+  form.addEventListener("input", sketch);
   form.addEventListener("focusout", (event) => { if (event.target.matches("input, select")) soon(60); });
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -133,7 +137,8 @@ function build(schema) {
     submit.disabled = false;
   });
   arrange();
-  return { form, stop: () => { clearTimeout(timer); if (running) running.abort(); } };
+  sketch();
+  return { form: h("div", { class: "creating" }, form, h("aside", null, shown.node)), stop: () => { clearTimeout(timer); if (running) running.abort(); } };
 }
 
 export function createPage() {

@@ -53,7 +53,7 @@ export function decisionsPanel(context, experiment) {
     ended = page.length < 50;
     older = older.concat(page);
     render();
-  }), { class: "quiet" });
+  }), { class: "quiet more" });
   const wrap = h("div", { class: "table" }, table);
   const node = panel("Recent decisions", null, empty, wrap, more);
   function render() {

@@ -78,9 +78,9 @@ export function command(label) {
 
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
-export function curl(path, body, withToken) {
+export function curl(path, body, withToken, indent) {
   const lines = [`curl -X POST ${quoted(location.origin + path)}`, `-H 'content-type: application/json'`];
   if (withToken) lines.push(`-H "authorization: Bearer $BANISTER_TOKEN"`);
-  lines.push(`-d ${quoted(JSON.stringify(body))}`);
+  lines.push(`-d ${quoted(JSON.stringify(body, null, indent))}`);
   return lines.join(" \\\n  ");
 }

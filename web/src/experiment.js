@@ -93,7 +93,8 @@ export function experimentPage(name) {
       decisions: decisionsPanel(context, experiment), trial: tryPanel(context, experiment), declared: h("div"), note: h("p", { class: "note" }), waiting: h("p", { class: "empty" }, "No decision yet, so there is no policy to show.") };
     parts.arms = experiment.dimension ? null : armsPanel(context, experiment);
     parts.live = h("div", null, parts.bars.node);
-    parts.proving = panel("Why it is safe", null, h("p", { class: "note" }, "If everything were as bad as the data still allow, the policy would cost on average:"), parts.proof.node);
+    parts.premise = h("p", { class: "note" });
+    parts.proving = panel("Why it is safe", null, parts.premise, parts.proof.node);
     const policy = panel(experiment.dimension || experiment.context ? "Policy of the last decision" : "Policy now", null, parts.note, parts.waiting, parts.live);
     node.replaceChildren(h("nav", { "aria-label": "Breadcrumb", class: "crumbs" }, h("a", { href: "#/" }, "Experiments"), " / ", h("span", { class: "clip" }, experiment.name)),
       h("header", { class: "head" }, h("div", null, h("div", { class: "title" }, title, pills), description), parts.buttons.node),
@@ -113,6 +114,8 @@ export function experimentPage(name) {
     show(parts.waiting, !policy); show(parts.live, Boolean(policy)); show(parts.proving, Boolean(certificate));
     const safe = experiment.safe || "safe";
     if (policy) parts.bars.update(policy, (action) => action === safe);
+    const unproven = certificate && certificate.fallback && certificate.fallback !== "paused";
+    setText(parts.premise, unproven ? "The data do not prove a policy safe yet, so the action that was declared safe is played. At worst it would cost on average:" : "If everything were as bad as the data still allow, the policy would cost on average:");
     if (certificate) parts.proof.update(experiment.guardrails, certificate, state.estimates && state.estimates.guardrails);
     const other = policy ? policy.filter((p) => p.action !== safe).reduce((sum, p) => sum + p.probability, 0) : 0;
     setText(parts.note, policy ? `The next decision is drawn from this: ${percent(1 - other)} safe, ${percent(other)} something else.` : "");
