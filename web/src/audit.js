@@ -145,7 +145,7 @@ export function auditPage(name, id) {
       renderOnce(parts.happened, [audit.status, audit.outcome, audit.events], () => happened(audit, experiment));
       renderOnce(parts.request, [audit.context, audit.candidates, audit.taken, audit.id], () => requestPart(audit));
     } catch (error) {
-      if (!built && error.status) wait.fail(error);
+      if (!built && error.status && error.status !== 401) wait.fail(error);
       throw error;
     }
   });

@@ -16,12 +16,17 @@ function timeTicks(u, splits, axis, space, step) {
 }
 
 // The range of what is drawn, with room above and below, and zero where it is near.
-const yRange = (fromZero) => (u, low, high) => {
+const yRange = (fromZero, state) => (u, low, high) => {
   if (low === null || high === null) return [0, 1];
   if (fromZero) return [0, high > 0 ? high * 1.12 : 1];
   let [from, to] = [low, high];
   if (!(to > from)) { const room = Math.abs(to) * 0.1 || 0.5; from -= room; to += room; }
-  const room = (to - from) * 0.08;
+  const room = (to - from) * 0.08, limit = state.limit;
+  if (limit) {
+    const label = (to - from) * 0.17;
+    if (limit.low && limit.value - label < from - room) return [limit.value - label, to + room];
+    if (!limit.low && limit.value + label > to + room) to = limit.value + label - room;
+  }
   return [from >= 0 && from - room < 0 ? 0 : from - room, to + room];
 };
 
@@ -48,9 +53,8 @@ function backdrop(u, chart) {
 function limitLabel(u, limit) {
   const { ctx, bbox } = u, dense = devicePixelRatio || 1;
   const y = u.valToPos(limit.value, "y", true);
-  // On the allowed side, where the curves are: unless the line is at the edge.
-  const inside = limit.low ? y - 5 * dense : y + 13 * dense;
-  const at = inside > bbox.top + bbox.height ? y - 5 * dense : inside < bbox.top + 9 * dense ? y + 13 * dense : inside;
+  // On the forbidden side, where no curve should be, and for which the range leaves room.
+  const at = limit.low ? y + 13 * dense : y - 5 * dense;
   ctx.save();
   ctx.font = `${11 * dense}px ${getComputedStyle(document.body).fontFamily}`;
   ctx.textAlign = "left";
@@ -102,7 +106,7 @@ export function makeChart(spec) {
       series: [{}, ...series],
       bands: (spec.bands || []).map(([upper, lower, name]) => ({ series: [upper + 1, lower + 1], fill: () => colour(name) + "30" })),
       axes: [Object.assign({}, axis, { values: timeTicks, space: 64, size: 28 }), Object.assign({}, axis, { values: (u, splits) => splits.map(num), size: 50, space: 32 })],
-      scales: { x: { time: true, range: (u, from, to) => (from === to || spec.bars ? [from - 30, to + 30] : [from, to]) }, y: { range: yRange(spec.fromZero) } },
+      scales: { x: { time: true, range: (u, from, to) => (from === to || spec.bars ? [from - 30, to + 30] : [from, to]) }, y: { range: yRange(spec.fromZero, state) } },
       cursor: { drag: { x: false, y: false }, y: false, sync: { key: "banister", scales: ["x", null] }, points: { size: 6 } },
       hooks: { drawAxes: [(u) => backdrop(u, state)], draw: [(u) => state.limit && limitLabel(u, state.limit)], setCursor: [say] },
     }, data, place);

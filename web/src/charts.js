@@ -74,9 +74,9 @@ function everyMinute(rows) {
 }
 
 export function chartsOf(experiment) {
-  const reward = rewardChart(), price = priceChart(experiment.guardrails), rate = rateChart();
+  const reward = rewardChart(), price = experiment.guardrails.length ? priceChart(experiment.guardrails) : null, rate = rateChart();
   const rails = experiment.guardrails.map(guardrailChart);
-  const all = [reward, ...rails, price, rate];
+  const all = [reward, ...rails, price, rate].filter(Boolean);
   const node = h("section", { class: "charts", "aria-label": "Over time" }, all.map((chart) => chart.node));
   return {
     node,
@@ -84,7 +84,7 @@ export function chartsOf(experiment) {
       const points = history.points || [];
       const times = points.map((p) => seconds(p.time)), forced = forcedSpans(points);
       const of = (read) => points.map((p) => { const v = read(p); return v === undefined ? null : v; });
-      reward.update([times, of((p) => p.reward.upper), of((p) => p.reward.lower), of((p) => p.reward.mean), of((p) => p.optimistic_reward)], { forced });
+      reward.update([times, of((p) => p.reward?.upper), of((p) => p.reward?.lower), of((p) => p.reward?.mean), of((p) => p.optimistic_reward)], { forced });
       rails.forEach((chart, i) => {
         const get = (key) => of((p) => (p.guardrails[i] ? p.guardrails[i][key] : null));
         const thresholds = get("threshold"), value = thresholds[thresholds.length - 1];
@@ -92,7 +92,7 @@ export function chartsOf(experiment) {
         const limit = value === undefined || value === null ? null : { value, low, label: low ? "must stay above" : "must stay below" };
         chart.update([times, get("upper"), get("lower"), get("mean"), get("pessimistic_cost"), thresholds], { forced, limit });
       });
-      price.update([times, ...rails.map((_, i) => of((p) => (p.guardrails[i] ? p.guardrails[i].price : null)))], { forced });
+      if (price) price.update([times, ...rails.map((_, i) => of((p) => (p.guardrails[i] ? p.guardrails[i].price : null)))], { forced });
       rate.update(everyMinute(history.per_minute || []));
     },
     destroy: () => all.forEach((chart) => chart.destroy()),

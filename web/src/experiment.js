@@ -15,8 +15,9 @@ import { tryPanel } from "./try.js";
 // Loud for what nobody chose (forced); calmer, but still there, for a pause.
 export function alarmBanner() {
   const title = h("b"), words = h("span"), since = h("span", { class: "note" }), link = h("a", null, "the decision");
-  const inner = h("div", { class: "alarm" }, h("span", { class: "alarm-sign", "aria-hidden": "true" }, "⚠"), h("div", null, title, h("p", null, words), h("p", { class: "note" }, since, " ", link)));
-  const node = h("div", { "data-testid": "alarm", role: "status", "aria-live": "assertive" });
+  const inner = h("div", { class: "alarm" }, h("span", { class: "alarm-sign", "aria-hidden": "true" }, "⚠"), h("div", null, h("div", { role: "alert" }, title, h("p", null, words)), h("p", { class: "note" }, since, " ", link)));
+  // Only the reason is announced: the time since then changes with every poll.
+  const node = h("div", { "data-testid": "alarm" });
   return {
     node,
     update(name, alarm) {
@@ -118,7 +119,8 @@ export function experimentPage(name) {
     setText(parts.premise, unproven ? "The data do not prove a policy safe yet, so the action that was declared safe is played. At worst it would cost on average:" : "If everything were as bad as the data still allow, the policy would cost on average:");
     if (certificate) parts.proof.update(experiment.guardrails, certificate, state.estimates && state.estimates.guardrails);
     const other = policy ? policy.filter((p) => p.action !== safe).reduce((sum, p) => sum + p.probability, 0) : 0;
-    setText(parts.note, policy ? `The next decision is drawn from this: ${percent(1 - other)} safe, ${percent(other)} something else.` : "");
+    const drawn = experiment.dimension || experiment.context ? "The last decision was" : "The next decision is";
+    setText(parts.note, policy ? `${drawn} drawn from this: ${percent(1 - other)} safe, ${percent(other)} something else.` : "");
     if (parts.arms) parts.arms.update(experiment, state);
   }
 
@@ -137,7 +139,7 @@ export function experimentPage(name) {
       }
       update(experiment);
     } catch (error) {
-      if (!parts && error.status) wait.fail(error);
+      if (!parts && error.status && error.status !== 401) wait.fail(error);
       throw error;
     }
   });

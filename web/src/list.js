@@ -50,7 +50,7 @@ export function listPage() {
   const wait = loading(), body = h("tbody");
   const table = h("table", { class: "experiments" }, h("thead", null, h("tr", null, ["experiment", "status", "chooses among"].map((t) => h("th", { scope: "col" }, t)),
     ["decisions", "outcomes"].map((t) => h("th", { scope: "col", class: "number" }, t)), ["alarm", "created"].map((t) => h("th", { scope: "col" }, t)))), body);
-  const fresh = h("a", { class: "button primary", href: "#/new", "data-testid": "new-experiment" }, "New experiment");
+  const fresh = h("a", { class: "button primary", href: "#/new", "data-testid": "new-experiment", hidden: true }, "New experiment");
   const begin = h("a", { class: "button primary", href: "#/new" }, "Create the first one");
   const empty = h("div", { class: "welcome", hidden: true }, h("h2", null, "No experiments yet"),
     h("p", null, "An experiment learns online which action earns the most. Every policy it deploys keeps its expected costs under thresholds that you choose: its guardrails."), begin);
@@ -81,7 +81,7 @@ export function listPage() {
     try {
       latest = (await api.list(signal)).experiments;
     } catch (error) {
-      if (!latest.length && error.status) wait.fail(error);
+      if (!latest.length && error.status && error.status !== 401) wait.fail(error);
       throw error;
     }
     render();

@@ -1,7 +1,7 @@
 // Asks again every two seconds while the page is visible, and not at all while it is hidden.
 
 const EVERY = 2000;
-const SLOWEST = 10000;
+const SLOWEST = 5000;
 
 // `task(signal)` is awaited, so requests never pile up. Returns `{ now(), stop() }`.
 export function poll(task) {
