@@ -23,7 +23,11 @@ export class Refusal extends Error {
 }
 
 const storedToken = () => {
-  try { return sessionStorage.getItem(KEY); } catch { return memory; }
+  try {
+    return sessionStorage.getItem(KEY);
+  } catch {
+    return memory;
+  }
 };
 let memory = null;
 
@@ -32,7 +36,9 @@ export function setToken(token) {
   try {
     if (token) sessionStorage.setItem(KEY, token);
     else sessionStorage.removeItem(KEY);
-  } catch { /* storage may be forbidden: then the token lives as long as the page */ }
+  } catch {
+    /* storage may be forbidden: then the token lives as long as the page */
+  }
 }
 
 export const hasToken = () => Boolean(storedToken());
@@ -44,7 +50,14 @@ async function request(method, path, body, signal) {
   if (body !== undefined) headers["content-type"] = "application/json";
   let response;
   try {
-    response = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal, cache: "no-store", credentials: "omit" });
+    response = await fetch(path, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal,
+      cache: "no-store",
+      credentials: "omit",
+    });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     tell({ connection: "lost", detail: "" });
@@ -60,7 +73,8 @@ async function request(method, path, body, signal) {
   if (response.status === 503) tell({ connection: "unready", detail: problem.detail });
   else tell({ connection: "ok", detail: "" });
   // Another request may have been given a token meanwhile: only the one that was refused is asked about.
-  if (response.status === 401 && token === storedToken()) tell({ needsToken: true, refused: token ? problem.detail : "", role: null, token: null });
+  if (response.status === 401 && token === storedToken())
+    tell({ needsToken: true, refused: token ? problem.detail : "", role: null, token: null });
   throw new Refusal(problem);
 }
 
@@ -71,14 +85,16 @@ export const api = {
   whoami: () => json("GET", "/v1/whoami"),
   agents: (signal) => json("GET", "/v1/agents", undefined, signal),
   list: (signal) => json("GET", "/v1/experiments", undefined, signal),
-  create: (declaration, dry, signal) => json("POST", `/v1/experiments${dry ? "?dry_run=true" : ""}`, declaration, signal),
+  create: (declaration, dry, signal) =>
+    json("POST", `/v1/experiments${dry ? "?dry_run=true" : ""}`, declaration, signal),
   experiment: (name, signal) => json("GET", at(name), undefined, signal),
   change: (name, change) => json("PATCH", at(name), change),
   addArm: (name, arm) => json("POST", at(name, "/arms"), arm),
   retireArm: (name, arm) => json("DELETE", at(name, `/arms/${encodeURIComponent(arm)}`)),
   state: (name, signal) => json("GET", at(name, "/state"), undefined, signal),
   history: (name, signal) => json("GET", at(name, "/history"), undefined, signal),
-  decisions: (name, limit, before, signal) => json("GET", at(name, `/decisions?limit=${limit}${before ? `&before=${before}` : ""}`), undefined, signal),
+  decisions: (name, limit, before, signal) =>
+    json("GET", at(name, `/decisions?limit=${limit}${before ? `&before=${before}` : ""}`), undefined, signal),
   audit: (name, id, signal) => json("GET", at(name, `/decisions/${encodeURIComponent(id)}`), undefined, signal),
   decide: (name, body) => json("POST", at(name, "/decisions"), body),
   report: (name, body) => json("POST", at(name, "/outcomes"), body),

@@ -1,35 +1,88 @@
 // The audit trail of one decision: what was known, what was decided, why it was safe, what happened.
 
 import { h, panel, renderOnce } from "./dom.js";
-import { ago, apart, count, fullTime, level, num, percent, vector } from "./format.js";
+import { ago, count, fullTime, level, num, percent, vector } from "./format.js";
 import { api } from "./api.js";
 import { poll } from "./poll.js";
-import { EVENTS, OUTCOME_STATUS, SOLVER, atLeast, isExcess, reasonInWords, unitInWords, verdict } from "./words.js";
-import { policyBars, proofBars } from "./bars.js";
+import { EVENTS, OUTCOME_STATUS, unitInWords, verdict } from "./words.js";
+import { policyBars } from "./bars.js";
 import { columnsOf, intervalCell, intervalLegend, scaleHead, scaleOf } from "./intervals.js";
+import { safety } from "./proof.js";
 import { hrefOf } from "./decisions.js";
 import { loading } from "./experiment.js";
 
 const safeName = (audit, experiment) => experiment.safe || "safe";
 
 function knownTable(audit, experiment) {
-  const rails = experiment.guardrails, columns = columnsOf(rails, audit.certificate), known = audit.known || [];
+  const rails = experiment.guardrails,
+    columns = columnsOf(rails, audit.certificate),
+    known = audit.known || [];
   const heads = [scaleHead("reward"), ...rails.map((g) => scaleHead(g.name, unitInWords(g)))];
-  const scales = [scaleOf(known.map((k) => k.reward)), ...rails.map((_, i) => scaleOf(known.map((k) => k.guardrails[i]), columns[i].threshold))];
+  const scales = [
+    scaleOf(known.map((k) => k.reward)),
+    ...rails.map((_, i) =>
+      scaleOf(
+        known.map((k) => k.guardrails[i]),
+        columns[i].threshold,
+      ),
+    ),
+  ];
   heads.forEach((head, i) => head.update(scales[i], i ? columns[i - 1].threshold : undefined));
   const row = (k) => {
     const cells = [k.reward, ...rails.map((_, i) => k.guardrails[i])].map((estimate, i) => {
       const cell = intervalCell();
       cell.update(estimate, scales[i], i ? columns[i - 1].threshold : undefined, i ? columns[i - 1].low : false);
-      return h("td", { class: "iv-td", "data-label": i ? rails[i - 1].name : "reward" }, cell.node, estimate ? h("div", { class: "note iv-numbers" }, `[${num(estimate.lower)}, ${num(estimate.upper)}]`) : null);
+      return h(
+        "td",
+        { class: "iv-td", "data-label": i ? rails[i - 1].name : "reward" },
+        cell.node,
+        estimate ? h("div", { class: "note iv-numbers" }, `[${num(estimate.lower)}, ${num(estimate.upper)}]`) : null,
+      );
     });
-    return h("tr", { class: k.action === audit.action ? "chosen" : null }, h("th", { scope: "row" }, h("span", { class: "clip", title: k.action }, k.action), " ", k.action === safeName(audit, experiment) ? h("span", { class: "tag" }, "safe") : null, k.action === audit.action ? h("span", { class: "tag strong" }, "played") : null),
-      h("td", { class: "number", "data-label": "probability" }, percent(k.probability)), h("td", { class: "number", "data-label": "pulls" }, count(k.pulls)), cells);
+    return h(
+      "tr",
+      { class: k.action === audit.action ? "chosen" : null },
+      h(
+        "th",
+        { scope: "row" },
+        h("span", { class: "clip", title: k.action }, k.action),
+        " ",
+        k.action === safeName(audit, experiment) ? h("span", { class: "tag" }, "safe") : null,
+        k.action === audit.action ? h("span", { class: "tag strong" }, "played") : null,
+      ),
+      h("td", { class: "number", "data-label": "probability" }, percent(k.probability)),
+      h("td", { class: "number", "data-label": "pulls" }, count(k.pulls)),
+      cells,
+    );
   };
   const shown = known.slice(0, 40);
   return [
-    h("p", null, `From ${count(audit.certificate.outcomes)} outcomes. With confidence ${level(experiment.confidence)} every true mean lies inside its interval:`),
-    h("div", { class: "table" }, h("table", { class: "arms known" }, h("thead", null, h("tr", null, h("th", { scope: "col" }, "action"), h("th", { scope: "col", class: "number" }, "probability"), h("th", { scope: "col", class: "number", title: "outcomes of this action so far" }, "pulls"), heads.map((head) => h("th", { scope: "col" }, head.node)))), h("tbody", null, shown.map(row)))),
+    h(
+      "p",
+      null,
+      `From ${count(audit.certificate.outcomes)} outcomes. With confidence ${level(experiment.confidence)} every true mean lies inside its interval:`,
+    ),
+    h(
+      "div",
+      { class: "table" },
+      h(
+        "table",
+        { class: "arms known" },
+        h(
+          "thead",
+          null,
+          h(
+            "tr",
+            null,
+            h("th", { scope: "col" }, "action"),
+            h("th", { scope: "col", class: "number" }, "probability"),
+            h("th", { scope: "col", class: "number", title: "outcomes of this action so far" }, "pulls"),
+            heads.map((head) => h("th", { scope: "col" }, head.node)),
+          ),
+        ),
+        h("tbody", null, shown.map(row)),
+      ),
+    ),
     known.length > shown.length ? h("p", { class: "note" }, `and ${known.length - shown.length} more actions`) : null,
     intervalLegend(),
   ];
@@ -41,59 +94,83 @@ function drawStrip(audit) {
   let from = 0;
   const pieces = audit.policy.map((entry) => ({ entry, from, to: (from += entry.probability) }));
   const hit = pieces.find((piece) => audit.draw < piece.to) || pieces[pieces.length - 1];
-  const sentence = h("p", null, "A number between 0 and 1 was drawn at random: ", h("b", { class: "mono" }, num(audit.draw)), ". ");
+  const sentence = h(
+    "p",
+    null,
+    "A number between 0 and 1 was drawn at random: ",
+    h("b", { class: "mono" }, num(audit.draw)),
+    ". ",
+  );
   if (!hit || hit.entry.action !== audit.action) return sentence;
-  sentence.append(`It falls between ${num(hit.from)} and ${num(Math.min(1, hit.to))}, the piece of `, h("b", { class: "break" }, audit.action), `, which is as long as its probability: ${percent(audit.probability)}.`);
-  const strip = h("div", { class: "strip", role: "img", "aria-label": `the draw ${num(audit.draw)} selects ${audit.action}` },
-    pieces.map((piece) => h("span", { class: piece === hit ? "piece hit" : "piece", style: { width: `${piece.entry.probability * 100}%` }, title: `${piece.entry.action}: ${num(piece.from)} to ${num(piece.to)}` }, h("span", null, piece.entry.action))),
-    h("i", { class: "needle", style: { left: `${audit.draw * 100}%` } }));
-  return [sentence, h("div", { class: "strip-wrap" }, strip, h("div", { class: "strip-axis" }, h("span", null, "0"), h("span", null, "1")))];
-}
-
-// The pessimistic cost as a sum that can be checked by hand; left out where it is more than a sum.
-function sumOf(audit, i, guardrail) {
-  const worst = atLeast(guardrail) ? "lower" : "upper", certified = audit.certificate.guardrails[i];
-  const terms = (audit.known || []).filter((k) => k.probability > 0);
-  if (!terms.length || terms.some((k) => !k.guardrails[i])) return null;
-  const total = terms.reduce((sum, k) => sum + k.probability * k.guardrails[i][worst], 0);
-  if (Math.abs(total - certified.pessimistic_cost) > 1e-6 * Math.max(1, Math.abs(total))) return null;
-  const texts = terms.slice(0, 6).map((k) => `${num(k.probability)} × ${num(k.guardrails[i][worst])}`);
-  return `${texts.join(" + ")}${terms.length > 6 ? ` + ${terms.length - 6} more` : ""} = ${apart(certified.pessimistic_cost, certified.threshold)[0]}`;
-}
-
-function explain(audit, experiment, guardrail, i) {
-  const certified = audit.certificate.guardrails[i], v = verdict(guardrail, certified), sum = sumOf(audit, i, guardrail);
-  const end = atLeast(guardrail) ? "lower" : "upper";
-  const factor = num(atLeast(guardrail) ? guardrail.at_least : guardrail.at_most), side = atLeast(guardrail) ? "at least" : "at most";
-  const what = isExcess(guardrail) ? `would be ${v.cost.replace("−", "")} ${certified.pessimistic_cost < 0 ? "below" : "above"} ${factor} times the safe action’s own` : `would be ${v.cost}`;
-  const limit = isExcess(guardrail) ? `It must be ${side} ${factor} times the safe action’s own` : `It must be ${side} ${v.threshold}`;
-  return h("li", { class: "break" }, h("b", null, guardrail.name), v.holds
-    ? `: even if every action were as bad as its interval allows, the policy’s average ${what}. ${limit}: the guardrail is kept, with ${num(certified.slack)} to spare. ${certified.price > 0 ? `This guardrail held the policy back: one more unit of room would be worth ${num(certified.price)} of reward.` : "This guardrail did not hold the policy back: its price is 0."}`
-    : `: at worst the policy’s average ${what}, and ${limit.replace(/^It/, "it")}. The data do not prove yet that this is kept, so the safe action is played: the one that was declared to be safe.`,
-    sum ? h("div", { class: "sum" }, h("span", { class: "note" }, `probability × ${end} end of the interval, added up:`), h("code", null, sum)) : null);
-}
-
-function safety(audit, experiment) {
-  const { certificate } = audit, rails = experiment.guardrails, solver = certificate.solver;
-  const means = rails.map((_, i) => (audit.known || []).every((k) => k.guardrails[i] && k.guardrails[i].mean !== null) ? { mean: audit.known.reduce((s, k) => s + k.probability * k.guardrails[i].mean, 0) } : null);
-  const bars = proofBars();
-  bars.update(rails, certificate, means);
-  const item = (label, value) => [h("dt", null, label), h("dd", null, value)];
+  sentence.append(
+    `It falls between ${num(hit.from)} and ${num(Math.min(1, hit.to))}, the piece of `,
+    h("b", { class: "break" }, audit.action),
+    `, which is as long as its probability: ${percent(audit.probability)}.`,
+  );
+  const strip = h(
+    "div",
+    { class: "strip", role: "img", "aria-label": `the draw ${num(audit.draw)} selects ${audit.action}` },
+    pieces.map((piece) =>
+      h(
+        "span",
+        {
+          class: piece === hit ? "piece hit" : "piece",
+          style: { width: `${piece.entry.probability * 100}%` },
+          title: `${piece.entry.action}: ${num(piece.from)} to ${num(piece.to)}`,
+        },
+        h("span", null, piece.entry.action),
+      ),
+    ),
+    h("i", { class: "needle", style: { left: `${audit.draw * 100}%` } }),
+  );
   return [
-    certificate.fallback ? h("div", { class: `alarm ${certificate.fallback === "paused" ? "calm" : ""}` }, h("span", { class: "alarm-sign", "aria-hidden": "true" }, "⚠"), h("div", null, h("b", null, "The safe action was forced"), h("p", null, `${reasonInWords(certificate.fallback)}.`.replace(/^./, (c) => c.toUpperCase())))) : null,
-    bars.node,
-    h("ul", { class: "explain" }, rails.map((g, i) => (certificate.guardrails[i] ? explain(audit, experiment, g, i) : null))),
-    solver ? h("dl", { class: "declared" }, item("Solver", `${solver.status}: ${SOLVER[solver.status] || ""}`), item("Value", `${num(solver.value)}, at most ${num(solver.upper_bound)} possible: gap ${num(solver.gap)}`),
-      item("Optimistic reward", num(certificate.optimistic_reward)), solver.nodes ? item("Nodes searched", count(solver.nodes)) : null, item("Fallback", certificate.fallback || "none")) : null,
+    sentence,
+    h(
+      "div",
+      { class: "strip-wrap" },
+      strip,
+      h("div", { class: "strip-axis" }, h("span", null, "0"), h("span", null, "1")),
+    ),
   ];
 }
 
 function happened(audit, experiment) {
-  const outcome = audit.outcome, value = (v) => (v === null || v === undefined ? h("span", { class: "note" }, "awaited") : num(v));
+  const outcome = audit.outcome,
+    value = (v) => (v === null || v === undefined ? h("span", { class: "note" }, "awaited") : num(v));
   return [
     h("p", null, h("span", { class: `state ${audit.status}` }, audit.status), ` ${OUTCOME_STATUS[audit.status] || ""}`),
-    outcome ? h("dl", { class: "figures compact" }, h("div", null, h("dt", null, "reward"), h("dd", null, value(outcome.reward))), experiment.guardrails.map((g) => h("div", null, h("dt", { class: "clip", title: g.name }, g.name), h("dd", null, value((outcome.costs || {})[g.name]))))) : null,
-    h("ol", { class: "events" }, (audit.events || []).map((e) => h("li", null, h("b", { class: "mono" }, `#${count(e.number)}`), h("span", null, EVENTS[e.kind] || e.kind), h("time", { class: "note", datetime: e.time, title: fullTime(e.time) }, e.time.replace("T", " ").replace("Z", " UTC"))))),
+    outcome
+      ? h(
+          "dl",
+          { class: "figures compact" },
+          h("div", null, h("dt", null, "reward"), h("dd", null, value(outcome.reward))),
+          experiment.guardrails.map((g) =>
+            h(
+              "div",
+              null,
+              h("dt", { class: "clip", title: g.name }, g.name),
+              h("dd", null, value((outcome.costs || {})[g.name])),
+            ),
+          ),
+        )
+      : null,
+    h(
+      "ol",
+      { class: "events" },
+      (audit.events || []).map((e) =>
+        h(
+          "li",
+          null,
+          h("b", { class: "mono" }, `#${count(e.number)}`),
+          h("span", null, EVENTS[e.kind] || e.kind),
+          h(
+            "time",
+            { class: "note", datetime: e.time, title: fullTime(e.time) },
+            e.time.replace("T", " ").replace("Z", " UTC"),
+          ),
+        ),
+      ),
+    ),
     h("p", { class: "note" }, "The numbers are positions in the log of the service."),
   ];
 }
@@ -101,43 +178,112 @@ function happened(audit, experiment) {
 function requestPart(audit) {
   const item = (label, ...value) => [h("dt", null, label), h("dd", { class: "break" }, ...value)];
   const candidates = audit.candidates || null;
-  const plainly = !audit.context && !candidates && !audit.taken && (audit.propensity === null || audit.propensity === undefined);
-  return [plainly ? h("p", { class: "note" }, "The request had nothing but its id.") : null, h("dl", { class: "declared" }, item("Id", audit.id), item("Time", fullTime(audit.time)),
-    audit.context ? item("Context", vector(audit.context)) : null,
-    candidates ? item("Candidates", candidates.slice(0, 50).map((c) => h("div", { class: "mono" }, h("b", null, c.name), ` ${vector(c.features)}`)), candidates.length > 50 ? `and ${candidates.length - 50} more` : null) : null,
-    audit.taken ? item("Taken by the caller", audit.taken) : null, audit.propensity !== null && audit.propensity !== undefined ? item("Its propensity", num(audit.propensity)) : null, item("Shadow", audit.shadow ? "yes: the caller did what it wanted" : "no"))];
+  const plainly =
+    !audit.context && !candidates && !audit.taken && (audit.propensity === null || audit.propensity === undefined);
+  return [
+    plainly ? h("p", { class: "note" }, "The request had nothing but its id.") : null,
+    h(
+      "dl",
+      { class: "declared" },
+      item("Id", audit.id),
+      item("Time", fullTime(audit.time)),
+      audit.context ? item("Context", vector(audit.context)) : null,
+      candidates
+        ? item(
+            "Candidates",
+            candidates
+              .slice(0, 50)
+              .map((c) => h("div", { class: "mono" }, h("b", null, c.name), ` ${vector(c.features)}`)),
+            candidates.length > 50 ? `and ${candidates.length - 50} more` : null,
+          )
+        : null,
+      audit.taken ? item("Taken by the caller", audit.taken) : null,
+      audit.propensity !== null && audit.propensity !== undefined
+        ? item("Its propensity", num(audit.propensity))
+        : null,
+      item("Shadow", audit.shadow ? "yes: the caller did what it wanted" : "no"),
+    ),
+  ];
 }
 
 function decided(audit, experiment) {
-  const bars = policyBars("audit-policy"), safe = safeName(audit, experiment);
+  const bars = policyBars("audit-policy"),
+    safe = safeName(audit, experiment);
   bars.update(audit.policy, (action) => action === safe, audit.action);
   return [bars.node, drawStrip(audit)];
 }
 
 function summary(audit, experiment) {
-  const held = experiment.guardrails.every((g, i) => audit.certificate.guardrails[i] && verdict(g, audit.certificate.guardrails[i]).holds);
-  const why = audit.certificate.fallback ? "Only the safe action was allowed." : held ? "It was safe: even in the worst case that the data allow, the policy keeps every guardrail." : "";
-  return h("p", { class: "lead" }, audit.shadow ? "It would have played " : "It played ", h("b", { class: "break" }, audit.action), `, which had a probability of ${percent(audit.probability)}. `, why);
+  const held = experiment.guardrails.every(
+    (g, i) => audit.certificate.guardrails[i] && verdict(g, audit.certificate.guardrails[i]).holds,
+  );
+  const why = audit.certificate.fallback
+    ? "Only the safe action was allowed."
+    : held
+      ? "It was safe: even in the worst case that the data allow, the policy keeps every guardrail."
+      : "";
+  return h(
+    "p",
+    { class: "lead" },
+    audit.shadow ? "It would have played " : "It played ",
+    h("b", { class: "break" }, audit.action),
+    `, which had a probability of ${percent(audit.probability)}. `,
+    why,
+  );
 }
 
 export function auditPage(name, id) {
-  const wait = loading(), node = h("div", null, wait.node);
-  const parts = { lead: h("div"), known: h("div"), decided: h("div"), safe: h("div"), happened: h("div"), request: h("div"), when: h("p", { class: "note" }) };
-  let experiment = null, built = false;
+  const wait = loading(),
+    node = h("div", null, wait.node);
+  const parts = {
+    lead: h("div"),
+    known: h("div"),
+    decided: h("div"),
+    safe: h("div"),
+    happened: h("div"),
+    request: h("div"),
+    when: h("p", { class: "note" }),
+  };
+  let experiment = null,
+    built = false;
   function build() {
     built = true;
     node.replaceChildren(
-      h("nav", { "aria-label": "Breadcrumb", class: "crumbs" }, h("a", { href: "#/" }, "Experiments"), " / ", h("a", { href: hrefOf(name), class: "clip" }, name), " / ", h("span", { class: "clip" }, id)),
-      h("div", { "data-testid": "audit" }, h("h1", { class: "break", tabindex: "-1" }, "Decision ", h("span", { class: "mono" }, id)), parts.when, parts.lead,
-        panel("1. What was known", null, parts.known), panel("2. What was decided", null, parts.decided), panel("3. Why it was safe", { "data-testid": "audit-safe" }, parts.safe),
-        h("div", { class: "pair" }, panel("4. What happened", null, parts.happened), panel("The request", null, parts.request))));
+      h(
+        "nav",
+        { "aria-label": "Breadcrumb", class: "crumbs" },
+        h("a", { href: "#/" }, "Experiments"),
+        " / ",
+        h("a", { href: hrefOf(name), class: "clip" }, name),
+        " / ",
+        h("span", { class: "clip" }, id),
+      ),
+      h(
+        "div",
+        { "data-testid": "audit" },
+        h("h1", { class: "break", tabindex: "-1" }, "Decision ", h("span", { class: "mono" }, id)),
+        parts.when,
+        parts.lead,
+        panel("1. What was known", null, parts.known),
+        panel("2. What was decided", null, parts.decided),
+        panel("3. Why it was safe", { "data-testid": "audit-safe" }, parts.safe),
+        h(
+          "div",
+          { class: "pair" },
+          panel("4. What happened", null, parts.happened),
+          panel("The request", null, parts.request),
+        ),
+      ),
+    );
   }
   const live = poll(async (signal) => {
     try {
-      experiment = experiment || await api.experiment(name, signal);
+      experiment = experiment || (await api.experiment(name, signal));
       const audit = await api.audit(name, id, signal);
       if (!built) build();
-      renderOnce(parts.when, [audit.number, ago(audit.time)], () => h("span", { title: fullTime(audit.time) }, `number ${count(audit.number)} in the log, ${ago(audit.time)}`));
+      renderOnce(parts.when, [audit.number, ago(audit.time)], () =>
+        h("span", { title: fullTime(audit.time) }, `number ${count(audit.number)} in the log, ${ago(audit.time)}`),
+      );
       renderOnce(parts.lead, [audit.action, audit.probability, audit.certificate], () => summary(audit, experiment));
       renderOnce(parts.known, audit.known, () => knownTable(audit, experiment));
       renderOnce(parts.decided, [audit.policy, audit.draw], () => decided(audit, experiment));

@@ -5,7 +5,10 @@ import { num, percent } from "./format.js";
 import { limitInWords, unitInWords, verdict } from "./words.js";
 
 function policyRow() {
-  const name = h("span", { class: "clip" }), tag = h("span", { class: "tag" }, "safe"), fill = h("i"), share = h("b");
+  const name = h("span", { class: "clip" }),
+    tag = h("span", { class: "tag" }, "safe"),
+    fill = h("i"),
+    share = h("b");
   const node = h("li", null, h("span", { class: "bar-name" }, name, tag), h("span", { class: "bar" }, fill), share);
   return {
     node,
@@ -23,16 +26,26 @@ function policyRow() {
 
 // A policy may have many actions of which most are tiny: the first twelve, and the rest in one line.
 export function policyBars(testid) {
-  const list = h("ol", { class: "bars" }), rest = h("p", { class: "note" });
+  const list = h("ol", { class: "bars" }),
+    rest = h("p", { class: "note" });
   const node = h("div", { "data-testid": testid }, list, rest);
   return {
     node,
     update(policy, isSafe, chosen) {
       const sorted = [...policy].sort((a, b) => b.probability - a.probability);
-      const top = sorted.slice(0, 12), tail = sorted.slice(12);
-      syncList(list, top.map((entry) => ({ entry, safe: isSafe(entry.action), chosen: entry.action === chosen })), (x) => `${x.entry.index} ${x.entry.action}`, policyRow);
+      const top = sorted.slice(0, 12),
+        tail = sorted.slice(12);
+      syncList(
+        list,
+        top.map((entry) => ({ entry, safe: isSafe(entry.action), chosen: entry.action === chosen })),
+        (x) => `${x.entry.index} ${x.entry.action}`,
+        policyRow,
+      );
       show(rest, tail.length > 0);
-      setText(rest, `and ${tail.length} more with ${percent(tail.reduce((sum, e) => sum + e.probability, 0))} together`);
+      setText(
+        rest,
+        `and ${tail.length} more with ${percent(tail.reduce((sum, e) => sum + e.probability, 0))} together`,
+      );
     },
   };
 }
@@ -41,27 +54,42 @@ export function policyBars(testid) {
 function window_(guardrail, certified, mean) {
   const range = guardrail.range || [0, 1];
   const relative = certified.threshold === 0 && guardrail.relative;
-  const values = [certified.pessimistic_cost, certified.threshold, ...(Number.isFinite(mean) && mean !== null ? [mean] : [])];
+  const values = [
+    certified.pessimistic_cost,
+    certified.threshold,
+    ...(Number.isFinite(mean) && mean !== null ? [mean] : []),
+  ];
   const base = relative ? Math.min(...values) : range[0];
-  let from = Math.min(base, ...values), to = Math.max(...values);
+  let from = Math.min(base, ...values),
+    to = Math.max(...values);
   const size = to - from || range[1] - range[0];
   const low = verdict(guardrail, certified).low;
   if (low || relative) from -= 0.25 * size;
   to += (low ? 0.12 : 0.3) * size;
-  return { from: relative ? from : Math.max(range[0], from), to: relative ? to : Math.min(Math.max(range[1], ...values), to) };
+  return {
+    from: relative ? from : Math.max(range[0], from),
+    to: relative ? to : Math.min(Math.max(range[1], ...values), to),
+  };
 }
 
 function proofRow() {
-  const name = h("b", { class: "clip" }), limit = h("span", { class: "note" }), badge = h("span", { class: "badge" });
-  const forbidden = h("i", { class: "p-forbidden" }), fill = h("i", { class: "p-fill" }), mark = h("i", { class: "p-threshold" }), mean = h("i", { class: "p-mean" });
+  const name = h("b", { class: "clip" }),
+    limit = h("span", { class: "note" }),
+    badge = h("span", { class: "badge" });
+  const forbidden = h("i", { class: "p-forbidden" }),
+    fill = h("i", { class: "p-fill" }),
+    mark = h("i", { class: "p-threshold" }),
+    mean = h("i", { class: "p-mean" });
   const track = h("div", { class: "proof", role: "img" }, forbidden, fill, mean, mark);
   const sentence = h("p", { class: "proof-text" });
   const node = h("li", null, h("div", { class: "proof-head" }, name, badge, limit), track, sentence);
   return {
     node,
     update({ guardrail, certified, estimate, forced }) {
-      const v = verdict(guardrail, certified), view = window_(guardrail, certified, estimate && estimate.mean);
-      const at = (x) => `${(100 * (Math.min(view.to, Math.max(view.from, x)) - view.from)) / (view.to - view.from || 1)}%`;
+      const v = verdict(guardrail, certified),
+        view = window_(guardrail, certified, estimate && estimate.mean);
+      const at = (x) =>
+        `${(100 * (Math.min(view.to, Math.max(view.from, x)) - view.from)) / (view.to - view.from || 1)}%`;
       setText(name, guardrail.name);
       setAttr(name, "title", guardrail.name);
       setText(limit, [limitInWords(guardrail), unitInWords(guardrail)].filter(Boolean).join(" · shown: "));
@@ -77,7 +105,11 @@ function proofRow() {
       if (known) setStyle(mean, "left", at(estimate.mean));
       setText(sentence, v.sentence);
       setAttr(track, "aria-label", v.sentence);
-      setAttr(track, "title", `from ${num(view.from)} to ${num(view.to)}: ${v.sentence}${known ? `; mean so far ${num(estimate.mean)}` : ""}`);
+      setAttr(
+        track,
+        "title",
+        `from ${num(view.from)} to ${num(view.to)}: ${v.sentence}${known ? `; mean so far ${num(estimate.mean)}` : ""}`,
+      );
     },
   };
 }
@@ -85,13 +117,30 @@ function proofRow() {
 // `update(guardrails, certificate, estimates)`: one bar per guardrail, with its sentence.
 export function proofBars() {
   const list = h("ul", { class: "proofs" });
-  const node = h("div", null, list, h("p", { class: "note iv-legend" },
-    h("span", null, h("i", { class: "k-fill" }), "pessimistic cost: as bad as the policy can still be"), h("span", null, h("i", { class: "k-mean" }), "mean so far"),
-    h("span", null, h("i", { class: "k-threshold" }), "threshold"), h("span", null, h("i", { class: "k-forbidden" }), "forbidden")));
+  const node = h(
+    "div",
+    null,
+    list,
+    h(
+      "p",
+      { class: "note iv-legend" },
+      h("span", null, h("i", { class: "k-fill" }), "pessimistic cost: as bad as the policy can still be"),
+      h("span", null, h("i", { class: "k-mean" }), "mean so far"),
+      h("span", null, h("i", { class: "k-threshold" }), "threshold"),
+      h("span", null, h("i", { class: "k-forbidden" }), "forbidden"),
+    ),
+  );
   return {
     node,
     update(guardrails, certificate, estimates) {
-      const rows = guardrails.map((guardrail, i) => ({ guardrail, certified: certificate.guardrails[i], estimate: estimates && estimates[i], forced: Boolean(certificate.fallback) })).filter((row) => row.certified);
+      const rows = guardrails
+        .map((guardrail, i) => ({
+          guardrail,
+          certified: certificate.guardrails[i],
+          estimate: estimates && estimates[i],
+          forced: Boolean(certificate.fallback),
+        }))
+        .filter((row) => row.certified);
       syncList(list, rows, (row) => row.guardrail.name, proofRow);
     },
   };

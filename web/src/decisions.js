@@ -8,14 +8,29 @@ import { OUTCOME_STATUS, reasonInWords } from "./words.js";
 
 const PAGE = 15;
 
-export const hrefOf = (name, id) => `#/experiments/${encodeURIComponent(name)}${id === undefined ? "" : `/decisions/${encodeURIComponent(id)}`}`;
+export const hrefOf = (name, id) =>
+  `#/experiments/${encodeURIComponent(name)}${id === undefined ? "" : `/decisions/${encodeURIComponent(id)}`}`;
 
 function decisionRow(context, guardrails) {
-  const link = h("a", { class: "clip" }), time = h("span"), action = h("span", { class: "clip" }), forced = h("span", { class: "tag warn" }, "forced");
-  const share = h("td", { class: "number", "data-label": "probability" }), status = h("span", { class: "state" }), reward = h("td", { class: "number", "data-label": "reward" });
+  const link = h("a", { class: "clip" }),
+    time = h("span"),
+    action = h("span", { class: "clip" }),
+    forced = h("span", { class: "tag warn" }, "forced");
+  const share = h("td", { class: "number", "data-label": "probability" }),
+    status = h("span", { class: "state" }),
+    reward = h("td", { class: "number", "data-label": "reward" });
   const costs = guardrails.map((g) => h("td", { class: "number", "data-label": g.name }));
-  const node = h("tr", null, h("th", { scope: "row" }, link), h("td", { "data-label": "when" }, time), h("td", { "data-label": "action" }, h("span", null, action, " ", forced)), share,
-    h("td", { "data-label": "outcome" }, status), reward, costs);
+  const node = h(
+    "tr",
+    null,
+    h("th", { scope: "row" }, link),
+    h("td", { "data-label": "when" }, time),
+    h("td", { "data-label": "action" }, h("span", null, action, " ", forced)),
+    share,
+    h("td", { "data-label": "outcome" }, status),
+    reward,
+    costs,
+  );
   return {
     node,
     update(d) {
@@ -41,31 +56,62 @@ function decisionRow(context, guardrails) {
 // Older pages are added below and stay; the newest page is refreshed by every poll.
 export function decisionsPanel(context, experiment) {
   const guardrails = experiment.guardrails;
-  const body = h("tbody"), empty = h("p", { class: "empty" }, "No decisions yet. The panel “Try it” asks for one.");
-  const table = h("table", { "data-testid": "decisions-table", class: "decisions" }, h("thead", null, h("tr", null,
-    ["decision", "when", "action"].map((t) => h("th", { scope: "col" }, t)), h("th", { scope: "col", class: "number" }, "probability"), h("th", { scope: "col" }, "outcome"),
-    ["reward", ...guardrails.map((g) => g.name)].map((t) => h("th", { scope: "col", class: "number" }, h("span", { class: "clip", title: t }, t))))), body);
-  let newest = [], older = [], ended = false;
-  const more = button("Older decisions", () => attempt(async () => {
-    const rows = [...newest, ...older];
-    const last = rows[rows.length - 1];
-    const page = (await api.decisions(context.name, 50, last && last.number)).decisions;
-    ended = page.length < 50;
-    older = older.concat(page);
-    render();
-  }), { class: "quiet more" });
+  const body = h("tbody"),
+    empty = h("p", { class: "empty" }, "No decisions yet. The panel “Try it” asks for one.");
+  const table = h(
+    "table",
+    { "data-testid": "decisions-table", class: "decisions" },
+    h(
+      "thead",
+      null,
+      h(
+        "tr",
+        null,
+        ["decision", "when", "action"].map((t) => h("th", { scope: "col" }, t)),
+        h("th", { scope: "col", class: "number" }, "probability"),
+        h("th", { scope: "col" }, "outcome"),
+        ["reward", ...guardrails.map((g) => g.name)].map((t) =>
+          h("th", { scope: "col", class: "number" }, h("span", { class: "clip", title: t }, t)),
+        ),
+      ),
+    ),
+    body,
+  );
+  let newest = [],
+    older = [],
+    ended = false;
+  const more = button(
+    "Older decisions",
+    () =>
+      attempt(async () => {
+        const rows = [...newest, ...older];
+        const last = rows[rows.length - 1];
+        const page = (await api.decisions(context.name, 50, last && last.number)).decisions;
+        ended = page.length < 50;
+        older = older.concat(page);
+        render();
+      }),
+    { class: "quiet more" },
+  );
   const wrap = h("div", { class: "table" }, table);
   const node = panel("Recent decisions", null, empty, wrap, more);
   function render() {
     const rows = new Map();
     [...newest, ...older].forEach((d) => rows.set(d.id, rows.get(d.id) || d));
     const sorted = [...rows.values()].sort((a, b) => b.number - a.number);
-    syncList(body, sorted, (d) => d.id, () => decisionRow(context, guardrails));
-    show(empty, !sorted.length); show(wrap, sorted.length > 0);
+    syncList(
+      body,
+      sorted,
+      (d) => d.id,
+      () => decisionRow(context, guardrails),
+    );
+    show(empty, !sorted.length);
+    show(wrap, sorted.length > 0);
     show(more, !ended && sorted.length >= PAGE);
   }
   return {
-    node, limit: PAGE,
+    node,
+    limit: PAGE,
     update(page) {
       // What scrolled out of the first page is kept once older ones are shown, else there would be a gap.
       if (older.length) older = newest.filter((d) => !page.some((p) => p.id === d.id)).concat(older);

@@ -8,7 +8,10 @@ export function openDialog({ title, body, confirm, danger, submit, testid }) {
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const accept = h("button", { type: "submit", class: danger ? "danger" : "primary" }, confirm);
   const dialog = h("dialog", { "aria-labelledby": id, "data-testid": testid });
-  const close = () => { dialog.close(); dialog.remove(); };
+  const close = () => {
+    dialog.close();
+    dialog.remove();
+  };
   const form = h("form", {
     method: "dialog",
     onsubmit: async (event) => {
@@ -25,7 +28,12 @@ export function openDialog({ title, body, confirm, danger, submit, testid }) {
       }
     },
   });
-  append(form, [h("h2", { id }, title), body, problem, h("div", { class: "buttons end" }, button("Cancel", close), accept)]);
+  append(form, [
+    h("h2", { id }, title),
+    body,
+    problem,
+    h("div", { class: "buttons end" }, button("Cancel", close), accept),
+  ]);
   dialog.append(form);
   dialog.addEventListener("cancel", () => setTimeout(() => dialog.remove()));
   document.body.append(dialog);
@@ -68,11 +76,20 @@ async function copy(text, area) {
 export function command(label) {
   const code = h("code");
   const pre = h("pre", { tabindex: "0", "aria-label": label }, code);
-  const press = button("Copy", async () => {
-    setText(press, (await copy(code.textContent, code)) ? "Copied" : "Selected");
-    setTimeout(() => setText(press, "Copy"), 1500);
-  }, { class: "small" });
-  const node = h("div", { class: "command" }, h("div", { class: "command-head" }, h("span", { class: "note" }, label), press), pre);
+  const press = button(
+    "Copy",
+    async () => {
+      setText(press, (await copy(code.textContent, code)) ? "Copied" : "Selected");
+      setTimeout(() => setText(press, "Copy"), 1500);
+    },
+    { class: "small" },
+  );
+  const node = h(
+    "div",
+    { class: "command" },
+    h("div", { class: "command-head" }, h("span", { class: "note" }, label), press),
+    pre,
+  );
   return { node, set: (text) => setText(code, text) };
 }
 

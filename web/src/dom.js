@@ -85,7 +85,12 @@ export const freshId = (stem) => `${stem}-${++lastId}`;
 export function panel(title, attributes, ...children) {
   const id = freshId("panel");
   const heading = h("h2", { id }, title);
-  return h("section", Object.assign({ "aria-labelledby": id }, attributes, { class: `panel ${(attributes && attributes.class) || ""}` }), heading, ...children);
+  return h(
+    "section",
+    Object.assign({ "aria-labelledby": id }, attributes, { class: `panel ${(attributes && attributes.class) || ""}` }),
+    heading,
+    ...children,
+  );
 }
 
 export function button(text, onclick, attributes) {

@@ -26,19 +26,31 @@ export function fieldBook() {
     const field = { names: typeof names === "function" ? names : () => names, node, inputs, problem, touched: false };
     problem.id = freshId("problem");
     for (const input of inputs) {
-      input.addEventListener("blur", () => { field.touched = field.touched || input.value !== "" || input.type === "radio"; });
-      input.addEventListener("change", () => { field.touched = true; });
+      input.addEventListener("blur", () => {
+        field.touched = field.touched || input.value !== "" || input.type === "radio";
+      });
+      input.addEventListener("change", () => {
+        field.touched = true;
+      });
     }
     fields.add(field);
     return field;
   }
 
   function find(name) {
-    let best = null, length = -1;
+    let best = null,
+      length = -1;
     for (const field of fields) {
-      if (!field.node.isConnected) { fields.delete(field); continue; }
+      if (!field.node.isConnected) {
+        fields.delete(field);
+        continue;
+      }
       if (field.node.closest("[hidden]")) continue;
-      for (const path of field.names()) if (within(path, name) && path.length > length) { best = field; length = path.length; }
+      for (const path of field.names())
+        if (within(path, name) && path.length > length) {
+          best = field;
+          length = path.length;
+        }
     }
     return best;
   }
@@ -49,7 +61,14 @@ export function fieldBook() {
     field(names, label, input, hint, attributes) {
       input.id = input.id || freshId("field");
       const problem = h("p", { class: "problem", hidden: true, "aria-live": "polite" });
-      const node = h("div", Object.assign({ class: "field" }, attributes), h("label", { for: input.id }, label), input, problem, hint ? h("p", { class: "note" }, hint) : null);
+      const node = h(
+        "div",
+        Object.assign({ class: "field" }, attributes),
+        h("label", { for: input.id }, label),
+        input,
+        problem,
+        hint ? h("p", { class: "note" }, hint) : null,
+      );
       add(names, node, [input], problem);
       return node;
     },

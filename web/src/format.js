@@ -25,8 +25,7 @@ export function apart(a, b) {
   return [num(a), num(b)];
 }
 
-export const count = (value) =>
-  value === null || value === undefined ? "–" : Number(value).toLocaleString("en");
+export const count = (value) => (value === null || value === undefined ? "–" : Number(value).toLocaleString("en"));
 
 export function percent(p) {
   if (p === null || p === undefined) return "–";
@@ -40,15 +39,20 @@ export function percent(p) {
 // The level of confidence keeps all its digits: 99.99% is not 100%.
 export const level = (p) => `${parseFloat((p * 100).toPrecision(10))}%`;
 
-export const interval = (e) =>
-  e ? `${num(e.mean)} in [${num(e.lower)}, ${num(e.upper)}]` : "–";
+export const interval = (e) => (e ? `${num(e.mean)} in [${num(e.lower)}, ${num(e.upper)}]` : "–");
 
 export const vector = (values) => (values ? `[${values.map(num).join(", ")}]` : "–");
 
 export function duration(seconds) {
   if (seconds === null || seconds === undefined) return "–";
-  const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
-  for (const [size, name] of units) if (seconds >= size) return `${parseFloat((seconds / size).toPrecision(3))} ${name}`;
+  const units = [
+    [86400, "d"],
+    [3600, "h"],
+    [60, "min"],
+    [1, "s"],
+  ];
+  for (const [size, name] of units)
+    if (seconds >= size) return `${parseFloat((seconds / size).toPrecision(3))} ${name}`;
   return `${num(seconds)} s`;
 }
 

@@ -8,38 +8,110 @@ import { experimentPage } from "./experiment.js";
 import { createPage } from "./create.js";
 import { auditPage } from "./audit.js";
 
-const main = h("main", { id: "main" }), connection = h("div", { class: "connection", role: "alert", "data-testid": "connection", hidden: true });
-const who = h("span", { class: "who" }), leave = button("Forget token", () => { setToken(null); signIn().then((open) => { if (open && page) page.role(); }); }, { class: "small quiet", hidden: true });
+const main = h("main", { id: "main" }),
+  connection = h("div", { class: "connection", role: "alert", "data-testid": "connection", hidden: true });
+const who = h("span", { class: "who" }),
+  leave = button(
+    "Sign out",
+    () => {
+      setToken(null);
+      signIn().then((open) => {
+        if (open && page) page.role();
+      });
+    },
+    { class: "small quiet", hidden: true, title: "Forget the token" },
+  );
 
 function header() {
-  const logo = h("svg", { viewBox: "0 0 32 32", width: "26", height: "26", "aria-hidden": "true" }, h("rect", { width: "32", height: "32", rx: "7", fill: "var(--brand)" }), h("path", { d: "M6 11h20M6 23h20M10 11v12M16 11v12M22 11v12", stroke: "#fff", "stroke-width": "2.6", "stroke-linecap": "round", fill: "none" }));
-  return h("header", { class: "top" }, h("a", { href: "#main", class: "skip", onclick: (event) => { event.preventDefault(); (main.querySelector("h1") || main).focus(); } }, "Skip to the content"),
-    h("a", { href: "#/", class: "brand" }, logo, h("b", null, "banister"), h("span", { class: "note" }, "bandits with guardrails")), h("span", { class: "spacer" }), who, leave, themeToggle());
+  const logo = h(
+    "svg",
+    { viewBox: "0 0 32 32", width: "26", height: "26", "aria-hidden": "true" },
+    h("rect", { width: "32", height: "32", rx: "7", fill: "var(--brand)" }),
+    h("path", {
+      d: "M6 11h20M6 23h20M10 11v12M16 11v12M22 11v12",
+      stroke: "#fff",
+      "stroke-width": "2.6",
+      "stroke-linecap": "round",
+      fill: "none",
+    }),
+  );
+  return h(
+    "header",
+    { class: "top" },
+    h(
+      "a",
+      {
+        href: "#main",
+        class: "skip",
+        onclick: (event) => {
+          event.preventDefault();
+          (main.querySelector("h1") || main).focus();
+        },
+      },
+      "Skip to the content",
+    ),
+    h(
+      "a",
+      { href: "#/", class: "brand" },
+      logo,
+      h("b", null, "banister"),
+      h("span", { class: "note" }, "bandits with guardrails"),
+    ),
+    h("span", { class: "spacer" }),
+    who,
+    leave,
+    themeToggle(),
+  );
 }
 
 // The token prompt: modal, and back as often as the service refuses.
-const tokenInput = h("input", { type: "password", id: "token", autocomplete: "off", "data-testid": "token-input", spellcheck: "false" });
+const tokenInput = h("input", {
+  type: "password",
+  id: "token",
+  autocomplete: "off",
+  "data-testid": "token-input",
+  spellcheck: "false",
+});
 const tokenProblem = h("p", { class: "problem", role: "alert", hidden: true });
-const tokenDialog = h("dialog", { "aria-labelledby": "token-title" }, h("form", {
-  method: "dialog",
-  onsubmit: async (event) => {
-    event.preventDefault();
-    setToken(tokenInput.value.trim());
-    if (await signIn()) {
-      tokenInput.value = "";
-      if (page) page.role();
-    } else tokenInput.select();
-  },
-}, h("h2", { id: "token-title" }, "A token is needed"), h("p", { class: "note" }, "The service answers only with a token. It is kept until this tab is closed."), h("label", { for: "token" }, "Token"), tokenInput, tokenProblem,
-h("div", { class: "buttons end" }, h("button", { type: "submit", class: "primary", "data-testid": "token-submit" }, "Continue"))));
+const tokenDialog = h(
+  "dialog",
+  { "aria-labelledby": "token-title" },
+  h(
+    "form",
+    {
+      method: "dialog",
+      onsubmit: async (event) => {
+        event.preventDefault();
+        setToken(tokenInput.value.trim());
+        if (await signIn()) {
+          tokenInput.value = "";
+          if (page) page.role();
+        } else tokenInput.select();
+      },
+    },
+    h("h2", { id: "token-title" }, "A token is needed"),
+    h("p", { class: "note" }, "The service answers only with a token. It is kept until this tab is closed."),
+    h("label", { for: "token" }, "Token"),
+    tokenInput,
+    tokenProblem,
+    h(
+      "div",
+      { class: "buttons end" },
+      h("button", { type: "submit", class: "primary", "data-testid": "token-submit" }, "Continue"),
+    ),
+  ),
+);
 tokenDialog.addEventListener("cancel", (event) => event.preventDefault());
 
 function reflect() {
   const lost = session.connection === "lost";
   show(connection, session.connection !== "ok");
-  setText(connection, lost ? "Not connected, trying again…" : `The service is not ready, trying again… ${session.detail}`);
+  setText(
+    connection,
+    lost ? "Not connected, trying again…" : `The service is not ready, trying again… ${session.detail}`,
+  );
   show(who, Boolean(session.role));
-  setText(who, session.role ? [session.token, session.role].filter(Boolean).join(" · ") : "");
+  setText(who, session.role ? [session.role, session.token].filter(Boolean).join(" · ") : "");
   setAttr(who, "title", session.token ? `token “${session.token}” with the role “${session.role}”` : "no token needed");
   show(leave, Boolean(session.role) && hasToken());
   setText(tokenProblem, session.refused);
@@ -67,14 +139,25 @@ function takeToken() {
 }
 
 function pageFor(hash) {
-  const parts = hash.replace(/^#\/?/, "").split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
+  const parts = hash
+    .replace(/^#\/?/, "")
+    .split("/")
+    .map((part) => {
+      try {
+        return decodeURIComponent(part);
+      } catch {
+        return part;
+      }
+    });
   if (parts[0] === "new") return createPage();
-  if (parts[0] === "experiments" && parts[1] && parts[2] === "decisions" && parts[3]) return auditPage(parts[1], parts[3]);
+  if (parts[0] === "experiments" && parts[1] && parts[2] === "decisions" && parts[3])
+    return auditPage(parts[1], parts[3]);
   if (parts[0] === "experiments" && parts[1]) return experimentPage(parts[1]);
   return listPage();
 }
 
-let page = null, route = null;
+let page = null,
+  route = null;
 const scrolls = new Map();
 
 function navigate() {
@@ -90,11 +173,26 @@ function navigate() {
   document.title = `${page.title} · banister`;
   scrollTo(0, 0);
   // A reader who follows links by keyboard or by ear is taken to the new heading.
-  if (!first) requestAnimationFrame(() => { const heading = main.querySelector("h1"); if (heading) heading.focus({ preventScroll: true }); });
+  if (!first)
+    requestAnimationFrame(() => {
+      const heading = main.querySelector("h1");
+      if (heading) heading.focus({ preventScroll: true });
+    });
   if (fresh && !first) ask();
 }
 
-append(document.body, [header(), connection, main, h("footer", null, h("span", null, "Every policy keeps its expected costs under its guardrails."), h("a", { href: "/openapi.json", hidden: true }, "API")), tokenDialog]);
+append(document.body, [
+  header(),
+  connection,
+  main,
+  h(
+    "footer",
+    null,
+    h("span", null, "Every policy keeps its expected costs under its guardrails."),
+    h("a", { href: "/openapi.json", hidden: true }, "API"),
+  ),
+  tokenDialog,
+]);
 takeToken();
 onSession(reflect);
 ask();

@@ -5,14 +5,21 @@ const SLOWEST = 5000;
 
 // `task(signal)` is awaited, so requests never pile up. Returns `{ now(), stop() }`.
 export function poll(task) {
-  let timer = null, running = false, again = false, stopped = false, failures = 0;
+  let timer = null,
+    running = false,
+    again = false,
+    stopped = false,
+    failures = 0;
   const abort = new AbortController();
 
   async function run() {
     clearTimeout(timer);
     timer = null;
     if (stopped || document.hidden) return;
-    if (running) { again = true; return; }
+    if (running) {
+      again = true;
+      return;
+    }
     running = true;
     try {
       await task(abort.signal);
@@ -25,11 +32,17 @@ export function poll(task) {
       running = false;
     }
     if (stopped) return;
-    if (again) { again = false; run(); return; }
+    if (again) {
+      again = false;
+      run();
+      return;
+    }
     timer = setTimeout(run, Math.min(SLOWEST, EVERY * Math.max(1, failures)));
   }
 
-  const wake = () => { if (!document.hidden) run(); };
+  const wake = () => {
+    if (!document.hidden) run();
+  };
   document.addEventListener("visibilitychange", wake);
   window.addEventListener("online", wake);
   run();

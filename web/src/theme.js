@@ -12,7 +12,11 @@ export const onTheme = (listener) => {
 };
 
 function chosen() {
-  try { return localStorage.getItem(THEME_KEY); } catch { return null; }
+  try {
+    return localStorage.getItem(THEME_KEY);
+  } catch {
+    return null;
+  }
 }
 
 const dark = () => (chosen() ? chosen() === "dark" : system.matches);
@@ -28,7 +32,11 @@ function apply(toggle) {
 export function themeToggle() {
   const toggle = h("button", { type: "button", class: "icon", "data-testid": "theme-toggle" });
   toggle.addEventListener("click", () => {
-    try { localStorage.setItem(THEME_KEY, dark() ? "light" : "dark"); } catch { /* not remembered */ }
+    try {
+      localStorage.setItem(THEME_KEY, dark() ? "light" : "dark");
+    } catch {
+      /* not remembered */
+    }
     apply(toggle);
   });
   system.addEventListener("change", () => apply(toggle));

@@ -3,7 +3,8 @@
 import { apart, num } from "./format.js";
 
 export const ALARMS = {
-  margin_not_proven: "the safe arm's own costs are not known well enough yet to prove a margin, so only the safe action is played",
+  margin_not_proven:
+    "the safe arm's own costs are not known well enough yet to prove a margin, so only the safe action is played",
   solver_failed: "no policy could be proven safe this time, so only the safe action is played",
   paused: "the experiment is paused, so every decision is the safe action; outcomes are still taken",
 };
@@ -11,11 +12,16 @@ export const ALARMS = {
 export const reasonInWords = (reason) => ALARMS[reason] || String(reason);
 
 export const reasonTitle = (reason) =>
-  ({ margin_not_proven: "Safe action forced: margin not proven yet", solver_failed: "Safe action forced: no policy found", paused: "Paused: safe action only" })[reason] || `Safe action forced: ${reason}`;
+  ({
+    margin_not_proven: "Safe action forced: margin not proven yet",
+    solver_failed: "Safe action forced: no policy found",
+    paused: "Paused: safe action only",
+  })[reason] || `Safe action forced: ${reason}`;
 
 export const SOLVER = {
   optimal: "the best policy that keeps every guardrail was found",
-  budget: "the search stopped at its budget: the policy keeps every guardrail, and the gap says how much better another could be",
+  budget:
+    "the search stopped at its budget: the policy keeps every guardrail, and the gap says how much better another could be",
   infeasible: "no policy keeps every guardrail on the pessimistic side",
 };
 
@@ -56,7 +62,9 @@ export const unitInWords = (guardrail) =>
 // One guardrail of a certificate: which side, whether it holds, and the sentence with its numbers.
 export function verdict(guardrail, certified) {
   const low = atLeast(guardrail);
-  const distance = low ? certified.pessimistic_cost - certified.threshold : certified.threshold - certified.pessimistic_cost;
+  const distance = low
+    ? certified.pessimistic_cost - certified.threshold
+    : certified.threshold - certified.pessimistic_cost;
   const holds = distance >= -1e-9 * Math.max(1, Math.abs(certified.threshold));
   const [cost, threshold] = apart(certified.pessimistic_cost, certified.threshold);
   const sign = holds ? (low ? "≥" : "≤") : low ? "<" : ">";
