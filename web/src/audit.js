@@ -11,7 +11,14 @@ import { safety } from "./proof.js";
 import { hrefOf } from "./decisions.js";
 import { loading } from "./experiment.js";
 
-const safeName = (audit, experiment) => experiment.safe || "safe";
+// Which action is the safe one: by name, or, among candidates, by its features; else it was added as "safe".
+function safeName(audit, experiment) {
+  if (experiment.safe) return experiment.safe;
+  if (audit.safe) return audit.action;
+  const same = (features) => JSON.stringify(features) === JSON.stringify(experiment.safe_action);
+  const found = (audit.candidates || []).find((candidate) => same(candidate.features));
+  return found ? found.name : "safe";
+}
 
 function knownTable(audit, experiment) {
   const rails = experiment.guardrails,

@@ -8,7 +8,7 @@ import { experimentPage } from "./experiment.js";
 import { createPage } from "./create.js";
 import { auditPage } from "./audit.js";
 
-const main = h("main", { id: "main" }),
+const main = h("main", { id: "main", tabindex: "-1" }),
   connection = h("div", { class: "connection", role: "alert", "data-testid": "connection", hidden: true });
 const who = h("span", { class: "who" }),
   leave = button(
@@ -157,8 +157,16 @@ function pageFor(hash) {
 }
 
 let page = null,
-  route = null;
+  route = null,
+  followed = false;
 const scrolls = new Map();
+
+// Going back leads to where the reader was, as soon as the page is long enough again.
+function scrollBack(to, tries = 40) {
+  if (!to || tries === 0) return;
+  if (document.documentElement.scrollHeight >= to + innerHeight) scrollTo(0, to);
+  else setTimeout(() => scrollBack(to, tries - 1), 50);
+}
 
 function navigate() {
   const fresh = location.hash.startsWith("#token=");
@@ -172,12 +180,10 @@ function navigate() {
   main.replaceChildren(page.node);
   document.title = `${page.title} · banister`;
   scrollTo(0, 0);
-  // A reader who follows links by keyboard or by ear is taken to the new heading.
-  if (!first)
-    requestAnimationFrame(() => {
-      const heading = main.querySelector("h1");
-      if (heading) heading.focus({ preventScroll: true });
-    });
+  if (!first && !followed) scrollBack(scrolls.get(route));
+  followed = false;
+  // A reader who follows links by keyboard or by ear is taken to the new page.
+  if (!first) (main.querySelector("h1") || main).focus({ preventScroll: true });
   if (fresh && !first) ask();
 }
 
@@ -185,14 +191,11 @@ append(document.body, [
   header(),
   connection,
   main,
-  h(
-    "footer",
-    null,
-    h("span", null, "Every policy keeps its expected costs under its guardrails."),
-    h("a", { href: "/openapi.json", hidden: true }, "API"),
-  ),
+  h("footer", null, "Every policy keeps its expected costs under its guardrails, with the confidence that was declared."),
   tokenDialog,
 ]);
+document.addEventListener("click", (event) => (followed = Boolean(event.target.closest("a[href], button"))));
+history.scrollRestoration = "manual";
 takeToken();
 onSession(reflect);
 ask();

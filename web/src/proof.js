@@ -32,7 +32,7 @@ function explain(audit, experiment, guardrail, i) {
     : `It must be ${side} ${v.threshold}`;
   return h(
     "li",
-    { class: "break" },
+    { class: v.holds ? "break" : "break open" },
     h("b", null, guardrail.name),
     v.holds
       ? `: even if every action were as bad as its interval allows, the policy’s average ${what}. ${limit}: the guardrail is kept, with ${num(certified.slack)} to spare. ${certified.price > 0 ? `This guardrail held the policy back: one more unit of room would be worth ${num(certified.price)} of reward.` : "This guardrail did not hold the policy back: its price is 0."}`
