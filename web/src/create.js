@@ -45,8 +45,8 @@ function build(schema) {
   const dimensionFields = h(
     "div",
     { class: "grid-fields" },
-    book.field(["dimension"], "Features of each action", dimension),
-    book.field(["safe_action"], "Features of the safe action", safeAction),
+    book.field(["dimension", "arms"], "Features of each action", dimension),
+    book.field(["safe_action", "safe"], "Features of the safe action", safeAction),
   );
   const verdictLine = h("p", { class: "check-line", role: "status", "aria-live": "polite" }),
     submit = h("button", { type: "submit", class: "primary", "data-testid": "submit-create" }, "Create experiment");

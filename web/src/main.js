@@ -191,7 +191,11 @@ append(document.body, [
   header(),
   connection,
   main,
-  h("footer", null, "Every policy keeps its expected costs under its guardrails, with the confidence that was declared."),
+  h(
+    "footer",
+    null,
+    "Every policy keeps its expected costs under its guardrails, with the confidence that was declared.",
+  ),
   tokenDialog,
 ]);
 document.addEventListener("click", (event) => (followed = Boolean(event.target.closest("a[href], button"))));
