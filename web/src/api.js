@@ -20,6 +20,11 @@ export class Refusal extends Error {
     super(problem.detail || problem.title || "refused");
     Object.assign(this, { status: problem.status || 0, field: problem.field || null, problem });
   }
+
+  // For places that are not beside the field: with its name, unless the words have it already.
+  inWords() {
+    return this.field && !this.message.includes(this.field) ? `${this.field}: ${this.message}` : this.message;
+  }
 }
 
 const storedToken = () => {

@@ -21,7 +21,7 @@ export function openDialog({ title, body, confirm, danger, submit, testid }) {
         await submit();
         close();
       } catch (error) {
-        setText(problem, error.message);
+        setText(problem, error.inWords ? error.inWords() : error.message);
         problem.hidden = false;
       } finally {
         accept.disabled = false;

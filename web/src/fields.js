@@ -90,7 +90,7 @@ export function fieldBook() {
         mark(field, error.message);
         return field;
       }
-      setText(top, error.field ? `${error.field}: ${error.message}` : error.message);
+      setText(top, error.inWords());
       show(top, true);
       return null;
     },

@@ -71,8 +71,6 @@ function requestInputs(experiment, changed) {
   };
 }
 
-const described = (error) => (error.field ? `${error.field}: ${error.message}` : error.message);
-
 export function tryPanel(context, experiment) {
   const asked = command("The same request as a command"),
     told = command("The same report as a command");
@@ -82,7 +80,7 @@ export function tryPanel(context, experiment) {
     refused = h("p", { class: "problem", role: "alert", hidden: true });
   const inputs = requestInputs(experiment, () => sketch()),
     outcome = outcomeInputs(experiment.guardrails, null, "try");
-  const partial = checkbox("report only a part now", false);
+  const partial = checkbox("only the reward now, the costs later", false);
   let decision = null;
 
   const decide = button(
@@ -101,7 +99,7 @@ export function tryPanel(context, experiment) {
         inputs.id.value = "";
         context.refresh();
       } catch (error) {
-        setText(problem, described(error));
+        setText(problem, error.inWords());
         show(problem, true);
       }
       decide.disabled = false;
@@ -126,7 +124,7 @@ export function tryPanel(context, experiment) {
         show(result, true);
         context.refresh();
       } catch (error) {
-        setText(refused, described(error));
+        setText(refused, error.inWords());
         show(refused, true);
       }
       report.disabled = false;
