@@ -236,7 +236,8 @@ export function experimentPage(name) {
     // Candidates may contain the safe action under another name, so for them no shares are told.
     const other = policy ? policy.filter((p) => p.action !== safe).reduce((sum, p) => sum + p.probability, 0) : 0;
     const shares = experiment.dimension ? "" : `: ${percent(1 - other)} safe, ${percent(other)} something else`;
-    const drawn = experiment.dimension || experiment.context ? "The last decision was" : "The next decision is";
+    const past = experiment.dimension || experiment.context || experiment.status === "archived";
+    const drawn = past ? "The last decision was" : "The next decision is";
     setText(parts.note, policy ? `${drawn} drawn from this${shares}.` : "");
     if (parts.arms) parts.arms.update(experiment, state);
   }
