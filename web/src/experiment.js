@@ -1,7 +1,7 @@
 // One experiment, live.
 
 import { h, panel, renderOnce, setAttr, setText, show } from "./dom.js";
-import { ago, count, duration, fullTime, interval, level, num, percent, vector } from "./format.js";
+import { ago, clock, count, duration, fullTime, interval, level, num, percent, vector } from "./format.js";
 import { api } from "./api.js";
 import { poll } from "./poll.js";
 import { limitInWords, reasonInWords, reasonTitle } from "./words.js";
@@ -43,7 +43,7 @@ export function alarmBanner() {
         words,
         `${reasonInWords(alarm.reason)}.`.replace(/^./, (c) => c.toUpperCase()),
       );
-      setText(since, alarm.since ? `Since ${ago(alarm.since)}${alarm.decision ? "; first:" : "."}` : "");
+      setText(since, alarm.since ? `Since ${clock(alarm.since)}, ${ago(alarm.since)}${alarm.decision ? "; first decision:" : "."}` : "");
       setAttr(since, "title", alarm.since ? fullTime(alarm.since) : null);
       show(link, Boolean(alarm.decision));
       setText(link, alarm.decision || "");
