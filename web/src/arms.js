@@ -1,0 +1,206 @@
+// The arms with what is known about each: an interval plot that stays sensible for a thousand of them.
+
+import { button, h, panel, setAttr, setText, show, syncList } from "./dom.js";
+import { count, percent } from "./format.js";
+import { api, may } from "./api.js";
+import { attempt, openDialog, toast } from "./dialog.js";
+import { columnsOf, intervalCell, intervalLegend, scaleHead, scaleOf } from "./intervals.js";
+import { unitInWords } from "./words.js";
+
+const FEW = 12;
+
+// With many arms: those of the policy, the safe one, and the most pulled.
+function worthShowing(arms) {
+  const picked = new Set(arms.filter((a) => a.probability > 0 || a.safe));
+  for (const arm of [...arms].sort((a, b) => (b.pulls || 0) - (a.pulls || 0))) {
+    if (picked.size >= FEW) break;
+    picked.add(arm);
+  }
+  return [...picked].sort((a, b) => (b.probability || 0) - (a.probability || 0) || (b.pulls || 0) - (a.pulls || 0));
+}
+
+function retire(context, arm) {
+  openDialog({
+    title: "Retire this arm?",
+    confirm: "Retire",
+    danger: true,
+    body: h(
+      "p",
+      null,
+      "“",
+      h("b", { class: "break" }, arm),
+      "” will not be played any more. What was learned about it is kept.",
+    ),
+    submit: async () => {
+      await api.retireArm(context.name, arm);
+      toast("The arm is retired.");
+      context.refresh();
+    },
+  });
+}
+
+function armRow(context, guardrails) {
+  const name = h("span", { class: "clip" }),
+    safe = h("span", { class: "tag" }, "safe"),
+    gone = h("span", { class: "tag dim" }, "retired");
+  const pulls = h("td", { class: "number", "data-label": "pulls" }),
+    share = h("td", { class: "number", "data-label": "now" });
+  const cells = [intervalCell(), ...guardrails.map(intervalCell)];
+  let arm = null;
+  const press = button("Retire", () => retire(context, arm.name), { class: "small quiet" });
+  const node = h(
+    "tr",
+    null,
+    h("th", { scope: "row" }, name, " ", safe, gone),
+    share,
+    pulls,
+    cells.map((cell, i) => h("td", { class: "iv-td", "data-label": i ? guardrails[i - 1].name : "reward" }, cell.node)),
+    h("td", { class: "act" }, press),
+  );
+  return {
+    node,
+    update(row) {
+      arm = row.arm;
+      setText(name, arm.name);
+      setAttr(name, "title", arm.name);
+      show(safe, arm.safe);
+      show(gone, !arm.offered);
+      setAttr(node, "class", arm.offered ? null : "retired");
+      setText(pulls, count(arm.pulls));
+      setText(share, arm.probability === null || arm.probability === undefined ? "–" : percent(arm.probability));
+      cells[0].update(arm.reward, row.scales[0]);
+      guardrails.forEach((_, i) =>
+        cells[i + 1].update(
+          arm.guardrails && arm.guardrails[i],
+          row.scales[i + 1],
+          row.columns[i].threshold,
+          row.columns[i].low,
+        ),
+      );
+      show(press, may("admin") && arm.offered && !arm.safe && !row.final);
+    },
+  };
+}
+
+function addArm(context, experiment) {
+  const name = h("input", { id: "arm-name", autocomplete: "off", "data-testid": "arm-name" });
+  const features = h("input", { id: "arm-features", inputmode: "decimal", placeholder: "1, 0, 0.5" });
+  const wants = experiment.arms.some((arm) => arm.features);
+  openDialog({
+    title: "Add an arm",
+    confirm: "Add arm",
+    body: h(
+      "div",
+      { class: "stack" },
+      h("label", { for: "arm-name" }, "Name"),
+      name,
+      wants ? [h("label", { for: "arm-features" }, "Features"), features] : null,
+    ),
+    submit: async () => {
+      const arm = { name: name.value };
+      if (wants && features.value.trim())
+        arm.features = features.value
+          .split(/[\s,;]+/)
+          .filter(Boolean)
+          .map((t) => (Number.isFinite(Number(t)) ? Number(t) : t));
+      await api.addArm(context.name, arm);
+      toast("The arm is added.");
+      context.refresh();
+    },
+  });
+}
+
+export function armsPanel(context, experiment) {
+  const guardrails = experiment.guardrails;
+  const heads = [scaleHead("reward"), ...guardrails.map((g) => scaleHead(g.name, unitInWords(g)))];
+  const body = h("tbody");
+  const table = h(
+    "table",
+    { class: "arms", "data-testid": "arms-table" },
+    h(
+      "thead",
+      null,
+      h(
+        "tr",
+        null,
+        h("th", { scope: "col" }, "arm"),
+        h("th", { scope: "col", class: "number" }, "now"),
+        h("th", { scope: "col", class: "number" }, "pulls"),
+        heads.map((head) => h("th", { scope: "col" }, head.node)),
+        h("th", null, h("span", { class: "sr" }, "actions")),
+      ),
+    ),
+    body,
+  );
+  table.style.setProperty("--signals", String(heads.length));
+  let all = false,
+    last = null;
+  const more = button(
+    "",
+    () => {
+      all = !all;
+      render();
+    },
+    { class: "quiet more" },
+  );
+  const add = button("Add arm", () => attempt(async () => addArm(context, last.experiment)), {
+    class: "small",
+    "data-testid": "add-arm",
+  });
+  const legend = intervalLegend();
+  const contextual = h(
+    "p",
+    { class: "note" },
+    "What an arm earns and costs depends on the context of each decision: its audit trail has the estimates.",
+  );
+  const node = panel(
+    "Arms",
+    { class: "arms-panel" },
+    h("div", { class: "corner" }, add),
+    contextual,
+    h("div", { class: "table" }, table),
+    more,
+    legend,
+  );
+
+  function render() {
+    const { experiment: now, state } = last;
+    const known = state && state.arms.length ? state.arms : null;
+    const arms =
+      known ||
+      now.arms.map((arm) => Object.assign({ pulls: null, probability: null, reward: null, guardrails: null }, arm));
+    const shown = all || arms.length <= FEW ? arms : worthShowing(arms);
+    const columns = columnsOf(guardrails, state && state.certificate);
+    const scales = [
+      scaleOf(shown.map((a) => a.reward)),
+      ...guardrails.map((_, i) =>
+        scaleOf(
+          shown.map((a) => a.guardrails && a.guardrails[i]),
+          columns[i].threshold,
+        ),
+      ),
+    ];
+    heads.forEach((head, i) => head.update(scales[i], i ? columns[i - 1].threshold : undefined));
+    const final = now.status === "archived";
+    syncList(
+      body,
+      shown.map((arm) => ({ arm, scales, columns, final })),
+      (row) => row.arm.name,
+      () => armRow(context, guardrails),
+    );
+    setAttr(table, "class", known ? "arms" : "arms plain");
+    show(contextual, now.context !== null && now.context !== undefined);
+    show(legend, Boolean(known));
+    show(more, arms.length > FEW);
+    setText(more, all ? `Show the ${Math.min(FEW, arms.length)} that matter` : `Show all ${count(arms.length)}`);
+    show(add, may("admin") && !final);
+  }
+
+  return {
+    node,
+    update(now, state) {
+      last = { experiment: now, state };
+      render();
+    },
+  };
+}

@@ -1,0 +1,153 @@
+// The charts of one experiment: reward, every guardrail, prices, decisions per minute.
+
+import { h } from "./dom.js";
+import { clip, num } from "./format.js";
+import { atLeast, limitInWords, unitInWords } from "./words.js";
+import { makeChart } from "./chart.js";
+
+const PALETTE = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6"];
+const DASHES = [undefined, [7, 4], [2, 3], [9, 3, 2, 3]];
+const seconds = (time) => Date.parse(time) / 1000;
+const band = (data, i) => `[${num(data[2][i])}, ${num(data[1][i])}]`;
+
+// Stretches of time in which the safe action was forced.
+function forcedSpans(points) {
+  const spans = [];
+  points.forEach((point, i) => {
+    if (!point.forced) return;
+    const from = seconds(point.time),
+      to = i + 1 < points.length ? seconds(points[i + 1].time) : from;
+    const last = spans[spans.length - 1];
+    if (last && last[1] >= from) last[1] = to;
+    else spans.push([from, to]);
+  });
+  return spans;
+}
+
+const rewardChart = () =>
+  makeChart({
+    title: "Reward",
+    testid: "chart-reward",
+    note: "expected reward of the policy, and how well it is known",
+    series: [
+      { label: "interval", hidden: true, colour: "--c1", mark: "area", read: band },
+      { hidden: true, colour: "--c1" },
+      { label: "mean", colour: "--c1", width: 2 },
+      { label: "optimistic", colour: "--c5", dash: [6, 4], width: 1.4, mark: "dashed" },
+    ],
+    bands: [[0, 1, "--c1"]],
+  });
+
+const guardrailChart = (guardrail) =>
+  makeChart({
+    title: clip(guardrail.name, 60),
+    testid: `chart-guardrail-${guardrail.name}`,
+    note: [limitInWords(guardrail), unitInWords(guardrail)].filter(Boolean).join(" · shown: "),
+    series: [
+      { label: "interval", hidden: true, colour: "--c2", mark: "area", read: band },
+      { hidden: true, colour: "--c2" },
+      { label: "mean", colour: "--c2", width: 2 },
+      { label: "pessimistic", colour: "--ink", width: 1.5, dash: [2, 3], mark: "dotted" },
+      { label: "threshold", colour: "--threshold", width: 1.5, dash: [7, 4], mark: "dashed" },
+    ],
+    bands: [[0, 1, "--c2"]],
+  });
+
+const priceChart = (guardrails) =>
+  makeChart({
+    title: "Price of each guardrail",
+    testid: "chart-price",
+    fromZero: true,
+    note: "reward that one more unit of its threshold would be worth; 0: it costs nothing",
+    series: guardrails.map((g, i) => ({
+      label: clip(g.name, 24),
+      colour: PALETTE[(i + 1) % 6],
+      dash: DASHES[i % 4],
+      mark: ["line", "dashed", "dotted", "dashed"][i % 4],
+      step: true,
+    })),
+  });
+
+const rateChart = () =>
+  makeChart({
+    title: "Decisions per minute",
+    testid: "chart-rate",
+    fromZero: true,
+    bars: true,
+    note: "how many decisions were asked for, and how many outcomes came",
+    series: [
+      { label: "decisions", colour: "--c1", bars: true, width: 0, mark: "area" },
+      { label: "of them forced", colour: "--threshold", bars: true, solid: true, width: 0, mark: "solid" },
+      { label: "outcomes", colour: "--c3", width: 1.6 },
+    ],
+  });
+
+// The service leaves out minutes in which nothing happened; a chart must not draw over them.
+function everyMinute(rows) {
+  if (!rows.length) return [[], [], [], []];
+  const known = new Map(rows.map((row) => [Math.floor(seconds(row.time) / 60) * 60, row]));
+  const last = Math.max(...known.keys()),
+    first = Math.max(Math.min(...known.keys()), last - 239 * 60);
+  const columns = [[], [], [], []];
+  for (let t = first; t <= last; t += 60) {
+    const row = known.get(t) || { decisions: 0, outcomes: 0, forced: 0 };
+    [t, row.decisions, row.forced, row.outcomes].forEach((v, i) => columns[i].push(v));
+  }
+  return columns;
+}
+
+export function chartsOf(experiment) {
+  const reward = rewardChart(),
+    price = experiment.guardrails.length ? priceChart(experiment.guardrails) : null,
+    rate = rateChart();
+  const rails = experiment.guardrails.map(guardrailChart);
+  const all = [reward, ...rails, price, rate].filter(Boolean);
+  const node = h(
+    "section",
+    { class: "charts", "aria-label": "Over time" },
+    all.map((chart) => chart.node),
+  );
+  return {
+    node,
+    update(history) {
+      const points = history.points || [];
+      const times = points.map((p) => seconds(p.time)),
+        forced = forcedSpans(points);
+      const of = (read) =>
+        points.map((p) => {
+          const v = read(p);
+          return v === undefined ? null : v;
+        });
+      reward.update(
+        [
+          times,
+          of((p) => p.reward?.upper),
+          of((p) => p.reward?.lower),
+          of((p) => p.reward?.mean),
+          of((p) => p.optimistic_reward),
+        ],
+        { forced },
+      );
+      rails.forEach((chart, i) => {
+        const get = (key) => of((p) => (p.guardrails[i] ? p.guardrails[i][key] : null));
+        const thresholds = get("threshold"),
+          value = thresholds[thresholds.length - 1];
+        const low = atLeast(experiment.guardrails[i]);
+        const limit =
+          value === undefined || value === null
+            ? null
+            : { value, low, label: low ? "must stay above" : "must stay below" };
+        chart.update([times, get("upper"), get("lower"), get("mean"), get("pessimistic_cost"), thresholds], {
+          forced,
+          limit,
+        });
+      });
+      if (price)
+        price.update([times, ...rails.map((_, i) => of((p) => (p.guardrails[i] ? p.guardrails[i].price : null)))], {
+          forced,
+        });
+      rate.update(everyMinute(history.per_minute || []));
+    },
+    destroy: () => all.forEach((chart) => chart.destroy()),
+  };
+}

@@ -1,0 +1,281 @@
+// One experiment, live.
+
+import { h, panel, renderOnce, setAttr, setText, show } from "./dom.js";
+import { ago, clock, count, duration, fullTime, interval, level, num, percent, vector } from "./format.js";
+import { api } from "./api.js";
+import { poll } from "./poll.js";
+import { limitInWords, reasonInWords, reasonTitle } from "./words.js";
+import { policyBars, proofBars } from "./bars.js";
+import { chartsOf } from "./charts.js";
+import { armsPanel } from "./arms.js";
+import { decisionsPanel, hrefOf } from "./decisions.js";
+import { actions, statusPills } from "./manage.js";
+import { tryPanel } from "./try.js";
+
+// Loud for what nobody chose (forced); calmer, but still there, for a pause.
+export function alarmBanner() {
+  const title = h("b"),
+    words = h("span"),
+    since = h("span", { class: "note" }),
+    link = h("a", null, "the decision");
+  const inner = h(
+    "div",
+    { class: "alarm" },
+    h("span", { class: "alarm-sign", "aria-hidden": "true" }, "⚠"),
+    h(
+      "div",
+      null,
+      h("div", { role: "alert" }, title, h("p", null, words)),
+      h("p", { class: "note" }, since, " ", link),
+    ),
+  );
+  // Only the reason is announced: the time since then changes with every poll.
+  const node = h("div", { "data-testid": "alarm" });
+  return {
+    node,
+    update(name, alarm) {
+      if (!alarm) {
+        inner.remove();
+        return;
+      }
+      setText(title, reasonTitle(alarm.reason));
+      setText(
+        words,
+        `${reasonInWords(alarm.reason)}.`.replace(/^./, (c) => c.toUpperCase()),
+      );
+      setText(since, alarm.since ? `Since ${clock(alarm.since)}, ${ago(alarm.since)}${alarm.decision ? "; first decision:" : "."}` : "");
+      setAttr(since, "title", alarm.since ? fullTime(alarm.since) : null);
+      show(link, Boolean(alarm.decision));
+      setText(link, alarm.decision || "");
+      if (alarm.decision) setAttr(link, "href", hrefOf(name, alarm.decision));
+      setAttr(inner, "class", `alarm ${alarm.reason === "paused" ? "calm" : ""}`);
+      if (!inner.isConnected) node.append(inner);
+    },
+  };
+}
+
+function figures() {
+  const node = h("dl", { class: "figures" });
+  const cells = {};
+  const cell = (key, label, title) => {
+    cells[key] = h("dd");
+    node.append(h("div", { title }, h("dt", null, label), cells[key]));
+  };
+  cell("decisions", "decisions");
+  cell("outcomes", "outcomes", "complete outcomes that were learned from");
+  cell("forced", "safe action forced", "decisions for which only the safe action could be played");
+  cell("expired", "expired", "decisions without an outcome in time: the default was taken");
+  cell("imported", "imported", "outcomes taken from a file");
+  cell("reward", "reward now", "expected reward of the live policy");
+  return {
+    node,
+    update(experiment, state) {
+      for (const key of ["decisions", "outcomes", "forced", "expired", "imported"])
+        setText(cells[key], count(experiment.counts[key]));
+      const reward = state && state.estimates && state.estimates.reward;
+      setText(cells.reward, reward ? num(reward.mean) : "–");
+      setAttr(cells.reward, "title", reward ? interval(reward) : null);
+    },
+  };
+}
+
+const sidesOf = (guardrail) =>
+  [
+    `${guardrail.name}: ${limitInWords(guardrail)}`,
+    guardrail.range ? `range ${vector(guardrail.range)}` : null,
+    guardrail.sub_gaussian ? `sub-Gaussian ${num(guardrail.sub_gaussian)}` : null,
+    guardrail.safe_cost === null || guardrail.safe_cost === undefined
+      ? "safe cost unknown"
+      : `safe cost ${num(guardrail.safe_cost)}`,
+  ]
+    .filter(Boolean)
+    .join(", ");
+
+function declared(experiment) {
+  const { counts, number, status, arms, ...rest } = experiment;
+  const item = (label, ...value) => [h("dt", null, label), h("dd", null, ...value)];
+  const agent = Object.entries(experiment.agent || {})
+    .map(([k, v]) => `${k} ${typeof v === "number" ? num(v) : v}`)
+    .join(", ");
+  return [
+    rest,
+    () =>
+      h(
+        "dl",
+        { class: "declared" },
+        item(
+          "Guardrails",
+          experiment.guardrails.map((g) => h("div", { class: "break" }, sidesOf(g))),
+        ),
+        item(
+          "Confidence",
+          `${level(experiment.confidence)}: the probability that every policy ever deployed keeps every guardrail in expectation`,
+        ),
+        item("Safe", experiment.safe ? experiment.safe : vector(experiment.safe_action)),
+        experiment.dimension ? item("Candidates", `${experiment.dimension} features each`) : null,
+        experiment.context ? item("Context", `${experiment.context} numbers with every decision`) : null,
+        item(
+          "Reward",
+          experiment.reward && experiment.reward.range ? `range ${vector(experiment.reward.range)}` : "range [0, 1]",
+        ),
+        item("Agent", agent),
+        item(
+          "Time to live",
+          experiment.ttl_seconds
+            ? `${duration(experiment.ttl_seconds)}, then the default outcome: reward ${num((experiment.default_outcome || {}).reward)}, ${Object.entries(
+                (experiment.default_outcome || {}).costs || {},
+              )
+                .map(([k, v]) => `${k} ${num(v)}`)
+                .join(", ")}`
+            : "none",
+        ),
+        item("Created", fullTime(experiment.created)),
+      ),
+  ];
+}
+
+// Shown until the first answer, and instead of it if there is none.
+export function loading() {
+  const node = h("p", { class: "empty", role: "status" }, "Loading…");
+  return { node, fail: (error) => setText(node, error.message) };
+}
+
+export function experimentPage(name) {
+  const wait = loading(),
+    node = h("div", null, wait.node);
+  let parts = null,
+    seen = null,
+    full = 0,
+    state = null;
+  const context = {
+    name,
+    refresh: () => {
+      full = 0;
+      live.now();
+    },
+  };
+
+  function build(experiment) {
+    const title = h("h1", { class: "break", tabindex: "-1" }, experiment.name),
+      pills = h("span", { class: "pills" }),
+      description = h("p", { class: "lead break" });
+    parts = {
+      pills,
+      description,
+      alarm: alarmBanner(),
+      buttons: actions(context),
+      figures: figures(),
+      bars: policyBars("policy-bars"),
+      proof: proofBars(),
+      charts: chartsOf(experiment),
+      decisions: decisionsPanel(context, experiment),
+      trial: tryPanel(context, experiment),
+      declared: h("div"),
+      note: h("p", { class: "note" }),
+      waiting: h("p", { class: "empty" }, "No decision yet, so there is no policy to show."),
+    };
+    parts.arms = experiment.dimension ? null : armsPanel(context, experiment);
+    parts.live = h("div", null, parts.bars.node);
+    parts.premise = h("p", { class: "note" });
+    parts.proving = panel("Why it is safe", null, parts.premise, parts.proof.node);
+    const policy = panel(
+      experiment.dimension || experiment.context ? "Policy of the last decision" : "Policy now",
+      null,
+      parts.note,
+      parts.waiting,
+      parts.live,
+    );
+    node.replaceChildren(
+      h(
+        "nav",
+        { "aria-label": "Breadcrumb", class: "crumbs" },
+        h("a", { href: "#/" }, "Experiments"),
+        " / ",
+        h("span", { class: "clip" }, experiment.name),
+      ),
+      h(
+        "header",
+        { class: "head" },
+        h("div", null, h("div", { class: "title" }, title, pills), description),
+        parts.buttons.node,
+      ),
+      parts.alarm.node,
+      parts.figures.node,
+      h("div", { class: "pair" }, policy, parts.proving),
+      parts.charts.node,
+      parts.arms ? parts.arms.node : "",
+      h("div", { class: "pair wide-left" }, parts.decisions.node, parts.trial.node),
+      panel("As declared", null, parts.declared),
+    );
+  }
+
+  function update(experiment) {
+    renderOnce(parts.pills, [experiment.status, experiment.shadow], () => statusPills(experiment));
+    setText(parts.description, experiment.description || "");
+    parts.buttons.update(experiment);
+    parts.figures.update(experiment, state);
+    parts.alarm.update(name, state && state.alarm);
+    parts.trial.update(experiment);
+    renderOnce(parts.declared, ...declared(experiment));
+    const policy = state && state.policy,
+      certificate = state && state.certificate;
+    show(parts.waiting, !policy);
+    show(parts.live, Boolean(policy));
+    show(parts.proving, Boolean(certificate));
+    const safe = experiment.safe || "safe";
+    if (policy) parts.bars.update(policy, (action) => action === safe);
+    const unproven = certificate && certificate.fallback && certificate.fallback !== "paused";
+    setText(
+      parts.premise,
+      unproven
+        ? "The data do not prove a policy safe yet, so the action that was declared safe is played. At worst it would cost on average:"
+        : "If everything were as bad as the data still allow, the policy would cost on average:",
+    );
+    if (certificate)
+      parts.proof.update(experiment.guardrails, certificate, state.estimates && state.estimates.guardrails);
+    // Candidates may contain the safe action under another name, so for them no shares are told.
+    const other = policy ? policy.filter((p) => p.action !== safe).reduce((sum, p) => sum + p.probability, 0) : 0;
+    const shares = experiment.dimension ? "" : `: ${percent(1 - other)} safe, ${percent(other)} something else`;
+    const past = experiment.dimension || experiment.context || experiment.status === "archived";
+    const drawn = past ? "The last decision was" : "The next decision is";
+    setText(parts.note, policy ? `${drawn} drawn from this${shares}.` : "");
+    if (parts.arms) parts.arms.update(experiment, state);
+  }
+
+  const live = poll(async (signal) => {
+    try {
+      const experiment = await api.experiment(name, signal);
+      if (!parts) build(experiment);
+      // Everything else follows from the log: if its number is the same, so is the rest.
+      if (experiment.number !== seen || Date.now() - full > 20000) {
+        const [now, history, recent] = await Promise.all([
+          api.state(name, signal),
+          api.history(name, signal),
+          api.decisions(name, parts.decisions.limit, null, signal),
+        ]);
+        state = now;
+        parts.charts.update(history);
+        parts.decisions.update(recent.decisions);
+        seen = experiment.number;
+        full = Date.now();
+      }
+      update(experiment);
+    } catch (error) {
+      if (!parts && error.status && error.status !== 401) wait.fail(error);
+      throw error;
+    }
+  });
+
+  return {
+    node,
+    title: name,
+    role: () => {
+      full = 0;
+      live.now();
+    },
+    destroy: () => {
+      live.stop();
+      if (parts) parts.charts.destroy();
+    },
+  };
+}

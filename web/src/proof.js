@@ -1,0 +1,99 @@
+// Why one decision was safe: its certificate in sentences, with sums that can be checked by hand.
+
+import { h } from "./dom.js";
+import { apart, count, num } from "./format.js";
+import { SOLVER, atLeast, isExcess, reasonInWords, verdict } from "./words.js";
+import { proofBars } from "./bars.js";
+
+// The pessimistic cost as a sum that can be checked by hand; left out where it is more than a sum.
+function sumOf(audit, i, guardrail) {
+  const worst = atLeast(guardrail) ? "lower" : "upper",
+    certified = audit.certificate.guardrails[i];
+  const terms = (audit.known || []).filter((k) => k.probability > 0);
+  if (!terms.length || terms.some((k) => !k.guardrails[i])) return null;
+  const total = terms.reduce((sum, k) => sum + k.probability * k.guardrails[i][worst], 0);
+  if (Math.abs(total - certified.pessimistic_cost) > 1e-6 * Math.max(1, Math.abs(total))) return null;
+  const texts = terms.slice(0, 6).map((k) => `${num(k.probability)} × ${num(k.guardrails[i][worst])}`);
+  return `${texts.join(" + ")}${terms.length > 6 ? ` + ${terms.length - 6} more` : ""} = ${apart(certified.pessimistic_cost, certified.threshold)[0]}`;
+}
+
+function explain(audit, experiment, guardrail, i) {
+  const certified = audit.certificate.guardrails[i],
+    v = verdict(guardrail, certified),
+    sum = sumOf(audit, i, guardrail);
+  const end = atLeast(guardrail) ? "lower" : "upper";
+  const factor = num(atLeast(guardrail) ? guardrail.at_least : guardrail.at_most),
+    side = atLeast(guardrail) ? "at least" : "at most";
+  const what = isExcess(guardrail)
+    ? `would be ${v.cost.replace("−", "")} ${certified.pessimistic_cost < 0 ? "below" : "above"} ${factor} times the safe action’s own`
+    : `would be ${v.cost}`;
+  const limit = isExcess(guardrail)
+    ? `It must be ${side} ${factor} times the safe action’s own`
+    : `It must be ${side} ${v.threshold}`;
+  return h(
+    "li",
+    { class: v.holds ? "break" : "break open" },
+    h("b", null, guardrail.name),
+    v.holds
+      ? `: even if every action were as bad as its interval allows, the policy’s average ${what}. ${limit}: the guardrail is kept, with ${num(certified.slack)} to spare. ${certified.price > 0 ? `This guardrail held the policy back: one more unit of room would be worth ${num(certified.price)} of reward.` : "This guardrail did not hold the policy back: its price is 0."}`
+      : `: at worst the policy’s average ${what}, and ${limit.replace(/^It/, "it")}. The data do not prove yet that this is kept, so the safe action is played: the one that was declared to be safe.`,
+    sum
+      ? h(
+          "div",
+          { class: "sum" },
+          h("span", { class: "note" }, `probability × ${end} end of the interval, added up:`),
+          h("code", null, sum),
+        )
+      : null,
+  );
+}
+
+export function safety(audit, experiment) {
+  const { certificate } = audit,
+    rails = experiment.guardrails,
+    solver = certificate.solver;
+  const means = rails.map((_, i) =>
+    (audit.known || []).every((k) => k.guardrails[i] && k.guardrails[i].mean !== null)
+      ? { mean: audit.known.reduce((s, k) => s + k.probability * k.guardrails[i].mean, 0) }
+      : null,
+  );
+  const bars = proofBars();
+  bars.update(rails, certificate, means);
+  const item = (label, value) => [h("dt", null, label), h("dd", null, value)];
+  return [
+    certificate.fallback
+      ? h(
+          "div",
+          { class: `alarm ${certificate.fallback === "paused" ? "calm" : ""}` },
+          h("span", { class: "alarm-sign", "aria-hidden": "true" }, "⚠"),
+          h(
+            "div",
+            null,
+            h("b", null, "The safe action was forced"),
+            h(
+              "p",
+              null,
+              `${reasonInWords(certificate.fallback)}.`.replace(/^./, (c) => c.toUpperCase()),
+            ),
+          ),
+        )
+      : null,
+    bars.node,
+    h(
+      "ul",
+      { class: "explain" },
+      rails.map((g, i) => (certificate.guardrails[i] ? explain(audit, experiment, g, i) : null)),
+    ),
+    solver
+      ? h(
+          "dl",
+          { class: "declared" },
+          item("Solver", `${solver.status}: ${SOLVER[solver.status] || ""}`),
+          item("Value", `${num(solver.value)}, at most ${num(solver.upper_bound)} possible: gap ${num(solver.gap)}`),
+          item("Optimistic reward", num(certificate.optimistic_reward)),
+          solver.nodes ? item("Nodes searched", count(solver.nodes)) : null,
+          item("Fallback", certificate.fallback || "none"),
+        )
+      : null,
+  ];
+}

@@ -1,0 +1,73 @@
+// What the service's terms mean, in words for people who never heard of bandits.
+
+import { apart, num } from "./format.js";
+
+export const ALARMS = {
+  margin_not_proven:
+    "the safe arm's own costs are not known well enough yet to prove a margin, so only the safe action is played",
+  solver_failed: "no policy could be proven safe this time, so only the safe action is played",
+  paused: "the experiment is paused, so every decision is the safe action; outcomes are still taken",
+};
+
+export const reasonInWords = (reason) => ALARMS[reason] || String(reason);
+
+export const reasonTitle = (reason) =>
+  ({
+    margin_not_proven: "Safe action forced: margin not proven yet",
+    solver_failed: "Safe action forced: no policy found",
+    paused: "Paused: safe action only",
+  })[reason] || `Safe action forced: ${reason}`;
+
+export const SOLVER = {
+  optimal: "the best policy that keeps every guardrail was found",
+  budget:
+    "the search stopped at its budget: the policy keeps every guardrail, and the gap says how much better another could be",
+  infeasible: "no policy keeps every guardrail on the pessimistic side",
+};
+
+export const STATUS = { running: "running", paused: "paused", archived: "archived" };
+
+export const OUTCOME_STATUS = {
+  open: "waiting for its outcome",
+  partial: "a part of its outcome is known",
+  complete: "its outcome is known",
+  expired: "no outcome came in time: the default was taken",
+};
+
+export const EVENTS = {
+  decision: "decided",
+  part: "a part of the outcome came",
+  outcome: "the outcome was complete, and learned from",
+  default: "time ran out: the default outcome was taken",
+};
+
+export const atLeast = (guardrail) => guardrail.at_least !== null && guardrail.at_least !== undefined;
+
+// "at most 0.1", "at least 0.98 × the safe arm's own".
+export function limitInWords(guardrail) {
+  const low = atLeast(guardrail);
+  const value = low ? guardrail.at_least : guardrail.at_most;
+  return `at ${low ? "least" : "most"} ${num(value)}${guardrail.relative ? " × the safe arm’s own" : ""}`;
+}
+
+// Which unit a guardrail's estimates are in: a relative one with a known safe cost is an absolute one.
+export const isExcess = (guardrail) =>
+  Boolean(guardrail.relative) && (guardrail.safe_cost === null || guardrail.safe_cost === undefined);
+
+export const unitInWords = (guardrail) =>
+  isExcess(guardrail)
+    ? `excess over ${num(atLeast(guardrail) ? guardrail.at_least : guardrail.at_most)} × the safe arm’s mean`
+    : "";
+
+// One guardrail of a certificate: which side, whether it holds, and the sentence with its numbers.
+export function verdict(guardrail, certified) {
+  const low = atLeast(guardrail);
+  const distance = low
+    ? certified.pessimistic_cost - certified.threshold
+    : certified.threshold - certified.pessimistic_cost;
+  const holds = distance >= -1e-9 * Math.max(1, Math.abs(certified.threshold));
+  const [cost, threshold] = apart(certified.pessimistic_cost, certified.threshold);
+  const sign = holds ? (low ? "≥" : "≤") : low ? "<" : ">";
+  const sentence = `pessimistic cost ${cost} ${sign} threshold ${threshold}, slack ${num(certified.slack)}, price ${num(certified.price)}`;
+  return { low, holds, sentence, cost, threshold, sign };
+}
