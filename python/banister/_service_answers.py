@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -245,7 +245,11 @@ class ServiceBatch(Sequence[T], Generic[T]):
     def __len__(self) -> int:
         return len(self._results)
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: int) -> T: ...
+    @overload
+    def __getitem__(self, key: slice) -> ServiceBatch[T]: ...
+    def __getitem__(self, key: int | slice) -> T | ServiceBatch[T]:
         if isinstance(key, slice):
             return ServiceBatch(self._results[key])
         result = self._results[key]

@@ -101,10 +101,7 @@ class Experiment:
             "index": drawn.index,
             "safe": drawn.is_safe,
             "probability": drawn.probability,
-            "policy": [
-                {"action": arm, "index": places[arm], "probability": p}
-                for arm, p in drawn.policy.items()
-            ],
+            "policy": [{"action": arm, "index": places[arm], "probability": p} for arm, p in drawn.policy.items()],
             "certificate": {**certificate, "solver": {**solver, "nodes": 0}},
             "shadow": False,
             "from a newer service": {"the client": "ignores it"},
