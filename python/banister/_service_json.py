@@ -9,7 +9,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
-from functools import lru_cache
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -129,7 +129,7 @@ def _expect(value: Any, kind: Any, where: str) -> None:
         raise TypeError(f"{where} is {value!r}")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _fields(kind: Any) -> dict[str, tuple[Any, bool]]:
     hints = typing.get_type_hints(kind)
     missing = dataclasses.MISSING

@@ -91,7 +91,8 @@ class Pace:
     longest: float = 5.0
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
-    uniform: Callable[[float, float], float] = random.uniform
+    #: Not the program's own generator: a seed of it must not bring all clients back at once.
+    uniform: Callable[[float, float], float] = random.SystemRandom().uniform
 
     def __post_init__(self) -> None:
         for name in ("timeout", "deadline"):
