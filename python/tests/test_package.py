@@ -53,7 +53,7 @@ def allowed() -> Path:
     return Path(__file__).parent / "stubtest-allowed.txt"
 
 
-@pytest.mark.parametrize("what", [["-p", "banister"], ["python/examples", "python/tests"]], ids=" ".join)
+@pytest.mark.parametrize("what", [["-p", "banister"], ["python/examples", "python/tests", "examples"]], ids=" ".join)
 def test_types_are_strict(what: list[str], tmp_path: Path) -> None:
     options = ["--config-file", "pyproject.toml", "--cache-dir", str(tmp_path)]
     done = run("-m", "mypy", *options, *what, cwd=ROOT)
