@@ -9,9 +9,8 @@ Two experiments run side by side:
     checkout          four checkout pages; complaints, conversion and spend have guardrails
     recommendations   three ways to recommend, chosen by what is known of the visitor
 
-    python examples/shop.py                    # starts a service if none is running
-    python examples/shop.py --minutes 5        # longer
-    python examples/shop.py --url http://127.0.0.1:8787
+    python examples/shop.py             # starts a service if none is running
+    python examples/shop.py --help      # another service, another pace, other visitors
 """
 
 from __future__ import annotations
@@ -71,15 +70,13 @@ class Visit:
 
 
 SEGMENTS = ("new", "returning", "mobile")
-
 CHECKOUT = {
     "control": Variant(0.45, 0.50, 0.02, 0.10),
     "one-page": Variant(0.54, 0.50, 0.025, 0.12),  # simply better
     "upsell": Variant(0.48, 0.70, 0.03, 0.24),  # earns most, but costs too much to be shown to all
     "countdown": Variant(0.60, 0.55, 0.20, 0.15),  # sells, and annoys
 }
-
-# New, returning, mobile: what pleases one visitor annoys another.
+# By segment: what pleases one visitor annoys another.
 RECOMMENDATIONS = {
     "bestsellers": [Variant(0.20, 0.5, 0.02, 0.0)] * 3,
     "personal": [Variant(0.15, 0.5, 0.04, 0.0), Variant(0.90, 0.9, 0.02, 0.0), Variant(0.25, 0.5, 0.03, 0.0)],
@@ -125,7 +122,8 @@ class Experiment:
         """One decision per visitor, all in one request."""
         if not arrived:
             return
-        requests = [{"context": np.eye(len(SEGMENTS))[visit.segment]} if self.contextual else {} for visit in arrived]
+        known = np.eye(len(SEGMENTS))
+        requests = [{"context": known[visit.segment]} if self.contextual else {} for visit in arrived]
         for visit, decision in zip(arrived, self.client.decide_batch(self.name, requests), strict=True):
             safe = "bestsellers" if self.contextual else "control"
             outcome = self.variant(decision.action, visit).happens(visit)
@@ -241,13 +239,10 @@ def table(experiments: list[Experiment]) -> str:
         mean = {signal: float(np.mean(values)) for signal, values in experiment.happened.items()}
         safe = {signal: float(np.mean(values)) for signal, values in experiment.safe.items()}
         gain = mean["reward"] / safe["reward"] - 1
-        lines.append("")
-        lines.append(f"{experiment.name:16} {'reward':12} {mean['reward']:7.4f} {safe['reward']:12.4f}   {gain:+.1%}")
+        lines.append(f"\n{experiment.name:16} {'reward':12} {mean['reward']:7.4f} {safe['reward']:12.4f}   {gain:+.1%}")
         for guardrail in experiment.guardrails:
             signal, sign = guardrail.name, "≤" if guardrail.at_least is None else "≥"
-            given = guardrail.at_most if guardrail.at_least is None else guardrail.at_least
-            assert given is not None
-            threshold = given * safe[signal] if guardrail.relative else given
+            threshold = (guardrail.at_most or guardrail.at_least or 0.0) * (safe[signal] if guardrail.relative else 1.0)
             kept = mean[signal] <= threshold if sign == "≤" else mean[signal] >= threshold
             verdict = f"{sign} {threshold:.4f} {'kept' if kept else 'BROKEN'}"
             lines.append(f"{'':16} {signal:12} {mean[signal]:7.4f} {safe[signal]:12.4f}   {verdict}")

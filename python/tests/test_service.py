@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import doctest
 import io
 import itertools
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +16,6 @@ import pytest
 from clients import GUARDRAIL, Make
 from served import PATIENCE, running
 
-ROOT = Path(__file__).parents[2]
 NAMES = (f"experiment-{i}" for i in itertools.count())
 CONVERSION = banister.Guardrail("conversion", at_least=0.9, relative=True)
 
@@ -308,36 +303,3 @@ def test_nothing_is_forgotten_over_a_restart(make: Make, tmp_path: Path) -> None
         assert again.state(name).certificate == before.certificate
         assert again.decide(name, id="open") == open_decision
         assert again.report(open_decision, reward=1.0, costs=0.0).status == "complete"
-
-
-def test_the_chapter_is_true_as_written(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BANISTER_URL", url)
-    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    chapter = str(ROOT / "docs" / "client.md")
-    failed, tried = doctest.testfile(chapter, module_relative=False, optionflags=flags, encoding="utf-8")
-    assert tried > 0
-    assert failed == 0
-
-
-def environment() -> dict[str, str]:
-    """The package that is tested is the one that the examples find."""
-    packages = str(Path(banister.__file__).parents[1])
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([packages, os.environ.get("PYTHONPATH", "")])}
-
-
-def test_the_shop_runs_and_starts_a_service_itself(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "examples" / "shop.py"), "--minutes", "0.05", "--seed", "3"]
-    options: dict[str, Any] = {"cwd": tmp_path, "env": environment(), "capture_output": True, "text": True}
-    done = subprocess.run(command, timeout=300, check=False, **options)
-    assert done.returncode == 0, done.stderr
-    for word in ("checkout", "recommendations", "complaints", "conversion", "spend", "always safe", "forced"):
-        assert word in done.stdout
-    assert list(tmp_path.iterdir()) == [], "it leaves nothing behind"
-
-
-def test_the_quickstart_runs(url: str) -> None:
-    script = str(ROOT / "examples" / "quickstart.sh")
-    variables = {**os.environ, "BANISTER_URL": url}
-    done = subprocess.run(["sh", script], env=variables, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    assert '"status":"complete"' in done.stdout.replace(" ", "")
