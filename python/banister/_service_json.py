@@ -6,7 +6,7 @@ import dataclasses
 import math
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import cache
@@ -80,63 +80,108 @@ def agrees(asked: Any, known: Any) -> bool:
     return bool(asked == known)
 
 
+class _Unfit(Exception):
+    """A value that is not what belongs there."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.path = ""
+        self.what = what
+
+
 def decode(kind: type[T], value: Any) -> T:
     """A typed object from the service's JSON. Keys that are not known here are left out."""
     try:
-        decoded: T = _decoded(kind, value, kind.__name__)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ServiceError(f"the service's answer is not understood: {error}") from error
+        decoded: T = _reader(typing.cast(Any, kind))(value)
+    except _Unfit as error:
+        where = f"{kind.__name__}{error.path}"
+        raise ServiceError(
+            f"the service's answer is not understood: {where} {error.what}"
+        ) from None
     return decoded
 
 
-def _decoded(kind: Any, value: Any, where: str) -> Any:
-    if kind is Any:
-        return value
+@cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """What reads values of a type; made once for each."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
-        if value is None:
-            return None
-        (kind,) = (argument for argument in arguments if argument is not type(None))
-        return _decoded(kind, value, where)
+        (inner,) = (argument for argument in arguments if argument is not type(None))
+        read = _reader(inner)
+        return lambda value: None if value is None else read(value)
     if origin is tuple:
-        _expect(value, list, where)
-        return tuple(_decoded(arguments[0], one, f"{where}[{i}]") for i, one in enumerate(value))
+        return _tuple(_reader(arguments[0]))
     if origin is dict:
-        _expect(value, dict, where)
-        return {key: _decoded(arguments[1], one, f"{where}.{key}") for key, one in value.items()}
+        return _dictionary(_reader(arguments[1]))
     if dataclasses.is_dataclass(kind):
-        _expect(value, dict, where)
-        value = getattr(kind, "_from_json", dict)(value)
-        found = {}
-        for name, (hint, required) in _fields(typing.cast(Any, kind)).items():
-            if name in value:
-                found[name] = _decoded(hint, value[name], f"{where}.{name}")
-            elif required:
-                raise KeyError(f"{where} has no {name}")
-        return typing.cast(Any, kind)(**found)
+        return _object(kind)
     if kind is datetime:
-        _expect(value, str, where)
-        return datetime.fromisoformat(value.replace("Z", "+00:00"))
+        return _time
     if kind is float:
-        _expect(value, (int, float), where)
-        return float(value)
-    _expect(value, kind, where)
+        return lambda value: float(_checked(value, (int, float)))
+    return (lambda value: value) if kind is Any else lambda value: _checked(value, kind)
+
+
+def _checked(value: Any, kind: Any) -> Any:
+    if not isinstance(value, kind):
+        raise _Unfit(f"is {value!r}")
     return value
 
 
-def _expect(value: Any, kind: Any, where: str) -> None:
-    if not isinstance(value, kind):
-        raise TypeError(f"{where} is {value!r}")
+def _time(value: Any) -> datetime:
+    try:
+        return datetime.fromisoformat(_checked(value, str).replace("Z", "+00:00"))
+    except ValueError:
+        raise _Unfit(f"is {value!r}") from None
 
 
-@cache
-def _fields(kind: Any) -> dict[str, tuple[Any, bool]]:
-    hints = typing.get_type_hints(kind)
-    missing = dataclasses.MISSING
-    return {
-        field.name: (
-            hints[field.name],
-            field.default is missing and field.default_factory is missing,
-        )
-        for field in dataclasses.fields(kind)
+def _at(read: Callable[[Any], Any], value: Any, step: str) -> Any:
+    """Reads a part; an error of it says where."""
+    try:
+        return read(value)
+    except _Unfit as error:
+        error.path = step + error.path
+        raise
+
+
+def _tuple(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: tuple(
+        _at(read, one, f"[{i}]") for i, one in enumerate(_checked(value, list))
+    )
+
+
+def _dictionary(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: {
+        key: _at(read, one, f".{key}") for key, one in _checked(value, dict).items()
     }
+
+
+def _object(kind: Any) -> Callable[[Any], Any]:
+    hints = typing.get_type_hints(kind)
+    fields = [
+        (field.name, f".{field.name}", _reader(hints[field.name]), _is_required(field))
+        for field in dataclasses.fields(kind)
+    ]
+    prepared = getattr(kind, "_from_json", None)
+
+    def read(value: Any) -> Any:
+        _checked(value, dict)
+        if prepared is not None:
+            try:
+                value = prepared(value)
+            except (KeyError, TypeError) as error:
+                raise _Unfit(f"lacks something: {error}") from None
+        found = {}
+        for name, step, reader, required in fields:
+            if name in value:
+                found[name] = _at(reader, value[name], step)
+            elif required:
+                raise _Unfit(f"has no {name}")
+        return kind(**found)
+
+    return read
+
+
+def _is_required(field: dataclasses.Field[Any]) -> bool:
+    missing = dataclasses.MISSING
+    return field.default is missing and field.default_factory is missing
