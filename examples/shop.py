@@ -52,10 +52,10 @@ class Variant:
         """What comes of one visit. The luck is the visitor's own, whichever variant they see."""
         bought = visit.luck[0] < self.conversion
         return {
-            "reward": float(bought) * float(np.clip(self.basket + 0.1 * visit.taste, 0, 1)),
+            "reward": float(bought) * (self.basket + 0.1 * visit.taste),
             "conversion": float(bought),
             "complaints": float(visit.luck[1] < self.complaints),
-            "spend": float(np.clip(self.spend + 0.05 * visit.taste, 0, 1)),
+            "spend": self.spend + min(0.05, self.spend) * visit.taste,
         }
 
 
@@ -66,6 +66,7 @@ class Visit:
     time: float
     segment: int
     luck: tuple[float, ...]
+    #: From -1, modest, to 1, lavish.
     taste: float
 
 
@@ -94,7 +95,7 @@ def visits(seed: int, per_day: float) -> Iterator[Visit]:
         now += rng.exponential(DAY / (per_day * rhythm * 1.2 ** (now / DAY)))
         mobile = 0.2 + 0.4 * (18 <= hour)
         segment = rng.choice(3, p=[0.6 * (1 - mobile), 0.4 * (1 - mobile), mobile])
-        yield Visit(now, int(segment), tuple(rng.random(6)), float(rng.standard_normal()))
+        yield Visit(now, int(segment), tuple(rng.random(7)), rng.uniform(-1, 1))
 
 
 # The shop's side: this is what a program of yours would do.
@@ -116,6 +117,7 @@ class Experiment:
     safe: dict[str, list[float]] = field(default_factory=dict)
 
     def variant(self, action: str, visit: Visit) -> Variant:
+        """What this visitor sees."""
         return RECOMMENDATIONS[action][visit.segment] if self.contextual else CHECKOUT[action]
 
     def serve(self, arrived: list[Visit]) -> None:
@@ -134,7 +136,7 @@ class Experiment:
 
     def expect(self, visit: Visit, decision: banister.ServiceDecision, outcome: dict[str, float]) -> None:
         """The purchase is known in minutes, complaints in hours; some visitors are never heard of."""
-        _, _, quick, slow, blocks, silent = visit.luck
+        _, _, quick, slow, blocks, silent, _ = visit.luck
         names = {guardrail.name for guardrail in self.guardrails}
         if blocks > 0.02:
             soon = {name: outcome[name] for name in names - {"complaints"}}
@@ -153,9 +155,8 @@ class Experiment:
         while self.late and self.late[0][0] <= now:
             due.append(heapq.heappop(self.late)[2])
         if due:
-            errors = self.client.report_batch(self.name, due).errors
             # An outcome that comes after its time to live is too late: the default was taken.
-            for error in errors.values():
+            for error in self.client.report_batch(self.name, due).errors.values():
                 if not isinstance(error, banister.ServiceConflictError):
                     raise error
 
@@ -216,8 +217,9 @@ def run(client: banister.Client, minutes: float, speed: float, seed: int, per_da
                 arrived.append(coming)
                 coming = next(world)
             for begin in range(0, len(arrived), 500):
-                checkout.serve(arrived[begin : begin + 500])
-                recommendations.serve(arrived[begin : begin + 500 : 5])
+                some = arrived[begin : begin + 500]
+                checkout.serve(some)
+                recommendations.serve([visit for visit in some if visit.luck[-1] < 0.2])
             for experiment in experiments:
                 experiment.report(now)
             if now - told > speed:  # every second of ours
@@ -246,11 +248,9 @@ def table(experiments: list[Experiment]) -> str:
             kept = mean[signal] <= threshold if sign == "≤" else mean[signal] >= threshold
             verdict = f"{sign} {threshold:.4f} {'kept' if kept else 'BROKEN'}"
             lines.append(f"{'':16} {signal:12} {mean[signal]:7.4f} {safe[signal]:12.4f}   {verdict}")
+        ends = f"{counts.outcomes:,} outcomes, {counts.expired:,} by default"
         share = counts.forced / max(counts.decisions, 1)
-        lines.append(
-            f"{'':16} {counts.decisions:,} decisions, {counts.outcomes:,} outcomes, {counts.expired:,} by "
-            f"default; forced to be safe: {share:.1%}"
-        )
+        lines.append(f"{'':16} {counts.decisions:,} decisions, {ends}; forced to be safe: {share:.1%}")
     return "\n".join(lines)
 
 

@@ -8,6 +8,7 @@ import json
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import banister
@@ -304,6 +305,17 @@ def test_both_are_context_managers(service: FakeService) -> None:
         return len(found)
 
     assert asyncio.run(run()) == 10
+
+
+def test_threads_share_a_client(service: FakeService) -> None:
+    def order(_: int) -> str:
+        decision = client.decide("checkout")
+        return client.report(decision, reward=1, costs=0).status
+
+    with banister.Client(service.url) as client, ThreadPoolExecutor(8) as pool:
+        client.create("checkout", arms=["control", "bold"], guardrails=GUARDRAIL)
+        assert set(pool.map(order, range(100))) == {"complete"}
+    assert service.experiments["checkout"].agent.outcomes == 100
 
 
 def test_httpx_is_asked_for_only_by_who_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
