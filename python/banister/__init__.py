@@ -22,6 +22,8 @@ from __future__ import annotations
 from . import _agents
 from ._agent import Agent, load
 from ._agents import *  # noqa: F403  (the classes are made from the registry)
+from ._async_client import AsyncClient
+from ._client import Client
 from ._environment import Environment, GymEnvironment
 from ._guardrail import Guardrail
 from ._log import Log
@@ -40,12 +42,46 @@ from ._offline import Estimate, Evaluation, Verdict, evaluate
 from ._policy import disjoint_features
 from ._problem import Problem
 from ._replay import Replay, ReplayMean, replay, warm_start
+from ._service_answers import (
+    ServiceAudit,
+    ServiceBatch,
+    ServiceCertificate,
+    ServiceCounts,
+    ServiceDecision,
+    ServiceDecisionSummary,
+    ServiceEstimate,
+    ServiceEvent,
+    ServiceExperiment,
+    ServiceGuardrailCertificate,
+    ServiceKnown,
+    ServiceOutcome,
+)
+from ._service_errors import (
+    ServiceAuthError,
+    ServiceConflictError,
+    ServiceError,
+    ServiceNotFoundError,
+    ServiceRefusedError,
+    ServiceUnavailableError,
+)
+from ._service_state import (
+    ServiceAlarm,
+    ServiceArm,
+    ServiceEstimates,
+    ServiceGuardrailPoint,
+    ServiceHistory,
+    ServiceMinute,
+    ServicePoint,
+    ServiceState,
+)
 from ._simulate import SimulationResult, simulate
 from ._sweep import SweepResult, sweep
 
 __all__ = [
     "Agent",
+    "AsyncClient",
     "Certificate",
+    "Client",
     "Decision",
     "DecisionBatch",
     "Environment",
@@ -58,6 +94,32 @@ __all__ = [
     "Problem",
     "Replay",
     "ReplayMean",
+    "ServiceAlarm",
+    "ServiceArm",
+    "ServiceAudit",
+    "ServiceAuthError",
+    "ServiceBatch",
+    "ServiceCertificate",
+    "ServiceConflictError",
+    "ServiceCounts",
+    "ServiceDecision",
+    "ServiceDecisionSummary",
+    "ServiceError",
+    "ServiceEstimate",
+    "ServiceEstimates",
+    "ServiceEvent",
+    "ServiceExperiment",
+    "ServiceGuardrailCertificate",
+    "ServiceGuardrailPoint",
+    "ServiceHistory",
+    "ServiceKnown",
+    "ServiceMinute",
+    "ServiceNotFoundError",
+    "ServiceOutcome",
+    "ServicePoint",
+    "ServiceRefusedError",
+    "ServiceState",
+    "ServiceUnavailableError",
     "SimulationResult",
     "Solution",
     "SolutionBatch",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from clients import GUARDRAIL, Blocking, Make, Time
+from fake_service import FakeService, serving
 from logs import columns, make
 
 import banister
@@ -18,3 +21,31 @@ def _data() -> dict[str, Any]:
 @pytest.fixture(name="log")
 def _log(data: dict[str, Any]) -> banister.Log:
     return make(data)
+
+
+@pytest.fixture(name="service")
+def _service() -> Iterator[FakeService]:
+    with serving() as fake:
+        yield fake
+
+
+@pytest.fixture(name="make", params=[banister.Client, Blocking], ids=["sync", "async"])
+def _make(request: pytest.FixtureRequest) -> Iterator[Make]:
+    made: list[Any] = []
+
+    def make(url: str, **options: Any) -> Any:
+        made.append(request.param(url, **options))
+        return made[-1]
+
+    yield make
+    for client in made:
+        client.close()
+
+
+@pytest.fixture(name="client")
+def _client(make: Make, service: FakeService) -> Any:
+    client = make(service.url)
+    Time(client)
+    client.create("checkout", arms=["control", "bold"], guardrails=[GUARDRAIL])
+    service.requests.clear()
+    return client

@@ -1,0 +1,271 @@
+"""What the decision service answers, as typed objects with the words of `banister.Decision`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any, Generic, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._service_errors import ServiceError
+
+T = TypeVar("T")
+
+
+class _Answer:
+    """What all answers can do."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as nested dictionaries."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]
+
+
+def _policy(json: Any) -> Any:
+    """The service's list of actions as a dictionary from their names to their probabilities."""
+    return json if json is None else {one["action"]: one["probability"] for one in json}
+
+
+@dataclass(frozen=True)
+class ServiceEstimate(_Answer):
+    """A mean and its confidence interval; the mean is None as long as nothing was observed."""
+
+    mean: float | None
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class ServiceGuardrailCertificate(_Answer):
+    """Why a policy keeps one guardrail: the words are those of `banister.GuardrailCertificate`."""
+
+    name: str
+    pessimistic_cost: float
+    threshold: float
+    slack: float
+    price: float | None
+
+
+@dataclass(frozen=True)
+class ServiceCertificate(_Answer):
+    """Why a policy keeps its guardrails: the words are those of `banister.Certificate`."""
+
+    guardrails: tuple[ServiceGuardrailCertificate, ...]
+    optimistic_reward: float | None
+    #: "optimal", "budget" or "infeasible".
+    status: str
+    value: float | None
+    upper_bound: float | None
+    gap: float | None
+    nodes: int
+    #: Why the safe action was played alone, if it was.
+    fallback: str | None
+    #: How many outcomes were known.
+    outcomes: int
+
+    @classmethod
+    def _from_json(cls, json: dict[str, Any]) -> dict[str, Any]:
+        return {**json, **json["solver"]}
+
+    def __getitem__(self, key: str | int) -> ServiceGuardrailCertificate:
+        if isinstance(key, int):
+            return self.guardrails[key]
+        for one in self.guardrails:
+            if one.name == key:
+                return one
+        known = ", ".join(one.name for one in self.guardrails)
+        raise KeyError(f"there is no guardrail {key!r}: there are {known}")
+
+
+@dataclass(frozen=True)
+class ServiceDecision(_Answer):
+    """A decision of the service: the policy, the action drawn from it, and its certificate."""
+
+    #: By this an outcome is reported, and the decision repeated.
+    id: str
+    experiment: str
+    #: Of the event in the service's log.
+    number: int
+    time: datetime
+    action: str
+    index: int
+    is_safe: bool
+    probability: float
+    #: From the name of each action to its probability.
+    policy: dict[str, float]
+    certificate: ServiceCertificate = field(repr=False)
+    #: Whether this is only what the service would do.
+    shadow: bool = False
+
+    @classmethod
+    def _from_json(cls, json: dict[str, Any]) -> dict[str, Any]:
+        return {**json, "is_safe": json["safe"], "policy": _policy(json["policy"])}
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """The probabilities of the actions, in their order."""
+        return np.array(list(self.policy.values()))
+
+
+@dataclass(frozen=True)
+class ServiceOutcome(_Answer):
+    """What is known of a decision's outcome."""
+
+    decision: str
+    #: "partial" as long as the reward or a cost is missing, then "complete".
+    status: str
+    reward: float | None
+    costs: dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class ServiceEvent(_Answer):
+    """One event in the life of a decision."""
+
+    number: int
+    time: datetime
+    #: "decision", "part", "outcome" or "default".
+    kind: str
+
+
+@dataclass(frozen=True)
+class ServiceKnown(_Answer):
+    """What was known of one action of a policy when it was decided."""
+
+    action: str
+    index: int
+    probability: float
+    pulls: int | None
+    reward: ServiceEstimate
+    guardrails: tuple[ServiceEstimate, ...]
+
+
+@dataclass(frozen=True)
+class ServiceAudit(ServiceDecision):
+    """A decision with all that it rested on and all that became of it."""
+
+    #: The uniform number that chose.
+    draw: float | None = None
+    context: tuple[float, ...] | None = None
+    candidates: tuple[dict[str, Any], ...] | None = None
+    taken: str | None = None
+    propensity: float | None = None
+    #: Of every action in the policy, when it was decided.
+    known: tuple[ServiceKnown, ...] = ()
+    #: "open", "partial", "complete" or "expired".
+    status: str = "open"
+    #: `reward` and `costs`, as far as they are known.
+    outcome: dict[str, Any] | None = None
+    events: tuple[ServiceEvent, ...] = ()
+
+
+@dataclass(frozen=True)
+class ServiceDecisionSummary(_Answer):
+    """A line of the list of decisions."""
+
+    id: str
+    number: int
+    time: datetime
+    action: str
+    probability: float
+    fallback: str | None
+    status: str
+    reward: float | None
+    costs: dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class ServiceCounts(_Answer):
+    """How often what happened in an experiment."""
+
+    decisions: int
+    outcomes: int
+    expired: int
+    imported: int
+    #: Decisions for which the safe action was the only choice.
+    forced: int
+
+
+@dataclass(frozen=True)
+class ServiceExperiment(_Answer):
+    """An experiment as the service knows it."""
+
+    name: str
+    description: str
+    #: "running", "paused" or "archived".
+    status: str
+    shadow: bool
+    created: datetime
+    #: Dictionaries with `name`, `offered`, `safe`, and `features` where there are any.
+    arms: tuple[dict[str, Any], ...]
+    safe: str | None
+    context: int | None
+    dimension: int | None
+    safe_action: tuple[float, ...] | None
+    reward: dict[str, Any] | None
+    guardrails: tuple[dict[str, Any], ...]
+    confidence: float
+    agent: dict[str, Any]
+    ttl_seconds: float | None
+    default_outcome: dict[str, Any] | None
+    counts: ServiceCounts
+    #: The last event of this experiment in the service's log.
+    number: int
+
+    def __repr__(self) -> str:
+        what = f"{len(self.arms)} arms" if self.arms else f"actions of {self.dimension} features"
+        names = ", ".join(str(guardrail["name"]) for guardrail in self.guardrails)
+        return (
+            f"ServiceExperiment({self.name!r}, {self.status}, {what}, guardrails=[{names}], "
+            f"decisions={self.counts.decisions}, outcomes={self.counts.outcomes})"
+        )
+
+
+class ServiceBatch(Sequence[T], Generic[T]):
+    """The results of a batch, one per entry: the entry's result, or the error that it raises.
+
+    >>> import banister
+    >>> error = banister.ServiceError.from_problem({"status": 409, "detail": "another outcome"})
+    >>> batch = banister.ServiceBatch(["fine", error])
+    >>> batch
+    ServiceBatch(2 results, 1 error)
+    >>> batch[0], list(batch.errors)
+    ('fine', [1])
+    >>> batch[1]
+    Traceback (most recent call last):
+        ...
+    banister._service_errors.ServiceConflictError: another outcome (409)
+    """
+
+    def __init__(self, results: Sequence[T | ServiceError]) -> None:
+        self._results = tuple(results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    @overload
+    def __getitem__(self, key: int) -> T: ...
+    @overload
+    def __getitem__(self, key: slice) -> ServiceBatch[T]: ...
+    def __getitem__(self, key: int | slice) -> T | ServiceBatch[T]:
+        if isinstance(key, slice):
+            return ServiceBatch(self._results[key])
+        result = self._results[key]
+        if isinstance(result, ServiceError):
+            raise result
+        return result
+
+    def __iter__(self) -> Iterator[T]:
+        return (self[i] for i in range(len(self)))
+
+    @property
+    def errors(self) -> dict[int, ServiceError]:
+        """The errors by the number of their entry; empty if all went well."""
+        pairs = enumerate(self._results)
+        return {i: result for i, result in pairs if isinstance(result, ServiceError)}
+
+    def __repr__(self) -> str:
+        count = len(self.errors)
+        return f"ServiceBatch({len(self)} results, {count} error{'s' * (count != 1)})"

@@ -1,0 +1,246 @@
+"""The bodies of requests to the decision service, from what people have in their hands."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypedDict
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._agent import Agent
+from ._guardrail import Guardrail, GuardrailLike
+from ._service_answers import ServiceDecision
+from ._service_json import number, numbers, plain
+
+ArmsLike: TypeAlias = Sequence[str] | Sequence[Mapping[str, Any]] | Mapping[str, ArrayLike]
+"""Names of arms; or dictionaries with `name` and `features`; or features by name."""
+
+AgentLike: TypeAlias = str | Mapping[str, Any] | type[Agent] | Agent
+"""A kind of agent, such as "opb"; a dictionary with its `kind` and parameters; or an agent, whose
+parameters are taken."""
+
+CostsLike: TypeAlias = float | Sequence[float] | Mapping[str, float]
+"""Costs by guardrail; with a decision at hand also a sequence in the order of the guardrails, or the
+number of a single one."""
+
+
+class Declaration(TypedDict, total=False):
+    """What an experiment is declared with, beside its name."""
+
+    arms: ArmsLike | None
+    safe: str | None
+    guardrails: GuardrailLike | Sequence[GuardrailLike]
+    context: int | None
+    dimension: int | None
+    safe_action: ArrayLike | None
+    reward: Mapping[str, Any] | None
+    confidence: float | None
+    agent: AgentLike | None
+    description: str
+    shadow: bool
+    ttl_seconds: float | None
+    default_outcome: Mapping[str, Any] | None
+
+
+class _Unchanged:
+    """Stands for an argument that was left out where None says something."""
+
+    def __repr__(self) -> str:
+        return "UNCHANGED"
+
+
+UNCHANGED: Any = _Unchanged()
+
+
+def segment(text: str, argument: str) -> str:
+    """A name as a part of a path."""
+    if not isinstance(text, str):
+        raise TypeError(f"`{argument}` is {text!r} ({type(text).__name__}): must be a str")
+    if not text:
+        raise ValueError(f"`{argument}` is empty: must have a character")
+    # Dots alone would be taken for steps in the path.
+    return quote(text, safe="") if text.strip(".") else text.replace(".", "%2E")
+
+
+def declaration(
+    name: str,
+    *,
+    arms: ArmsLike | None = None,
+    safe: str | None = None,
+    guardrails: GuardrailLike | Sequence[GuardrailLike] = (),
+    context: int | None = None,
+    dimension: int | None = None,
+    safe_action: ArrayLike | None = None,
+    reward: Mapping[str, Any] | None = None,
+    confidence: float | None = None,
+    agent: AgentLike | None = None,
+    description: str = "",
+    shadow: bool = False,
+    ttl_seconds: float | None = None,
+    default_outcome: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """An experiment's declaration, without what is left at its default."""
+    segment(name, "name")
+    listed = [guardrails] if isinstance(guardrails, (Guardrail, Mapping)) else list(guardrails)
+    named = _arms(arms)
+    if safe is None and named:
+        first = named[0]
+        safe = first if isinstance(first, str) else first.get("name")
+    fields = {
+        "name": name,
+        "description": description or None,
+        "arms": named,
+        "safe": safe,
+        "context": context,
+        "dimension": dimension,
+        "safe_action": safe_action,
+        "reward": reward,
+        "guardrails": listed,
+        "confidence": confidence,
+        "agent": _agent(agent),
+        "shadow": shadow or None,
+        "ttl_seconds": ttl_seconds,
+        "default_outcome": default_outcome,
+    }
+    return {key: plain(value, key) for key, value in fields.items() if value is not None}
+
+
+def _arms(arms: ArmsLike | None) -> list[Any] | None:
+    if arms is None:
+        return None
+    if isinstance(arms, (str, bytes, int)):
+        raise TypeError(f"`arms` is {arms!r}: must be a list of names")
+    if isinstance(arms, Mapping):
+        named = arms.items()
+        return [{"name": arm, "features": numbers(row, f"arms[{arm!r}]")} for arm, row in named]
+    return list(plain(arms, "arms"))
+
+
+def _agent(agent: AgentLike | None) -> Mapping[str, Any] | None:
+    if isinstance(agent, str):
+        return {"kind": agent}
+    if isinstance(agent, Agent):
+        return agent.config
+    if isinstance(agent, type) and issubclass(agent, Agent):
+        return {"kind": agent.kind}
+    if agent is None or isinstance(agent, Mapping):
+        return agent
+    raise TypeError(f"`agent` is {agent!r}: must be a kind of agent, or a dictionary with `kind`")
+
+
+def change(**fields: Any) -> dict[str, Any]:
+    """The fields of a change that are given."""
+    given = {key: plain(value, key) for key, value in fields.items() if value is not UNCHANGED}
+    if not given:
+        raise TypeError("nothing to change: give at least one argument")
+    return given
+
+
+def decision_request(
+    *,
+    id: str | None = None,
+    context: ArrayLike | None = None,
+    actions: Any = None,
+    taken: str | None = None,
+    propensity: float | None = None,
+) -> dict[str, Any]:
+    """A request for a decision. It always has an id: to ask again is to ask for the same decision."""
+    if id is not None and not isinstance(id, str):
+        raise TypeError(f"`id` is {id!r} ({type(id).__name__}): must be a str")
+    fields = {
+        "id": uuid.uuid4().hex if id is None else id,
+        "context": None if context is None else numbers(context, "context"),
+        "actions": None if actions is None else _actions(actions),
+        "taken": taken,
+        "propensity": None if propensity is None else number(propensity, "propensity"),
+    }
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _actions(actions: Any) -> list[Any]:
+    if isinstance(actions, Mapping):
+        return [
+            {"name": str(name), "features": numbers(row, f"actions[{name!r}]")}
+            for name, row in actions.items()
+        ]
+    if not isinstance(actions, (Sequence, np.ndarray)) or isinstance(actions, str):
+        raise TypeError(
+            f"`actions` is {type(actions).__name__}: must be rows of features, or features by name"
+        )
+    return [
+        plain(row, f"actions[{i}]") if isinstance(row, Mapping) else numbers(row, f"actions[{i}]")
+        for i, row in enumerate(actions)
+    ]
+
+
+def decision_requests(requests: int | Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Requests for many decisions: how many, or the arguments of each."""
+    if isinstance(requests, (int, np.integer)):
+        if requests < 0:
+            raise ValueError(f"`requests` is {requests}: must be at least 0")
+        return [decision_request() for _ in range(int(requests))]
+    return [
+        located(lambda one=one: decision_request(**one), f"requests[{i}]")
+        for i, one in enumerate(requests)
+    ]
+
+
+def located(make: Any, where: str) -> Any:
+    """What `make` returns; an error of it says where."""
+    try:
+        return make()
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"in `{where}`: {error}") from None
+
+
+def outcome_report(
+    decision: ServiceDecision | str,
+    *,
+    reward: float | None = None,
+    costs: CostsLike | None = None,
+    taken: str | None = None,
+) -> dict[str, Any]:
+    """A report of an outcome, or of a part of it."""
+    if not isinstance(decision, (ServiceDecision, str)):
+        raise TypeError(
+            f"`decision` is {decision!r} ({type(decision).__name__}): must be a decision or its id"
+        )
+    body: dict[str, Any] = {"decision": decision if isinstance(decision, str) else decision.id}
+    if reward is not None:
+        body["reward"] = number(reward, "reward")
+    if costs is not None:
+        body["costs"] = _costs(decision, costs)
+    if taken is not None:
+        body["taken"] = taken
+    if len(body) == 1:
+        raise TypeError("nothing to report: give `reward`, `costs` or both")
+    return body
+
+
+def _costs(decision: ServiceDecision | str, costs: CostsLike) -> dict[str, float]:
+    if isinstance(costs, Mapping):
+        return {str(key): number(cost, f"costs[{key!r}]") for key, cost in costs.items()}
+    if isinstance(decision, str):
+        raise TypeError(
+            f"`costs` is {costs!r}: with the id alone, must be a dictionary by guardrail"
+        )
+    names = [guardrail.name for guardrail in decision.certificate.guardrails]
+    row = np.atleast_1d(np.asarray(costs)).tolist()
+    if len(row) != len(names):
+        raise ValueError(
+            f"`costs` has {len(row)} entries, expected {len(names)}: one per guardrail "
+            f"({', '.join(names)})"
+        )
+    pairs = zip(names, row, strict=True)
+    return {name: number(cost, f"costs[{name!r}]") for name, cost in pairs}
+
+
+def outcome_reports(outcomes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Reports of many outcomes, from dictionaries with the arguments of each."""
+    return [
+        located(lambda one=one: outcome_report(**one), f"outcomes[{i}]")
+        for i, one in enumerate(outcomes)
+    ]

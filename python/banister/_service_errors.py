@@ -1,0 +1,145 @@
+"""What the decision service, or the way to it, may answer instead of what was asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+class ServiceError(Exception):
+    """The decision service refused a request, failed at it, or could not be reached.
+
+    >>> import banister
+    >>> error = banister.ServiceError.from_problem(
+    ...     {"status": 404, "title": "Not Found", "detail": "there is no experiment `chekout`"}
+    ... )
+    >>> error
+    ServiceNotFoundError('there is no experiment `chekout` (404)')
+    >>> error.status
+    404
+    """
+
+    #: The status of HTTP; None if there was no answer.
+    status: int | None
+    #: What kind of error it is, in a few words.
+    title: str
+    #: What is wrong with this request.
+    detail: str
+    #: The field of the request that is wrong, such as `guardrails[0].at_most`.
+    field: str | None
+    #: The value of that field.
+    value: str | None
+    #: What is allowed there.
+    allowed: str | None
+    #: What the service's own log calls this request.
+    request_id: str | None
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        status: int | None = None,
+        title: str = "",
+        field: str | None = None,
+        value: str | None = None,
+        allowed: str | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        self.status = status
+        self.title = title
+        self.detail = detail
+        self.field = field
+        self.value = value
+        self.allowed = allowed
+        self.request_id = request_id
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        text = self.detail or self.title or "the service gave no reason"
+        if self.field and self.field not in text:
+            text = f"`{self.field}`: {text}"
+        notes = [] if self.status is None else [str(self.status)]
+        if self.request_id:
+            notes.append(f"request {self.request_id}")
+        return f"{text} ({', '.join(notes)})" if notes else text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuilt, (type(self), self.detail, dict(vars(self))))
+
+    @staticmethod
+    def from_problem(
+        problem: Mapping[str, Any], status: int | None = None, request_id: str | None = None
+    ) -> ServiceError:
+        """The error that a problem document (RFC 9457) describes, as the class for its status."""
+        told = problem.get("status")
+        code = status if status is not None else told if isinstance(told, int) else 500
+        texts = {key: _text(problem.get(key)) for key in ("field", "value", "allowed")}
+        return _class_of(code)(
+            _text(problem.get("detail")) or "",
+            status=code,
+            title=_text(problem.get("title")) or "",
+            request_id=_text(problem.get("request_id")) or request_id,
+            **texts,
+        )
+
+
+class ServiceAuthError(ServiceError):
+    """The token is missing or unknown (401), or its role is too small for the request (403)."""
+
+
+class ServiceNotFoundError(ServiceError):
+    """There is no such experiment, arm or decision (404)."""
+
+
+class ServiceConflictError(ServiceError):
+    """The request contradicts what the service knows already (409).
+
+    Such as another request with the same decision id, an outcome that says otherwise than the one
+    reported before, or anything new for an archived experiment.
+    """
+
+
+class ServiceRefusedError(ServiceError, ValueError):
+    """Something in the request is not allowed (400, 422); `field`, `value` and `allowed` say what."""
+
+
+class ServiceUnavailableError(ServiceError):
+    """The service could not be reached, or has no time (429, 502, 503, 504), also when asked again."""
+
+
+def _class_of(status: int) -> type[ServiceError]:
+    by_status: dict[int, type[ServiceError]] = {
+        400: ServiceRefusedError,
+        401: ServiceAuthError,
+        403: ServiceAuthError,
+        404: ServiceNotFoundError,
+        409: ServiceConflictError,
+        422: ServiceRefusedError,
+        429: ServiceUnavailableError,
+        502: ServiceUnavailableError,
+        503: ServiceUnavailableError,
+        504: ServiceUnavailableError,
+    }
+    return by_status.get(status, ServiceError)
+
+
+def error_of(status: int, content: bytes, request_id: str | None) -> ServiceError:
+    """The error of an answer, which may not be from the service but from something before it."""
+    try:
+        problem = json.loads(content)
+    except ValueError:
+        problem = None
+    if not isinstance(problem, dict) or not (problem.get("detail") or problem.get("title")):
+        start = content[:200].decode("utf-8", "replace").strip()
+        problem = {"detail": f"the answer is not of the service: {start!r}"}
+    return ServiceError.from_problem(problem, status, request_id)
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _rebuilt(kind: type[ServiceError], detail: str, state: dict[str, Any]) -> ServiceError:
+    error = kind(detail, **{key: value for key, value in state.items() if key != "detail"})
+    return error

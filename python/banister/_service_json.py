@@ -1,0 +1,187 @@
+"""Between Python's objects and the service's JSON: plain data out, typed objects in."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import datetime
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ._guardrail import Guardrail
+from ._service_errors import ServiceError
+
+T = TypeVar("T")
+
+
+def plain(value: Any, field: str) -> Any:
+    """The same as JSON's own types; arrays become lists. NaN and infinities are refused."""
+    if isinstance(value, Guardrail):
+        value = value.to_dict()
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        return finite(value, field)
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner, f"{field}.{key}") for key, inner in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        return [plain(inner, f"{field}[{i}]") for i, inner in enumerate(value)]
+    if hasattr(value, "to_numpy"):
+        return plain(value.to_numpy(), field)
+    if isinstance(value, AbstractSet):
+        raise TypeError(f"`{field}` is a {type(value).__name__}, which has no order: give a list")
+    raise TypeError(f"`{field}` is {value!r} ({type(value).__name__}): cannot be sent as JSON")
+
+
+def number(value: Any, field: str) -> float:
+    """A finite number; True and False are 1 and 0, as in the package's arrays."""
+    if isinstance(value, np.ndarray) and value.ndim == 0 or isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, (int, float)):
+        raise TypeError(f"`{field}` is {value!r} ({type(value).__name__}): must be a number")
+    return finite(float(value), field)
+
+
+def finite(value: float, field: str) -> float:
+    """The number itself, unless it is NaN or infinite."""
+    if not math.isfinite(value):
+        shown = "NaN" if math.isnan(value) else str(value)
+        raise ValueError(f"`{field}` is {shown}: only finite numbers are allowed")
+    return value
+
+
+def numbers(values: Any, field: str) -> list[float]:
+    """A row of finite numbers."""
+    row = plain(values, field)
+    if not isinstance(row, list):
+        raise TypeError(f"`{field}` is {row!r} ({type(row).__name__}): must be a row of numbers")
+    return [number(value, f"{field}[{i}]") for i, value in enumerate(row)]
+
+
+def agrees(asked: Any, known: Any) -> bool:
+    """Whether what the service knows is what was asked for, beside defaults that it filled in."""
+    if asked is None or known is None:
+        return asked is None or asked is False
+    if isinstance(asked, str) and isinstance(known, dict):
+        return bool(asked == known.get("name"))
+    if isinstance(asked, dict) and isinstance(known, dict):
+        return all(agrees(value, known.get(key)) for key, value in asked.items())
+    if isinstance(asked, list) and isinstance(known, list):
+        pairs = zip(asked, known, strict=False)
+        return len(asked) == len(known) and all(agrees(a, k) for a, k in pairs)
+    return bool(asked == known)
+
+
+class _Unfit(Exception):
+    """A value that is not what belongs there."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.path = ""
+        self.what = what
+
+
+def decode(kind: type[T], value: Any) -> T:
+    """A typed object from the service's JSON. Keys that are not known here are left out."""
+    try:
+        decoded: T = _reader(typing.cast(Any, kind))(value)
+    except _Unfit as error:
+        where = f"{kind.__name__}{error.path}"
+        raise ServiceError(
+            f"the service's answer is not understood: {where} {error.what}"
+        ) from None
+    return decoded
+
+
+@cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """What reads values of a type; made once for each."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        (inner,) = (argument for argument in arguments if argument is not type(None))
+        read = _reader(inner)
+        return lambda value: None if value is None else read(value)
+    if origin is tuple:
+        return _tuple(_reader(arguments[0]))
+    if origin is dict:
+        return _dictionary(_reader(arguments[1]))
+    if dataclasses.is_dataclass(kind):
+        return _object(kind)
+    if kind is datetime:
+        return _time
+    if kind is float:
+        return lambda value: float(_checked(value, (int, float)))
+    return (lambda value: value) if kind is Any else lambda value: _checked(value, kind)
+
+
+def _checked(value: Any, kind: Any) -> Any:
+    if not isinstance(value, kind):
+        raise _Unfit(f"is {value!r}")
+    return value
+
+
+def _time(value: Any) -> datetime:
+    try:
+        return datetime.fromisoformat(_checked(value, str).replace("Z", "+00:00"))
+    except ValueError:
+        raise _Unfit(f"is {value!r}") from None
+
+
+def _at(read: Callable[[Any], Any], value: Any, step: str) -> Any:
+    """Reads a part; an error of it says where."""
+    try:
+        return read(value)
+    except _Unfit as error:
+        error.path = step + error.path
+        raise
+
+
+def _tuple(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: tuple(
+        _at(read, one, f"[{i}]") for i, one in enumerate(_checked(value, list))
+    )
+
+
+def _dictionary(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: {
+        key: _at(read, one, f".{key}") for key, one in _checked(value, dict).items()
+    }
+
+
+def _object(kind: Any) -> Callable[[Any], Any]:
+    hints = typing.get_type_hints(kind)
+    fields = [
+        (field.name, f".{field.name}", _reader(hints[field.name]), _is_required(field))
+        for field in dataclasses.fields(kind)
+    ]
+    prepared = getattr(kind, "_from_json", None)
+
+    def read(value: Any) -> Any:
+        _checked(value, dict)
+        if prepared is not None:
+            try:
+                value = prepared(value)
+            except (KeyError, TypeError) as error:
+                raise _Unfit(f"lacks something: {error}") from None
+        found = {}
+        for name, step, reader, required in fields:
+            if name in value:
+                found[name] = _at(reader, value[name], step)
+            elif required:
+                raise _Unfit(f"has no {name}")
+        return kind(**found)
+
+    return read
+
+
+def _is_required(field: dataclasses.Field[Any]) -> bool:
+    missing = dataclasses.MISSING
+    return field.default is missing and field.default_factory is missing

@@ -1,0 +1,93 @@
+"""Logs from and to the decision service: CSV on the way, `banister.Log` in hand."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ._frame import Table, is_missing
+from ._log import Log
+from ._log_like import LogLike
+from ._service_answers import ServiceExperiment
+from ._service_json import finite
+
+CSV = "text/csv"
+PARQUET = "application/vnd.apache.parquet"
+
+
+def log_from_csv(
+    content: bytes, experiment: ServiceExperiment, features: Sequence[str] | None
+) -> Log:
+    """The complete outcomes of an exported file."""
+    rows = list(csv.DictReader(io.StringIO(content.decode("utf-8"))))
+    guardrails = [str(guardrail["name"]) for guardrail in experiment.guardrails]
+    signals = ["reward", *guardrails]
+    for signal in ["action", *signals]:
+        if rows and signal not in rows[0]:
+            raise ValueError(f"the exported file has no column {signal!r}, only {list(rows[0])}")
+    complete = [row for row in rows if all(row[signal] for signal in signals)]
+    if not complete:
+        raise ValueError(f"the experiment {experiment.name!r} has no complete outcome yet")
+    chosen = [*signals, *(features or ())]
+    columns: dict[str, Any] = {
+        name: np.array([float(row[name]) for row in complete]) for name in chosen
+    }
+    columns["action"] = [row["action"] for row in complete]
+    pscores = [row.get("pscore") for row in complete]
+    if any(pscores):
+        columns["pscore"] = np.array([float(one) if one else np.nan for one in pscores])
+    return Log.from_frame(
+        columns,
+        costs=guardrails,
+        pscore="pscore" if any(pscores) else None,
+        features=features,
+        arms=[str(arm["name"]) for arm in experiment.arms] or None,
+    )
+
+
+def file_from_log(log: LogLike | bytes) -> tuple[bytes, str]:
+    """A file that the service takes, and what kind it is."""
+    if isinstance(log, (bytes, bytearray)):
+        return bytes(log), PARQUET if log[:4] == b"PAR1" else CSV
+    if isinstance(log, Log):
+        columns = _columns(log)
+    else:
+        table = Table(log, "log")
+        columns = {str(name): table.column(name, "log") for name in table.names}
+    cells = {name: _cells(name, np.asarray(column)) for name, column in columns.items()}
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(cells)
+    writer.writerows(zip(*cells.values(), strict=True))
+    return text.getvalue().encode(), CSV
+
+
+def _columns(log: Log) -> dict[str, Any]:
+    if log.context is not None or log.offered is not None:
+        raise ValueError(
+            "`log` has features, whose columns have no names in a Log: give the frame, or the file"
+        )
+    columns: dict[str, Any] = {
+        "action": [str(log.arms[index]) for index in log.indices],
+        "reward": log.rewards,
+    }
+    if log.pscores is not None:
+        columns["pscore"] = log.pscores
+    return {**columns, **dict(zip(log.guardrails, log.costs.T, strict=True))}
+
+
+def _cells(name: str, column: Any) -> list[Any]:
+    """A column as text; what is missing is empty."""
+    missing = is_missing(column)
+    cells = []
+    for row, (value, gone) in enumerate(zip(column.tolist(), missing, strict=True)):
+        if isinstance(value, float) and not gone:
+            finite(value, f"{name}[{row}]")
+        if isinstance(value, bool):
+            value = int(value)
+        cells.append("" if gone else value)
+    return cells

@@ -1,0 +1,290 @@
+"""A small decision service for tests of the client: real agents, no disk, and faults on demand."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import banister
+
+TIME = "2026-01-01T00:00:00.000000Z"
+#: A fault: the request is handled, and then the connection is cut without an answer.
+CUT = "cut"
+
+
+class Refusal(Exception):
+    """An answer that is a problem."""
+
+    def __init__(self, status: int, detail: str, **more: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.problem = {"type": "about:blank", "title": "No", "status": status, "detail": detail, **more}
+
+
+class Experiment:
+    """One experiment with arms."""
+
+    def __init__(self, declared: dict[str, Any]) -> None:
+        self.declared = declared
+        arms = [arm if isinstance(arm, str) else arm["name"] for arm in declared["arms"]]
+        self.names = [one["name"] for one in declared["guardrails"]]
+        try:
+            self.agent = banister.Opb(
+                arms, safe=declared["safe"], guardrails=declared["guardrails"], seed=1, max_arms=16
+            )
+        except ValueError as error:
+            raise Refusal(422, str(error), field="guardrails") from error
+        self.retired: set[str] = set()
+        self.status = declared.get("status", "running")
+        self.requests: dict[str, Any] = {}
+        self.decisions: dict[str, Any] = {}
+        self.outcomes: dict[str, Any] = {}
+        self.imported = 0
+
+    def json(self) -> dict[str, Any]:
+        complete = sum(one["status"] == "complete" for one in self.outcomes.values())
+        given = self.declared
+        return {
+            "name": given["name"],
+            "description": given.get("description", ""),
+            "status": self.status,
+            "shadow": given.get("shadow", False),
+            "created": TIME,
+            "arms": [
+                {"name": arm, "offered": arm not in self.retired, "safe": arm == given["safe"]}
+                for arm in self.agent.arms
+            ],
+            "safe": given["safe"],
+            "context": None,
+            "dimension": None,
+            "safe_action": None,
+            "reward": {"range": [0, 1]},
+            "guardrails": given["guardrails"],
+            "confidence": given.get("confidence", 0.99),
+            "agent": {"kind": "opb", "delta": 0.01},
+            "ttl_seconds": given.get("ttl_seconds"),
+            "default_outcome": given.get("default_outcome"),
+            "counts": {
+                "decisions": len(self.decisions),
+                "outcomes": complete,
+                "expired": 0,
+                "imported": self.imported,
+                "forced": 0,
+            },
+            "number": len(self.decisions) + complete,
+        }
+
+    def decide(self, request: dict[str, Any]) -> dict[str, Any]:
+        number = len(self.decisions) + 1
+        id = request.get("id", f"@{number}")
+        if id in self.decisions:
+            if self.requests[id] != request:
+                raise Refusal(409, f"the decision `{id}` was another request", field="id", value=id)
+            return self.decisions[id]  # type: ignore[no-any-return]
+        drawn = self.agent.decide()
+        certificate = drawn.certificate.to_dict()
+        solver = {key: certificate.pop(key) for key in ("status", "value", "upper_bound", "gap")}
+        places = {arm: index for index, arm in enumerate(self.agent.arms)}
+        self.requests[id] = request
+        self.decisions[id] = {
+            "id": id,
+            "experiment": self.declared["name"],
+            "number": number,
+            "time": TIME,
+            "action": drawn.action,
+            "index": drawn.index,
+            "safe": drawn.is_safe,
+            "probability": drawn.probability,
+            "policy": [{"action": arm, "index": places[arm], "probability": p} for arm, p in drawn.policy.items()],
+            "certificate": {**certificate, "solver": {**solver, "nodes": 0}},
+            "shadow": False,
+            "from a newer service": {"the client": "ignores it"},
+        }
+        return self.decisions[id]  # type: ignore[no-any-return]
+
+    def report(self, report: dict[str, Any]) -> dict[str, Any]:
+        id = report["decision"]
+        if id not in self.decisions:
+            raise Refusal(404, f"there is no decision `{id}`")
+        empty = {"decision": id, "status": "partial", "reward": None, "costs": dict.fromkeys(self.names)}
+        known = self.outcomes.setdefault(id, empty)
+        news = {"reward": report.get("reward"), **report.get("costs", {})}
+        old = {"reward": known["reward"], **known["costs"]}
+        for signal, value in news.items():
+            if value is not None and old[signal] not in (None, value):
+                raise Refusal(409, f"another outcome is known for `{id}`", field=signal)
+        merged = {key: old[key] if news.get(key) is None else news[key] for key in old}
+        known["reward"], known["costs"] = merged["reward"], {key: merged[key] for key in self.names}
+        if known["status"] == "partial" and None not in merged.values():
+            known["status"] = "complete"
+            self.agent.observe(self.decisions[id]["action"], known["reward"], known["costs"])
+        return known  # type: ignore[no-any-return]
+
+    def csv(self) -> str:
+        lines = [",".join(["action", "reward", "pscore", *self.names])]
+        for id, decision in self.decisions.items():
+            known = self.outcomes.get(id, {"reward": None, "costs": dict.fromkeys(self.names)})
+            cells = [decision["action"], known["reward"], decision["probability"], *known["costs"].values()]
+            lines.append(",".join("" if cell is None else str(cell) for cell in cells))
+        return "\n".join(lines) + "\n"
+
+
+class FakeService:
+    """The service: its experiments, what it was asked, and the faults that come next."""
+
+    def __init__(self) -> None:
+        self.experiments: dict[str, Experiment] = {}
+        #: Each request as (method, path, headers, body).
+        self.requests: list[tuple[str, str, Any, bytes]] = []
+        #: For the next requests, in turn: None, CUT, or (status, headers) instead of an answer.
+        self.faults: list[Any] = []
+        self.token: str | None = None
+        self.url = ""
+        self.lock = threading.Lock()
+
+    def paths(self) -> list[str]:
+        """What was asked, as `METHOD path`."""
+        return [f"{method} {path}" for method, path, _, _ in self.requests]
+
+    def handle(self, method: str, target: str, headers: Any, body: bytes) -> tuple[int, Any]:
+        url = urlsplit(target)
+        parts = [unquote(part) for part in url.path.strip("/").split("/")]
+        if parts in (["healthz"], ["readyz"]):
+            return 200, {"status": "ok"}
+        if self.token is not None and headers.get("authorization") != f"Bearer {self.token}":
+            raise Refusal(401, "the token is missing or unknown")
+        if parts[:2] != ["v1", "experiments"]:
+            raise Refusal(404, f"there is nothing at {url.path}")
+        rest = parts[2:]
+        if not rest:
+            if method == "GET":
+                return 200, {"experiments": [one.json() for one in self.experiments.values()]}
+            return self.create(json.loads(body), "dry_run" in parse_qs(url.query))
+        if rest[0] not in self.experiments:
+            raise Refusal(404, f"there is no experiment `{rest[0]}`")
+        return self.one(self.experiments[rest[0]], method, rest[1:], body)
+
+    def create(self, declared: dict[str, Any], dry: bool) -> tuple[int, Any]:
+        made = Experiment(declared)
+        if dry:
+            return 200, made.json()
+        if declared["name"] in self.experiments:
+            raise Refusal(409, f"there is an experiment `{declared['name']}` already", field="name")
+        self.experiments[declared["name"]] = made
+        return 201, made.json()
+
+    def one(self, one: Experiment, method: str, rest: list[str], body: bytes) -> tuple[int, Any]:
+        if rest == ["import"]:
+            one.imported += body.count(b"\n") - 1
+            return 200, {"outcomes": body.count(b"\n") - 1, "number": 1}
+        asked = json.loads(body) if body else {}
+        if method == "PATCH":
+            one.status = asked.pop("status", one.status)
+            one.declared.update(asked)
+        elif rest == ["arms"]:
+            if asked["name"] in one.agent.arms:
+                raise Refusal(409, f"there is an arm `{asked['name']}` already", field="name")
+            one.agent.add_arm(asked["name"])
+            return 201, one.json()
+        elif rest[:1] == ["arms"]:
+            if rest[1] in one.retired:
+                raise Refusal(409, f"the arm `{rest[1]}` is retired already")
+            one.agent.retire_arm(rest[1])
+            one.retired.add(rest[1])
+        elif rest[:1] == ["decisions"] and method == "GET":
+            return 200, self.audit(one, rest[1])
+        elif rest == ["decisions"]:
+            return 200, one.decide(asked)
+        elif rest == ["outcomes"]:
+            return 200, one.report(asked)
+        elif rest == ["decisions:batch"]:
+            return 200, {"results": [entry("decision", one.decide, each) for each in asked["decisions"]]}
+        elif rest == ["outcomes:batch"]:
+            return 200, {"results": [entry("outcome", one.report, each) for each in asked["outcomes"]]}
+        elif rest == ["export"]:
+            return 200, one.csv()
+        return 200, one.json()
+
+    def audit(self, one: Experiment, id: str) -> dict[str, Any]:
+        if id not in one.decisions:
+            raise Refusal(404, f"there is no decision `{id}`")
+        known = one.outcomes.get(id)
+        return {
+            **one.decisions[id],
+            "draw": 0.5,
+            "context": None,
+            "candidates": None,
+            "taken": None,
+            "propensity": None,
+            "known": [],
+            "status": known["status"] if known else "open",
+            "outcome": known and {"reward": known["reward"], "costs": known["costs"]},
+            "events": [{"number": 1, "time": TIME, "kind": "decision"}],
+        }
+
+
+def entry(key: str, act: Any, request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {"status": 200, key: act(request)}
+    except Refusal as error:
+        return {"status": error.status, "problem": error.problem}
+
+
+@contextmanager
+def serving() -> Iterator[FakeService]:
+    """A service that listens, until the end of the block."""
+    fake = FakeService()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            with fake.lock:
+                fake.requests.append((self.command, self.path, self.headers, body))
+                fault = fake.faults.pop(0) if fake.faults else None
+                headers: dict[str, str] = {}
+                if isinstance(fault, tuple):
+                    status, headers = fault
+                    content: Any = Refusal(status, "not now").problem
+                else:
+                    try:
+                        status, content = fake.handle(self.command, self.path, self.headers, body)
+                    except Refusal as error:
+                        status, content = error.status, error.problem
+            if fault == CUT:
+                self.connection.shutdown(socket.SHUT_RDWR)
+                self.close_connection = True
+                return
+            data = (content if isinstance(content, str) else json.dumps(content)).encode()
+            self.send_response(status)
+            given = self.headers.get("x-request-id", "none")
+            for key, value in {"x-request-id": given, **headers}.items():
+                self.send_header(key, value)
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_POST = do_PATCH = do_DELETE = answer
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Says nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    fake.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield fake
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,46 @@
+"""The real service as a process of its own, as people start it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+#: If the service does not listen by then, it never will.
+PATIENCE = 60
+
+
+@contextmanager
+def running(data: Path) -> Iterator[str]:
+    """Runs the service on a free port until the end of the block, then asks it to stop; its address."""
+    command = [sys.executable, "-m", "banister", "serve", "--listen", "127.0.0.1:0", "--data-dir", str(data)]
+    with open(data / "stderr.txt", "a+", encoding="utf-8") as complaints:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints, text=True)
+        timer = threading.Timer(PATIENCE, process.kill)
+        timer.start()
+        assert process.stdout is not None
+        try:
+            url = None
+            for line in process.stdout:
+                found = re.search(r"the page is at (http://127\.0\.0\.1:\d+)/", line)
+                if found:
+                    url = found[1]
+                    break
+            timer.cancel()
+            complaints.seek(0)
+            assert url is not None, f"the service does not listen: {complaints.read()}"
+            # What it prints later must not fill the pipe.
+            drain = threading.Thread(target=process.stdout.read, daemon=True)
+            drain.start()
+            yield url
+            process.terminate()
+            assert process.wait(PATIENCE) == 0, "asked to stop, it stops and is content"
+        finally:
+            timer.cancel()
+            if process.poll() is None:
+                process.kill()
+                process.wait()

@@ -1,0 +1,328 @@
+"""The client of the decision service, sync and async: what it sends, and what it makes of answers."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import banister
+import httpx
+import numpy as np
+import pytest
+from clients import GUARDRAIL, NOW, Make, Time
+from fake_service import CUT, FakeService
+
+SECRET = "do-not-show-me"
+
+# The everyday
+
+
+def test_a_decision_has_the_face_of_the_packages_own(client: Any) -> None:
+    decision = client.decide("checkout", id="order-17")
+    assert (decision.id, decision.experiment, decision.action) == ("order-17", "checkout", "control")
+    assert decision.policy == {"control": 1.0}
+    assert decision.probability == 1.0
+    assert decision.is_safe
+    assert decision.probabilities.tolist() == [1.0]
+    assert decision.time == NOW
+    certificate = decision.certificate["complaints"]
+    assert certificate == decision.certificate[0]
+    assert (certificate.threshold, certificate.pessimistic_cost) == (0.2, 0.05)
+    with pytest.raises(KeyError, match="complaints"):
+        decision.certificate["spend"]
+    with pytest.raises(AttributeError):
+        decision.action = "bold"
+
+
+def test_the_words_are_those_of_banister_decision() -> None:
+    for ours, theirs in [
+        (banister.ServiceDecision, banister.Decision),
+        (banister.ServiceCertificate, banister.Certificate),
+        (banister.ServiceGuardrailCertificate, banister.GuardrailCertificate),
+    ]:
+        words = {name for name in dir(theirs) if not name.startswith("_")} - {"features"}
+        assert words <= {*dir(ours), *ours.__dataclass_fields__}  # type: ignore[attr-defined]
+
+
+def test_outcomes_by_decision_by_id_and_in_parts(client: Any, service: FakeService) -> None:
+    first, second, third = (client.decide("checkout") for _ in range(3))
+    assert client.report(first, reward=np.float64(1), costs=np.array([0.0])).status == "complete"
+    part = client.report("checkout", second.id, reward=True)
+    assert (part.status, part.reward, part.costs) == ("partial", 1.0, {"complaints": None})
+    assert client.report("checkout", second.id, costs={"complaints": 0}).status == "complete"
+    assert client.report(third, reward=0, costs=0.5).costs == {"complaints": 0.5}
+    assert service.experiments["checkout"].agent.outcomes == 3
+    audit = client.decision("checkout", third.id)
+    assert (audit.status, audit.outcome["reward"], audit.events[0].kind) == ("complete", 0, "decision")
+
+
+def test_batches(client: Any) -> None:
+    batch = client.decide_batch("checkout", [{"id": "a"}, {"id": "b"}])
+    assert [decision.id for decision in batch] == ["a", "b"]
+    assert len({decision.id for decision in client.decide_batch("checkout", 3)}) == 3
+    reports = [
+        {"decision": batch[0], "reward": 1, "costs": 0},
+        {"decision": "nobody", "reward": 1},
+        {"decision": "b", "reward": 0, "costs": {"complaints": 1}},
+    ]
+    done = client.report_batch("checkout", reports)
+    assert list(done.errors) == [1]
+    assert (done[0].status, done[2].status) == ("complete", "complete")
+    with pytest.raises(banister.ServiceNotFoundError, match="nobody"):
+        done[1]
+    with pytest.raises(banister.ServiceNotFoundError):
+        list(done)
+    assert not done[::2].errors
+
+
+def test_experiments_and_arms(client: Any) -> None:
+    assert [one.name for one in client.experiments()] == ["checkout"]
+    assert client.pause("checkout").status == "paused"
+    assert client.resume("checkout").status == "running"
+    assert client.update("checkout", ttl_seconds=60.0).ttl_seconds == 60
+    assert client.update("checkout", ttl_seconds=None).ttl_seconds is None
+    assert client.archive("checkout").status == "archived"
+    assert [arm["name"] for arm in client.add_arm("checkout", "wild").arms][-1] == "wild"
+    assert not client.retire_arm("checkout", "wild").arms[-1]["offered"]
+    assert client.check("other", arms=["a", "b"], guardrails=GUARDRAIL).name == "other"
+    assert len(client.experiments()) == 1
+    assert client.health() and client.ready()
+
+
+def test_names_and_ids_are_parts_of_paths_whatever_is_in_them(client: Any, service: FakeService) -> None:
+    for id in ["a/b?c#d%2F", "..", ".", "ä €", "a b"]:
+        assert client.decide("checkout", id=id).id == id
+        assert client.decision("checkout", id).id == id
+    with pytest.raises(banister.ServiceNotFoundError):
+        client.experiment("../../healthz")
+    before = len(service.requests)
+    with pytest.raises(ValueError, match="`name` is empty"):
+        client.decide("")
+    assert len(service.requests) == before
+
+
+def test_a_declaration_from_the_packages_own_objects(make: Make) -> None:
+    seen: list[Any] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(json.loads(request.content))
+        return httpx.Response(422, json={"title": "no", "status": 422, "detail": "no"})
+
+    def create(**declared: Any) -> Any:
+        with pytest.raises(banister.ServiceRefusedError):
+            make("http://127.0.0.1:1", transport=httpx.MockTransport(answer)).create("x", **declared)
+        return seen[-1]
+
+    agent = banister.Opb(2, intervals="kl")
+    body = create(arms=["a", "b"], agent=agent, guardrails=GUARDRAIL, confidence=np.float64(0.95))
+    assert body["agent"]["intervals"] == "kl"
+    assert body["safe"] == "a"
+    assert body["guardrails"] == [{"name": "complaints", "at_most": 0.2, "safe_cost": 0.05}]
+    assert body["confidence"] == 0.95
+    assert "shadow" not in body and "description" not in body
+    assert create(arms={"a": np.eye(2)[0], "b": [0, 1]}, agent=banister.Oplb)["arms"] == [
+        {"name": "a", "features": [1.0, 0.0]},
+        {"name": "b", "features": [0.0, 1.0]},
+    ]
+    assert create(dimension=2, safe_action=np.array([1, 0]), agent="oplb")["agent"] == {"kind": "oplb"}
+    with pytest.raises(TypeError, match="guardrail"):
+        create(arms=["a"], guardrail=GUARDRAIL)
+
+
+def test_numbers_are_checked_before_anything_is_sent(client: Any, service: FakeService) -> None:
+    decision = client.decide("checkout")
+    service.requests.clear()
+    with pytest.raises(ValueError, match="`reward` is NaN: only finite numbers are allowed"):
+        client.report(decision, reward=float("nan"))
+    with pytest.raises(ValueError, match=r"`costs\['complaints'\]` is inf"):
+        client.report(decision, costs=np.inf)
+    with pytest.raises(ValueError, match=r"`context\[1\]` is NaN"):
+        client.decide("checkout", context=np.array([0.0, np.nan]))
+    with pytest.raises(ValueError, match=r"`actions\[0\]\[1\]` is -inf"):
+        client.decide("checkout", actions=[[0.0, -np.inf]])
+    with pytest.raises(ValueError, match=r"`guardrails\[0\].at_most` is NaN"):
+        client.create("x", arms=["a"], guardrails=[banister.Guardrail("c", at_most=float("nan"))])
+    with pytest.raises(ValueError, match=r"in `outcomes\[1\]`: `reward` is NaN"):
+        client.report_batch("checkout", [{"decision": "a", "reward": 0}, {"decision": "b", "reward": np.nan}])
+    with pytest.raises(TypeError, match=r"`reward` is 'x' \(str\): must be a number"):
+        client.report(decision, reward="x")
+    with pytest.raises(TypeError, match="nothing to report"):
+        client.report(decision)
+    with pytest.raises(ValueError, match="has 2 entries, expected 1"):
+        client.report(decision, costs=[0, 0])
+    with pytest.raises(TypeError, match="dictionary by guardrail"):
+        client.report("checkout", "a", costs=0.0)
+    with pytest.raises(TypeError, match="`id` is missing"):
+        client.report("checkout", reward=0.0)
+    assert service.requests == []
+
+
+# Logs
+
+
+def test_an_exported_log_can_be_evaluated_and_imported(client: Any, service: FakeService) -> None:
+    for i in range(40):
+        client.report(client.decide("checkout"), reward=i % 2, costs=0)
+    client.decide("checkout")
+    log = client.export_log("checkout")
+    assert (len(log), log.arms, log.guardrails) == (40, ("control", "bold"), ("complaints",))
+    made = list(service.experiments["checkout"].decisions.values())[:40]
+    assert log.rewards.tolist() == [i % 2 for i in range(40)]
+    assert log.pscores is not None
+    assert log.pscores.tolist() == [one["probability"] for one in made]
+    assert log.indices.tolist() == [one["index"] for one in made]
+    assert list(banister.evaluate(log, "control", guardrails=GUARDRAIL).verdicts) == ["complaints"]
+    assert client.export("checkout", format="csv").startswith(b"action,reward,pscore,complaints\n")
+    assert client.import_log("checkout", log) == 40
+    assert client.import_log("checkout", client.export("checkout", format="csv")) == 41
+    kind, body = service.requests[-1][2]["content-type"], service.requests[-1][3]
+    assert (kind, body[:7]) == ("text/csv", b"action,")
+    client.import_log("checkout", b"PAR1 and so on")
+    assert service.requests[-1][2]["content-type"] == "application/vnd.apache.parquet"
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_frames_of_every_library_are_sent_alike(client: Any, service: FakeService, library: str) -> None:
+    columns = {"action": ["bold", "control"], "reward": [1.0, 0.25], "complaints": [True, False]}
+    module = pytest.importorskip(library)
+    frame = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
+    client.import_log("checkout", frame)
+    assert service.requests[-1][3] == b"action,reward,complaints\nbold,1.0,1\ncontrol,0.25,0\n"
+    with pytest.raises(ValueError, match=r"`reward\[1\]` is inf"):
+        client.import_log("checkout", {"action": ["a", "b"], "reward": [0.0, np.inf]})
+
+
+# Errors, secrets, settings
+
+
+def test_errors_read_well_and_travel() -> None:
+    problem = {"title": "No", "status": 422, "detail": "must be below 0.5", "field": "guardrails[0].safe_cost"}
+    error = banister.ServiceError.from_problem({**problem, "value": "0.7", "allowed": "below 0.5"}, request_id="r1")
+    assert str(error) == "`guardrails[0].safe_cost`: must be below 0.5 (422, request r1)"
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), vars(again), str(again)) == (type(error), vars(error), str(error))
+    assert isinstance(again, ValueError)
+
+
+def test_answers_that_are_not_of_the_service(make: Make) -> None:
+    def client(status: int, text: str) -> Any:
+        return make("http://127.0.0.1:1", transport=httpx.MockTransport(lambda _: httpx.Response(status, text=text)))
+
+    with pytest.raises(banister.ServiceError, match="not of the service: '<html>'"):
+        client(404, "<html>").experiments()
+    with pytest.raises(banister.ServiceError, match="not JSON"):
+        client(200, "<html>").experiments()
+    with pytest.raises(banister.ServiceError, match="no list 'experiments'"):
+        client(200, "[]").experiments()
+    with pytest.raises(banister.ServiceError, match="ServiceExperiment has no name"):
+        client(200, "{}").experiment("x")
+    with pytest.raises(banister.ServiceError, match="0 results to a batch of 2"):
+        client(200, '{"results": []}').decide_batch("x", 2)
+
+
+def test_the_token_opens_and_is_never_shown(make: Make, service: FakeService, monkeypatch: pytest.MonkeyPatch) -> None:
+    service.token = SECRET
+    with pytest.raises(banister.ServiceAuthError, match="401"):
+        make(service.url, token="wrong").experiments()
+    client = make(service.url, token=SECRET)
+    assert client.experiments() == []
+    monkeypatch.setenv("BANISTER_TOKEN", SECRET)
+    assert make(service.url).experiments() == []
+    service.faults = [CUT] * 5
+    Time(client)
+    with pytest.raises(banister.ServiceUnavailableError) as caught:
+        client.experiments()
+    chain: BaseException | None = caught.value
+    while chain is not None:
+        assert SECRET not in repr(chain) + str(chain)
+        chain = chain.__cause__
+    assert SECRET not in repr(client) + repr(getattr(client, "client", client).__dict__)
+    with pytest.raises(ValueError, match="`token`") as refused:
+        make(service.url, token=f"{SECRET}\n")
+    assert SECRET not in str(refused.value)
+
+
+def test_the_address(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert banister.Client().url == "http://127.0.0.1:8787"
+    monkeypatch.setenv("BANISTER_URL", "http://127.0.0.1:99/shop/")
+    assert banister.Client().url == "http://127.0.0.1:99/shop"
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(str(request.url))
+        return httpx.Response(200, json={"experiments": []})
+
+    make("http://127.0.0.1:99/shop/", transport=httpx.MockTransport(answer)).experiments()
+    assert asked == ["http://127.0.0.1:99/shop/v1/experiments"]
+    for url in ["127.0.0.1:80", "ftp://127.0.0.1", "http://", "http://u:p@127.0.0.1", "http://127.0.0.1/?a=1"]:
+        with pytest.raises(ValueError, match="`url`") as caught:
+            make(url)
+        assert "u:p" not in str(caught.value)
+    wrong: list[dict[str, Any]] = [{"timeout": 0}, {"deadline": float("nan")}, {"retries": -1}, {"connections": 0}]
+    for settings in wrong:
+        with pytest.raises(ValueError, match=f"`{next(iter(settings))}` is"):
+            make("http://127.0.0.1", **settings)
+
+
+def test_loopback_is_never_asked_for_through_a_proxy(
+    client: Any, service: FakeService, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+    assert len(make(service.url, retries=0).experiments()) == 1
+
+
+def test_the_twins_have_the_same_methods_and_words() -> None:
+    def public(cls: type) -> dict[str, Any]:
+        return {name: member for name, member in vars(cls).items() if not name.startswith("_")}
+
+    sync, twin = public(banister.Client), public(banister.AsyncClient)
+    assert list(sync) == list(twin)
+    for name, member in sync.items():
+        if callable(member):
+            assert inspect.signature(member) == inspect.signature(twin[name]), name
+            assert inspect.iscoroutinefunction(twin[name]), name
+            assert member.__doc__ and member.__doc__ == twin[name].__doc__, name
+    ours, theirs = (inspect.signature(cls.__init__).parameters for cls in (banister.Client, banister.AsyncClient))
+    assert {n: p.default for n, p in ours.items()} == {n: p.default for n, p in theirs.items()}
+
+
+def test_both_are_context_managers(service: FakeService) -> None:
+    with banister.Client(service.url) as client:
+        assert client.experiments() == []
+    with pytest.raises(RuntimeError, match="closed"):
+        client.experiments()
+
+    async def run() -> int:
+        async with banister.AsyncClient(service.url) as client:
+            found = await asyncio.gather(*(client.experiments() for _ in range(10)))
+        return len(found)
+
+    assert asyncio.run(run()) == 10
+
+
+def test_threads_share_a_client(service: FakeService) -> None:
+    def order(_: int) -> str:
+        decision = client.decide("checkout")
+        return client.report(decision, reward=1, costs=0).status
+
+    with banister.Client(service.url) as client, ThreadPoolExecutor(8) as pool:
+        client.create("checkout", arms=["control", "bold"], guardrails=GUARDRAIL)
+        assert set(pool.map(order, range(100))) == {"complete"}
+    assert service.experiments["checkout"].agent.outcomes == 100
+
+
+def test_httpx_is_asked_for_only_by_who_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "import sys, banister; print({'httpx', 'anyio'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    for cls in (banister.Client, banister.AsyncClient):
+        with pytest.raises(ModuleNotFoundError, match=r"banister\[client\]"):
+            cls()

@@ -1,0 +1,305 @@
+"""The real service, from one end to the other, through both clients."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import banister
+import numpy as np
+import pandas as pd
+import pytest
+from clients import GUARDRAIL, Make
+from served import PATIENCE, running
+
+NAMES = (f"experiment-{i}" for i in itertools.count())
+CONVERSION = banister.Guardrail("conversion", at_least=0.9, relative=True)
+
+
+@pytest.fixture(name="url", scope="module")
+def _url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running(tmp_path_factory.mktemp("data")) as url:
+        yield url
+
+
+@pytest.fixture(name="live")
+def _live(make: Make, url: str) -> Any:
+    """A client of the real service: sync, then async."""
+    return make(url)
+
+
+def create(live: Any, **declared: Any) -> str:
+    """An experiment under a name of its own."""
+    name = next(NAMES)
+    live.create(name, **{"arms": ["control", "bold"], "guardrails": [GUARDRAIL], **declared})
+    return name
+
+
+def play(live: Any, name: str, rounds: int, seed: int = 0) -> list[banister.ServiceDecision]:
+    """Rounds in batches, with outcomes; the decisions."""
+    rng = np.random.default_rng(seed)
+    means = {"control": (0.2, 0.05), "bold": (0.8, 0.1)}
+    decisions: list[banister.ServiceDecision] = []
+    for _ in range(rounds // 100):
+        batch = list(live.decide_batch(name, 100))
+        reports = []
+        for decision in batch:
+            reward, cost = means[decision.action]
+            drawn = {"reward": rng.random() < reward, "costs": rng.random() < cost}
+            reports.append({"decision": decision, **drawn})
+        assert not live.report_batch(name, reports).errors
+        decisions += batch
+    return decisions
+
+
+def test_it_lives(live: Any) -> None:
+    assert live.health()
+    assert live.ready()
+
+
+def test_a_declaration_is_checked_made_and_found(live: Any) -> None:
+    name = next(NAMES)
+    declared: dict[str, Any] = {
+        "arms": ["control", "bold"],
+        "guardrails": [GUARDRAIL, CONVERSION],
+        "confidence": 0.95,
+        "description": "a test",
+    }
+    assert live.check(name, **declared).name == name
+    with pytest.raises(banister.ServiceNotFoundError, match=name):
+        live.experiment(name)
+    made = live.create(name, **declared)
+    assert (made.status, made.safe, made.confidence, made.description) == ("running", "control", 0.95, "a test")
+    assert [arm["name"] for arm in made.arms] == ["control", "bold"]
+    assert [guardrail["name"] for guardrail in made.guardrails] == ["complaints", "conversion"]
+    assert made.agent["kind"] == "opb"
+    assert live.experiment(name).created == made.created
+    assert name in [one.name for one in live.experiments()]
+    with pytest.raises(banister.ServiceConflictError):
+        live.create(name, **declared)
+
+
+def test_refusals_name_the_field(live: Any) -> None:
+    with pytest.raises(ValueError) as caught:
+        live.create(next(NAMES), arms=["a", "b"], guardrails=[{"name": "c", "at_most": 0.5, "safe_cost": 0.7}])
+    assert isinstance(caught.value, banister.ServiceRefusedError)
+    assert caught.value.field == "guardrails[0].safe_cost"
+    assert caught.value.request_id
+    with pytest.raises(banister.ServiceRefusedError, match="safe"):
+        live.create(next(NAMES), arms=["a", "b"], safe="c", guardrails=[GUARDRAIL])
+    name = create(live)
+    with pytest.raises(banister.ServiceRefusedError) as refused:
+        live.report(live.decide(name), reward=3.0)
+    assert refused.value.field == "reward"
+    with pytest.raises(banister.ServiceNotFoundError):
+        live.report(name, "nobody", reward=1.0)
+
+
+def test_a_decision_is_made_once_and_learned_from_once(live: Any) -> None:
+    name = create(live)
+    decision = live.decide(name, id="order/17 ä")
+    assert live.decide(name, id="order/17 ä") == decision
+    assert sum(decision.policy.values()) == pytest.approx(1)
+    assert decision.policy[decision.action] == decision.probability
+    later = [live.decide(name) for _ in range(3)]
+    for one in reversed(later):
+        live.report(one, reward=0.0, costs=0.0)
+    first = live.report(decision, reward=1.0, costs={"complaints": 0.0})
+    assert first.status == "complete"
+    assert live.report(decision, reward=1.0, costs=0.0) == first
+    with pytest.raises(banister.ServiceConflictError):
+        live.report(decision, reward=0.0)
+    counts = live.experiment(name).counts
+    assert (counts.decisions, counts.outcomes) == (4, 4)
+
+
+def test_an_id_stands_for_one_request(live: Any) -> None:
+    name = create(live, context=2)
+    live.decide(name, id="a", context=[0.1, 0.2])
+    with pytest.raises(banister.ServiceConflictError):
+        live.decide(name, id="a", context=[0.2, 0.1])
+
+
+def test_outcomes_in_parts(live: Any) -> None:
+    name = create(live, guardrails=[GUARDRAIL, CONVERSION])
+    decision = live.decide(name)
+    part = live.report(decision, reward=1.0)
+    assert (part.status, part.costs) == ("partial", {"complaints": None, "conversion": None})
+    assert live.report(decision, costs={"conversion": 1.0}).status == "partial"
+    assert live.state(name).outcomes == 0
+    assert live.report(decision, costs={"complaints": 0.0}).status == "complete"
+    assert live.state(name).outcomes == 1
+    kinds = [event.kind for event in live.decision(name, decision.id).events]
+    assert kinds[0] == "decision"
+    assert "part" in kinds
+
+
+def test_batches_keep_going_past_a_refusal(live: Any) -> None:
+    name = create(live)
+    batch = live.decide_batch(name, [{"id": "a"}, {"id": "@no"}, {"id": "b"}])
+    assert list(batch.errors) == [1]
+    assert [batch[0].id, batch[2].id] == ["a", "b"]
+    reports = [{"decision": id, "reward": 1.0, "costs": {"complaints": 0.0}} for id in ("a", "who", "b")]
+    done = live.report_batch(name, reports)
+    assert list(done.errors) == [1]
+    with pytest.raises(banister.ServiceNotFoundError):
+        done[1]
+    assert live.experiment(name).counts.outcomes == 2
+
+
+def test_it_learns_and_every_policy_has_its_certificate(live: Any) -> None:
+    name = create(live)
+    decisions = play(live, name, 3000)
+    for decision in decisions:
+        certificate = decision.certificate["complaints"]
+        assert certificate.threshold == 0.2
+        assert certificate.pessimistic_cost <= certificate.threshold + 1e-9
+        assert decision.certificate.fallback is None
+    assert decisions[-1].policy["bold"] > 0.5
+    state = live.state(name)
+    assert state.outcomes == 3000
+    assert state.alarm is None
+    arms = {arm.name: arm for arm in state.arms}
+    assert sum(arm.pulls for arm in state.arms) == 3000
+    assert arms["bold"].reward.lower < 0.8 < arms["bold"].reward.upper
+    assert arms["bold"].guardrails[0].lower < 0.1 < arms["bold"].guardrails[0].upper
+    history = live.history(name)
+    assert sum(minute.decisions for minute in history.per_minute) == 3000
+    assert history.points == tuple(sorted(history.points, key=lambda point: point.time))
+
+
+def test_a_pause_is_safe_and_the_end_is_final(live: Any) -> None:
+    name = create(live)
+    play(live, name, 1000)
+    open_decision = live.decide(name)
+    assert live.pause(name).status == "paused"
+    for decision in live.decide_batch(name, 20):
+        assert decision.is_safe
+        assert decision.certificate.fallback == "paused"
+    assert live.report(open_decision, reward=1.0, costs=0.0).status == "complete"
+    assert live.state(name).alarm.reason == "paused"
+    assert live.resume(name).status == "running"
+    assert live.decide(name).certificate.fallback is None
+    assert live.archive(name).status == "archived"
+    with pytest.raises(banister.ServiceConflictError):
+        live.decide(name)
+
+
+def test_arms_come_and_go(live: Any) -> None:
+    name = create(live)
+    assert [arm["name"] for arm in live.add_arm(name, "wild").arms] == ["control", "bold", "wild"]
+    with pytest.raises(banister.ServiceConflictError):
+        live.add_arm(name, "wild")
+    retired = live.retire_arm(name, "bold")
+    assert [arm["offered"] for arm in retired.arms] == [True, False, True]
+    for decision in live.decide_batch(name, 50):
+        assert decision.policy.get("bold", 0.0) == 0.0
+
+
+def test_a_shadow_only_watches(live: Any) -> None:
+    name = create(live, shadow=True)
+    decision = live.decide(name, taken="bold", propensity=0.5)
+    assert decision.shadow
+    live.report(decision, reward=1.0, costs=0.0)
+    audit = live.decision(name, decision.id)
+    assert (audit.taken, audit.propensity, audit.status) == ("bold", 0.5, "complete")
+    arms = {arm.name: arm.pulls for arm in live.state(name).arms}
+    assert arms == {"control": 0, "bold": 1}, "what was done is learned from, not what would have been"
+
+
+def test_an_audit_tells_why(live: Any) -> None:
+    name = create(live)
+    decision = play(live, name, 500)[-1]
+    audit = live.decision(name, decision.id)
+    assert (audit.action, audit.policy, audit.certificate) == (
+        decision.action,
+        decision.policy,
+        decision.certificate,
+    )
+    assert 0 <= audit.draw < 1
+    assert {known.action for known in audit.known} == set(audit.policy)
+    assert audit.outcome["reward"] in (0.0, 1.0)
+    listed = live.decisions(name, limit=10)
+    assert listed[0].id == decision.id
+    older = live.decisions(name, limit=10, before=listed[-1].number)
+    assert max(one.number for one in older) < listed[-1].number
+
+
+def test_a_log_comes_out_and_goes_in(live: Any) -> None:
+    name = create(live)
+    decisions = play(live, name, 2000)
+    live.decide(name)
+    log = live.export_log(name)
+    assert (len(log), log.arms, log.guardrails) == (2000, ("control", "bold"), ("complaints",))
+    assert [log.arms[i] for i in log.indices] == [decision.action for decision in decisions]
+    assert log.pscores is not None
+    np.testing.assert_allclose(log.pscores, [decision.probability for decision in decisions])
+    evaluation = banister.evaluate(log, "bold", guardrails=GUARDRAIL)
+    assert evaluation.reward.lower < 0.8 < evaluation.reward.upper
+    table = pd.read_parquet(io.BytesIO(live.export(name)))
+    assert {"action", "reward", "pscore", "complaints"} <= set(table.columns)
+    text = pd.read_csv(io.BytesIO(live.export(name, format="csv")))
+    assert len(text) == len(table)
+
+    warm = create(live)
+    assert live.import_log(warm, log) == 2000
+    assert live.experiment(warm).counts.imported == 2000
+    pulls = {arm.name: arm.pulls for arm in live.state(name).arms}
+    assert {arm.name: arm.pulls for arm in live.state(warm).arms} == pulls
+    assert live.decide(warm).policy["bold"] > 0.5
+    frame = pd.DataFrame({"action": ["bold"], "reward": [1.0], "pscore": [0.5], "complaints": [0.0]})
+    assert live.import_log(warm, frame) == 1
+    with pytest.raises(banister.ServiceRefusedError):
+        live.import_log(warm, frame.assign(action="nobody"))
+
+
+def test_contexts_and_candidates(live: Any) -> None:
+    rng = np.random.default_rng(1)
+    name = create(live, context=3)
+    for _ in range(20):
+        decision = live.decide(name, context=rng.dirichlet(np.ones(3)))
+        assert decision.action in {"control", "bold"}
+        live.report(decision, reward=0.5, costs=0.0)
+    assert live.state(name).outcomes == 20
+    with pytest.raises(banister.ServiceRefusedError):
+        live.decide(name, context=[0.1])
+
+    free = next(NAMES)
+    live.create(free, dimension=2, safe_action=np.array([1.0, 0.0]), guardrails=[GUARDRAIL])
+    decision = live.decide(free, actions=np.array([[0.6, 0.8], [0.8, -0.6]]))
+    assert set(decision.policy) <= {"0", "1", "safe"}
+    live.report(decision, reward=1.0, costs=0.0)
+    named = live.decide(free, actions={"sofa": [0.6, 0.8], "lamp": [0.8, -0.6]})
+    assert set(named.policy) <= {"sofa", "lamp", "safe"}
+
+
+def test_an_outcome_that_never_comes(live: Any) -> None:
+    outcome = {"reward": 0.0, "costs": {"complaints": 0.0}}
+    name = create(live, ttl_seconds=0.1, default_outcome=outcome)
+    decision = live.decide(name)
+    end = time.monotonic() + PATIENCE
+    while not live.experiment(name).counts.expired and time.monotonic() < end:
+        time.sleep(0.05)
+    audit = live.decision(name, decision.id)
+    assert (audit.status, audit.outcome) == ("expired", outcome)
+    assert audit.events[-1].kind == "default"
+    assert live.update(name, ttl_seconds=None).ttl_seconds is None
+
+
+def test_nothing_is_forgotten_over_a_restart(make: Make, tmp_path: Path) -> None:
+    with running(tmp_path) as url:
+        live = make(url)
+        name = create(live)
+        play(live, name, 500)
+        open_decision = live.decide(name, id="open")
+        before = live.state(name)
+    with running(tmp_path) as url:
+        again = make(url)
+        assert again.state(name).policy == before.policy
+        assert again.state(name).certificate == before.certificate
+        assert again.decide(name, id="open") == open_decision
+        assert again.report(open_decision, reward=1.0, costs=0.0).status == "complete"
