@@ -74,8 +74,12 @@ impl Published {
             let Some(belief) = agent.belief(own) else {
                 continue;
             };
+            if own == safe {
+                total.safe = probability;
+                continue;
+            }
             total.add(probability, &belief);
-            if known.len() < MOST_KNOWN && own != safe {
+            if known.len() < MOST_KNOWN {
                 let action = action_of(own);
                 known.push(Known { action, belief });
             }
@@ -119,55 +123,92 @@ impl Published {
     }
 }
 
-/// The beliefs of a policy's actions, weighted.
+/// The beliefs of a policy's actions, weighted; the safe action's are kept apart, since a relative
+/// guardrail weighs them otherwise.
 struct Mixture {
     /// Mean (if all have one), lower and upper end, of the reward and of every guardrail.
-    signals: Vec<(Option<f64>, f64, f64)>,
+    signals: Vec<Estimate>,
+    /// Probability of the safe action.
+    safe: f64,
 }
 
 impl Mixture {
     fn new(guardrails: usize) -> Self {
+        let nothing = Estimate {
+            mean: Some(0.0),
+            lower: 0.0,
+            upper: 0.0,
+        };
         Self {
-            signals: vec![(Some(0.0), 0.0, 0.0); 1 + guardrails],
+            signals: vec![nothing; 1 + guardrails],
+            safe: 0.0,
         }
     }
 
     fn add(&mut self, p: f64, belief: &Belief) {
         let estimates = std::iter::once(&belief.reward).chain(&belief.costs);
         for (total, own) in self.signals.iter_mut().zip(estimates) {
-            total.0 = total.0.zip(own.mean).map(|(a, b)| a + p * b);
-            total.1 += p * own.lower;
-            total.2 += p * own.upper;
+            *total = plus(*total, p, own);
         }
     }
 
     fn finish(self, problem: &CheckedProblem, safe: Option<&Belief>) -> Estimates {
-        let estimate =
-            |&(mean, lower, upper): &(Option<f64>, f64, f64)| Estimate { mean, lower, upper };
+        let with_safe = |own: Estimate, factor: f64, safe: Option<&Estimate>| match safe {
+            Some(safe) => plus(own, self.safe - factor, safe),
+            None => own,
+        };
         let guardrails = problem.guardrails.iter().zip(&self.signals[1..]);
         Estimates {
-            reward: estimate(&self.signals[0]),
+            reward: with_safe(self.signals[0], 0.0, safe.map(|belief| &belief.reward)),
             guardrails: guardrails
                 .enumerate()
-                .map(|(i, (guardrail, own))| {
+                .map(|(i, (guardrail, &own))| {
                     let safe = safe.and_then(|belief| belief.costs.get(i));
-                    shown(guardrail, estimate(own), safe)
+                    with_safe(own, guardrail.factor, safe)
                 })
                 .collect(),
         }
     }
 }
 
-/// An estimate of a guardrail's signal as its certificate shows it, given the safe action's.
-pub(crate) fn shown(guardrail: &Standard, own: Estimate, safe: Option<&Estimate>) -> Estimate {
-    let f = guardrail.factor;
-    let Some(safe) = safe.filter(|_| f != 0.0) else {
-        return own;
+/// An estimate plus a multiple of another, end by end.
+fn plus(total: Estimate, weight: f64, own: &Estimate) -> Estimate {
+    let (low, high) = match weight >= 0.0 {
+        true => (own.lower, own.upper),
+        false => (own.upper, own.lower),
+    };
+    let mean = match weight == 0.0 {
+        true => total.mean,
+        false => total.mean.zip(own.mean).map(|(a, b)| a + weight * b),
     };
     Estimate {
-        mean: own.mean.zip(safe.mean).map(|(a, b)| a - f * b),
-        lower: own.lower - f * safe.upper,
-        upper: own.upper - f * safe.lower,
+        mean,
+        lower: total.lower + weight * low,
+        upper: total.upper + weight * high,
+    }
+}
+
+/// An estimate of a guardrail's signal as its certificate shows it: for a relative guardrail the excess
+/// over the factor times the safe mean.
+pub(crate) fn shown(
+    guardrail: &Standard,
+    own: Estimate,
+    safe: Option<&Estimate>,
+    is_safe: bool,
+) -> Estimate {
+    let f = guardrail.factor;
+    match safe.filter(|_| f != 0.0) {
+        None => own,
+        // (1 − f) times its own mean: one interval, not the difference of two.
+        Some(safe) if is_safe => {
+            let nothing = Estimate {
+                mean: Some(0.0),
+                lower: 0.0,
+                upper: 0.0,
+            };
+            plus(nothing, 1.0 - f, safe)
+        }
+        Some(safe) => plus(own, -f, safe),
     }
 }
 

@@ -284,6 +284,7 @@ pub fn beliefs(
     experiment: &banister::CheckedProblem,
     belief: &banister::Belief,
     safe: Option<&banister::Belief>,
+    is_safe: bool,
 ) -> Beliefs {
     let guardrails = experiment.guardrails.iter().zip(&belief.costs).enumerate();
     Beliefs {
@@ -291,7 +292,8 @@ pub fn beliefs(
         reward: belief.reward.into(),
         guardrails: guardrails
             .map(|(i, (guardrail, &own))| {
-                shown(guardrail, own, safe.and_then(|s| s.costs.get(i))).into()
+                let safe = safe.and_then(|s| s.costs.get(i));
+                shown(guardrail, own, safe, is_safe).into()
             })
             .collect(),
     }
@@ -338,12 +340,14 @@ fn look(experiment: &mut Experiment) -> Result<Answer, Refusal> {
         _ => (experiment.latest.as_ref()).map(|latest| latest.published.clone()),
     };
     let candidates = (experiment.latest.as_ref()).map_or_else(Vec::new, |l| l.candidates.clone());
+    let is_forced = published.as_ref().is_none_or(|p| p.fallback.is_some());
     let all = experiment.beliefs();
     let safe = experiment.checked.safe;
     let safe = (all.iter().find(|(number, _)| *number == safe)).map(|(_, belief)| belief.clone());
     let mut arms: Vec<(usize, bool, Beliefs)> = (all.iter())
         .map(|(number, belief)| {
-            let view = beliefs(&experiment.checked.standard, belief, safe.as_ref());
+            let is_safe = *number == experiment.checked.safe;
+            let view = beliefs(&experiment.checked.standard, belief, safe.as_ref(), is_safe);
             (*number, experiment.arms[*number].offered, view)
         })
         .collect();
@@ -356,7 +360,8 @@ fn look(experiment: &mut Experiment) -> Result<Answer, Refusal> {
         candidates,
         facts: experiment.facts.clone(),
         arms,
-        alarm: alarm(experiment),
+        // The alarm is about decisions; an outcome may have made the next one free already.
+        alarm: alarm(experiment).filter(|_| is_forced),
     })))
 }
 

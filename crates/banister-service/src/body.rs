@@ -1,7 +1,8 @@
-//! Request bodies: JSON of a bounded size, with errors that name the field.
+//! What requests bring: JSON of a bounded size, paths and queries, with errors that name the field.
 
 use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
 
@@ -76,4 +77,48 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         )
     })?;
     Ok(value)
+}
+
+/// Parts of the path.
+pub struct InPath<T>(pub T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<App> for InPath<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        match Path::<T>::from_request_parts(parts, app).await {
+            Ok(Path(path)) => Ok(Self(path)),
+            Err(rejection) => {
+                let mut problem = Problem::new(StatusCode::BAD_REQUEST, rejection.body_text());
+                problem.field = Some("path".into());
+                Err(problem)
+            }
+        }
+    }
+}
+
+/// The query.
+pub struct InQuery<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequestParts<App> for InQuery<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        match Query::<T>::from_request_parts(parts, app).await {
+            Ok(Query(query)) => Ok(Self(query)),
+            Err(rejection) => {
+                // axum writes "…: field: what is wrong with it" or "…: unknown field `x`, …".
+                let text = rejection.body_text();
+                let reason = text
+                    .split_once(": ")
+                    .map_or(text.as_str(), |(_, reason)| reason);
+                let named = reason.split_once(": ").map(|(field, _)| field);
+                let quoted = reason.split('`').nth(1);
+                let mut problem =
+                    Problem::new(StatusCode::BAD_REQUEST, format!("the query: {reason}"));
+                problem.field = named.or(quoted).map(str::to_string);
+                Err(problem)
+            }
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! The one table of routes: the router, the OpenAPI document and the tests of access are made from it.
 
 use axum::Router;
-use axum::http::Method;
+use axum::handler::Handler;
+use axum::http::{Method, StatusCode};
 use axum::middleware;
 use axum::routing::{MethodRouter, delete, get, patch, post};
 use banister_log::Role;
@@ -180,23 +181,28 @@ pub static ROUTES: &[Route] = &[
         &[400, 404, 409, 413, 415, 422, 503], post(exchange::import)),
 ];
 
+/// What answers where nothing is: it passes the gate like any route, so that it is counted and logged.
+static NOWHERE: Route = route!(GET "*", Open, "nowhere", "Nothing", None, (404, Gives::Media(&[])),
+    &[], &[], get(operations::health));
+
 /// The router of all routes.
 pub fn router(app: &App) -> Router {
+    let gate =
+        |route: &'static Route| middleware::from_fn_with_state((app.clone(), route), gate::pass);
     let mut router = Router::new();
     for route in ROUTES {
-        let gate = middleware::from_fn_with_state((app.clone(), route), gate::pass);
-        router = router.route(route.path, (route.handler)().route_layer(gate));
+        let methods = (route.handler)().route_layer(gate(route));
+        router = router.route(route.path, methods);
     }
+    let nothing = || async { Problem::new(StatusCode::NOT_FOUND, "there is nothing at this path") };
+    let other = || async {
+        Problem::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "this path knows other methods",
+        )
+    };
     router
-        .method_not_allowed_fallback(|| async {
-            let status = axum::http::StatusCode::METHOD_NOT_ALLOWED;
-            Problem::new(status, "this path knows other methods")
-        })
-        .fallback(|| async {
-            Problem::new(
-                axum::http::StatusCode::NOT_FOUND,
-                "there is nothing at this path",
-            )
-        })
+        .method_not_allowed_fallback(other.layer(gate(&NOWHERE)))
+        .fallback(nothing.layer(gate(&NOWHERE)))
         .with_state(app.clone())
 }

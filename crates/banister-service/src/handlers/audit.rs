@@ -225,7 +225,8 @@ fn known(
     let safe_belief = published.known.iter().find(|known| known.action == safe);
     let safe_belief: Option<&banister::Belief> = safe_belief.map(|known| &known.belief);
     let each = published.known.iter().map(|known| {
-        let beliefs = banister_log::beliefs(problem, &known.belief, safe_belief);
+        let beliefs =
+            banister_log::beliefs(problem, &known.belief, safe_belief, known.action == safe);
         KnownAction {
             action: call(known.action),
             index: known.action,

@@ -1,7 +1,6 @@
 //! Decisions and outcomes, one by one and in batches.
 
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use banister_log::{Answer, DecisionRequest, OutcomeReport, Refusal, Request};
@@ -9,10 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::audit::{self, Audit, DecisionList};
-use super::experiments::{query, unexpected};
+use super::experiments::unexpected;
 use crate::answer::{self, Decision, OutcomeAnswer, json, raw};
 use crate::app::App;
-use crate::body::Json;
+use crate::body::{InPath, InQuery, Json};
 use crate::problem::Problem;
 
 /// Many requests for decisions.
@@ -82,7 +81,7 @@ pub struct Page {
 /// POST.
 pub async fn decide(
     State(app): State<App>,
-    Path(name): Path<String>,
+    InPath(name): InPath<String>,
     Json(request): Json<DecisionRequest>,
 ) -> Result<Response, Problem> {
     let request = Request::Decide(name.into(), Box::new(request));
@@ -95,7 +94,7 @@ pub async fn decide(
 /// POST.
 pub async fn report(
     State(app): State<App>,
-    Path(name): Path<String>,
+    InPath(name): InPath<String>,
     Json(report): Json<OutcomeReport>,
 ) -> Result<Response, Problem> {
     let request = Request::Report(name.into(), Box::new(report));
@@ -108,7 +107,7 @@ pub async fn report(
 /// POST.
 pub async fn decide_batch(
     State(app): State<App>,
-    Path(name): Path<String>,
+    InPath(name): InPath<String>,
     Json(batch): Json<DecisionBatch>,
 ) -> Result<Response, Problem> {
     check_size(&app, "decisions", batch.decisions.len())?;
@@ -126,7 +125,7 @@ pub async fn decide_batch(
 /// POST.
 pub async fn report_batch(
     State(app): State<App>,
-    Path(name): Path<String>,
+    InPath(name): InPath<String>,
     Json(batch): Json<OutcomeBatch>,
 ) -> Result<Response, Problem> {
     check_size(&app, "outcomes", batch.outcomes.len())?;
@@ -147,10 +146,9 @@ pub async fn report_batch(
 /// GET.
 pub async fn list(
     State(app): State<App>,
-    Path(name): Path<String>,
-    page: Result<Query<Page>, QueryRejection>,
+    InPath(name): InPath<String>,
+    InQuery(page): InQuery<Page>,
 ) -> Result<Response, Problem> {
-    let page = query(page)?;
     let limit = page.limit.unwrap_or(50);
     if !(1..=1000).contains(&limit) {
         let status = StatusCode::BAD_REQUEST;
@@ -180,7 +178,7 @@ pub async fn list(
 /// GET.
 pub async fn audit(
     State(app): State<App>,
-    Path((name, id)): Path<(String, String)>,
+    InPath((name, id)): InPath<(String, String)>,
 ) -> Result<Response, Problem> {
     let audit: Audit = audit::audit(&app, name, id).await?;
     Ok(json(&audit))

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::Body;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use banister_log::{Answer, Facts, MOST_IMPORTED, Request as Ask, Store};
@@ -18,10 +17,10 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use super::audit;
-use super::experiments::{query, unexpected};
+use super::experiments::unexpected;
 use crate::answer::json;
 use crate::app::App;
-use crate::body;
+use crate::body::{self, InPath, InQuery};
 use crate::columns;
 use crate::problem::Problem;
 
@@ -56,10 +55,10 @@ enum Format {
 /// GET.
 pub async fn export(
     State(app): State<App>,
-    Path(name): Path<String>,
-    wanted: Result<Query<Wanted>, QueryRejection>,
+    InPath(name): InPath<String>,
+    InQuery(wanted): InQuery<Wanted>,
 ) -> Result<Response, Problem> {
-    let format = query(wanted)?.format;
+    let format = wanted.format;
     let facts = audit::facts(&app, name).await?;
     let (kind, ending) = match format {
         Format::Csv => ("text/csv; charset=utf-8", "csv"),
@@ -136,7 +135,7 @@ fn write(
 /// POST.
 pub async fn import(
     State(app): State<App>,
-    Path(name): Path<String>,
+    InPath(name): InPath<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     let facts = audit::facts(&app, name.clone()).await?;

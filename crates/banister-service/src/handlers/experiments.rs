@@ -1,6 +1,6 @@
 //! Experiments.
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use banister_log::{Answer, Change, Declaration, ExperimentView, NamedArm, Request};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::{self, json};
 use crate::app::App;
-use crate::body::Json;
+use crate::body::{InPath, InQuery, Json};
 use crate::problem::Problem;
 
 /// All experiments.
@@ -27,16 +27,6 @@ pub struct Dry {
     dry_run: bool,
 }
 
-/// A query as axum reads it, with a problem instead of its own words.
-pub fn query<T>(
-    query: Result<Query<T>, axum::extract::rejection::QueryRejection>,
-) -> Result<T, Problem> {
-    match query {
-        Ok(Query(query)) => Ok(query),
-        Err(rejection) => Err(Problem::new(StatusCode::BAD_REQUEST, rejection.body_text())),
-    }
-}
-
 /// GET.
 pub async fn list(State(app): State<App>) -> Result<Response, Problem> {
     match app.ask(Request::List).await? {
@@ -48,10 +38,10 @@ pub async fn list(State(app): State<App>) -> Result<Response, Problem> {
 /// POST.
 pub async fn create(
     State(app): State<App>,
-    dry: Result<Query<Dry>, axum::extract::rejection::QueryRejection>,
+    InQuery(dry): InQuery<Dry>,
     Json(declaration): Json<Declaration>,
 ) -> Result<Response, Problem> {
-    if query(dry)?.dry_run {
+    if dry.dry_run {
         let name = declaration.name.clone();
         let view = check(declaration).await?;
         if app.ask(Request::Show(name.as_str().into())).await.is_ok() {
@@ -78,14 +68,17 @@ async fn check(declaration: Declaration) -> Result<ExperimentView, Problem> {
 }
 
 /// GET.
-pub async fn show(State(app): State<App>, Path(name): Path<String>) -> Result<Response, Problem> {
+pub async fn show(
+    State(app): State<App>,
+    InPath(name): InPath<String>,
+) -> Result<Response, Problem> {
     experiment(&app, Request::Show(name.into()), StatusCode::OK).await
 }
 
 /// PATCH.
 pub async fn change(
     State(app): State<App>,
-    Path(name): Path<String>,
+    InPath(name): InPath<String>,
     Json(change): Json<Change>,
 ) -> Result<Response, Problem> {
     let request = Request::Change(name.into(), Box::new(change));
@@ -95,7 +88,7 @@ pub async fn change(
 /// POST.
 pub async fn add_arm(
     State(app): State<App>,
-    Path(name): Path<String>,
+    InPath(name): InPath<String>,
     Json(arm): Json<NamedArm>,
 ) -> Result<Response, Problem> {
     experiment(&app, Request::AddArm(name.into(), arm), StatusCode::CREATED).await
@@ -104,13 +97,16 @@ pub async fn add_arm(
 /// DELETE.
 pub async fn retire_arm(
     State(app): State<App>,
-    Path((name, arm)): Path<(String, String)>,
+    InPath((name, arm)): InPath<(String, String)>,
 ) -> Result<Response, Problem> {
     experiment(&app, Request::RetireArm(name.into(), arm), StatusCode::OK).await
 }
 
 /// GET.
-pub async fn state(State(app): State<App>, Path(name): Path<String>) -> Result<Response, Problem> {
+pub async fn state(
+    State(app): State<App>,
+    InPath(name): InPath<String>,
+) -> Result<Response, Problem> {
     match app.ask(Request::Look(name.into())).await? {
         Answer::State(view) => Ok(json(&answer::state(&view))),
         _ => Err(unexpected()),
@@ -120,7 +116,7 @@ pub async fn state(State(app): State<App>, Path(name): Path<String>) -> Result<R
 /// GET.
 pub async fn history(
     State(app): State<App>,
-    Path(name): Path<String>,
+    InPath(name): InPath<String>,
 ) -> Result<Response, Problem> {
     match app.ask(Request::Trace(name.into())).await? {
         Answer::History(history) => Ok(json(&history)),

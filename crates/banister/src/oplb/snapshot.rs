@@ -56,6 +56,7 @@ impl Oplb {
     pub fn save(&self) -> String {
         write(&Snapshot {
             actions: self.actions.all_features().to_vec(),
+            names: self.names.clone(),
             columns: self.actions.saved(),
             planner: self.planner.save(),
             start: self.exact.solver.start().to_vec(),
@@ -70,6 +71,8 @@ impl Oplb {
     }
 
     fn learned(&self) -> Snapshot {
+        // Without names there is only the safe action, as before anything was offered.
+        let declared = &self.problem.declared;
         Snapshot {
             format: Self::FORMAT.into(),
             version: VERSION,
@@ -81,7 +84,10 @@ impl Oplb {
                 true => self.safe_action.clone(),
                 false => self.actions.all_features().to_vec(),
             },
-            names: self.names.clone(),
+            names: match self.names.is_empty() {
+                true => vec![declared.arms[declared.safe].clone()],
+                false => self.names.clone(),
+            },
             columns: None,
             planner: SavedPlanner::default(),
             start: Vec::new(),
