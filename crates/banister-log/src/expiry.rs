@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
+use crate::queue::Asker;
 use crate::request::{Answer, Life, Overdue, Request};
 use crate::store::{Database, Store, StoreError};
 use crate::time::Timestamp;
-use crate::writer::Asker;
 
 const PAUSE: Duration = Duration::from_millis(500);
 /// Decisions of one request.
@@ -17,7 +17,6 @@ const CHUNK: usize = 500;
 /// Starts the thread; it ends with the writer.
 pub(crate) fn start(database: Database, asker: Asker) -> std::io::Result<()> {
     let search = move || {
-        let mut reader: Option<Box<dyn Store>> = None;
         loop {
             std::thread::sleep(PAUSE);
             if !asker.catch_up() {
@@ -26,15 +25,17 @@ pub(crate) fn start(database: Database, asker: Asker) -> std::io::Result<()> {
             let Ok(Answer::Lives(lives)) = asker.wait(Request::Lives) else {
                 continue;
             };
+            if lives.is_empty() {
+                continue;
+            }
+            // Opened anew each time: a connection that is kept would keep a file that was replaced.
+            let Ok(mut reader) = database.open_reader() else {
+                continue;
+            };
             for life in lives {
                 // Trouble with the log is the writer's to report; here it means a new try later.
-                let found = open(&database, &mut reader).and_then(|store| overdue(store, &life));
-                match found {
-                    Ok(Some(overdue)) => {
-                        let _ = asker.wait(Request::Expire(overdue));
-                    }
-                    Ok(None) => {}
-                    Err(_) => reader = None,
+                if let Ok(Some(overdue)) = overdue(&mut *reader, &life) {
+                    let _ = asker.wait(Request::Expire(overdue));
                 }
             }
         }
@@ -43,17 +44,6 @@ pub(crate) fn start(database: Database, asker: Asker) -> std::io::Result<()> {
         .name("banister-expiry".into())
         .spawn(search)
         .map(|_| ())
-}
-
-fn open<'a>(
-    database: &Database,
-    reader: &'a mut Option<Box<dyn Store>>,
-) -> Result<&'a mut dyn Store, StoreError> {
-    let store = match reader.take() {
-        Some(store) => store,
-        None => database.open_reader()?,
-    };
-    Ok(&mut **reader.insert(store))
 }
 
 /// The decisions of an experiment whose time is over.

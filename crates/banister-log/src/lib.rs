@@ -17,6 +17,7 @@ mod experiment;
 mod expiry;
 mod history;
 mod published;
+mod queue;
 mod rebuild;
 mod refusal;
 mod request;
@@ -36,6 +37,7 @@ pub use event::{Candidate, DecisionEvent, Event, EventKind, Import, OutcomeEvent
 pub use experiment::{Alarm, Arm, Change, Counts, Experiment, ExperimentStatus, Facts, Latest};
 pub use history::{GuardrailPoint, History, Minute, Point};
 pub use published::{Estimates, Known, Published};
+pub use queue::{Asker, Busy};
 pub use rebuild::{Rebuilt, RebuiltExperiment, rebuild};
 pub use refusal::Refusal;
 pub use request::{
@@ -50,4 +52,4 @@ pub use view::{
     AlarmView, ArmView, Beliefs, EstimateView, ExperimentStats, ExperimentView, FallbackView,
     HistoryView, MinuteView, PointView, StateView, Stats, beliefs,
 };
-pub use writer::{Asker, Busy, Monitor, Options, Writer};
+pub use writer::{Monitor, Options, Writer};

@@ -1,7 +1,6 @@
 //! The one thread that owns the log: group commit, then fold, then answer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -11,17 +10,13 @@ use rand_chacha::ChaCha12Rng;
 use crate::desk::{Desk, Taken};
 use crate::event::Event;
 use crate::experiment::Experiment;
+use crate::queue::{Asker, Intake, Job, queue};
 use crate::refusal::Refusal;
 use crate::request::{Answer, Request};
 use crate::state::State;
 use crate::store::{Database, Snapshot, Store, StoreError};
 use crate::time::Timestamp;
 use crate::view::ExperimentView;
-
-/// Requests of one commit at most; more wait for the next.
-const MOST_REQUESTS: usize = 4096;
-/// How often others' events are looked for when nothing else happens.
-const IDLE: Duration = Duration::from_millis(250);
 
 /// How the writer works.
 #[derive(Debug, Clone)]
@@ -56,63 +51,6 @@ pub trait Monitor: Send {
 
 /// Answers of many jobs, each with its requests'.
 type Answers = Vec<Vec<Result<Answer, Refusal>>>;
-type Reply = Box<dyn FnOnce(Vec<Result<Answer, Refusal>>) + Send>;
-
-enum Message {
-    Ask(Vec<Request>, Reply),
-    CatchUp,
-    Stop,
-}
-
-/// The queue is full: come again later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Busy;
-
-/// Asks the writer; cheap to copy.
-#[derive(Clone)]
-pub struct Asker {
-    sender: SyncSender<Message>,
-}
-
-impl Asker {
-    /// Puts requests into the queue. `reply` is called on the writer's thread, once everything that
-    /// they wrote is durable; if the writer is gone it is dropped.
-    pub fn ask(
-        &self,
-        requests: Vec<Request>,
-        reply: impl FnOnce(Vec<Result<Answer, Refusal>>) + Send + 'static,
-    ) -> Result<(), Busy> {
-        let message = Message::Ask(requests, Box::new(reply));
-        match self.sender.try_send(message) {
-            Ok(()) | Err(TrySendError::Disconnected(_)) => Ok(()),
-            Err(TrySendError::Full(_)) => Err(Busy),
-        }
-    }
-
-    /// Says that others may have written.
-    pub fn catch_up(&self) -> bool {
-        !matches!(
-            self.sender.try_send(Message::CatchUp),
-            Err(TrySendError::Disconnected(_))
-        )
-    }
-
-    /// Asks and waits: for tests and tools.
-    pub fn wait(&self, request: Request) -> Result<Answer, Refusal> {
-        let (sender, receiver) = std::sync::mpsc::channel();
-        let asked = self.ask(vec![request], move |mut answers| {
-            // Nobody may wait any more.
-            let _ = sender.send(answers.pop());
-        });
-        if asked.is_err() {
-            return Err(Refusal::unavailable("too many requests are waiting"));
-        }
-        match receiver.recv() {
-            Ok(Some(answer)) => answer,
-            _ => Err(Refusal::unavailable("the writer has stopped")),
-        }
-    }
-}
 
 /// The writer's thread.
 pub struct Writer {
@@ -127,8 +65,7 @@ impl Writer {
         options: Options,
         monitor: Box<dyn Monitor>,
     ) -> std::io::Result<Self> {
-        let (sender, receiver) = sync_channel(options.queue);
-        let asker = Asker { sender };
+        let (asker, intake) = queue(options.queue);
         let listener = asker.clone();
         database.listen(Box::new(move || listener.catch_up()));
         crate::expiry::start(database.clone(), asker.clone())?;
@@ -140,11 +77,12 @@ impl Writer {
             state: None,
             rng: ChaCha12Rng::from_rng(&mut rand::rng()),
             round: Round::default(),
-            trouble: None,
+            trouble: Some("the log is being opened".into()),
+            commit_time: Duration::ZERO,
         };
         let thread = std::thread::Builder::new()
             .name("banister-log".into())
-            .spawn(move || engine.run(&receiver))?;
+            .spawn(move || engine.run(intake))?;
         Ok(Self {
             asker,
             thread: Some(thread),
@@ -164,7 +102,7 @@ impl Writer {
     fn end(&mut self) {
         if let Some(thread) = self.thread.take() {
             // If it has ended already there is nothing to stop.
-            let _ = self.asker.sender.send(Message::Stop);
+            self.asker.stop();
             let _ = thread.join();
         }
     }
@@ -185,6 +123,8 @@ struct Engine {
     rng: ChaCha12Rng,
     round: Round,
     trouble: Option<String>,
+    /// How long commits take lately.
+    commit_time: Duration,
 }
 
 /// The experiments whose snapshots are due; one is taken with each commit, so that none waits long.
@@ -195,38 +135,15 @@ struct Round {
     began: u64,
 }
 
-/// A command with the answers it has so far.
-struct Job {
-    requests: Vec<Request>,
-    reply: Reply,
-}
-
 impl Engine {
-    fn run(&mut self, receiver: &Receiver<Message>) {
-        let mut stopping = false;
-        let mut jobs = Vec::new();
+    fn run(&mut self, mut intake: Intake) {
         // The log is opened at once: those who ask first should not wait for it.
         self.catch_up();
-        while !stopping {
-            match receiver.recv_timeout(IDLE) {
-                Ok(message) => stopping = collect(message, &mut jobs),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => stopping = true,
-            }
-            let mut count = jobs
-                .iter()
-                .map(|job: &Job| job.requests.len())
-                .sum::<usize>();
-            while count < MOST_REQUESTS {
-                let Ok(message) = receiver.try_recv() else {
-                    break;
-                };
-                stopping |= collect(message, &mut jobs);
-                count += jobs.last().map_or(0, |job| job.requests.len());
-            }
+        while !intake.is_closed() {
+            let jobs = intake.next(self.commit_time);
             match jobs.is_empty() {
                 true => self.catch_up(),
-                false => self.serve(std::mem::take(&mut jobs)),
+                false => self.serve(jobs),
             }
         }
         self.snapshot_all();
@@ -270,7 +187,9 @@ impl Engine {
             Ok(answers) => answers,
             Err(_) => {
                 // A defect of ours: what is in memory may be half-changed, the log is not.
-                self.lose("a defect in banister; the log is read anew");
+                self.lose(StoreError::new(
+                    "a defect in banister; the log is read anew",
+                ));
                 self.state = None;
                 None
             }
@@ -298,8 +217,9 @@ impl Engine {
             match self.ready() {
                 Ok(()) => return self.write(jobs),
                 Err(error) => {
-                    self.lose(&error.reason);
-                    if !error.passing || begun.elapsed() > self.options.patience {
+                    let passing = error.passing;
+                    self.lose(error);
+                    if !passing || begun.elapsed() > self.options.patience {
                         return None;
                     }
                     std::thread::sleep(Duration::from_millis(100));
@@ -337,7 +257,7 @@ impl Engine {
         let mut desk = Desk::new(state, &mut **store, &mut self.rng, Timestamp::now());
         if let Err(refusal) = desk.look_up(jobs.iter().flatten()) {
             store.rollback();
-            self.lose(&refusal.to_string());
+            self.lose(StoreError::passing(refusal.to_string()));
             return None;
         }
         let taken: Vec<Vec<Result<Taken, Refusal>>> = (jobs.into_iter())
@@ -366,18 +286,19 @@ impl Engine {
         if let Err(error) = written {
             // Whether the commit took place is found out by reading on from the last event folded.
             store.rollback();
-            self.lose(&error.reason);
+            self.lose(error);
             return None;
         }
         if !records.is_empty() {
-            self.monitor
-                .committed(records.len(), begun.elapsed().as_secs_f64());
+            let took = begun.elapsed();
+            self.commit_time = (self.commit_time * 7 + took) / 8;
+            self.monitor.committed(records.len(), took.as_secs_f64());
         }
         for (record, event) in records.iter().zip(events) {
             if let Err(reason) = state.fold(record, event) {
                 // Checked events fold; if one does not, memory is not to be trusted any more.
                 self.state = None;
-                self.lose(&reason);
+                self.lose(StoreError::new(reason));
                 return None;
             }
         }
@@ -415,11 +336,15 @@ impl Engine {
             let last = store.last()?;
             follow(&mut **store, state, last)?;
             self.monitor.follows(state.number, last);
-            Ok(())
+            // Reading proves nothing about writing.
+            match self.trouble {
+                None => Ok(()),
+                Some(_) => store.probe(),
+            }
         })();
         match caught {
             Ok(()) => self.found(),
-            Err(error) => self.lose(&error.reason),
+            Err(error) => self.lose(error),
         }
     }
 
@@ -456,11 +381,12 @@ impl Engine {
         Ok(())
     }
 
-    fn lose(&mut self, reason: &str) {
+    fn lose(&mut self, error: StoreError) {
         self.store = None;
-        if self.trouble.as_deref() != Some(reason) {
-            self.monitor.trouble(Some(reason));
-            self.trouble = Some(reason.to_string());
+        let reason = self.database.explain(error).reason;
+        if self.trouble.as_ref() != Some(&reason) {
+            self.monitor.trouble(Some(&reason));
+            self.trouble = Some(reason);
         }
     }
 
@@ -555,16 +481,4 @@ fn follow(store: &mut dyn Store, state: &mut State, last: u64) -> Result<(), Sto
         }
     }
     Ok(())
-}
-
-/// Takes a message up; says whether it is the last.
-fn collect(message: Message, jobs: &mut Vec<Job>) -> bool {
-    match message {
-        Message::Ask(requests, reply) => {
-            jobs.push(Job { requests, reply });
-            false
-        }
-        Message::CatchUp => false,
-        Message::Stop => true,
-    }
 }

@@ -95,7 +95,9 @@ impl App {
 /// Connections for reading, reused.
 pub struct Readers {
     database: Database,
-    idle: Mutex<Vec<Box<dyn Store>>>,
+    health: Arc<Health>,
+    /// With the number of troubles that were before.
+    idle: Mutex<Vec<(u64, Box<dyn Store>)>>,
 }
 
 /// Connections kept.
@@ -103,29 +105,46 @@ const MOST_IDLE: usize = 4;
 
 impl Readers {
     /// For a log.
-    pub fn new(database: Database) -> Self {
+    pub fn new(database: Database, health: Arc<Health>) -> Self {
         Self {
             database,
+            health,
             idle: Mutex::new(Vec::new()),
         }
     }
 
-    /// Lends a connection. One that failed is not used again.
+    /// Lends a connection. It is kept for the next only while the log is well: otherwise it may lead to
+    /// a file that is gone, or keep a writer from opening it anew.
     pub fn with<T>(
         &self,
         read: impl FnOnce(&mut dyn Store) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let idle = self.idle.lock().map(|mut idle| idle.pop()).unwrap_or(None);
+        let times = self.health.times();
+        let idle = match self.idle.lock() {
+            Ok(mut idle) => {
+                idle.retain(|(since, _)| *since == times);
+                idle.pop()
+            }
+            Err(_) => None,
+        };
         let mut store = match idle {
-            Some(store) => store,
+            Some((_, store)) => store,
             None => self.database.open_reader()?,
         };
         let result = read(&mut *store);
-        if let (Ok(_), Ok(mut idle)) = (&result, self.idle.lock())
+        let well = result.is_ok() && self.health.trouble().is_none();
+        if let (true, Ok(mut idle)) = (well, self.idle.lock())
             && idle.len() < MOST_IDLE
         {
-            idle.push(store);
+            idle.push((times, store));
         }
         result
+    }
+
+    /// Closes what is kept.
+    pub fn clear(&self) {
+        if let Ok(mut idle) = self.idle.lock() {
+            idle.clear();
+        }
     }
 }

@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
+use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
 use banister_log::{Role, StoredToken, Token};
 
 use crate::app::Readers;
+use crate::health::Health;
 use crate::problem::Problem;
 
 /// How soon a token that was made or taken away is noticed.
@@ -18,6 +20,7 @@ pub struct Guests {
     known: RwLock<Known>,
     /// Whether nobody is let in without a token, even if none was made yet.
     required: bool,
+    health: Arc<Health>,
 }
 
 #[derive(Default)]
@@ -40,10 +43,11 @@ pub struct Guest {
 
 impl Guests {
     /// With nothing read yet.
-    pub fn new(required: bool) -> Self {
+    pub fn new(required: bool, health: Arc<Health>) -> Self {
         Self {
             known: RwLock::default(),
             required,
+            health,
         }
     }
 
@@ -60,21 +64,25 @@ impl Guests {
         }
     }
 
-    /// Whether anybody may come in.
-    pub fn is_open(&self) -> bool {
-        let known = self.known.read();
-        !self.required && matches!(known.as_deref(), Ok(Known::Read(known)) if known.is_empty())
+    /// Whether the tokens were read at all.
+    pub fn is_read(&self) -> bool {
+        matches!(self.known.read().as_deref(), Ok(Known::Read(_)))
     }
 
     /// Lets somebody in, or says why not.
-    pub fn admit(&self, headers: &HeaderMap, needed: Role) -> Result<Guest, Problem> {
-        let unread = || Problem::unavailable("the tokens cannot be read yet");
+    pub fn admit(&self, request: &Request, needed: Role) -> Result<Guest, Problem> {
+        let headers = request.headers();
+        let unread = || {
+            let reason = self.health.trouble().map(|reason| format!(": {reason}"));
+            let reason = reason.unwrap_or_default();
+            Problem::unavailable(format!("the tokens cannot be read yet{reason}"))
+        };
         let known = self.known.read().map_err(|_| unread())?;
         let Known::Read(known) = &*known else {
             return Err(unread());
         };
         if known.is_empty() && !self.required {
-            check_host(headers)?;
+            check_host(request)?;
             return Ok(Guest {
                 name: None,
                 role: Role::Admin,
@@ -109,10 +117,14 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Without tokens, a page of another site must not reach us under a name of its own that leads here.
-fn check_host(headers: &HeaderMap) -> Result<(), Problem> {
-    let host = headers
-        .get(header::HOST)
-        .and_then(|host| host.to_str().ok());
+fn check_host(request: &Request) -> Result<(), Problem> {
+    // The address in the request's first line, if it has one, counts before the header.
+    let authority = request
+        .uri()
+        .authority()
+        .map(|authority| authority.as_str());
+    let header = (request.headers().get(header::HOST)).map(|host| host.to_str().unwrap_or("?"));
+    let host = authority.or(header);
     let Some(host) = host else {
         return Ok(());
     };
@@ -143,7 +155,7 @@ pub fn follow(guests: &Arc<Guests>, readers: &Arc<Readers>) -> std::io::Result<(
             if let Ok(tokens) = readers.with(|store| store.tokens()) {
                 guests.refresh(tokens);
             }
-            let unread = matches!(guests.known.read().as_deref(), Ok(Known::Unread));
+            let unread = !guests.is_read();
             drop(guests);
             std::thread::sleep(if unread { REFRESH / 50 } else { REFRESH });
         }

@@ -89,7 +89,7 @@ fn admit(
 ) -> Result<Option<Guest>, Problem> {
     let guest = match route.access.role() {
         None => None,
-        Some(role) => Some(app.guests.admit(request.headers(), role)?),
+        Some(role) => Some(app.guests.admit(request, role)?),
     };
     if app.rates.is_limited() && guest.is_some() {
         let name = guest.as_ref().and_then(|guest| guest.name.clone());

@@ -1,20 +1,25 @@
 //! How the log is, as the writer says.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use banister_log::Monitor;
 
+use crate::app::Readers;
 use crate::metrics::Metrics;
 
 /// Whether the log can be written.
 pub struct Health {
     trouble: Mutex<Option<String>>,
+    /// How often it could not.
+    times: AtomicU64,
 }
 
 impl Default for Health {
     fn default() -> Self {
         Self {
             trouble: Mutex::new(Some("the log is being opened".into())),
+            times: AtomicU64::new(0),
         }
     }
 }
@@ -28,7 +33,15 @@ impl Health {
         }
     }
 
+    /// How often it was not.
+    pub fn times(&self) -> u64 {
+        self.times.load(Ordering::Acquire)
+    }
+
     fn set(&self, trouble: Option<String>) {
+        if trouble.is_some() {
+            self.times.fetch_add(1, Ordering::AcqRel);
+        }
         if let Ok(mut place) = self.trouble.lock() {
             *place = trouble;
         }
@@ -39,6 +52,8 @@ impl Health {
 pub struct Hears {
     /// For `/readyz`.
     pub health: Arc<Health>,
+    /// Who must let go of a log in trouble.
+    pub readers: Arc<Readers>,
     /// For `/metrics`.
     pub metrics: Arc<Metrics>,
 }
@@ -50,10 +65,6 @@ impl Monitor for Hears {
 
     fn follows(&self, folded: u64, last: u64) {
         self.metrics.follows(folded, last);
-        // It was folded up to the end: whatever was wrong at the start is over.
-        if self.health.trouble().is_some() {
-            self.health.set(None);
-        }
     }
 
     fn trouble(&self, reason: Option<&str>) {
@@ -62,8 +73,11 @@ impl Monitor for Hears {
                 tracing::error!(reason, "the log is not available");
                 self.metrics.trouble();
             }
-            None => tracing::info!("the log is available again"),
+            None => tracing::info!("the log is available"),
         }
         self.health.set(reason.map(str::to_string));
+        if reason.is_some() {
+            self.readers.clear();
+        }
     }
 }

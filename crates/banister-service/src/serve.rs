@@ -63,6 +63,7 @@ pub fn serve(
 fn check_log(settings: &Settings) -> Result<(), ServeError> {
     let database = &settings.database;
     let opened = database.open().and_then(|mut store| store.tokens());
+    let opened = opened.map_err(|error| database.explain(error));
     let about = |reason: String| ServeError::Setting(format!("{}: {reason}", database.shown()));
     match opened {
         Ok(tokens) => {
@@ -156,21 +157,25 @@ fn limit_heads(
 pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
     let metrics = Arc::new(Metrics::default());
     let health = Arc::new(Health::default());
+    let database = settings.database.clone();
+    let readers = Arc::new(Readers::new(database.clone(), health.clone()));
     let hears = Hears {
         health: health.clone(),
+        readers: readers.clone(),
         metrics: metrics.clone(),
     };
     let options = Options {
         snapshot_every: settings.snapshot_every,
         ..Options::default()
     };
-    let database = settings.database.clone();
-    let writer = Writer::start(database.clone(), options, Box::new(hears))
+    let writer = Writer::start(database, options, Box::new(hears))
         .map_err(system("starting the log's thread"))?;
-    let readers = Arc::new(Readers::new(database));
     // Without tokens only this machine is served, whatever becomes of them while we run.
     let exposed = !settings.listen.ip().is_loopback();
-    let guests = Arc::new(Guests::new(settings.require_token || exposed));
+    let guests = Arc::new(Guests::new(
+        settings.require_token || exposed,
+        health.clone(),
+    ));
     auth::follow(&guests, &readers).map_err(system("starting a thread"))?;
     let app = App::new(Shared {
         asker: writer.asker(),

@@ -69,6 +69,16 @@ impl Database {
         }
     }
 
+    /// The same error with the reason that the operating system gives, where the database does not say.
+    pub fn explain(&self, error: StoreError) -> StoreError {
+        match self {
+            Self::Sqlite(path) if error.reason.starts_with(sqlite::UNEXPLAINED) => {
+                sqlite::explain(path, error)
+            }
+            _ => error,
+        }
+    }
+
     /// As people may see it: without a password.
     pub fn shown(&self) -> String {
         match self {
@@ -142,6 +152,8 @@ pub trait Store: Send {
     fn commit(&mut self) -> Result<(), StoreError>;
     /// Drops what was appended.
     fn rollback(&mut self);
+    /// Proves that the log can be written, by writing something that means nothing.
+    fn probe(&mut self) -> Result<(), StoreError>;
     /// The number of the last event.
     fn last(&mut self) -> Result<u64, StoreError>;
     /// Up to `limit` events after a number, in their order.

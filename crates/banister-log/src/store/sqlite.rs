@@ -16,6 +16,8 @@ const VERSION: i32 = 1;
 const LAYOUT: &str = "
 CREATE TABLE counter (one INTEGER PRIMARY KEY CHECK (one = 1), last INTEGER NOT NULL) STRICT;
 INSERT INTO counter VALUES (1, 0);
+CREATE TABLE probe (one INTEGER PRIMARY KEY CHECK (one = 1), time INTEGER NOT NULL) STRICT;
+INSERT INTO probe VALUES (1, 0);
 CREATE TABLE events (
   number INTEGER PRIMARY KEY,
   time INTEGER NOT NULL,
@@ -42,6 +44,9 @@ CREATE TABLE tokens (
   created INTEGER NOT NULL
 ) STRICT;
 ";
+
+/// How errors begin whose reason only the operating system knows.
+pub(super) const UNEXPLAINED: &str = "SQLite";
 
 const COLUMNS: &str = "number, time, experiment, kind, decision, id, body";
 
@@ -191,6 +196,14 @@ impl Store for Sqlite {
     fn rollback(&mut self) {
         // Without a transaction there is nothing to undo.
         let _ = self.connection.execute_batch("ROLLBACK");
+    }
+
+    fn probe(&mut self) -> Result<(), StoreError> {
+        // A value that differs each time: SQLite does not write what is there already.
+        let mut update = (self.connection)
+            .prepare_cached("UPDATE probe SET time = max(time + 1, ?1)")
+            .map_err(of)?;
+        update.execute([Timestamp::now().0]).map_err(of).map(|_| ())
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {
@@ -364,7 +377,7 @@ fn record(row: &Row) -> rusqlite::Result<Record> {
 /// A full disk, a read-only file system or a lock can pass; a file that is no database cannot.
 fn of(error: rusqlite::Error) -> StoreError {
     let Some(code) = error.sqlite_error_code() else {
-        return StoreError::new(format!("SQLite: {error}"));
+        return StoreError::new(format!("{UNEXPLAINED}: {error}"));
     };
     let reason = match code {
         ErrorCode::DiskFull => "the disk is full".to_string(),
@@ -372,10 +385,30 @@ fn of(error: rusqlite::Error) -> StoreError {
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
             "another process holds the file".to_string()
         }
-        _ => format!("SQLite: {error}"),
+        _ => format!("{UNEXPLAINED}: {error}"),
     };
     match code {
         ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt => StoreError::new(reason),
         _ => StoreError::passing(reason),
     }
+}
+
+/// Finds out why the file's folder cannot be written, by trying.
+pub(super) fn explain(path: &Path, error: StoreError) -> StoreError {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let trial = folder.join(format!(".banister-probe-{}", std::process::id()));
+    let tried = std::fs::write(&trial, [0; 4096]);
+    // It may not have been made at all.
+    let _ = std::fs::remove_file(&trial);
+    let reason = match tried.map_err(|e| e.kind()) {
+        Err(std::io::ErrorKind::ReadOnlyFilesystem) => "the file system is read-only",
+        Err(std::io::ErrorKind::StorageFull) => "the disk is full",
+        Err(std::io::ErrorKind::PermissionDenied) => "the folder may not be written",
+        Err(std::io::ErrorKind::NotFound) => "the folder does not exist",
+        _ => return error,
+    };
+    StoreError::passing(format!("{reason} ({})", error.reason))
 }

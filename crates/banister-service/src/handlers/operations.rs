@@ -37,6 +37,7 @@ pub async fn health() -> Response {
 /// The log can be written.
 pub async fn ready(State(app): State<App>) -> Result<Response, Problem> {
     match app.health.trouble() {
+        None if !app.guests.is_read() => Err(Problem::unavailable("the tokens are being read")),
         None => Ok(json(&Status { status: "ready" })),
         Some(reason) => Err(Problem::unavailable(format!(
             "the log is not available: {reason}"
