@@ -181,7 +181,7 @@ impl Experiment {
             features: arm.features.clone(),
             offered: true,
         });
-        let arms = arms.collect();
+        let arms: Vec<Arm> = arms.collect();
         let names = names(&checked, &arms);
         Ok(Self {
             key: record.number,
@@ -570,7 +570,7 @@ impl Experiment {
     }
 }
 
-fn names(checked: &Checked, arms: &Vec<Arm>) -> Arc<Names> {
+fn names(checked: &Checked, arms: &[Arm]) -> Arc<Names> {
     let guardrails = checked.declaration.guardrails.iter();
     Arc::new(Names {
         experiment: checked.declaration.name.clone(),

@@ -122,6 +122,8 @@ pub enum Request {
     Trace(Arc<str>),
     /// Its names.
     Names(Arc<str>),
+    /// The digest of what it has learned.
+    Digest(Arc<str>),
     /// What monitoring wants to know.
     Stats,
 }
@@ -137,6 +139,7 @@ impl Request {
                 | Self::Look(_)
                 | Self::Trace(_)
                 | Self::Names(_)
+                | Self::Digest(_)
                 | Self::Stats
         )
     }
@@ -192,6 +195,8 @@ pub enum Answer {
     History(Box<HistoryView>),
     /// The names, and the experiment's key and last event.
     Names(Arc<Names>, u64, u64),
+    /// The digest of what is learned, and the experiment's last event: equal events, equal digests.
+    Digest(String, u64),
     /// What monitoring wants to know.
     Stats(Stats),
 }

@@ -306,6 +306,10 @@ pub(crate) fn read(state: &mut State, request: Request) -> Result<Answer, Refusa
             let names = experiment.names.clone();
             Ok(Answer::Names(names, experiment.key, experiment.number))
         }
+        Request::Digest(name) => {
+            let experiment = state.experiment(&name)?;
+            Ok(Answer::Digest(experiment.digest(), experiment.number))
+        }
         _ => Ok(Answer::Stats(stats(state))),
     }
 }
