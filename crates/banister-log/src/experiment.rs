@@ -175,7 +175,12 @@ impl Experiment {
     pub(crate) fn new(record: &Record, json: &str) -> Result<Self, String> {
         let declaration: Declaration = serde_json::from_str(json).map_err(|e| e.to_string())?;
         let checked = declaration.check().map_err(|e| e.to_string())?;
-        let agent = (checked.config.build(&checked.problem)).map_err(|e| e.to_string())?;
+        let mut agent = (checked.config.build(&checked.problem)).map_err(|e| e.to_string())?;
+        if checked.kind != Kind::Arms {
+            // Before the first offer such an agent calls its safe action by a name, and after it by
+            // none: what is learned must not tell whether anybody has decided in this process.
+            agent.offer(&[]).map_err(|e| e.to_string())?;
+        }
         let arms = checked.arms.iter().map(|arm| Arm {
             name: arm.name.clone(),
             features: arm.features.clone(),
@@ -432,7 +437,7 @@ impl Experiment {
         Ok((published, safe as u32))
     }
 
-    fn offer(
+    pub(crate) fn offer(
         &mut self,
         features: &[f64],
         field: &str,

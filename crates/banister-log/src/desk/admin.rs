@@ -80,6 +80,7 @@ impl Desk<'_> {
         }
         let m = experiment.names.guardrails.len();
         let arms = matches!(experiment.checked.kind, Kind::Arms);
+        check_import(experiment, &import)?;
         for i in 0..count {
             let row = |e| Refusal::of(e, |field| format!("row {}: {field}", i + 1));
             let costs = &import.costs[i * m..(i + 1) * m];
@@ -126,4 +127,54 @@ impl Desk<'_> {
             _ => Ok(experiment),
         }
     }
+}
+
+/// Checks that an import's columns fit each other, its arms exist and its features can be learned from:
+/// once it is written, nothing may fail.
+fn check_import(experiment: &mut Experiment, import: &Import) -> Result<(), Refusal> {
+    let count = import.rewards.len();
+    let arms = experiment.arms.len();
+    let (arm_rows, d) = match experiment.checked.kind {
+        Kind::Arms => (count, 0),
+        Kind::Context(d) => (0, 1 + arms.saturating_sub(1) * d),
+        Kind::Candidates(d) => (0, d),
+    };
+    let lengths = [
+        ("arms", import.arms.len(), arm_rows),
+        ("features", import.features.len(), count * d),
+        (
+            "costs",
+            import.costs.len(),
+            count * experiment.names.guardrails.len(),
+        ),
+    ];
+    for (field, length, expected) in lengths {
+        if length != expected {
+            let allowed = format!("expected {expected}: there are {count} rewards");
+            return Err(Refusal::invalid(
+                field,
+                format!("{length} entries"),
+                allowed,
+            ));
+        }
+    }
+    if let Some(row) = (import.arms.iter()).position(|&arm| arm as usize >= arms) {
+        let field = format!("row {}: arm", row + 1);
+        let allowed = format!("this experiment has {arms} arms");
+        return Err(Refusal::invalid(field, import.arms[row], allowed));
+    }
+    // Agents check features when they are offered; every decision offers anew.
+    for (chunk, features) in import.features.chunks(CHUNK * d.max(1)).enumerate() {
+        let rename = |field: &str| {
+            let inner = field
+                .strip_prefix("actions[")
+                .and_then(|f| f.split_once(']'));
+            match inner.and_then(|(row, rest)| Some((row.parse::<usize>().ok()?, rest))) {
+                Some((row, rest)) => format!("row {}: features{rest}", chunk * CHUNK + row + 1),
+                None => "features".into(),
+            }
+        };
+        experiment.offer(features, "features", rename)?;
+    }
+    Ok(())
 }
