@@ -99,13 +99,7 @@ fn requests_of_one_commit_see_each_other(place: &Place) {
         report(json!({"decision": "a", "costs": {"errors": 1}})),
         report(json!({"decision": "a", "reward": 0.5, "costs": {"errors": 1}})),
     ];
-    let (sender, receiver) = std::sync::mpsc::channel();
-    let asked = desk
-        .caller
-        .0
-        .ask(requests, move |answers| sender.send(answers).unwrap());
-    asked.unwrap();
-    let mut answers = receiver.recv().unwrap();
+    let mut answers = desk.ask_all(requests).unwrap();
     let numbers: Vec<u64> = (answers.drain(..2))
         .map(|answer| match answer {
             Ok(Answer::Decision(decided)) => decided.number,

@@ -1,5 +1,8 @@
 //! A writer to ask, as callers do.
 
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
 use banister_log::{
     Answer, Asker, Change, Database, Decided, DecisionRequest, Declaration, ExperimentView,
     Monitor, Options, OutcomeReport, Refusal, Reported, Request, Stats, Writer,
@@ -71,8 +74,26 @@ pub fn said(value: Value) -> OutcomeReport {
 }
 
 impl Caller {
+    /// Asks, and waits for the answer, which must come.
     pub fn ask(&self, request: Request) -> Result<Answer, Refusal> {
-        self.0.wait(request)
+        let mut answers = self.ask_all(vec![request])?;
+        assert_eq!(answers.len(), 1);
+        answers.remove(0)
+    }
+
+    /// Asks many at once.
+    pub fn ask_all(&self, requests: Vec<Request>) -> Result<Vec<Result<Answer, Refusal>>, Refusal> {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let asked = self.0.ask(requests, move |answers| {
+            // A caller may have given up.
+            let _ = sender.send(answers);
+        });
+        asked.map_err(|_| Refusal::unavailable("the queue is full"))?;
+        match receiver.recv_timeout(Duration::from_secs(60)) {
+            Ok(answers) => Ok(answers),
+            Err(RecvTimeoutError::Disconnected) => Err(Refusal::unavailable("it has stopped")),
+            Err(RecvTimeoutError::Timeout) => panic!("no answer within a minute"),
+        }
     }
 
     pub fn create(&self, declaration: Value) -> Result<ExperimentView, Refusal> {
