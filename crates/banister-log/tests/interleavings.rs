@@ -231,6 +231,8 @@ fn sqlite_says_it_all() {
 
 #[test]
 fn postgres_says_it_all() {
+    // One server for all cases.
+    let _server = Place::postgres();
     let result = cases(12).run(&steps(), |steps| match Place::postgres() {
         Some(place) => run(place, &steps),
         None => Ok(()),

@@ -1,0 +1,287 @@
+//! Several writers over one PostgreSQL database, with everything that can happen to them.
+
+mod common;
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use banister_log::{Database, EventKind, Refusal, rebuild};
+use common::desk::{Caller, Desk, plain};
+use common::server::{Server, skipped};
+use common::{Place, decision, until, whole};
+use serde_json::{Value, json};
+
+/// What was acknowledged: decisions by id, and the ids whose outcomes are complete.
+#[derive(Default)]
+struct Ledger {
+    decisions: Mutex<BTreeMap<String, u64>>,
+    outcomes: Mutex<HashSet<String>>,
+    acknowledged: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl Ledger {
+    fn count(&self) -> u64 {
+        self.acknowledged.load(Ordering::SeqCst)
+    }
+
+    /// Asks until it is acknowledged: every answer is that, or that the log is not available.
+    fn insist<T>(&self, mut ask: impl FnMut() -> Result<T, Refusal>) -> T {
+        let mut last = None;
+        for _ in 0..100_000 {
+            match ask() {
+                Ok(answer) => {
+                    self.acknowledged.fetch_add(1, Ordering::SeqCst);
+                    return answer;
+                }
+                Err(Refusal::Unavailable { reason }) => {
+                    assert!(!reason.contains("postgres://"), "{reason}");
+                    self.refused.fetch_add(1, Ordering::SeqCst);
+                    last = Some(reason);
+                    std::thread::yield_now();
+                }
+                Err(other) => panic!("refused: {other}"),
+            }
+        }
+        panic!("never available again: {last:?}");
+    }
+
+    /// Decides, and reports in two parts. Callers are asked in turn, so that one that is gone does not
+    /// matter.
+    fn serve(&self, callers: &[&Caller], id: &str) {
+        let mut turn = callers.iter().cycle();
+        let mut next = || *turn.next().expect("somebody to ask");
+        let decided = self.insist(|| next().decide("x", id));
+        let number = decided.number;
+        let known = self.decisions.lock().unwrap().insert(id.into(), number);
+        assert!(known.is_none_or(|known| known == number), "{id} twice");
+        self.insist(|| next().report("x", id, json!({"reward": value(id)})));
+        let whole = json!({"reward": value(id), "costs": {"errors": 0}});
+        let reported = self.insist(|| next().report("x", id, whole.clone()));
+        assert!(reported.complete);
+        self.outcomes.lock().unwrap().insert(id.into());
+    }
+
+    /// Holds the log against what was acknowledged.
+    fn check(&self, database: &Database) {
+        let mut store = database.open().expect("the log opens");
+        let events = whole(&mut *store);
+        let mut ids = BTreeMap::new();
+        for record in &events {
+            if let Some(id) = &record.id {
+                assert_eq!(ids.insert(id.clone(), record.number), None, "{id} twice");
+            }
+        }
+        assert_eq!(ids, *self.decisions.lock().unwrap());
+        let outcomes = events.iter().filter(|r| r.kind == EventKind::Outcome);
+        let settled: Vec<u64> = outcomes.filter_map(|record| record.decision).collect();
+        let distinct: HashSet<u64> = settled.iter().copied().collect();
+        assert_eq!(settled.len(), distinct.len(), "an outcome twice");
+        let acknowledged = self.outcomes.lock().unwrap();
+        assert_eq!(settled.len(), acknowledged.len());
+        assert!(acknowledged.iter().all(|id| distinct.contains(&ids[id])));
+    }
+}
+
+/// The reward that all reports on an id agree on.
+fn value(id: &str) -> Value {
+    json!(f64::from(id.bytes().last().unwrap_or(0) % 5) / 4.0)
+}
+
+/// All have folded the same, and so does whoever comes late or starts from nothing.
+fn agree(database: &Database, desks: &[&Desk]) {
+    let rebuilt = rebuild(database, |_, _| {}).expect("it can be rebuilt");
+    assert!(rebuilt.is_equal());
+    let digest = &rebuilt.experiments[0].digest;
+    let late = Desk::start(database);
+    for desk in desks.iter().copied().chain([&late]) {
+        until("all events are folded", || {
+            let folded = desk.digest("x");
+            folded.is_ok_and(|(own, _)| own == *digest)
+        });
+    }
+}
+
+fn own_server() -> Option<Place> {
+    (!skipped()).then(|| Place::on(Arc::new(Server::start())))
+}
+
+/// Ends the connections of a database, except those of whoever says so.
+fn kill_connections(place: &Place) {
+    let Database::Postgres(url) = &place.database else {
+        return;
+    };
+    let mut client = postgres::Client::connect(url, postgres::NoTls).expect("a connection");
+    let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+         WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    client.batch_execute(sql).expect("the connections end");
+}
+
+#[test]
+fn replicas_share_one_log() {
+    let Some(place) = Place::postgres() else {
+        return;
+    };
+    let desks = [Desk::start(&place.database), Desk::start(&place.database)];
+    desks[0].create(plain("x")).unwrap();
+    until("the other hears of it", || desks[1].show("x").is_ok());
+    let ledger = Ledger::default();
+    std::thread::scope(|scope| {
+        for worker in 0..8 {
+            let (ledger, desks) = (&ledger, &desks);
+            scope.spawn(move || {
+                // Everybody does everything, each in another order, on one replica or on both.
+                for i in 0..150 {
+                    let id = format!("d{}", (i * 7 + worker * 41) % 150);
+                    match worker % 3 {
+                        0 => ledger.serve(&[&desks[0].caller], &id),
+                        1 => ledger.serve(&[&desks[1].caller], &id),
+                        _ => ledger.serve(&[&desks[0].caller, &desks[1].caller], &id),
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(ledger.count(), 8 * 150 * 3);
+    assert_eq!(ledger.refused.load(Ordering::SeqCst), 0);
+    ledger.check(&place.database);
+    agree(&place.database, &[&desks[0], &desks[1]]);
+}
+
+#[test]
+fn a_replica_that_dies_loses_nothing() {
+    let Some(place) = own_server() else { return };
+    let (dying, staying) = (Desk::start(&place.database), Desk::start(&place.database));
+    staying.create(plain("x")).unwrap();
+    until("the other hears of it", || dying.show("x").is_ok());
+    let ledger = Ledger::default();
+    std::thread::scope(|scope| {
+        for worker in 0..6 {
+            let (ledger, callers) = (&ledger, [dying.caller.clone(), staying.caller.clone()]);
+            scope.spawn(move || {
+                for i in 0..100 {
+                    ledger.serve(&[&callers[0], &callers[1]], &format!("w{worker}-{i}"));
+                }
+            });
+        }
+        // Under load everybody loses the connection, twice; then one of them ends for good.
+        for acknowledged in [200, 500] {
+            until("some work", || ledger.count() > acknowledged);
+            kill_connections(&place);
+        }
+        until("some more work", || ledger.count() > 800);
+        kill_connections(&place);
+        drop(dying);
+    });
+    assert_eq!(ledger.count(), 6 * 100 * 3);
+    assert!(ledger.refused.load(Ordering::SeqCst) > 0, "nobody noticed");
+    ledger.check(&place.database);
+    agree(&place.database, &[&staying]);
+}
+
+#[test]
+fn restarts_of_the_server_lose_nothing() {
+    let Some(place) = own_server() else { return };
+    let Some(server) = place.server.clone() else {
+        return;
+    };
+    let desks = [Desk::start(&place.database), Desk::start(&place.database)];
+    desks[0].create(plain("x")).unwrap();
+    until("the other hears of it", || desks[1].show("x").is_ok());
+    let ledger = Ledger::default();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for worker in 0..6 {
+            let (ledger, desks, done) = (&ledger, &desks, &done);
+            scope.spawn(move || {
+                for i in 0.. {
+                    if done.load(Ordering::SeqCst) {
+                        return;
+                    }
+                    let caller = &desks[worker % 2].caller;
+                    ledger.serve(&[caller], &format!("w{worker}-{i}"));
+                }
+            });
+        }
+        for mode in ["fast", "immediate", "fast", "immediate"] {
+            let before = ledger.count();
+            until("some work", || ledger.count() > before + 100);
+            server.restart(mode);
+        }
+        // Down for longer than anybody has patience.
+        let before = ledger.count();
+        until("some work", || ledger.count() > before + 100);
+        server.stop("immediate");
+        let refused = ledger.refused.load(Ordering::SeqCst);
+        until("callers hear of it", || {
+            ledger.refused.load(Ordering::SeqCst) > refused
+        });
+        server.start_again();
+        let before = ledger.count();
+        until("it recovers by itself", || ledger.count() > before + 100);
+        done.store(true, Ordering::SeqCst);
+    });
+    ledger.check(&place.database);
+    agree(&place.database, &[&desks[0], &desks[1]]);
+}
+
+#[test]
+fn a_frozen_replica_loses_the_log() {
+    let Some(place) = Place::postgres() else {
+        return;
+    };
+    let desk = Desk::start(&place.database);
+    desk.create(plain("x")).unwrap();
+    let mut frozen = place.open();
+    let last = frozen.begin().unwrap();
+    frozen.append(&[decision(last + 1, "ghost")]).unwrap();
+    // The others get the log once the server has lost patience.
+    let ledger = Ledger::default();
+    ledger.serve(&[&desk.caller], "a");
+    let error = frozen.commit().unwrap_err();
+    assert!(error.passing, "{error}");
+    frozen.rollback();
+    assert!(frozen.begin().is_err_and(|error| error.passing));
+    ledger.check(&place.database);
+    agree(&place.database, &[&desk]);
+}
+
+#[test]
+fn listeners_come_back_and_end() {
+    let Some(place) = own_server() else { return };
+    let (Some(server), Database::Postgres(url)) = (&place.server, &place.database) else {
+        return;
+    };
+    drop(place.open());
+    let database = url
+        .rsplit('/')
+        .next()
+        .and_then(|rest| rest.split('?').next());
+    let database = database.unwrap_or_default().to_string();
+    let mut admin = server.connect("postgres");
+    let mut listeners = move || -> Vec<i32> {
+        let sql = "SELECT pid FROM pg_stat_activity WHERE datname = $1 AND query LIKE 'LISTEN%'";
+        let rows = admin.query(sql, &[&database]).unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    };
+    let wanted = Arc::new(AtomicBool::new(true));
+    let calls = Arc::new(AtomicU64::new(0));
+    let (still, count) = (wanted.clone(), calls.clone());
+    place.database.listen(Box::new(move || {
+        count.fetch_add(1, Ordering::SeqCst);
+        still.load(Ordering::SeqCst)
+    }));
+    until("it listens", || listeners().len() == 1);
+    let first = listeners();
+    kill_connections(&place);
+    until("it listens again", || {
+        let now = listeners();
+        now.len() == 1 && now != first
+    });
+    let before = calls.load(Ordering::SeqCst);
+    until("it is called", || calls.load(Ordering::SeqCst) > before);
+    wanted.store(false, Ordering::SeqCst);
+    until("it ends", || listeners().is_empty());
+}
