@@ -25,11 +25,11 @@ pub struct Server {
 impl Server {
     /// Starts one.
     pub fn start() -> Self {
-        Self::with("")
+        Self::with(|_| String::new())
     }
 
-    /// Starts one with more settings.
-    pub fn with(settings: &str) -> Self {
+    /// Starts one with more settings, which may need files of it.
+    pub fn with(prepare: impl FnOnce(&Self) -> String) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut server = Self {
             binaries: binaries(),
@@ -45,10 +45,11 @@ impl Server {
         run(initdb
             .args(["--locale=C", "--no-sync", "-D"])
             .arg(server.data()));
+        let settings = prepare(&server);
         // Somebody else may take the port between our finding it free and the server's taking it.
         for attempt in 1.. {
             server.port = free_port();
-            server.configure(settings);
+            server.configure(&settings);
             let mut start = server.control("start");
             if start.status().expect("pg_ctl runs").success() {
                 break;
@@ -176,7 +177,8 @@ impl Drop for Server {
     }
 }
 
-fn run(command: &mut Command) {
+/// Runs a program, which must succeed.
+pub fn run(command: &mut Command) {
     let output = command.output();
     let output = output.unwrap_or_else(|e| panic!("{command:?} does not run: {e}"));
     let error = String::from_utf8_lossy(&output.stderr);
