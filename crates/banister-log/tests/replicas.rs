@@ -108,12 +108,16 @@ fn own_server() -> Option<Place> {
     (!skipped()).then(|| Place::on(Arc::new(Server::start())))
 }
 
-/// Ends the connections of a database, except those of whoever says so.
+/// Ends all connections of a database.
 fn kill_connections(place: &Place) {
     let Database::Postgres(url) = &place.database else {
         return;
     };
     let mut client = postgres::Client::connect(url, postgres::NoTls).expect("a connection");
+    kill_others(&mut client);
+}
+
+fn kill_others(client: &mut postgres::Client) {
     let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
          WHERE datname = current_database() AND pid <> pg_backend_pid()";
     client.batch_execute(sql).expect("the connections end");
@@ -284,4 +288,79 @@ fn listeners_come_back_and_end() {
     until("it is called", || calls.load(Ordering::SeqCst) > before);
     wanted.store(false, Ordering::SeqCst);
     until("it ends", || listeners().is_empty());
+}
+
+#[test]
+fn another_history_is_read_anew() {
+    let (Some(place), Some(other)) = (Place::postgres(), Place::postgres()) else {
+        return;
+    };
+    let (Some(server), Database::Postgres(url)) = (&place.server, &place.database) else {
+        return;
+    };
+    let desk = Desk::start(&place.database);
+    desk.create(plain("x")).unwrap();
+    desk.decide("x", "lost").unwrap();
+    // The same experiment with another past, and more of it.
+    let longer = Desk::start(&other.database);
+    longer.create(plain("x")).unwrap();
+    let ledger = Ledger::default();
+    for i in 0..5 {
+        ledger.serve(&[&longer.caller], &format!("d{i}"));
+    }
+    let events = whole(&mut *other.open());
+    // It takes the place of the first one while nobody looks, as when a standby takes over.
+    let name = url
+        .rsplit('/')
+        .next()
+        .and_then(|rest| rest.split('?').next());
+    let name = name.unwrap_or_default();
+    let mut admin = server.connect("postgres");
+    let mut allow = |yes: bool| {
+        let sql = format!("ALTER DATABASE {name} WITH ALLOW_CONNECTIONS {yes}");
+        admin.batch_execute(&sql).unwrap();
+    };
+    let mut inside = server.connect(name);
+    allow(false);
+    kill_others(&mut inside);
+    until("nobody looks", || {
+        let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()";
+        let count: i64 = inside.query_one(sql, &[]).unwrap().get(0);
+        count == 1
+    });
+    let mut transaction = inside.transaction().unwrap();
+    transaction
+        .batch_execute("DELETE FROM events; DELETE FROM snapshots")
+        .unwrap();
+    for r in &events {
+        let sql = "INSERT INTO events (number, time, experiment, kind, decision, id, body) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7)";
+        let (number, experiment) = (r.number as i64, r.experiment as i64);
+        let decision = r.decision.map(|n| n as i64);
+        let kind = r.kind as i16;
+        let values: [&(dyn postgres::types::ToSql + Sync); 7] = [
+            &number,
+            &r.time.0,
+            &experiment,
+            &kind,
+            &decision,
+            &r.id,
+            &r.body,
+        ];
+        transaction.execute(sql, &values).unwrap();
+    }
+    let last = events.len() as i64;
+    transaction
+        .execute("UPDATE counter SET last = $1", &[&last])
+        .unwrap();
+    transaction.commit().unwrap();
+    allow(true);
+    let expected = longer.digest("x").unwrap();
+    until("the other history is folded", || {
+        desk.digest("x").is_ok_and(|digest| digest == expected)
+    });
+    assert!(desk.decide("x", "d0").unwrap().number == ledger.decisions.lock().unwrap()["d0"]);
+    ledger.serve(&[&desk.caller], "new");
+    ledger.check(&place.database);
+    agree(&place.database, &[&desk]);
 }
