@@ -48,6 +48,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 #[derive(Default)]
 struct Model(BTreeMap<u8, (u64, Option<bool>, Option<bool>)>);
 
+/// Every other decision belongs to another experiment: their snapshots are of different ages.
+const EXPERIMENTS: [&str; 2] = ["x", "y"];
+
+fn experiment(id: u8) -> &'static str {
+    EXPERIMENTS[usize::from(id % 2)]
+}
+
 fn number(value: bool) -> f64 {
     match value {
         true => 0.75,
@@ -58,14 +65,14 @@ fn number(value: bool) -> f64 {
 fn request(ask: &Ask) -> Request {
     match *ask {
         Ask::Decide(id) => Request::Decide(
-            "x".into(),
+            experiment(id).into(),
             Box::new(DecisionRequest {
                 id: Some(format!("d{id}")),
                 ..DecisionRequest::default()
             }),
         ),
         Ask::Report(id, reward, cost) => Request::Report(
-            "x".into(),
+            experiment(id).into(),
             Box::new(OutcomeReport {
                 decision: format!("d{id}"),
                 reward: reward.map(number),
@@ -115,12 +122,11 @@ impl Model {
         Ok(())
     }
 
-    fn complete(&self) -> usize {
-        let complete = |known: &&(u64, _, _)| {
-            let (_, reward, cost): &(u64, Option<bool>, Option<bool>) = known;
-            reward.is_some() && cost.is_some()
-        };
-        self.0.values().filter(complete).count()
+    /// How many decisions of an experiment there are, and how many are complete.
+    fn counts(&self, name: &str) -> (u64, u64) {
+        let own = || self.0.iter().filter(|(id, _)| experiment(**id) == name);
+        let complete = own().filter(|(_, known)| known.1.is_some() && known.2.is_some());
+        (own().count() as u64, complete.count() as u64)
     }
 }
 
@@ -161,7 +167,9 @@ fn crash(place: &Place, desk: Desk) -> Option<Place> {
 
 fn run(mut place: Place, steps: &[Step]) -> Result<(), TestCaseError> {
     let mut desk = start(&place);
-    desk.create(plain("x")).expect("it is created");
+    for name in EXPERIMENTS {
+        desk.create(plain(name)).expect("it is created");
+    }
     let mut model = Model::default();
     for step in steps {
         match step {
@@ -184,10 +192,14 @@ fn run(mut place: Place, steps: &[Step]) -> Result<(), TestCaseError> {
     }
     // What is asked of memory is not asked of the log: something must have opened it.
     common::until("the log is open", || desk.show("x").is_ok());
-    let counts = desk.show("x").expect("it is there").counts;
-    prop_assert_eq!(counts.decisions, model.0.len() as u64);
-    prop_assert_eq!(counts.outcomes, model.complete() as u64);
-    let live = desk.digest("x").expect("it has a digest");
+    let mut live = Vec::new();
+    let mut complete = 0;
+    for name in EXPERIMENTS {
+        let counts = desk.show(name).expect("it is there").counts;
+        prop_assert_eq!((counts.decisions, counts.outcomes), model.counts(name));
+        complete += model.counts(name).1 as usize;
+        live.push(desk.digest(name).expect("it has a digest"));
+    }
     desk.stop();
 
     // The log: every decision once, every outcome once.
@@ -197,20 +209,24 @@ fn run(mut place: Place, steps: &[Step]) -> Result<(), TestCaseError> {
     prop_assert_eq!(ids.len(), model.0.len());
     let of = |kind| events.iter().filter(move |r| r.kind == kind);
     let settled: Vec<Option<u64>> = of(EventKind::Outcome).map(|r| r.decision).collect();
-    prop_assert_eq!(settled.len(), model.complete());
+    prop_assert_eq!(settled.len(), complete);
     prop_assert_eq!(settled.iter().collect::<HashSet<_>>().len(), settled.len());
 
     // The fold: from nothing, from the snapshots, and without interruption from the same events.
     let rebuilt = rebuild(&place.database, |_, _| {}).expect("it can be rebuilt");
     prop_assert!(rebuilt.is_equal());
     prop_assert_eq!(rebuilt.events, events.len() as u64);
-    prop_assert_eq!(&rebuilt.experiments[0].digest, &live.0);
-    prop_assert_eq!(rebuilt.experiments[0].outcomes, model.complete() as u64);
+    for ((name, live), rebuilt) in EXPERIMENTS.iter().zip(&live).zip(&rebuilt.experiments) {
+        prop_assert_eq!(&rebuilt.digest, &live.0);
+        prop_assert_eq!(rebuilt.outcomes, model.counts(name).1);
+    }
     let fresh = Place::sqlite();
     write(&mut *fresh.open(), &events);
     let desk = start(&fresh);
     common::until("the copy is folded", || desk.digest("x").is_ok());
-    prop_assert_eq!(desk.digest("x").expect("it has a digest"), live);
+    for (name, live) in EXPERIMENTS.iter().zip(live) {
+        prop_assert_eq!(desk.digest(name).expect("it has a digest"), live);
+    }
     Ok(())
 }
 

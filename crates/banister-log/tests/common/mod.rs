@@ -4,6 +4,7 @@
 #![allow(dead_code, unused_macros, unused_imports)]
 
 pub mod desk;
+pub mod ledger;
 pub mod server;
 
 use std::sync::atomic::{AtomicU32, Ordering};
