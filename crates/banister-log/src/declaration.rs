@@ -8,6 +8,7 @@ use banister::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::object;
 use crate::refusal::Refusal;
 
 /// Most arms of an experiment, and most candidate actions of a decision.
@@ -50,16 +51,20 @@ pub struct Declaration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safe_action: Option<Vec<f64>>,
     /// The reward signal.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object::one")]
     pub reward: SignalConfig,
     /// The guardrails.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object::list")]
     pub guardrails: Vec<Guardrail>,
     /// The probability with which every policy keeps every guardrail, 1 − δ; by default the agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
     /// The agent; by default `opb` for arms and `oplb` where there are features.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "object::option"
+    )]
     pub agent: Option<AgentConfig>,
     /// Decisions are made and logged, but the caller's own action is what happens.
     #[serde(default)]
@@ -68,7 +73,11 @@ pub struct Declaration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_seconds: Option<f64>,
     /// What counts as the outcome of a decision that never got one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "object::option"
+    )]
     pub default_outcome: Option<DefaultOutcome>,
 }
 
@@ -82,7 +91,7 @@ pub enum DeclaredArm {
     /// By its name.
     Name(String),
     /// With features, for linear agents.
-    Arm(NamedArm),
+    Arm(#[serde(deserialize_with = "object::one")] NamedArm),
 }
 
 /// An arm with its features.

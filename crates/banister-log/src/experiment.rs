@@ -55,7 +55,7 @@ pub struct Change {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
+        deserialize_with = "given_object"
     )]
     #[schemars(with = "Option<DefaultOutcome>")]
     pub default_outcome: Option<Option<DefaultOutcome>>,
@@ -66,6 +66,12 @@ fn given<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::<T>::deserialize(deserializer).map(Some)
+}
+
+fn given_object<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    crate::object::option(deserializer).map(Some)
 }
 
 /// What has happened so far.
@@ -133,16 +139,6 @@ pub struct Facts {
     pub safe_action: Vec<f64>,
     /// Its signals.
     pub problem: CheckedProblem,
-}
-
-impl Facts {
-    /// Number of the safe action: the arm, the candidate that equals it, or the one after the last.
-    pub fn safe_of(&self, candidates: &[Candidate]) -> u32 {
-        self.safe.unwrap_or_else(|| {
-            let own = (candidates.iter()).position(|c| c.features == self.safe_action);
-            own.unwrap_or(candidates.len()) as u32
-        })
-    }
 }
 
 impl Facts {
@@ -383,6 +379,21 @@ impl Experiment {
         }
     }
 
+    /// Whether the agent would take an outcome after `more` others: what is written must fold.
+    pub(crate) fn check_outcome(
+        &self,
+        features: &[f64],
+        reward: f64,
+        costs: &[f64],
+        more: u64,
+    ) -> Result<(), Refusal> {
+        let checked = match features.is_empty() {
+            true => self.agent.check_outcome(reward, costs, more),
+            false => (self.agent).check_outcome_at(features, reward, costs, more),
+        };
+        checked.map_err(|e| Refusal::of(e, str::to_string))
+    }
+
     /// The agent, to ask it.
     pub(crate) fn agent(&self) -> &dyn Agent {
         &*self.agent
@@ -456,18 +467,16 @@ impl Experiment {
         self.publish_with(number).map(Arc::new)
     }
 
-    /// The policy for candidates, and the number of the safe action among them.
+    /// The policy for candidates.
     pub(crate) fn policy_for(
         &mut self,
         candidates: &[Candidate],
-    ) -> Result<(Arc<Published>, u32), Refusal> {
+    ) -> Result<Arc<Published>, Refusal> {
         let features: Vec<f64> = (candidates.iter())
             .flat_map(|c| c.features.iter().copied())
             .collect();
         self.offer(&features, "actions", str::to_string)?;
-        let published = self.publish_with(|own| own as u32).map(Arc::new)?;
-        let safe = self.agent.actions().map_or(0, |set| set.safe);
-        Ok((published, safe as u32))
+        self.publish_with(|own| own as u32).map(Arc::new)
     }
 
     fn offer(

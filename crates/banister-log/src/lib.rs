@@ -16,6 +16,7 @@ mod event;
 mod experiment;
 mod expiry;
 mod history;
+pub mod object;
 mod published;
 mod queue;
 mod rebuild;

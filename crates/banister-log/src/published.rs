@@ -16,6 +16,8 @@ pub struct Published {
     /// (action, probability), by increasing action.
     #[serde(with = "shares")]
     pub policy: Vec<(u32, f64)>,
+    /// The safe action.
+    pub safe: u32,
     /// One entry per guardrail.
     pub guardrails: Vec<GuardrailCertificate>,
     /// Optimistic reward.
@@ -92,6 +94,7 @@ impl Published {
         known.sort_by_key(|known| known.action);
         Self {
             policy,
+            safe: action_of(safe),
             guardrails: decision.guardrails.clone(),
             optimistic_reward: decision.optimistic_reward,
             solver: decision.solver,

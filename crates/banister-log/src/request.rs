@@ -46,7 +46,7 @@ pub enum OfferedAction {
     /// By its features; it goes by its index.
     Features(Vec<f64>),
     /// With a name.
-    Named(NamedAction),
+    Named(#[serde(deserialize_with = "crate::object::one")] NamedAction),
 }
 
 /// A candidate action with a name.
@@ -122,6 +122,8 @@ pub enum Request {
     Trace(Arc<str>),
     /// What answers need to know of it.
     Facts(Arc<str>),
+    /// The digest of what it has learned.
+    Digest(Arc<str>),
     /// What monitoring wants to know.
     Stats,
 }
@@ -137,6 +139,7 @@ impl Request {
                 | Self::Look(_)
                 | Self::Trace(_)
                 | Self::Facts(_)
+                | Self::Digest(_)
                 | Self::Stats
         )
     }
@@ -192,6 +195,8 @@ pub enum Answer {
     History(Box<HistoryView>),
     /// What answers need to know of an experiment.
     Facts(Arc<Facts>),
+    /// The digest of what is learned, and the experiment's last event: equal events, equal digests.
+    Digest(String, u64),
     /// What monitoring wants to know.
     Stats(Stats),
 }
@@ -211,8 +216,6 @@ pub struct Decided {
     pub probability: f64,
     /// Whether it was made in shadow mode.
     pub shadow: bool,
-    /// Number of the safe action.
-    pub safe: u32,
     /// Facts of candidates; empty for arms.
     pub candidates: Vec<Option<String>>,
     /// The policy it was drawn from.

@@ -315,6 +315,10 @@ pub(crate) fn read(state: &mut State, request: Request) -> Result<Answer, Refusa
         Request::Look(name) => look(state.experiment(&name)?),
         Request::Trace(name) => Ok(trace(state.experiment(&name)?)),
         Request::Facts(name) => Ok(Answer::Facts(state.experiment(&name)?.facts.clone())),
+        Request::Digest(name) => {
+            let experiment = state.experiment(&name)?;
+            Ok(Answer::Digest(experiment.digest(), experiment.number))
+        }
         _ => Ok(Answer::Stats(stats(state))),
     }
 }

@@ -230,12 +230,7 @@ impl Engine {
 
     /// Opens what is not open, begins a transaction and folds what others wrote.
     fn ready(&mut self) -> Result<(), StoreError> {
-        if self.store.is_none() {
-            self.store = Some(self.database.open()?);
-        }
-        if self.state.is_none() {
-            self.load()?;
-        }
+        self.open()?;
         let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
             return Err(StoreError::new("not open"));
         };
@@ -248,6 +243,26 @@ impl Engine {
         follow(&mut **store, state, last)?;
         self.monitor.follows(state.number, last);
         Ok(())
+    }
+
+    /// Opens the log and folds it, where that is not done.
+    fn open(&mut self) -> Result<(), StoreError> {
+        if self.store.is_none() {
+            let mut store = self.database.open()?;
+            // Another log may have come in its place: a backup, a standby that was behind. It may be the
+            // longer one by now, but it has not the same event where ours ended.
+            if let Some(state) = &self.state
+                && state.number > 0
+                && store.get(state.number)?.map(|record| record.time) != Some(state.time)
+            {
+                self.state = None;
+            }
+            self.store = Some(store);
+        }
+        match self.state {
+            Some(_) => Ok(()),
+            None => self.load(),
+        }
     }
 
     /// Takes the requests in a transaction that has begun.
@@ -324,12 +339,7 @@ impl Engine {
     /// Folds what others wrote, without writing.
     fn catch_up(&mut self) {
         let caught = (|| {
-            if self.store.is_none() {
-                self.store = Some(self.database.open()?);
-            }
-            if self.state.is_none() {
-                self.load()?;
-            }
+            self.open()?;
             let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
                 return Err(StoreError::new("not open"));
             };

@@ -19,6 +19,8 @@ pub struct Share {
     pub action: String,
     /// Its number.
     pub index: u32,
+    /// Whether it is the safe one.
+    pub safe: bool,
     /// Its probability.
     pub probability: f64,
 }
@@ -165,6 +167,8 @@ pub struct PolicyEstimates {
     pub reward: EstimateView,
     /// Its signal under each guardrail.
     pub guardrails: Vec<EstimateView>,
+    /// The safe action's own reward, if it is known.
+    pub safe: Option<EstimateView>,
 }
 
 /// An arm now.
@@ -222,7 +226,7 @@ pub fn decision(decided: &Decided) -> String {
         decided.time,
         text(&name),
         decided.action,
-        decided.action == decided.safe,
+        decided.action == decided.published.safe,
         serde_json::to_string(&decided.probability).unwrap_or_default(),
         decided.shadow,
     );
@@ -243,6 +247,7 @@ pub fn policy(published: &Published, facts: &Facts, candidates: &[Option<String>
         .map(|&(index, probability)| Share {
             action: action_name(facts, candidates, index),
             index,
+            safe: index == published.safe,
             probability,
         })
         .collect()
@@ -314,6 +319,9 @@ pub fn state(view: &StateView) -> State {
         estimates: published.map(|p| PolicyEstimates {
             reward: p.estimates.reward.into(),
             guardrails: p.estimates.guardrails.iter().map(|&e| e.into()).collect(),
+            safe: (p.known.iter())
+                .find(|known| known.action == p.safe)
+                .map(|known| known.belief.reward.into()),
         }),
         arms: view.arms.iter().map(arm).collect(),
         alarm: view.alarm.clone(),

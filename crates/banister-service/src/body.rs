@@ -4,6 +4,7 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
+use banister_log::object::Object;
 use serde::de::DeserializeOwned;
 
 use crate::app::App;
@@ -56,27 +57,48 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+    let parsed = serde_path_to_error::deserialize::<_, Object<T>>(&mut json);
+    let Object(value) = parsed.map_err(|error| {
         let path = error.path().to_string();
-        let inner = error.into_inner();
-        let status = match inner.classify() {
-            serde_json::error::Category::Data => StatusCode::UNPROCESSABLE_ENTITY,
-            _ => StatusCode::BAD_REQUEST,
-        };
-        let mut problem = Problem::new(status, format!("the body is not as expected: {inner}"));
-        if path != "." {
-            problem.detail = format!("`{path}`: {inner}");
-            problem.field = Some(path);
-        }
-        problem
+        refuse(&path, &error.into_inner())
     })?;
-    json.end().map_err(|error| {
-        Problem::new(
-            StatusCode::BAD_REQUEST,
-            format!("the body goes on after its end: {error}"),
-        )
-    })?;
+    json.end().map_err(|error| refuse(".", &error))?;
     Ok(value)
+}
+
+/// What is wrong with a body, in words for people who do not write Rust.
+fn refuse(path: &str, error: &serde_json::Error) -> Problem {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let text = text.strip_suffix(&place).unwrap_or(&text);
+    if !error.is_data() {
+        let detail = format!("the body is not JSON: {text}{place}");
+        return Problem::new(StatusCode::BAD_REQUEST, detail);
+    }
+    let status = StatusCode::UNPROCESSABLE_ENTITY;
+    let field = if path == "." { "body" } else { path };
+    let found = text
+        .strip_prefix("invalid type: ")
+        .or_else(|| text.strip_prefix("invalid value: "));
+    match found.and_then(|found| found.split_once(", expected ")) {
+        Some((found, expected)) => {
+            let allowed = match expected {
+                "f64" => "must be a number",
+                "bool" | "a boolean" => "must be true or false",
+                "a string" => "must be a text",
+                "a sequence" => "must be a list",
+                "a map" | "an object" => "must be an object",
+                "usize" | "u64" | "u32" => "must be a whole number that is not negative",
+                other => &format!("must be {other}"),
+            };
+            Problem::of_field(status, field, found, allowed)
+        }
+        None => {
+            let mut problem = Problem::new(status, format!("`{field}`: {text}"));
+            problem.field = Some(field.to_string());
+            problem
+        }
+    }
 }
 
 /// Parts of the path.

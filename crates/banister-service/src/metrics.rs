@@ -1,5 +1,6 @@
 //! What Prometheus reads.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 
 use banister_log::Stats;
@@ -45,6 +46,8 @@ type PerExperiment = Family<ExperimentLabels, Gauge<i64, AtomicI64>>;
 /// Counters and histograms of one service.
 pub struct Metrics {
     registry: Registry,
+    /// Held while the text is made: what is about experiments is set anew each time.
+    rendering: Mutex<()>,
     requests: Family<RouteLabels, Counter>,
     latency: Family<OperationLabels, Histogram, fn() -> Histogram>,
     commits: Histogram,
@@ -65,6 +68,7 @@ impl Default for Metrics {
         let latency = || Histogram::new(SECONDS);
         let mut metrics = Self {
             registry: Registry::with_prefix("banister"),
+            rendering: Mutex::default(),
             requests: Family::default(),
             latency: Family::new_with_constructor(latency as fn() -> Histogram),
             commits: Histogram::new(SECONDS),
@@ -182,6 +186,7 @@ impl Metrics {
 
     /// Everything as text, with what the writer knows now.
     pub fn render(&self, stats: &Stats) -> String {
+        let _alone = self.rendering.lock();
         for family in [
             &self.decisions,
             &self.outcomes,

@@ -12,7 +12,7 @@ use crate::handlers::exchange::Imported;
 use crate::handlers::experiments::ExperimentList;
 use crate::handlers::operations::{Status, WhoAmI};
 use crate::problem::Problem;
-use crate::routes::{Access, Gives, ROUTES, Route};
+use crate::routes::{Access, Gives, ROUTES, Route, Takes};
 
 /// The document.
 pub fn document() -> Value {
@@ -94,16 +94,22 @@ fn operation(route: &Route) -> Value {
     } else {
         operation["security"] = json!([]);
     }
-    if let Some(takes) = route.takes {
-        operation["requestBody"] = match takes {
-            "*" => json!({ "required": true, "content": {
+    let json = |schema: &str, required: bool| {
+        json!({
+            "required": required,
+            "content": { "application/json": { "schema": reference(schema) } },
+        })
+    };
+    match route.takes {
+        Takes::Nothing => {}
+        Takes::Json(schema) => operation["requestBody"] = json(schema, true),
+        Takes::Optional(schema) => operation["requestBody"] = json(schema, false),
+        Takes::File => {
+            operation["requestBody"] = json!({ "required": true, "content": {
                 "text/csv": { "schema": { "type": "string" } },
                 "application/vnd.apache.parquet": { "schema": { "type": "string", "format": "binary" } },
-            } }),
-            takes => json!({ "required": true, "content": {
-                "application/json": { "schema": reference(takes) },
-            } }),
-        };
+            } });
+        }
     }
     operation
 }

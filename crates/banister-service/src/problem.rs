@@ -30,6 +30,9 @@ pub struct Problem {
     /// The request's id, to find it in the server's log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+    /// Seconds after which another try makes sense.
+    #[serde(skip)]
+    pub retry_after: Option<u64>,
 }
 
 impl Problem {
@@ -44,6 +47,7 @@ impl Problem {
             value: None,
             allowed: None,
             request_id: None,
+            retry_after: None,
         }
     }
 
@@ -105,8 +109,9 @@ impl IntoResponse for Problem {
         let again =
             status == StatusCode::SERVICE_UNAVAILABLE || status == StatusCode::TOO_MANY_REQUESTS;
         if again {
+            let seconds = self.retry_after.unwrap_or(1);
             let headers = response.headers_mut();
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         // The gate writes the request's id into it.
         response.extensions_mut().insert(self);

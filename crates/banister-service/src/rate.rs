@@ -57,7 +57,11 @@ impl Rates {
         bucket.at = now;
         if bucket.filled < 1.0 {
             let detail = format!("more than {} requests a second", self.rate);
-            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
+            let wait = ((1.0 - bucket.filled) / self.rate).ceil().max(1.0);
+            return Err(Problem {
+                retry_after: Some(wait as u64),
+                ..Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)
+            });
         }
         bucket.filled -= 1.0;
         Ok(())

@@ -49,8 +49,8 @@ pub struct Route {
     pub operation: &'static str,
     /// And for people.
     pub summary: &'static str,
-    /// What it takes: the name of a schema.
-    pub takes: Option<&'static str>,
+    /// What it takes.
+    pub takes: Takes,
     /// What it gives: status, and the name of a schema or a media type.
     pub gives: (u16, Gives),
     /// Queries it knows.
@@ -58,6 +58,18 @@ pub struct Route {
     /// Statuses of problems it can have, beyond those that all have.
     pub problems: &'static [u16],
     handler: fn() -> MethodRouter<App>,
+}
+
+/// What a route takes.
+pub enum Takes {
+    /// Nothing.
+    Nothing,
+    /// JSON of a schema.
+    Json(&'static str),
+    /// The same, and no body at all means `{}`.
+    Optional(&'static str),
+    /// A table, as CSV or Parquet.
+    File,
 }
 
 /// What a route gives.
@@ -119,70 +131,70 @@ macro_rules! route {
 
 /// All routes.
 pub static ROUTES: &[Route] = &[
-    route!(GET "/", Open, "page", "The page", None, (200, Gives::Media(&["text/html"])), &[], &[],
+    route!(GET "/", Open, "page", "The page", Takes::Nothing, (200, Gives::Media(&["text/html"])), &[], &[],
         get(operations::page)),
-    route!(GET "/healthz", Open, "health", "Whether the process is alive", None,
+    route!(GET "/healthz", Open, "health", "Whether the process is alive", Takes::Nothing,
         (200, Gives::Json("Status")), &[], &[], get(operations::health)),
-    route!(GET "/readyz", Open, "ready", "Whether the log can be written", None,
+    route!(GET "/readyz", Open, "ready", "Whether the log can be written", Takes::Nothing,
         (200, Gives::Json("Status")), &[], &[503], get(operations::ready)),
-    route!(GET "/metrics", Read, "metrics", "Numbers for Prometheus", None,
+    route!(GET "/metrics", Read, "metrics", "Numbers for Prometheus", Takes::Nothing,
         (200, Gives::Media(&["application/openmetrics-text"])), &[], &[], get(operations::metrics)),
-    route!(GET "/openapi.json", Read, "openapi", "This document", None,
+    route!(GET "/openapi.json", Read, "openapi", "This document", Takes::Nothing,
         (200, Gives::Json("Any")), &[], &[], get(operations::openapi)),
-    route!(GET "/v1/whoami", Read, "whoami", "What the token may do", None,
+    route!(GET "/v1/whoami", Read, "whoami", "What the token may do", Takes::Nothing,
         (200, Gives::Json("WhoAmI")), &[], &[], get(operations::whoami)),
-    route!(GET "/v1/agents", Read, "agents", "The registry of agents, as JSON Schema", None,
+    route!(GET "/v1/agents", Read, "agents", "The registry of agents, as JSON Schema", Takes::Nothing,
         (200, Gives::Json("Any")), &[], &[], get(operations::agents)),
-    route!(GET "/v1/experiments", Read, "list_experiments", "All experiments", None,
+    route!(GET "/v1/experiments", Read, "list_experiments", "All experiments", Takes::Nothing,
         (200, Gives::Json("ExperimentList")), &[], &[503], get(experiments::list)),
     route!(POST "/v1/experiments", Admin, "create_experiment", "Create an experiment",
-        Some("Declaration"), (201, Gives::Json("Experiment")), &[DRY_RUN],
+        Takes::Json("Declaration"), (201, Gives::Json("Experiment")), &[DRY_RUN],
         &[400, 409, 413, 415, 422, 503], post(experiments::create)),
-    route!(GET "/v1/experiments/{name}", Read, "read_experiment", "One experiment", None,
+    route!(GET "/v1/experiments/{name}", Read, "read_experiment", "One experiment", Takes::Nothing,
         (200, Gives::Json("Experiment")), &[], &[404, 503], get(experiments::show)),
     route!(PATCH "/v1/experiments/{name}", Admin, "change_experiment",
         "Describe, pause, resume or archive it; shadow mode; time to live",
-        Some("Change"), (200, Gives::Json("Experiment")), &[],
+        Takes::Optional("Change"), (200, Gives::Json("Experiment")), &[],
         &[400, 404, 409, 413, 415, 422, 503], patch(experiments::change)),
     route!(POST "/v1/experiments/{name}/arms", Admin, "add_arm", "Add an arm",
-        Some("NamedArm"), (201, Gives::Json("Experiment")), &[],
+        Takes::Json("NamedArm"), (201, Gives::Json("Experiment")), &[],
         &[400, 404, 409, 413, 415, 422, 503], post(experiments::add_arm)),
-    route!(DELETE "/v1/experiments/{name}/arms/{arm}", Admin, "retire_arm", "Retire an arm", None,
+    route!(DELETE "/v1/experiments/{name}/arms/{arm}", Admin, "retire_arm", "Retire an arm", Takes::Nothing,
         (200, Gives::Json("Experiment")), &[], &[404, 409, 503], delete(experiments::retire_arm)),
     route!(GET "/v1/experiments/{name}/state", Read, "read_state",
-        "The policy now, its certificate, and what is believed of every arm", None,
+        "The policy now, its certificate, and what is believed of every arm", Takes::Nothing,
         (200, Gives::Json("State")), &[], &[404, 409, 503], get(experiments::state)),
     route!(GET "/v1/experiments/{name}/history", Read, "read_history", "Policies and counts over time",
-        None, (200, Gives::Json("History")), &[], &[404, 503], get(experiments::history)),
+        Takes::Nothing, (200, Gives::Json("History")), &[], &[404, 503], get(experiments::history)),
     route!(POST "/v1/experiments/{name}/decisions", Decide, "decide", "Ask for a decision",
-        Some("DecisionRequest"), (200, Gives::Json("Decision")), &[],
+        Takes::Optional("DecisionRequest"), (200, Gives::Json("Decision")), &[],
         &[400, 404, 409, 413, 415, 422, 503], post(decisions::decide)),
     route!(GET "/v1/experiments/{name}/decisions", Read, "list_decisions", "Decisions, newest first",
-        None, (200, Gives::Json("DecisionList")), &[LIMIT, BEFORE], &[400, 404, 503],
+        Takes::Nothing, (200, Gives::Json("DecisionList")), &[LIMIT, BEFORE], &[400, 404, 503],
         get(decisions::list)),
     route!(POST "/v1/experiments/{name}/decisions:batch", Decide, "decide_batch",
-        "Ask for many decisions", Some("DecisionBatch"), (200, Gives::Json("DecisionResults")), &[],
+        "Ask for many decisions", Takes::Json("DecisionBatch"), (200, Gives::Json("DecisionResults")), &[],
         &[400, 413, 415, 422, 503], post(decisions::decide_batch)),
     route!(GET "/v1/experiments/{name}/decisions/{id}", Read, "read_decision",
-        "The audit trail of a decision", None, (200, Gives::Json("Audit")), &[], &[404, 503],
+        "The audit trail of a decision", Takes::Nothing, (200, Gives::Json("Audit")), &[], &[404, 503],
         get(decisions::audit)),
     route!(POST "/v1/experiments/{name}/outcomes", Decide, "report", "Report an outcome",
-        Some("OutcomeReport"), (200, Gives::Json("OutcomeAnswer")), &[],
+        Takes::Json("OutcomeReport"), (200, Gives::Json("OutcomeAnswer")), &[],
         &[400, 404, 409, 413, 415, 422, 503], post(decisions::report)),
     route!(POST "/v1/experiments/{name}/outcomes:batch", Decide, "report_batch",
-        "Report many outcomes", Some("OutcomeBatch"), (200, Gives::Json("OutcomeResults")), &[],
+        "Report many outcomes", Takes::Json("OutcomeBatch"), (200, Gives::Json("OutcomeResults")), &[],
         &[400, 413, 415, 422, 503], post(decisions::report_batch)),
     route!(GET "/v1/experiments/{name}/export", Read, "export",
-        "Decisions with complete outcomes and their propensities", None,
+        "Decisions with complete outcomes and their propensities", Takes::Nothing,
         (200, Gives::Media(&["text/csv", "application/vnd.apache.parquet"])), &[FORMAT],
         &[400, 404, 503], get(exchange::export)),
     route!(POST "/v1/experiments/{name}/import", Admin, "import",
-        "Learn from the outcomes of another log", Some("*"), (200, Gives::Json("Imported")), &[],
+        "Learn from the outcomes of another log", Takes::File, (200, Gives::Json("Imported")), &[],
         &[400, 404, 409, 413, 415, 422, 503], post(exchange::import)),
 ];
 
 /// What answers where nothing is: it passes the gate like any route, so that it is counted and logged.
-static NOWHERE: Route = route!(GET "*", Open, "nowhere", "Nothing", None, (404, Gives::Media(&[])),
+static NOWHERE: Route = route!(GET "*", Open, "nowhere", "Nothing", Takes::Nothing, (404, Gives::Media(&[])),
     &[], &[], get(operations::health));
 
 /// The router of all routes.

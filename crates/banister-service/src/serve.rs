@@ -1,12 +1,13 @@
 //! From settings to a running service, and to its end.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
-use banister_log::{Options, Writer};
+use banister_log::{Database, Options, Writer};
 
 use crate::app::{App, Readers, Shared};
 use crate::auth::{self, Guests};
@@ -79,19 +80,24 @@ fn check_log(settings: &Settings) -> Result<(), ServeError> {
         }
         Err(error) if error.passing => {
             tracing::error!(reason = error.reason, "the log is not available yet");
-            let folder_gone = match database {
-                banister_log::Database::Sqlite(path) => {
-                    let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
-                    folder.is_some_and(|folder| !folder.is_dir())
-                }
-                banister_log::Database::Postgres(_) => false,
-            };
-            match folder_gone {
-                true => Err(about("the folder does not exist".into())),
-                false => Ok(()),
+            match database {
+                Database::Sqlite(path) => check_path(path).map_err(|e| about(e.into())),
+                Database::Postgres(_) => Ok(()),
             }
         }
         Err(error) => Err(about(error.reason)),
+    }
+}
+
+/// Refuses a place where no waiting will make a file.
+fn check_path(path: &Path) -> Result<(), &'static str> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+    if folder.is_some_and(|folder| !folder.is_dir()) {
+        return Err("the folder does not exist");
+    }
+    match path.exists() && !path.is_file() {
+        true => Err("it is not a file"),
+        false => Ok(()),
     }
 }
 
@@ -190,7 +196,7 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
     Ok((app, writer))
 }
 
-async fn tls(cert: &std::path::Path, key: &std::path::Path) -> Result<RustlsConfig, ServeError> {
+async fn tls(cert: &Path, key: &Path) -> Result<RustlsConfig, ServeError> {
     // Chosen once per process; a second choice is the same.
     let _ = rustls::crypto::ring::default_provider().install_default();
     RustlsConfig::from_pem_file(cert, key)

@@ -40,6 +40,18 @@ pub trait Agent: Send {
         Ok(())
     }
 
+    /// The same for an outcome that is taken by features.
+    fn check_outcome_at(
+        &self,
+        features: &[f64],
+        reward: f64,
+        costs: &[f64],
+        more: u64,
+    ) -> Result<(), Error> {
+        let _ = features;
+        self.check_outcome(reward, costs, more)
+    }
+
     /// Takes one outcome: the arm played, its reward and one cost per guardrail.
     fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error>;
 

@@ -80,13 +80,7 @@ impl Desk<'_> {
         }
         let m = experiment.facts.guardrails.len();
         let arms = matches!(experiment.checked.kind, Kind::Arms);
-        for i in 0..count {
-            let row = |e| Refusal::of(e, |field| format!("row {}: {field}", i + 1));
-            let costs = &import.costs[i * m..(i + 1) * m];
-            (experiment.agent())
-                .check_outcome(import.rewards[i], costs, i as u64)
-                .map_err(row)?;
-        }
+        check_columns(experiment, &import)?;
         // Arms of a linear agent are taken by their features, as their outcomes are.
         let import = match arms && experiment.is_linear() {
             false => import,
@@ -99,6 +93,19 @@ impl Desk<'_> {
             },
         };
         let d = import.features.len() / count;
+        for i in 0..count {
+            let features = &import.features[i * d..(i + 1) * d];
+            let costs = &import.costs[i * m..(i + 1) * m];
+            let checked = experiment.check_outcome(features, import.rewards[i], costs, i as u64);
+            checked.map_err(|refusal| match refusal {
+                Refusal::Invalid {
+                    field,
+                    value,
+                    allowed,
+                } => Refusal::invalid(format!("row {}: {field}", i + 1), value, allowed),
+                other => other,
+            })?;
+        }
         for start in (0..count).step_by(CHUNK) {
             let end = (start + CHUNK).min(count);
             let chunk = Import {
@@ -126,4 +133,40 @@ impl Desk<'_> {
             _ => Ok(experiment),
         }
     }
+}
+
+/// Checks that an import's columns fit each other, and that its arms exist.
+fn check_columns(experiment: &Experiment, import: &Import) -> Result<(), Refusal> {
+    let count = import.rewards.len();
+    let arms = experiment.arms.len();
+    let (arm_rows, d) = match experiment.checked.kind {
+        Kind::Arms => (count, 0),
+        Kind::Context(d) => (0, 1 + arms.saturating_sub(1) * d),
+        Kind::Candidates(d) => (0, d),
+    };
+    let lengths = [
+        ("arms", import.arms.len(), arm_rows),
+        ("features", import.features.len(), count * d),
+        (
+            "costs",
+            import.costs.len(),
+            count * experiment.facts.guardrails.len(),
+        ),
+    ];
+    for (field, length, expected) in lengths {
+        if length != expected {
+            let allowed = format!("expected {expected}: there are {count} rewards");
+            return Err(Refusal::invalid(
+                field,
+                format!("{length} entries"),
+                allowed,
+            ));
+        }
+    }
+    if let Some(row) = (import.arms.iter()).position(|&arm| arm as usize >= arms) {
+        let field = format!("row {}: arm", row + 1);
+        let allowed = format!("this experiment has {arms} arms");
+        return Err(Refusal::invalid(field, import.arms[row], allowed));
+    }
+    Ok(())
 }

@@ -41,18 +41,13 @@ impl Desk<'_> {
         check_propensity(shadow, taken, request.propensity)?;
 
         // The policy: of the arms as known now, or of this decision alone.
-        let mut safe = experiment.facts.safe.unwrap_or(0);
         let (published, cited) = match experiment.checked.kind {
             Kind::Arms => {
                 let (number, published) = experiment.policy()?;
                 (published, Some(number))
             }
             Kind::Context(_) => (experiment.policy_in_context(&context)?, None),
-            Kind::Candidates(_) => {
-                let (published, own) = experiment.policy_for(&candidates)?;
-                safe = own;
-                (published, None)
-            }
+            Kind::Candidates(_) => (experiment.policy_for(&candidates)?, None),
         };
         let facts = experiment.facts.clone();
         let draw: f64 = self.rng.random();
@@ -90,7 +85,6 @@ impl Desk<'_> {
             action,
             probability,
             shadow,
-            safe,
             candidates: candidate_names(&event.candidates),
             published,
             facts,
@@ -144,7 +138,6 @@ impl Desk<'_> {
             action: event.action,
             probability: event.probability,
             shadow: event.shadow,
-            safe: experiment.facts.safe_of(&event.candidates),
             candidates: candidate_names(&event.candidates),
             published,
             facts: experiment.facts.clone(),

@@ -100,12 +100,11 @@ impl Desk<'_> {
             })?,
         };
         let before = self.outcomes.get(&key).copied().unwrap_or(0);
-        (experiment.agent().check_outcome(reward, &costs, before))
-            .map_err(|e| Refusal::of(e, str::to_string))?;
         let features = match action == event.action {
             true => event.features.clone(),
             false => experiment.features(action, &event.context, &event.candidates),
         };
+        experiment.check_outcome(&features, reward, &costs, before)?;
         let outcome = OutcomeEvent {
             action,
             features,

@@ -57,7 +57,7 @@ impl Database {
     pub fn open_reader(&self) -> Result<Box<dyn Store>, StoreError> {
         Ok(match self {
             Self::Sqlite(path) => Box::new(sqlite::Sqlite::open_reader(path)?),
-            Self::Postgres(url) => Box::new(postgres::Postgres::open(url)?),
+            Self::Postgres(url) => Box::new(postgres::Postgres::open_reader(url)?),
         })
     }
 

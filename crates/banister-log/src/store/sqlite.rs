@@ -59,6 +59,8 @@ impl Sqlite {
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         let connection = Connection::open(path).map_err(of)?;
         let mut store = Self { connection };
+        // Another program's file is left as it is: look first, change then.
+        store.is_ours()?;
         store.prepare().map_err(of)?;
         store.lay_out()?;
         Ok(store)
@@ -87,32 +89,46 @@ impl Sqlite {
         c.pragma_update(None, "temp_store", "memory")
     }
 
-    fn lay_out(&mut self) -> Result<(), StoreError> {
-        let transaction = (self.connection)
-            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
-            .map_err(of)?;
-        let pragma = |name: &str| transaction.pragma_query_value(None, name, |row| row.get(0));
-        let (application, version): (i32, i32) = (
-            pragma("application_id").map_err(of)?,
-            pragma("user_version").map_err(of)?,
-        );
-        let tables: i64 = transaction
-            .query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))
+    /// Whether the file is a log; `false` if it is empty, an error if it is something else.
+    fn is_ours(&self) -> Result<bool, StoreError> {
+        let pragma = |name: &str| {
+            let value = (self.connection).pragma_query_value(None, name, |row| row.get(0));
+            value.map_err(of)
+        };
+        let (application, version): (i32, i32) =
+            (pragma("application_id")?, pragma("user_version")?);
+        let count = "SELECT count(*) FROM sqlite_master";
+        let tables: i64 = (self.connection)
+            .query_row(count, [], |row| row.get(0))
             .map_err(of)?;
         match (application, version, tables) {
-            (APPLICATION, VERSION, _) => return Ok(()),
-            (APPLICATION, other, _) => {
-                return Err(StoreError::new(format!(
-                    "the file has layout {other}, this program knows layout {VERSION}"
-                )));
-            }
-            (_, _, 0) => {}
-            _ => return Err(StoreError::new("the file is another program's database")),
+            (APPLICATION, VERSION, _) => Ok(true),
+            (APPLICATION, other, _) => Err(StoreError::new(format!(
+                "the file has layout {other}, this program knows layout {VERSION}"
+            ))),
+            (_, _, 0) => Ok(false),
+            _ => Err(StoreError::new("the file is another program's database")),
         }
-        transaction.execute_batch(LAYOUT).map_err(of)?;
-        (transaction.pragma_update(None, "application_id", APPLICATION)).map_err(of)?;
-        (transaction.pragma_update(None, "user_version", VERSION)).map_err(of)?;
-        transaction.commit().map_err(of)
+    }
+
+    fn lay_out(&mut self) -> Result<(), StoreError> {
+        // Two processes may find the file empty at once: one of them lays it out.
+        (self.connection.execute_batch("BEGIN IMMEDIATE")).map_err(of)?;
+        let done = match self.is_ours() {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let marks = format!(
+                    "{LAYOUT} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
+                );
+                self.connection.execute_batch(&marks).map_err(of)
+            }
+            Err(error) => Err(error),
+        };
+        let done = done.and_then(|()| self.commit());
+        if done.is_err() {
+            self.rollback();
+        }
+        done
     }
 
     fn records(

@@ -172,7 +172,7 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
         (None, None) => return Err(damaged("its policy is missing".into())),
     };
     let candidates = candidate_names(&event.candidates);
-    let safe = facts.safe_of(&event.candidates);
+    let safe = published.safe;
     let (status, part) = heard(&found.reports)?;
     let taken = part.taken.filter(|_| event.shadow).or(event.taken);
     let call = |action: u32| action_name(&facts, &candidates, action);

@@ -19,6 +19,7 @@ use crate::problem::Problem;
 #[serde(deny_unknown_fields)]
 pub struct DecisionBatch {
     /// The requests.
+    #[serde(deserialize_with = "banister_log::object::list")]
     pub decisions: Vec<DecisionRequest>,
 }
 
@@ -47,6 +48,7 @@ pub struct DecisionResult {
 #[serde(deny_unknown_fields)]
 pub struct OutcomeBatch {
     /// The reports.
+    #[serde(deserialize_with = "banister_log::object::list")]
     pub outcomes: Vec<OutcomeReport>,
 }
 

@@ -5,6 +5,7 @@ use crate::agent::{ActionSet, Agent, Outcomes};
 use crate::belief::{Belief, Estimate};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
+use crate::interval::Interval;
 
 impl Agent for Opb {
     fn decide(&mut self) -> &Decision {
@@ -67,13 +68,21 @@ impl Agent for Opb {
         let &pulls = self.pulls().get(arm)?;
         let (mean, ends) = self.estimates.belief(arm, 0);
         let guardrails = self.problem.guardrails.iter().enumerate();
+        let is_safe = arm == self.problem.declared.safe;
         Some(Belief {
             offered: self.is_offered(arm),
             pulls: Some(pulls),
             reward: Estimate::in_units(&self.problem.reward, false, mean, ends),
             costs: guardrails
                 .map(|(i, guardrail)| {
-                    let (mean, ends) = self.estimates.belief(arm, i + 1);
+                    let (mean, mut ends) = self.estimates.belief(arm, i + 1);
+                    // What was declared is in force, whatever was observed.
+                    if let (true, Some(known)) = (is_safe, guardrail.safe_cost) {
+                        ends = Interval {
+                            lower: known,
+                            upper: known,
+                        };
+                    }
                     Estimate::of_guardrail(guardrail, mean, ends)
                 })
                 .collect(),

@@ -20,6 +20,17 @@ impl Agent for Oplb {
         Oplb::check_outcome(self, reward, costs, more.saturating_add(1))
     }
 
+    fn check_outcome_at(
+        &self,
+        features: &[f64],
+        reward: f64,
+        costs: &[f64],
+        more: u64,
+    ) -> Result<(), Error> {
+        self.check_features(features)?;
+        Agent::check_outcome(self, reward, costs, more)
+    }
+
     fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         Oplb::observe(self, arm, reward, costs)
     }

@@ -61,7 +61,7 @@ impl Oplb {
         Ok(())
     }
 
-    fn check_features(&self, features: &[f64]) -> Result<(), Error> {
+    pub(super) fn check_features(&self, features: &[f64]) -> Result<(), Error> {
         check_vector("features", features, self.space.dimension)?;
         self.check_norm("features", 0, features)
     }

@@ -1,0 +1,186 @@
+//! Connections: from an address to a session that is set up as the log needs it.
+//!
+//! Addresses are those of libpq, as a URL or as words (`host=… dbname=…`); several hosts may be given.
+//! `sslmode` says how much a connection is protected:
+//!
+//! * `disable`: not at all;
+//! * `prefer`, the default: encrypted if the server can, without asking who it is, as in libpq;
+//! * `require`: always encrypted, and the server must prove its name with a certificate that the
+//!   machine trusts. That is libpq's `verify-full` with `sslrootcert=system`, and `verify-ca` and
+//!   `verify-full` mean the same here: a connection that somebody in between can take over would not
+//!   be what one required. An authority of one's own is named by `SSL_CERT_FILE`.
+
+use std::time::Duration;
+
+use postgres::config::{Host, SslMode};
+use postgres::{Client, Config, NoTls};
+
+use super::error::{of, unreachable};
+use super::tls;
+use crate::store::StoreError;
+
+/// How long connecting may take, unless the address says otherwise.
+const CONNECT: Duration = Duration::from_secs(5);
+/// After how much silence the other side is asked whether it is there.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+/// What the library keeps to if an address says nothing.
+const LIBRARY_KEEPALIVE: Duration = Duration::from_secs(2 * 60 * 60);
+
+// What was acknowledged is on the disk whatever the server's default. A replica that froze or whose
+// machine is gone loses the log, and nobody waits for ever. Every statement here is a few look-ups in
+// indexes: the server must not guess otherwise from a table that was empty a minute ago.
+const SESSION: &str = "
+SET synchronous_commit = on;
+SET lock_timeout = '10s';
+SET statement_timeout = '60s';
+SET idle_in_transaction_session_timeout = '15s';
+SET plan_cache_mode = force_generic_plan;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET jit = off;
+SET tcp_keepalives_idle = 10;
+SET tcp_keepalives_interval = 5;
+SET tcp_keepalives_count = 3;
+";
+
+/// Opens a session.
+pub(super) fn open(url: &str) -> Result<Client, StoreError> {
+    let mut client = connect(url)?;
+    client.batch_execute(SESSION).map_err(of)?;
+    Ok(client)
+}
+
+/// Connects.
+pub(super) fn connect(url: &str) -> Result<Client, StoreError> {
+    let config = config(url)?;
+    let connected = match config.get_ssl_mode() {
+        SslMode::Disable => config.connect(NoTls),
+        SslMode::Prefer => config.connect(tls::unverified()?),
+        _ => config.connect(tls::verified()?),
+    };
+    connected.map_err(|error| unreachable(&shown_config(&config), error))
+}
+
+fn config(url: &str) -> Result<Config, StoreError> {
+    let known = url
+        .replace("sslmode=verify-full", "sslmode=require")
+        .replace("sslmode=verify-ca", "sslmode=require");
+    // What exactly is wrong is not repeated: it may be a piece of the password.
+    let mut config: Config = known.parse().map_err(|_| {
+        StoreError::new(
+            "the database's address is not one of PostgreSQL: \
+             postgres://user:password@host:5432/database?sslmode=require",
+        )
+    })?;
+    if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+        return Err(StoreError::new("the database's address names no host"));
+    }
+    if config.get_application_name().is_none() {
+        config.application_name("banister");
+    }
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(CONNECT);
+    }
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(3 * KEEPALIVE);
+    }
+    if config.get_keepalives_idle() == LIBRARY_KEEPALIVE {
+        config.keepalives_idle(KEEPALIVE);
+    }
+    if config.get_keepalives_interval().is_none() {
+        config.keepalives_interval(KEEPALIVE / 2);
+    }
+    if config.get_keepalives_retries().is_none() {
+        config.keepalives_retries(3);
+    }
+    Ok(config)
+}
+
+/// The host, the port and the database of an address.
+pub(crate) fn shown(url: &str) -> String {
+    match config(url) {
+        Ok(config) => shown_config(&config),
+        Err(_) => "a PostgreSQL database".into(),
+    }
+}
+
+fn shown_config(config: &Config) -> String {
+    let ports = config.get_ports();
+    let with_port = |(place, host): (usize, String)| {
+        let port = ports.get(place).or(ports.first()).copied();
+        format!("{host}:{}", port.unwrap_or(5432))
+    };
+    let mut hosts: Vec<String> = (config.get_hosts().iter())
+        .map(|host| match host {
+            Host::Tcp(name) => name.clone(),
+            #[cfg(unix)]
+            Host::Unix(path) => path.display().to_string(),
+        })
+        .collect();
+    if hosts.is_empty() {
+        let addresses = config.get_hostaddrs().iter();
+        hosts = addresses.map(ToString::to_string).collect();
+    }
+    let hosts: Vec<String> = hosts.into_iter().enumerate().map(with_port).collect();
+    let database = config.get_dbname().or(config.get_user()).unwrap_or("");
+    format!("{}/{database}", hosts.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Duration, KEEPALIVE, SslMode, config, shown};
+
+    #[test]
+    fn addresses_are_shown_without_secrets() {
+        let url = "postgres://ann:s3cret@db.example:6432/log?sslmode=disable";
+        assert_eq!(shown(url), "db.example:6432/log");
+        assert_eq!(shown("postgres://ann:s3cret@a,b/log"), "a:5432,b:5432/log");
+        let words = "host=/run/pg user=ann password=s3cret";
+        assert_eq!(shown(words), "/run/pg:5432/ann");
+        assert_eq!(
+            shown("postgres://ann:s3cret@db:port/log"),
+            "a PostgreSQL database"
+        );
+    }
+
+    #[test]
+    fn a_bad_address_is_refused_without_repeating_it() {
+        for url in [
+            "postgres://ann:s3cret@db:port/log",
+            "s3cret",
+            "dbname=log s3cret=1",
+        ] {
+            let error = config(url).unwrap_err();
+            assert!(
+                !error.passing && !error.reason.contains("s3cret"),
+                "{error}"
+            );
+        }
+        assert!(config("dbname=log").unwrap_err().reason.contains("host"));
+    }
+
+    #[test]
+    fn an_address_has_the_last_word_on_timeouts() {
+        let plain = config("postgres://db/log").unwrap();
+        assert_eq!(plain.get_keepalives_idle(), KEEPALIVE);
+        assert_eq!(plain.get_connect_timeout(), Some(&Duration::from_secs(5)));
+        let said = config("postgres://db/log?connect_timeout=1&keepalives_idle=77").unwrap();
+        assert_eq!(said.get_connect_timeout(), Some(&Duration::from_secs(1)));
+        assert_eq!(said.get_keepalives_idle(), Duration::from_secs(77));
+    }
+
+    #[test]
+    fn to_verify_is_to_require() {
+        let mode = |url: &str| config(url).unwrap().get_ssl_mode();
+        assert_eq!(mode("postgres://db/log"), SslMode::Prefer);
+        assert_eq!(mode("postgres://db/log?sslmode=disable"), SslMode::Disable);
+        for name in ["require", "verify-ca", "verify-full"] {
+            assert_eq!(
+                mode(&format!("postgres://db/log?sslmode={name}")),
+                SslMode::Require
+            );
+        }
+    }
+}

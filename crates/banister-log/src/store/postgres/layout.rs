@@ -1,0 +1,133 @@
+//! The tables of the log, in the connection's default schema.
+
+use postgres::{Client, GenericClient};
+
+use super::error::of;
+use crate::store::StoreError;
+
+const APPLICATION: &str = "banister";
+const VERSION: i32 = 1;
+/// Whoever lays the tables out holds this lock ("banister" in bytes).
+const LOCK: i64 = 0x6261_6e69_7374_6572;
+
+// Texts are compared byte by byte: an index must not depend on the machine's languages.
+const LAYOUT: &str = r#"
+CREATE TABLE meta (
+  one SMALLINT PRIMARY KEY CHECK (one = 1),
+  application TEXT NOT NULL,
+  version INTEGER NOT NULL
+);
+CREATE TABLE counter (one SMALLINT PRIMARY KEY CHECK (one = 1), last BIGINT NOT NULL)
+  WITH (fillfactor = 10);
+INSERT INTO counter VALUES (1, 0);
+CREATE TABLE events (
+  number BIGINT PRIMARY KEY,
+  time BIGINT NOT NULL,
+  experiment BIGINT NOT NULL,
+  kind SMALLINT NOT NULL,
+  decision BIGINT,
+  id TEXT COLLATE "C",
+  body BYTEA NOT NULL
+);
+-- An id belongs to one decision of an experiment, and a decision has one outcome.
+CREATE UNIQUE INDEX events_id ON events (experiment, id) WHERE id IS NOT NULL;
+CREATE UNIQUE INDEX events_outcome ON events (decision) WHERE kind = 5;
+CREATE INDEX events_part ON events (decision) WHERE kind = 4;
+CREATE INDEX events_decision ON events (experiment, number) WHERE kind = 3;
+CREATE TABLE snapshots (
+  experiment BIGINT PRIMARY KEY,
+  number BIGINT NOT NULL,
+  body BYTEA NOT NULL
+);
+CREATE TABLE tokens (
+  name TEXT COLLATE "C" PRIMARY KEY,
+  role TEXT NOT NULL,
+  digest BYTEA NOT NULL,
+  created BIGINT NOT NULL
+);
+"#;
+
+/// What a schema holds.
+enum Holds {
+    Nothing,
+    Log,
+}
+
+/// Lays the tables out, unless they are there.
+pub(super) fn lay_out(client: &mut Client) -> Result<(), StoreError> {
+    if let Holds::Log = holds(client)? {
+        return Ok(());
+    }
+    // Several replicas may start at once: all but one wait here, and find the tables then.
+    let mut transaction = client.transaction().map_err(of)?;
+    transaction
+        .query("SELECT pg_advisory_xact_lock($1)", &[&LOCK])
+        .map_err(of)?;
+    if let Holds::Nothing = holds(&mut transaction)? {
+        transaction.batch_execute(LAYOUT).map_err(of)?;
+        let meta = "INSERT INTO meta VALUES (1, $1, $2)";
+        (transaction.execute(meta, &[&APPLICATION, &VERSION])).map_err(of)?;
+    }
+    transaction.commit().map_err(of)
+}
+
+/// Checks that the tables are there.
+pub(super) fn check(client: &mut Client) -> Result<(), StoreError> {
+    match holds(client)? {
+        Holds::Log => Ok(()),
+        Holds::Nothing => Err(StoreError::passing("the database has no log yet")),
+    }
+}
+
+fn holds(client: &mut impl GenericClient) -> Result<Holds, StoreError> {
+    let sql = "SELECT current_schema()::text, current_setting('server_encoding')";
+    let row = client.query_one(sql, &[]).map_err(of)?;
+    let schema: Option<String> = row.try_get(0).map_err(of)?;
+    let encoding: String = row.try_get(1).map_err(of)?;
+    if encoding != "UTF8" && encoding != "SQL_ASCII" {
+        return Err(StoreError::new(format!(
+            "the database's encoding is {encoding}: ids need one made with UTF8"
+        )));
+    }
+    let schema = schema.ok_or_else(|| {
+        StoreError::new("the database user has no schema to keep tables in (see search_path)")
+    })?;
+    let sql = "SELECT c.relname::text, EXISTS (SELECT FROM pg_attribute AS a \
+         WHERE a.attrelid = c.oid AND a.attname = 'application' AND NOT a.attisdropped) \
+         FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace \
+         WHERE n.nspname = $1 \
+         AND c.relname IN ('meta', 'counter', 'events', 'snapshots', 'tokens') ORDER BY 1";
+    let mut first = None;
+    for row in client.query(sql, &[&schema]).map_err(of)? {
+        let table: String = row.try_get(0).map_err(of)?;
+        let ours: bool = row.try_get(1).map_err(of)?;
+        if table == "meta" && ours {
+            return known(client);
+        }
+        first = first.or(Some(table));
+    }
+    match first {
+        None => Ok(Holds::Nothing),
+        Some(table) => Err(StoreError::new(format!(
+            "the schema `{schema}` has a table `{table}` of another program: \
+             give the log a database or a schema of its own"
+        ))),
+    }
+}
+
+/// Whether the log is of a layout that this program knows.
+fn known(client: &mut impl GenericClient) -> Result<Holds, StoreError> {
+    let sql = "SELECT application::text, version::integer FROM meta";
+    let row = client.query_opt(sql, &[]).map_err(of)?;
+    let (application, version): (String, i32) = match row {
+        Some(row) => (row.try_get(0).map_err(of)?, row.try_get(1).map_err(of)?),
+        None => (String::new(), 0),
+    };
+    match (application.as_str(), version) {
+        (APPLICATION, VERSION) => Ok(Holds::Log),
+        (APPLICATION, other) => Err(StoreError::new(format!(
+            "the database has layout {other}, this program knows layout {VERSION}"
+        ))),
+        _ => Err(StoreError::new("the database is another program's")),
+    }
+}

@@ -1,0 +1,94 @@
+//! The statements. Every one of them goes by an index: which, is in the layout.
+
+macro_rules! columns {
+    ($table:literal) => {
+        concat!(
+            $table,
+            "number, ",
+            $table,
+            "time, ",
+            $table,
+            "experiment, ",
+            $table,
+            "kind, ",
+            $table,
+            "decision, ",
+            $table,
+            "id, ",
+            $table,
+            "body"
+        )
+    };
+    () => {
+        "number, time, experiment, kind, decision, id, body"
+    };
+}
+
+// The isolation level is said, whatever the server's default: after waiting for the row, statements
+// must see what its last holder committed.
+pub(super) const BEGIN: &str =
+    "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT last FROM counter WHERE one = 1 FOR UPDATE";
+pub(super) const INSERT: &str = concat!(
+    "WITH news AS (INSERT INTO events (",
+    columns!(),
+    ") SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::smallint[], \
+     $5::bigint[], $6::text[], $7::bytea[])) \
+     UPDATE counter SET last = $8 WHERE one = 1 RETURNING pg_notify($9, '')"
+);
+pub(super) const READ: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM events WHERE number > $1 ORDER BY number LIMIT $2"
+);
+pub(super) const GET: &str = concat!("SELECT ", columns!(), " FROM events WHERE number = $1");
+/// Decisions by number and by id, each with its reports, all with their places among the keys. Only
+/// decisions have ids; to say so again would offer the server the index of all of an experiment's
+/// decisions, which it takes for the better one as long as the table is new.
+pub(super) const FIND: &str = concat!(
+    "WITH d AS MATERIALIZED (\
+     SELECT k.place, ",
+    columns!("e."),
+    " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS k (place, experiment, number) \
+     JOIN events AS e ON e.number = k.number AND e.experiment = k.experiment AND e.kind = 3 \
+     UNION ALL SELECT k.place, ",
+    columns!("e."),
+    " FROM unnest($4::bigint[], $5::bigint[], $6::text[]) AS k (place, experiment, id) \
+     JOIN events AS e ON e.experiment = k.experiment AND e.id = k.id) \
+     SELECT ",
+    columns!(),
+    ", place FROM d UNION ALL SELECT ",
+    columns!("e."),
+    ", d.place FROM d JOIN events AS e ON e.decision = d.number AND e.kind = 4 \
+     UNION ALL SELECT ",
+    columns!("e."),
+    ", d.place FROM d JOIN events AS e ON e.decision = d.number AND e.kind = 5"
+);
+/// Decisions of an experiment on one side of a number, with their reports; their place is their own
+/// number.
+macro_rules! decisions {
+    ($side:literal) => {
+        concat!(
+            "WITH d AS MATERIALIZED (SELECT ",
+            columns!(),
+            " FROM events WHERE experiment = $1 AND kind = 3 AND number ",
+            $side,
+            " LIMIT $3) SELECT ",
+            columns!(),
+            ", number FROM d UNION ALL SELECT ",
+            columns!("e."),
+            ", d.number FROM d JOIN events AS e ON e.decision = d.number AND e.kind = 4 \
+             UNION ALL SELECT ",
+            columns!("e."),
+            ", d.number FROM d JOIN events AS e ON e.decision = d.number AND e.kind = 5"
+        )
+    };
+}
+pub(super) const DECISIONS: &str = decisions!("< $2 ORDER BY number DESC");
+pub(super) const DECISIONS_AFTER: &str = decisions!("> $2 ORDER BY number");
+pub(super) const OVERDUE: &str = "SELECT number FROM events AS d \
+     WHERE experiment = $1 AND kind = 3 AND number > $2 AND number <= $3 AND NOT EXISTS \
+     (SELECT 1 FROM events AS o WHERE o.decision = d.number AND o.kind = 5) \
+     ORDER BY number LIMIT $4";
+pub(super) const KEEP_SNAPSHOT: &str = "INSERT INTO snapshots (experiment, number, body) VALUES ($1, $2, $3) \
+     ON CONFLICT (experiment) DO UPDATE SET number = excluded.number, body = excluded.body \
+     WHERE excluded.number > snapshots.number";
