@@ -100,9 +100,11 @@ pub enum Key {
 impl Key {
     /// What a caller calls it: `@17` is the decision with the number 17, anything else is an id.
     pub fn parse(id: &str) -> Self {
-        match id.strip_prefix('@').and_then(|n| n.parse().ok()) {
-            Some(number) => Self::Number(number),
-            None => Self::Id(id.to_string()),
+        let number = id.strip_prefix('@').and_then(|n| n.parse::<u64>().ok());
+        match number {
+            // As it is shown, and not with a sign or zeros before it.
+            Some(number) if id.len() == 1 + number.to_string().len() => Self::Number(number),
+            _ => Self::Id(id.to_string()),
         }
     }
 }
