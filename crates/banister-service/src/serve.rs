@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
-use banister_log::{Database, Options, Writer};
+use banister_log::{Database, Options, REVOKED, Writer};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::sync::Semaphore;
@@ -73,7 +73,7 @@ fn check_log(settings: &Settings) -> Result<(), ServeError> {
     match opened {
         Ok(tokens) => {
             let exposed = !settings.listen.ip().is_loopback();
-            if exposed && tokens.is_empty() {
+            if exposed && tokens.iter().all(|token| token.role == REVOKED) {
                 return Err(ServeError::Setting(format!(
                     "`listen` is {}, where others could reach it, but no token was made: make one with \
                      `banister token create --role admin NAME`, with the same database",
