@@ -294,7 +294,7 @@ export function auditPage(name, id) {
       renderOnce(parts.lead, [audit.action, audit.probability, audit.certificate], () => summary(audit, experiment));
       renderOnce(parts.known, audit.known, () => knownTable(audit, experiment));
       renderOnce(parts.decided, [audit.policy, audit.draw], () => decided(audit, experiment));
-      renderOnce(parts.safe, [audit.certificate, audit.known], () => safety(audit, experiment));
+      renderOnce(parts.safe, [audit.certificate, audit.known], () => safety(audit, experiment, safeName(audit, experiment)));
       renderOnce(parts.happened, [audit.status, audit.outcome, audit.events], () => happened(audit, experiment));
       renderOnce(parts.request, [audit.context, audit.candidates, audit.taken, audit.id], () => requestPart(audit));
     } catch (error) {

@@ -1,7 +1,7 @@
 // The interval plot: a dot for the mean, a line for the interval, a mark for the threshold.
 
 import { h, setAttr, setStyle, setText, show } from "./dom.js";
-import { interval, num } from "./format.js";
+import { brief, interval, num } from "./format.js";
 import { atLeast } from "./words.js";
 
 // A scale that every row of a column shares, with round ends.
@@ -59,7 +59,7 @@ export function intervalCell() {
       const words = interval(estimate) + (limited ? `, threshold ${num(threshold)}` : "");
       setAttr(track, "aria-label", words);
       setAttr(track, "title", words);
-      setText(text, estimate.mean === null ? `[${num(estimate.lower)}, ${num(estimate.upper)}]` : num(estimate.mean));
+      setText(text, estimate.mean === null ? `[${brief(estimate.lower)}, ${brief(estimate.upper)}]` : num(estimate.mean));
     },
   };
 }
