@@ -147,7 +147,7 @@ export function armsPanel(context, experiment) {
     class: "small",
     "data-testid": "add-arm",
   });
-  const legend = intervalLegend();
+  const legend = intervalLegend(guardrails.length > 0);
   const contextual = h(
     "p",
     { class: "note" },

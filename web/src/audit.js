@@ -91,7 +91,7 @@ function knownTable(audit, experiment) {
       ),
     ),
     known.length > shown.length ? h("p", { class: "note" }, `and ${known.length - shown.length} more actions`) : null,
-    intervalLegend(),
+    intervalLegend(rails.length > 0),
   ];
 }
 

@@ -31,7 +31,9 @@ export function declared(experiment) {
         { class: "declared" },
         item(
           "Guardrails",
-          experiment.guardrails.map((g) => h("div", { class: "break" }, sidesOf(g))),
+          experiment.guardrails.length
+            ? experiment.guardrails.map((g) => h("div", { class: "break" }, sidesOf(g)))
+            : "none",
         ),
         item(
           "Confidence",

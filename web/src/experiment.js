@@ -152,7 +152,7 @@ export function experimentPage(name) {
       certificate = state && state.certificate;
     show(parts.waiting, !policy);
     show(parts.live, Boolean(policy));
-    show(parts.proving, Boolean(certificate));
+    show(parts.proving, Boolean(certificate) && experiment.guardrails.length > 0);
     const safe = experiment.safe || "safe";
     if (policy) parts.bars.update(policy, (action) => action === safe);
     const unproven = certificate && certificate.fallback && certificate.fallback !== "paused";

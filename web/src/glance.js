@@ -1,7 +1,7 @@
 // One glance: whether the guardrails are kept, what it earns, and how much has happened.
 
 import { h, setAttr, setText, show } from "./dom.js";
-import { count, interval, level, num } from "./format.js";
+import { count, denoised, interval, level, num } from "./format.js";
 import { verdict } from "./words.js";
 
 // The state of the guardrails in a few words: [tone, headline, detail].
@@ -22,7 +22,8 @@ function standing(experiment, certificate) {
 // Compared with doing only the safe thing, where that is known.
 function gain(reward, safe) {
   if (!safe || safe.mean === null || reward.mean === null) return "";
-  const more = reward.mean - safe.mean;
+  const more = denoised(reward.mean - safe.mean);
+  if (more === 0) return "that of the safe arm";
   const share = safe.mean > 0 ? ` (${more >= 0 ? "+" : "−"}${Math.abs((100 * more) / safe.mean).toFixed(0)}%)` : "";
   return `the safe arm alone: ${num(safe.mean)}${share}`;
 }

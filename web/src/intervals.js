@@ -95,19 +95,21 @@ export function scaleHead(name, note) {
   };
 }
 
-export const intervalLegend = () =>
+export const intervalLegend = (limited) =>
   h(
     "p",
     { class: "note iv-legend" },
     h("span", null, h("i", { class: "k-dot" }), "mean"),
     h("span", null, h("i", { class: "k-line" }), "interval: what the mean can still be"),
-    h("span", null, h("i", { class: "k-threshold" }), "threshold"),
-    h(
-      "span",
-      null,
-      h("i", { class: "k-forbidden" }),
-      "the policy’s average must stay out of here; one arm alone may not",
-    ),
+    limited && [
+      h("span", null, h("i", { class: "k-threshold" }), "threshold"),
+      h(
+        "span",
+        null,
+        h("i", { class: "k-forbidden" }),
+        "the policy’s average must stay out of here; one arm alone may not",
+      ),
+    ],
   );
 
 export const columnsOf = (guardrails, certificate) =>

@@ -17,7 +17,11 @@ function sumOf(audit, i, guardrail, safe) {
   const total = terms.reduce((sum, k) => sum + k.probability * cost(k), 0);
   if (Math.abs(total - certified.pessimistic_cost) > 1e-6 * Math.max(1, Math.abs(total))) return null;
   const texts = terms.slice(0, 6).map((k) => `${num(k.probability)} × ${num(cost(k))}`);
-  return `${texts.join(" + ")}${terms.length > 6 ? ` + ${terms.length - 6} more` : ""} = ${verdict(guardrail, certified).cost}`;
+  const more = terms.length > 6 ? ` + ${terms.length - 6} more` : "";
+  return {
+    text: `${texts.join(" + ")}${more} = ${verdict(guardrail, certified).cost}`,
+    declared: declared !== null && terms.some((k) => k.action === safe),
+  };
 }
 
 function explain(audit, guardrail, i, safe) {
@@ -46,8 +50,8 @@ function explain(audit, guardrail, i, safe) {
       ? h(
           "div",
           { class: "sum" },
-          h("span", { class: "note" }, `probability × ${end} end of the interval (for the safe action, what was declared if it was), added up:`),
-          h("code", null, sum),
+          h("span", { class: "note" }, `probability × ${end} end of the interval${sum.declared ? ", for the safe action the declared cost" : ""}, added up:`),
+          h("code", null, sum.text),
         )
       : null,
   );
