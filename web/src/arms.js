@@ -146,6 +146,7 @@ export function armsPanel(context, experiment) {
   const add = button("Add arm", () => attempt(async () => addArm(context, last.experiment)), {
     class: "small",
     "data-testid": "add-arm",
+    hidden: true,
   });
   const legend = intervalLegend(guardrails.length > 0);
   const contextual = h(

@@ -4,7 +4,8 @@ import { h, setText, show } from "./dom.js";
 import { num } from "./format.js";
 import { colour, onTheme } from "./theme.js";
 
-const MINUTES = [1, 2, 5, 10, 15, 30, 60, 120].map((m) => m * 60);
+const MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 360, 720, 1440, 2880, 10080, 43200].map((m) => m * 60);
+const SECONDS = [1, 2, 5, 10, 15, 30, ...MINUTES];
 const two = (v) => String(v).padStart(2, "0");
 
 // Times on a 24-hour clock, with the day once the ticks are days apart.
@@ -166,7 +167,7 @@ export function makeChart(spec) {
         : s.step
           ? uPlot.paths.stepped({ align: 1 })
           : undefined,
-      points: { show: (u) => !s.hidden && !s.bars && u.data[0].length < 2, size: 5 },
+      points: { show: (u) => !s.hidden && !s.bars && u.data[0].length < 4, size: 6, fill: () => colour(s.colour) },
     }));
     plot = new uPlot(
       {
@@ -180,7 +181,7 @@ export function makeChart(spec) {
           fill: () => colour(name) + "30",
         })),
         axes: [
-          Object.assign({}, axis, { values: timeTicks, space: 64, size: 28 }, spec.bars ? { incrs: MINUTES } : null),
+          Object.assign({}, axis, { values: timeTicks, space: 64, size: 28, incrs: spec.bars ? MINUTES : SECONDS }),
           Object.assign({}, axis, { values: (u, splits) => splits.map(num), size: 50, space: 32 }),
         ],
         scales: {

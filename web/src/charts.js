@@ -96,11 +96,27 @@ function everyMinute(rows) {
   return columns;
 }
 
+// The service records a point now and then; what is in force now comes last, at the time at which this
+// page first saw it. It is left out where that would stretch the chart over a long silence.
+function withNow(points, state, seen) {
+  if (!state.arms.length || !state.estimates || !state.certificate) return points;
+  if (seen.number !== state.number) Object.assign(seen, { number: state.number, time: state.time });
+  const now = seconds(seen.time);
+  if (points.length) {
+    const [first, last] = [points[0], points[points.length - 1]].map((p) => seconds(p.time));
+    if (now <= last || now - last > Math.max(10, (last - first) / 4)) return points;
+  }
+  const guardrails = state.certificate.guardrails.map((g, i) => Object.assign({}, g, state.estimates.guardrails[i]));
+  const forced = Boolean(state.certificate.fallback);
+  return [...points, { time: seen.time, reward: state.estimates.reward, guardrails, forced }];
+}
+
 export function chartsOf(experiment) {
   const reward = rewardChart(),
     price = experiment.guardrails.length ? priceChart(experiment.guardrails) : null,
     rate = rateChart();
-  const rails = experiment.guardrails.map(guardrailChart);
+  const rails = experiment.guardrails.map(guardrailChart),
+    seen = { number: null, time: null };
   const all = [reward, ...rails, price, rate].filter(Boolean);
   const row = (charts) => h("div", { class: "charts" }, charts.map((chart) => chart && chart.node));
   const node = h("section", { "aria-label": "Over time" }, row([reward, ...rails]), row([price, rate]));
@@ -108,7 +124,7 @@ export function chartsOf(experiment) {
     node,
     update(history, state) {
       const safe = state.arms.find((arm) => arm.safe);
-      const points = history.points || [];
+      const points = withNow(history.points || [], state, seen);
       const times = points.map((p) => seconds(p.time)),
         forced = forcedSpans(points);
       const of = (read) =>
