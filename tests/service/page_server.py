@@ -71,9 +71,19 @@ class PageServer:
                 self.process.wait()
 
     def make_token(self, role, name):
+        """Makes a token, uses it from now on, and waits until the service knows of it."""
         command = [PROGRAM, "token", "create", "--role", role, name, "--data-dir", str(self.folder)]
         done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=True, timeout=60)
-        return done.stdout.strip().splitlines()[-1]
+        token = done.stdout.strip().splitlines()[-1]
+
+        def noticed():
+            self.token = None
+            closed = self.call("GET", "/v1/whoami", check=False)[0] == 401
+            self.token = token
+            return closed and self.call("GET", "/v1/whoami", check=False)[0] == 200
+
+        wait_for(noticed, "token")
+        return token
 
     def call(self, method, path, body=None, check=True, raw=False):
         headers = {"content-type": "application/json"}
