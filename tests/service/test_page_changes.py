@@ -125,7 +125,7 @@ def test_a_thousand_arms(service, look):  # noqa: F811
     page = look("/#/experiments/shop")
     rows = page.get_by_test_id("arms-table").locator("tbody tr")
     expect(page.get_by_role("button", name="Show all 1,001")).to_be_visible()
-    assert rows.count() <= 40
+    assert 12 <= rows.count() <= 13  # the safe one may come on top
     page.get_by_role("button", name="Show all 1,001").click()
     expect(rows).to_have_count(1001)
     state = service.get("shop", "/state")

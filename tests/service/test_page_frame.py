@@ -159,13 +159,16 @@ def test_on_a_phone_nothing_scrolls_sideways(shop, look):  # noqa: F811
         guardrails=[{"name": "g" * 100, "at_most": 0.5, "safe_cost": 0.1}],
     )
     shop.call("POST", f"/v1/experiments/{'a' * 64}/decisions", {"id": "i" * 128})
-    VIEWS_TOO = [f"/#/experiments/{'a' * 64}", f"/#/experiments/{'a' * 64}/decisions/{'i' * 128}"]
-    pages = [*views(shop, look, size=(390, 844)), *((path, look(path, size=(390, 844))) for path in VIEWS_TOO)]
-    for name, page in pages:
+    long = {
+        "long-experiment": f"/#/experiments/{'a' * 64}",
+        "long-audit": f"/#/experiments/{'a' * 64}/decisions/{'i' * 128}",
+    }
+    phone = {"size": (390, 844)}
+    for name, page in [*views(shop, look, **phone), *((name, look(path, **phone)) for name, path in long.items())]:
         expect(page.get_by_role("heading", level=1).or_(page.get_by_role("status")).first).to_be_visible()
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, (name, wide)
-        page.picture(f"phone-{name.strip('/#').replace('/', '-')[:20]}")
+        page.picture(f"phone-{name}")
 
 
 def test_names_are_text(service, look):  # noqa: F811

@@ -8,6 +8,12 @@ const MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 360, 720, 1440, 2880, 10080, 4320
 const SECONDS = [1, 2, 5, 10, 15, 30, ...MINUTES];
 const two = (v) => String(v).padStart(2, "0");
 
+function moment(time, dated) {
+  const date = new Date(time * 1000);
+  const day = dated ? `${date.toLocaleDateString(undefined, { month: "short", day: "numeric" })} ` : "";
+  return `${day}${two(date.getHours())}:${two(date.getMinutes())}${dated ? "" : `:${two(date.getSeconds())}`}`;
+}
+
 // Times on a 24-hour clock, with the day once the ticks are days apart.
 function timeTicks(u, splits, axis, space, step) {
   return splits.map((s) => {
@@ -53,7 +59,9 @@ const yRange = (fromZero, state) => () => {
     if (limit.low && limit.value - label < from - room) return [limit.value - label, to + room];
     if (!limit.low && limit.value + label > to + room) to = limit.value + label - room;
   }
-  return [from >= 0 && (from - room < 0 || from < 0.35 * to) ? 0 : from - room, to + room];
+  // A cost that must stay low is seen as a part of what is allowed: from zero.
+  const ceiling = limit && !limit.low;
+  return [from >= 0 && (ceiling || from - room < 0 || from < 0.35 * to) ? 0 : from - room, to + room];
 };
 
 // Bars stand for minutes, of which a few are shown even when there was only one.
@@ -140,7 +148,7 @@ export function makeChart(spec) {
   const say = (u) => {
     const index = u.cursor.idx ?? u.data[0].length - 1;
     const time = u.data[0][index];
-    setText(when, time === undefined ? "" : new Date(time * 1000).toLocaleTimeString(undefined, { hour12: false }));
+    setText(when, time === undefined ? "" : moment(time, time - u.data[0][0] > 43200));
     items.forEach(
       (item, i) =>
         item &&
