@@ -1,5 +1,6 @@
 """A service, a browser that looks at its page, and what both have in common."""
 
+import decimal
 import json
 import os
 import pathlib
@@ -146,14 +147,26 @@ def chances(table, guardrails, seed=1):
 # How the page writes numbers, for comparison with what the service says.
 
 
+def rounded(x, exponent):
+    """As JavaScript rounds: a half goes up."""
+    return decimal.Decimal(x).quantize(decimal.Decimal((0, (1,), exponent)), decimal.ROUND_HALF_UP)
+
+
+def significant(x, digits):
+    return rounded(x, decimal.Decimal(x).adjusted() - digits + 1)
+
+
 def shown(x):
-    """Four significant digits."""
+    """Four significant digits, and a power of ten where that is shorter."""
     if x is None:
         return "–"
     if abs(x) < 1e-12:
         return "0"
-    assert 1e-4 <= abs(x) < 1000, x
-    return f"{float(f'{x:.4g}'):.12g}".replace("-", "−")
+    four = significant(x, 4)
+    if abs(x) >= 1e-4:
+        return f"{four.normalize():f}".replace("-", "−")
+    power = four.adjusted()
+    return f"{four.scaleb(-power).normalize():f}e{power}".replace("-", "−")
 
 
 def percent(p):
@@ -163,8 +176,8 @@ def percent(p):
     if v < 0.01 or v > 99.99:
         return "<0.01%" if v < 1 else ">99.99%"
     if v < 1:
-        return f"{float(f'{v:.2g}'):.12g}%"
-    return f"{v:.{2 if v > 99 or v < 10 else 1}f}%"
+        return f"{significant(v, 2).normalize():f}%"
+    return f"{rounded(v, -2 if v > 99 or v < 10 else -1):f}%"
 
 
 class Watch:
