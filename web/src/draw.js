@@ -33,7 +33,7 @@ export function drawStrip(audit) {
           style: { width: `${piece.entry.probability * 100}%` },
           title: `${piece.entry.action}: ${num(piece.from)} to ${num(piece.to)}`,
         },
-        h("span", null, piece.entry.action),
+        piece.entry.probability > 0.04 && h("span", null, piece.entry.action),
       ),
     ),
     h("i", { class: "needle", style: { left: `${audit.draw * 100}%` } }),
