@@ -201,6 +201,7 @@ def test_the_page_is_whole_and_closed(service, look):  # noqa: F811
     expect(page.get_by_test_id("welcome")).to_be_visible()
     loaded = page.evaluate("performance.getEntriesByType('resource').map((e) => new URL(e.name).pathname)")
     assert all(path.startswith("/v1/") for path in loaded), loaded
+    assert page.watch.found == []
     page.watch.allow("Content Security Policy")
     page.evaluate("""() => {
         const script = document.createElement("script");
