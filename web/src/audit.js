@@ -15,7 +15,8 @@ import { loading } from "./experiment.js";
 // Which action is the safe one: by name, or, among candidates, by its features; else it was added as "safe".
 function safeName(audit, experiment) {
   if (experiment.safe) return experiment.safe;
-  if (audit.safe) return audit.action;
+  const played = audit.policy.find((entry) => entry.safe);
+  if (played) return played.action;
   const same = (features) => JSON.stringify(features) === JSON.stringify(experiment.safe_action);
   const found = (audit.candidates || []).find((candidate) => same(candidate.features));
   return found ? found.name : "safe";
@@ -168,10 +169,9 @@ function requestPart(audit) {
   ];
 }
 
-function decided(audit, experiment) {
-  const bars = policyBars("audit-policy"),
-    safe = safeName(audit, experiment);
-  bars.update(audit.policy, (action) => action === safe, audit.action);
+function decided(audit) {
+  const bars = policyBars("audit-policy");
+  bars.update(audit.policy, audit.action);
   return [bars.node, drawStrip(audit)];
 }
 
@@ -248,7 +248,7 @@ export function auditPage(name, id) {
       );
       renderOnce(parts.lead, [audit.action, audit.probability, audit.certificate], () => summary(audit, experiment));
       renderOnce(parts.known, audit.known, () => knownTable(audit, experiment));
-      renderOnce(parts.decided, [audit.policy, audit.draw], () => decided(audit, experiment));
+      renderOnce(parts.decided, [audit.policy, audit.draw], () => decided(audit));
       renderOnce(parts.safe, [audit.certificate, audit.known], () => safety(audit, experiment, safeName(audit, experiment)));
       renderOnce(parts.happened, [audit.status, audit.outcome, audit.events], () => happened(audit, experiment));
       renderOnce(parts.request, [audit.context, audit.candidates, audit.taken, audit.id], () => requestPart(audit));

@@ -31,13 +31,13 @@ export function policyBars(testid) {
   const node = h("div", { "data-testid": testid }, list, rest);
   return {
     node,
-    update(policy, isSafe, chosen) {
+    update(policy, chosen) {
       const sorted = [...policy].sort((a, b) => b.probability - a.probability);
       const top = sorted.slice(0, 12),
         tail = sorted.slice(12);
       syncList(
         list,
-        top.map((entry) => ({ entry, safe: isSafe(entry.action), chosen: entry.action === chosen })),
+        top.map((entry) => ({ entry, safe: entry.safe, chosen: entry.action === chosen })),
         (x) => `${x.entry.index} ${x.entry.action}`,
         policyRow,
       );

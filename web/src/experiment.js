@@ -153,8 +153,7 @@ export function experimentPage(name) {
     show(parts.waiting, !policy);
     show(parts.live, Boolean(policy));
     show(parts.proving, Boolean(certificate) && experiment.guardrails.length > 0);
-    const safe = experiment.safe || "safe";
-    if (policy) parts.bars.update(policy, (action) => action === safe);
+    if (policy) parts.bars.update(policy);
     const unproven = certificate && certificate.fallback && certificate.fallback !== "paused";
     setText(
       parts.premise,
@@ -164,9 +163,8 @@ export function experimentPage(name) {
     );
     if (certificate)
       parts.proof.update(experiment.guardrails, certificate, state.estimates && state.estimates.guardrails);
-    // Candidates may contain the safe action under another name, so for them no shares are told.
-    const other = policy ? policy.filter((p) => p.action !== safe).reduce((sum, p) => sum + p.probability, 0) : 0;
-    const shares = experiment.dimension ? "" : `: ${percent(1 - other)} safe, ${percent(other)} something else`;
+    const other = policy ? policy.filter((p) => !p.safe).reduce((sum, p) => sum + p.probability, 0) : 0;
+    const shares = `: ${percent(1 - other)} safe, ${percent(other)} something else`;
     const past = experiment.dimension || experiment.context || experiment.status === "archived";
     const drawn = past ? "The last decision was" : "The next decision is";
     setText(parts.note, policy ? `${drawn} drawn from this${shares}.` : "");

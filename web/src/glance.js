@@ -20,12 +20,12 @@ function standing(experiment, certificate) {
 }
 
 // Compared with doing only the safe thing, where that is known.
-function gain(reward, safe) {
+function gain(reward, safe, what) {
   if (!safe || safe.mean === null || reward.mean === null) return "";
   const more = denoised(reward.mean - safe.mean);
-  if (more === 0) return "that of the safe arm";
+  if (more === 0) return `that of the safe ${what}`;
   const share = safe.mean > 0 ? ` (${more >= 0 ? "+" : "−"}${Math.abs((100 * more) / safe.mean).toFixed(0)}%)` : "";
-  return `the safe arm alone: ${num(safe.mean)}${share}`;
+  return `the safe ${what} alone: ${num(safe.mean)}${share}`;
 }
 
 export function glance() {
@@ -56,12 +56,11 @@ export function glance() {
       setText(rails.head, headline);
       setAttr(rails.head, "class", tone);
       setText(rails.detail, detail);
-      const reward = state && state.estimates && state.estimates.reward,
-        safe = state && state.arms.find((arm) => arm.safe);
+      const { reward, safe } = (state && state.estimates) || {};
       setText(earns.head, reward && reward.mean !== null ? num(reward.mean) : "–");
       setAttr(earns.head, "title", reward ? interval(reward) : null);
       const known = reward && reward.mean !== null;
-      const compared = known ? gain(reward, safe && safe.reward) : "not known yet";
+      const compared = known ? gain(reward, safe, experiment.dimension ? "action" : "arm") : "not known yet";
       setText(earns.detail, compared || (known ? `in [${num(reward.lower)}, ${num(reward.upper)}]` : ""));
       show(earns.detail, true);
     },
