@@ -1,7 +1,10 @@
-//! Developer commands: `cargo xtask test | bench`.
+//! Developer commands: `cargo xtask test | bench | web`.
 //!
 //! Nothing needs to be prepared: Debian packages are installed where they are missing, and Python
 //! packages go to a virtual environment under `target/`.
+
+mod load;
+mod web;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,8 +13,9 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 const USAGE: &str = "\
-usage: cargo xtask test [fmt] [clippy] [doc] [rust] [python] [package]   everything, or these steps
-       cargo xtask bench [rust] [python]                                 speed, beside others";
+usage: cargo xtask test [fmt] [clippy] [doc] [web] [rust] [python] [package]   everything, or these steps
+       cargo xtask bench [rust] [python] [service]                       speed, beside others
+       cargo xtask web                                                   build the page from web/src";
 
 type Outcome = Result<(), String>;
 type Step = fn() -> Outcome;
@@ -21,6 +25,7 @@ fn main() -> ExitCode {
     let outcome = match args.split_first() {
         Some((task, steps)) if task == "test" => test(steps),
         Some((task, parts)) if task == "bench" => bench(parts),
+        Some((task, [])) if task == "web" => web(),
         _ => Err(USAGE.into()),
     };
     match outcome {
@@ -33,7 +38,7 @@ fn main() -> ExitCode {
 }
 
 fn test(steps: &[String]) -> Outcome {
-    let all: [(&str, Step); 6] = [
+    let all: [(&str, Step); 7] = [
         ("fmt", || cargo(&["fmt", "--all", "--check"])),
         ("clippy", || {
             cargo(&[
@@ -53,7 +58,8 @@ fn test(steps: &[String]) -> Outcome {
                 .env("RUSTDOCFLAGS", "-D warnings")
                 .current_dir(root()))
         }),
-        ("rust", || cargo(&["test", "--workspace", "--locked"])),
+        ("web", web_is_built),
+        ("rust", rust_tests),
         ("python", python_tests),
         ("package", package_tests),
     ];
@@ -72,7 +78,44 @@ fn test(steps: &[String]) -> Outcome {
     Ok(())
 }
 
-/// HiGHS as an oracle, and the report in a real browser.
+/// The page that the service serves is committed, so that nothing but cargo is needed to build it.
+fn page() -> PathBuf {
+    root().join("web/dist/index.html")
+}
+
+fn web() -> Outcome {
+    let path = page();
+    fs::write(&path, web::build(root())?).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// The committed page is what its source says.
+fn web_is_built() -> Outcome {
+    let path = page();
+    let built = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    match built == web::build(root())? {
+        true => Ok(()),
+        false => Err("web/dist/index.html is not what web/src gives: run `cargo xtask web`".into()),
+    }
+}
+
+/// The log's tests run servers of PostgreSQL of their own.
+fn rust_tests() -> Outcome {
+    postgresql()?;
+    cargo(&["test", "--workspace", "--locked"])
+}
+
+fn postgresql() -> Outcome {
+    let installed = fs::read_dir("/usr/lib/postgresql").is_ok_and(|versions| {
+        let mut servers = versions.flatten().map(|v| v.path().join("bin/postgres"));
+        servers.any(|server| server.is_file())
+    });
+    match installed || on_path("postgres") {
+        true => Ok(()),
+        false => apt_install("postgresql"),
+    }
+}
+
+/// HiGHS as an oracle; the report and the service's page in a real browser; the service under faults.
 fn python_tests() -> Outcome {
     debian_package(
         "chromium",
@@ -130,7 +173,11 @@ fn package_tests() -> Outcome {
 }
 
 fn bench(parts: &[String]) -> Outcome {
-    let all: [(&str, Step); 2] = [("rust", rust_bench), ("python", python_bench)];
+    let all: [(&str, Step); 3] = [
+        ("rust", rust_bench),
+        ("python", python_bench),
+        ("service", service_bench),
+    ];
     if let Some(unknown) = parts.iter().find(|p| all.iter().all(|(name, _)| name != p)) {
         return Err(format!("there is no benchmark `{unknown}`\n{USAGE}"));
     }
@@ -166,6 +213,16 @@ fn python_bench() -> Outcome {
             .current_dir(root()))?;
     }
     Ok(())
+}
+
+/// The service under load, from a second process on this machine.
+fn service_bench() -> Outcome {
+    debian_package("wrk", &["wrk"])?;
+    cargo(&["build", "--release", "--locked"])?;
+    load::run(
+        &target().join("release").join("banister"),
+        &root().join("benches/load"),
+    )
 }
 
 /// The interpreter of a virtual environment that has the listed packages.

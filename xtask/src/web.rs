@@ -7,8 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// The text of the page, as it is kept in `web/dist/index.html`.
-pub fn build() -> Result<String, String> {
-    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+pub fn build(root: &Path) -> Result<String, String> {
     let source = root.join("web").join("src");
     let assets = root.join("crates").join("banister-report").join("assets");
     let mut script = vec![

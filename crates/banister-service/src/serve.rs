@@ -131,18 +131,21 @@ async fn run(
             handle.graceful_shutdown(Some(GRACE));
         })
     };
+    // HTTP/1.1 alone: its limit on heads holds from the first byte on, and telling versions apart has none.
     let served = match tls {
         None => {
             let mut server = axum_server::from_tcp(listener)
                 .map_err(system("listening"))?
-                .handle(handle);
+                .handle(handle)
+                .http1_only();
             limit_heads(server.http_builder());
             server.serve(service).await
         }
         Some(config) => {
             let mut server = axum_server::from_tcp_rustls(listener, config)
                 .map_err(system("listening"))?
-                .handle(handle);
+                .handle(handle)
+                .http1_only();
             limit_heads(server.http_builder());
             server.serve(service).await
         }
@@ -155,10 +158,8 @@ async fn run(
     served.map_err(system("serving"))
 }
 
-/// HTTP/1.1 alone: it has a limit on how long a caller may take to say what is wanted, from the first byte
-/// on, which the detection of versions has not.
+/// How long a caller may take to say what is wanted.
 fn limit_heads(builder: &mut Builder<TokioExecutor>) {
-    *builder = Builder::new(TokioExecutor::new()).http1_only();
     (builder.http1())
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD);
