@@ -48,17 +48,18 @@ export function setToken(token) {
 
 export const hasToken = () => Boolean(storedToken());
 
-async function request(method, path, body, signal) {
+// `type`: the body is sent as it is, under this content type; else it is JSON.
+async function request(method, path, body, signal, type) {
   const headers = { accept: "application/json" };
   const token = storedToken();
   if (token) headers.authorization = `Bearer ${token}`;
-  if (body !== undefined) headers["content-type"] = "application/json";
+  if (body !== undefined) headers["content-type"] = type || "application/json";
   let response;
   try {
     response = await fetch(path, {
       method,
       headers,
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined || type ? body : JSON.stringify(body),
       signal,
       cache: "no-store",
       credentials: "omit",
@@ -80,6 +81,8 @@ async function request(method, path, body, signal) {
   // Another request may have been given a token meanwhile: only the one that was refused is asked about.
   if (response.status === 401 && token === storedToken())
     tell({ needsToken: true, refused: token ? problem.detail : "", role: null, token: null });
+  // The role is another than this page thought: it asks again.
+  if (response.status === 403) tell({ role: null });
   throw new Refusal(problem);
 }
 
@@ -103,6 +106,7 @@ export const api = {
   audit: (name, id, signal) => json("GET", at(name, `/decisions/${encodeURIComponent(id)}`), undefined, signal),
   decide: (name, body) => json("POST", at(name, "/decisions"), body),
   report: (name, body) => json("POST", at(name, "/outcomes"), body),
+  learn: async (name, file, type) => (await request("POST", at(name, "/import"), file, undefined, type)).json(),
 };
 
 export const pathOf = at;

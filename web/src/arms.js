@@ -9,14 +9,13 @@ import { unitInWords } from "./words.js";
 
 const FEW = 12;
 
-// With many arms: those of the policy, the safe one, and the most pulled.
+// With many arms: the safe one, those of the policy (of which many may be tied), and the most pulled.
 function worthShowing(arms) {
-  const picked = new Set(arms.filter((a) => a.probability > 0 || a.safe));
-  for (const arm of [...arms].sort((a, b) => (b.pulls || 0) - (a.pulls || 0))) {
-    if (picked.size >= FEW) break;
-    picked.add(arm);
-  }
-  return [...picked].sort((a, b) => (b.probability || 0) - (a.probability || 0) || (b.pulls || 0) - (a.pulls || 0));
+  const first = [...arms].sort(
+    (a, b) => (b.probability || 0) - (a.probability || 0) || (b.pulls || 0) - (a.pulls || 0),
+  );
+  const picked = new Set(first.filter((arm, i) => arm.safe || i < FEW));
+  return first.filter((arm) => picked.has(arm));
 }
 
 function retire(context, arm) {
@@ -146,8 +145,9 @@ export function armsPanel(context, experiment) {
   const add = button("Add arm", () => attempt(async () => addArm(context, last.experiment)), {
     class: "small",
     "data-testid": "add-arm",
+    hidden: true,
   });
-  const legend = intervalLegend();
+  const legend = intervalLegend(guardrails.length > 0);
   const contextual = h(
     "p",
     { class: "note" },

@@ -8,13 +8,15 @@ import { EVENTS, OUTCOME_STATUS, unitInWords, verdict } from "./words.js";
 import { policyBars } from "./bars.js";
 import { columnsOf, intervalCell, intervalLegend, scaleHead, scaleOf } from "./intervals.js";
 import { safety } from "./proof.js";
+import { drawStrip } from "./draw.js";
 import { hrefOf } from "./decisions.js";
 import { loading } from "./experiment.js";
 
 // Which action is the safe one: by name, or, among candidates, by its features; else it was added as "safe".
 function safeName(audit, experiment) {
   if (experiment.safe) return experiment.safe;
-  if (audit.safe) return audit.action;
+  const played = audit.policy.find((entry) => entry.safe);
+  if (played) return played.action;
   const same = (features) => JSON.stringify(features) === JSON.stringify(experiment.safe_action);
   const found = (audit.candidates || []).find((candidate) => same(candidate.features));
   return found ? found.name : "safe";
@@ -91,53 +93,7 @@ function knownTable(audit, experiment) {
       ),
     ),
     known.length > shown.length ? h("p", { class: "note" }, `and ${known.length - shown.length} more actions`) : null,
-    intervalLegend(),
-  ];
-}
-
-// The interval from 0 to 1, cut into pieces as long as the probabilities; the draw falls into one.
-function drawStrip(audit) {
-  if (audit.draw === null || audit.draw === undefined) return null;
-  let from = 0;
-  const pieces = audit.policy.map((entry) => ({ entry, from, to: (from += entry.probability) }));
-  const hit = pieces.find((piece) => audit.draw < piece.to) || pieces[pieces.length - 1];
-  const sentence = h(
-    "p",
-    null,
-    "A number between 0 and 1 was drawn at random: ",
-    h("b", { class: "mono" }, num(audit.draw)),
-    ". ",
-  );
-  if (!hit || hit.entry.action !== audit.action) return sentence;
-  sentence.append(
-    `It falls between ${num(hit.from)} and ${num(Math.min(1, hit.to))}, the piece of `,
-    h("b", { class: "break" }, audit.action),
-    `, which is as long as its probability: ${percent(audit.probability)}.`,
-  );
-  const strip = h(
-    "div",
-    { class: "strip", role: "img", "aria-label": `the draw ${num(audit.draw)} selects ${audit.action}` },
-    pieces.map((piece) =>
-      h(
-        "span",
-        {
-          class: piece === hit ? "piece hit" : "piece",
-          style: { width: `${piece.entry.probability * 100}%` },
-          title: `${piece.entry.action}: ${num(piece.from)} to ${num(piece.to)}`,
-        },
-        h("span", null, piece.entry.action),
-      ),
-    ),
-    h("i", { class: "needle", style: { left: `${audit.draw * 100}%` } }),
-  );
-  return [
-    sentence,
-    h(
-      "div",
-      { class: "strip-wrap" },
-      strip,
-      h("div", { class: "strip-axis" }, h("span", null, "0"), h("span", null, "1")),
-    ),
+    intervalLegend(rails.length > 0),
   ];
 }
 
@@ -213,10 +169,9 @@ function requestPart(audit) {
   ];
 }
 
-function decided(audit, experiment) {
-  const bars = policyBars("audit-policy"),
-    safe = safeName(audit, experiment);
-  bars.update(audit.policy, (action) => action === safe, audit.action);
+function decided(audit) {
+  const bars = policyBars("audit-policy");
+  bars.update(audit.policy, audit.action);
   return [bars.node, drawStrip(audit)];
 }
 
@@ -293,8 +248,8 @@ export function auditPage(name, id) {
       );
       renderOnce(parts.lead, [audit.action, audit.probability, audit.certificate], () => summary(audit, experiment));
       renderOnce(parts.known, audit.known, () => knownTable(audit, experiment));
-      renderOnce(parts.decided, [audit.policy, audit.draw], () => decided(audit, experiment));
-      renderOnce(parts.safe, [audit.certificate, audit.known], () => safety(audit, experiment));
+      renderOnce(parts.decided, [audit.policy, audit.draw], () => decided(audit));
+      renderOnce(parts.safe, [audit.certificate, audit.known], () => safety(audit, experiment, safeName(audit, experiment)));
       renderOnce(parts.happened, [audit.status, audit.outcome, audit.events], () => happened(audit, experiment));
       renderOnce(parts.request, [audit.context, audit.candidates, audit.taken, audit.id], () => requestPart(audit));
     } catch (error) {

@@ -31,13 +31,13 @@ export function policyBars(testid) {
   const node = h("div", { "data-testid": testid }, list, rest);
   return {
     node,
-    update(policy, isSafe, chosen) {
+    update(policy, chosen) {
       const sorted = [...policy].sort((a, b) => b.probability - a.probability);
       const top = sorted.slice(0, 12),
         tail = sorted.slice(12);
       syncList(
         list,
-        top.map((entry) => ({ entry, safe: isSafe(entry.action), chosen: entry.action === chosen })),
+        top.map((entry) => ({ entry, safe: entry.safe, chosen: entry.action === chosen })),
         (x) => `${x.entry.index} ${x.entry.action}`,
         policyRow,
       );
@@ -93,10 +93,12 @@ function proofRow() {
       setText(name, guardrail.name);
       setAttr(name, "title", guardrail.name);
       setText(limit, [limitInWords(guardrail), unitInWords(guardrail)].filter(Boolean).join(" · shown: "));
-      setText(badge, v.holds ? "✓ kept" : forced ? "not proven yet" : "✕ not kept");
+      setText(badge, v.holds ? (forced ? "✓ kept, as declared" : "✓ kept") : forced ? "not proven yet" : "✕ not kept");
       setAttr(badge, "class", `badge ${v.holds ? "good" : "bad"}`);
       setStyle(mark, "left", at(certified.threshold));
-      setStyle(fill, "width", at(certified.pessimistic_cost));
+      // From the side that is allowed, so that it reaches into the other one only if it must not.
+      setStyle(fill, "left", v.low ? at(certified.pessimistic_cost) : "0%");
+      setStyle(fill, "width", v.low ? `${100 - parseFloat(at(certified.pessimistic_cost))}%` : at(certified.pessimistic_cost));
       setAttr(fill, "class", v.holds ? "p-fill" : "p-fill bad");
       setStyle(forbidden, "left", v.low ? "0%" : at(certified.threshold));
       setStyle(forbidden, "width", v.low ? at(certified.threshold) : `${100 - parseFloat(at(certified.threshold))}%`);
@@ -124,7 +126,7 @@ export function proofBars() {
     h(
       "p",
       { class: "note iv-legend" },
-      h("span", null, h("i", { class: "k-fill" }), "pessimistic cost: as bad as the policy can still be"),
+      h("span", null, h("i", { class: "k-fill" }), "up to the pessimistic cost: what the policy’s average can still be"),
       h("span", null, h("i", { class: "k-mean" }), "mean so far"),
       h("span", null, h("i", { class: "k-threshold" }), "threshold"),
       h("span", null, h("i", { class: "k-forbidden" }), "forbidden"),
@@ -138,7 +140,7 @@ export function proofBars() {
           guardrail,
           certified: certificate.guardrails[i],
           estimate: estimates && estimates[i],
-          forced: Boolean(certificate.fallback),
+          forced: Boolean(certificate.fallback) && certificate.fallback !== "paused",
         }))
         .filter((row) => row.certified);
       syncList(list, rows, (row) => row.guardrail.name, proofRow);

@@ -4,7 +4,15 @@ import { h, setText, show } from "./dom.js";
 import { num } from "./format.js";
 import { colour, onTheme } from "./theme.js";
 
+const MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 360, 720, 1440, 2880, 10080, 43200].map((m) => m * 60);
+const SECONDS = [1, 2, 5, 10, 15, 30, ...MINUTES];
 const two = (v) => String(v).padStart(2, "0");
+
+function moment(time, dated) {
+  const date = new Date(time * 1000);
+  const day = dated ? `${date.toLocaleDateString(undefined, { month: "short", day: "numeric" })} ` : "";
+  return `${day}${two(date.getHours())}:${two(date.getMinutes())}${dated ? "" : `:${two(date.getSeconds())}`}`;
+}
 
 // Times on a 24-hour clock, with the day once the ticks are days apart.
 function timeTicks(u, splits, axis, space, step) {
@@ -15,11 +23,30 @@ function timeTicks(u, splits, axis, space, step) {
   });
 }
 
+// The least and the greatest of what must be seen. Intervals begin as wide as the range, which would
+// leave nothing of the rest: what came early is cut off, more of it for series that are only `wide`.
+function extent(columns, series, whole) {
+  const times = columns[0],
+    first = times[0],
+    last = times[times.length - 1];
+  let low = Infinity,
+    high = -Infinity;
+  series.forEach((s, i) => {
+    const since = first + (last - first) * (whole || s.always ? 0 : s.wide ? 0.4 : 0.12);
+    columns[i + 1].forEach((value, at) => {
+      if (value === null || value === undefined || (times[at] < since && at < times.length - 3)) return;
+      low = Math.min(low, value);
+      high = Math.max(high, value);
+    });
+  });
+  return low > high ? null : [low, high];
+}
+
 // The range of what is drawn, with room above and below, and zero where it is near.
-const yRange = (fromZero, state) => (u, low, high) => {
-  if (low === null || high === null) return [0, 1];
-  if (fromZero) return [0, high > 0 ? high * 1.12 : 1];
-  let [from, to] = [low, high];
+const yRange = (fromZero, state) => () => {
+  if (!state.extent) return [0, 1];
+  let [from, to] = state.extent;
+  if (fromZero) return [0, to > 0 ? to * 1.12 : 1];
   if (!(to > from)) {
     const room = Math.abs(to) * 0.1 || 0.5;
     from -= room;
@@ -32,7 +59,18 @@ const yRange = (fromZero, state) => (u, low, high) => {
     if (limit.low && limit.value - label < from - room) return [limit.value - label, to + room];
     if (!limit.low && limit.value + label > to + room) to = limit.value + label - room;
   }
-  return [from >= 0 && from - room < 0 ? 0 : from - room, to + room];
+  // A cost that must stay low is seen as a part of what is allowed: from zero.
+  const ceiling = limit && !limit.low;
+  return [from >= 0 && (ceiling || from - room < 0 || from < 0.35 * to) ? 0 : from - room, to + room];
+};
+
+// Bars stand for minutes, of which a few are shown even when there was only one.
+const xRange = (bars) => (u) => {
+  const times = u.data[0],
+    first = times[0],
+    last = times[times.length - 1];
+  if (bars) return [Math.min(first - 40, last - 9 * 60), last + 40];
+  return first === last ? [first - 30, last + 30] : [first, last];
 };
 
 // Areas behind the curves: where a guardrail forbids to be, and when the safe action was forced.
@@ -80,18 +118,20 @@ function legendItem(series) {
   return { node: h("span", null, mark, `${series.label} `, value), value };
 }
 
-// spec: { title, testid, note, series: [{ label, colour, dash, width, bars, step, hidden, mark }], bands: [[upper, lower, colour]],
+// spec: { title, testid, note, series: [{ label, colour, dash, width, bars, step, hidden, mark, wide, always, spanning }], bands: [[upper, lower, colour]],
 // fromZero, bars, limit }. The columns given to `update` are in the order of the series, after the times.
 export function makeChart(spec) {
-  const state = { forced: [], limit: spec.limit || null };
+  const state = { forced: [], limit: spec.limit || null, extent: null };
   const place = h("div", { class: "plot" });
   const when = h("span", { class: "when" });
   const items = spec.series.map((series) => (series.label ? legendItem(series) : null));
+  const forcedKey = legendItem({ label: "safe action forced", mark: "area", colour: "--warn" }).node;
   const legend = h(
     "div",
     { class: "readout" },
     when,
     items.map((item) => item && item.node),
+    forcedKey,
   );
   const empty = h("p", { class: "empty" }, "Nothing to draw yet.");
   const node = h(
@@ -108,7 +148,7 @@ export function makeChart(spec) {
   const say = (u) => {
     const index = u.cursor.idx ?? u.data[0].length - 1;
     const time = u.data[0][index];
-    setText(when, time === undefined ? "" : new Date(time * 1000).toLocaleTimeString(undefined, { hour12: false }));
+    setText(when, time === undefined ? "" : moment(time, time - u.data[0][0] > 43200));
     items.forEach(
       (item, i) =>
         item &&
@@ -128,32 +168,32 @@ export function makeChart(spec) {
       stroke: () => (s.hidden ? "transparent" : colour(s.colour)),
       width: s.hidden ? 0 : (s.width ?? 1.8),
       dash: s.dash,
-      spanGaps: false,
+      spanGaps: Boolean(s.spanning),
       fill: s.bars ? () => colour(s.colour) + (s.solid ? "" : "66") : undefined,
       paths: s.bars
-        ? uPlot.paths.bars({ size: [0.7, 18], radius: 0.1 })
+        ? uPlot.paths.bars({ size: [0.7, 34], radius: 0.1 })
         : s.step
           ? uPlot.paths.stepped({ align: 1 })
           : undefined,
-      points: { show: (u) => !s.hidden && !s.bars && u.data[0].length < 2, size: 5 },
+      points: { show: (u) => !s.hidden && !s.bars && u.data[0].length < 4, size: 6, fill: () => colour(s.colour) },
     }));
     plot = new uPlot(
       {
         width: width(),
-        height: spec.height || 190,
+        height: spec.height || 200,
         legend: { show: false },
-        padding: [8, 18, 0, 0],
+        padding: [8, 28, 0, 0],
         series: [{}, ...series],
         bands: (spec.bands || []).map(([upper, lower, name]) => ({
           series: [upper + 1, lower + 1],
           fill: () => colour(name) + "30",
         })),
         axes: [
-          Object.assign({}, axis, { values: timeTicks, space: 64, size: 28 }),
+          Object.assign({}, axis, { values: timeTicks, space: 64, size: 28, incrs: spec.bars ? MINUTES : SECONDS }),
           Object.assign({}, axis, { values: (u, splits) => splits.map(num), size: 50, space: 32 }),
         ],
         scales: {
-          x: { time: true, range: (u, from, to) => (from === to || spec.bars ? [from - 30, to + 30] : [from, to]) },
+          x: { time: true, range: xRange(spec.bars) },
           y: { range: yRange(spec.fromZero, state) },
         },
         cursor: {
@@ -190,6 +230,9 @@ export function makeChart(spec) {
       show(place, some);
       show(legend, some);
       if (!some) return;
+      state.extent = extent(columns, spec.series, spec.fromZero);
+      show(forcedKey, state.forced.length > 0);
+      items.forEach((item, i) => item && show(item.node, columns[i + 1].some((v) => v !== null)));
       if (!plot) make();
       else {
         plot.setData(columns);

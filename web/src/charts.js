@@ -28,12 +28,12 @@ const rewardChart = () =>
   makeChart({
     title: "Reward",
     testid: "chart-reward",
-    note: "expected reward of the policy, and how well it is known",
+    note: "what one decision of the policy earns on average",
     series: [
-      { label: "interval", hidden: true, colour: "--c1", mark: "area", read: band },
-      { hidden: true, colour: "--c1" },
-      { label: "mean", colour: "--c1", width: 2 },
-      { label: "optimistic", colour: "--c5", dash: [6, 4], width: 1.4, mark: "dashed" },
+      { label: "interval", hidden: true, colour: "--c1", mark: "area", wide: true, read: band },
+      { hidden: true, colour: "--c1", wide: true },
+      { label: "estimate", colour: "--c1", width: 2.2, spanning: true },
+      { label: "safe arm alone", colour: "--c5", dash: [6, 4], width: 1.5, mark: "dashed", always: true },
     ],
     bands: [[0, 1, "--c1"]],
   });
@@ -44,11 +44,11 @@ const guardrailChart = (guardrail) =>
     testid: `chart-guardrail-${guardrail.name}`,
     note: [limitInWords(guardrail), unitInWords(guardrail)].filter(Boolean).join(" · shown: "),
     series: [
-      { label: "interval", hidden: true, colour: "--c2", mark: "area", read: band },
-      { hidden: true, colour: "--c2" },
-      { label: "mean", colour: "--c2", width: 2 },
-      { label: "pessimistic", colour: "--ink", width: 1.5, dash: [2, 3], mark: "dotted" },
-      { label: "threshold", colour: "--threshold", width: 1.5, dash: [7, 4], mark: "dashed" },
+      { label: "interval", hidden: true, colour: "--c2", mark: "area", wide: true, read: band },
+      { hidden: true, colour: "--c2", wide: true },
+      { label: "estimate", colour: "--c2", width: 2.2, spanning: true },
+      { label: "threshold", colour: "--threshold", width: 1.8, mark: "line", always: true },
+      { label: "pessimistic cost", colour: "--ink", width: 1.8, dash: [2, 3], mark: "dotted", spanning: true },
     ],
     bands: [[0, 1, "--c2"]],
   });
@@ -58,7 +58,7 @@ const priceChart = (guardrails) =>
     title: "Price of each guardrail",
     testid: "chart-price",
     fromZero: true,
-    note: "reward that one more unit of its threshold would be worth; 0: it costs nothing",
+    note: "reward that one more unit of its threshold would be worth; 0: it holds nothing back",
     series: guardrails.map((g, i) => ({
       label: clip(g.name, 24),
       colour: PALETTE[(i + 1) % 6],
@@ -96,21 +96,35 @@ function everyMinute(rows) {
   return columns;
 }
 
+// The service records a point now and then; what is in force now comes last, at the time at which this
+// page first saw it. It is left out where that would stretch the chart over a long silence.
+function withNow(points, state, seen) {
+  if (!state.arms.length || !state.estimates || !state.certificate) return points;
+  if (seen.number !== state.number) Object.assign(seen, { number: state.number, time: state.time });
+  const now = seconds(seen.time);
+  if (points.length) {
+    const [first, last] = [points[0], points[points.length - 1]].map((p) => seconds(p.time));
+    if (now <= last || now - last > Math.max(10, (last - first) / 4)) return points;
+  }
+  const guardrails = state.certificate.guardrails.map((g, i) => Object.assign({}, g, state.estimates.guardrails[i]));
+  const forced = Boolean(state.certificate.fallback);
+  return [...points, { time: seen.time, reward: state.estimates.reward, guardrails, forced }];
+}
+
 export function chartsOf(experiment) {
   const reward = rewardChart(),
     price = experiment.guardrails.length ? priceChart(experiment.guardrails) : null,
     rate = rateChart();
-  const rails = experiment.guardrails.map(guardrailChart);
+  const rails = experiment.guardrails.map(guardrailChart),
+    seen = { number: null, time: null };
   const all = [reward, ...rails, price, rate].filter(Boolean);
-  const node = h(
-    "section",
-    { class: "charts", "aria-label": "Over time" },
-    all.map((chart) => chart.node),
-  );
+  const row = (charts) => h("div", { class: "charts" }, charts.map((chart) => chart && chart.node));
+  const node = h("section", { "aria-label": "Over time" }, row([reward, ...rails]), row([price, rate]));
   return {
     node,
-    update(history) {
-      const points = history.points || [];
+    update(history, state) {
+      const safe = state.arms.find((arm) => arm.safe);
+      const points = withNow(history.points || [], state, seen);
       const times = points.map((p) => seconds(p.time)),
         forced = forcedSpans(points);
       const of = (read) =>
@@ -124,7 +138,7 @@ export function chartsOf(experiment) {
           of((p) => p.reward?.upper),
           of((p) => p.reward?.lower),
           of((p) => p.reward?.mean),
-          of((p) => p.optimistic_reward),
+          of(() => (safe && safe.reward ? safe.reward.mean : null)),
         ],
         { forced },
       );
@@ -137,7 +151,7 @@ export function chartsOf(experiment) {
           value === undefined || value === null
             ? null
             : { value, low, label: low ? "must stay above" : "must stay below" };
-        chart.update([times, get("upper"), get("lower"), get("mean"), get("pessimistic_cost"), thresholds], {
+        chart.update([times, get("upper"), get("lower"), get("mean"), thresholds, get("pessimistic_cost")], {
           forced,
           limit,
         });

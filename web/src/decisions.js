@@ -57,7 +57,7 @@ function decisionRow(context, guardrails) {
 export function decisionsPanel(context, experiment) {
   const guardrails = experiment.guardrails;
   const body = h("tbody"),
-    empty = h("p", { class: "empty" }, "No decisions yet. The panel “Try it” asks for one.");
+    empty = h("p", { class: "empty" }, "No decisions yet: “Try it” asks for one.");
   const table = h(
     "table",
     { "data-testid": "decisions-table", class: "decisions" },

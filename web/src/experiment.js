@@ -1,16 +1,20 @@
 // One experiment, live.
 
 import { h, panel, renderOnce, setAttr, setText, show } from "./dom.js";
-import { ago, clock, count, duration, fullTime, interval, level, num, percent, vector } from "./format.js";
+import { ago, clock, fullTime, percent } from "./format.js";
 import { api } from "./api.js";
 import { poll } from "./poll.js";
-import { limitInWords, reasonInWords, reasonTitle } from "./words.js";
+import { reasonInWords, reasonTitle } from "./words.js";
 import { policyBars, proofBars } from "./bars.js";
 import { chartsOf } from "./charts.js";
 import { armsPanel } from "./arms.js";
 import { decisionsPanel, hrefOf } from "./decisions.js";
 import { actions, statusPills } from "./manage.js";
 import { tryPanel } from "./try.js";
+import { glance } from "./glance.js";
+import { declared } from "./declared.js";
+import { startPanel } from "./start.js";
+import { learnPanel } from "./learn.js";
 
 // Loud for what nobody chose (forced); calmer, but still there, for a pause.
 export function alarmBanner() {
@@ -54,86 +58,6 @@ export function alarmBanner() {
   };
 }
 
-function figures() {
-  const node = h("dl", { class: "figures" });
-  const cells = {};
-  const cell = (key, label, title) => {
-    cells[key] = h("dd");
-    node.append(h("div", { title }, h("dt", null, label), cells[key]));
-  };
-  cell("decisions", "decisions");
-  cell("outcomes", "outcomes", "complete outcomes that were learned from");
-  cell("forced", "safe action forced", "decisions for which only the safe action could be played");
-  cell("expired", "expired", "decisions without an outcome in time: the default was taken");
-  cell("imported", "imported", "outcomes taken from a file");
-  cell("reward", "reward now", "expected reward of the live policy");
-  return {
-    node,
-    update(experiment, state) {
-      for (const key of ["decisions", "outcomes", "forced", "expired", "imported"])
-        setText(cells[key], count(experiment.counts[key]));
-      const reward = state && state.estimates && state.estimates.reward;
-      setText(cells.reward, reward ? num(reward.mean) : "–");
-      setAttr(cells.reward, "title", reward ? interval(reward) : null);
-    },
-  };
-}
-
-const sidesOf = (guardrail) =>
-  [
-    `${guardrail.name}: ${limitInWords(guardrail)}`,
-    guardrail.range ? `range ${vector(guardrail.range)}` : null,
-    guardrail.sub_gaussian ? `sub-Gaussian ${num(guardrail.sub_gaussian)}` : null,
-    guardrail.safe_cost === null || guardrail.safe_cost === undefined
-      ? "safe cost unknown"
-      : `safe cost ${num(guardrail.safe_cost)}`,
-  ]
-    .filter(Boolean)
-    .join(", ");
-
-function declared(experiment) {
-  const { counts, number, status, arms, ...rest } = experiment;
-  const item = (label, ...value) => [h("dt", null, label), h("dd", null, ...value)];
-  const agent = Object.entries(experiment.agent || {})
-    .map(([k, v]) => `${k} ${typeof v === "number" ? num(v) : v}`)
-    .join(", ");
-  return [
-    rest,
-    () =>
-      h(
-        "dl",
-        { class: "declared" },
-        item(
-          "Guardrails",
-          experiment.guardrails.map((g) => h("div", { class: "break" }, sidesOf(g))),
-        ),
-        item(
-          "Confidence",
-          `${level(experiment.confidence)}: the probability that every policy ever deployed keeps every guardrail in expectation`,
-        ),
-        item("Safe", experiment.safe ? experiment.safe : vector(experiment.safe_action)),
-        experiment.dimension ? item("Candidates", `${experiment.dimension} features each`) : null,
-        experiment.context ? item("Context", `${experiment.context} numbers with every decision`) : null,
-        item(
-          "Reward",
-          experiment.reward && experiment.reward.range ? `range ${vector(experiment.reward.range)}` : "range [0, 1]",
-        ),
-        item("Agent", agent),
-        item(
-          "Time to live",
-          experiment.ttl_seconds
-            ? `${duration(experiment.ttl_seconds)}, then the default outcome: reward ${num((experiment.default_outcome || {}).reward)}, ${Object.entries(
-                (experiment.default_outcome || {}).costs || {},
-              )
-                .map(([k, v]) => `${k} ${num(v)}`)
-                .join(", ")}`
-            : "none",
-        ),
-        item("Created", fullTime(experiment.created)),
-      ),
-  ];
-}
-
 // Shown until the first answer, and instead of it if there is none.
 export function loading() {
   const node = h("p", { class: "empty", role: "status" }, "Loading…");
@@ -164,7 +88,9 @@ export function experimentPage(name) {
       description,
       alarm: alarmBanner(),
       buttons: actions(context),
-      figures: figures(),
+      figures: glance(),
+      start: startPanel(context, experiment),
+      learn: learnPanel(context, experiment),
       bars: policyBars("policy-bars"),
       proof: proofBars(),
       charts: chartsOf(experiment),
@@ -172,7 +98,7 @@ export function experimentPage(name) {
       trial: tryPanel(context, experiment),
       declared: h("div"),
       note: h("p", { class: "note" }),
-      waiting: h("p", { class: "empty" }, "No decision yet, so there is no policy to show."),
+      waiting: h("p", { class: "empty" }, "No decision yet: the policy depends on what a decision brings."),
     };
     parts.arms = experiment.dimension ? null : armsPanel(context, experiment);
     parts.live = h("div", null, parts.bars.node);
@@ -202,10 +128,11 @@ export function experimentPage(name) {
       parts.alarm.node,
       parts.figures.node,
       h("div", { class: "pair" }, policy, parts.proving),
+      parts.start.node,
       parts.charts.node,
       parts.arms ? parts.arms.node : "",
       h("div", { class: "pair wide-left" }, parts.decisions.node, parts.trial.node),
-      panel("As declared", null, parts.declared),
+      h("div", { class: "pair wide-left" }, panel("As declared", null, parts.declared), parts.learn.node),
     );
   }
 
@@ -216,26 +143,28 @@ export function experimentPage(name) {
     parts.figures.update(experiment, state);
     parts.alarm.update(name, state && state.alarm);
     parts.trial.update(experiment);
+    parts.learn.update(experiment);
+    const begun = experiment.counts.decisions + experiment.counts.imported > 0;
+    parts.start.update(experiment, begun);
+    show(parts.charts.node, begun);
     renderOnce(parts.declared, ...declared(experiment));
     const policy = state && state.policy,
       certificate = state && state.certificate;
     show(parts.waiting, !policy);
     show(parts.live, Boolean(policy));
-    show(parts.proving, Boolean(certificate));
-    const safe = experiment.safe || "safe";
-    if (policy) parts.bars.update(policy, (action) => action === safe);
+    show(parts.proving, Boolean(certificate) && experiment.guardrails.length > 0);
+    if (policy) parts.bars.update(policy);
     const unproven = certificate && certificate.fallback && certificate.fallback !== "paused";
     setText(
       parts.premise,
       unproven
-        ? "The data do not prove a policy safe yet, so the action that was declared safe is played. At worst it would cost on average:"
+        ? "The data do not prove any other policy safe yet, so the action that was declared safe is played."
         : "If everything were as bad as the data still allow, the policy would cost on average:",
     );
     if (certificate)
       parts.proof.update(experiment.guardrails, certificate, state.estimates && state.estimates.guardrails);
-    // Candidates may contain the safe action under another name, so for them no shares are told.
-    const other = policy ? policy.filter((p) => p.action !== safe).reduce((sum, p) => sum + p.probability, 0) : 0;
-    const shares = experiment.dimension ? "" : `: ${percent(1 - other)} safe, ${percent(other)} something else`;
+    const other = policy ? policy.filter((p) => !p.safe).reduce((sum, p) => sum + p.probability, 0) : 0;
+    const shares = `: ${percent(1 - other)} safe, ${percent(other)} something else`;
     const past = experiment.dimension || experiment.context || experiment.status === "archived";
     const drawn = past ? "The last decision was" : "The next decision is";
     setText(parts.note, policy ? `${drawn} drawn from this${shares}.` : "");
@@ -254,7 +183,7 @@ export function experimentPage(name) {
           api.decisions(name, parts.decisions.limit, null, signal),
         ]);
         state = now;
-        parts.charts.update(history);
+        parts.charts.update(history, now);
         parts.decisions.update(recent.decisions);
         seen = experiment.number;
         full = Date.now();

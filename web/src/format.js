@@ -1,15 +1,22 @@
 // Numbers and times as people read them.
 
+// What is left of a sum that is zero but for rounding.
+const NOISE = 1e-12;
+export const denoised = (value) => (Math.abs(value) < NOISE ? 0 : value);
+
 // Four significant digits, no trailing zeros, a real minus sign.
 export function num(value) {
   if (value === null || value === undefined || !Number.isFinite(Number(value))) return "–";
   const v = Number(value);
-  if (v === 0) return "0";
+  if (Math.abs(v) < NOISE) return "0";
   const size = Math.abs(v);
   if (size >= 1e6 || size < 1e-4) return exponent(v);
   if (size >= 1000) return v.toLocaleString("en", { maximumFractionDigits: size >= 10000 ? 0 : 1 }).replace("-", "−");
   return String(parseFloat(v.toPrecision(4))).replace("-", "−");
 }
+
+// Two digits, for places too narrow for more.
+export const brief = (value) => (Number.isFinite(value) ? num(Number(value.toPrecision(2))) : "–");
 
 function exponent(v) {
   const [digits, power] = v.toExponential(3).split("e");

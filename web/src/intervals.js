@@ -1,7 +1,7 @@
 // The interval plot: a dot for the mean, a line for the interval, a mark for the threshold.
 
 import { h, setAttr, setStyle, setText, show } from "./dom.js";
-import { interval, num } from "./format.js";
+import { brief, interval, num } from "./format.js";
 import { atLeast } from "./words.js";
 
 // A scale that every row of a column shares, with round ends.
@@ -59,7 +59,7 @@ export function intervalCell() {
       const words = interval(estimate) + (limited ? `, threshold ${num(threshold)}` : "");
       setAttr(track, "aria-label", words);
       setAttr(track, "title", words);
-      setText(text, estimate.mean === null ? `[${num(estimate.lower)}, ${num(estimate.upper)}]` : num(estimate.mean));
+      setText(text, estimate.mean === null ? `[${brief(estimate.lower)}, ${brief(estimate.upper)}]` : num(estimate.mean));
     },
   };
 }
@@ -95,19 +95,21 @@ export function scaleHead(name, note) {
   };
 }
 
-export const intervalLegend = () =>
+export const intervalLegend = (limited) =>
   h(
     "p",
     { class: "note iv-legend" },
     h("span", null, h("i", { class: "k-dot" }), "mean"),
     h("span", null, h("i", { class: "k-line" }), "interval: what the mean can still be"),
-    h("span", null, h("i", { class: "k-threshold" }), "threshold"),
-    h(
-      "span",
-      null,
-      h("i", { class: "k-forbidden" }),
-      "the policy’s average must stay out of here; one arm alone may not",
-    ),
+    limited && [
+      h("span", null, h("i", { class: "k-threshold" }), "threshold"),
+      h(
+        "span",
+        null,
+        h("i", { class: "k-forbidden" }),
+        "the policy’s average must stay out of here; one arm alone may not",
+      ),
+    ],
   );
 
 export const columnsOf = (guardrails, certificate) =>

@@ -1,7 +1,7 @@
 // Parts of the form: what is chosen among, and the outcome that is assumed when none comes.
 
 import { h, setText, syncList } from "./dom.js";
-import { labelled, numberOrText } from "./manage.js";
+import { numberOrText } from "./manage.js";
 
 const KINDS = [
   ["arms", "Named arms", "Choose among a few fixed things, such as pages or prices."],
@@ -49,7 +49,7 @@ export function defaultOutcome(book, names) {
   );
   const make = ({ i }) => {
     const input = h("input", { inputmode: "decimal", autocomplete: "off", placeholder: "0" }),
-      field = labelled("", input);
+      field = book.field(() => [`default_outcome.costs.${names()[i]}`], "", input);
     values.set(i, input);
     return { node: field, update: ({ name }) => setText(field.firstChild, name || "…") };
   };

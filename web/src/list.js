@@ -2,7 +2,8 @@
 
 import { h, renderOnce, setAttr, setText, show, syncList } from "./dom.js";
 import { ago, count, fullTime } from "./format.js";
-import { api, may } from "./api.js";
+import { api, hasToken, may } from "./api.js";
+import { command, curl } from "./dialog.js";
 import { poll } from "./poll.js";
 import { reasonInWords } from "./words.js";
 import { hrefOf } from "./decisions.js";
@@ -17,6 +18,17 @@ function kindOf(experiment) {
   return `${count(offered)} arms${experiment.context ? `, context of ${experiment.context}` : ""}`;
 }
 
+// A pause is somebody's own will; everything else that forces the safe action is worth a warning.
+const isLoud = (experiment) =>
+  Boolean(experiment.alarm) && experiment.alarm.reason !== "paused" && experiment.status !== "archived";
+
+function railsInWords(experiment) {
+  const { alarm, counts, guardrails, status } = experiment;
+  if (status === "archived" || !guardrails.length) return "–";
+  if (alarm) return `${isLoud(experiment) ? "⚠ safe action forced: " : ""}${SHORT[alarm.reason] || alarm.reason}`;
+  return counts.decisions ? "✓ kept" : "no decision yet";
+}
+
 function listRow() {
   const link = h("a", { class: "clip strong" }),
     description = h("span", { class: "note clip" }),
@@ -24,7 +36,7 @@ function listRow() {
   const kind = h("td", { "data-label": "chooses among" }),
     decisions = h("td", { class: "number", "data-label": "decisions" }),
     outcomes = h("td", { class: "number", "data-label": "outcomes" });
-  const alarm = h("span", { class: "alarm-cell" }),
+  const rails = h("span", { "data-testid": "list-guardrails" }),
     created = h("span");
   const node = h(
     "tr",
@@ -34,12 +46,12 @@ function listRow() {
     kind,
     decisions,
     outcomes,
-    h("td", { "data-label": "alarm" }, alarm),
+    h("td", { "data-label": "guardrails" }, rails),
     h("td", { "data-label": "created" }, created),
   );
   return {
     node,
-    update({ experiment, alarm: raised }) {
+    update(experiment) {
       setText(link, experiment.name);
       setAttr(link, "href", hrefOf(experiment.name));
       setAttr(link, "title", experiment.name);
@@ -48,25 +60,24 @@ function listRow() {
       setText(kind, kindOf(experiment));
       setText(decisions, count(experiment.counts.decisions));
       setText(outcomes, count(experiment.counts.outcomes));
-      const loud = raised && raised.reason !== "paused";
-      setText(
-        alarm,
-        raised === undefined
-          ? ""
-          : raised
-            ? `${loud ? "⚠ safe action forced: " : ""}${SHORT[raised.reason] || raised.reason}`
-            : experiment.status === "running" && experiment.counts.decisions
-              ? "✓ none"
-              : "–",
-      );
-      setAttr(alarm, "class", `alarm-cell ${loud ? "bad" : raised ? "warn" : ""}`);
-      setAttr(alarm, "title", raised ? reasonInWords(raised.reason) : null);
+      const raised = experiment.alarm,
+        loud = isLoud(experiment);
+      setText(rails, railsInWords(experiment));
+      setAttr(rails, "class", loud ? "bad" : raised ? "warn" : experiment.counts.decisions ? "good" : null);
+      setAttr(rails, "title", raised ? reasonInWords(raised.reason) : null);
       setText(created, ago(experiment.created));
       setAttr(created, "title", fullTime(experiment.created));
       setAttr(node, "class", experiment.status === "archived" ? "retired" : null);
     },
   };
 }
+
+const SAMPLE = {
+  name: "checkout",
+  arms: ["control", "bold"],
+  safe: "control",
+  guardrails: [{ name: "complaints", at_most: 0.1, safe_cost: 0.02 }],
+};
 
 const ORDER = { running: 0, paused: 1, archived: 2 };
 
@@ -84,7 +95,7 @@ export function listPage() {
         null,
         ["experiment", "status", "chooses among"].map((t) => h("th", { scope: "col" }, t)),
         ["decisions", "outcomes"].map((t) => h("th", { scope: "col", class: "number" }, t)),
-        ["alarm", "created"].map((t) => h("th", { scope: "col" }, t)),
+        ["guardrails", "created"].map((t) => h("th", { scope: "col" }, t)),
       ),
     ),
     body,
@@ -95,9 +106,11 @@ export function listPage() {
     "New experiment",
   );
   const begin = h("a", { class: "button primary", href: "#/new" }, "Create the first one");
+  const sample = command("Or from a terminal");
+  sample.set(curl("/v1/experiments", SAMPLE, hasToken(), 2));
   const empty = h(
     "div",
-    { class: "welcome", hidden: true },
+    { class: "welcome", hidden: true, "data-testid": "welcome" },
     h("h2", null, "No experiments yet"),
     h(
       "p",
@@ -105,6 +118,7 @@ export function listPage() {
       "An experiment learns online which action earns the most. Every policy it deploys keeps its expected costs under thresholds that you choose: its guardrails.",
     ),
     begin,
+    sample.node,
   );
   const wrap = h("div", { class: "table panel", hidden: true }, table),
     tally = h("p", { class: "note" });
@@ -121,52 +135,30 @@ export function listPage() {
     empty,
     wrap,
   );
-  const alarms = new Map();
   let latest = [];
 
-  // The list itself does not say who has an alarm: the states do, asked for only where something happened.
-  async function askAlarms(experiments, signal) {
-    const stale = experiments.filter(
-      (e) => e.alarm === undefined && e.status !== "archived" && (alarms.get(e.name) || {}).number !== e.number,
-    );
-    for (let i = 0; i < stale.length; i += 4) {
-      await Promise.all(
-        stale
-          .slice(i, i + 4)
-          .map(async (e) => alarms.set(e.name, { number: e.number, alarm: (await api.state(e.name, signal)).alarm })),
-      );
-    }
-  }
-
   function render() {
-    const rows = latest.map((experiment) => ({
-      experiment,
-      alarm:
-        experiment.alarm !== undefined
-          ? experiment.alarm
-          : experiment.status === "archived"
-            ? null
-            : (alarms.get(experiment.name) || {}).alarm,
-    }));
-    rows.sort(
+    const rows = [...latest].sort(
       (a, b) =>
-        ORDER[a.experiment.status] - ORDER[b.experiment.status] ||
-        Date.parse(b.experiment.created) - Date.parse(a.experiment.created),
+        ORDER[a.status] - ORDER[b.status] ||
+        Number(isLoud(b)) - Number(isLoud(a)) ||
+        Date.parse(b.created) - Date.parse(a.created),
     );
     show(wait.node, false);
     show(wrap, rows.length > 0);
     show(empty, !rows.length);
     show(fresh, may("admin") && rows.length > 0);
     show(begin, may("admin"));
-    const loud = rows.filter((r) => r.alarm && r.alarm.reason !== "paused").length,
-      running = rows.filter((r) => r.experiment.status === "running").length;
+    show(sample.node, may("admin"));
+    const loud = rows.filter(isLoud).length,
+      running = rows.filter((e) => e.status === "running").length;
     setText(
       tally,
       rows.length
         ? `${count(rows.length)} in all, ${running} running, ${loud ? `${loud} with an alarm` : "no alarm"}`
         : "",
     );
-    syncList(body, rows, (row) => row.experiment.name, listRow);
+    syncList(body, rows, (e) => e.name, listRow);
   }
 
   const live = poll(async (signal) => {
@@ -176,8 +168,6 @@ export function listPage() {
       if (!latest.length && error.status && error.status !== 401) wait.fail(error);
       throw error;
     }
-    render();
-    await askAlarms(latest, signal);
     render();
   });
   return { node, title: "Experiments", role: () => live.now(), destroy: () => live.stop() };

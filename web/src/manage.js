@@ -146,11 +146,11 @@ export function actions(context) {
         submit: () => api.change(context.name, { status: "paused" }).then(context.refresh),
         body: h("p", null, "While it is paused every decision is the safe action. Outcomes are still taken."),
       }),
-    { "data-testid": "pause" },
+    { "data-testid": "pause", hidden: true },
   );
-  const resume = button("Resume", () => set("running"), { class: "primary", "data-testid": "resume" });
-  const change = button("Edit", () => edit(context, now), { "data-testid": "edit" });
-  const end = button("Archive", () => archive(context), { class: "danger", "data-testid": "archive" });
+  const resume = button("Resume", () => set("running"), { class: "primary", "data-testid": "resume", hidden: true });
+  const change = button("Edit", () => edit(context, now), { "data-testid": "edit", hidden: true });
+  const end = button("Archive", () => archive(context), { class: "danger", "data-testid": "archive", hidden: true });
   const save = (format) =>
     button(format === "csv" ? "CSV" : "Parquet", () => attempt(() => download(context.name, format)), {
       class: "quiet",

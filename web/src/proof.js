@@ -1,31 +1,40 @@
 // Why one decision was safe: its certificate in sentences, with sums that can be checked by hand.
 
 import { h } from "./dom.js";
-import { apart, count, num } from "./format.js";
+import { count, num } from "./format.js";
 import { SOLVER, atLeast, isExcess, reasonInWords, verdict } from "./words.js";
 import { proofBars } from "./bars.js";
 
 // The pessimistic cost as a sum that can be checked by hand; left out where it is more than a sum.
-function sumOf(audit, i, guardrail) {
+function sumOf(audit, i, guardrail, safe) {
   const worst = atLeast(guardrail) ? "lower" : "upper",
     certified = audit.certificate.guardrails[i];
   const terms = (audit.known || []).filter((k) => k.probability > 0);
   if (!terms.length || terms.some((k) => !k.guardrails[i])) return null;
-  const total = terms.reduce((sum, k) => sum + k.probability * k.guardrails[i][worst], 0);
+  // What was declared of the safe action is not estimated: the declared value counts.
+  const declared = Number.isFinite(guardrail.safe_cost) ? guardrail.safe_cost : null;
+  const cost = (k) => (k.action === safe && declared !== null ? declared : k.guardrails[i][worst]);
+  const total = terms.reduce((sum, k) => sum + k.probability * cost(k), 0);
   if (Math.abs(total - certified.pessimistic_cost) > 1e-6 * Math.max(1, Math.abs(total))) return null;
-  const texts = terms.slice(0, 6).map((k) => `${num(k.probability)} × ${num(k.guardrails[i][worst])}`);
-  return `${texts.join(" + ")}${terms.length > 6 ? ` + ${terms.length - 6} more` : ""} = ${apart(certified.pessimistic_cost, certified.threshold)[0]}`;
+  const texts = terms.slice(0, 6).map((k) => `${num(k.probability)} × ${num(cost(k))}`);
+  const more = terms.length > 6 ? ` + ${terms.length - 6} more` : "";
+  return {
+    text: `${texts.join(" + ")}${more} = ${verdict(guardrail, certified).cost}`,
+    declared: declared !== null && terms.some((k) => k.action === safe),
+  };
 }
 
-function explain(audit, experiment, guardrail, i) {
+function explain(audit, guardrail, i, safe) {
   const certified = audit.certificate.guardrails[i],
     v = verdict(guardrail, certified),
-    sum = sumOf(audit, i, guardrail);
+    sum = sumOf(audit, i, guardrail, safe);
   const end = atLeast(guardrail) ? "lower" : "upper";
   const factor = num(atLeast(guardrail) ? guardrail.at_least : guardrail.at_most),
     side = atLeast(guardrail) ? "at least" : "at most";
   const what = isExcess(guardrail)
-    ? `would be ${v.cost.replace("−", "")} ${certified.pessimistic_cost < 0 ? "below" : "above"} ${factor} times the safe action’s own`
+    ? v.cost === "0"
+      ? `would be exactly ${factor} times the safe action’s own`
+      : `would be ${num(Math.abs(certified.pessimistic_cost))} ${certified.pessimistic_cost < 0 ? "below" : "above"} ${factor} times the safe action’s own`
     : `would be ${v.cost}`;
   const limit = isExcess(guardrail)
     ? `It must be ${side} ${factor} times the safe action’s own`
@@ -35,20 +44,20 @@ function explain(audit, experiment, guardrail, i) {
     { class: v.holds ? "break" : "break open" },
     h("b", null, guardrail.name),
     v.holds
-      ? `: even if every action were as bad as its interval allows, the policy’s average ${what}. ${limit}: the guardrail is kept, with ${num(certified.slack)} to spare. ${certified.price > 0 ? `This guardrail held the policy back: one more unit of room would be worth ${num(certified.price)} of reward.` : "This guardrail did not hold the policy back: its price is 0."}`
+      ? `: even if every action were as bad as its interval allows, the policy’s average ${what}. ${limit}: the guardrail is kept, with ${num(certified.slack) === "0" ? "nothing" : num(certified.slack)} to spare. ${certified.price > 0 ? `This guardrail held the policy back: one more unit of room would be worth ${num(certified.price)} of reward.` : "This guardrail did not hold the policy back: its price is 0."}`
       : `: at worst the policy’s average ${what}, and ${limit.replace(/^It/, "it")}. The data do not prove yet that this is kept, so the safe action is played: the one that was declared to be safe.`,
     sum
       ? h(
           "div",
           { class: "sum" },
-          h("span", { class: "note" }, `probability × ${end} end of the interval, added up:`),
-          h("code", null, sum),
+          h("span", { class: "note" }, `probability × ${end} end of the interval${sum.declared ? ", for the safe action the declared cost" : ""}, added up:`),
+          h("code", null, sum.text),
         )
       : null,
   );
 }
 
-export function safety(audit, experiment) {
+export function safety(audit, experiment, safe) {
   const { certificate } = audit,
     rails = experiment.guardrails,
     solver = certificate.solver;
@@ -82,7 +91,7 @@ export function safety(audit, experiment) {
     h(
       "ul",
       { class: "explain" },
-      rails.map((g, i) => (certificate.guardrails[i] ? explain(audit, experiment, g, i) : null)),
+      rails.map((g, i) => (certificate.guardrails[i] ? explain(audit, g, i, safe) : null)),
     ),
     solver
       ? h(

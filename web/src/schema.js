@@ -40,6 +40,11 @@ function choicesOf(entry) {
   return flat.length ? flat : null;
 }
 
+// Descriptions are written for a terminal: what stands in `backticks` is code.
+function described(text) {
+  return (text || "").split("`").map((part, i) => (i % 2 ? h("code", null, part) : part));
+}
+
 function parameter(schema, name, entry, addField) {
   const known = resolve(schema, entry),
     choices = choicesOf(known);
@@ -54,14 +59,16 @@ function parameter(schema, name, entry, addField) {
         h("option", { value: "" }, `default: ${usual}`),
         choices.map((c) => h("option", { value: c.value }, c.text)),
       )
-    : h("input", { autocomplete: "off", inputmode: known.type === "string" ? null : "decimal", placeholder: usual });
+    : h("input", { autocomplete: "off", inputmode: MODES[known.type], placeholder: usual });
   const read = () => {
     if (input.value.trim() === "") return undefined;
     if (known.type === "boolean") return input.value === "true";
     return known.type === "string" || choices ? input.value : numberOrText(input.value);
   };
-  return { name, node: addField([`agent.${name}`], name, input, known.description), read };
+  return { name, node: addField([`agent.${name}`], name, input, described(known.description)), read };
 }
+
+const MODES = { integer: "numeric", number: "decimal" };
 
 // The confidence of the experiment is the agent's `delta`, said the other way round; labels are for results.
 const LEFT_OUT = new Set(["kind", "delta", "label"]);
@@ -90,7 +97,7 @@ export function agentEditor(schema, addField) {
       node: h(
         "div",
         { hidden: true },
-        h("p", { class: "note" }, k.description),
+        h("p", { class: "note" }, described(k.description)),
         h(
           "div",
           { class: "grid-fields" },

@@ -1,6 +1,6 @@
 // What the service's terms mean, in words for people who never heard of bandits.
 
-import { apart, num } from "./format.js";
+import { apart, denoised, num } from "./format.js";
 
 export const ALARMS = {
   margin_not_proven:
@@ -66,7 +66,11 @@ export function verdict(guardrail, certified) {
     ? certified.pessimistic_cost - certified.threshold
     : certified.threshold - certified.pessimistic_cost;
   const holds = distance >= -1e-9 * Math.max(1, Math.abs(certified.threshold));
-  const [cost, threshold] = apart(certified.pessimistic_cost, certified.threshold);
+  // Nobody can tell 0.1 from 0.1 − 2e−16, nor should have to.
+  const [cost, threshold] =
+    denoised(distance) === 0
+      ? [num(certified.threshold), num(certified.threshold)]
+      : apart(denoised(certified.pessimistic_cost), certified.threshold);
   const sign = holds ? (low ? "≥" : "≤") : low ? "<" : ">";
   const sentence = `pessimistic cost ${cost} ${sign} threshold ${threshold}, slack ${num(certified.slack)}, price ${num(certified.price)}`;
   return { low, holds, sentence, cost, threshold, sign };

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use banister::{
-    AgentConfig, CheckedProblem, Error, Guardrail, OpbConfig, OplbConfig, Problem, SignalConfig,
+    Agent, AgentConfig, CheckedProblem, Error, Guardrail, OpbConfig, OplbConfig, Problem,
+    SignalConfig,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,9 @@ pub const MOST_ACTIONS: usize = 10_000;
 pub const MOST_GUARDRAILS: usize = 32;
 /// Longest feature vector: the estimators keep its square.
 pub const LONGEST_FEATURES: usize = 1024;
+/// Largest number of a signal, and largest feature: squares and sums of them stay finite.
+const LARGEST_SIGNAL: f64 = 1e100;
+pub(crate) const LARGEST_FEATURE: f64 = 1e50;
 /// Longest name, in characters.
 const LONGEST_NAME: usize = 200;
 /// The longest time to live, ten years in seconds.
@@ -112,7 +116,7 @@ pub struct DefaultOutcome {
     /// Its reward.
     pub reward: f64,
     /// Its cost under every guardrail, by name.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object::map")]
     pub costs: BTreeMap<String, f64>,
 }
 
@@ -177,17 +181,19 @@ impl Declaration {
             let field = format!("guardrails[{i}].name");
             check_length(&field, &guardrail.name, LONGEST_NAME)?;
         }
+        self.check_sizes(&arms)?;
         let safe = self.safe_arm(kind, &arms)?;
         let problem = self.problem(kind, &arms, safe)?;
         let standard = problem.check().map_err(|e| Refusal::of(e, problem_field))?;
         let config = self.config(kind, &arms)?;
-        config.build(&problem).map_err(|error| match error {
+        let mut agent = config.build(&problem).map_err(|error| match error {
             Error::NoFeatures => Refusal::invalid("agent.kind", config.label(), error.to_string()),
             error => Refusal::of(error, |field| match field.split(['.', '[']).next() {
                 Some("arms" | "safe" | "features" | "reward" | "guardrail") => problem_field(field),
                 _ => format!("agent.{field}"),
             }),
         })?;
+        check_finite(&mut *agent)?;
         let mut declaration = self.clone();
         declaration.agent = Some(config.clone());
         let checked = Checked {
@@ -201,6 +207,49 @@ impl Declaration {
         };
         checked.check_ttl(self.ttl_seconds, self.default_outcome.as_ref())?;
         Ok(checked)
+    }
+
+    /// Refuses numbers so large, or ranges so narrow, that what is computed from them would overflow.
+    fn check_sizes(&self, arms: &[NamedArm]) -> Result<(), Refusal> {
+        let check = |field: String, x: f64, largest: f64| match x.abs() <= largest {
+            true => Ok(()),
+            false => {
+                let allowed = format!("must lie within ±{largest:e}");
+                Err(Refusal::invalid(field, x, allowed))
+            }
+        };
+        let range = |field: String, range: Option<[f64; 2]>| {
+            let [lo, hi] = range.unwrap_or([0.0, 1.0]);
+            check(field.clone(), lo, LARGEST_SIGNAL)?;
+            check(field.clone(), hi, LARGEST_SIGNAL)?;
+            match hi > lo && hi - lo < 1.0 / LARGEST_SIGNAL {
+                true => {
+                    let allowed = format!("must be at least {:e} wide", 1.0 / LARGEST_SIGNAL);
+                    Err(Refusal::invalid(field, format!("[{lo}, {hi}]"), allowed))
+                }
+                false => Ok(()),
+            }
+        };
+        range("reward.range".into(), self.reward.range)?;
+        let given = |field: String, x: Option<f64>| check(field, x.unwrap_or(0.0), LARGEST_SIGNAL);
+        given("reward.sub_gaussian".into(), self.reward.sub_gaussian)?;
+        for (i, guardrail) in self.guardrails.iter().enumerate() {
+            let field = |name: &str| format!("guardrails[{i}].{name}");
+            range(field("range"), guardrail.range)?;
+            given(field("at_most"), guardrail.at_most)?;
+            given(field("at_least"), guardrail.at_least)?;
+            given(field("sub_gaussian"), guardrail.sub_gaussian)?;
+            given(field("safe_cost"), guardrail.safe_cost)?;
+        }
+        for (j, &x) in self.safe_action.iter().flatten().enumerate() {
+            check(format!("safe_action[{j}]"), x, LARGEST_FEATURE)?;
+        }
+        for (i, arm) in arms.iter().enumerate() {
+            for (j, &x) in arm.features.iter().flatten().enumerate() {
+                check(format!("arms[{i}].features[{j}]"), x, LARGEST_FEATURE)?;
+            }
+        }
+        Ok(())
     }
 
     fn kind(&self) -> Result<Kind, Refusal> {
@@ -419,6 +468,30 @@ impl Checked {
                 .map_err(|e| Refusal::of(e, str::to_string))?;
         }
         check_cost_names("default_outcome.costs", &default.costs, &self.standard)
+    }
+}
+
+/// Refuses an agent whose first decision is not made of finite numbers: its parameters overflow.
+fn check_finite(agent: &mut dyn Agent) -> Result<(), Refusal> {
+    let safe = agent.actions().map_or(0, |set| set.safe);
+    let belief = agent.belief(safe);
+    let decision = agent.decide();
+    let mut numbers = vec![decision.optimistic_reward, decision.solver.upper_bound];
+    for guardrail in &decision.guardrails {
+        numbers.extend([guardrail.pessimistic_cost, guardrail.slack, guardrail.price]);
+    }
+    for estimate in belief
+        .iter()
+        .flat_map(|b| b.costs.iter().chain([&b.reward]))
+    {
+        numbers.extend([estimate.lower, estimate.upper]);
+    }
+    match numbers.iter().all(|x| x.is_finite()) {
+        true => Ok(()),
+        false => {
+            let allowed = "its parameters are so large or small that its first decision overflows";
+            Err(Refusal::invalid("agent", "given", allowed))
+        }
     }
 }
 

@@ -107,8 +107,8 @@ pub struct Alarm {
     pub reason: Fallback,
     /// Since when.
     pub since: i64,
-    /// The first decision that was.
-    pub decision: u64,
+    /// The first decision that was; none while it is only paused.
+    pub decision: Option<u64>,
 }
 
 /// The last policy that decisions were drawn from.
@@ -252,7 +252,7 @@ impl Experiment {
             Event::Created(_) => return Err("an experiment is created once".into()),
             Event::Changed(json) => {
                 let change = serde_json::from_str(json).map_err(|e| e.to_string())?;
-                self.change(change);
+                self.change(change, record.time);
             }
             Event::ArmAdded { name, features } => {
                 (self.agent.add_arm(name, features.as_deref())).map_err(|e| e.to_string())?;
@@ -328,12 +328,12 @@ impl Experiment {
             _ => Alarm {
                 reason,
                 since: time.0,
-                decision: number,
+                decision: Some(number),
             },
         });
     }
 
-    fn change(&mut self, change: Change) {
+    fn change(&mut self, change: Change, time: Timestamp) {
         let declaration = &mut self.checked.declaration;
         if let Some(description) = change.description {
             declaration.description = description;
@@ -350,10 +350,17 @@ impl Experiment {
         if let Some(status) = change.status {
             self.status = status;
             self.current = None;
-            if status == ExperimentStatus::Running
-                && matches!(self.alarm, Some(alarm) if alarm.reason == Fallback::Paused)
-            {
-                self.alarm = None;
+            let was_paused = matches!(self.alarm, Some(alarm) if alarm.reason == Fallback::Paused);
+            match status {
+                ExperimentStatus::Paused if !was_paused => {
+                    self.alarm = Some(Alarm {
+                        reason: Fallback::Paused,
+                        since: time.0,
+                        decision: None,
+                    });
+                }
+                ExperimentStatus::Running if was_paused => self.alarm = None,
+                _ => {}
             }
         }
     }

@@ -46,7 +46,7 @@ pub use request::{
     Reported, Request, action_name, shown_id,
 };
 pub use state::State;
-pub use store::{Database, Found, Key, Snapshot, Store, StoreError, StoredToken};
+pub use store::{Database, Found, Key, REVOKED, Snapshot, Store, StoreError, StoredToken};
 pub use time::Timestamp;
 pub use token::{Role, Token};
 pub use view::{

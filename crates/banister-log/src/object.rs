@@ -1,11 +1,12 @@
 //! Objects that are written as objects. serde takes a list for a struct too, field by field in their
 //! order; nobody means that in JSON, and our documents do not promise it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
 /// A value that comes as an object, and as nothing else.
 pub struct Object<T>(pub T);
@@ -47,4 +48,30 @@ pub fn list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 ) -> Result<Vec<T>, D::Error> {
     let list = Vec::<Object<T>>::deserialize(deserializer)?;
     Ok(list.into_iter().map(|Object(value)| value).collect())
+}
+
+/// Values by name, each name once: of two, nobody knows which is meant.
+pub(crate) fn map<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, T>, D::Error> {
+    struct Unique<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Unique<T> {
+        type Value = BTreeMap<String, T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut all = BTreeMap::new();
+            while let Some((name, value)) = map.next_entry::<String, T>()? {
+                if all.contains_key(&name) {
+                    return Err(A::Error::custom(format!("duplicate field `{name}`")));
+                }
+                all.insert(name, value);
+            }
+            Ok(all)
+        }
+    }
+    deserializer.deserialize_map(Unique(PhantomData))
 }

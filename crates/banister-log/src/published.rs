@@ -92,11 +92,17 @@ impl Published {
             known.push(Known { action, belief });
         }
         known.sort_by_key(|known| known.action);
+        let guardrails = decision.guardrails.iter().map(|g| GuardrailCertificate {
+            pessimistic_cost: bounded(g.pessimistic_cost),
+            threshold: g.threshold,
+            slack: bounded(g.slack),
+            price: bounded(g.price),
+        });
         Self {
             policy,
             safe: action_of(safe),
-            guardrails: decision.guardrails.clone(),
-            optimistic_reward: decision.optimistic_reward,
+            guardrails: guardrails.collect(),
+            optimistic_reward: bounded(decision.optimistic_reward),
             solver: decision.solver,
             fallback: decision.fallback,
             outcomes: decision.outcomes,
@@ -123,6 +129,14 @@ impl Published {
     pub fn probability(&self, action: u32) -> f64 {
         let place = self.policy.binary_search_by_key(&action, |entry| entry.0);
         place.map_or(0.0, |i| self.policy[i].1)
+    }
+}
+
+/// JSON knows no infinity: what overflowed is as large as a number can be.
+fn bounded(x: f64) -> f64 {
+    match x.is_nan() {
+        true => f64::MAX,
+        false => x.clamp(f64::MIN, f64::MAX),
     }
 }
 
@@ -185,9 +199,9 @@ fn plus(total: Estimate, weight: f64, own: &Estimate) -> Estimate {
         false => total.mean.zip(own.mean).map(|(a, b)| a + weight * b),
     };
     Estimate {
-        mean,
-        lower: total.lower + weight * low,
-        upper: total.upper + weight * high,
+        mean: mean.map(bounded),
+        lower: bounded(total.lower + weight * low),
+        upper: bounded(total.upper + weight * high),
     }
 }
 

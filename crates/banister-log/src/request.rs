@@ -84,7 +84,7 @@ pub struct OutcomeReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reward: Option<f64>,
     /// The costs that are known, by guardrail.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::object::map")]
     pub costs: BTreeMap<String, Option<f64>>,
     /// In shadow mode: the action that the caller took.
     #[serde(default, skip_serializing_if = "Option::is_none")]

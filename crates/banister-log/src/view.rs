@@ -275,7 +275,7 @@ fn alarm(experiment: &Experiment) -> Option<AlarmView> {
     experiment.alarm.map(|alarm| AlarmView {
         reason: alarm.reason.into(),
         since: Timestamp(alarm.since),
-        decision: Some(shown_id(None, alarm.decision)),
+        decision: alarm.decision.map(|number| shown_id(None, number)),
     })
 }
 
@@ -344,7 +344,6 @@ fn look(experiment: &mut Experiment) -> Result<Answer, Refusal> {
         _ => (experiment.latest.as_ref()).map(|latest| latest.published.clone()),
     };
     let candidates = (experiment.latest.as_ref()).map_or_else(Vec::new, |l| l.candidates.clone());
-    let is_forced = published.as_ref().is_none_or(|p| p.fallback.is_some());
     let all = experiment.beliefs();
     let safe = experiment.checked.safe;
     let safe = (all.iter().find(|(number, _)| *number == safe)).map(|(_, belief)| belief.clone());
@@ -364,8 +363,7 @@ fn look(experiment: &mut Experiment) -> Result<Answer, Refusal> {
         candidates,
         facts: experiment.facts.clone(),
         arms,
-        // The alarm is about decisions; an outcome may have made the next one free already.
-        alarm: alarm(experiment).filter(|_| is_forced),
+        alarm: alarm(experiment),
     })))
 }
 

@@ -248,7 +248,11 @@ impl Engine {
     /// Opens the log and folds it, where that is not done.
     fn open(&mut self) -> Result<(), StoreError> {
         if self.store.is_none() {
-            let mut store = self.database.open()?;
+            // A log that was there and is gone is not begun anew.
+            let mut store = match self.state {
+                None => self.database.open()?,
+                Some(_) => self.database.open_again()?,
+            };
             // Another log may have come in its place: a backup, a standby that was behind. It may be the
             // longer one by now, but it has not the same event where ours ended.
             if let Some(state) = &self.state
@@ -319,6 +323,7 @@ impl Engine {
         }
         self.found();
         let state = self.state.as_mut()?;
+        self.monitor.follows(state.number, state.number);
         let view = |state: &mut State, key: u64| match state.by_key(key) {
             Some(experiment) => Ok(Answer::Experiment(Box::new(ExperimentView::new(
                 experiment,

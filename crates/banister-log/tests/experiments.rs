@@ -83,7 +83,7 @@ fn come_and_go(place: &Place, declaration: Value, late: Value) {
     // Numbers stay what they were: `late` is the fourth, and `new` is never drawn again.
     let decided = desk.decide_with("x", json!({})).unwrap();
     assert!(decided.published.policy.iter().all(|entry| entry.0 != 1));
-    assert_eq!(action_name(&decided.names, &[], 3), "late");
+    assert_eq!(action_name(&decided.facts, &[], 3), "late");
     let played = until_played(&desk, 3);
     assert!(desk.report("x", &played, outcome()).unwrap().complete);
     // What cannot be.
@@ -158,14 +158,14 @@ fn candidates_are_brought_by_decisions(place: &Place) {
         let request = json!({"id": format!("d{i}"), "actions": actions});
         let decided = desk.decide_with("x", request).unwrap();
         check(&decided);
-        assert_eq!(decided.safe, 2);
-        let name = action_name(&decided.names, &decided.candidates, decided.action);
+        assert_eq!(decided.published.safe, 2);
+        let name = action_name(&decided.facts, &decided.candidates, decided.action);
         assert_eq!(name, ["a", "1", "safe"][decided.action as usize]);
         desk.report("x", &format!("d{i}"), outcome()).unwrap();
     }
     // The safe action may be among them.
     let request = json!({"actions": [[0.0, 1.0], [1.0, 0.0]]});
-    assert_eq!(desk.decide_with("x", request).unwrap().safe, 1);
+    assert_eq!(desk.decide_with("x", request).unwrap().published.safe, 1);
     let refused = |actions: Value| field(desk.decide_with("x", json!({"actions": actions})));
     assert_eq!(field(desk.decide_with("x", json!({}))), "actions");
     assert_eq!(refused(json!([])), "actions");

@@ -2,7 +2,7 @@
 
 mod common;
 
-use banister_log::{Database, EventKind, Key, Record, Snapshot, StoredToken, Timestamp};
+use banister_log::{Database, EventKind, Key, REVOKED, Record, Snapshot, StoredToken, Timestamp};
 use common::{Place, both, decision, record, report, whole, write};
 
 both!(
@@ -304,9 +304,17 @@ fn tokens_are_kept_by_name(place: &Place) {
         token("web", "decide"),
     ];
     assert_eq!(store.tokens().unwrap(), all);
-    assert_eq!(store.remove_token("page"), Ok(true));
-    assert_eq!(store.remove_token("page"), Ok(false));
-    assert_eq!(store.tokens().unwrap().len(), 2);
+    assert_eq!(store.revoke_token("page"), Ok(true));
+    assert_eq!(store.revoke_token("page"), Ok(false));
+    // That there was one is remembered, but not what it was; its name is free again.
+    let revoked = store.tokens().unwrap().remove(1);
+    assert_eq!(
+        (revoked.name.as_str(), revoked.role.as_str()),
+        ("page", REVOKED)
+    );
+    assert_ne!(revoked.digest, [7; 32]);
+    assert_eq!(store.add_token(&token("page", "decide")), Ok(true));
+    assert_eq!(store.tokens().unwrap()[1], token("page", "decide"));
 }
 
 fn reopening_keeps_everything(place: &Place) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use banister_log::{Answer, Asker, Database, Refusal, Request, Store, StoreError};
 use std::sync::Mutex;
+use tokio::sync::Semaphore;
 
 use crate::auth::Guests;
 use crate::health::Health;
@@ -40,6 +41,8 @@ pub struct Shared {
     pub health: Arc<Health>,
     /// Connections for reading.
     pub readers: Arc<Readers>,
+    /// Turns of exports.
+    pub exports: Arc<Semaphore>,
     /// The OpenAPI document, made once.
     pub openapi: String,
 }

@@ -29,7 +29,11 @@ enum Known {
     #[default]
     Unread,
     /// By digest. Looking a digest up tells nothing about the secret behind any other.
-    Read(HashMap<[u8; 32], Guest>),
+    Read {
+        guests: HashMap<[u8; 32], Guest>,
+        /// Whether a token was ever made; a revoked one counts.
+        any: bool,
+    },
 }
 
 /// Somebody with a token, or anybody where none is needed.
@@ -53,12 +57,16 @@ impl Guests {
 
     /// Takes up what the store knows.
     pub fn refresh(&self, tokens: Vec<StoredToken>) {
-        let known = tokens.into_iter().filter_map(|token| {
+        let any = !tokens.is_empty();
+        let guests = tokens.into_iter().filter_map(|token| {
             let role = token.role.parse().ok()?;
             let name = Some(token.name.into());
             Some((token.digest, Guest { name, role }))
         });
-        let known = Known::Read(known.collect());
+        let known = Known::Read {
+            guests: guests.collect(),
+            any,
+        };
         if let Ok(mut place) = self.known.write() {
             *place = known;
         }
@@ -66,7 +74,7 @@ impl Guests {
 
     /// Whether the tokens were read at all.
     pub fn is_read(&self) -> bool {
-        matches!(self.known.read().as_deref(), Ok(Known::Read(_)))
+        matches!(self.known.read().as_deref(), Ok(Known::Read { .. }))
     }
 
     /// Lets somebody in, or says why not.
@@ -78,10 +86,10 @@ impl Guests {
             Problem::unavailable(format!("the tokens cannot be read yet{reason}"))
         };
         let known = self.known.read().map_err(|_| unread())?;
-        let Known::Read(known) = &*known else {
+        let Known::Read { guests, any } = &*known else {
             return Err(unread());
         };
-        if known.is_empty() && !self.required {
+        if !any && !self.required {
             check_host(request)?;
             return Ok(Guest {
                 name: None,
@@ -91,7 +99,7 @@ impl Guests {
         let Some(secret) = bearer(headers) else {
             return Err(unauthorised("send a token: `Authorization: Bearer …`"));
         };
-        let Some(guest) = known.get(&Token::digest(secret)) else {
+        let Some(guest) = guests.get(&Token::digest(secret)) else {
             return Err(unauthorised("the token is not known"));
         };
         if guest.role < needed {

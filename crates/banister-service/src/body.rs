@@ -1,6 +1,6 @@
 //! What requests bring: JSON of a bounded size, paths and queries, with errors that name the field.
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -30,13 +30,20 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
 
 /// Reads a body up to a limit.
 pub async fn read(body: Body, limit: usize) -> Result<Bytes, Problem> {
+    let too_long = || {
+        let detail = format!("the body is longer than the {limit} bytes allowed");
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+    };
+    // Whoever says beforehand how long it is hears it before sending.
+    if body.size_hint().lower() > limit as u64 {
+        return Err(too_long());
+    }
     to_bytes(body, limit).await.map_err(|error| {
         // What axum wraps says by its text alone which it is.
-        let detail = match error.to_string().contains("length limit") {
-            true => format!("the body is longer than the {limit} bytes allowed"),
-            false => return Problem::new(StatusCode::BAD_REQUEST, "the body ended early"),
-        };
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+        match error.to_string().contains("length limit") {
+            true => too_long(),
+            false => Problem::new(StatusCode::BAD_REQUEST, "the body ended early"),
+        }
     })
 }
 

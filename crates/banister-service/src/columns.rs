@@ -114,6 +114,12 @@ pub fn of_decisions(found: &[Found], facts: &Facts) -> Result<DataTable, Problem
 /// The outcomes of a table. Rows without a reward or a cost were not complete, and are left out.
 pub fn to_import(table: &RawTable, facts: &Facts) -> Result<Import, Problem> {
     let (prefix, d) = described(facts);
+    let twice =
+        (table.names.iter().enumerate()).find(|(place, name)| table.names[..*place].contains(name));
+    if let Some((_, name)) = twice {
+        let allowed = "every column needs a name of its own";
+        return Err(invalid(format!("column {name}"), "there twice", allowed));
+    }
     let place = |name: &str| {
         table.column(name).ok_or_else(|| {
             let allowed = format!("the columns are {}", table.names.join(", "));

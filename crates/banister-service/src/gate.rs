@@ -27,6 +27,8 @@ pub async fn pass(
 ) -> Response {
     let begun = Instant::now();
     let id = request_id(&request);
+    let shown = id.to_str().unwrap_or("").to_string();
+    let shown = shown.as_str();
     let admitted = admit(&app, route, &request, begun);
     let mut response = match admitted {
         Err(problem) => problem.into_response(),
@@ -48,7 +50,12 @@ pub async fn pass(
     if let Some(mut problem) = response.extensions_mut().remove::<Problem>() {
         let headers = std::mem::take(response.headers_mut());
         problem.request_id = id.to_str().ok().map(str::to_string);
-        tracing::debug!(request = ?id, status = problem.status, detail = problem.detail, "refused");
+        tracing::debug!(
+            request = shown,
+            status = problem.status,
+            detail = problem.detail,
+            "refused"
+        );
         let json = problem.to_json();
         *response.body_mut() = json.into();
         *response.headers_mut() = headers;
@@ -60,13 +67,41 @@ pub async fn pass(
     app.metrics
         .answered(method, route.path, route.operation, status, seconds);
     if status >= 500 {
-        tracing::warn!(request = ?id, method, route = route.path, status, seconds, "failed");
+        tracing::warn!(
+            request = shown,
+            method,
+            route = route.path,
+            status,
+            seconds,
+            "failed"
+        );
     } else if seconds > SLOW_SECONDS {
-        tracing::warn!(request = ?id, method, route = route.path, status, seconds, "slow");
+        tracing::warn!(
+            request = shown,
+            method,
+            route = route.path,
+            status,
+            seconds,
+            "slow"
+        );
     } else if route.access == Access::Admin {
-        tracing::info!(request = ?id, method, route = route.path, status, seconds, "answered");
+        tracing::info!(
+            request = shown,
+            method,
+            route = route.path,
+            status,
+            seconds,
+            "answered"
+        );
     } else {
-        tracing::debug!(request = ?id, method, route = route.path, status, seconds, "answered");
+        tracing::debug!(
+            request = shown,
+            method,
+            route = route.path,
+            status,
+            seconds,
+            "answered"
+        );
     }
     let headers = response.headers_mut();
     headers.insert(REQUEST_ID, id);

@@ -7,10 +7,14 @@ use std::time::Duration;
 
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
-use banister_log::{Database, Options, Writer};
+use banister_log::{Database, Options, REVOKED, Writer};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use tokio::sync::Semaphore;
 
 use crate::app::{App, Readers, Shared};
 use crate::auth::{self, Guests};
+use crate::handlers::exchange::MOST_EXPORTS;
 use crate::health::{Health, Hears};
 use crate::metrics::Metrics;
 use crate::openapi;
@@ -69,7 +73,7 @@ fn check_log(settings: &Settings) -> Result<(), ServeError> {
     match opened {
         Ok(tokens) => {
             let exposed = !settings.listen.ip().is_loopback();
-            if exposed && tokens.is_empty() {
+            if exposed && tokens.iter().all(|token| token.role == REVOKED) {
                 return Err(ServeError::Setting(format!(
                     "`listen` is {}, where others could reach it, but no token was made: make one with \
                      `banister token create --role admin NAME`, with the same database",
@@ -151,11 +155,12 @@ async fn run(
     served.map_err(system("serving"))
 }
 
-fn limit_heads(
-    builder: &mut hyper_util::server::conn::auto::Builder<hyper_util::rt::TokioExecutor>,
-) {
+/// HTTP/1.1 alone: it has a limit on how long a caller may take to say what is wanted, from the first byte
+/// on, which the detection of versions has not.
+fn limit_heads(builder: &mut Builder<TokioExecutor>) {
+    *builder = Builder::new(TokioExecutor::new()).http1_only();
     (builder.http1())
-        .timer(hyper_util::rt::TokioTimer::new())
+        .timer(TokioTimer::new())
         .header_read_timeout(HEAD);
 }
 
@@ -190,6 +195,7 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
         metrics,
         health,
         readers,
+        exports: Arc::new(Semaphore::new(MOST_EXPORTS)),
         openapi: openapi::document().to_string(),
         settings,
     });
@@ -199,12 +205,16 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
 async fn tls(cert: &Path, key: &Path) -> Result<RustlsConfig, ServeError> {
     // Chosen once per process; a second choice is the same.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    RustlsConfig::from_pem_file(cert, key)
+    let config = RustlsConfig::from_pem_file(cert, key)
         .await
         .map_err(|error| {
             let files = format!("{} and {}", cert.display(), key.display());
             ServeError::Setting(format!("the certificate cannot be used ({files}): {error}"))
-        })
+        })?;
+    let mut offered = (*config.get_inner()).clone();
+    offered.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.reload_from_config(Arc::new(offered));
+    Ok(config)
 }
 
 /// Waits until somebody asks the process to end.

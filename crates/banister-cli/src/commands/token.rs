@@ -50,7 +50,7 @@ fn list(place: &LogPlace) -> Result<(), Failure> {
 }
 
 fn revoke(name: &str, place: &LogPlace) -> Result<(), Failure> {
-    if !open(place)?.remove_token(name).map_err(failed)? {
+    if !open(place)?.revoke_token(name).map_err(failed)? {
         return Err(Failure::input(format!("there is no token called `{name}`")));
     }
     terminal::say(format!("The token `{name}` is revoked."))?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rand::RngExt;
 
 use super::{Case, Desk, decode};
-use crate::declaration::{Kind, MOST_ACTIONS, check_length};
+use crate::declaration::{Kind, LARGEST_FEATURE, MOST_ACTIONS, check_length};
 use crate::event::{Candidate, DecisionEvent, Event};
 use crate::experiment::{Experiment, ExperimentStatus};
 use crate::published::Published;
@@ -202,7 +202,7 @@ fn brought(
                 let value = format!("{} numbers", context.len());
                 return Err(Refusal::invalid("context", value, allowed()));
             }
-            check_finite("context", &context)?;
+            check_sizes("context", &context)?;
             Ok((context, Vec::new()))
         }
         Kind::Candidates(d) => {
@@ -222,7 +222,7 @@ fn brought(
                     let allowed = format!("this experiment's actions have {d}");
                     return Err(Refusal::invalid(format!("actions[{i}]"), value, allowed));
                 }
-                check_finite(&format!("actions[{i}]"), x)?;
+                check_sizes(&format!("actions[{i}]"), x)?;
             }
             check_names(&candidates)?;
             Ok((Vec::new(), candidates))
@@ -301,11 +301,12 @@ fn check_propensity(
     }
 }
 
-fn check_finite(field: &str, numbers: &[f64]) -> Result<(), Refusal> {
-    match numbers.iter().position(|x| !x.is_finite()) {
+fn check_sizes(field: &str, numbers: &[f64]) -> Result<(), Refusal> {
+    // Written so that NaN fails.
+    match numbers.iter().position(|x| !(x.abs() <= LARGEST_FEATURE)) {
         None => Ok(()),
         Some(i) => {
-            let allowed = "only finite numbers are allowed";
+            let allowed = format!("must lie within ±{LARGEST_FEATURE:e}");
             Err(Refusal::invalid(
                 format!("{field}[{i}]"),
                 numbers[i],

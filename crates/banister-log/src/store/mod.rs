@@ -53,6 +53,14 @@ impl Database {
         })
     }
 
+    /// Opens it where it was before: a file that is gone is an error then.
+    pub fn open_again(&self) -> Result<Box<dyn Store>, StoreError> {
+        match self {
+            Self::Sqlite(path) if !path.exists() => Err(sqlite::gone()),
+            _ => self.open(),
+        }
+    }
+
     /// Opens it for reading beside a writer.
     pub fn open_reader(&self) -> Result<Box<dyn Store>, StoreError> {
         Ok(match self {
@@ -100,9 +108,11 @@ pub enum Key {
 impl Key {
     /// What a caller calls it: `@17` is the decision with the number 17, anything else is an id.
     pub fn parse(id: &str) -> Self {
-        match id.strip_prefix('@').and_then(|n| n.parse().ok()) {
-            Some(number) => Self::Number(number),
-            None => Self::Id(id.to_string()),
+        let number = id.strip_prefix('@').and_then(|n| n.parse::<u64>().ok());
+        match number {
+            // As it is shown, and not with a sign or zeros before it.
+            Some(number) if id.len() == 1 + number.to_string().len() => Self::Number(number),
+            _ => Self::Id(id.to_string()),
         }
     }
 }
@@ -127,12 +137,15 @@ pub struct Snapshot {
     pub body: Vec<u8>,
 }
 
+/// The role of a token that was revoked.
+pub const REVOKED: &str = "revoked";
+
 /// A bearer token at rest: its digest, never itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredToken {
     /// What it is called.
     pub name: String,
-    /// What it may do.
+    /// What it may do; [`REVOKED`]: nothing any more.
     pub role: String,
     /// Digest of the token.
     pub digest: [u8; 32],
@@ -191,8 +204,9 @@ pub trait Store: Send {
     fn keep_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), StoreError>;
     /// The tokens.
     fn tokens(&mut self) -> Result<Vec<StoredToken>, StoreError>;
-    /// Keeps a token; `false` if its name is taken.
+    /// Keeps a token; `false` if its name is taken by one that was not revoked.
     fn add_token(&mut self, token: &StoredToken) -> Result<bool, StoreError>;
-    /// Forgets a token; `false` if there is none of that name.
-    fn remove_token(&mut self, name: &str) -> Result<bool, StoreError>;
+    /// Revokes a token; `false` if there is none of that name. That there was one is remembered: a service
+    /// that asked for tokens must not become open to all when the last is gone.
+    fn revoke_token(&mut self, name: &str) -> Result<bool, StoreError>;
 }

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use postgres::types::ToSql;
 use postgres::{Client, Row, SimpleQueryMessage, Statement};
 
-use super::{Found, Key, Snapshot, Store, StoreError, StoredToken};
+use super::{Found, Key, REVOKED, Snapshot, Store, StoreError, StoredToken};
 use crate::event::{EventKind, Record};
 use crate::time::Timestamp;
 
@@ -354,14 +354,23 @@ impl Store for Postgres {
 
     fn add_token(&mut self, token: &StoredToken) -> Result<bool, StoreError> {
         let sql = "INSERT INTO tokens (name, role, digest, created) VALUES ($1, $2, $3, $4) \
-             ON CONFLICT (name) DO NOTHING";
+             ON CONFLICT (name) DO UPDATE SET role = excluded.role, digest = excluded.digest, \
+             created = excluded.created WHERE tokens.role = $5";
         let digest: &[u8] = &token.digest;
-        let values: Parameters = &[&token.name, &token.role, &digest, &token.created.0];
+        let values: Parameters = &[
+            &token.name,
+            &token.role,
+            &digest,
+            &token.created.0,
+            &REVOKED,
+        ];
         Ok(self.execute(sql, values)? == 1)
     }
 
-    fn remove_token(&mut self, name: &str) -> Result<bool, StoreError> {
-        Ok(self.execute("DELETE FROM tokens WHERE name = $1", &[&name])? == 1)
+    fn revoke_token(&mut self, name: &str) -> Result<bool, StoreError> {
+        let sql = "UPDATE tokens SET role = $2, digest = $3 WHERE name = $1 AND role <> $2";
+        let nothing: &[u8] = &[0; 32];
+        Ok(self.execute(sql, &[&name, &REVOKED, &nothing])? == 1)
     }
 }
 

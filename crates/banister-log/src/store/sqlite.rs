@@ -1,11 +1,12 @@
 //! The log in one file: SQLite in WAL mode, every commit synced.
 
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row, params};
 
-use super::{Found, Key, Snapshot, Store, StoreError, StoredToken};
+use super::{Found, Key, REVOKED, Snapshot, Store, StoreError, StoredToken};
 use crate::event::{EventKind, Record};
 use crate::time::Timestamp;
 
@@ -52,13 +53,16 @@ const COLUMNS: &str = "number, time, experiment, kind, decision, id, body";
 
 pub(super) struct Sqlite {
     connection: Connection,
+    path: PathBuf,
+    /// Device and inode of the file.
+    file: Option<(u64, u64)>,
 }
 
 impl Sqlite {
     /// Opens the file, or makes it.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         let connection = Connection::open(path).map_err(of)?;
-        let mut store = Self { connection };
+        let mut store = Self::new(connection, path);
         // Another program's file is left as it is: look first, change then.
         store.is_ours()?;
         store.prepare().map_err(of)?;
@@ -73,7 +77,29 @@ impl Sqlite {
         connection
             .busy_timeout(Duration::from_secs(5))
             .map_err(of)?;
-        Ok(Self { connection })
+        Ok(Self::new(connection, path))
+    }
+
+    fn new(connection: Connection, path: &Path) -> Self {
+        Self {
+            connection,
+            path: path.to_path_buf(),
+            file: identity(path),
+        }
+    }
+
+    /// Refuses to go on with a file that was deleted, or replaced by a backup: what is written to it
+    /// would be lost.
+    fn is_in_place(&mut self) -> Result<(), StoreError> {
+        match identity(&self.path) {
+            None => Err(gone()),
+            now if self.file.is_none() => {
+                self.file = now;
+                Ok(())
+            }
+            now if now == self.file => Ok(()),
+            _ => Err(StoreError::passing("the file was replaced")),
+        }
     }
 
     fn prepare(&self) -> rusqlite::Result<()> {
@@ -168,13 +194,14 @@ impl Sqlite {
 
 impl Store for Sqlite {
     fn begin(&mut self) -> Result<u64, StoreError> {
+        self.is_in_place()?;
         let mut begin = self
             .connection
             .prepare_cached("BEGIN IMMEDIATE")
             .map_err(of)?;
         begin.execute([]).map_err(of)?;
         drop(begin);
-        self.last()
+        last(&self.connection)
     }
 
     fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
@@ -223,11 +250,8 @@ impl Store for Sqlite {
     }
 
     fn last(&mut self) -> Result<u64, StoreError> {
-        let mut last = (self.connection)
-            .prepare_cached("SELECT last FROM counter")
-            .map_err(of)?;
-        let last: i64 = last.query_row([], |row| row.get(0)).map_err(of)?;
-        Ok(last as u64)
+        self.is_in_place()?;
+        last(&self.connection)
     }
 
     fn read(&mut self, after: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
@@ -362,18 +386,45 @@ impl Store for Sqlite {
 
     fn add_token(&mut self, token: &StoredToken) -> Result<bool, StoreError> {
         let added = self.connection.execute(
-            "INSERT OR IGNORE INTO tokens VALUES (?1, ?2, ?3, ?4)",
-            params![token.name, token.role, token.digest, token.created.0],
+            "INSERT INTO tokens VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE \
+             SET role = excluded.role, digest = excluded.digest, created = excluded.created \
+             WHERE role = ?5",
+            params![
+                token.name,
+                token.role,
+                token.digest,
+                token.created.0,
+                REVOKED
+            ],
         );
         Ok(added.map_err(of)? == 1)
     }
 
-    fn remove_token(&mut self, name: &str) -> Result<bool, StoreError> {
-        let removed = (self.connection)
-            .execute("DELETE FROM tokens WHERE name = ?1", [name])
-            .optional();
-        Ok(removed.map_err(of)? == Some(1))
+    fn revoke_token(&mut self, name: &str) -> Result<bool, StoreError> {
+        let revoked = self.connection.execute(
+            "UPDATE tokens SET role = ?2, digest = zeroblob(32) WHERE name = ?1 AND role <> ?2",
+            [name, REVOKED],
+        );
+        Ok(revoked.map_err(of)? == 1)
     }
+}
+
+fn last(connection: &Connection) -> Result<u64, StoreError> {
+    let mut last = connection
+        .prepare_cached("SELECT last FROM counter")
+        .map_err(of)?;
+    let last: i64 = last.query_row([], |row| row.get(0)).map_err(of)?;
+    Ok(last as u64)
+}
+
+/// Which file a path leads to.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let found = std::fs::metadata(path).ok()?;
+    Some((found.dev(), found.ino()))
+}
+
+pub(super) fn gone() -> StoreError {
+    StoreError::passing("the file is gone")
 }
 
 fn record(row: &Row) -> rusqlite::Result<Record> {

@@ -72,6 +72,9 @@ pub struct OutcomeResult {
     pub problem: Option<Problem>,
 }
 
+/// The largest number that every reader of JSON keeps exactly.
+const LARGEST_NUMBER: u64 = (1 << 53) - 1;
+
 /// The query of a list.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -161,6 +164,12 @@ pub async fn list(
             limit.to_string(),
             allowed,
         ));
+    }
+    if page.before.is_some_and(|before| before > LARGEST_NUMBER) {
+        let status = StatusCode::BAD_REQUEST;
+        let value = page.before.unwrap_or(0).to_string();
+        let allowed = format!("must be at most {LARGEST_NUMBER}");
+        return Err(Problem::of_field(status, "before", value, allowed));
     }
     let facts = audit::facts(&app, name).await?;
     let key = facts.key;

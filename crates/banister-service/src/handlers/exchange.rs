@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -26,6 +27,11 @@ use crate::problem::Problem;
 
 /// Decisions read at once.
 const PAGE: usize = 2000;
+
+/// Exports at a time.
+pub const MOST_EXPORTS: usize = 16;
+/// How long a piece waits to be taken.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What was imported.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -65,11 +71,20 @@ pub async fn export(
         Format::Parquet => ("application/vnd.apache.parquet", "parquet"),
     };
     let disposition = format!("attachment; filename=\"{}.{ending}\"", facts.experiment);
+    let turn = app.exports.clone().try_acquire_owned().map_err(|_| {
+        Problem::unavailable("too many exports are running: come again in a moment")
+    })?;
     let (sender, receiver) = mpsc::channel::<Result<Bytes, std::io::Error>>(4);
     let readers = app.readers.clone();
+    let runtime = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {
+        let _turn = turn;
         let done = readers.with(|store| {
-            let send = |bytes: Vec<u8>| sender.blocking_send(Ok(bytes.into())).is_ok();
+            // Whoever stops reading must not hold a thread for ever.
+            let send = |bytes: Vec<u8>| {
+                let sent = sender.send_timeout(Ok(bytes.into()), PATIENCE);
+                runtime.block_on(sent).is_ok()
+            };
             Ok(write(store, &facts, format, send))
         });
         let failed = match done {
@@ -78,9 +93,9 @@ pub async fn export(
             Err(error) => Some(error.to_string()),
         };
         if let Some(reason) = failed {
-            tracing::error!(reason, "an export broke off");
+            tracing::warn!(reason, "an export broke off");
             // The caller sees that the file is not whole: its transfer is cut.
-            let _ = sender.blocking_send(Err(std::io::Error::other(reason)));
+            let _ = sender.try_send(Err(std::io::Error::other(reason)));
         }
     });
     let headers = [
@@ -91,7 +106,7 @@ pub async fn export(
     Ok((headers, body).into_response())
 }
 
-/// The file, piece by piece; ends early if nobody takes the pieces.
+/// The file, piece by piece; breaks off if nobody takes the pieces.
 fn write(
     store: &mut dyn Store,
     facts: &Arc<Facts>,
@@ -103,7 +118,7 @@ fn write(
     let mut file = match format {
         Format::Csv => {
             if !send(empty.to_csv().map_err(failed)?) {
-                return Ok(());
+                return Err(stalled());
             }
             None
         }
@@ -121,15 +136,20 @@ fn write(
             Some(file) => file.write(&table).map_err(failed)?,
             None => {
                 if !send(table.to_csv_rows().map_err(failed)?) {
-                    return Ok(());
+                    return Err(stalled());
                 }
             }
         }
     }
-    if let Some(file) = file {
-        send(file.finish().map_err(failed)?);
+    let last = file.map(ParquetFile::finish).transpose().map_err(failed)?;
+    match last.is_none_or(send) {
+        true => Ok(()),
+        false => Err(stalled()),
     }
-    Ok(())
+}
+
+fn stalled() -> Problem {
+    Problem::unavailable("nobody takes the file")
 }
 
 /// POST.

@@ -1,0 +1,202 @@
+"""The page in a real browser: what it changes, what it warns of, and how it explains a decision."""
+
+import csv
+import io
+import re
+
+from playwright.sync_api import expect
+
+from .page_server import browser, chances, look, percent, service, shown, wait_for  # noqa: F401
+
+RAIL = {"name": "complaints", "at_most": 0.2, "safe_cost": 0.05}
+CHANCES = {"control": (0.4, 0.05), "bold": (0.7, 0.1)}
+
+
+def make(service, name="shop", **more):  # noqa: F811
+    declared = {"name": name, "arms": ["control", "bold"], "safe": "control", "guardrails": [RAIL], "confidence": 0.9}
+    return service.create(**declared | more)
+
+
+def confirm(page, button):
+    page.get_by_role("dialog").get_by_role("button", name=button, exact=True).click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_the_alarm_comes_and_goes(service, look):  # noqa: F811
+    """Nobody said what the safe arm costs: it is played alone until the data prove a margin."""
+    make(service, guardrails=[{"name": "complaints", "at_most": 0.5}])
+    page = look("/#/experiments/shop")
+    expect(page.get_by_test_id("start")).to_be_visible()
+    assert page.get_by_role("alert").count() == 0
+    service.play("shop", 1, lambda action: (1, {"complaints": 0}))
+    alarm = page.get_by_test_id("alarm")
+    expect(alarm.get_by_role("alert")).to_contain_text("Safe action forced")
+    told = service.get("shop", "/state")["alarm"]
+    assert told["reason"] == "margin_not_proven" and told["decision"].startswith("@")
+    link = alarm.get_by_role("link", name=told["decision"])
+    expect(link).to_have_attribute("href", re.compile(re.escape(told["decision"].replace("@", "%40")) + "$"))
+    expect(page.get_by_test_id("glance-guardrails")).to_contain_text("Safe action only")
+    page.picture("alarm")
+    overview = look()
+    expect(overview.get_by_test_id("list-guardrails")).to_contain_text("safe action forced: margin not proven")
+
+    def proven():
+        service.play("shop", 50, lambda action: (1, {"complaints": 0}))
+        return service.get("shop", "/state")["alarm"] is None
+
+    wait_for(proven, "margin")
+    service.play("shop", 1, lambda action: (1, {"complaints": 0}))
+    expect(alarm.get_by_role("alert")).to_have_count(0)
+    expect(page.get_by_test_id("glance-guardrails")).to_contain_text("Kept")
+    expect(overview.get_by_test_id("list-guardrails")).to_have_text("✓ kept")
+    forced = service.get("shop")["counts"]["forced"]
+    assert forced > 0
+    expect(page.get_by_test_id("count-forced")).to_have_text(str(forced))
+
+
+def test_pause_resume_archive(service, look):  # noqa: F811
+    make(service)
+    service.play("shop", 20, chances(CHANCES, ["complaints"]))
+    page = look("/#/experiments/shop")
+    page.get_by_test_id("pause").click()
+    confirm(page, "Pause")
+    expect(page.locator(".pills").first).to_have_text("paused")
+    assert service.get("shop")["status"] == "paused"
+    page.get_by_test_id("try-decide").click()
+    expect(page.get_by_test_id("alarm")).to_contain_text("Paused")
+    page.picture("paused")
+    page.get_by_test_id("resume").click()
+    expect(page.locator(".pills").first).to_have_text("running")
+    assert service.get("shop")["status"] == "running"
+    page.get_by_test_id("archive").click()
+    confirm(page, "Archive")
+    expect(page.locator(".pills").first).to_have_text("archived")
+    expect(page.locator(".try")).to_contain_text("takes no more decisions")
+    for gone in ["pause", "resume", "edit", "archive", "add-arm", "learn"]:
+        expect(page.get_by_test_id(gone)).to_be_hidden()
+
+
+def test_arms_come_and_go(service, look):  # noqa: F811
+    make(service)
+    page = look("/#/experiments/shop")
+    rows = page.get_by_test_id("arms-table").locator("tbody tr")
+    expect(rows).to_have_count(2)
+    page.watch.allow("status of 4(09|22)")
+    page.get_by_test_id("add-arm").click()
+    page.get_by_test_id("arm-name").fill("bold")
+    page.get_by_role("dialog").get_by_role("button", name="Add arm").click()
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("bold")
+    page.get_by_test_id("arm-name").fill("brave")
+    confirm(page, "Add arm")
+    expect(rows).to_have_count(3)
+    expect(rows.nth(2)).to_contain_text("brave")
+    expect(rows.nth(0).get_by_role("button", name="Retire")).to_be_hidden()  # the safe one stays
+    rows.nth(1).get_by_role("button", name="Retire").click()
+    confirm(page, "Retire")
+    expect(rows.nth(1)).to_contain_text("retired")
+    offered = {arm["name"]: arm["offered"] for arm in service.get("shop")["arms"]}
+    assert offered == {"control": True, "bold": False, "brave": True}
+
+
+def test_editing(service, look):  # noqa: F811
+    make(service)
+    page = look("/#/experiments/shop")
+    page.watch.allow("status of 422")
+    page.get_by_test_id("edit").click()
+    page.get_by_label("Description").fill("what sells")
+    page.get_by_label("Time to live, in seconds").fill("60")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("default_outcome")
+    page.get_by_role("dialog").get_by_label("reward").fill("0")
+    page.get_by_role("dialog").get_by_label("complaints").fill("0.5")
+    confirm(page, "Save")
+    expect(page.locator(".lead")).to_have_text("what sells")
+    expect(page.locator(".declared")).to_contain_text("1 min, then the default outcome: reward 0, complaints 0.5")
+    changed = service.get("shop")
+    assert (changed["description"], changed["ttl_seconds"]) == ("what sells", 60)
+    assert changed["default_outcome"] == {"reward": 0, "costs": {"complaints": 0.5}}
+
+
+def test_a_thousand_arms(service, look):  # noqa: F811
+    names = [f"arm-{i}" for i in range(1000)]
+    make(service, arms=["control", *names])
+    table = {"control": CHANCES["control"]} | {name: (0.5, 0.1) for name in names}
+    service.play("shop", 200, chances(table, ["complaints"]))
+    page = look("/#/experiments/shop")
+    rows = page.get_by_test_id("arms-table").locator("tbody tr")
+    expect(page.get_by_role("button", name="Show all 1,001")).to_be_visible()
+    assert 12 <= rows.count() <= 13  # the safe one may come on top
+    page.get_by_role("button", name="Show all 1,001").click()
+    expect(rows).to_have_count(1001)
+    state = service.get("shop", "/state")
+    shares = page.get_by_test_id("policy-bars").locator("li")
+    expect(shares).to_have_count(min(12, len(state["policy"])))
+
+
+def test_the_audit_trail_is_the_service_s(service, look):  # noqa: F811
+    make(service)
+    service.play("shop", 600, chances(CHANCES, ["complaints"]))
+    service.call("POST", "/v1/experiments/shop/decisions", {"id": "order 17/é"})
+    page = look("/#/experiments/shop")
+    page.get_by_test_id("decisions-table").get_by_role("link", name="order 17/é").click()
+    audit = service.get("shop", "/decisions/order%2017%2F%C3%A9")
+    certified = audit["certificate"]["guardrails"][0]
+    trail = page.get_by_test_id("audit")
+    expect(trail.get_by_role("heading", level=1)).to_contain_text("order 17/é")
+    expect(trail.locator(".lead")).to_contain_text(audit["action"])
+    expect(trail.locator(".lead")).to_contain_text(percent(audit["probability"]))
+    expect(trail).to_contain_text(f"From {audit['certificate']['outcomes']:,} outcomes")
+    known = trail.locator(".known tbody tr")
+    expect(known).to_have_count(len(audit["known"]))
+    for i, action in enumerate(audit["known"]):
+        expect(known.nth(i).locator("th .clip")).to_have_text(action["action"])
+        expect(known.nth(i).locator("td").nth(0)).to_have_text(percent(action["probability"]))
+        expect(known.nth(i).locator("td").nth(1)).to_have_text(str(action["pulls"]))
+        for place, estimate in enumerate([action["reward"], *action["guardrails"]]):
+            cell = known.nth(i).locator("td").nth(2 + place)
+            expect(cell.locator(".iv-text")).to_have_text(shown(estimate["mean"]))
+            ends = f"[{shown(estimate['lower'])}, {shown(estimate['upper'])}]"
+            expect(cell.locator(".iv-numbers")).to_have_text(ends)
+    expect(trail).to_contain_text(shown(audit["draw"]))
+    safe = trail.get_by_test_id("audit-safe")
+    expect(safe).to_contain_text(f"threshold {shown(certified['threshold'])}")
+    expect(safe).to_contain_text(f"price {shown(certified['price'])}")
+    expect(safe.locator(".badge")).to_have_text("✓ kept")
+    # The sum can be checked by hand: the safe arm counts with its declared cost.
+    terms = re.findall(r"([\d.]+) × ([\d.]+)", safe.locator(".sum code").text_content())
+    assert len(terms) == len([entry for entry in audit["policy"] if entry["probability"] > 0])
+    total = sum(float(p) * float(cost) for p, cost in terms)
+    assert abs(total - certified["pessimistic_cost"]) < 1e-3
+    expect(trail).to_contain_text("waiting for its outcome")
+    page.picture("audit")
+    report = {"decision": "order 17/é", "reward": 0.5, "costs": {"complaints": 0.25}}
+    service.call("POST", "/v1/experiments/shop/outcomes", report)
+    expect(trail).to_contain_text("its outcome is known")
+    expect(trail.locator(".figures.compact")).to_contain_text("0.25")
+    expect(trail.locator(".events li")).to_have_count(2)
+
+
+def test_learning_from_a_file(service, look, tmp_path):  # noqa: F811
+    make(service)
+    service.play("shop", 120, chances(CHANCES, ["complaints"]))
+    make(service, "again")
+    page = look("/#/experiments/shop")
+    for kind in ["csv", "parquet"]:
+        with page.expect_download() as download:
+            page.get_by_test_id(f"export-{kind}").click()
+        download.value.save_as(tmp_path / f"log.{kind}")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "log.csv").read_text())))
+    assert len(rows) == 120 and {"action", "pscore", "reward", "complaints"} <= set(rows[0])
+    page = look("/#/experiments/again")
+    page.watch.allow("status of 422")
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text("action,reward\nbold,1\n")
+    page.get_by_test_id("learn-file").set_input_files(wrong)
+    page.get_by_test_id("learn-send").click()
+    expect(page.get_by_test_id("learn-problem")).to_contain_text("column complaints")
+    for imported, kind in [(120, "csv"), (240, "parquet")]:
+        page.get_by_test_id("learn-file").set_input_files(tmp_path / f"log.{kind}")
+        page.get_by_test_id("learn-send").click()
+        expect(page.get_by_test_id("learn-said")).to_contain_text("120 outcomes were learned")
+        expect(page.get_by_test_id("count-imported")).to_have_text(str(imported))
+    assert service.get("again")["counts"]["imported"] == 240

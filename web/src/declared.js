@@ -1,0 +1,63 @@
+// What was declared of an experiment, in words.
+
+import { h } from "./dom.js";
+import { duration, fullTime, level, num, vector } from "./format.js";
+import { limitInWords } from "./words.js";
+
+const sidesOf = (guardrail) =>
+  [
+    `${guardrail.name}: ${limitInWords(guardrail)}`,
+    guardrail.range ? `range ${vector(guardrail.range)}` : null,
+    guardrail.sub_gaussian ? `sub-Gaussian ${num(guardrail.sub_gaussian)}` : null,
+    guardrail.safe_cost === null || guardrail.safe_cost === undefined
+      ? "safe cost unknown"
+      : `safe cost ${num(guardrail.safe_cost)}`,
+  ]
+    .filter(Boolean)
+    .join(", ");
+
+// Source and maker for `renderOnce`.
+export function declared(experiment) {
+  const { counts, number, status, arms, ...rest } = experiment;
+  const item = (label, ...value) => [h("dt", null, label), h("dd", null, ...value)];
+  const agent = Object.entries(experiment.agent || {})
+    .map(([k, v]) => `${k} ${typeof v === "number" ? num(v) : v}`)
+    .join(", ");
+  return [
+    rest,
+    () =>
+      h(
+        "dl",
+        { class: "declared" },
+        item(
+          "Guardrails",
+          experiment.guardrails.length
+            ? experiment.guardrails.map((g) => h("div", { class: "break" }, sidesOf(g)))
+            : "none",
+        ),
+        item(
+          "Confidence",
+          `${level(experiment.confidence)}: the probability that every policy ever deployed keeps every guardrail in expectation`,
+        ),
+        item("Safe", experiment.safe ? experiment.safe : vector(experiment.safe_action)),
+        experiment.dimension ? item("Candidates", `${experiment.dimension} features each`) : null,
+        experiment.context ? item("Context", `${experiment.context} numbers with every decision`) : null,
+        item(
+          "Reward",
+          experiment.reward && experiment.reward.range ? `range ${vector(experiment.reward.range)}` : "range [0, 1]",
+        ),
+        item("Agent", agent),
+        item(
+          "Time to live",
+          experiment.ttl_seconds
+            ? `${duration(experiment.ttl_seconds)}, then the default outcome: reward ${num((experiment.default_outcome || {}).reward)}, ${Object.entries(
+                (experiment.default_outcome || {}).costs || {},
+              )
+                .map(([k, v]) => `${k} ${num(v)}`)
+                .join(", ")}`
+            : "none",
+        ),
+        item("Created", fullTime(experiment.created)),
+      ),
+  ];
+}

@@ -1,0 +1,68 @@
+// One glance: whether the guardrails are kept, what it earns, and how much has happened.
+
+import { h, setAttr, setText, show } from "./dom.js";
+import { count, denoised, interval, level, num } from "./format.js";
+import { verdict } from "./words.js";
+
+// The state of the guardrails in a few words: [tone, headline, detail].
+function standing(experiment, certificate) {
+  const rails = experiment.guardrails;
+  if (!rails.length) return ["", "No guardrails", "only the reward counts"];
+  if (!certificate) return ["", "Not asked yet", "there is no policy before the first decision"];
+  if (certificate.fallback === "paused") return ["warn", "❙❙ Paused", "only the safe action is played"];
+  if (certificate.fallback) return ["bad", "⚠ Safe action only", "no other policy is proven to keep the guardrails yet"];
+  const open = rails.filter((g, i) => !verdict(g, certificate.guardrails[i]).holds);
+  if (open.length) return ["bad", "✕ Not kept", open.map((g) => g.name).join(", ")];
+  const held = certificate.guardrails.filter((g) => g.price > 0).map((g) => g.name);
+  const all = rails.length === 1 ? "✓ Kept" : rails.length === 2 ? "✓ Both kept" : `✓ All ${rails.length} kept`;
+  const sure = `with ${level(experiment.confidence)} confidence`;
+  return ["good", all, held.length ? `${sure}; at the limit: ${held.join(", ")}` : `${sure}; none at its limit`];
+}
+
+// Compared with doing only the safe thing, where that is known.
+function gain(reward, safe, what) {
+  if (!safe || safe.mean === null || reward.mean === null) return "";
+  const more = denoised(reward.mean - safe.mean);
+  if (more === 0) return `that of the safe ${what}`;
+  const share = safe.mean > 0 ? ` (${more >= 0 ? "+" : "−"}${Math.abs((100 * more) / safe.mean).toFixed(0)}%)` : "";
+  return `the safe ${what} alone: ${num(safe.mean)}${share}`;
+}
+
+export function glance() {
+  const node = h("dl", { class: "figures glance" });
+  const big = (label, testid) => {
+    const head = h("span"),
+      detail = h("span", { class: "note" });
+    node.append(h("div", { class: "big", "data-testid": testid }, h("dt", null, label), h("dd", null, head, detail)));
+    return { head, detail };
+  };
+  const rails = big("guardrails", "glance-guardrails"),
+    earns = big("reward of one decision", "glance-reward");
+  const cells = {};
+  const cell = (key, label, title) => {
+    cells[key] = h("dd", { "data-testid": `count-${key}` });
+    node.append(h("div", { title }, h("dt", null, label), cells[key]));
+  };
+  cell("decisions", "decisions");
+  cell("outcomes", "outcomes", "complete outcomes that were learned from");
+  cell("forced", "safe forced", "decisions for which only the safe action could be played");
+  cell("expired", "expired", "decisions without an outcome in time: the default was taken");
+  cell("imported", "imported", "outcomes taken from a file");
+  return {
+    node,
+    update(experiment, state) {
+      for (const key of Object.keys(cells)) setText(cells[key], count(experiment.counts[key]));
+      const [tone, headline, detail] = standing(experiment, state && state.certificate);
+      setText(rails.head, headline);
+      setAttr(rails.head, "class", tone);
+      setText(rails.detail, detail);
+      const { reward, safe } = (state && state.estimates) || {};
+      setText(earns.head, reward && reward.mean !== null ? num(reward.mean) : "–");
+      setAttr(earns.head, "title", reward ? interval(reward) : null);
+      const known = reward && reward.mean !== null;
+      const compared = known ? gain(reward, safe, experiment.dimension ? "action" : "arm") : "not known yet";
+      setText(earns.detail, compared || (known ? `in [${num(reward.lower)}, ${num(reward.upper)}]` : ""));
+      show(earns.detail, true);
+    },
+  };
+}
