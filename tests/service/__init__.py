@@ -1,0 +1,1 @@
+"""Tests that try to break the decision service, from outside, over HTTP."""
