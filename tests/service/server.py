@@ -31,7 +31,7 @@ def environment(**more):
 def banister(*args, check=True, env=None):
     command = [PROGRAM, *map(str, args)]
     done = subprocess.run(
-        command, capture_output=True, text=True, env=environment(**(env or {})), timeout=120
+        command, capture_output=True, text=True, env=environment(**(env or {})), timeout=DEADLINE
     )
     if check:
         assert done.returncode == 0, f"{command}: {done.stderr}"
