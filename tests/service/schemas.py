@@ -22,7 +22,7 @@ class Document:
 
     def schema(self, schema):
         """A schema with the document's components, so that references lead somewhere."""
-        return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "components": self.document["components"]}
+        return schema | {"components": self.document["components"]}
 
     def valid(self, schema, value):
         validator = jsonschema.Draft202012Validator(

@@ -179,14 +179,15 @@ class Server:
     def raw(self, data, timeout=DEADLINE, finish=False):
         """Sends bytes and gives everything that comes back until the server closes."""
         with self.socket(timeout) as plain:
-            plain.sendall(data)
-            if finish:
-                plain.shutdown(socket.SHUT_WR)
+            # It may have closed before everything was said.
+            with contextlib.suppress(OSError):
+                plain.sendall(data)
+                if finish:
+                    plain.shutdown(socket.SHUT_WR)
             return receive_all(plain)
 
     def socket(self, timeout=DEADLINE):
-        plain = socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
-        return plain
+        return socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
 
 
 def receive_all(plain):

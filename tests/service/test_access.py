@@ -125,7 +125,7 @@ def test_other_methods_and_paths_tell_nothing(guarded):
             assert "access-control-allow-origin" not in answer.headers
     for path in ["/v1", "/v1/", "/admin", "/v1/tokens", "/.git/config", "/banister.db", "/v1/experiments/",
                  "//v1/experiments", "/v1/../v1/experiments", "/v1/experiments/arms/", "/V1/experiments",
-                 "/v1/experiments/arms/nothing", "/%2e%2e/%2e%2e/etc/passwd", "/v1%2fexperiments"]:  # fmt: skip
+                 "/v1/experiments/arms/nothing", "/%2e%2e/%2e%2e/etc/passwd", "/v1%2fexperiments"]:
         for token in [None, tokens["admin"]]:
             assert server.get(path, token=token).status == 404, path
 
@@ -174,7 +174,7 @@ def test_token_commands(serve):
 @pytest.mark.parametrize("arguments", [
     ["--role", "king", "name"], ["--role", "", "name"], ["name"], ["--role", "read", ""],
     ["--role", "read", "a b"], ["--role", "read", "x" * 65], ["--role", "Admin", "name"],
-])  # fmt: skip
+])
 def test_token_commands_that_are_wrong(tmp_path, arguments):
     done = banister("token", "create", *arguments, "--data-dir", tmp_path, check=False)
     assert done.returncode == 2 and done.stderr and not done.stdout, done
@@ -214,7 +214,7 @@ def test_others_are_not_served_without_tokens(tmp_path, serve):
 def test_without_tokens_a_foreign_host_is_refused(serve):
     server = serve()
     for host in ["evil.example", "evil.example:8787", "127.0.0.1.evil.example", "localhost.evil.example",
-                 "10.0.0.1", "0.0.0.0", "[2001:db8::1]:80", "localhost:80:80", "", "127.0.0.1@evil.example"]:  # fmt: skip
+                 "10.0.0.1", "0.0.0.0", "[2001:db8::1]:80", "localhost:80:80", "", "127.0.0.1@evil.example"]:
         for path in ["/v1/experiments", "/metrics", "/openapi.json"]:
             problem = server.get(path, headers={"host": host}).problem(403, field="host")
             assert "token" in problem["detail"]
@@ -223,7 +223,7 @@ def test_without_tokens_a_foreign_host_is_refused(serve):
     # Open routes have nothing to hide.
     assert server.get("/healthz", headers={"host": "evil.example"}).status == 200
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plain:
-        plain.sendall(b"GET http://evil.example/v1/experiments HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        plain.sendall(b"GET http://evil.example/v1/experiments HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert plain.recv(64).split()[1] in (b"400", b"403")
 
 

@@ -31,11 +31,11 @@ def test_schemathesis_finds_nothing(serve, tmp_path):
         sys.executable, "-m", "schemathesis.cli", "run", f"http://127.0.0.1:{server.port}/openapi.json",
         "--checks", ",".join(CHECKS), "--max-examples", EXAMPLES, "--seed", 2024, "--no-color",
         "--header", f"Authorization: Bearer {server.token}", "--request-timeout", 30, "--warnings", "off",
-    ]  # fmt: skip
+    ]
     done = subprocess.run(
         list(map(str, command)), cwd=tmp_path, capture_output=True, text=True, env=environment(),
         timeout=1800 if LONG else 150,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2000:]
     # All but the one that serves the document itself.
     assert f"Tested: {len(routes.of_source()) - 1}" in done.stdout, done.stdout

@@ -210,3 +210,36 @@ def test_nothing_acknowledged_is_lost(serve, tmp_path):
         assert acknowledged <= counts[name]["decisions"] <= acknowledged + most
         assert complete <= experiment["outcomes"] == counts[name]["outcomes"] <= complete + most
     assert book.unanswered > 0
+
+
+def test_defaults_come_once_despite_kills(serve, tmp_path):
+    """Decisions whose time is over get one default outcome each, whenever the server was killed."""
+    data_dir = tmp_path / "data"
+    data_dir.mkdir()
+    brief = ARMS | {
+        "name": "brief",
+        "ttl_seconds": 0.3,
+        "default_outcome": {"reward": 0, "costs": {"complaints": 0.5}},
+    }
+    path, kept, chance = "/v1/experiments/brief", [], random.Random(1)
+    server = serve(*FLAGS, data_dir=data_dir)
+    server.post("/v1/experiments", brief).ok(201)
+    for kill in range(KILLS // 2):
+        for i in range(chance.randrange(5, 60)):
+            answer = server.post(f"{path}/decisions", {"id": f"{kill}-{i}"}).ok(200)
+            kept.append(answer["id"])
+        # Some of the kills meet the defaults being written.
+        expired = server.get(path).ok(200)["counts"]["expired"]
+        if kill % 2:
+            wait_for(lambda: server.get(path).ok(200)["counts"]["expired"] > expired, "a default")
+        assert server.stop(signal.SIGKILL) == -signal.SIGKILL
+        down = rebuild(copy_of(data_dir, tmp_path / "copy"))
+        server = serve(*FLAGS, data_dir=data_dir)
+        assert server.get(path).ok(200)["counts"]["outcomes"] >= down["experiments"][0]["outcomes"]
+    wait_for(lambda: server.get(path).ok(200)["counts"]["expired"] == len(kept), "all defaults")
+    for id in kept:
+        audit = server.get(f"{path}/decisions/{id}").ok(200)
+        assert [event["kind"] for event in audit["events"]] == ["decision", "default"]
+    assert server.stop() == 0
+    check_file(data_dir)
+    assert rebuild(data_dir)["experiments"][0]["outcomes"] == len(kept)

@@ -25,7 +25,7 @@ def certificate(tmp_path):
         pytest.skip("there is no openssl")
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-               "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert]  # fmt: skip
+               "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     return cert, key
 
@@ -51,7 +51,7 @@ def test_a_certificate_that_is_none(certificate, tmp_path):
     cert, key = certificate
     for pair in [(key, cert), (cert, cert), (cert, tmp_path / "nowhere")]:
         done = banister("serve", "--listen", "127.0.0.1:0", "--data-dir", tmp_path, "--tls-cert", pair[0],
-                        "--tls-key", pair[1], check=False)  # fmt: skip
+                        "--tls-key", pair[1], check=False)
         assert done.returncode == 2 and "certificate" in done.stderr, done
 
 
