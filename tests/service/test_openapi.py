@@ -146,7 +146,7 @@ def test_every_problem_is_as_the_document_says(server, document):
         (post, "/v1/experiments", {}, {}, 422),
         (get, nowhere, None, {}, 404),
         (patch, nowhere, {}, {}, 404),
-        (patch, arms, b"[", json, 400),
+        (patch, arms, b"{", json, 400),
         (patch, arms, b"{}", other, 415),
         (patch, arms, {"status": "asleep"}, {}, 422),
         (post, f"{nowhere}/arms", {"name": "x"}, {}, 404),
