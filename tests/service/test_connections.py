@@ -58,6 +58,18 @@ def test_chunked_bodies(server):
     assert server.get(f"{PATH}/decisions/endless").status == 404
 
 
+def test_a_length_that_is_too_long_is_refused_at_once(server):
+    """Whoever asks before sending much is told not to."""
+    with server.socket() as plain:
+        plain.sendall(HEAD + b"expect: 100-continue\r\ncontent-length: 99000000\r\n\r\n")
+        assert status(plain.recv(1000)) == 413
+    with server.socket() as plain:
+        plain.sendall(HEAD + b"expect: 100-continue\r\ncontent-length: 2\r\n\r\n")
+        assert status(plain.recv(1000)) == 100
+        plain.sendall(b"{}")
+        assert status(plain.recv(1000)) == 200
+
+
 def test_half_sent_bodies(server):
     before = server.get(PATH).ok(200)["counts"]["decisions"]
     for finish in [True, False]:
