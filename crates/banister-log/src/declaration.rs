@@ -401,6 +401,7 @@ impl Declaration {
                 allowed,
             ));
         }
+        check_guarantee(&config)?;
         if let AgentConfig::Opb(opb) = &mut config {
             // The union bound has to count arms before they come: room for some costs next to nothing.
             opb.max_arms = opb.max_arms.or(Some(2 * arms.len() + 8));
@@ -519,6 +520,21 @@ pub(crate) fn check_cost_names<V>(
             ))
         }
     }
+}
+
+/// Refuses what is there for negative controls: a service does not void its own guarantee.
+fn check_guarantee(config: &AgentConfig) -> Result<(), Refusal> {
+    let (field, value) = match config {
+        AgentConfig::Opb(OpbConfig {
+            log_term: Some(x), ..
+        }) => ("agent.log_term", *x),
+        AgentConfig::Oplb(oplb) if oplb.radius_scale < 1.0 => {
+            ("agent.radius_scale", oplb.radius_scale)
+        }
+        _ => return Ok(()),
+    };
+    let allowed = "it voids the guarantee, and is for simulations only: leave it away";
+    Err(Refusal::invalid(field, value, allowed))
 }
 
 /// δ of an agent.

@@ -61,6 +61,10 @@ pub(super) struct Sqlite {
 impl Sqlite {
     /// Opens the file, or makes it.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        // SQLite takes a file that is too short for a database for an empty one.
+        if std::fs::metadata(path).is_ok_and(|file| (1..100).contains(&file.len())) {
+            return Err(StoreError::new("the file is not a database"));
+        }
         let connection = Connection::open(path).map_err(of)?;
         let mut store = Self::new(connection, path);
         // Another program's file is left as it is: look first, change then.

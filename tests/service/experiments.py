@@ -1,0 +1,75 @@
+"""Experiments of every kind, small and valid."""
+
+ARMS = {
+    "name": "arms",
+    "arms": ["control", "bold", "brave"],
+    "safe": "control",
+    "guardrails": [{"name": "complaints", "at_most": 0.5, "safe_cost": 0.1}],
+}
+TWO = {
+    "name": "two",
+    "arms": ["control", "bold"],
+    "safe": "control",
+    "guardrails": [
+        {"name": "complaints", "at_most": 0.5, "safe_cost": 0.1},
+        {"name": "conversion", "at_least": 0.5, "relative": True},
+    ],
+}
+FEATURES = {
+    "name": "features",
+    "arms": [{"name": "a", "features": [1, 0]}, {"name": "b", "features": [0.5, 0.5]}],
+    "safe": "a",
+    "guardrails": [{"name": "cost", "at_most": 0.6, "safe_cost": 0.1}],
+}
+CONTEXT = {
+    "name": "context",
+    "arms": ["a", "b"],
+    "safe": "a",
+    "context": 3,
+    "guardrails": [{"name": "cost", "at_most": 0.6, "safe_cost": 0.1}],
+}
+CANDIDATES = {
+    "name": "candidates",
+    "dimension": 2,
+    "safe_action": [1, 0],
+    "guardrails": [{"name": "cost", "at_most": 0.6, "safe_cost": 0.1}],
+}
+SHADOW = ARMS | {"name": "shadow", "shadow": True}
+LIVES = ARMS | {
+    "name": "lives",
+    "ttl_seconds": 3600,
+    "default_outcome": {"reward": 0, "costs": {"complaints": 0}},
+}
+BARE = {"name": "bare", "arms": ["x", "y"], "safe": "x", "guardrails": []}
+ALL = [ARMS, TWO, FEATURES, CONTEXT, CANDIDATES, SHADOW, LIVES, BARE]
+
+#: A request for a decision that each of them answers.
+REQUESTS = {
+    "arms": {},
+    "two": {},
+    "features": {},
+    "context": {"context": [0.1, 0.2, 0.3]},
+    "candidates": {"actions": [[0.5, 0.5], {"name": "far", "features": [0, 1]}]},
+    "shadow": {"taken": "bold", "propensity": 0.5},
+    "lives": {},
+    "bare": {},
+}
+
+
+def costs_of(declaration, value=0.1):
+    return {guardrail["name"]: value for guardrail in declaration["guardrails"]}
+
+
+def create_all(server, token=None):
+    """All of them, each with a decision that has an outcome, one with a part of it, and an open one."""
+    for declaration in ALL:
+        server.post("/v1/experiments", declaration, token=token).ok(201)
+        path = f"/v1/experiments/{declaration['name']}"
+        request = REQUESTS[declaration["name"]]
+        for id in ["done", "part", "open"]:
+            server.post(f"{path}/decisions", request | {"id": id}, token=token).ok(200)
+        whole = {"decision": "done", "reward": 0.5, "costs": costs_of(declaration)}
+        server.post(f"{path}/outcomes", whole, token=token).ok(200)
+        if declaration["guardrails"]:
+            report = {"decision": "part", "reward": 0.25}
+            server.post(f"{path}/outcomes", report, token=token).ok(200)

@@ -1,0 +1,244 @@
+"""Who may do what: every route, every role; tokens; and what is told to nobody."""
+
+import base64
+import json
+import os
+import pathlib
+import re
+import socket
+
+import pytest
+
+from . import routes
+from .experiments import ARMS, create_all
+from .server import banister, wait_for
+
+ROUTES = routes.of_source()
+#: Role of the token -> what it may do.
+ALLOWED = {"read": ["read"], "decide": ["read", "decide"], "admin": ["read", "decide", "admin"]}
+
+
+def make_token(data_dir, role, name=None):
+    done = banister("token", "create", "--role", role, name or f"a-{role}", "--data-dir", data_dir)
+    secret = done.stdout.strip()
+    assert re.fullmatch(r"bnst_\S{32}", secret)
+    assert secret not in done.stderr
+    return secret
+
+
+def role_of(server, token):
+    """What the server says that a token may do; None: it is not known."""
+    answer = server.get("/v1/whoami", token=token)
+    if answer.status == 401:
+        return None
+    return answer.ok(200)["role"]
+
+
+@pytest.fixture
+def guarded(serve):
+    """A server with experiments and a token per role."""
+    server = serve()
+    create_all(server)
+    tokens = {role: make_token(server.data_dir, role) for role in routes.ROLES}
+    # As long as no token is known everybody is an admin.
+    wait_for(lambda: role_of(server, None) is None, "closed door")
+    wait_for(lambda: role_of(server, tokens["admin"]) == "admin", "token")
+    return server, tokens
+
+
+def test_the_document_lists_exactly_the_table(guarded):
+    server, tokens = guarded
+    document = server.get("/openapi.json", token=tokens["read"]).ok(200)
+    assert set(routes.of_document(document)) == set(ROUTES)
+    assert len(ROUTES) == len(set(ROUTES)) == 23
+
+
+def test_every_route_without_a_token_and_with_a_wrong_one(guarded):
+    server, tokens = guarded
+    good = tokens["admin"]
+    wrong = [
+        {},
+        {"authorization": "Bearer nonsense"},
+        {"authorization": "Bearer"},
+        {"authorization": "Bearer "},
+        {"authorization": good},
+        {"authorization": f"Basic {base64.b64encode(f'me:{good}'.encode()).decode()}"},
+        {"authorization": f"Bearer {good[:-1]}"},
+        {"authorization": f"Bearer {good}x"},
+        {"authorization": f"Bearer {good.upper()}"},
+        {"authorization": "Bearer " + "x" * 5000},
+        {"authorization": "Bearer \xff\xfe"},
+        {"x-api-key": good, "cookie": f"token={good}"},
+    ]
+    for route in ROUTES:
+        for headers in wrong:
+            answer = routes.send(server, route, headers=headers)
+            if route.role is None:
+                assert answer.status == 200, (route, headers)
+            else:
+                problem = answer.problem(401)
+                assert good not in json.dumps(problem) and "arms" not in problem["detail"]
+    assert server.get(f"/v1/experiments?token={good}").status == 401
+
+
+def test_every_route_with_every_role(guarded):
+    server, tokens = guarded
+    for route in ROUTES:
+        # From the smallest role up: what the right one does is done once.
+        for role in routes.ROLES:
+            answer = routes.send(server, route, token=tokens[role])
+            if route.role is None or route.role in ALLOWED[role]:
+                assert answer.status not in (401, 403), (route, role, answer)
+                assert answer.status < 500, (route, role, answer)
+                if role == route.role:
+                    assert answer.status in (200, 201), (route, role, answer)
+            else:
+                problem = answer.problem(403)
+                assert role in problem["detail"] and route.role in problem["detail"]
+
+
+def test_a_role_too_small_changes_nothing(guarded):
+    server, tokens = guarded
+    before = server.get("/v1/experiments", token=tokens["read"]).body
+    for route in ROUTES:
+        if route.role not in (None, "read"):
+            routes.send(server, route).problem(401)
+            routes.send(server, route, token=tokens["read"]).problem(403)
+    assert server.get("/v1/experiments", token=tokens["read"]).body == before
+
+
+def test_other_methods_and_paths_tell_nothing(guarded):
+    server, tokens = guarded
+    secrets = ["bold", "complaints", *tokens.values()]
+    known = {(route.method, route.path) for route in ROUTES}
+    for route in ROUTES:
+        for method in ["HEAD", "OPTIONS", "PUT", "DELETE", "PATCH", "POST", "GET", "TRACE", "BREW"]:
+            if (method, route.path) in known:
+                continue
+            answer = routes.send(server, route, method=method)
+            if method == "HEAD" and ("GET", route.path) in known:
+                expected = 200 if route.role is None else 401
+                assert (answer.status, answer.body) == (expected, b""), (method, route)
+                continue
+            assert answer.status == 405, (method, route, answer)
+            assert not any(secret.encode() in answer.body for secret in secrets)
+            assert "access-control-allow-origin" not in answer.headers
+    for path in ["/v1", "/v1/", "/admin", "/v1/tokens", "/.git/config", "/banister.db", "/v1/experiments/",
+                 "//v1/experiments", "/v1/../v1/experiments", "/v1/experiments/arms/", "/V1/experiments",
+                 "/v1/experiments/arms/nothing", "/%2e%2e/%2e%2e/etc/passwd", "/v1%2fexperiments"]:
+        for token in [None, tokens["admin"]]:
+            assert server.get(path, token=token).status == 404, path
+
+
+def test_a_name_that_is_not_there_is_not_told_to_strangers(guarded):
+    server, _ = guarded
+    there = server.get("/v1/experiments/arms").problem(401)
+    away = server.get("/v1/experiments/no-such").problem(401)
+    assert there["detail"] == away["detail"]
+
+
+def test_secrets_are_not_kept(guarded):
+    server, tokens = guarded
+    files = [p for p in pathlib.Path(server.data_dir).rglob("*") if p.is_file()]
+    assert any(p.name == "banister.db" for p in files)
+    for file in files:
+        content = file.read_bytes()
+        for secret in tokens.values():
+            assert secret.encode() not in content, file
+            assert secret.removeprefix("bnst_").encode() not in content, file
+    for secret in tokens.values():
+        assert secret not in server.log()
+
+
+def test_token_commands(serve):
+    server = serve()
+    folder = server.data_dir
+    said = banister("token", "list", "--data-dir", folder).stdout
+    assert "No tokens" in said
+    secret = make_token(folder, "decide", "shop")
+    wait_for(lambda: server.get("/v1/whoami").status == 401, "closed door")
+    assert server.get("/v1/whoami", token=secret).ok(200) == {"role": "decide", "token": "shop"}
+    said = banister("token", "list", "--data-dir", folder).stdout
+    assert "shop" in said and "decide" in said and secret not in said
+    again = banister("token", "create", "--role", "read", "shop", "--data-dir", folder, check=False)
+    assert again.returncode == 2 and "shop" in again.stderr
+    other = make_token(folder, "read", "other")
+    wait_for(lambda: role_of(server, other) == "read", "second token")
+    assert "shop" in banister("token", "revoke", "shop", "--data-dir", folder).stdout
+    wait_for(lambda: role_of(server, secret) is None, "end of the token", deadline=10)
+    assert role_of(server, other) == "read"
+    gone = banister("token", "revoke", "shop", "--data-dir", folder, check=False)
+    assert gone.returncode == 2 and "shop" in gone.stderr
+
+
+@pytest.mark.parametrize("arguments", [
+    ["--role", "king", "name"], ["--role", "", "name"], ["name"], ["--role", "read", ""],
+    ["--role", "read", "a b"], ["--role", "read", "x" * 65], ["--role", "Admin", "name"],
+])
+def test_token_commands_that_are_wrong(tmp_path, arguments):
+    done = banister("token", "create", *arguments, "--data-dir", tmp_path, check=False)
+    assert done.returncode == 2 and done.stderr and not done.stdout, done
+
+
+def test_a_token_can_be_required_from_the_start(serve):
+    server = serve("--require-token")
+    server.get("/v1/whoami").problem(401)
+    server.post("/v1/experiments", ARMS).problem(401)
+    token = make_token(server.data_dir, "admin")
+    wait_for(lambda: role_of(server, token) == "admin", "token")
+    server.post("/v1/experiments", ARMS, token=token).ok(201)
+
+
+def test_the_last_token_revoked_does_not_open_a_server_that_requires_one(serve):
+    server = serve("--require-token")
+    token = make_token(server.data_dir, "admin")
+    wait_for(lambda: role_of(server, token) == "admin", "token")
+    banister("token", "revoke", "a-admin", "--data-dir", server.data_dir)
+    wait_for(lambda: role_of(server, token) is None, "end of the token", deadline=10)
+    server.get("/v1/whoami").problem(401)
+
+
+def test_others_are_not_served_without_tokens(tmp_path, serve):
+    for listen in ["0.0.0.0:0", "[::]:0"]:
+        done = banister("serve", "--listen", listen, "--data-dir", tmp_path, check=False)
+        assert done.returncode == 2, done
+        assert "listen" in done.stderr and listen in done.stderr and "token" in done.stderr
+    token = make_token(tmp_path, "read")
+    server = serve(data_dir=tmp_path, listen="0.0.0.0:0")
+    wait_for(lambda: role_of(server, token) == "read", "token")
+    banister("token", "revoke", "a-read", "--data-dir", tmp_path)
+    wait_for(lambda: role_of(server, token) is None, "end of the token", deadline=10)
+    server.get("/v1/whoami").problem(401)
+
+
+def test_without_tokens_a_foreign_host_is_refused(serve):
+    server = serve()
+    for host in ["evil.example", "evil.example:8787", "127.0.0.1.evil.example", "localhost.evil.example",
+                 "10.0.0.1", "0.0.0.0", "[2001:db8::1]:80", "localhost:80:80", "", "127.0.0.1@evil.example"]:
+        for path in ["/v1/experiments", "/metrics", "/openapi.json"]:
+            problem = server.get(path, headers={"host": host}).problem(403, field="host")
+            assert "token" in problem["detail"]
+    for host in ["localhost", "LOCALHOST:1", "127.0.0.1", "127.1.2.3:80", "[::1]:8787"]:
+        assert server.get("/v1/experiments", headers={"host": host}).status == 200, host
+    # Open routes have nothing to hide.
+    assert server.get("/healthz", headers={"host": "evil.example"}).status == 200
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plain:
+        plain.sendall(b"GET http://evil.example/v1/experiments HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert plain.recv(64).split()[1] in (b"400", b"403")
+
+
+def test_the_page_may_only_do_what_it_needs(serve):
+    page = serve().get("/")
+    assert page.status == 200 and page.kind == "text/html"
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
+    assert page.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have no modes")
+def test_the_files_are_nobody_elses_business(serve):
+    """Not a rule of the service, but it must work with the strictest folder."""
+    server = serve()
+    os.chmod(server.data_dir, 0o700)
+    create_all(server)
+    assert (server.data_dir / "banister.db").stat().st_mode & 0o002 == 0

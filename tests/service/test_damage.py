@@ -1,0 +1,117 @@
+"""A log that somebody damaged or put back: found out, and mended where that can be."""
+
+import contextlib
+import shutil
+import sqlite3
+
+import pytest
+
+from .experiments import create_all
+from .server import banister, rebuild, wait_for
+
+PATH = "/v1/experiments/arms"
+
+
+@contextlib.contextmanager
+def opened(data_dir):
+    with contextlib.closing(sqlite3.connect(data_dir / "banister.db")) as file:
+        yield file
+        file.commit()
+
+
+@pytest.fixture
+def filled(serve):
+    """A log with experiments of every kind, and what the server said of them."""
+    server = serve()
+    create_all(server)
+    experiments = server.get("/v1/experiments").ok(200)
+    assert server.stop() == 0
+    return server.data_dir, experiments
+
+
+SNAPSHOT_DAMAGE = ["x'00ff'", "x''", "substr(body, 1, length(body) / 2)", "replace(body, '0', 'null')"]
+
+
+@pytest.mark.parametrize("damage", SNAPSHOT_DAMAGE)
+def test_a_damaged_snapshot_is_only_a_detour(filled, serve, damage):
+    """Snapshots are short cuts: the log has everything."""
+    data_dir, experiments = filled
+    with opened(data_dir) as file:
+        changed = file.execute(f"UPDATE snapshots SET body = CAST({damage} AS BLOB) WHERE experiment > 1").rowcount
+        assert changed > 3
+    server = serve(data_dir=data_dir)
+    assert server.get("/v1/experiments").ok(200) == experiments
+    server.post(f"{PATH}/decisions", {"id": "after"}).ok(200)
+    assert server.get("/readyz").status == 200
+    assert server.stop() == 0
+    # The end left sound snapshots.
+    rebuild(data_dir)
+
+
+def test_a_snapshot_of_something_else_is_found_out(filled):
+    data_dir, _ = filled
+    with opened(data_dir) as file:
+        changed = "CAST(replace(CAST(body AS TEXT), '\"decisions\":3', '\"decisions\":7') AS BLOB)"
+        file.execute(f"UPDATE snapshots SET body = {changed}")
+    done = banister("rebuild", "--json", "--quiet", "--data-dir", data_dir, check=False)
+    assert done.returncode == 1 and "snapshot" in done.stderr
+    assert '"equal":false' in done.stdout
+
+
+@pytest.mark.parametrize("damage", [
+    "DELETE FROM events WHERE number = 20",
+    "UPDATE events SET body = x'ff00' WHERE number = 20",
+    "UPDATE counter SET last = last + 5",
+    "DELETE FROM events WHERE number > 50",
+])
+def test_a_damaged_log_is_found_out(filled, serve, damage):
+    """Nothing is decided on a log that is not whole."""
+    data_dir, _ = filled
+    with opened(data_dir) as file:
+        assert file.execute(damage).rowcount > 0
+        file.execute("DELETE FROM snapshots")
+    done = banister("rebuild", "--json", "--quiet", "--data-dir", data_dir, check=False)
+    assert done.returncode == 1 and "event" in done.stderr
+    server = serve(data_dir=data_dir, wait=False)
+    wait_for(lambda: "event" in server.get("/readyz").problem(503)["detail"], "reason")
+    server.post(f"{PATH}/decisions", {"id": "after"}).problem(503)
+    assert server.stop() == 0
+
+
+def test_a_backup_put_back_under_the_running_server(filled, serve, tmp_path):
+    """It starts again from what is there, and gives no number twice within that log."""
+    data_dir, experiments = filled
+    backup = shutil.copytree(data_dir, tmp_path / "backup")
+    server = serve(data_dir=data_dir)
+    for i in range(30):
+        server.post(f"{PATH}/decisions", {"id": f"lost-{i}"}).ok(200)
+    for file in data_dir.iterdir():
+        file.unlink()
+    for file in backup.iterdir():
+        shutil.copy(file, data_dir / file.name)
+
+    def is_back():
+        answer = server.get("/v1/experiments")
+        return answer.status == 200 and answer.json() == experiments
+
+    wait_for(is_back, "older log")
+    server.ready()
+    server.get(f"{PATH}/decisions/lost-0").problem(404)
+    decision = server.post(f"{PATH}/decisions", {"id": "new"}).ok(200)
+    assert server.get(f"{PATH}/decisions/new").ok(200)["number"] == decision["number"]
+    assert server.stop() == 0
+    rebuild(data_dir)
+    with opened(data_dir) as file:
+        assert file.execute("SELECT count(*) FROM events WHERE id = 'new'").fetchone() == (1,)
+        assert file.execute("SELECT count(*) FROM events WHERE id LIKE 'lost-%'").fetchone() == (0,)
+
+
+def test_a_file_that_is_deleted(filled, serve):
+    """Nothing is acknowledged into a file that is gone; and it is not mistaken for a new log."""
+    data_dir, _ = filled
+    server = serve(data_dir=data_dir)
+    for file in data_dir.iterdir():
+        file.unlink()
+    wait_for(lambda: server.get("/readyz").status == 503, "notice of the loss")
+    server.post(f"{PATH}/decisions", {"id": "nowhere"}).problem(503)
+    server.stop()

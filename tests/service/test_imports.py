@@ -1,0 +1,149 @@
+"""Files to import that are damaged, hostile or of something else; and what an export gives back."""
+
+import io
+import random
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from .experiments import ALL, create_all
+from .server import LONG, rebuild
+
+CSV = {"content-type": "text/csv"}
+PARQUET = {"content-type": "application/vnd.apache.parquet"}
+ARMS = "/v1/experiments/arms"
+
+
+@pytest.fixture
+def server(serve):
+    server = serve()
+    create_all(server)
+    yield server
+    assert server.process.poll() is None
+    assert server.get("/readyz").status == 200
+    assert "a defect" not in server.log()
+    assert server.stop() == 0
+    rebuild(server.data_dir)
+
+
+def imported(server):
+    return [e["counts"]["imported"] for e in server.get("/v1/experiments").ok(200)["experiments"]]
+
+
+def parquet(**columns):
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(columns), file)
+    return file.getvalue()
+
+
+def test_csv_files_that_are_wrong(server):
+    head = b"action,reward,complaints\n"
+    cases = {
+        b"": None,
+        head: "rows",
+        b"\n\n\n": None,
+        b"\0\0\0\0": None,
+        b"\xff\xfe\xfa": None,
+        b"reward,complaints\n1,0\n": "column action",
+        b"action,complaints\nbold,0\n": "column reward",
+        b"action,reward\nbold,1\n": "column complaints",
+        head + b"nobody,1,0\n": "row 1: action",
+        head + b"bold,much,0\n": "row 1: reward",
+        head + b"bold,1,0\nbold,1,few\n": "row 2: complaints",
+        head + b"bold,2,0\n": "row 1: reward",
+        head + b"bold,1,0\nbold,1,-1\n": "row 2: ",
+        head + b"bold,inf,0\n": "row 1: reward",
+        head + b"bold,1e999,0\n": "row 1: reward",
+        head + b"bold,1\n": None,
+        head + b"bold,1,0,0\n": None,
+        head + b'"bold,1,0\n': None,
+        head + b"bold,\xff,0\n": None,
+        b"action,reward,complaints,reward\nbold,1,0,0\n": None,
+        b"\x1f\x8b\x08\x00" + bytes(range(256)): None,
+    }
+    for content, field in cases.items():
+        answer = server.post(f"{ARMS}/import", content, headers=CSV)
+        assert answer.status in (400, 422), (content, answer)
+        problem = answer.problem(answer.status)
+        if field:
+            assert problem["field"].startswith(field), (content, problem)
+    assert imported(server) == [0] * len(ALL)
+
+
+def test_rows_without_an_outcome_are_left_out(server):
+    content = b"action,reward,complaints\nbold,,0\nbold,1,\nbold,nan,0\nbold,1,0\n"
+    assert server.post(f"{ARMS}/import", content, headers=CSV).ok(200)["outcomes"] == 1
+
+
+def test_parquet_files_that_are_wrong(server):
+    good = parquet(action=["bold"] * 50, reward=[0.5] * 50, complaints=[0.25] * 50)
+    chance = random.Random(7)
+    damaged = [b"", b"PAR1", b"PAR1PAR1", b"PAR1" + b"\xff\xff\xff\x7f" + b"PAR1", good[4:], good + b"x"]
+    damaged += [good[:n] for n in range(1, len(good), max(1, len(good) // 40))]
+    damaged += [chance.randbytes(n) for n in [1, 10, 100, 1000, 10_000]]
+    damaged += [b"PAR1" + chance.randbytes(n) + b"PAR1" for n in [10, 100, 1000]]
+    for content in damaged:
+        server.post(f"{ARMS}/import", content, headers=PARQUET).problem(400)
+    for _ in range(2000 if LONG else 150):
+        flipped = bytearray(good)
+        for _ in range(chance.randrange(1, 4)):
+            flipped[chance.randrange(len(flipped))] ^= 1 << chance.randrange(8)
+        answer = server.post(f"{ARMS}/import", bytes(flipped), headers=PARQUET)
+        assert answer.status in (200, 400, 422), answer
+        if answer.status != 200:
+            answer.problem(answer.status)
+    for columns, field in [
+        (dict(action=["bold"], reward=["much"], complaints=[0.5]), "row 1: reward"),
+        (dict(action=["bold"], reward=[1.0]), "column complaints"),
+        (dict(reward=[1.0], complaints=[0.5]), "column action"),
+        (dict(action=[1], reward=[1.0], complaints=[0.5]), "row 1: action"),
+        (dict(action=["bold"], reward=[[1.0]], complaints=[0.5]), None),
+        (dict(action=["bold"], reward=[1e300], complaints=[0.5]), "row 1: reward"),
+        (dict(action=["bold"], reward=[float("inf")], complaints=[0.5]), "row 1: reward"),
+        (dict(action=["bold"], reward=[None], complaints=[0.5]), "rows"),
+        (dict(action=[], reward=[], complaints=[]), "rows"),
+    ]:
+        answer = server.post(f"{ARMS}/import", parquet(**columns), headers=PARQUET)
+        assert answer.status in (400, 422), (columns, answer)
+        problem = answer.problem(answer.status)
+        assert field is None or problem.get("field", "").startswith(field), (columns, problem)
+
+
+def test_a_file_of_one_kind_called_the_other(server):
+    good = parquet(action=["bold"], reward=[0.5], complaints=[0.25])
+    assert server.post(f"{ARMS}/import", good, headers=CSV).status in (400, 422)
+    server.post(f"{ARMS}/import", b"action,reward,complaints\nbold,1,0\n", headers=PARQUET).problem(400)
+    assert imported(server) == [0] * len(ALL)
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_what_is_exported_can_be_imported(server, format):
+    headers = {"csv": CSV, "parquet": PARQUET}[format]
+    for declaration in ALL:
+        path = f"/v1/experiments/{declaration['name']}"
+        file = server.get(f"{path}/export?format={format}")
+        assert file.status == 200 and file.body
+        other = f"copy-of-{declaration['name']}"
+        server.post("/v1/experiments", declaration | {"name": other}).ok(201)
+        # One of its decisions has a whole outcome; without guardrails the reward alone is one.
+        answer = server.post(f"/v1/experiments/{other}/import", file.body, headers=headers).ok(200)
+        assert answer["outcomes"] == 1
+        assert server.get(f"/v1/experiments/{other}").ok(200)["counts"]["imported"] == 1
+    # A file of another experiment does not fit.
+    file = server.get(f"{ARMS}/export?format={format}").body
+    answer = server.post("/v1/experiments/context/import", file, headers=headers)
+    assert answer.problem(422)["field"].startswith("column ")
+
+
+def test_a_small_file_that_unpacks_to_a_large_one(server):
+    """Compression is no way around the limits."""
+    rows = 1_000_001
+    table = pyarrow.table({"action": ["bold"] * rows, "reward": [0.5] * rows, "complaints": [0.25] * rows})
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(table, file, compression="zstd")
+    assert len(file.getvalue()) < 200_000
+    answer = server.post(f"{ARMS}/import", file.getvalue(), headers=PARQUET)
+    assert answer.status in (400, 413, 422), answer
+    answer.problem(answer.status)
+    assert imported(server)[0] == 0
