@@ -129,7 +129,7 @@ fn refuse(path: &str, error: &serde_json::Error) -> Problem {
         }
         None => {
             let mut problem = Problem::new(status, format!("`{field}`: {text}"));
-            problem.field = Some(field.to_string());
+            problem.field = Some(field.into());
             problem
         }
     }
@@ -172,7 +172,7 @@ impl<T: DeserializeOwned> FromRequestParts<App> for InQuery<T> {
                 let quoted = reason.split('`').nth(1);
                 let mut problem =
                     Problem::new(StatusCode::BAD_REQUEST, format!("the query: {reason}"));
-                problem.field = named.or(quoted).map(str::to_string);
+                problem.field = named.or(quoted).map(Into::into);
                 Err(problem)
             }
         }

@@ -89,7 +89,7 @@ pub async fn export(
         });
         let failed = match done {
             Ok(Ok(())) => None,
-            Ok(Err(problem)) => Some(problem.detail),
+            Ok(Err(problem)) => Some(problem.detail.into_string()),
             Err(error) => Some(error.to_string()),
         };
         if let Some(reason) = failed {
