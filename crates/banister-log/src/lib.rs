@@ -22,6 +22,7 @@ mod queue;
 mod rebuild;
 mod refusal;
 mod request;
+mod snapshots;
 mod state;
 mod store;
 mod time;

@@ -52,22 +52,15 @@ pub fn rebuild(
         short.restore(experiment);
     }
     short.number = start;
-    while whole.number < last {
-        let records = store.read(whole.number, 10_000)?;
-        if records.is_empty() {
-            return Err(StoreError::new(format!(
-                "the log ends at event {}, its counter says {last}",
-                whole.number
-            )));
+    whole.follow(&mut *store, last, |record| {
+        if record.number > start {
+            short.apply(record)?;
         }
-        for record in records.iter().filter(|record| record.number <= last) {
-            whole.apply(record).map_err(StoreError::new)?;
-            if record.number > start {
-                short.apply(record).map_err(StoreError::new)?;
-            }
+        if record.number % 10_000 == 0 || record.number == last {
+            progress(record.number, last);
         }
-        progress(whole.number, last);
-    }
+        Ok(())
+    })?;
     let experiments = whole.experiments().map(|experiment| {
         let snapshot = snapshots.iter().find(|s| s.experiment == experiment.key);
         let other = short.experiments().find(|e| e.key == experiment.key);

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use crate::event::{DecisionEvent, Event, Record};
 use crate::experiment::Experiment;
 use crate::refusal::Refusal;
+use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
 
 /// Most open decisions kept at hand. The log has all of them; this only saves looking there.
 const MOST_OPEN: usize = 200_000;
+/// Events read at once.
+const PAGE: usize = 10_000;
 
 /// The fold over the log.
 #[derive(Default)]
@@ -109,6 +112,29 @@ impl State {
                 if let Some(decision) = record.decision {
                     self.open.remove(decision);
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes everything that a store has up to an event; `seen` hears of every record, after it was taken.
+    pub(crate) fn follow(
+        &mut self,
+        store: &mut dyn Store,
+        last: u64,
+        mut seen: impl FnMut(&Record) -> Result<(), String>,
+    ) -> Result<(), StoreError> {
+        while self.number < last {
+            let records = store.read(self.number, PAGE)?;
+            if records.is_empty() {
+                return Err(StoreError::new(format!(
+                    "the log ends at event {}, its counter says {last}",
+                    self.number
+                )));
+            }
+            for record in records.iter().filter(|record| record.number <= last) {
+                self.apply(record).map_err(StoreError::new)?;
+                seen(record).map_err(StoreError::new)?;
             }
         }
         Ok(())

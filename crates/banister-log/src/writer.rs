@@ -13,8 +13,9 @@ use crate::experiment::Experiment;
 use crate::queue::{Asker, Intake, Job, queue};
 use crate::refusal::Refusal;
 use crate::request::{Answer, Request};
+use crate::snapshots::{Round, keep_first};
 use crate::state::State;
-use crate::store::{Database, Snapshot, Store, StoreError};
+use crate::store::{Database, Store, StoreError};
 use crate::time::Timestamp;
 use crate::view::ExperimentView;
 
@@ -127,14 +128,6 @@ struct Engine {
     commit_time: Duration,
 }
 
-/// The experiments whose snapshots are due; one is taken with each commit, so that none waits long.
-#[derive(Default)]
-struct Round {
-    due: Vec<u64>,
-    /// Where the last round began.
-    began: u64,
-}
-
 impl Engine {
     fn run(&mut self, mut intake: Intake) {
         // The log is opened at once: those who ask first should not wait for it.
@@ -240,7 +233,7 @@ impl Engine {
             self.state = None;
             return Err(StoreError::passing("the log was replaced"));
         }
-        follow(&mut **store, state, last)?;
+        state.follow(&mut **store, last, |_| Ok(()))?;
         self.monitor.follows(state.number, last);
         Ok(())
     }
@@ -349,7 +342,7 @@ impl Engine {
                 return Err(StoreError::new("not open"));
             };
             let last = store.last()?;
-            follow(&mut **store, state, last)?;
+            state.follow(&mut **store, last, |_| Ok(()))?;
             self.monitor.follows(state.number, last);
             // Reading proves nothing about writing.
             match self.trouble {
@@ -387,7 +380,7 @@ impl Engine {
                 "a snapshot cannot be read ({reason}): the log is folded from nothing"
             ))),
         }
-        follow(&mut **store, &mut state, last)?;
+        state.follow(&mut **store, last, |_| Ok(()))?;
         self.round = Round {
             due: Vec::new(),
             began: state.number,
@@ -434,66 +427,4 @@ impl Engine {
             store.rollback();
         }
     }
-}
-
-impl Round {
-    /// Takes the next snapshot that is due, in the transaction that has begun.
-    fn step(
-        &mut self,
-        store: &mut dyn Store,
-        state: &mut State,
-        every: u64,
-    ) -> Result<(), StoreError> {
-        if self.due.is_empty() && state.number.saturating_sub(self.began) >= every {
-            self.began = state.number;
-            self.due = state
-                .experiments()
-                .map(|experiment| experiment.key)
-                .collect();
-        }
-        let number = state.number;
-        let Some(experiment) = self.due.pop().and_then(|key| state.by_key(key)) else {
-            return Ok(());
-        };
-        let snapshot = Snapshot {
-            experiment: experiment.key,
-            number,
-            body: experiment.save(),
-        };
-        store.keep_snapshot(&snapshot)
-    }
-}
-
-/// Every experiment has a snapshot from its first event on, so that the oldest snapshot says where
-/// folding has to begin.
-fn keep_first(
-    store: &mut dyn Store,
-    first: Option<(&crate::event::Record, &String)>,
-) -> Result<(), StoreError> {
-    let Some((record, json)) = first else {
-        return Ok(());
-    };
-    let experiment = Experiment::new(record, json).map_err(StoreError::new)?;
-    store.keep_snapshot(&Snapshot {
-        experiment: record.number,
-        number: record.number,
-        body: experiment.save(),
-    })
-}
-
-/// Folds everything up to `last`.
-fn follow(store: &mut dyn Store, state: &mut State, last: u64) -> Result<(), StoreError> {
-    while state.number < last {
-        let records = store.read(state.number, 10_000)?;
-        if records.is_empty() {
-            return Err(StoreError::new(format!(
-                "the log ends at event {}, its counter says {last}",
-                state.number
-            )));
-        }
-        for record in &records {
-            state.apply(record).map_err(StoreError::new)?;
-        }
-    }
-    Ok(())
 }

@@ -1,0 +1,261 @@
+//! One experiment: a fold over its events.
+//!
+//! What is learned (the agent, the arms, the counts) depends on the events alone, in their order:
+//! [`Experiment::digest`] is the same in every process that has folded the same events. The rest (the
+//! policy in force, the trace for the page) is kept beside it.
+
+mod change;
+mod facts;
+mod policy;
+mod saved;
+
+use std::sync::Arc;
+
+use banister::{Agent, Fallback};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::declaration::{Checked, Declaration, Kind};
+use crate::event::{DecisionEvent, Event, OutcomeEvent, Record};
+use crate::history::History;
+use crate::published::Published;
+use crate::time::Timestamp;
+pub use change::Change;
+pub use facts::Facts;
+use facts::facts;
+
+/// Whether an experiment decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ExperimentStatus {
+    /// It decides and learns.
+    #[default]
+    Running,
+    /// Every decision is the safe action; it still learns from outcomes.
+    Paused,
+    /// It is over.
+    Archived,
+}
+
+/// What has happened so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    /// Decisions made.
+    pub decisions: u64,
+    /// Outcomes that were learned from, defaults among them.
+    pub outcomes: u64,
+    /// Decisions whose time to live was over before their outcome was complete.
+    pub expired: u64,
+    /// Outcomes imported from other logs.
+    pub imported: u64,
+    /// Decisions where the safe action was forced.
+    pub forced: u64,
+}
+
+/// An arm, retired ones too. Its number never changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Arm {
+    /// What it is called.
+    pub name: String,
+    /// Its features, where arms have any.
+    pub features: Option<Vec<f64>>,
+    /// Whether it is on offer.
+    pub offered: bool,
+}
+
+/// Since when the safe action is forced, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Alarm {
+    /// Why.
+    pub reason: Fallback,
+    /// Since when.
+    pub since: i64,
+    /// The first decision that was; none while it is only paused.
+    pub decision: Option<u64>,
+}
+
+/// The last policy that decisions were drawn from.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Latest {
+    /// The policy.
+    pub published: Arc<Published>,
+    /// Facts of the candidates it chooses among; empty for arms.
+    pub candidates: Vec<Option<String>>,
+}
+
+/// An experiment as folded.
+pub struct Experiment {
+    /// The number of the event that created it.
+    pub key: u64,
+    /// As declared, checked.
+    pub checked: Checked,
+    /// Whether it decides.
+    pub status: ExperimentStatus,
+    /// When it was created.
+    pub created: Timestamp,
+    /// Its last event.
+    pub number: u64,
+    /// The arms.
+    pub arms: Vec<Arm>,
+    /// What has happened.
+    pub counts: Counts,
+    /// The trace for the page.
+    pub history: History,
+    /// Whether the safe action is forced.
+    pub alarm: Option<Alarm>,
+    /// The last policy that decisions were drawn from.
+    pub latest: Option<Latest>,
+    /// Up to here every decision has an outcome or is younger than the time to live.
+    pub settled: u64,
+    /// The policy over the arms now, and the number of its event once it has one.
+    pub(crate) current: Option<(Option<u64>, Arc<Published>)>,
+    pub(crate) facts: Arc<Facts>,
+    agent: Box<dyn Agent>,
+}
+
+impl Experiment {
+    /// As its first event declares it.
+    pub(crate) fn new(record: &Record, json: &str) -> Result<Self, String> {
+        let declaration: Declaration = serde_json::from_str(json).map_err(|e| e.to_string())?;
+        let checked = declaration.check().map_err(|e| e.to_string())?;
+        Self::made(record.number, record.time, checked)
+    }
+
+    /// As a checked declaration makes it.
+    pub(crate) fn made(key: u64, created: Timestamp, checked: Checked) -> Result<Self, String> {
+        let agent = (checked.config.build(&checked.problem)).map_err(|e| e.to_string())?;
+        let arms = checked.arms.iter().map(|arm| Arm {
+            name: arm.name.clone(),
+            features: arm.features.clone(),
+            offered: true,
+        });
+        let arms: Vec<Arm> = arms.collect();
+        let facts = facts(key, &checked, &arms);
+        Ok(Self {
+            key,
+            status: ExperimentStatus::Running,
+            created,
+            number: key,
+            counts: Counts::default(),
+            history: History::default(),
+            alarm: None,
+            latest: None,
+            settled: key,
+            current: None,
+            arms,
+            facts,
+            agent,
+            checked,
+        })
+    }
+
+    /// Takes one of its events, the first aside. Events were checked before they were written, so the
+    /// agent refuses none; if one cannot be taken, the log is damaged.
+    pub(crate) fn apply(&mut self, record: &Record, event: &Event) -> Result<(), String> {
+        self.number = record.number;
+        match event {
+            Event::Created(_) => return Err("an experiment is created once".into()),
+            Event::Changed(json) => {
+                let change = serde_json::from_str(json).map_err(|e| e.to_string())?;
+                self.change(change, record.time);
+            }
+            Event::ArmAdded { name, features } => {
+                (self.agent.add_arm(name, features.as_deref())).map_err(|e| e.to_string())?;
+                self.arms.push(Arm {
+                    name: name.clone(),
+                    features: features.clone(),
+                    offered: true,
+                });
+                self.facts = facts(self.key, &self.checked, &self.arms);
+                self.current = None;
+            }
+            Event::ArmRetired { arm } => self.retire(*arm as usize)?,
+            // Policies and decisions teach nothing, and parts only once they are complete.
+            Event::Policy(_) | Event::Decision(_) | Event::Part(_) => {}
+            Event::Outcome(outcome) => {
+                self.observe(outcome).map_err(|e| e.to_string())?;
+                self.counts.outcomes += 1;
+                self.counts.expired += u64::from(outcome.by_default);
+                self.history.observe(record.time);
+                self.current = None;
+            }
+            Event::Lapsed => self.counts.expired += 1,
+            Event::Imported(import) => {
+                (import.outcomes(|outcomes| self.agent.observe_batch(outcomes)))
+                    .map_err(|e| e.to_string())?;
+                self.counts.imported += import.rewards.len() as u64;
+                self.current = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// A policy was published.
+    pub(crate) fn applied_policy(
+        &mut self,
+        time: Timestamp,
+        number: u64,
+        published: Arc<Published>,
+    ) {
+        self.history.publish(time, &published);
+        if let Some((own, current)) = &mut self.current
+            && own.is_none()
+            && Arc::ptr_eq(current, &published)
+        {
+            *own = Some(number);
+        }
+        self.latest = Some(Latest {
+            published,
+            candidates: Vec::new(),
+        });
+    }
+
+    /// A decision was made.
+    pub(crate) fn applied_decision(
+        &mut self,
+        time: Timestamp,
+        number: u64,
+        decision: &DecisionEvent,
+    ) {
+        if let Some(own) = &decision.own {
+            self.applied_policy(time, number, own.clone());
+            if let Some(latest) = &mut self.latest {
+                let names = decision.candidates.iter().map(|c| c.name.clone());
+                latest.candidates = names.collect();
+            }
+        }
+        let fallback = decision.fallback;
+        self.counts.decisions += 1;
+        self.counts.forced += u64::from(fallback.is_some());
+        self.history.decide(time, fallback);
+        self.alarm = fallback.map(|reason| match self.alarm {
+            Some(alarm) if alarm.reason == reason => alarm,
+            _ => Alarm {
+                reason,
+                since: time.0,
+                decision: Some(number),
+            },
+        });
+    }
+
+    fn retire(&mut self, arm: usize) -> Result<(), String> {
+        if self.checked.kind == Kind::Arms {
+            let own = self
+                .own_number(arm)
+                .ok_or("the agent does not know the arm")?;
+            self.agent.retire_arm(own).map_err(|e| e.to_string())?;
+        }
+        let arm = self.arms.get_mut(arm).ok_or("there is no such arm")?;
+        arm.offered = false;
+        self.current = None;
+        Ok(())
+    }
+
+    fn observe(&mut self, outcome: &OutcomeEvent) -> Result<(), banister::Error> {
+        let (reward, costs) = (outcome.reward, &outcome.costs);
+        match outcome.features.is_empty() {
+            true => (self.agent).observe(outcome.action as usize, reward, costs),
+            false => self.agent.observe_at(&outcome.features, reward, costs),
+        }
+    }
+}
