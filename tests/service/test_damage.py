@@ -7,7 +7,8 @@ import sqlite3
 import pytest
 
 from .experiments import create_all
-from .server import banister, rebuild, wait_for
+from .log import rebuild
+from .server import banister, wait_for
 
 PATH = "/v1/experiments/arms"
 

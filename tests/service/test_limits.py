@@ -67,11 +67,7 @@ def test_rate(serve):
 
 def test_rates_are_per_token(serve):
     server = serve("--rate", "1", "--require-token")
-    tokens = [
-        banister("token", "create", "--role", "read", name, "--data-dir", server.data_dir).stdout.strip()
-        for name in ["one", "two"]
-    ]
-    wait_for(lambda: server.get("/v1/whoami", token=tokens[1]).status == 200, "tokens")
+    tokens = [server.make_token("read", name) for name in ["one", "two"]]
     wait_for(lambda: server.get("/v1/whoami", token=tokens[0]).status == 429, "limit")
     wait_for(lambda: server.get("/v1/whoami", token=tokens[1]).status == 200, "other token")
     # Without a token nobody uses up anybody's rate.
@@ -87,13 +83,16 @@ def test_a_low_rate_says_when_to_come_again(serve):
 
 
 def test_timeout_of_a_body_that_does_not_come(serve):
-    server = serve("--timeout", "0.3")
-    server.post("/v1/experiments", ARMS).ok(201)
+    before = serve()
+    before.post("/v1/experiments", ARMS).ok(201)
+    assert before.stop() == 0
+    server = serve("--timeout", "0.3", data_dir=before.data_dir)
     head = f"POST {PATH}/decisions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     said = server.raw(head.encode() + b"content-length: 10\r\nconnection: close\r\n\r\n{")
     assert said.split(b"\r\n")[0].split()[1] in (b"408", b"503")
     assert b"application/problem+json" in said and b"0.3 seconds" in said
-    assert server.get(PATH).ok(200)["counts"]["decisions"] == 0
+    answer = wait_for(lambda: (a := server.get(PATH)).status == 200 and a, "answer in time")
+    assert answer.json()["counts"]["decisions"] == 0
 
 
 def settings_of(server):
