@@ -184,17 +184,20 @@ class Server:
     def post(self, path, body, **more):
         return self.request("POST", path, body, **more)
 
-    def make_token(self, role, name=None):
+    def make_token(self, role, name):
         """Makes a token, and waits until the server knows of it: from then on it asks for one."""
-        name = name or f"a-{role}"
-        secret = make_token(self.data_dir, role, name)
+        return self.make_tokens({name: role})[name]
 
-        def is_known():
-            answer = self.get("/v1/whoami", token=secret)
-            return answer.status == 200 and answer.json()["token"] == name
+    def make_tokens(self, roles):
+        """The same for many: name -> role gives name -> token."""
+        tokens = {name: make_token(self.data_dir, role, name) for name, role in roles.items()}
 
-        wait_for(is_known, "token")
-        return secret
+        def are_known():
+            answers = {name: self.get("/v1/whoami", token=token) for name, token in tokens.items()}
+            return all(a.status == 200 and a.json()["token"] == name for name, a in answers.items())
+
+        wait_for(are_known, "tokens")
+        return tokens
 
     def raw(self, data, timeout=DEADLINE, finish=False):
         """Sends bytes and gives everything that comes back until the server closes."""

@@ -32,7 +32,7 @@ def guarded(serve):
     create_all(server)
     # As long as no token is known everybody is an admin.
     assert role_of(server, None) == role_of(server, "nonsense") == "admin"
-    tokens = {role: server.make_token(role) for role in routes.ROLES}
+    tokens = server.make_tokens({role: role for role in routes.ROLES})
     assert role_of(server, None) is None
     return server, tokens
 
@@ -175,14 +175,14 @@ def test_a_token_can_be_required_from_the_start(serve):
     server = serve("--require-token")
     server.get("/v1/whoami").problem(401)
     server.post("/v1/experiments", ARMS).problem(401)
-    token = server.make_token("admin")
+    token = server.make_token("admin", "a-admin")
     assert role_of(server, token) == "admin"
     server.post("/v1/experiments", ARMS, token=token).ok(201)
 
 
 def test_the_last_token_revoked_does_not_open_a_server_that_requires_one(serve):
     server = serve("--require-token")
-    token = server.make_token("admin")
+    token = server.make_token("admin", "a-admin")
     assert role_of(server, token) == "admin"
     banister("token", "revoke", "a-admin", "--data-dir", server.data_dir)
     wait_for(lambda: role_of(server, token) is None, "end of the token", deadline=10)

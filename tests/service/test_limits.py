@@ -67,7 +67,7 @@ def test_rate(serve):
 
 def test_rates_are_per_token(serve):
     server = serve("--rate", "1", "--require-token")
-    tokens = [server.make_token("read", name) for name in ["one", "two"]]
+    tokens = list(server.make_tokens({"one": "read", "two": "read"}).values())
     wait_for(lambda: server.get("/v1/whoami", token=tokens[0]).status == 429, "limit")
     wait_for(lambda: server.get("/v1/whoami", token=tokens[1]).status == 200, "other token")
     # Without a token nobody uses up anybody's rate.
