@@ -192,11 +192,12 @@ class Server:
         """The same for many: name -> role gives name -> token."""
         tokens = {name: make_token(self.data_dir, role, name) for name, role in roles.items()}
 
-        def are_known():
-            answers = {name: self.get("/v1/whoami", token=token) for name, token in tokens.items()}
-            return all(a.status == 200 and a.json()["token"] == name for name, a in answers.items())
+        def is_known(name):
+            answer = self.get("/v1/whoami", token=tokens[name])
+            return answer.status == 200 and answer.json()["token"] == name
 
-        wait_for(are_known, "tokens")
+        for name in tokens:
+            wait_for(lambda: is_known(name), f"token {name}")
         return tokens
 
     def raw(self, data, timeout=DEADLINE, finish=False):
