@@ -193,7 +193,7 @@ export function armsPanel(context, experiment) {
     show(legend, Boolean(known));
     show(more, arms.length > FEW);
     setText(more, all ? `Show the ${Math.min(FEW, arms.length)} that matter` : `Show all ${count(arms.length)}`);
-    show(add, may("admin") && !final);
+    show(add, may("admin") && !final && !last.experiment.context);
   }
 
   return {

@@ -211,19 +211,16 @@ pub struct Bound {
     pub json: bool,
 }
 
-/// Where a service's log is.
+/// Where a service's log is. The environment is read where these are put together, since a flag of one must
+/// outweigh the variable of the other.
 #[derive(Debug, Clone, clap::Args)]
 pub struct LogPlace {
-    /// Folder of the SQLite file banister.db [default: the current one]
-    #[arg(long, value_name = "DIR", env = "BANISTER_DATA_DIR", value_hint = ValueHint::DirPath)]
+    /// Folder of the SQLite file banister.db [default: the current one] [env: BANISTER_DATA_DIR]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub data_dir: Option<PathBuf>,
-    /// postgres://…, shared by any number of services; or the path of a SQLite file
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "BANISTER_DATABASE",
-        hide_env_values = true
-    )]
+    /// postgres://…, shared by any number of services; or the path of a SQLite file [env:
+    /// BANISTER_DATABASE]
+    #[arg(long, value_name = "URL")]
     pub database: Option<String>,
     /// TOML file with settings
     #[arg(long, value_name = "FILE", env = "BANISTER_CONFIG", value_hint = ValueHint::FilePath)]

@@ -365,6 +365,23 @@ impl Experiment {
         }
     }
 
+    /// Whether a change would change nothing.
+    pub(crate) fn is_as(&self, change: &Change) -> bool {
+        let declaration = &self.checked.declaration;
+        let same = |known: &Option<_>, wanted: &Option<Option<_>>| {
+            wanted.as_ref().is_none_or(|wanted| wanted == known)
+        };
+        (change.description.as_ref()).is_none_or(|text| *text == declaration.description)
+            && change.status.is_none_or(|status| status == self.status)
+            && change
+                .shadow
+                .is_none_or(|shadow| shadow == declaration.shadow)
+            && change
+                .ttl_seconds
+                .is_none_or(|ttl| ttl == declaration.ttl_seconds)
+            && same(&declaration.default_outcome, &change.default_outcome)
+    }
+
     fn retire(&mut self, arm: usize) -> Result<(), String> {
         if self.checked.kind == Kind::Arms {
             let own = self

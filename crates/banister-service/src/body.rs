@@ -1,6 +1,9 @@
 //! What requests bring: JSON of a bounded size, paths and queries, with errors that name the field.
 
-use axum::body::{Body, Bytes, HttpBody, to_bytes};
+use std::future::poll_fn;
+use std::pin::pin;
+
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -18,7 +21,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        let bytes = read(body, app.settings.max_body).await?;
+        let bytes = read(&parts.headers, body, app.settings.max_body).await?;
         // A request that says nothing says `{}`: nobody should have to send that.
         if bytes.is_empty() {
             return parse(b"{}").map(Self);
@@ -28,23 +31,47 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     }
 }
 
+/// Bytes of a body that is too long that are read and thrown away: whoever still sends would not hear why
+/// it was refused.
+const MOST_THROWN: usize = 16 << 20;
+
 /// Reads a body up to a limit.
-pub async fn read(body: Body, limit: usize) -> Result<Bytes, Problem> {
-    let too_long = || {
-        let detail = format!("the body is longer than the {limit} bytes allowed");
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
-    };
-    // Whoever says beforehand how long it is hears it before sending.
-    if body.size_hint().lower() > limit as u64 {
-        return Err(too_long());
+pub async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, Problem> {
+    let mut body = pin!(body);
+    let mut all = Vec::new();
+    // Whoever says beforehand how long it is, and waits, hears it before sending.
+    let declared = body.size_hint().lower() > limit as u64;
+    if declared && headers.contains_key(header::EXPECT) {
+        return Err(too_long(limit));
     }
-    to_bytes(body, limit).await.map_err(|error| {
-        // What axum wraps says by its text alone which it is.
-        match error.to_string().contains("length limit") {
-            true => too_long(),
-            false => Problem::new(StatusCode::BAD_REQUEST, "the body ended early"),
+    let mut length = 0_usize;
+    while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
+        let early = |_| Problem::new(StatusCode::BAD_REQUEST, "the body ended early");
+        let Ok(data) = frame.map_err(early)?.into_data() else {
+            continue;
+        };
+        length = length.saturating_add(data.len());
+        if declared || length > limit {
+            all = Vec::new();
+            if length > limit.saturating_add(MOST_THROWN) {
+                break;
+            }
+        } else if all.is_empty() && body.is_end_stream() {
+            // Most bodies come in one piece, which need not be copied.
+            return Ok(data);
+        } else {
+            all.extend_from_slice(&data);
         }
-    })
+    }
+    match declared || length > limit {
+        true => Err(too_long(limit)),
+        false => Ok(all.into()),
+    }
+}
+
+fn too_long(limit: usize) -> Problem {
+    let detail = format!("the body is longer than the {limit} bytes allowed");
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
 }
 
 fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
@@ -102,7 +129,7 @@ fn refuse(path: &str, error: &serde_json::Error) -> Problem {
         }
         None => {
             let mut problem = Problem::new(status, format!("`{field}`: {text}"));
-            problem.field = Some(field.to_string());
+            problem.field = Some(field.into());
             problem
         }
     }
@@ -145,7 +172,7 @@ impl<T: DeserializeOwned> FromRequestParts<App> for InQuery<T> {
                 let quoted = reason.split('`').nth(1);
                 let mut problem =
                     Problem::new(StatusCode::BAD_REQUEST, format!("the query: {reason}"));
-                problem.field = named.or(quoted).map(str::to_string);
+                problem.field = named.or(quoted).map(Into::into);
                 Err(problem)
             }
         }

@@ -49,11 +49,11 @@ pub async fn pass(
     };
     if let Some(mut problem) = response.extensions_mut().remove::<Problem>() {
         let headers = std::mem::take(response.headers_mut());
-        problem.request_id = id.to_str().ok().map(str::to_string);
+        problem.request_id = Some(shown.into());
         tracing::debug!(
             request = shown,
             status = problem.status,
-            detail = problem.detail,
+            detail = &*problem.detail,
             "refused"
         );
         let json = problem.to_json();

@@ -4,43 +4,53 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use banister_log::Refusal;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-/// What went wrong.
+/// What went wrong. Small, since almost everything here may return one.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Problem {
-    /// What kind of problem; `about:blank`, the status says it.
+    /// `about:blank`: the status says what kind of problem it is.
     #[serde(rename = "type")]
-    pub kind: &'static str,
+    #[schemars(with = "String")]
+    kind: Blank,
     /// The status in words.
-    pub title: String,
+    title: &'static str,
     /// The HTTP status.
     pub status: u16,
     /// What went wrong, for people.
-    pub detail: String,
+    pub detail: Box<str>,
     /// The field that is wrong, as the request spells it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub field: Option<String>,
+    pub field: Option<Box<str>>,
     /// Its value.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub value: Option<String>,
+    value: Option<Box<str>>,
     /// What is allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub allowed: Option<String>,
+    allowed: Option<Box<str>>,
     /// The request's id, to find it in the server's log.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub request_id: Option<String>,
+    pub request_id: Option<Box<str>>,
     /// Seconds after which another try makes sense.
     #[serde(skip)]
-    pub retry_after: Option<u64>,
+    pub retry_after: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Blank;
+
+impl Serialize for Blank {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("about:blank")
+    }
 }
 
 impl Problem {
     /// A problem with a status.
-    pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+    pub fn new(status: StatusCode, detail: impl Into<Box<str>>) -> Self {
         Self {
-            kind: "about:blank",
-            title: status.canonical_reason().unwrap_or("Error").to_string(),
+            kind: Blank,
+            title: status.canonical_reason().unwrap_or("Error"),
             status: status.as_u16(),
             detail: detail.into(),
             field: None,
@@ -54,21 +64,22 @@ impl Problem {
     /// About a field of the request.
     pub fn of_field(
         status: StatusCode,
-        field: impl Into<String>,
-        value: impl Into<String>,
-        allowed: impl Into<String>,
+        field: impl Into<Box<str>>,
+        value: impl Into<Box<str>>,
+        allowed: impl Into<Box<str>>,
     ) -> Self {
         let (field, value, allowed) = (field.into(), value.into(), allowed.into());
+        let problem = Self::new(status, format!("`{field}` is {value}: {allowed}"));
         Self {
-            field: Some(field.clone()),
-            value: Some(value.clone()),
-            allowed: Some(allowed.clone()),
-            ..Self::new(status, format!("`{field}` is {value}: {allowed}"))
+            field: Some(field),
+            value: Some(value),
+            allowed: Some(allowed),
+            ..problem
         }
     }
 
     /// 503.
-    pub fn unavailable(detail: impl Into<String>) -> Self {
+    pub fn unavailable(detail: impl Into<Box<str>>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, detail)
     }
 

@@ -58,10 +58,9 @@ impl Rates {
         if bucket.filled < 1.0 {
             let detail = format!("more than {} requests a second", self.rate);
             let wait = ((1.0 - bucket.filled) / self.rate).ceil().max(1.0);
-            return Err(Problem {
-                retry_after: Some(wait as u64),
-                ..Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)
-            });
+            let mut problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, detail);
+            problem.retry_after = Some(wait as u32);
+            return Err(problem);
         }
         bucket.filled -= 1.0;
         Ok(())

@@ -10,6 +10,7 @@ use axum_server::tls_rustls::RustlsConfig;
 use banister_log::{Database, Options, REVOKED, Writer};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 
 use crate::app::{App, Readers, Shared};
@@ -67,10 +68,15 @@ pub fn serve(
 /// pass (a database that is not up yet, a full disk) is waited for while serving.
 fn check_log(settings: &Settings) -> Result<(), ServeError> {
     let database = &settings.database;
-    let opened = database.open().and_then(|mut store| store.tokens());
-    let opened = opened.map_err(|error| database.explain(error));
     let about = |reason: String| ServeError::Setting(format!("{}: {reason}", database.shown()));
-    match opened {
+    if let Database::Sqlite(path) = database {
+        check_path(path).map_err(|reason| about(reason.into()))?;
+    }
+    let tokens = match database.exists() {
+        false => Ok(Vec::new()),
+        true => database.open().and_then(|mut store| store.tokens()),
+    };
+    match tokens.map_err(|error| database.explain(error)) {
         Ok(tokens) => {
             let exposed = !settings.listen.ip().is_loopback();
             if exposed && tokens.iter().all(|token| token.role == REVOKED) {
@@ -84,10 +90,7 @@ fn check_log(settings: &Settings) -> Result<(), ServeError> {
         }
         Err(error) if error.passing => {
             tracing::error!(reason = error.reason, "the log is not available yet");
-            match database {
-                Database::Sqlite(path) => check_path(path).map_err(|e| about(e.into())),
-                Database::Postgres(_) => Ok(()),
-            }
+            Ok(())
         }
         Err(error) => Err(about(error.reason)),
     }
@@ -122,11 +125,13 @@ async fn run(
         None => None,
         Some((cert, key)) => Some(tls(cert, key).await?),
     };
+    // Whoever reads the address may tell the process to stop at once.
+    let stop = StopSignals::new().map_err(system("listening to signals"))?;
     started(address);
     let stopper = {
         let handle = handle.clone();
         tokio::spawn(async move {
-            stop_signal().await;
+            stop.wait().await;
             tracing::info!("stopping: requests in flight are answered first");
             handle.graceful_shutdown(Some(GRACE));
         })
@@ -218,18 +223,25 @@ async fn tls(cert: &Path, key: &Path) -> Result<RustlsConfig, ServeError> {
     Ok(config)
 }
 
-/// Waits until somebody asks the process to end.
-async fn stop_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = match signal(SignalKind::terminate()) {
-        Ok(terminate) => terminate,
-        Err(error) => {
-            tracing::error!(%error, "SIGTERM cannot be heard");
-            return std::future::pending().await;
+/// What asks the process to end.
+struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Until somebody does.
+    async fn wait(mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
         }
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = tokio::signal::ctrl_c() => {}
     }
 }

@@ -49,10 +49,15 @@ impl Given {
 
     /// These settings, and where they are silent the other ones.
     pub fn or(self, other: Self) -> Self {
+        // Where the log is, is one thing said in two ways: whoever says it one way means neither of the other's.
+        let place = match self.data_dir.is_some() || self.database.is_some() {
+            true => (self.data_dir, self.database),
+            false => (other.data_dir, other.database),
+        };
         Self {
             listen: self.listen.or(other.listen),
-            data_dir: self.data_dir.or(other.data_dir),
-            database: self.database.or(other.database),
+            data_dir: place.0,
+            database: place.1,
             tls_cert: self.tls_cert.or(other.tls_cert),
             tls_key: self.tls_key.or(other.tls_key),
             require_token: self.require_token.or(other.require_token),

@@ -9,13 +9,9 @@ use crate::terminal;
 
 pub fn rebuild(args: &Rebuild) -> Result<(), Failure> {
     let database = database_of(&args.place)?;
-    if let banister_log::Database::Sqlite(path) = &database
-        && !path.is_file()
-    {
-        return Err(Failure::input(format!(
-            "there is no log at {}",
-            path.display()
-        )));
+    if !database.exists() {
+        let place = database.shown();
+        return Err(Failure::input(format!("there is no log at {place}")));
     }
     let bar = ProgressBar::new(0);
     if args.quiet {

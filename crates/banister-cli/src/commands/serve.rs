@@ -44,7 +44,7 @@ pub fn serve(args: &Serve) -> Result<(), Failure> {
     })
 }
 
-/// What the place of the log and the file of settings give; flags weigh more than the file.
+/// What the place of the log and the file of settings give: flags weigh most, the file least.
 pub fn given_of(place: &LogPlace) -> Result<Given, Failure> {
     let file = match &place.config {
         None => Given::default(),
@@ -60,7 +60,12 @@ pub fn given_of(place: &LogPlace) -> Result<Given, Failure> {
         database: place.database.clone(),
         ..Given::default()
     };
-    Ok(flags.or(file))
+    let environment = Given {
+        data_dir: std::env::var_os("BANISTER_DATA_DIR").map(Into::into),
+        database: std::env::var("BANISTER_DATABASE").ok(),
+        ..Given::default()
+    };
+    Ok(flags.or(environment).or(file))
 }
 
 /// The log of the place given.

@@ -36,7 +36,10 @@ fn create(name: &str, role: &str, place: &LogPlace) -> Result<(), Failure> {
 }
 
 fn list(place: &LogPlace) -> Result<(), Failure> {
-    let tokens = open(place)?.tokens().map_err(failed)?;
+    let tokens = match database_of(place)?.exists() {
+        true => open(place)?.tokens().map_err(failed)?,
+        false => Vec::new(),
+    };
     if tokens.is_empty() {
         terminal::say("No tokens: the service is open, on this machine only.")?;
     }
@@ -50,7 +53,8 @@ fn list(place: &LogPlace) -> Result<(), Failure> {
 }
 
 fn revoke(name: &str, place: &LogPlace) -> Result<(), Failure> {
-    if !open(place)?.revoke_token(name).map_err(failed)? {
+    let known = database_of(place)?.exists();
+    if !(known && open(place)?.revoke_token(name).map_err(failed)?) {
         return Err(Failure::input(format!("there is no token called `{name}`")));
     }
     terminal::say(format!("The token `{name}` is revoked."))?;

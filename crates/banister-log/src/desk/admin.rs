@@ -27,6 +27,11 @@ impl Desk<'_> {
     }
 
     pub(super) fn change(&mut self, name: &str, change: Change) -> Result<Taken, Refusal> {
+        let experiment = self.state.experiment(name)?;
+        if experiment.is_as(&change) {
+            // Asked twice, or of somebody who did not hear the answer: nothing is to be written.
+            return Ok(Taken::View(experiment.key));
+        }
         let experiment = self.alive(name)?;
         if let Some(description) = &change.description {
             check_length("description", description, 10_000)?;

@@ -53,6 +53,14 @@ impl Database {
         })
     }
 
+    /// Whether there is something to open; of a server, only opening tells.
+    pub fn exists(&self) -> bool {
+        match self {
+            Self::Sqlite(path) => path.exists(),
+            Self::Postgres(_) => true,
+        }
+    }
+
     /// Opens it where it was before: a file that is gone is an error then.
     pub fn open_again(&self) -> Result<Box<dyn Store>, StoreError> {
         match self {

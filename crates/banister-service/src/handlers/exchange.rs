@@ -89,7 +89,7 @@ pub async fn export(
         });
         let failed = match done {
             Ok(Ok(())) => None,
-            Ok(Err(problem)) => Some(problem.detail),
+            Ok(Err(problem)) => Some(problem.detail.into_string()),
             Err(error) => Some(error.to_string()),
         };
         if let Some(reason) = failed {
@@ -173,7 +173,8 @@ pub async fn import(
             return Err(Problem::of_field(status, "content-type", kind, allowed));
         }
     };
-    let content = body::read(request.into_body(), app.settings.max_import).await?;
+    let (parts, body) = request.into_parts();
+    let content = body::read(&parts.headers, body, app.settings.max_import).await?;
     let parsed = tokio::task::spawn_blocking(move || {
         let table = match parquet {
             false => RawTable::from_csv(&content, MOST_IMPORTED),

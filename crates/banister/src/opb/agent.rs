@@ -75,9 +75,10 @@ impl Agent for Opb {
             reward: Estimate::in_units(&self.problem.reward, false, mean, ends),
             costs: guardrails
                 .map(|(i, guardrail)| {
-                    let (mean, mut ends) = self.estimates.belief(arm, i + 1);
+                    let (mut mean, mut ends) = self.estimates.belief(arm, i + 1);
                     // What was declared is in force, whatever was observed.
                     if let (true, Some(known)) = (is_safe, guardrail.safe_cost) {
+                        mean = Some(known);
                         ends = Interval {
                             lower: known,
                             upper: known,

@@ -1,0 +1,82 @@
+//! What is written is what is read, in both formats; what cannot be read is an error.
+
+use banister_table::{Column, DataTable, ParquetFile, RawTable, Values};
+use bytes::Bytes;
+
+fn table(start: u64) -> DataTable {
+    let column = |name: &str, values| Column {
+        name: name.into(),
+        values,
+    };
+    DataTable {
+        columns: vec![
+            column(
+                "name",
+                Values::Text(vec!["a, \"b\"\nc".into(), "ü 🎉".into()]),
+            ),
+            column("count", Values::Count(vec![Some(start), None])),
+            column(
+                "number",
+                Values::Number(vec![Some(0.1 + start as f64), None]),
+            ),
+        ],
+    }
+}
+
+fn rows(start: u64) -> Vec<Vec<String>> {
+    let number = 0.1 + start as f64;
+    vec![
+        vec!["a, \"b\"\nc".into(), start.to_string(), number.to_string()],
+        vec!["ü 🎉".into(), String::new(), String::new()],
+    ]
+}
+
+#[test]
+fn both_formats_come_back() {
+    let names = ["name", "count", "number"];
+    let mut csv = table(1).to_csv().unwrap();
+    csv.extend(table(7).to_csv_rows().unwrap());
+    let mut file = ParquetFile::new(&table(1)).unwrap();
+    file.write(&table(1)).unwrap();
+    file.write(&table(7)).unwrap();
+    let parquet = file.finish().unwrap();
+    let expected = [rows(1), rows(7)].concat();
+    for read in [
+        RawTable::from_csv(&csv, 4).unwrap(),
+        RawTable::from_parquet(Bytes::from(parquet.clone()), 4).unwrap(),
+    ] {
+        assert_eq!(read.names, names);
+        assert_eq!(read.rows, expected);
+        assert_eq!(read.column("number"), Some(2));
+        assert_eq!(read.column("none"), None);
+    }
+    for error in [
+        RawTable::from_csv(&csv, 3).unwrap_err(),
+        RawTable::from_parquet(Bytes::from(parquet), 3).unwrap_err(),
+    ] {
+        assert_eq!(error.to_string(), "there are more than 3 rows");
+    }
+}
+
+#[test]
+fn an_empty_table_is_a_table() {
+    let empty = DataTable {
+        columns: vec![Column {
+            name: "only".into(),
+            values: Values::Number(Vec::new()),
+        }],
+    };
+    let csv = RawTable::from_csv(&empty.to_csv().unwrap(), 1).unwrap();
+    let parquet = RawTable::from_parquet(empty.to_parquet().unwrap().into(), 1).unwrap();
+    assert_eq!((csv.names.len(), csv.rows.len()), (1, 0));
+    assert_eq!(parquet, csv);
+}
+
+#[test]
+fn what_is_no_table_is_an_error() {
+    assert!(RawTable::from_csv(b"a,b\n1\n", 9).is_err());
+    assert!(RawTable::from_csv(b"a\n\xff\n", 9).is_err());
+    assert!(RawTable::from_parquet(Bytes::from_static(b"PAR1 not"), 9).is_err());
+    let whole = table(1).to_parquet().unwrap();
+    assert!(RawTable::from_parquet(Bytes::from(whole[..whole.len() / 2].to_vec()), 9).is_err());
+}
