@@ -169,9 +169,7 @@ class Server:
             headers.setdefault("authorization", f"Bearer {token}")
         own = connection or self.connect()
         try:
-            # Who is refused before everything was sent hears why.
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                own.request(method, path, body=body, headers=headers)
+            own.request(method, path, body=body, headers=headers)
             got = own.getresponse()
             return Answer(got.status, {k.lower(): v for k, v in got.getheaders()}, got.read())
         finally:
