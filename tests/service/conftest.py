@@ -1,7 +1,8 @@
-"""Servers for the tests, stopped whatever happens."""
+"""Servers and browsers for the tests, stopped whatever happens."""
 
 import pytest
 
+from .browser import browser, look  # noqa: F401
 from .server import Server
 
 
@@ -24,3 +25,9 @@ def serve(tmp_path):
         if server.process is not None and server.process.poll() is None:
             server.process.kill()
         server.stop()
+
+
+@pytest.fixture
+def service(serve):
+    """A server with nothing in it."""
+    return serve()

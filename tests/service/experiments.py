@@ -1,4 +1,8 @@
-"""Experiments of every kind, small and valid."""
+"""Experiments of every kind, small and valid, and what is done with them."""
+
+import random
+
+from .server import quoted
 
 ARMS = {
     "name": "arms",
@@ -73,3 +77,33 @@ def create_all(server, token=None):
         if declaration["guardrails"]:
             report = {"decision": "part", "reward": 0.25}
             server.post(f"{path}/outcomes", report, token=token).ok(200)
+
+
+def get(server, name, rest=""):
+    """What the service says of an experiment."""
+    return server.get(f"/v1/experiments/{quoted(name)}{rest}").ok(200)
+
+
+def chances(table, guardrails, seed=1):
+    """Outcomes that are 0 or 1, with the probabilities of the table: reward first, then the costs."""
+    source = random.Random(seed)
+
+    def outcome(action):
+        reward, *costs = (float(source.random() < p) for p in table[action])
+        return reward, dict(zip(guardrails, costs))
+
+    return outcome
+
+
+def play(server, name, rounds, outcome, batch=50):
+    """Decides and reports: `outcome(action)` gives the reward and the costs."""
+    path = f"/v1/experiments/{quoted(name)}"
+    for first in range(0, rounds, batch):
+        wanted = {"decisions": [{}] * min(batch, rounds - first)}
+        results = server.post(f"{path}/decisions:batch", wanted).ok(200)["results"]
+        reports = []
+        for result in results:
+            reward, costs = outcome(result["decision"]["action"])
+            reports.append({"decision": result["decision"]["id"], "reward": reward, "costs": costs})
+        results = server.post(f"{path}/outcomes:batch", {"outcomes": reports}).ok(200)["results"]
+        assert all(result["status"] == 200 for result in results), results

@@ -28,10 +28,12 @@ def environment(**more):
     return own | more
 
 
-def banister(*args, check=True, env=None):
+def banister(*args, check=True, env=None, stdin="", deadline=DEADLINE):
+    """Runs the program until its end."""
     command = [PROGRAM, *map(str, args)]
     done = subprocess.run(
-        command, capture_output=True, text=True, env=environment(**(env or {})), timeout=DEADLINE
+        command, input=stdin, capture_output=True, text=True, encoding="utf-8",
+        env=environment(**(env or {})), timeout=deadline,
     )
     if check:
         assert done.returncode == 0, f"{command}: {done.stderr}"
@@ -80,22 +82,25 @@ class Answer:
 
 
 class Server:
-    """`banister serve` in a process of its own."""
+    """`banister serve` in a process of its own, on a port that it keeps when it is started again."""
 
-    def __init__(self, data_dir, logs, *flags, env=None, token=None, listen="127.0.0.1:0"):
-        self.data_dir, self.logs, self.token = pathlib.Path(data_dir), pathlib.Path(logs), token
+    def __init__(self, data_dir, logs, *flags, env=None, host="127.0.0.1"):
+        self.data_dir, self.logs, self.host = pathlib.Path(data_dir), pathlib.Path(logs), host
         self.flags = [*flags, "--data-dir", data_dir]
-        if listen:
-            self.flags += ["--listen", listen]
         self.env = environment(**(env or {}))
-        self.process, self.port, self.tls = None, None, None
-        self.local = threading.local()
+        #: Said with every request that says nothing else.
+        self.token = None
+        self.process, self.port, self.tls = None, 0, None
+
+    @property
+    def url(self):
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
     def start(self):
-        self.logs.parent.mkdir(parents=True, exist_ok=True)
+        listen = ["--listen", f"{self.host}:{self.port}"]
         with self.logs.open("ab") as logs:
             self.process = subprocess.Popen(
-                [PROGRAM, "serve", *map(str, self.flags)],
+                [PROGRAM, "serve", *map(str, self.flags), *listen],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=logs,
@@ -156,7 +161,8 @@ class Server:
         """One request; objects are sent as JSON, bytes as they are."""
         headers = dict(headers or {})
         if body is not None and not isinstance(body, bytes):
-            body = json.dumps(body).encode()
+            # As a browser writes it: some messages count columns.
+            body = json.dumps(body, separators=(",", ":")).encode()
             headers.setdefault("content-type", "application/json")
         token = token or self.token
         if token:
@@ -175,6 +181,22 @@ class Server:
 
     def post(self, path, body, **more):
         return self.request("POST", path, body, **more)
+
+    def make_token(self, role, name):
+        """Makes a token, and waits until the server knows of it: from then on it asks for one."""
+        return self.make_tokens({name: role})[name]
+
+    def make_tokens(self, roles):
+        """The same for many: name -> role gives name -> token."""
+        tokens = {name: make_token(self.data_dir, role, name) for name, role in roles.items()}
+
+        def is_known(name):
+            answer = self.get("/v1/whoami", token=tokens[name])
+            return answer.status == 200 and answer.json()["token"] == name
+
+        for name in tokens:
+            wait_for(lambda: is_known(name), f"token {name}")
+        return tokens
 
     def raw(self, data, timeout=DEADLINE, finish=False):
         """Sends bytes and gives everything that comes back until the server closes."""
@@ -202,11 +224,9 @@ def quoted(name):
     return urllib.parse.quote(name, safe="")
 
 
-def rebuild(data_dir):
-    """What `banister rebuild` says of the log."""
-    done = banister("rebuild", "--json", "--quiet", "--data-dir", data_dir, check=False)
-    assert done.returncode == 0, done.stderr
-    rebuilt = json.loads(done.stdout)
-    assert rebuilt["equal"] is True, rebuilt
-    assert all(experiment["equal"] for experiment in rebuilt["experiments"])
-    return rebuilt
+def make_token(data_dir, role, name):
+    done = banister("token", "create", "--role", role, name, "--data-dir", data_dir)
+    secret = done.stdout.strip()
+    assert re.fullmatch(r"bnst_\S{32}", secret)
+    assert secret not in done.stderr
+    return secret

@@ -4,26 +4,17 @@ import base64
 import json
 import os
 import pathlib
-import re
 import socket
 
 import pytest
 
 from . import routes
 from .experiments import ARMS, create_all
-from .server import banister, wait_for
+from .server import banister, make_token, wait_for
 
 ROUTES = routes.of_source()
 #: Role of the token -> what it may do.
 ALLOWED = {"read": ["read"], "decide": ["read", "decide"], "admin": ["read", "decide", "admin"]}
-
-
-def make_token(data_dir, role, name=None):
-    done = banister("token", "create", "--role", role, name or f"a-{role}", "--data-dir", data_dir)
-    secret = done.stdout.strip()
-    assert re.fullmatch(r"bnst_\S{32}", secret)
-    assert secret not in done.stderr
-    return secret
 
 
 def role_of(server, token):
@@ -39,10 +30,10 @@ def guarded(serve):
     """A server with experiments and a token per role."""
     server = serve()
     create_all(server)
-    tokens = {role: make_token(server.data_dir, role) for role in routes.ROLES}
     # As long as no token is known everybody is an admin.
-    wait_for(lambda: role_of(server, None) is None, "closed door")
-    wait_for(lambda: role_of(server, tokens["admin"]) == "admin", "token")
+    assert role_of(server, None) == role_of(server, "nonsense") == "admin"
+    tokens = server.make_tokens({role: role for role in routes.ROLES})
+    assert role_of(server, None) is None
     return server, tokens
 
 
@@ -155,15 +146,15 @@ def test_token_commands(serve):
     folder = server.data_dir
     said = banister("token", "list", "--data-dir", folder).stdout
     assert "No tokens" in said
-    secret = make_token(folder, "decide", "shop")
-    wait_for(lambda: server.get("/v1/whoami").status == 401, "closed door")
+    secret = server.make_token("decide", "shop")
+    assert server.get("/v1/whoami").status == 401
     assert server.get("/v1/whoami", token=secret).ok(200) == {"role": "decide", "token": "shop"}
     said = banister("token", "list", "--data-dir", folder).stdout
     assert "shop" in said and "decide" in said and secret not in said
     again = banister("token", "create", "--role", "read", "shop", "--data-dir", folder, check=False)
     assert again.returncode == 2 and "shop" in again.stderr
-    other = make_token(folder, "read", "other")
-    wait_for(lambda: role_of(server, other) == "read", "second token")
+    other = server.make_token("read", "other")
+    assert role_of(server, other) == "read"
     assert "shop" in banister("token", "revoke", "shop", "--data-dir", folder).stdout
     wait_for(lambda: role_of(server, secret) is None, "end of the token", deadline=10)
     assert role_of(server, other) == "read"
@@ -184,15 +175,15 @@ def test_a_token_can_be_required_from_the_start(serve):
     server = serve("--require-token")
     server.get("/v1/whoami").problem(401)
     server.post("/v1/experiments", ARMS).problem(401)
-    token = make_token(server.data_dir, "admin")
-    wait_for(lambda: role_of(server, token) == "admin", "token")
+    token = server.make_token("admin", "a-admin")
+    assert role_of(server, token) == "admin"
     server.post("/v1/experiments", ARMS, token=token).ok(201)
 
 
 def test_the_last_token_revoked_does_not_open_a_server_that_requires_one(serve):
     server = serve("--require-token")
-    token = make_token(server.data_dir, "admin")
-    wait_for(lambda: role_of(server, token) == "admin", "token")
+    token = server.make_token("admin", "a-admin")
+    assert role_of(server, token) == "admin"
     banister("token", "revoke", "a-admin", "--data-dir", server.data_dir)
     wait_for(lambda: role_of(server, token) is None, "end of the token", deadline=10)
     server.get("/v1/whoami").problem(401)
@@ -203,8 +194,8 @@ def test_others_are_not_served_without_tokens(tmp_path, serve):
         done = banister("serve", "--listen", listen, "--data-dir", tmp_path, check=False)
         assert done.returncode == 2, done
         assert "listen" in done.stderr and listen in done.stderr and "token" in done.stderr
-    token = make_token(tmp_path, "read")
-    server = serve(data_dir=tmp_path, listen="0.0.0.0:0")
+    token = make_token(tmp_path, "read", "a-read")
+    server = serve(data_dir=tmp_path, host="0.0.0.0")
     wait_for(lambda: role_of(server, token) == "read", "token")
     banister("token", "revoke", "a-read", "--data-dir", tmp_path)
     wait_for(lambda: role_of(server, token) is None, "end of the token", deadline=10)

@@ -34,8 +34,10 @@ def many_files(count):
 
 @pytest.fixture
 def server(serve):
-    server = serve("--timeout", "1")
-    create_all(server)
+    before = serve()
+    create_all(before)
+    assert before.stop() == 0
+    server = serve("--timeout", "2", data_dir=before.data_dir)
     yield server
     assert server.process.poll() is None
     assert "panicked" not in server.log()

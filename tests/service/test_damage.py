@@ -7,7 +7,8 @@ import sqlite3
 import pytest
 
 from .experiments import create_all
-from .server import banister, rebuild, wait_for
+from .log import rebuild
+from .server import banister, wait_for
 
 PATH = "/v1/experiments/arms"
 
@@ -86,7 +87,7 @@ def test_a_backup_put_back_under_the_running_server(filled, serve, tmp_path):
     for i in range(30):
         server.post(f"{PATH}/decisions", {"id": f"lost-{i}"}).ok(200)
     for file in data_dir.iterdir():
-        file.unlink()
+        file.unlink(missing_ok=True)
     for file in backup.iterdir():
         shutil.copy(file, data_dir / file.name)
 
@@ -111,7 +112,7 @@ def test_a_file_that_is_deleted(filled, serve):
     data_dir, _ = filled
     server = serve(data_dir=data_dir)
     for file in data_dir.iterdir():
-        file.unlink()
+        file.unlink(missing_ok=True)
     wait_for(lambda: server.get("/readyz").status == 503, "notice of the loss")
     server.post(f"{PATH}/decisions", {"id": "nowhere"}).problem(503)
     server.stop()

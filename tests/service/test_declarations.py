@@ -6,7 +6,8 @@ import random
 import pytest
 
 from .schemas import Document
-from .server import LONG, rebuild
+from .log import rebuild
+from .server import LONG
 
 COUNT = 2000 if LONG else 150
 ROUNDS = 12

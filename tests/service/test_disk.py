@@ -1,24 +1,14 @@
 """A disk that is full or read-only: said clearly, nothing lost, and over as soon as it is over."""
 
-import contextlib
-import sqlite3
 import time
 
 import pytest
 
 from . import mounts
 from .experiments import ARMS
-from .server import rebuild
+from .log import check_file, rebuild
 
 PATH = "/v1/experiments/arms"
-
-
-def check_file(data_dir):
-    with contextlib.closing(sqlite3.connect(data_dir / "banister.db")) as file:
-        assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        numbers = [number for (number,) in file.execute("SELECT number FROM events ORDER BY number")]
-        (last,) = file.execute("SELECT last FROM counter").fetchone()
-    assert numbers == list(range(1, last + 1))
 
 
 def decide(server, acknowledged, id):

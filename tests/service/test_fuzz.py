@@ -5,7 +5,8 @@ import sys
 
 from . import routes
 from .experiments import create_all
-from .server import LONG, banister, environment, rebuild, wait_for
+from .log import rebuild
+from .server import LONG, environment
 
 #: Per operation and phase.
 EXAMPLES = 400 if LONG else 12
@@ -31,12 +32,10 @@ checks.negative_data_rejection.enabled = false
 def test_schemathesis_finds_nothing(serve, tmp_path):
     server = serve()
     create_all(server)
-    made = banister("token", "create", "--role", "admin", "fuzz", "--data-dir", server.data_dir)
-    server.token = made.stdout.strip()
-    wait_for(lambda: server.get("/v1/whoami").ok(200)["token"] == "fuzz", "token")
+    server.token = server.make_token("admin", "fuzz")
     (tmp_path / "schemathesis.toml").write_text(CHECKS)
     command = [
-        sys.executable, "-m", "schemathesis.cli", "run", f"http://127.0.0.1:{server.port}/openapi.json",
+        sys.executable, "-m", "schemathesis.cli", "run", f"{server.url}/openapi.json",
         "--max-examples", EXAMPLES, "--seed", 2024, "--no-color",
         "--header", f"Authorization: Bearer {server.token}", "--request-timeout", 30, "--warnings", "off",
     ]

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from .experiments import ALL, ARMS, REQUESTS, create_all
-from .server import rebuild
+from .log import rebuild
 
 JSON = {"content-type": "application/json"}
 ARMS_PATH = "/v1/experiments/arms"

@@ -8,7 +8,8 @@ import pyarrow.parquet
 import pytest
 
 from .experiments import ALL, create_all
-from .server import LONG, rebuild
+from .log import rebuild
+from .server import LONG
 
 CSV = {"content-type": "text/csv"}
 PARQUET = {"content-type": "application/vnd.apache.parquet"}

@@ -1,16 +1,15 @@
 """SIGKILL in the middle of load: what was acknowledged is there, once, with the same answer."""
 
-import contextlib
 import http.client
 import json
 import random
 import shutil
 import signal
-import sqlite3
 import threading
 
 from .experiments import ARMS, CONTEXT, TWO
-from .server import LONG, quoted, rebuild, wait_for
+from .log import check_file, rebuild
+from .server import LONG, quoted, wait_for
 
 KILLS = 50 if LONG else 8
 THREADS = 4
@@ -96,20 +95,6 @@ def load(server, book, seed, stop, faults):
         faults.append(fault)
     finally:
         connection.close()
-
-
-def check_file(data_dir):
-    """Events without a gap, one outcome per decision; gives the last number."""
-    with contextlib.closing(sqlite3.connect(data_dir / "banister.db")) as file:
-        assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        count, first, last = file.execute("SELECT count(*), min(number), max(number) FROM events").fetchone()
-        (counter,) = file.execute("SELECT last FROM counter").fetchone()
-        assert (count, first, last) == (counter, 1, counter)
-        twice = "SELECT decision FROM events WHERE kind = 5 GROUP BY decision HAVING count(*) > 1"
-        assert file.execute(twice).fetchall() == []
-        twice = "SELECT id FROM events WHERE id IS NOT NULL GROUP BY experiment, id HAVING count(*) > 1"
-        assert file.execute(twice).fetchall() == []
-    return counter
 
 
 def copy_of(data_dir, place):

@@ -67,11 +67,7 @@ def test_rate(serve):
 
 def test_rates_are_per_token(serve):
     server = serve("--rate", "1", "--require-token")
-    tokens = [
-        banister("token", "create", "--role", "read", name, "--data-dir", server.data_dir).stdout.strip()
-        for name in ["one", "two"]
-    ]
-    wait_for(lambda: server.get("/v1/whoami", token=tokens[1]).status == 200, "tokens")
+    tokens = list(server.make_tokens({"one": "read", "two": "read"}).values())
     wait_for(lambda: server.get("/v1/whoami", token=tokens[0]).status == 429, "limit")
     wait_for(lambda: server.get("/v1/whoami", token=tokens[1]).status == 200, "other token")
     # Without a token nobody uses up anybody's rate.
@@ -87,13 +83,16 @@ def test_a_low_rate_says_when_to_come_again(serve):
 
 
 def test_timeout_of_a_body_that_does_not_come(serve):
-    server = serve("--timeout", "0.3")
-    server.post("/v1/experiments", ARMS).ok(201)
+    before = serve()
+    before.post("/v1/experiments", ARMS).ok(201)
+    assert before.stop() == 0
+    server = serve("--timeout", "0.3", data_dir=before.data_dir)
     head = f"POST {PATH}/decisions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     said = server.raw(head.encode() + b"content-length: 10\r\nconnection: close\r\n\r\n{")
     assert said.split(b"\r\n")[0].split()[1] in (b"408", b"503")
     assert b"application/problem+json" in said and b"0.3 seconds" in said
-    assert server.get(PATH).ok(200)["counts"]["decisions"] == 0
+    answer = wait_for(lambda: (a := server.get(PATH)).status == 200 and a, "answer in time")
+    assert answer.json()["counts"]["decisions"] == 0
 
 
 def settings_of(server):
@@ -112,6 +111,10 @@ def test_flags_weigh_more_than_the_environment_and_that_more_than_the_file(serve
     assert settings_of(serve(env=env)) == 22
     assert settings_of(serve("--config", file, env=env)) == 22
     assert settings_of(serve("--config", file, "--max-batch", "33", env=env)) == 33
+    # Where the log is, is one setting with two names: the folder that is a flag weighs more.
+    file.write_text("database = 'mysql://localhost/x'\n")
+    assert settings_of(serve("--config", file)) == 1000
+    assert settings_of(serve(env={"BANISTER_DATABASE": "mysql://localhost/x"})) == 1000
     file.write_text('log_format = "json"\nlog = "debug"\nrate = 1.5\ntimeout = 3\nrequire_token = false\n')
     server = serve("--config", file)
     assert all(json.loads(line) for line in server.log().splitlines())
@@ -135,7 +138,8 @@ UNREADABLE = [("max_body", "x"), ("max_body", "-1"), ("max_batch", "1.5"), ("rat
 
 
 def refused(tmp_path, *flags, env=None):
-    done = banister("serve", "--data-dir", tmp_path, *flags, check=False, env=env)
+    place = ["--data-dir", tmp_path] if tmp_path else []
+    done = banister("serve", *place, *flags, check=False, env=env)
     assert done.returncode == 2, done
     assert not done.stdout
     return done.stderr
@@ -150,10 +154,12 @@ def test_bad_settings(tmp_path, setting, value, allowed):
     is_text = setting in ("listen", "log", "log_format", "database")
     text = f'"{value}"' if is_text else value.replace("NaN", "nan")
     file.write_text(f"{setting} = {text}\n")
+    # A folder given as a flag would outweigh another place given otherwise.
+    place = None if setting == "database" else tmp_path
     for said in [
-        refused(tmp_path, flag, *listen),
-        refused(tmp_path, *listen, env={f"BANISTER_{setting.upper()}": value}),
-        refused(tmp_path, *listen, "--config", file),
+        refused(place, flag, *listen),
+        refused(place, *listen, env={f"BANISTER_{setting.upper()}": value}),
+        refused(place, *listen, "--config", file),
     ]:
         assert f"`{setting}`" in said and shown in said and allowed in said, said
 

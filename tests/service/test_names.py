@@ -3,7 +3,8 @@
 import pytest
 
 from .experiments import ARMS, create_all
-from .server import quoted, rebuild
+from .log import rebuild
+from .server import quoted
 
 ARMS_PATH = "/v1/experiments/arms"
 

@@ -7,7 +7,7 @@ import pytest
 from . import routes
 from .experiments import ALL, ARMS, REQUESTS, costs_of, create_all
 from .schemas import Document
-from .server import banister, wait_for
+from .server import wait_for
 
 
 @pytest.fixture
@@ -185,9 +185,7 @@ def test_every_problem_is_as_the_document_says(server, document):
 
 def test_refusals_of_strangers_are_as_the_document_says(serve):
     server = serve("--rate", "2", "--require-token")
-    made = banister("token", "create", "--role", "read", "reader", "--data-dir", server.data_dir)
-    token = made.stdout.strip()
-    wait_for(lambda: server.get("/v1/whoami", token=token).status != 401, "token")
+    token = server.make_token("read", "reader")
     read = wait_for(lambda: (a := server.get("/openapi.json", token=token)).status == 200 and a, "document")
     document = Document(read.json())
     for route in routes.of_source():

@@ -5,7 +5,9 @@ import re
 
 from playwright.sync_api import expect
 
-from .page_server import browser, chances, look, painted, percent, service, shown, wait_for  # noqa: F401
+from .browser import painted, percent, shown
+from .experiments import chances, get, play
+from .server import wait_for
 
 ARMS = {"control": (0.5, 0.02, 0.5), "bold": (0.65, 0.05, 0.6), "wild": (0.9, 0.4, 0.7)}
 GUARDRAILS = [
@@ -15,9 +17,9 @@ GUARDRAILS = [
 COSTS = [guardrail["name"] for guardrail in GUARDRAILS]
 
 
-def make(service, name="checkout", **more):  # noqa: F811
+def make(service, name="checkout", **more):
     declared = {"name": name, "arms": list(ARMS), "safe": "control", "guardrails": GUARDRAILS, "confidence": 0.9}
-    return service.create(**declared | more)
+    return service.post("/v1/experiments", declared | more).ok(201)
 
 
 def beside(locator):
@@ -31,7 +33,7 @@ def declared_in(page):
     return json.loads(re.search(r"-d '(.*)'$", command, re.S).group(1))
 
 
-def test_creating_through_the_form(service, look):  # noqa: F811
+def test_creating_through_the_form(service, look):
     page = look()
     page.watch.allow("status of 422")
     expect(page.get_by_test_id("welcome")).to_contain_text("curl -X POST")
@@ -42,8 +44,7 @@ def test_creating_through_the_form(service, look):  # noqa: F811
 
     def refused(field):
         """The message beside the field is the service's own, word for word."""
-        status, problem = service.call("POST", "/v1/experiments?dry_run=true", declared_in(page), check=False)
-        assert status == 422
+        problem = service.post("/v1/experiments?dry_run=true", declared_in(page)).problem(422)
         expect(beside(field)).to_have_text(problem["detail"])
         expect(field).to_have_attribute("aria-invalid", "true")
         return problem["field"]
@@ -64,13 +65,13 @@ def test_creating_through_the_form(service, look):  # noqa: F811
     # What was refused while typing is refused when sent, and nothing is created.
     page.get_by_test_id("submit-create").click()
     expect(cost).to_be_focused()
-    assert service.call("GET", "/v1/experiments")[1] == {"experiments": []}
+    assert service.get("/v1/experiments").ok(200) == {"experiments": []}
     page.picture("create-refused")
     cost.fill("0.02")
     expect(page.locator(".check-line")).to_contain_text("would accept this")
     # Parameters of agents come from the service; one that was not touched is not sent.
     page.get_by_text("Advanced: the agent").click()
-    kinds = service.call("GET", "/v1/agents")[1]["oneOf"]
+    kinds = service.get("/v1/agents").ok(200)["oneOf"]
     for kind in kinds:
         page.get_by_test_id("agent-kind").select_option(kind["properties"]["kind"]["const"])
         assert declared_in(page)["agent"] == {"kind": kind["properties"]["kind"]["const"]}
@@ -83,7 +84,7 @@ def test_creating_through_the_form(service, look):  # noqa: F811
     page.get_by_test_id("field-confidence").fill("0.95")
     page.get_by_test_id("submit-create").click()
     expect(page).to_have_url(re.compile("#/experiments/checkout$"))
-    made = service.get("checkout")
+    made = get(service, "checkout")
     assert made["guardrails"] == [{"name": "complaints", "at_most": 0.1, "safe_cost": 0.02}]
     assert (made["confidence"], made["agent"]["rho"], made["safe"]) == (0.95, 2, "control")
     page.get_by_role("link", name="Experiments").click()
@@ -94,7 +95,7 @@ def test_creating_through_the_form(service, look):  # noqa: F811
     expect(row).to_contain_text("2 arms")
 
 
-def test_a_decision_and_its_outcome(service, look):  # noqa: F811
+def test_a_decision_and_its_outcome(service, look):
     make(service)
     page = look("/#/experiments/checkout")
     expect(page.get_by_test_id("start")).to_contain_text("/v1/experiments/checkout/decisions")
@@ -102,7 +103,7 @@ def test_a_decision_and_its_outcome(service, look):  # noqa: F811
     page.get_by_test_id("try-decide").click()
     answer = page.locator(".answer")
     expect(answer).to_contain_text("Play ")
-    decided = service.get("checkout", "/decisions/order-1")
+    decided = get(service, "checkout", "/decisions/order-1")
     expect(answer.locator("b")).to_have_text(decided["action"])
     expect(answer).to_contain_text(percent(decided["probability"]))
     expect(page.get_by_test_id("count-decisions")).to_have_text("1")
@@ -115,7 +116,7 @@ def test_a_decision_and_its_outcome(service, look):  # noqa: F811
     page.get_by_label("only the reward now").uncheck()
     page.get_by_test_id("try-report").click()
     expect(page.get_by_text("Complete: the outcome was taken")).to_be_visible()
-    assert service.get("checkout", "/decisions/order-1")["outcome"] == {
+    assert get(service, "checkout", "/decisions/order-1")["outcome"] == {
         "reward": 0.75,
         "costs": {"complaints": 0, "conversion": 1},
     }
@@ -127,9 +128,9 @@ def test_a_decision_and_its_outcome(service, look):  # noqa: F811
     expect(page.locator(".try .problem:visible")).to_contain_text("order-1")
 
 
-def same_as_the_service(service, page, name="checkout"):  # noqa: F811
+def same_as_the_service(service, page, name="checkout"):
     """Waits until the page shows the counts of the service, then compares the rest."""
-    experiment, state = service.get(name), service.get(name, "/state")
+    experiment, state = get(service, name), get(service, name, "/state")
     for key, count in experiment["counts"].items():
         expect(page.get_by_test_id(f"count-{key}")).to_have_text(f"{count:,}")
     estimate = state["estimates"]["reward"]
@@ -166,50 +167,55 @@ CHARTS = {
 }
 
 
-def test_charts_and_bars_follow_the_service(service, look):  # noqa: F811
+def test_charts_and_bars_follow_the_service(service, look):
     make(service)
     page = look("/#/experiments/checkout")
     expect(page.get_by_test_id("start")).to_be_visible()
     expect(page.get_by_test_id("chart-reward")).to_be_hidden()
-    play = chances(ARMS, COSTS)
+    outcome = chances(ARMS, COSTS)
 
     def played(points):
         """Plays until the history has so many points."""
-        service.play("checkout", 100, play)
-        return len(service.get("checkout", "/history")["points"]) >= points
+        play(service, "checkout", 100, outcome)
+        return len(get(service, "checkout", "/history")["points"]) >= points
 
     wait_for(lambda: played(4), "history")
     same_as_the_service(service, page)
     expect(page.get_by_test_id("start")).to_be_hidden()
     for chart, colour in CHARTS.items():
         expect(page.get_by_test_id(chart).locator("canvas")).to_be_visible()
-        assert painted(page, chart, colour) > (60 if chart != "chart-rate" else 0), chart
+        enough = 60 if chart != "chart-rate" else 0
+        wait_for(lambda: painted(page, chart, colour) > enough, f"line in {chart}")
     for chart in ["chart-guardrail-complaints", "chart-guardrail-conversion"]:
-        assert painted(page, chart, "--threshold") > 60
-    pictures = [page.get_by_test_id(c).locator("canvas").evaluate("c => c.toDataURL()") for c in CHARTS]
+        wait_for(lambda: painted(page, chart, "--threshold") > 60, f"threshold in {chart}")
+
+    def drawn(chart):
+        return page.get_by_test_id(chart).locator("canvas").evaluate("canvas => canvas.toDataURL()")
+
+    before = {chart: drawn(chart) for chart in CHARTS}
     page.picture("first-minute")
     wait_for(lambda: played(8), "history")
     same_as_the_service(service, page)
-    later = [page.get_by_test_id(c).locator("canvas").evaluate("c => c.toDataURL()") for c in CHARTS]
-    assert all(before != after for before, after in zip(pictures, later))
+    for chart in CHARTS:
+        wait_for(lambda: drawn(chart) != before[chart], f"news in {chart}")
     expect(page.get_by_test_id("glance-guardrails")).to_contain_text("Both kept")
     expect(page.get_by_test_id("glance-guardrails")).to_contain_text("90% confidence")
     page.picture("experiment")
 
 
-def test_a_reader_is_not_disturbed(service, look):  # noqa: F811
+def test_a_reader_is_not_disturbed(service, look):
     """While the page follows the service, focus, what is typed, and what is looked at stay."""
     make(service)
-    service.play("checkout", 50, chances(ARMS, COSTS))
+    play(service, "checkout", 50, chances(ARMS, COSTS))
     page = look("/#/experiments/checkout")
     expect(page.get_by_test_id("count-decisions")).to_have_text("50")
+    canvas = page.get_by_test_id("chart-reward").locator("canvas").element_handle()
     field = page.get_by_label("id (optional)")
     field.fill("half a na")
     at = field.bounding_box()["y"]
     assert page.evaluate("scrollY") > 0
-    canvas = page.get_by_test_id("chart-reward").locator("canvas").element_handle()
     for rounds in [100, 150]:
-        service.play("checkout", 50, chances(ARMS, COSTS))
+        play(service, "checkout", 50, chances(ARMS, COSTS))
         expect(page.get_by_test_id("count-decisions")).to_have_text(str(rounds))
     expect(field).to_be_focused()
     assert field.input_value() == "half a na"

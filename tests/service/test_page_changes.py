@@ -6,15 +6,17 @@ import re
 
 from playwright.sync_api import expect
 
-from .page_server import browser, chances, look, percent, service, shown, wait_for  # noqa: F401
+from .browser import percent, shown
+from .experiments import chances, get, play
+from .server import wait_for
 
 RAIL = {"name": "complaints", "at_most": 0.2, "safe_cost": 0.05}
 CHANCES = {"control": (0.4, 0.05), "bold": (0.7, 0.1)}
 
 
-def make(service, name="shop", **more):  # noqa: F811
+def make(service, name="shop", **more):
     declared = {"name": name, "arms": ["control", "bold"], "safe": "control", "guardrails": [RAIL], "confidence": 0.9}
-    return service.create(**declared | more)
+    return service.post("/v1/experiments", declared | more).ok(201)
 
 
 def confirm(page, button):
@@ -22,16 +24,16 @@ def confirm(page, button):
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-def test_the_alarm_comes_and_goes(service, look):  # noqa: F811
+def test_the_alarm_comes_and_goes(service, look):
     """Nobody said what the safe arm costs: it is played alone until the data prove a margin."""
     make(service, guardrails=[{"name": "complaints", "at_most": 0.5}])
     page = look("/#/experiments/shop")
     expect(page.get_by_test_id("start")).to_be_visible()
     assert page.get_by_role("alert").count() == 0
-    service.play("shop", 1, lambda action: (1, {"complaints": 0}))
+    play(service, "shop", 1, lambda action: (1, {"complaints": 0}))
     alarm = page.get_by_test_id("alarm")
     expect(alarm.get_by_role("alert")).to_contain_text("Safe action forced")
-    told = service.get("shop", "/state")["alarm"]
+    told = get(service, "shop", "/state")["alarm"]
     assert told["reason"] == "margin_not_proven" and told["decision"].startswith("@")
     link = alarm.get_by_role("link", name=told["decision"])
     expect(link).to_have_attribute("href", re.compile(re.escape(told["decision"].replace("@", "%40")) + "$"))
@@ -41,33 +43,32 @@ def test_the_alarm_comes_and_goes(service, look):  # noqa: F811
     expect(overview.get_by_test_id("list-guardrails")).to_contain_text("safe action forced: margin not proven")
 
     def proven():
-        service.play("shop", 50, lambda action: (1, {"complaints": 0}))
-        return service.get("shop", "/state")["alarm"] is None
+        play(service, "shop", 50, lambda action: (1, {"complaints": 0}))
+        return get(service, "shop", "/state")["alarm"] is None
 
     wait_for(proven, "margin")
-    service.play("shop", 1, lambda action: (1, {"complaints": 0}))
     expect(alarm.get_by_role("alert")).to_have_count(0)
     expect(page.get_by_test_id("glance-guardrails")).to_contain_text("Kept")
     expect(overview.get_by_test_id("list-guardrails")).to_have_text("✓ kept")
-    forced = service.get("shop")["counts"]["forced"]
+    forced = get(service, "shop")["counts"]["forced"]
     assert forced > 0
     expect(page.get_by_test_id("count-forced")).to_have_text(str(forced))
 
 
-def test_pause_resume_archive(service, look):  # noqa: F811
+def test_pause_resume_archive(service, look):
     make(service)
-    service.play("shop", 20, chances(CHANCES, ["complaints"]))
+    play(service, "shop", 20, chances(CHANCES, ["complaints"]))
     page = look("/#/experiments/shop")
     page.get_by_test_id("pause").click()
     confirm(page, "Pause")
     expect(page.locator(".pills").first).to_have_text("paused")
-    assert service.get("shop")["status"] == "paused"
+    assert get(service, "shop")["status"] == "paused"
     page.get_by_test_id("try-decide").click()
     expect(page.get_by_test_id("alarm")).to_contain_text("Paused")
     page.picture("paused")
     page.get_by_test_id("resume").click()
     expect(page.locator(".pills").first).to_have_text("running")
-    assert service.get("shop")["status"] == "running"
+    assert get(service, "shop")["status"] == "running"
     page.get_by_test_id("archive").click()
     confirm(page, "Archive")
     expect(page.locator(".pills").first).to_have_text("archived")
@@ -76,7 +77,7 @@ def test_pause_resume_archive(service, look):  # noqa: F811
         expect(page.get_by_test_id(gone)).to_be_hidden()
 
 
-def test_arms_come_and_go(service, look):  # noqa: F811
+def test_arms_come_and_go(service, look):
     make(service)
     page = look("/#/experiments/shop")
     rows = page.get_by_test_id("arms-table").locator("tbody tr")
@@ -94,11 +95,11 @@ def test_arms_come_and_go(service, look):  # noqa: F811
     rows.nth(1).get_by_role("button", name="Retire").click()
     confirm(page, "Retire")
     expect(rows.nth(1)).to_contain_text("retired")
-    offered = {arm["name"]: arm["offered"] for arm in service.get("shop")["arms"]}
+    offered = {arm["name"]: arm["offered"] for arm in get(service, "shop")["arms"]}
     assert offered == {"control": True, "bold": False, "brave": True}
 
 
-def test_editing(service, look):  # noqa: F811
+def test_editing(service, look):
     make(service)
     page = look("/#/experiments/shop")
     page.watch.allow("status of 422")
@@ -112,34 +113,34 @@ def test_editing(service, look):  # noqa: F811
     confirm(page, "Save")
     expect(page.locator(".lead")).to_have_text("what sells")
     expect(page.locator(".declared")).to_contain_text("1 min, then the default outcome: reward 0, complaints 0.5")
-    changed = service.get("shop")
+    changed = get(service, "shop")
     assert (changed["description"], changed["ttl_seconds"]) == ("what sells", 60)
     assert changed["default_outcome"] == {"reward": 0, "costs": {"complaints": 0.5}}
 
 
-def test_a_thousand_arms(service, look):  # noqa: F811
+def test_a_thousand_arms(service, look):
     names = [f"arm-{i}" for i in range(1000)]
     make(service, arms=["control", *names])
     table = {"control": CHANCES["control"]} | {name: (0.5, 0.1) for name in names}
-    service.play("shop", 200, chances(table, ["complaints"]))
+    play(service, "shop", 200, chances(table, ["complaints"]))
     page = look("/#/experiments/shop")
     rows = page.get_by_test_id("arms-table").locator("tbody tr")
     expect(page.get_by_role("button", name="Show all 1,001")).to_be_visible()
     assert 12 <= rows.count() <= 13  # the safe one may come on top
     page.get_by_role("button", name="Show all 1,001").click()
     expect(rows).to_have_count(1001)
-    state = service.get("shop", "/state")
+    state = get(service, "shop", "/state")
     shares = page.get_by_test_id("policy-bars").locator("li")
     expect(shares).to_have_count(min(12, len(state["policy"])))
 
 
-def test_the_audit_trail_is_the_service_s(service, look):  # noqa: F811
+def test_the_audit_trail_is_the_service_s(service, look):
     make(service)
-    service.play("shop", 600, chances(CHANCES, ["complaints"]))
-    service.call("POST", "/v1/experiments/shop/decisions", {"id": "order 17/é"})
+    play(service, "shop", 600, chances(CHANCES, ["complaints"]))
+    service.post("/v1/experiments/shop/decisions", {"id": "order 17/é"}).ok(200)
     page = look("/#/experiments/shop")
     page.get_by_test_id("decisions-table").get_by_role("link", name="order 17/é").click()
-    audit = service.get("shop", "/decisions/order%2017%2F%C3%A9")
+    audit = get(service, "shop", "/decisions/order%2017%2F%C3%A9")
     certified = audit["certificate"]["guardrails"][0]
     trail = page.get_by_test_id("audit")
     expect(trail.get_by_role("heading", level=1)).to_contain_text("order 17/é")
@@ -170,15 +171,15 @@ def test_the_audit_trail_is_the_service_s(service, look):  # noqa: F811
     expect(trail).to_contain_text("waiting for its outcome")
     page.picture("audit")
     report = {"decision": "order 17/é", "reward": 0.5, "costs": {"complaints": 0.25}}
-    service.call("POST", "/v1/experiments/shop/outcomes", report)
+    service.post("/v1/experiments/shop/outcomes", report).ok(200)
     expect(trail).to_contain_text("its outcome is known")
     expect(trail.locator(".figures.compact")).to_contain_text("0.25")
     expect(trail.locator(".events li")).to_have_count(2)
 
 
-def test_learning_from_a_file(service, look, tmp_path):  # noqa: F811
+def test_learning_from_a_file(service, look, tmp_path):
     make(service)
-    service.play("shop", 120, chances(CHANCES, ["complaints"]))
+    play(service, "shop", 120, chances(CHANCES, ["complaints"]))
     make(service, "again")
     page = look("/#/experiments/shop")
     for kind in ["csv", "parquet"]:
@@ -199,4 +200,4 @@ def test_learning_from_a_file(service, look, tmp_path):  # noqa: F811
         page.get_by_test_id("learn-send").click()
         expect(page.get_by_test_id("learn-said")).to_contain_text("120 outcomes were learned")
         expect(page.get_by_test_id("count-imported")).to_have_text(str(imported))
-    assert service.get("again")["counts"]["imported"] == 240
+    assert get(service, "again")["counts"]["imported"] == 240

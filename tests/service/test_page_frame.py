@@ -3,7 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from .page_server import browser, chances, look, service  # noqa: F401
+from .experiments import chances, get, play
+from .server import wait_for
 
 RAIL = {"name": "complaints", "at_most": 0.2, "safe_cost": 0.05}
 ARMS = {"control": (0.4, 0.05), "bold": (0.7, 0.1)}
@@ -11,14 +12,15 @@ HIDDEN_FROM_READERS = ["pause", "edit", "archive", "add-arm", "learn", "try-deci
 
 
 @pytest.fixture
-def shop(service):  # noqa: F811
-    service.create(name="shop", arms=list(ARMS), safe="control", guardrails=[RAIL], confidence=0.9)
-    service.play("shop", 300, chances(ARMS, ["complaints"]))
+def shop(service):
+    declared = {"name": "shop", "arms": list(ARMS), "safe": "control", "guardrails": [RAIL], "confidence": 0.9}
+    service.post("/v1/experiments", declared).ok(201)
+    play(service, "shop", 300, chances(ARMS, ["complaints"]))
     return service
 
 
-def test_a_token_is_asked_for(shop, look):  # noqa: F811
-    shop.make_token("admin", "boss")
+def test_a_token_is_asked_for(shop, look):
+    token = shop.make_token("admin", "boss")
     page = look()
     page.watch.allow("status of 401")
     expect(page.get_by_text("A token is needed")).to_be_visible()
@@ -26,7 +28,7 @@ def test_a_token_is_asked_for(shop, look):  # noqa: F811
     page.get_by_test_id("token-submit").click()
     expect(page.get_by_role("dialog").get_by_role("alert")).to_be_visible()
     page.picture("token")
-    page.get_by_test_id("token-input").fill(shop.token)
+    page.get_by_test_id("token-input").fill(token)
     page.get_by_test_id("token-submit").click()
     expect(page.get_by_text("A token is needed")).to_be_hidden()
     expect(page.locator(".experiments tbody tr")).to_have_count(1)
@@ -39,7 +41,7 @@ def test_a_token_is_asked_for(shop, look):  # noqa: F811
     expect(page.get_by_text("A token is needed")).to_be_visible()
 
 
-def test_a_token_in_the_address_is_taken_out_of_it(shop, look):  # noqa: F811
+def test_a_token_in_the_address_is_taken_out_of_it(shop, look):
     token = shop.make_token("decide", "till")
     page = look(f"/#token={token}&/experiments/shop")
     expect(page.get_by_role("heading", level=1)).to_have_text("shop")
@@ -48,7 +50,7 @@ def test_a_token_in_the_address_is_taken_out_of_it(shop, look):  # noqa: F811
     expect(page.get_by_test_id("pause")).to_be_hidden()
 
 
-def test_readers_see_nothing_that_they_cannot_do(shop, look):  # noqa: F811
+def test_readers_see_nothing_that_they_cannot_do(shop, look):
     token = shop.make_token("read", "guest")
     page = look(f"/#token={token}&/")
     expect(page.locator(".experiments tbody tr")).to_have_count(1)
@@ -66,17 +68,17 @@ def test_readers_see_nothing_that_they_cannot_do(shop, look):  # noqa: F811
     expect(page.get_by_text("needs the role “admin”")).to_be_visible()
 
 
-def test_a_service_that_goes_away_and_comes_back(shop, look):  # noqa: F811
+def test_a_service_that_goes_away_and_comes_back(shop, look):
     page = look("/#/experiments/shop")
     expect(page.get_by_test_id("count-decisions")).to_have_text("300")
     page.watch.allow("ERR_")
-    shop.stop()
+    assert shop.stop() == 0
     expect(page.get_by_test_id("connection")).to_be_visible()
     expect(page.get_by_test_id("count-decisions")).to_have_text("300")
     page.picture("lost")
-    shop.start()
+    shop.start().ready()
     expect(page.get_by_test_id("connection")).to_be_hidden()
-    shop.play("shop", 10, chances(ARMS, ["complaints"]))
+    play(shop, "shop", 10, chances(ARMS, ["complaints"]))
     expect(page.get_by_test_id("count-decisions")).to_have_text("310")
 
 
@@ -115,8 +117,8 @@ CONTRAST = """() => {
 }"""
 
 
-def views(service, look, **how):  # noqa: F811
-    latest = service.get("shop", "/decisions?limit=1")["decisions"][0]["number"]
+def views(service, look, **how):
+    latest = get(service, "shop", "/decisions?limit=1")["decisions"][0]["number"]
     for name, path in VIEWS.items():
         page = look(path.replace("DECISION", str(latest)), **how)
         page.watch.allow("status of 404")
@@ -133,7 +135,7 @@ def views(service, look, **how):  # noqa: F811
         yield name, page
 
 
-def test_light_and_dark(shop, look):  # noqa: F811
+def test_light_and_dark(shop, look):
     grounds = {}
     for scheme in ["light", "dark"]:
         for name, page in views(shop, look, scheme=scheme):
@@ -150,15 +152,16 @@ def test_light_and_dark(shop, look):  # noqa: F811
     assert ground == grounds["light", "list"]
 
 
-def test_on_a_phone_nothing_scrolls_sideways(shop, look):  # noqa: F811
-    shop.create(
-        name="a" * 64,
-        description="d" * 300,
-        arms=["control", "x" * 200],
-        safe="control",
-        guardrails=[{"name": "g" * 100, "at_most": 0.5, "safe_cost": 0.1}],
-    )
-    shop.call("POST", f"/v1/experiments/{'a' * 64}/decisions", {"id": "i" * 128})
+def test_on_a_phone_nothing_scrolls_sideways(shop, look):
+    declared = {
+        "name": "a" * 64,
+        "description": "d" * 300,
+        "arms": ["control", "x" * 200],
+        "safe": "control",
+        "guardrails": [{"name": "g" * 100, "at_most": 0.5, "safe_cost": 0.1}],
+    }
+    shop.post("/v1/experiments", declared).ok(201)
+    shop.post(f"/v1/experiments/{'a' * 64}/decisions", {"id": "i" * 128}).ok(200)
     long = {
         "long-experiment": f"/#/experiments/{'a' * 64}",
         "long-audit": f"/#/experiments/{'a' * 64}/decisions/{'i' * 128}",
@@ -171,18 +174,19 @@ def test_on_a_phone_nothing_scrolls_sideways(shop, look):  # noqa: F811
         page.picture(f"phone-{name}")
 
 
-def test_names_are_text(service, look):  # noqa: F811
+def test_names_are_text(service, look):
     evil = "<script>window.caught = 1</script><img src=x onerror='window.caught = 2'>"
-    service.create(
-        name="names",
-        description=evil,
-        arms=["control", evil],
-        safe="control",
-        guardrails=[{"name": evil, "at_most": 0.9, "safe_cost": 0.1}],
-    )
-    service.call("POST", "/v1/experiments/names/decisions", {"id": evil})
+    declared = {
+        "name": "names",
+        "description": evil,
+        "arms": ["control", evil],
+        "safe": "control",
+        "guardrails": [{"name": evil, "at_most": 0.9, "safe_cost": 0.1}],
+    }
+    service.post("/v1/experiments", declared).ok(201)
+    service.post("/v1/experiments/names/decisions", {"id": evil}).ok(200)
     report = {"decision": evil, "reward": 1, "costs": {evil: 0.5}}
-    service.call("POST", "/v1/experiments/names/outcomes", report)
+    service.post("/v1/experiments/names/outcomes", report).ok(200)
     page = look()
     expect(page.get_by_text(evil)).to_be_visible()
     page.get_by_role("link", name="names").click()
@@ -195,7 +199,7 @@ def test_names_are_text(service, look):  # noqa: F811
     assert page.evaluate("window.caught") is None
 
 
-def test_the_page_is_whole_and_closed(service, look):  # noqa: F811
+def test_the_page_is_whole_and_closed(service, look):
     """One file: after it nothing is loaded but the service's answers, whatever script is put into it."""
     page = look()
     expect(page.get_by_test_id("welcome")).to_be_visible()
@@ -208,5 +212,10 @@ def test_the_page_is_whole_and_closed(service, look):  # noqa: F811
         script.textContent = "window.caught = 1";
         document.body.append(script);
     }""")
-    assert page.evaluate("window.caught") is None
-    assert any("Content Security Policy" in line for line in page.watch.found)
+
+    def refused():
+        # What the browser complains of is heard while it is asked.
+        assert page.evaluate("window.caught") is None
+        return any("Content Security Policy" in line for line in page.watch.found)
+
+    wait_for(refused, "complaint")

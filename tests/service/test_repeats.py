@@ -5,7 +5,8 @@ import threading
 import pytest
 
 from .experiments import ALL, ARMS, REQUESTS, costs_of, create_all
-from .server import rebuild, wait_for
+from .log import rebuild
+from .server import wait_for
 
 PATH = "/v1/experiments/arms"
 
