@@ -279,14 +279,16 @@ class Client:
     def export_log(self, name: str, *, features: Sequence[str] | None = None) -> Log:
         """The complete outcomes as a log, for `banister.evaluate`, `replay` and `warm_start`.
 
-        `features`: columns of the exported file that were known before the decision.
+        `features`: columns of the exported file that were known before the decision, such as
+        `context_0`. Without all propensities, as in shadow mode, the log has none.
         """
         return self._run(self._calls.export_log(name, features))
 
     def import_log(self, name: str, log: LogLike | bytes) -> int:
         """Learns every outcome of a log: a `Log`, a frame, or a CSV or Parquet file's bytes.
 
-        Returns their number. It is not sent again if the answer is lost.
+        Returns their number. It may take until the client's `deadline`, and is not sent again if the
+        answer is lost.
         """
         return self._run(self._calls.import_log(name, log))
 

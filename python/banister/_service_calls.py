@@ -98,7 +98,11 @@ class Calls:
 
     def update(self, name: str, **fields: Any) -> Steps[ServiceExperiment]:
         body = bodies.change(**fields)
-        return decode(ServiceExperiment, (yield from self._json("PATCH", _path(name), body)))
+        # An archived experiment takes no change, not even the same once more.
+        again = body.get("status") != "archived"
+        call = self._call("PATCH", _path(name), body, repeatable=again)
+        known = yield from self._settled(call, name, lambda known: agrees(body, known))
+        return decode(ServiceExperiment, known)
 
     def add_arm(self, name: str, arm: str, features: Any = None) -> Steps[ServiceExperiment]:
         body: dict[str, Any] = {"name": arm}
@@ -127,6 +131,8 @@ class Calls:
         self, name: str, requests: int | Iterable[Mapping[str, Any]]
     ) -> Steps[ServiceBatch[ServiceDecision]]:
         body = {"decisions": bodies.decision_requests(requests)}
+        if not body["decisions"]:
+            return ServiceBatch([])
         known = yield from self._json("POST", f"{_path(name)}/decisions:batch", body)
         return _batch(known, "decision", ServiceDecision, len(body["decisions"]))
 
@@ -149,6 +155,8 @@ class Calls:
         self, name: str, outcomes: Iterable[Mapping[str, Any]]
     ) -> Steps[ServiceBatch[ServiceOutcome]]:
         body = {"outcomes": bodies.outcome_reports(outcomes)}
+        if not body["outcomes"]:
+            return ServiceBatch([])
         known = yield from self._json("POST", f"{_path(name)}/outcomes:batch", body)
         return _batch(known, "outcome", ServiceOutcome, len(body["outcomes"]))
 
@@ -183,7 +191,7 @@ class Calls:
 
     def import_log(self, name: str, log: LogLike | bytes) -> Steps[int]:
         content, kind = file_from_log(log)
-        more = {"content": content, "content_type": kind, "repeatable": False}
+        more = {"content": content, "content_type": kind, "repeatable": False, "long": True}
         try:
             known = yield from self._json("POST", f"{_path(name)}/import", **more)
         except LostAnswer as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -14,10 +15,22 @@ from pathlib import Path
 PATIENCE = 60
 
 
+def program(*arguments: str) -> list[str]:
+    """The command line of this package."""
+    return [sys.executable, "-m", "banister", *arguments]
+
+
+def make_token(data: Path, role: str, name: str) -> str:
+    """A new token for the service of a folder."""
+    command = program("token", "create", "--data-dir", str(data), "--role", role, name)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
+    return done.stdout.strip()
+
+
 @contextmanager
-def running(data: Path) -> Iterator[str]:
+def running(data: Path, stop: signal.Signals = signal.SIGTERM) -> Iterator[str]:
     """Runs the service on a free port until the end of the block, then asks it to stop; its address."""
-    command = [sys.executable, "-m", "banister", "serve", "--listen", "127.0.0.1:0", "--data-dir", str(data)]
+    command = program("serve", "--listen", "127.0.0.1:0", "--data-dir", str(data))
     with open(data / "stderr.txt", "a+", encoding="utf-8") as complaints:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints, text=True)
         timer = threading.Timer(PATIENCE, process.kill)
@@ -37,7 +50,7 @@ def running(data: Path) -> Iterator[str]:
             drain = threading.Thread(target=process.stdout.read, daemon=True)
             drain.start()
             yield url
-            process.terminate()
+            process.send_signal(stop)
             assert process.wait(PATIENCE) == 0, "asked to stop, it stops and is content"
         finally:
             timer.cancel()

@@ -168,6 +168,27 @@ def test_arms_after_a_lost_answer(client: Any, service: FakeService) -> None:
     assert [path.split()[0] for path in service.paths()] == ["POST", "GET", "DELETE", "GET"]
 
 
+def test_an_end_after_a_lost_answer(client: Any, service: FakeService) -> None:
+    service.faults = [CUT]
+    assert client.archive("checkout").status == "archived"
+    assert service.paths() == ["PATCH /v1/experiments/checkout", "GET /v1/experiments/checkout"]
+    with pytest.raises(banister.ServiceConflictError):
+        client.archive("checkout")
+
+
+def test_an_import_may_take_its_time(make: Make) -> None:
+    waited = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        waited.append(request.extensions["timeout"]["read"])
+        return httpx.Response(200, json={"outcomes": 1, "number": 1})
+
+    client = make("http://127.0.0.1:1", timeout=2, deadline=60, transport=httpx.MockTransport(answer))
+    Time(client)
+    assert client.import_log("checkout", b"action,reward\nbold,1\n") == 1
+    assert waited == [60]
+
+
 def test_a_log_is_not_imported_twice(client: Any, service: FakeService) -> None:
     log = {"action": ["bold"], "reward": [1.0], "pscore": [0.5], "complaints": [0.0]}
     service.faults = [CUT]
