@@ -218,6 +218,7 @@ class Client:
         """Many decisions at once: a number of them, or a dictionary of `decide`'s arguments for each.
 
         A request that is refused does not hold up the others; its place in the batch raises its error.
+        Every thousand is a request to the service of its own.
         """
         return self._run(self._calls.decide_batch(name, requests))
 
@@ -249,6 +250,7 @@ class Client:
         """Reports many outcomes at once: dictionaries with `decision`, `reward`, `costs`, `taken`.
 
         A report that is refused does not hold up the others; its place in the batch raises its error.
+        Every thousand is a request to the service of its own.
         """
         return self._run(self._calls.report_batch(name, outcomes))
 

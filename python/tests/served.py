@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -20,10 +21,15 @@ def program(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "banister", *arguments]
 
 
+def plain() -> dict[str, str]:
+    """The environment without settings of another service."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("BANISTER_")}
+
+
 def make_token(data: Path, role: str, name: str) -> str:
     """A new token for the service of a folder."""
     command = program("token", "create", "--data-dir", str(data), "--role", role, name)
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
+    done = subprocess.run(command, env=plain(), capture_output=True, text=True, check=True, timeout=PATIENCE)
     return done.stdout.strip()
 
 
@@ -32,7 +38,7 @@ def running(data: Path, stop: signal.Signals = signal.SIGTERM) -> Iterator[str]:
     """Runs the service on a free port until the end of the block, then asks it to stop; its address."""
     command = program("serve", "--listen", "127.0.0.1:0", "--data-dir", str(data))
     with open(data / "stderr.txt", "a+", encoding="utf-8") as complaints:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints, text=True)
+        process = subprocess.Popen(command, env=plain(), stdout=subprocess.PIPE, stderr=complaints, text=True)
         timer = threading.Timer(PATIENCE, process.kill)
         timer.start()
         assert process.stdout is not None

@@ -201,6 +201,17 @@ def test_a_batch_of_nothing_is_nothing(live: Any) -> None:
     assert len(live.report_batch(name, [])) == 0
 
 
+def test_a_batch_may_be_longer_than_a_request(live: Any) -> None:
+    name = create(live)
+    decisions = list(live.decide_batch(name, [{"id": str(i)} for i in range(2500)]))
+    assert [decision.id for decision in decisions] == [str(i) for i in range(2500)]
+    done = live.report_batch(name, [{"decision": one, "reward": 0.0, "costs": 0.0} for one in decisions])
+    assert [one.decision for one in done] == [str(i) for i in range(2500)]
+    long = create(live, context=1000)
+    context = np.full(1000, 1 / 3000)
+    assert len(list(live.decide_batch(long, [{"context": context}] * 110))) == 110, "more than 2 MiB"
+
+
 def test_a_pause_is_safe_and_the_end_is_final(live: Any) -> None:
     name = create(live)
     play(live, name, 1000)
