@@ -9,7 +9,7 @@ Two experiments run side by side:
     checkout          four checkout pages; complaints, conversion and spend have guardrails
     recommendations   three ways to recommend, chosen by what is known of the visitor
 
-    python examples/shop.py             # starts a service if none is running
+    python examples/shop.py             # with a service of its own, which ends with it
     python examples/shop.py --help      # another service, another pace, other visitors
 """
 
@@ -260,12 +260,12 @@ def table(experiments: list[Experiment]) -> str:
 @contextmanager
 def service(url: str | None) -> Iterator[str]:
     """The address of a service that runs: yours, or one of our own for as long as the block lasts."""
-    with banister.Client(url) as client:
-        if url is not None or client.health():
-            yield client.url
-            return
+    if url is not None:
+        yield url.rstrip("/")
+        return
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "banister", "serve", "--listen", "127.0.0.1:0", "--data-dir", folder]
+        options = ["--listen", "127.0.0.1:0", "--data-dir", folder, "--log", "warn"]
+        command = [sys.executable, "-m", "banister", "serve", *options]
         # Settings of a service of yours are not for this one.
         plain = {key: value for key, value in os.environ.items() if not key.startswith("BANISTER_")}
         process = subprocess.Popen(command, env=plain, stdout=subprocess.PIPE, text=True)
@@ -285,8 +285,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="A simulated shop that uses the decision service.")
     parser.add_argument(
         "--url",
-        help="a service that runs; by default, one is looked for or started. If it asks for a "
-        "token, put an admin's into BANISTER_TOKEN",
+        help="a service that runs, in place of one of its own; if it asks for a token, put an "
+        "admin's into BANISTER_TOKEN",
     )
     parser.add_argument("--minutes", type=float, default=1.0, help="how long it takes (1)")
     parser.add_argument("--speed", type=float, default=4320.0, help="seconds of the shop per second (4320)")

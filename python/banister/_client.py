@@ -58,7 +58,7 @@ class Client:
         *,
         token: str | None = None,
         timeout: float = 5.0,
-        retries: int = 4,
+        retries: int = 8,
         deadline: float = 30.0,
         connections: int = 20,
         transport: httpx.BaseTransport | None = None,

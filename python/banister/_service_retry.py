@@ -86,7 +86,7 @@ class Pace:
     """How patient a client is."""
 
     timeout: float = 5.0
-    retries: int = 4
+    retries: int = 8
     deadline: float = 30.0
     #: The first pause is at most this long, each further one at most twice the one before.
     first: float = 0.1

@@ -34,9 +34,9 @@ def make_token(data: Path, role: str, name: str) -> str:
 
 
 @contextmanager
-def running(data: Path, stop: signal.Signals = signal.SIGTERM) -> Iterator[str]:
-    """Runs the service on a free port until the end of the block, then asks it to stop; its address."""
-    command = program("serve", "--listen", "127.0.0.1:0", "--data-dir", str(data))
+def running(data: Path, stop: signal.Signals = signal.SIGTERM, port: int = 0) -> Iterator[str]:
+    """Runs the service, on a free port, until the end of the block, then asks it to stop; its address."""
+    command = program("serve", "--listen", f"127.0.0.1:{port}", "--data-dir", str(data))
     with open(data / "stderr.txt", "a+", encoding="utf-8") as complaints:
         process = subprocess.Popen(command, env=plain(), stdout=subprocess.PIPE, stderr=complaints, text=True)
         timer = threading.Timer(PATIENCE, process.kill)

@@ -234,7 +234,7 @@ def test_the_token_opens_and_is_never_shown(make: Make, service: FakeService, mo
     assert client.experiments() == []
     monkeypatch.setenv("BANISTER_TOKEN", SECRET)
     assert make(service.url).experiments() == []
-    service.faults = [CUT] * 5
+    service.faults = [CUT] * 9
     Time(client)
     with pytest.raises(banister.ServiceUnavailableError) as caught:
         client.experiments()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 import itertools
+import queue
 import signal
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -407,6 +410,37 @@ def test_tokens_open_what_their_role_may(make: Make, tmp_path: Path) -> None:
         with pytest.raises(banister.ServiceAuthError):
             decider.pause(name)
         assert make(url, token=admin).pause(name).status == "paused"
+
+
+def test_a_restart_is_not_noticed(tmp_path: Path) -> None:
+    done: queue.Queue[str] = queue.Queue()
+    stop = threading.Event()
+
+    def work(client: banister.Client, name: str) -> None:
+        while not stop.is_set():
+            decision = client.decide(name)
+            client.report(decision, reward=1.0, costs=0.0)
+            done.put(decision.id)
+
+    with ThreadPoolExecutor(4) as pool:
+        try:
+            with running(tmp_path) as url:
+                client = banister.Client(url, retries=100, deadline=PATIENCE)
+                name = create(client)
+                workers = [pool.submit(work, client, name) for _ in range(4)]
+                ids = [done.get(timeout=PATIENCE) for _ in range(20)]
+            port = int(url.rsplit(":", 1)[1])
+            with running(tmp_path, port=port):
+                ids += [done.get(timeout=PATIENCE) for _ in range(20)]
+                stop.set()
+                for worker in workers:
+                    worker.result(PATIENCE)
+                ids += [done.get() for _ in range(done.qsize())]
+                counts = client.experiment(name).counts
+                assert (counts.decisions, counts.outcomes) == (len(ids), len(ids)), "nothing lost, nothing twice"
+                client.close()
+        finally:
+            stop.set()
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT], ids=["terminated", "ctrl-c"])

@@ -49,7 +49,7 @@ def shop(cwd: Path, *arguments: str, **variables: str) -> subprocess.CompletedPr
 
 
 def test_the_shop_runs_and_starts_a_service_itself(tmp_path: Path) -> None:
-    # Nobody is there, so that it starts its own; settings of another service are not for that one.
+    # What is set for another service is not for this one.
     variables = {"BANISTER_URL": "http://127.0.0.1:1", "BANISTER_DATABASE": str(tmp_path / "precious.db")}
     done = shop(tmp_path, "--minutes", "0.05", "--seed", "3", **variables)
     assert done.returncode == 0, done.stderr
