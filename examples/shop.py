@@ -9,7 +9,7 @@ Two experiments run side by side:
     checkout          four checkout pages; complaints, conversion and spend have guardrails
     recommendations   three ways to recommend, chosen by what is known of the visitor
 
-    python examples/shop.py             # starts a service if none is running
+    python examples/shop.py             # with a service of its own, which ends with it
     python examples/shop.py --help      # another service, another pace, other visitors
 """
 
@@ -19,6 +19,7 @@ import argparse
 import heapq
 import itertools
 import math
+import os
 import re
 import subprocess
 import sys
@@ -235,35 +236,39 @@ def run(client: banister.Client, minutes: float, speed: float, seed: int, per_da
 
 def table(experiments: list[Experiment]) -> str:
     """What it came to."""
-    lines = [f"{'experiment':16} {'signal':12} {'mean':>7} {'always safe':>12}   guardrail"]
+    wide = max(16, *(len(experiment.name) for experiment in experiments))
+    lines = [f"{'experiment':{wide}} {'signal':12} {'mean':>7} {'always safe':>12}   guardrail"]
     for experiment in experiments:
         counts = experiment.client.experiment(experiment.name).counts
         mean = {signal: float(np.mean(values)) for signal, values in experiment.happened.items()}
         safe = {signal: float(np.mean(values)) for signal, values in experiment.safe.items()}
         gain = mean["reward"] / safe["reward"] - 1
-        lines.append(f"\n{experiment.name:16} {'reward':12} {mean['reward']:7.4f} {safe['reward']:12.4f}   {gain:+.1%}")
+        means = f"{mean['reward']:7.4f} {safe['reward']:12.4f}"
+        lines.append(f"\n{experiment.name:{wide}} {'reward':12} {means}   {gain:+.1%}")
         for guardrail in experiment.guardrails:
             signal, sign = guardrail.name, "≤" if guardrail.at_least is None else "≥"
             threshold = (guardrail.at_most or guardrail.at_least or 0.0) * (safe[signal] if guardrail.relative else 1.0)
             kept = mean[signal] <= threshold if sign == "≤" else mean[signal] >= threshold
             verdict = f"{sign} {threshold:.4f} {'kept' if kept else 'BROKEN'}"
-            lines.append(f"{'':16} {signal:12} {mean[signal]:7.4f} {safe[signal]:12.4f}   {verdict}")
+            lines.append(f"{'':{wide}} {signal:12} {mean[signal]:7.4f} {safe[signal]:12.4f}   {verdict}")
         ends = f"{counts.outcomes:,} outcomes, {counts.expired:,} by default"
         share = counts.forced / max(counts.decisions, 1)
-        lines.append(f"{'':16} {counts.decisions:,} decisions, {ends}; forced to be safe: {share:.1%}")
+        lines.append(f"{'':{wide}} {counts.decisions:,} decisions, {ends}; forced to be safe: {share:.1%}")
     return "\n".join(lines)
 
 
 @contextmanager
 def service(url: str | None) -> Iterator[str]:
     """The address of a service that runs: yours, or one of our own for as long as the block lasts."""
-    with banister.Client(url) as client:
-        if url is not None or client.health():
-            yield client.url
-            return
+    if url is not None:
+        yield url.rstrip("/")
+        return
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "banister", "serve", "--listen", "127.0.0.1:0", "--data-dir", folder]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        options = ["--listen", "127.0.0.1:0", "--data-dir", folder, "--log", "warn"]
+        command = [sys.executable, "-m", "banister", "serve", *options]
+        # Settings of a service of yours are not for this one.
+        plain = {key: value for key, value in os.environ.items() if not key.startswith("BANISTER_")}
+        process = subprocess.Popen(command, env=plain, stdout=subprocess.PIPE, text=True)
         try:
             assert process.stdout is not None
             found = (re.search(r"the page is at (http\S+?)/?\s*$", line) for line in process.stdout)
@@ -278,7 +283,11 @@ def service(url: str | None) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="A simulated shop that uses the decision service.")
-    parser.add_argument("--url", help="a service that runs; by default, one is looked for or started")
+    parser.add_argument(
+        "--url",
+        help="a service that runs, in place of one of its own; if it asks for a token, put an "
+        "admin's into BANISTER_TOKEN",
+    )
     parser.add_argument("--minutes", type=float, default=1.0, help="how long it takes (1)")
     parser.add_argument("--speed", type=float, default=4320.0, help="seconds of the shop per second (4320)")
     parser.add_argument("--visitors", type=float, default=12_000, help="per day, on the first day (12000)")
@@ -286,7 +295,7 @@ def main() -> None:
     parser.add_argument("--stay", action="store_true", help="leave the page up at the end until Enter is pressed")
     chosen = parser.parse_args()
     with service(chosen.url) as url, banister.Client(url) as client:
-        print(f"Look at {url}/ while the shop is open.\n")
+        print(f"Look at {url}/ while the shop is open.\n", flush=True)
         experiments = run(client, chosen.minutes, chosen.speed, chosen.seed, chosen.visitors)
         print(f"\n{table(experiments)}")
         if chosen.stay:
@@ -298,3 +307,5 @@ if __name__ == "__main__":
         main()
     except KeyboardInterrupt:
         sys.exit("\nThe shop was closed early.")
+    except banister.ServiceError as error:
+        sys.exit(f"\nThe service: {error}")

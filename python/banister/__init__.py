@@ -43,6 +43,7 @@ from ._policy import disjoint_features
 from ._problem import Problem
 from ._replay import Replay, ReplayMean, replay, warm_start
 from ._service_answers import (
+    ServiceAlarm,
     ServiceAudit,
     ServiceBatch,
     ServiceCertificate,
@@ -65,7 +66,6 @@ from ._service_errors import (
     ServiceUnavailableError,
 )
 from ._service_state import (
-    ServiceAlarm,
     ServiceArm,
     ServiceEstimates,
     ServiceGuardrailPoint,

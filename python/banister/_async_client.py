@@ -48,7 +48,7 @@ class AsyncClient:
         *,
         token: str | None = None,
         timeout: float = 5.0,
-        retries: int = 4,
+        retries: int = 8,
         deadline: float = 30.0,
         connections: int = 20,
         transport: httpx.AsyncBaseTransport | None = None,

@@ -58,7 +58,7 @@ class Client:
         *,
         token: str | None = None,
         timeout: float = 5.0,
-        retries: int = 4,
+        retries: int = 8,
         deadline: float = 30.0,
         connections: int = 20,
         transport: httpx.BaseTransport | None = None,
@@ -218,6 +218,7 @@ class Client:
         """Many decisions at once: a number of them, or a dictionary of `decide`'s arguments for each.
 
         A request that is refused does not hold up the others; its place in the batch raises its error.
+        Every thousand is a request to the service of its own.
         """
         return self._run(self._calls.decide_batch(name, requests))
 
@@ -249,6 +250,7 @@ class Client:
         """Reports many outcomes at once: dictionaries with `decision`, `reward`, `costs`, `taken`.
 
         A report that is refused does not hold up the others; its place in the batch raises its error.
+        Every thousand is a request to the service of its own.
         """
         return self._run(self._calls.report_batch(name, outcomes))
 
@@ -279,14 +281,16 @@ class Client:
     def export_log(self, name: str, *, features: Sequence[str] | None = None) -> Log:
         """The complete outcomes as a log, for `banister.evaluate`, `replay` and `warm_start`.
 
-        `features`: columns of the exported file that were known before the decision.
+        `features`: columns of the exported file that were known before the decision, such as
+        `context_0`. Without all propensities, as in shadow mode, the log has none.
         """
         return self._run(self._calls.export_log(name, features))
 
     def import_log(self, name: str, log: LogLike | bytes) -> int:
         """Learns every outcome of a log: a `Log`, a frame, or a CSV or Parquet file's bytes.
 
-        Returns their number. It is not sent again if the answer is lost.
+        Returns their number. It may take until the client's `deadline`, and is not sent again if the
+        answer is lost.
         """
         return self._run(self._calls.import_log(name, log))
 

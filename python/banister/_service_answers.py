@@ -7,9 +7,6 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ._service_errors import ServiceError
 
 T = TypeVar("T")
@@ -93,7 +90,7 @@ class ServiceDecision(_Answer):
     index: int
     is_safe: bool
     probability: float
-    #: From the name of each action to its probability.
+    #: From the name of each action that may be drawn to its probability.
     policy: dict[str, float]
     certificate: ServiceCertificate = field(repr=False)
     #: Whether this is only what the service would do.
@@ -102,11 +99,6 @@ class ServiceDecision(_Answer):
     @classmethod
     def _from_json(cls, json: dict[str, Any]) -> dict[str, Any]:
         return {**json, "is_safe": json["safe"], "policy": _policy(json["policy"])}
-
-    @property
-    def probabilities(self) -> NDArray[np.float64]:
-        """The probabilities of the actions, in their order."""
-        return np.array(list(self.policy.values()))
 
 
 @dataclass(frozen=True)
@@ -189,6 +181,17 @@ class ServiceCounts(_Answer):
 
 
 @dataclass(frozen=True)
+class ServiceAlarm(_Answer):
+    """Why the safe action is played alone, and since when."""
+
+    #: "margin_not_proven", "solver_failed" or "paused".
+    reason: str
+    since: datetime
+    #: The first decision that was forced, as `@` and its number; None for a pause.
+    decision: str | None
+
+
+@dataclass(frozen=True)
 class ServiceExperiment(_Answer):
     """An experiment as the service knows it."""
 
@@ -211,6 +214,8 @@ class ServiceExperiment(_Answer):
     ttl_seconds: float | None
     default_outcome: dict[str, Any] | None
     counts: ServiceCounts
+    #: Set as long as decisions are forced to be safe.
+    alarm: ServiceAlarm | None
     #: The last event of this experiment in the service's log.
     number: int
 

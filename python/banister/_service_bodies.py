@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict
 from urllib.parse import quote
 
@@ -43,6 +44,10 @@ class Declaration(TypedDict, total=False):
     shadow: bool
     ttl_seconds: float | None
     default_outcome: Mapping[str, Any] | None
+
+
+#: Most entries of a batch that the service takes by default, and half of the longest body.
+MOST_ENTRIES, MOST_BYTES = 1000, 2**20
 
 
 class _Unchanged:
@@ -244,3 +249,18 @@ def outcome_reports(outcomes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any
         located(lambda one=one: outcome_report(**one), f"outcomes[{i}]")
         for i, one in enumerate(outcomes)
     ]
+
+
+def pieces(entries: Iterable[dict[str, Any]]) -> Iterator[list[bytes]]:
+    """Entries of a batch as JSON, so many at a time as the service takes in one request."""
+    piece: list[bytes] = []
+    size = 0
+    for entry in entries:
+        text = json.dumps(entry, allow_nan=False).encode()
+        if piece and (len(piece) == MOST_ENTRIES or size + len(text) > MOST_BYTES):
+            yield piece
+            piece, size = [], 0
+        piece.append(text)
+        size += len(text) + 1
+    if piece:
+        yield piece

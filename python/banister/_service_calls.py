@@ -98,7 +98,11 @@ class Calls:
 
     def update(self, name: str, **fields: Any) -> Steps[ServiceExperiment]:
         body = bodies.change(**fields)
-        return decode(ServiceExperiment, (yield from self._json("PATCH", _path(name), body)))
+        # An archived experiment takes no change, not even the same once more.
+        again = body.get("status") != "archived"
+        call = self._call("PATCH", _path(name), body, repeatable=again)
+        known = yield from self._settled(call, name, lambda known: agrees(body, known))
+        return decode(ServiceExperiment, known)
 
     def add_arm(self, name: str, arm: str, features: Any = None) -> Steps[ServiceExperiment]:
         body: dict[str, Any] = {"name": arm}
@@ -126,9 +130,9 @@ class Calls:
     def decide_batch(
         self, name: str, requests: int | Iterable[Mapping[str, Any]]
     ) -> Steps[ServiceBatch[ServiceDecision]]:
-        body = {"decisions": bodies.decision_requests(requests)}
-        known = yield from self._json("POST", f"{_path(name)}/decisions:batch", body)
-        return _batch(known, "decision", ServiceDecision, len(body["decisions"]))
+        entries = bodies.decision_requests(requests)
+        path = f"{_path(name)}/decisions:batch"
+        return (yield from self._batch(path, "decision", entries, ServiceDecision))
 
     def report(
         self, decision: ServiceDecision | str, id: str | None, **outcome: Any
@@ -148,9 +152,20 @@ class Calls:
     def report_batch(
         self, name: str, outcomes: Iterable[Mapping[str, Any]]
     ) -> Steps[ServiceBatch[ServiceOutcome]]:
-        body = {"outcomes": bodies.outcome_reports(outcomes)}
-        known = yield from self._json("POST", f"{_path(name)}/outcomes:batch", body)
-        return _batch(known, "outcome", ServiceOutcome, len(body["outcomes"]))
+        entries = bodies.outcome_reports(outcomes)
+        path = f"{_path(name)}/outcomes:batch"
+        return (yield from self._batch(path, "outcome", entries, ServiceOutcome))
+
+    def _batch(
+        self, path: str, key: str, entries: list[dict[str, Any]], kind: type[T]
+    ) -> Steps[ServiceBatch[T]]:
+        """The results of all entries, in as many requests as it takes."""
+        results: list[T | ServiceError] = []
+        for piece in bodies.pieces(entries):
+            content = b'{"%ss":[%s]}' % (key.encode(), b",".join(piece))
+            known = yield from self._json("POST", path, content=content)
+            results += _results(known, key, kind, len(piece))
+        return ServiceBatch(results)
 
     def decision(self, name: str, id: str) -> Steps[ServiceAudit]:
         path = f"{_path(name)}/decisions/{segment(id, 'id')}"
@@ -183,7 +198,7 @@ class Calls:
 
     def import_log(self, name: str, log: LogLike | bytes) -> Steps[int]:
         content, kind = file_from_log(log)
-        more = {"content": content, "content_type": kind, "repeatable": False}
+        more = {"content": content, "content_type": kind, "repeatable": False, "long": True}
         try:
             known = yield from self._json("POST", f"{_path(name)}/import", **more)
         except LostAnswer as error:
@@ -223,18 +238,16 @@ def _listed(known: Any, key: str) -> list[Any]:
     return found
 
 
-def _batch(known: Any, key: str, kind: type[T], count: int) -> ServiceBatch[T]:
+def _results(known: Any, key: str, kind: type[T], count: int) -> list[T | ServiceError]:
     entries = _listed(known, "results")
     if len(entries) != count:
         raise ServiceError(f"the service answered {len(entries)} results to a batch of {count}")
-    return ServiceBatch(
-        [
-            decode(kind, entry[key])
-            if key in entry
-            else ServiceError.from_problem(entry.get("problem") or {}, entry.get("status"))
-            for entry in entries
-        ]
-    )
+    return [
+        decode(kind, entry[key])
+        if key in entry
+        else ServiceError.from_problem(entry.get("problem") or {}, entry.get("status"))
+        for entry in entries
+    ]
 
 
 def _has_arm(known: Any, wanted: dict[str, Any]) -> bool:

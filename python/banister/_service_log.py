@@ -19,31 +19,44 @@ CSV = "text/csv"
 PARQUET = "application/vnd.apache.parquet"
 
 
+#: Columns that every exported file has.
+OWN = {
+    "decision", "number", "time", "action", "index", "pscore", "reward", "status", "shadow",
+}  # fmt: skip
+
+
+def cost_column(guardrail: str) -> str:
+    """The column of a guardrail's costs: its name, unless another column has it."""
+    taken = guardrail in OWN or guardrail.startswith(("context_", "feature_"))
+    return f"cost_{guardrail}" if taken else guardrail
+
+
 def log_from_csv(
     content: bytes, experiment: ServiceExperiment, features: Sequence[str] | None
 ) -> Log:
     """The complete outcomes of an exported file."""
     rows = list(csv.DictReader(io.StringIO(content.decode("utf-8"))))
     guardrails = [str(guardrail["name"]) for guardrail in experiment.guardrails]
-    signals = ["reward", *guardrails]
-    for signal in ["action", *signals]:
-        if rows and signal not in rows[0]:
-            raise ValueError(f"the exported file has no column {signal!r}, only {list(rows[0])}")
-    complete = [row for row in rows if all(row[signal] for signal in signals)]
+    costs = [cost_column(guardrail) for guardrail in guardrails]
+    for column in ["action", "reward", *costs]:
+        if rows and column not in rows[0]:
+            raise ValueError(f"the exported file has no column {column!r}, only {list(rows[0])}")
+    # In shadow mode it may never have been said what was done.
+    complete = [row for row in rows if all(row[one] for one in ["action", "reward", *costs])]
     if not complete:
         raise ValueError(f"the experiment {experiment.name!r} has no complete outcome yet")
-    chosen = [*signals, *(features or ())]
+    chosen = ["reward", *costs, *(features or ())]
     columns: dict[str, Any] = {
         name: np.array([float(row[name]) for row in complete]) for name in chosen
     }
     columns["action"] = [row["action"] for row in complete]
     pscores = [row.get("pscore") for row in complete]
-    if any(pscores):
-        columns["pscore"] = np.array([float(one) if one else np.nan for one in pscores])
+    if all(pscores):
+        columns["pscore"] = np.array([float(one) for one in pscores if one])
     return Log.from_frame(
         columns,
-        costs=guardrails,
-        pscore="pscore" if any(pscores) else None,
+        costs=dict(zip(guardrails, costs, strict=True)),
+        pscore="pscore" if all(pscores) else None,
         features=features,
         arms=[str(arm["name"]) for arm in experiment.arms] or None,
     )
@@ -77,7 +90,8 @@ def _columns(log: Log) -> dict[str, Any]:
     }
     if log.pscores is not None:
         columns["pscore"] = log.pscores
-    return {**columns, **dict(zip(log.guardrails, log.costs.T, strict=True))}
+    names = [cost_column(guardrail) for guardrail in log.guardrails]
+    return {**columns, **dict(zip(names, log.costs.T, strict=True))}
 
 
 def _cells(name: str, column: Any) -> list[Any]:

@@ -34,6 +34,8 @@ class Call:
     params: Mapping[str, str] = field(default_factory=dict)
     #: Whether it may be done twice without harm; otherwise a lost answer is not followed by a guess.
     repeatable: bool = True
+    #: Whether an attempt may take as long as there is time at all.
+    long: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -84,7 +86,7 @@ class Pace:
     """How patient a client is."""
 
     timeout: float = 5.0
-    retries: int = 4
+    retries: int = 8
     deadline: float = 30.0
     #: The first pause is at most this long, each further one at most twice the one before.
     first: float = 0.1
@@ -134,7 +136,8 @@ class Attempts:
         """Sends until there is an answer, for better or worse, or no patience is left."""
         while True:
             left = self._end - self._pace.clock()
-            result = yield Send(call, max(min(self._pace.timeout, left), 0.001))
+            most = left if call.long else min(self._pace.timeout, left)
+            result = yield Send(call, max(most, 0.001))
             assert result is not None
             if isinstance(result, Answer) and result.status not in LATER:
                 if 200 <= result.status < 300:

@@ -6,15 +6,23 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ._service_answers import ServiceCertificate, ServiceEstimate, _Answer, _policy
+from ._service_answers import (
+    ServiceAlarm,
+    ServiceCertificate,
+    ServiceEstimate,
+    _Answer,
+    _policy,
+)
 
 
 @dataclass(frozen=True)
 class ServiceEstimates(_Answer):
-    """The estimated means of a policy or an arm; guardrails in the order of their declaration."""
+    """The estimated means of a policy; guardrails in the order of their declaration."""
 
     reward: ServiceEstimate
     guardrails: tuple[ServiceEstimate, ...]
+    #: The reward of the safe action, if it is known, to compare with.
+    safe: ServiceEstimate | None
 
 
 @dataclass(frozen=True)
@@ -29,15 +37,6 @@ class ServiceArm(_Answer):
     probability: float | None
     reward: ServiceEstimate
     guardrails: tuple[ServiceEstimate, ...]
-
-
-@dataclass(frozen=True)
-class ServiceAlarm(_Answer):
-    """Why the safe action is played alone, and since when."""
-
-    reason: str
-    since: datetime
-    decision: str | None
 
 
 @dataclass(frozen=True)

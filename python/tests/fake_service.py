@@ -77,6 +77,7 @@ class Experiment:
                 "imported": self.imported,
                 "forced": 0,
             },
+            "alarm": {"reason": "paused", "since": TIME, "decision": None} if self.status == "paused" else None,
             "number": len(self.decisions) + complete,
         }
 
@@ -101,7 +102,10 @@ class Experiment:
             "index": drawn.index,
             "safe": drawn.is_safe,
             "probability": drawn.probability,
-            "policy": [{"action": arm, "index": places[arm], "probability": p} for arm, p in drawn.policy.items()],
+            "policy": [
+                {"action": arm, "index": places[arm], "safe": arm == self.declared["safe"], "probability": p}
+                for arm, p in drawn.policy.items()
+            ],
             "certificate": {**certificate, "solver": {**solver, "nodes": 0}},
             "shadow": False,
             "from a newer service": {"the client": "ignores it"},
@@ -185,6 +189,8 @@ class FakeService:
             return 200, {"outcomes": body.count(b"\n") - 1, "number": 1}
         asked = json.loads(body) if body else {}
         if method == "PATCH":
+            if one.status == "archived":
+                raise Refusal(409, "the experiment is archived: it cannot be changed any more")
             one.status = asked.pop("status", one.status)
             one.declared.update(asked)
         elif rest == ["arms"]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -14,12 +16,29 @@ from pathlib import Path
 PATIENCE = 60
 
 
+def program(*arguments: str) -> list[str]:
+    """The command line of this package."""
+    return [sys.executable, "-m", "banister", *arguments]
+
+
+def plain() -> dict[str, str]:
+    """The environment without settings of another service."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("BANISTER_")}
+
+
+def make_token(data: Path, role: str, name: str) -> str:
+    """A new token for the service of a folder."""
+    command = program("token", "create", "--data-dir", str(data), "--role", role, name)
+    done = subprocess.run(command, env=plain(), capture_output=True, text=True, check=True, timeout=PATIENCE)
+    return done.stdout.strip()
+
+
 @contextmanager
-def running(data: Path) -> Iterator[str]:
-    """Runs the service on a free port until the end of the block, then asks it to stop; its address."""
-    command = [sys.executable, "-m", "banister", "serve", "--listen", "127.0.0.1:0", "--data-dir", str(data)]
+def running(data: Path, stop: signal.Signals = signal.SIGTERM, port: int = 0) -> Iterator[str]:
+    """Runs the service, on a free port, until the end of the block, then asks it to stop; its address."""
+    command = program("serve", "--listen", f"127.0.0.1:{port}", "--data-dir", str(data))
     with open(data / "stderr.txt", "a+", encoding="utf-8") as complaints:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints, text=True)
+        process = subprocess.Popen(command, env=plain(), stdout=subprocess.PIPE, stderr=complaints, text=True)
         timer = threading.Timer(PATIENCE, process.kill)
         timer.start()
         assert process.stdout is not None
@@ -37,7 +56,7 @@ def running(data: Path) -> Iterator[str]:
             drain = threading.Thread(target=process.stdout.read, daemon=True)
             drain.start()
             yield url
-            process.terminate()
+            process.send_signal(stop)
             assert process.wait(PATIENCE) == 0, "asked to stop, it stops and is content"
         finally:
             timer.cancel()

@@ -34,7 +34,7 @@ STATE = {
     "outcomes": 4711,
     "policy": POLICY,
     "certificate": CERTIFICATE,
-    "estimates": {"reward": ESTIMATE, "guardrails": [UNKNOWN]},
+    "estimates": {"reward": ESTIMATE, "guardrails": [UNKNOWN], "safe": ESTIMATE},
     "arms": [
         {
             "name": "bold",
@@ -105,6 +105,7 @@ def test_the_state(ask: Any) -> None:
     assert (state.certificate.status, state.certificate.gap, state.certificate.nodes) == ("budget", 0.1, 3)
     assert state.estimates.reward == banister.ServiceEstimate(0.5, 0.0, 1.0)
     assert state.estimates.guardrails[0].mean is None
+    assert state.estimates.safe == state.estimates.reward
     assert (state.arms[0].pulls, state.arms[0].probability) == (3, 0.31)
     assert (state.alarm.reason, state.alarm.since) == ("margin_not_proven", WHEN)
 

@@ -129,9 +129,9 @@ def test_nobody_there(make: Make, service: FakeService) -> None:
     with pytest.raises(banister.ServiceUnavailableError, match=f"{url} cannot be reached") as caught:
         client.create("x", arms=["a"])
     assert caught.value.status is None
-    assert len(time.slept) == 4
+    assert len(time.slept) == 8
     assert not client.health() and not client.ready()
-    assert len(time.slept) == 4, "a look is one look"
+    assert len(time.slept) == 8, "a look is one look"
 
 
 # What may be done only once
@@ -166,6 +166,27 @@ def test_arms_after_a_lost_answer(client: Any, service: FakeService) -> None:
     service.faults = [CUT]
     assert not client.retire_arm("checkout", "wild").arms[-1]["offered"]
     assert [path.split()[0] for path in service.paths()] == ["POST", "GET", "DELETE", "GET"]
+
+
+def test_an_end_after_a_lost_answer(client: Any, service: FakeService) -> None:
+    service.faults = [CUT]
+    assert client.archive("checkout").status == "archived"
+    assert service.paths() == ["PATCH /v1/experiments/checkout", "GET /v1/experiments/checkout"]
+    with pytest.raises(banister.ServiceConflictError):
+        client.archive("checkout")
+
+
+def test_an_import_may_take_its_time(make: Make) -> None:
+    waited = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        waited.append(request.extensions["timeout"]["read"])
+        return httpx.Response(200, json={"outcomes": 1, "number": 1})
+
+    client = make("http://127.0.0.1:1", timeout=2, deadline=60, transport=httpx.MockTransport(answer))
+    Time(client)
+    assert client.import_log("checkout", b"action,reward\nbold,1\n") == 1
+    assert waited == [60]
 
 
 def test_a_log_is_not_imported_twice(client: Any, service: FakeService) -> None:

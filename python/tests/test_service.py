@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import io
 import itertools
+import queue
+import signal
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from clients import GUARDRAIL, Make
-from served import PATIENCE, running
+from served import PATIENCE, make_token, running
 
 NAMES = (f"experiment-{i}" for i in itertools.count())
 CONVERSION = banister.Guardrail("conversion", at_least=0.9, relative=True)
@@ -164,12 +168,51 @@ def test_it_learns_and_every_policy_has_its_certificate(live: Any) -> None:
     assert state.outcomes == 3000
     assert state.alarm is None
     arms = {arm.name: arm for arm in state.arms}
+    assert state.estimates.safe == arms["control"].reward
+    assert state.estimates.reward.mean > state.estimates.safe.mean
     assert sum(arm.pulls for arm in state.arms) == 3000
     assert arms["bold"].reward.lower < 0.8 < arms["bold"].reward.upper
     assert arms["bold"].guardrails[0].lower < 0.1 < arms["bold"].guardrails[0].upper
     history = live.history(name)
     assert sum(minute.decisions for minute in history.per_minute) == 3000
     assert history.points == tuple(sorted(history.points, key=lambda point: point.time))
+
+
+def test_what_is_not_proven_is_an_alarm(live: Any) -> None:
+    name = create(live, guardrails=[CONVERSION])
+    decision = live.decide(name)
+    assert decision.is_safe
+    assert decision.certificate.fallback == "margin_not_proven"
+    experiment = live.experiment(name)
+    assert experiment.alarm.reason == "margin_not_proven"
+    assert live.decision(name, experiment.alarm.decision).id == decision.id
+    assert experiment.counts.forced == 1
+
+
+def test_agents_as_the_package_has_them(live: Any) -> None:
+    name = create(live, agent=banister.Opb(2, intervals="kl"), confidence=0.95)
+    made = live.experiment(name)
+    assert (made.agent["intervals"], made.confidence) == ("kl", 0.95)
+    with pytest.raises(banister.ServiceRefusedError) as refused:
+        create(live, agent=banister.Opb(2, log_term=0.1))
+    assert refused.value.field == "agent.log_term"
+
+
+def test_a_batch_of_nothing_is_nothing(live: Any) -> None:
+    name = create(live)
+    assert len(live.decide_batch(name, 0)) == 0
+    assert len(live.report_batch(name, [])) == 0
+
+
+def test_a_batch_may_be_longer_than_a_request(live: Any) -> None:
+    name = create(live)
+    decisions = list(live.decide_batch(name, [{"id": str(i)} for i in range(2500)]))
+    assert [decision.id for decision in decisions] == [str(i) for i in range(2500)]
+    done = live.report_batch(name, [{"decision": one, "reward": 0.0, "costs": 0.0} for one in decisions])
+    assert [one.decision for one in done] == [str(i) for i in range(2500)]
+    long = create(live, context=1000)
+    context = np.full(1000, 1 / 3000)
+    assert len(list(live.decide_batch(long, [{"context": context}] * 110))) == 110, "more than 2 MiB"
 
 
 def test_a_pause_is_safe_and_the_end_is_final(live: Any) -> None:
@@ -181,8 +224,11 @@ def test_a_pause_is_safe_and_the_end_is_final(live: Any) -> None:
         assert decision.is_safe
         assert decision.certificate.fallback == "paused"
     assert live.report(open_decision, reward=1.0, costs=0.0).status == "complete"
-    assert live.state(name).alarm.reason == "paused"
-    assert live.resume(name).status == "running"
+    alarm = live.state(name).alarm
+    assert (alarm.reason, alarm.decision) == ("paused", None), "no decision was the reason"
+    assert live.experiment(name).alarm == alarm
+    resumed = live.resume(name)
+    assert (resumed.status, resumed.alarm) == ("running", None)
     assert live.decide(name).certificate.fallback is None
     assert live.archive(name).status == "archived"
     with pytest.raises(banister.ServiceConflictError):
@@ -257,6 +303,43 @@ def test_a_log_comes_out_and_goes_in(live: Any) -> None:
         live.import_log(warm, frame.assign(action="nobody"))
 
 
+def test_a_log_of_guardrails_with_the_names_of_columns(live: Any) -> None:
+    guardrails = [banister.Guardrail(name, at_most=0.2, safe_cost=0.05) for name in ("status", "context_0")]
+    name, warm = (create(live, guardrails=guardrails) for _ in range(2))
+    for decision in live.decide_batch(name, 5):
+        live.report(decision, reward=1.0, costs=[0.0, 1.0])
+    log = live.export_log(name)
+    assert log.guardrails == ("status", "context_0")
+    assert log.costs.tolist() == [[0.0, 1.0]] * 5
+    assert live.import_log(warm, log) == 5
+    assert live.import_log(warm, live.export(name)) == 5
+    assert live.import_log(warm, live.export(name, format="csv")) == 5
+    state = live.state(warm)
+    assert [one.mean for one in state.arms[0].guardrails] == [0.0, 1.0]
+
+
+def test_a_log_of_a_shadow_has_the_callers_propensities_or_none(live: Any) -> None:
+    name = create(live, shadow=True)
+    for propensity in (0.5, 0.25):
+        decision = live.decide(name, taken="bold", propensity=propensity)
+        live.report(decision, reward=1.0, costs=0.0)
+    assert live.export_log(name).pscores.tolist() == [0.5, 0.25]
+    live.report(live.decide(name), reward=1.0, costs=0.0, taken="control")
+    log = live.export_log(name)
+    assert [log.arms[i] for i in log.indices] == ["bold", "bold", "control"]
+    assert log.pscores is None
+
+
+def test_a_log_of_contexts(live: Any) -> None:
+    name, warm = (create(live, context=2) for _ in range(2))
+    for context in ([1.0, 0.0], [0.0, 1.0]):
+        live.report(live.decide(name, context=context), reward=1.0, costs=0.0)
+    log = live.export_log(name, features=["context_0", "context_1"])
+    assert log.context is not None
+    assert log.context.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert live.import_log(warm, live.export(name)) == 2
+
+
 def test_contexts_and_candidates(live: Any) -> None:
     rng = np.random.default_rng(1)
     name = create(live, context=3)
@@ -303,3 +386,64 @@ def test_nothing_is_forgotten_over_a_restart(make: Make, tmp_path: Path) -> None
         assert again.state(name).certificate == before.certificate
         assert again.decide(name, id="open") == open_decision
         assert again.report(open_decision, reward=1.0, costs=0.0).status == "complete"
+
+
+def test_tokens_open_what_their_role_may(make: Make, tmp_path: Path) -> None:
+    with running(tmp_path) as url:
+        name = create(make(url))
+    admin, decide, read = (make_token(tmp_path, role, role) for role in ("admin", "decide", "read"))
+    with running(tmp_path) as url:
+        nobody = make(url)
+        assert nobody.health()
+        with pytest.raises(banister.ServiceAuthError) as caught:
+            nobody.experiments()
+        assert caught.value.status == 401
+        with pytest.raises(banister.ServiceAuthError):
+            make(url, token="unknown").experiments()
+        reader = make(url, token=read)
+        assert [one.name for one in reader.experiments()] == [name]
+        with pytest.raises(banister.ServiceAuthError) as caught:
+            reader.decide(name)
+        assert caught.value.status == 403
+        decider = make(url, token=decide)
+        decider.report(decider.decide(name), reward=1.0, costs=0.0)
+        with pytest.raises(banister.ServiceAuthError):
+            decider.pause(name)
+        assert make(url, token=admin).pause(name).status == "paused"
+
+
+def test_a_restart_is_not_noticed(tmp_path: Path) -> None:
+    done: queue.Queue[str] = queue.Queue()
+    stop = threading.Event()
+
+    def work(client: banister.Client, name: str) -> None:
+        while not stop.is_set():
+            decision = client.decide(name)
+            client.report(decision, reward=1.0, costs=0.0)
+            done.put(decision.id)
+
+    with ThreadPoolExecutor(4) as pool:
+        try:
+            with running(tmp_path) as url:
+                client = banister.Client(url, retries=100, deadline=PATIENCE)
+                name = create(client)
+                workers = [pool.submit(work, client, name) for _ in range(4)]
+                ids = [done.get(timeout=PATIENCE) for _ in range(20)]
+            port = int(url.rsplit(":", 1)[1])
+            with running(tmp_path, port=port):
+                ids += [done.get(timeout=PATIENCE) for _ in range(20)]
+                stop.set()
+                for worker in workers:
+                    worker.result(PATIENCE)
+                ids += [done.get() for _ in range(done.qsize())]
+                counts = client.experiment(name).counts
+                assert (counts.decisions, counts.outcomes) == (len(ids), len(ids)), "nothing lost, nothing twice"
+                client.close()
+        finally:
+            stop.set()
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT], ids=["terminated", "ctrl-c"])
+def test_it_ends_when_it_is_told_to(stop: signal.Signals, tmp_path: Path) -> None:
+    with running(tmp_path, stop) as url, banister.Client(url) as client:
+        assert client.ready()

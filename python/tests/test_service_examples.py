@@ -12,7 +12,7 @@ from typing import Any
 
 import banister
 import pytest
-from served import running
+from served import make_token, plain, running
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,27 +32,50 @@ def test_the_chapter_is_true_as_written(url: str, monkeypatch: pytest.MonkeyPatc
     assert failed == 0
 
 
-def environment() -> dict[str, str]:
+def environment(**more: str) -> dict[str, str]:
     """The package that is tested is the one that the examples find."""
     packages = str(Path(banister.__file__).parents[1])
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([packages, os.environ.get("PYTHONPATH", "")])}
+    path = os.pathsep.join([packages, os.environ.get("PYTHONPATH", "")])
+    return {**plain(), "PYTHONPATH": path, **more}
+
+
+def shop(cwd: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The shop, for as long as it says; afterwards nothing is left of it in its folder."""
+    command = [sys.executable, str(ROOT / "examples" / "shop.py"), *arguments]
+    options: dict[str, Any] = {"cwd": cwd, "env": environment(**variables), "capture_output": True, "text": True}
+    done = subprocess.run(command, timeout=300, check=False, **options)
+    assert list(cwd.iterdir()) == [], "it leaves nothing behind"
+    return done
 
 
 def test_the_shop_runs_and_starts_a_service_itself(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "examples" / "shop.py"), "--minutes", "0.05", "--seed", "3"]
-    # Nobody is there, so that it starts its own.
-    variables = {**environment(), "BANISTER_URL": "http://127.0.0.1:1"}
-    options: dict[str, Any] = {"cwd": tmp_path, "env": variables, "capture_output": True, "text": True}
-    done = subprocess.run(command, timeout=300, check=False, **options)
+    # What is set for another service is not for this one.
+    variables = {"BANISTER_URL": "http://127.0.0.1:1", "BANISTER_DATABASE": str(tmp_path / "precious.db")}
+    done = shop(tmp_path, "--minutes", "0.05", "--seed", "3", **variables)
     assert done.returncode == 0, done.stderr
     for word in ("checkout", "recommendations", "complaints", "conversion", "spend", "always safe", "forced"):
         assert word in done.stdout
-    assert list(tmp_path.iterdir()) == [], "it leaves nothing behind"
+
+
+def test_the_shop_uses_a_service_with_tokens(tmp_path: Path) -> None:
+    data, cwd = tmp_path / "data", tmp_path / "cwd"
+    data.mkdir()
+    cwd.mkdir()
+    token = make_token(data, "admin", "shop")
+    with running(data) as url, banister.Client(url, token=token) as client:
+        done = shop(cwd, "--url", url, "--minutes", "0.02", BANISTER_TOKEN=token)
+        assert done.returncode == 0, done.stderr
+        names = [experiment.name for experiment in client.experiments()]
+        assert sorted(names) == ["checkout", "recommendations"]
+        refused = shop(cwd, "--url", url, "--minutes", "0.02")
+        assert refused.returncode == 1
+        assert "401" in refused.stderr
+        assert "Traceback" not in refused.stderr
 
 
 def test_the_quickstart_runs(url: str) -> None:
     script = str(ROOT / "examples" / "quickstart.sh")
-    variables = {**os.environ, "BANISTER_URL": url}
+    variables = {**plain(), "BANISTER_URL": url}
     done = subprocess.run(["sh", script], env=variables, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert '"status":"complete"' in done.stdout.replace(" ", "")
