@@ -91,7 +91,8 @@ pub enum Event {
     Part(Part),
     /// An outcome is complete.
     Outcome(OutcomeEvent),
-    /// A decision's time is over, and in shadow mode nobody said what happened: it teaches nothing.
+    /// A decision's time is over and it teaches nothing: in shadow mode nobody said what was taken, or the
+    /// agent takes no more outcomes.
     Lapsed,
     /// Outcomes of another log.
     Imported(Import),

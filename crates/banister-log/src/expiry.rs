@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 
 const PAUSE: Duration = Duration::from_millis(500);
 /// Decisions of one request.
-const CHUNK: usize = 500;
+const CHUNK: usize = 1000;
 
 /// Starts the thread; it ends with the writer.
 pub(crate) fn start(database: Database, asker: Asker) -> std::io::Result<()> {
@@ -34,8 +34,12 @@ pub(crate) fn start(database: Database, asker: Asker) -> std::io::Result<()> {
             };
             for life in lives {
                 // Trouble with the log is the writer's to report; here it means a new try later.
-                if let Ok(Some(overdue)) = overdue(&mut *reader, &life) {
-                    let _ = asker.wait(Request::Expire(overdue));
+                while let Ok(Some(overdue)) = overdue(&mut *reader, &life) {
+                    let more = overdue.decisions.len() == CHUNK;
+                    let expired = asker.wait(Request::Expire(overdue));
+                    if !more || expired.is_err() {
+                        break;
+                    }
                 }
             }
         }
@@ -54,14 +58,10 @@ fn overdue(store: &mut dyn Store, life: &Life) -> Result<Option<Overdue>, StoreE
         return Ok(None);
     }
     let decisions = store.overdue(life.experiment, life.settled, upto, CHUNK)?;
-    let settled = match decisions.len() < CHUNK {
-        true => upto,
-        false => decisions.last().copied().unwrap_or(upto),
-    };
     Ok(Some(Overdue {
         experiment: life.experiment,
         decisions,
-        settled,
+        settled: upto,
     }))
 }
 

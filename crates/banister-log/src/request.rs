@@ -157,7 +157,7 @@ pub struct Overdue {
     pub experiment: u64,
     /// The decisions.
     pub decisions: Vec<u64>,
-    /// After these, everything up to here is settled.
+    /// If there are none, everything up to here is settled.
     pub settled: u64,
 }
 

@@ -151,7 +151,11 @@ impl Engine {
                 && job.requests.iter().all(Request::is_read)
             {
                 let read = |request| crate::view::read(state, request);
-                (job.reply)(job.requests.into_iter().map(read).collect());
+                let read = || job.requests.into_iter().map(read).collect();
+                match catch_unwind(AssertUnwindSafe(read)) {
+                    Ok(answers) => (job.reply)(answers),
+                    Err(_) => self.distrust(),
+                }
                 continue;
             }
             let alone = job.requests.iter().any(Request::is_alone);
@@ -176,17 +180,10 @@ impl Engine {
             .unzip();
         let counts: Vec<usize> = requests.iter().map(Vec::len).collect();
         let attempt = catch_unwind(AssertUnwindSafe(|| self.commit(requests)));
-        let answers = match attempt {
-            Ok(answers) => answers,
-            Err(_) => {
-                // A defect of ours: what is in memory may be half-changed, the log is not.
-                self.lose(StoreError::new(
-                    "a defect in banister; the log is read anew",
-                ));
-                self.state = None;
-                None
-            }
-        };
+        let answers = attempt.unwrap_or_else(|_| {
+            self.distrust();
+            None
+        });
         let trouble = || {
             let reason = self.trouble.clone();
             Refusal::unavailable(reason.unwrap_or_else(|| "not opened yet".into()))
@@ -314,7 +311,10 @@ impl Engine {
                 return None;
             }
         }
-        self.found();
+        if !records.is_empty() {
+            // Proved by writing; what only looked something up proves nothing.
+            self.found();
+        }
         let state = self.state.as_mut()?;
         self.monitor.follows(state.number, state.number);
         let view = |state: &mut State, key: u64| match state.by_key(key) {
@@ -387,6 +387,14 @@ impl Engine {
         };
         self.state = Some(state);
         Ok(())
+    }
+
+    /// After a defect of ours: what is in memory may be half-changed, the log is not.
+    fn distrust(&mut self) {
+        self.state = None;
+        self.lose(StoreError::new(
+            "a defect in banister: the log is read anew",
+        ));
     }
 
     fn lose(&mut self, error: StoreError) {

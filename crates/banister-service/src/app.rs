@@ -53,6 +53,11 @@ impl App {
         Self(Arc::new(shared))
     }
 
+    /// Whether the log can be written and the tokens are known.
+    pub fn is_ready(&self) -> bool {
+        self.health.trouble().is_none() && self.guests.is_read()
+    }
+
     /// Asks the writer, and waits for its answers.
     pub async fn ask_all(
         &self,

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
@@ -25,6 +25,8 @@ use crate::settings::Settings;
 
 /// How long requests in flight may take to end.
 const GRACE: Duration = Duration::from_secs(10);
+/// How long the address is held back until the log is open.
+const PATIENCE: Duration = Duration::from_secs(3);
 /// How long a caller may take to send a request's head.
 const HEAD: Duration = Duration::from_secs(15);
 
@@ -127,6 +129,11 @@ async fn run(
     };
     // Whoever reads the address may tell the process to stop at once.
     let stop = StopSignals::new().map_err(system("listening to signals"))?;
+    // Whoever reads the address may also ask at once; but a log in trouble is no reason to say nothing.
+    let begun = Instant::now();
+    while !app.is_ready() && begun.elapsed() < PATIENCE {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     started(address);
     let stopper = {
         let handle = handle.clone();

@@ -127,15 +127,16 @@ impl Desk<'_> {
             .map(|&number| (overdue.experiment, Key::Number(number)))
             .collect();
         let found = self.store.find(&keys).map_err(Refusal::unavailable)?;
-        let mut refused = 0;
         for found in found.into_iter().flatten() {
-            // A horizon that is used up refuses defaults as it refuses reports: they teach nothing.
-            refused += u64::from(self.expire(&name, found).is_err());
+            self.expire(&name, found)?;
         }
-        if let Some(experiment) = self.state.by_key(overdue.experiment) {
+        // Only where nothing is left to be written: what is not durable yet has to be found again.
+        if overdue.decisions.is_empty()
+            && let Some(experiment) = self.state.by_key(overdue.experiment)
+        {
             experiment.settled = experiment.settled.max(overdue.settled);
         }
-        Ok(Answer::Expired(overdue.decisions.len() as u64 - refused))
+        Ok(Answer::Expired(overdue.decisions.len() as u64))
     }
 
     /// Gives the default outcome to a decision whose time is over, or lets it lapse.
@@ -172,16 +173,18 @@ impl Desk<'_> {
             costs: costs.collect(),
             taken: part.taken.or(case.event.taken),
         };
-        if case.event.shadow && filled.taken.is_none() {
-            let lapsed = Heard {
-                complete: Some(true),
-                ..Heard::default()
-            };
-            self.heard.insert(case.number, lapsed);
-            self.write(key, Some(case.number), None, Event::Lapsed);
+        let known = !case.event.shadow || filled.taken.is_some();
+        // A horizon that is used up refuses defaults as it refuses reports: such a decision lapses too.
+        if known && self.hear_news(name, &case, filled, true).is_ok() {
             return Ok(());
         }
-        self.hear_news(name, &case, filled, true).map(|_| ())
+        let lapsed = Heard {
+            complete: Some(true),
+            ..Heard::default()
+        };
+        self.heard.insert(case.number, lapsed);
+        self.write(key, Some(case.number), None, Event::Lapsed);
+        Ok(())
     }
 }
 
