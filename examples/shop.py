@@ -264,7 +264,7 @@ def service(url: str | None) -> Iterator[str]:
         yield url.rstrip("/")
         return
     with tempfile.TemporaryDirectory() as folder:
-        options = ["--listen", "127.0.0.1:0", "--data-dir", folder, "--log", "warn"]
+        options = ["--listen", "127.0.0.1:0", "--data-dir", folder, "--log", "error"]
         command = [sys.executable, "-m", "banister", "serve", *options]
         # Settings of a service of yours are not for this one.
         plain = {key: value for key, value in os.environ.items() if not key.startswith("BANISTER_")}

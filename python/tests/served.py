@@ -8,9 +8,12 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import banister
 
 #: If the service does not listen by then, it never will.
 PATIENCE = 60
@@ -31,6 +34,15 @@ def make_token(data: Path, role: str, name: str) -> str:
     command = program("token", "create", "--data-dir", str(data), "--role", role, name)
     done = subprocess.run(command, env=plain(), capture_output=True, text=True, check=True, timeout=PATIENCE)
     return done.stdout.strip()
+
+
+def await_ready(url: str) -> None:
+    """Returns when the service takes requests, which is a moment after it listens."""
+    end = time.monotonic() + PATIENCE
+    with banister.Client(url) as client:
+        while not client.ready():
+            assert time.monotonic() < end, "the service listens and does not become ready"
+            time.sleep(0.01)
 
 
 @contextmanager
@@ -55,6 +67,7 @@ def running(data: Path, stop: signal.Signals = signal.SIGTERM, port: int = 0) ->
             # What it prints later must not fill the pipe.
             drain = threading.Thread(target=process.stdout.read, daemon=True)
             drain.start()
+            await_ready(url)
             yield url
             process.send_signal(stop)
             assert process.wait(PATIENCE) == 0, "asked to stop, it stops and is content"
