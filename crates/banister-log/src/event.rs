@@ -167,6 +167,8 @@ pub struct OutcomeEvent {
 /// Imported outcomes, in columns.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Import {
+    /// Digest of the whole import, which all of its events have: the same one twice is counted once.
+    pub digest: u64,
     /// Arms by number; empty where actions are features.
     pub arms: Vec<u32>,
     /// Features, one vector after another; empty where actions are arms.
@@ -178,6 +180,14 @@ pub struct Import {
 }
 
 impl Import {
+    /// The digest of these outcomes.
+    pub(crate) fn digested(&self) -> u64 {
+        let columns = (&self.arms, &self.features, &self.rewards, &self.costs);
+        // Numbers and lists only: there is nothing to fail on.
+        let bytes = postcard::to_stdvec(&columns).unwrap_or_default();
+        digest(&bytes)
+    }
+
     /// Hands the outcomes to `take` as agents want them.
     pub(crate) fn outcomes<T>(&self, take: impl FnOnce(&Outcomes) -> T) -> T {
         let arms: Vec<usize> = self.arms.iter().map(|&arm| arm as usize).collect();
@@ -224,4 +234,11 @@ impl Event {
             None => Err("it is empty".into()),
         }
     }
+}
+
+/// The first eight bytes of a digest.
+pub(crate) fn digest(bytes: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    first.copy_from_slice(&blake3::hash(bytes).as_bytes()[..8]);
+    u64::from_le_bytes(first)
 }

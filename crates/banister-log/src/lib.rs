@@ -36,7 +36,9 @@ pub use declaration::{
 };
 pub use desk::{Heard, MOST_IMPORTED, hear, named_costs};
 pub use event::{Candidate, DecisionEvent, Event, EventKind, Import, OutcomeEvent, Part, Record};
-pub use experiment::{Alarm, Arm, Change, Counts, Experiment, ExperimentStatus, Facts, Latest};
+pub use experiment::{
+    Alarm, Arm, Change, Counts, Experiment, ExperimentStatus, Facts, Imported, Latest,
+};
 pub use history::{GuardrailPoint, History, Minute, Point};
 pub use published::{Estimates, Known, Published};
 pub use queue::{Asker, Busy};

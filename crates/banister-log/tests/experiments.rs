@@ -228,7 +228,10 @@ fn teach_alike(place: &Place, declare: impl Fn(&str) -> Value) {
         features: Vec::new(),
         rewards: rows.iter().map(|row| row.1).collect(),
         costs: rows.iter().map(|row| row.2).collect(),
+        ..Import::default()
     };
+    assert_eq!(import(&desk, "y", columns.clone()), Ok(1200));
+    // Sent again by somebody who did not hear the answer: answered the same, counted once.
     assert_eq!(import(&desk, "y", columns), Ok(1200));
     let (observed, imported) = (
         desk.show("x").unwrap().counts,
@@ -261,6 +264,7 @@ fn imports_that_cannot_be_learned_from_are_refused(place: &Place) {
         features: Vec::new(),
         rewards: vec![0.0, 1.0],
         costs: vec![0.5, 0.5],
+        ..Import::default()
     };
     let refused = |name: &str, change: &dyn Fn(&mut Import)| {
         let mut columns = good.clone();

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use crate::app::App;
 use crate::auth::Guest;
 use crate::problem::Problem;
-use crate::routes::{Access, Route};
+use crate::routes::{Access, Route, Takes};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -36,12 +36,16 @@ pub async fn pass(
             if let Some(guest) = guest {
                 request.extensions_mut().insert(guest);
             }
-            // Exports take as long as they take: they are streamed.
-            match tokio::time::timeout(app.settings.timeout, next.run(request)).await {
+            // Exports take as long as they take: they are streamed. Files to import are large.
+            let limit = match route.takes {
+                Takes::File => app.settings.timeout * 30,
+                _ => app.settings.timeout,
+            };
+            match tokio::time::timeout(limit, next.run(request)).await {
                 Ok(response) => response,
                 Err(_) => Problem::unavailable(format!(
                     "no answer within {} seconds; with an id the request can safely be repeated",
-                    app.settings.timeout.as_secs_f64()
+                    limit.as_secs_f64()
                 ))
                 .into_response(),
             }

@@ -348,8 +348,5 @@ fn digest(request: &DecisionRequest) -> u64 {
         id: None,
         ..request.clone()
     });
-    let hash = blake3::hash(&anonymous.unwrap_or_default());
-    let mut first = [0; 8];
-    first.copy_from_slice(&hash.as_bytes()[..8]);
-    u64::from_le_bytes(first)
+    crate::event::digest(&anonymous.unwrap_or_default())
 }

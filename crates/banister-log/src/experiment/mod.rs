@@ -52,6 +52,17 @@ pub struct Counts {
     pub forced: u64,
 }
 
+/// What was imported at once.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Imported {
+    /// Digest of it.
+    pub digest: u64,
+    /// Outcomes.
+    pub outcomes: u64,
+    /// The last of its events.
+    pub number: u64,
+}
+
 /// An arm, retired ones too. Its number never changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Arm {
@@ -99,6 +110,8 @@ pub struct Experiment {
     pub arms: Vec<Arm>,
     /// What has happened.
     pub counts: Counts,
+    /// What was imported.
+    pub imports: Vec<Imported>,
     /// The trace for the page.
     pub history: History,
     /// Whether the safe action is forced.
@@ -137,6 +150,7 @@ impl Experiment {
             created,
             number: key,
             counts: Counts::default(),
+            imports: Vec::new(),
             history: History::default(),
             alarm: None,
             latest: None,
@@ -183,7 +197,19 @@ impl Experiment {
             Event::Imported(import) => {
                 (import.outcomes(|outcomes| self.agent.observe_batch(outcomes)))
                     .map_err(|e| e.to_string())?;
-                self.counts.imported += import.rewards.len() as u64;
+                let outcomes = import.rewards.len() as u64;
+                self.counts.imported += outcomes;
+                match self.imports.last_mut() {
+                    Some(last) if last.digest == import.digest => {
+                        last.outcomes += outcomes;
+                        last.number = record.number;
+                    }
+                    _ => self.imports.push(Imported {
+                        digest: import.digest,
+                        outcomes,
+                        number: record.number,
+                    }),
+                }
                 self.current = None;
             }
         }

@@ -4,7 +4,7 @@ use banister::AgentConfig;
 use serde::{Deserialize, Serialize};
 
 use super::facts::facts;
-use super::{Alarm, Arm, Counts, Experiment, ExperimentStatus, Latest};
+use super::{Alarm, Arm, Counts, Experiment, ExperimentStatus, Imported, Latest};
 use crate::declaration::Declaration;
 use crate::history::History;
 use crate::time::Timestamp;
@@ -28,6 +28,7 @@ struct Learned {
     status: ExperimentStatus,
     arms: Vec<Arm>,
     counts: Counts,
+    imports: Vec<Imported>,
     agent: String,
 }
 
@@ -42,6 +43,7 @@ impl Experiment {
             status: self.status,
             arms: self.arms.clone(),
             counts: self.counts,
+            imports: self.imports.clone(),
             agent: self.agent.save_learned(),
         }
     }
@@ -78,6 +80,7 @@ impl Experiment {
             created: Timestamp(learned.created),
             number: learned.number,
             counts: learned.counts,
+            imports: learned.imports,
             history: saved.history,
             alarm: saved.alarm,
             latest: saved.latest,
