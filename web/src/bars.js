@@ -62,7 +62,9 @@ function window_(guardrail, certified, mean) {
   const base = relative ? Math.min(...values) : range[0];
   let from = Math.min(base, ...values),
     to = Math.max(...values);
-  const size = to - from || range[1] - range[0];
+  // Where they differ by rounding alone there is nothing to look at closely.
+  const whole = range[1] - range[0];
+  const size = to - from > 1e-6 * whole ? to - from : whole;
   const low = verdict(guardrail, certified).low;
   if (low || relative) from -= 0.25 * size;
   to += (low ? 0.12 : 0.3) * size;

@@ -27,8 +27,8 @@ pub async fn pass(
 ) -> Response {
     let begun = Instant::now();
     let id = request_id(&request);
-    let shown = id.to_str().unwrap_or("").to_string();
-    let shown = shown.as_str();
+    let shown = id.clone();
+    let shown = shown.to_str().unwrap_or("");
     let admitted = admit(&app, route, &request, begun);
     let mut response = match admitted {
         Err(problem) => problem.into_response(),
@@ -52,60 +52,27 @@ pub async fn pass(
         }
     };
     if let Some(mut problem) = response.extensions_mut().remove::<Problem>() {
-        let headers = std::mem::take(response.headers_mut());
         problem.request_id = Some(shown.into());
-        tracing::debug!(
-            request = shown,
-            status = problem.status,
-            detail = &*problem.detail,
-            "refused"
-        );
-        let json = problem.to_json();
-        *response.body_mut() = json.into();
-        *response.headers_mut() = headers;
+        tracing::debug!(request = shown, detail = &*problem.detail, "refused");
+        *response.body_mut() = problem.to_json().into();
         response.headers_mut().remove(header::CONTENT_LENGTH);
     }
     let seconds = begun.elapsed().as_secs_f64();
     let status = response.status().as_u16();
-    let method = name_of(&route.method);
+    let (method, path) = (name_of(&route.method), route.path);
     app.metrics
-        .answered(method, route.path, route.operation, status, seconds);
-    if status >= 500 {
-        tracing::warn!(
-            request = shown,
-            method,
-            route = route.path,
-            status,
-            seconds,
-            "failed"
-        );
-    } else if seconds > SLOW_SECONDS {
-        tracing::warn!(
-            request = shown,
-            method,
-            route = route.path,
-            status,
-            seconds,
-            "slow"
-        );
-    } else if route.access == Access::Admin {
-        tracing::info!(
-            request = shown,
-            method,
-            route = route.path,
-            status,
-            seconds,
-            "answered"
-        );
-    } else {
-        tracing::debug!(
-            request = shown,
-            method,
-            route = route.path,
-            status,
-            seconds,
-            "answered"
-        );
+        .answered(method, path, route.operation, status, seconds);
+    macro_rules! say {
+        ($level:ident, $what:literal) => {
+            tracing::$level!(request = shown, method, path, status, seconds, $what)
+        };
+    }
+    match route.access {
+        _ if status >= 500 => say!(warn, "failed"),
+        _ if seconds > SLOW_SECONDS => say!(warn, "slow"),
+        // Changes are worth a line each, decisions would be too many.
+        Access::Admin => say!(info, "answered"),
+        _ => say!(debug, "answered"),
     }
     let headers = response.headers_mut();
     headers.insert(REQUEST_ID, id);
