@@ -110,12 +110,14 @@ def test_the_database_restarts_under_load(postgres, database, replicas):
     with under_load(replicas, book, "stop", breaks=False) as more:
         more(20)
         postgres.stop("immediate")
-        for replica in replicas:
-            eventually(lambda: replica.get("/readyz").status == 503, "notice")
-            replica.get("/readyz").problem(503)
-            # What is in memory is still shown.
-            assert replica.get("/healthz").status == 200 and get(replica, "arms")
-        postgres.start()
+        try:
+            for replica in replicas:
+                eventually(lambda: replica.get("/readyz").status == 503, "notice")
+                replica.get("/readyz").problem(503)
+                # What is in memory is still shown.
+                assert replica.get("/healthz").status == 200 and get(replica, "arms")
+        finally:
+            postgres.start()
         for replica in replicas:
             eventually(lambda: replica.get("/readyz").status == 200, "readiness")
         more(40)
