@@ -1,0 +1,222 @@
+"""Replicas over one PostgreSQL: killed, cut off, started before it; what they acknowledged is there, once."""
+
+import random
+import signal
+import time
+import urllib.parse
+
+import pytest
+
+from .callers import COSTS, PATIENCE, Book, eventually, under_load
+from .experiments import ARMS, CONTEXT, TWO, get
+from .postgres import temporary
+from .server import LONG, banister
+from .test_kill import check_book
+
+KILLS = 30 if LONG else 4
+RESTARTS = ["fast", "immediate"] * (10 if LONG else 1)
+#: Snapshots often, so that kills meet them too.
+FLAGS = ["--snapshot-every", "40"]
+PASSWORD = "pa:ss/w%rd-of-its-own"
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    with temporary() as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres):
+    return postgres.database()
+
+
+@pytest.fixture
+def replicas(serve, database):
+    return [serve(*FLAGS, "--database", database.url()) for _ in range(2)]
+
+
+def declare(replica):
+    for declaration in [ARMS, TWO, CONTEXT]:
+        replica.post("/v1/experiments", declaration).ok(201)
+
+
+def state(replica, name):
+    """What is believed, but for when that was asked."""
+    return {key: value for key, value in get(replica, name, "/state").items() if key != "time"}
+
+
+def check_all(database, replicas, book):
+    """The log holds what was acknowledged, once, and all replicas say so."""
+    last = database.check()
+    for replica in replicas:
+        check_book(replica, book, list(book.decisions))
+    # Nothing of that was new.
+    assert database.check() == last
+    rebuilt = database.rebuild()
+    assert rebuilt["events"] == last
+
+    own = {key for key, (request, _) in book.decisions.items() if request is not None}
+    ids = [row["id"] for row in database.rows("SELECT id FROM events WHERE id IS NOT NULL")]
+    # Callers ask until they have an answer, so every id is known.
+    assert sorted(ids) == sorted(id for _, id in own)
+    (decisions,) = database.rows("SELECT count(*) FROM events WHERE kind = 3")
+    assert len(book.decisions) <= decisions["count"] <= len(book.decisions) + book.unknown
+    complete = {key for key, outcome in book.outcomes.items() if outcome["status"] == "complete"}
+    for experiment in rebuilt["experiments"]:
+        name = experiment["name"]
+        assert experiment["outcomes"] == sum(key[0] == name for key in complete)
+
+        def is_known(replica):
+            return get(replica, name)["counts"]["outcomes"] == experiment["outcomes"]
+
+        for replica in replicas:
+            eventually(lambda: is_known(replica), "all outcomes")
+        eventually(lambda: get(replicas[0], name) == get(replicas[1], name), "the same counts")
+        eventually(lambda: state(replicas[0], name) == state(replicas[1], name), "the same state")
+        assert state(replicas[0], name)["outcomes"] == experiment["outcomes"]
+    shown = sum(get(replicas[0], name)["counts"]["decisions"] for name in COSTS)
+    assert shown == decisions["count"]
+
+
+def test_one_replica_is_killed_and_the_other_goes_on(database, replicas):
+    chance, book = random.Random(20240301), Book()
+    declare(replicas[0])
+    for kill in range(KILLS):
+        killed, other = replicas[kill % 2], replicas[1 - kill % 2]
+        with under_load(replicas, book, f"kill {kill}", breaks=True) as more:
+            more(chance.randrange(20, 80))
+            time.sleep(chance.random() * 0.02)
+            assert killed.stop(signal.SIGKILL) == -signal.SIGKILL
+            more(20)
+            assert other.get("/readyz").status == 200
+            killed.start().ready()
+            more(20)
+    assert book.unanswered > 0
+    check_all(database, replicas, book)
+    for replica in replicas:
+        assert replica.stop() == 0
+    database.rebuild()
+
+
+def test_the_database_restarts_under_load(postgres, database, replicas):
+    chance, book = random.Random(20240302), Book()
+    declare(replicas[1])
+    for turn, mode in enumerate(RESTARTS):
+        with under_load(replicas, book, f"restart {turn}", breaks=False) as more:
+            more(chance.randrange(20, 80))
+            postgres.restart(mode)
+            more(40)
+    with under_load(replicas, book, "stop", breaks=False) as more:
+        more(20)
+        postgres.stop("immediate")
+        try:
+            for replica in replicas:
+                eventually(lambda: replica.get("/readyz").status == 503, "notice")
+                replica.get("/readyz").problem(503)
+                # What is in memory is still shown.
+                assert replica.get("/healthz").status == 200 and get(replica, "arms")
+        finally:
+            postgres.start()
+        for replica in replicas:
+            eventually(lambda: replica.get("/readyz").status == 200, "readiness")
+        more(40)
+    assert book.unanswered == 0
+    check_all(database, replicas, book)
+
+
+def test_the_database_is_not_there_at_the_start(postgres, serve):
+    postgres.sql(f"CREATE ROLE guarded LOGIN PASSWORD '{PASSWORD}'")
+    database = postgres.database(owner="guarded")
+    secrets = [PASSWORD, urllib.parse.quote(PASSWORD, safe="")]
+    url = database.url(f"guarded:{secrets[1]}")
+    postgres.stop()
+    said = []
+    try:
+        servers = [serve("--log", "trace", "--database", url, wait=False) for _ in range(2)]
+        for server in servers:
+            assert server.get("/healthz").status == 200
+            for answer in [server.get("/readyz"), server.post("/v1/experiments", ARMS),
+                           server.post("/v1/experiments/arms/decisions", {"id": "early"})]:
+                assert "PostgreSQL" in answer.problem(503)["detail"]
+                said.append(answer.body.decode())
+        done = banister("token", "list", env={"BANISTER_DATABASE": url}, check=False, deadline=PATIENCE)
+        assert done.returncode != 0 and "PostgreSQL" in done.stderr
+        said.append(done.stdout + done.stderr)
+    finally:
+        postgres.start()
+    for server in servers:
+        eventually(lambda: server.get("/readyz").status == 200, "readiness")
+    servers[0].post("/v1/experiments", ARMS).ok(201)
+    first, second = (s.post("/v1/experiments/arms/decisions", {"id": "early"}) for s in servers)
+    assert first.ok(200) and first.body == second.body
+    done = banister("serve", "--listen", "127.0.0.1:0", env={"BANISTER_DATABASE": url.replace(":pa", ":no")},
+                    check=False, deadline=PATIENCE)
+    assert done.returncode == 2 and "password" in done.stderr, done
+    for server in servers:
+        assert server.stop() == 0
+        said.append(server.log())
+    for text in [*said, done.stdout + done.stderr]:
+        assert not any(secret[2:] in text for secret in secrets)
+    assert database.check() == 3
+
+
+def test_tokens_hold_on_all_replicas(serve, database, replicas):
+    declare(replicas[0])
+    assert all(replica.get("/v1/experiments").status == 200 for replica in replicas)
+    tokens = {role: database.token("create", "--role", role, f"the-{role}") for role in ["read", "decide", "admin"]}
+    replicas.append(serve(*FLAGS, "--database", database.url()))
+
+    def status(replica, token):
+        return replica.get("/v1/whoami", token=token).status
+
+    for replica in replicas:
+        eventually(lambda: status(replica, None) == 401, "request for a token")
+        for role, token in tokens.items():
+            eventually(lambda: status(replica, token) == 200, "token")
+            known = replica.get("/v1/whoami", token=token).ok(200)
+            assert (known["token"], known["role"]) == (f"the-{role}", role)
+            decided = replica.post("/v1/experiments/arms/decisions", {}, token=token)
+            assert decided.status == (403 if role == "read" else 200)
+    database.token("revoke", "the-decide")
+    for replica in replicas:
+        eventually(lambda: status(replica, tokens["decide"]) == 401, "notice of the revocation")
+        replica.post("/v1/experiments/arms/decisions", {}, token=tokens["decide"]).problem(401)
+        assert status(replica, tokens["admin"]) == status(replica, tokens["read"]) == 200
+
+
+def test_a_default_counts_once(database, replicas):
+    brief = ARMS | {"name": "brief", "ttl_seconds": 0.5,
+                    "default_outcome": {"reward": 0, "costs": {"complaints": 0.5}}}
+    path, chance, made, answers = "/v1/experiments/brief", random.Random(3), [], {}
+    replicas[0].post("/v1/experiments", brief).ok(201)
+    for turn in range(KILLS // 2):
+        for i in range(40):
+            id = replicas[i % 2].post(f"{path}/decisions", {"id": f"{turn}-{i}"}).ok(200)["id"]
+            made.append(id)
+            # Some are reported in time or too late, which is not known before.
+            if i % 4 == 0 and len(made) > 8:
+                late = chance.choice(made[-8:])
+                report = {"decision": late, "reward": 1, "costs": {"complaints": 0.25}}
+                answer = replicas[chance.randrange(2)].post(f"{path}/outcomes", report)
+                assert answer.status == 200 or answer.problem(409)
+                assert answers.setdefault(late, answer.status) == answer.status
+        killed = replicas[turn % 2]
+        assert killed.stop(signal.SIGKILL) == -signal.SIGKILL
+        killed.start().ready()
+
+    def settled(replica):
+        return get(replica, "brief")["counts"]["outcomes"] == len(made)
+
+    for replica in replicas:
+        eventually(lambda: settled(replica), "all outcomes")
+        for id in made:
+            audit = replica.get(f"{path}/decisions/{id}").ok(200)
+            end = "outcome" if answers.get(id) == 200 else "default"
+            assert [event["kind"] for event in audit["events"]] == ["decision", end]
+    complete = sum(status == 200 for status in answers.values())
+    for replica in replicas:
+        assert get(replica, "brief")["counts"]["expired"] == len(made) - complete
+    assert state(replicas[0], "brief") == state(replicas[1], "brief")
+    database.check()
+    assert database.rebuild()["experiments"][0]["outcomes"] == len(made)
