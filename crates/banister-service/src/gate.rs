@@ -53,7 +53,8 @@ pub async fn pass(
     };
     if let Some(mut problem) = response.extensions_mut().remove::<Problem>() {
         problem.request_id = Some(shown.into());
-        tracing::debug!(request = shown, detail = &*problem.detail, "refused");
+        let (status, detail) = (problem.status, &*problem.detail);
+        tracing::debug!(request = shown, status, detail, "refused");
         *response.body_mut() = problem.to_json().into();
         response.headers_mut().remove(header::CONTENT_LENGTH);
     }
