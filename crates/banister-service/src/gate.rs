@@ -65,7 +65,14 @@ pub async fn pass(
         .answered(method, path, route.operation, status, seconds);
     macro_rules! say {
         ($level:ident, $what:literal) => {
-            tracing::$level!(request = shown, method, path, status, seconds, $what)
+            tracing::$level!(
+                request = shown,
+                method,
+                route = path,
+                status,
+                seconds,
+                $what
+            )
         };
     }
     match route.access {
