@@ -304,7 +304,7 @@ def test_a_log_comes_out_and_goes_in(live: Any) -> None:
 
 
 def test_a_log_of_guardrails_with_the_names_of_columns(live: Any) -> None:
-    guardrails = [banister.Guardrail(name, at_most=0.2, safe_cost=0.05) for name in ("status", "context_0")]
+    guardrails = [banister.Guardrail(name, at_most=0.2) for name in ("status", "context_0")]
     name, warm = (create(live, guardrails=guardrails) for _ in range(2))
     for decision in live.decide_batch(name, 5):
         live.report(decision, reward=1.0, costs=[0.0, 1.0])
@@ -312,8 +312,10 @@ def test_a_log_of_guardrails_with_the_names_of_columns(live: Any) -> None:
     assert log.guardrails == ("status", "context_0")
     assert log.costs.tolist() == [[0.0, 1.0]] * 5
     assert live.import_log(warm, log) == 5
+    # The same outcomes in another form are answered the same, and counted once.
     assert live.import_log(warm, live.export(name)) == 5
     assert live.import_log(warm, live.export(name, format="csv")) == 5
+    assert live.experiment(warm).counts.imported == 5
     state = live.state(warm)
     assert [one.mean for one in state.arms[0].guardrails] == [0.0, 1.0]
 
