@@ -1,6 +1,7 @@
 //! The log in one file: SQLite in WAL mode, every commit synced.
 
-use std::os::unix::fs::MetadataExt;
+mod file;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,6 +10,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Row, params};
 use super::{Found, Key, REVOKED, Snapshot, Store, StoreError, StoredToken};
 use crate::event::{EventKind, Record};
 use crate::time::Timestamp;
+use file::identity;
+pub(super) use file::{UNEXPLAINED, explain, gone};
 
 /// Marks the file as ours ("bani"), so that nobody else's is taken for a log.
 const APPLICATION: i32 = 0x6261_6e69;
@@ -45,9 +48,6 @@ CREATE TABLE tokens (
   created INTEGER NOT NULL
 ) STRICT;
 ";
-
-/// How errors begin whose reason only the operating system knows.
-pub(super) const UNEXPLAINED: &str = "SQLite";
 
 const COLUMNS: &str = "number, time, experiment, kind, decision, id, body";
 
@@ -421,16 +421,6 @@ fn last(connection: &Connection) -> Result<u64, StoreError> {
     Ok(last as u64)
 }
 
-/// Which file a path leads to.
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    let found = std::fs::metadata(path).ok()?;
-    Some((found.dev(), found.ino()))
-}
-
-pub(super) fn gone() -> StoreError {
-    StoreError::passing("the file is gone")
-}
-
 fn record(row: &Row) -> rusqlite::Result<Record> {
     let kind: i64 = row.get(3)?;
     Ok(Record {
@@ -462,24 +452,4 @@ fn of(error: rusqlite::Error) -> StoreError {
         ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt => StoreError::new(reason),
         _ => StoreError::passing(reason),
     }
-}
-
-/// Finds out why the file's folder cannot be written, by trying.
-pub(super) fn explain(path: &Path, error: StoreError) -> StoreError {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let trial = folder.join(format!(".banister-probe-{}", std::process::id()));
-    let tried = std::fs::write(&trial, [0; 4096]);
-    // It may not have been made at all.
-    let _ = std::fs::remove_file(&trial);
-    let reason = match tried.map_err(|e| e.kind()) {
-        Err(std::io::ErrorKind::ReadOnlyFilesystem) => "the file system is read-only",
-        Err(std::io::ErrorKind::StorageFull) => "the disk is full",
-        Err(std::io::ErrorKind::PermissionDenied) => "the folder may not be written",
-        Err(std::io::ErrorKind::NotFound) => "the folder does not exist",
-        _ => return error,
-    };
-    StoreError::passing(format!("{reason} ({})", error.reason))
 }
