@@ -1,20 +1,12 @@
-//! What every agent can do, and the one registry of agents.
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+//! What every agent can do.
 
 use crate::belief::Belief;
-use crate::config::OpbConfig;
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
-use crate::opb::Opb;
-use crate::oplb::{Oplb, OplbConfig};
-use crate::problem::Problem;
-use crate::snapshot::{broken, format_of};
 
 /// An agent: publishes policies, takes outcomes.
 ///
-/// To add one, implement this trait and give it a variant in [`AgentConfig`]; every face of
+/// To add one, implement this trait and give it a variant in [`crate::AgentConfig`]; every face of
 /// banister then knows it by its `kind`. The simulator also plays agents that are not registered.
 pub trait Agent: Send {
     /// The policy for the next round, with its certificate.
@@ -31,6 +23,12 @@ pub trait Agent: Send {
     fn decide_safe(&mut self, reason: Fallback) -> Option<&Decision> {
         let _ = reason;
         None
+    }
+
+    /// Starts its random stream afresh, where it samples to decide: every seed and number of a stream
+    /// give another one. Most agents compute their policies and have none.
+    fn reseed(&mut self, seed: u64, stream: u64) {
+        let _ = (seed, stream);
     }
 
     /// Whether an outcome would be taken after `more` others; nothing changes. An agent that does not
@@ -144,7 +142,7 @@ pub trait Agent: Send {
         self.beliefs().into_iter().nth(action)
     }
 
-    /// The whole state as versioned JSON, for [`AgentConfig::restore`].
+    /// The whole state as versioned JSON, for [`crate::AgentConfig::restore`].
     fn save(&self) -> String;
 
     /// The same without what only helps the next decision: warm starts, and actions that were offered
@@ -221,120 +219,4 @@ impl<'a> Outcomes<'a> {
     pub(crate) fn costs_of(&self, i: usize, guardrails: usize) -> &'a [f64] {
         &self.costs[i * guardrails..(i + 1) * guardrails]
     }
-}
-
-/// An agent as declared, by its `kind`.
-///
-/// ```
-/// use banister::AgentConfig;
-///
-/// let config: AgentConfig = serde_json::from_str(r#"{"kind": "opb", "delta": 0.05}"#)?;
-/// assert_eq!(config.label(), "opb");
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum AgentConfig {
-    /// The optimistic-pessimistic bandit: K arms, and policies that keep every guardrail in every round
-    /// with probability 1 − `delta`.
-    Opb(OpbConfig),
-    /// The optimistic-pessimistic linear bandit: actions are feature vectors, the same in every round or
-    /// others each time, and policies keep every guardrail in every round with probability 1 − `delta`.
-    Oplb(OplbConfig),
-}
-
-impl AgentConfig {
-    /// The registry described as JSON Schema: every kind of agent with its parameters, their types,
-    /// defaults and meanings. The faces of banister are made from it.
-    ///
-    /// ```
-    /// let schema = banister::AgentConfig::schema();
-    /// assert_eq!(schema["oneOf"][0]["properties"]["kind"]["const"], "opb");
-    /// ```
-    pub fn schema() -> serde_json::Value {
-        schemars::schema_for!(Self).to_value()
-    }
-
-    /// Whether it is for actions with features, which it may be offered anew in every round.
-    pub fn takes_features(&self) -> bool {
-        match self {
-            Self::Opb(_) => false,
-            Self::Oplb(_) => true,
-        }
-    }
-
-    /// What results call it.
-    pub fn label(&self) -> String {
-        match self {
-            Self::Opb(config) => (config.label.clone()).unwrap_or_else(|| config.default_label()),
-            Self::Oplb(config) => (config.label.clone()).unwrap_or_else(|| config.default_label()),
-        }
-    }
-
-    /// Fills in the horizon where the agent needs one and none is given.
-    pub fn with_horizon(mut self, horizon: u64, unknown_safe_cost: bool) -> Self {
-        let (given, needed) = match &mut self {
-            Self::Opb(config) => {
-                let needed = config.needs_horizon(unknown_safe_cost);
-                (&mut config.horizon, needed)
-            }
-            Self::Oplb(config) => {
-                let needed = config.needs_horizon(unknown_safe_cost);
-                (&mut config.horizon, needed)
-            }
-        };
-        if given.is_none() && needed {
-            *given = Some(horizon);
-        }
-        self
-    }
-
-    /// The agent, ready to run.
-    pub fn build(&self, problem: &Problem) -> Result<Box<dyn Agent>, Error> {
-        Ok(match self {
-            Self::Opb(config) => Box::new(Opb::new(problem, config)?),
-            Self::Oplb(config) => Box::new(Oplb::new(problem, config)?),
-        })
-    }
-
-    /// Takes up an agent where [`Agent::save`] left it, with what it was made from.
-    pub fn restore(json: &str) -> Result<Restored, Error> {
-        fn restored<A: Agent + 'static>(
-            agent: A,
-            problem: Problem,
-            config: AgentConfig,
-        ) -> Restored {
-            Restored {
-                agent: Box::new(agent),
-                problem,
-                config,
-            }
-        }
-        match format_of(json)?.as_str() {
-            Opb::FORMAT => Opb::restore(json).map(|agent| {
-                let problem = agent.problem().declared.clone();
-                let config = Self::Opb(agent.config().clone());
-                restored(agent, problem, config)
-            }),
-            Oplb::FORMAT => Oplb::restore(json).map(|agent| {
-                let problem = agent.problem().declared.clone();
-                let config = Self::Oplb(agent.config().clone());
-                restored(agent, problem, config)
-            }),
-            other => Err(broken(format!(
-                "its format is `{other}`, which no agent has"
-            ))),
-        }
-    }
-}
-
-/// An agent taken up from a snapshot.
-pub struct Restored {
-    /// The agent itself.
-    pub agent: Box<dyn Agent>,
-    /// The problem it was made for.
-    pub problem: Problem,
-    /// Its parameters.
-    pub config: AgentConfig,
 }

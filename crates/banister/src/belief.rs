@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::estimate::Estimates;
 use crate::guardrail::{Direction, Standard};
 use crate::interval::Interval;
+use crate::problem::CheckedProblem;
 use crate::signal::Signal;
 
 /// What an agent believes about one arm, in the user's units.
@@ -53,4 +55,36 @@ impl Estimate {
         let mirrored = guardrail.direction == Direction::AtLeast;
         Self::in_units(&guardrail.signal, mirrored, mean, ends)
     }
+}
+
+/// What estimates by arm say about one of them, if there is such an arm.
+pub(crate) fn of_arm(
+    problem: &CheckedProblem,
+    estimates: &Estimates,
+    arm: usize,
+    offered: bool,
+) -> Option<Belief> {
+    let &pulls = estimates.pulls().get(arm)?;
+    let (mean, ends) = estimates.belief(arm, 0);
+    let guardrails = problem.guardrails.iter().enumerate();
+    let is_safe = arm == problem.declared.safe;
+    Some(Belief {
+        offered,
+        pulls: Some(pulls),
+        reward: Estimate::in_units(&problem.reward, false, mean, ends),
+        costs: guardrails
+            .map(|(i, guardrail)| {
+                let (mut mean, mut ends) = estimates.belief(arm, i + 1);
+                // What was declared is in force, whatever was observed.
+                if let (true, Some(known)) = (is_safe, guardrail.safe_cost) {
+                    mean = Some(known);
+                    ends = Interval {
+                        lower: known,
+                        upper: known,
+                    };
+                }
+                Estimate::of_guardrail(guardrail, mean, ends)
+            })
+            .collect(),
+    })
 }

@@ -9,12 +9,12 @@ use crate::problem::CheckedProblem;
 /// What a solver says about a policy, in standard units.
 pub(crate) struct Answer<'a> {
     pub support: &'a [(usize, f64)],
-    status: Status,
-    value: f64,
-    upper_bound: f64,
-    costs: &'a [f64],
-    prices: &'a [f64],
-    nodes: u64,
+    pub status: Status,
+    pub value: f64,
+    pub upper_bound: f64,
+    pub costs: &'a [f64],
+    pub prices: &'a [f64],
+    pub nodes: u64,
 }
 
 impl<'a> From<&'a Solution> for Answer<'a> {

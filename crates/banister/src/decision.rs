@@ -10,6 +10,10 @@ pub struct Decision {
     /// were offered by their features, their numbers; the safe action comes after the last if it was
     /// not among them.
     pub policy: Vec<(usize, f64)>,
+    /// Which part of its length the action drawn is played at: x becomes `scale`·x, for agents whose
+    /// safe action is x_0 = 0. Such an outcome is taken by its features ([`crate::Agent::observe_at`]).
+    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    pub scale: f64,
     /// One entry per guardrail.
     pub guardrails: Vec<GuardrailCertificate>,
     /// π·V in reward units: on the event that the intervals hold, at least the best feasible
@@ -31,7 +35,7 @@ pub struct GuardrailCertificate {
     pub pessimistic_cost: f64,
     /// What it must not cross (0 for a relative guardrail).
     pub threshold: f64,
-    /// Distance to the threshold; never negative.
+    /// Distance to the threshold; never negative for an agent that is safe in every round.
     pub slack: f64,
     /// What one more unit of threshold would earn, optimistically.
     pub price: f64,
@@ -65,10 +69,19 @@ pub enum Fallback {
     Paused,
 }
 
+fn whole() -> f64 {
+    1.0
+}
+
+fn is_whole(scale: &f64) -> bool {
+    *scale == 1.0
+}
+
 impl Default for Decision {
     fn default() -> Self {
         Self {
             policy: Vec::new(),
+            scale: 1.0,
             guardrails: Vec::new(),
             optimistic_reward: 0.0,
             solver: SolverReport::default(),

@@ -28,29 +28,35 @@ mod config;
 mod decision;
 mod error;
 mod estimate;
+mod guarantee;
 mod guardrail;
 pub mod interval;
 mod opb;
 pub mod oplb;
 mod optimism;
 mod problem;
+mod registry;
+pub mod rivals;
 mod safe_cost;
 mod signal;
 mod snapshot;
+mod stream;
 pub mod theory;
 
-pub use agent::{ActionSet, Agent, AgentConfig, Outcomes, Played, Restored};
+pub use agent::{ActionSet, Agent, Outcomes, Played};
 pub use banister_solve as solve;
 pub use belief::{Belief, Estimate};
 pub use config::{OpbConfig, UnknownSafeCost};
 pub use decision::{Decision, Fallback, GuardrailCertificate, SolverReport};
 pub use error::Error;
+pub use guarantee::Guarantee;
 pub use guardrail::{Direction, Guardrail, Standard};
 pub use interval::Intervals;
 pub use opb::Opb;
 pub use oplb::{Oplb, OplbConfig};
 pub use optimism::Optimism;
 pub use problem::{CheckedProblem, Problem};
+pub use registry::{AgentConfig, Restored};
 pub use signal::{Signal, SignalConfig};
 
 /// The example of the chapter on linear actions compiles and runs.

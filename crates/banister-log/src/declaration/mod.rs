@@ -371,28 +371,19 @@ impl Declaration {
                 return Err(Refusal::invalid("confidence", confidence, allowed));
             }
             let given = round(1.0 - confidence);
-            let default = delta(&AgentConfig::Opb(OpbConfig::default()));
-            let own = delta(&config);
-            if own != default && own != given {
+            let default = OpbConfig::default().delta;
+            let kind = config.kind();
+            let Some(own) = config.delta_mut() else {
+                let allowed = format!("`{kind}` has no `delta`: leave it away");
+                return Err(Refusal::invalid("confidence", confidence, allowed));
+            };
+            if *own != default && *own != given {
                 let allowed = format!("`agent.delta` is {own}: give one of them, or 1 − the other");
                 return Err(Refusal::invalid("confidence", confidence, allowed));
             }
-            match &mut config {
-                AgentConfig::Opb(opb) => opb.delta = given,
-                AgentConfig::Oplb(oplb) => oplb.delta = given,
-                _ => {}
-            }
+            *own = given;
         }
         Ok(config)
-    }
-}
-
-/// δ of an agent.
-pub(crate) fn delta(config: &AgentConfig) -> f64 {
-    match config {
-        AgentConfig::Opb(opb) => opb.delta,
-        AgentConfig::Oplb(oplb) => oplb.delta,
-        _ => OpbConfig::default().delta,
     }
 }
 

@@ -2,10 +2,9 @@
 
 use super::Opb;
 use crate::agent::{ActionSet, Agent, Outcomes};
-use crate::belief::{Belief, Estimate};
+use crate::belief::{Belief, of_arm};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
-use crate::interval::Interval;
 
 impl Agent for Opb {
     fn decide(&mut self) -> &Decision {
@@ -65,29 +64,7 @@ impl Agent for Opb {
     }
 
     fn belief(&mut self, arm: usize) -> Option<Belief> {
-        let &pulls = self.pulls().get(arm)?;
-        let (mean, ends) = self.estimates.belief(arm, 0);
-        let guardrails = self.problem.guardrails.iter().enumerate();
-        let is_safe = arm == self.problem.declared.safe;
-        Some(Belief {
-            offered: self.is_offered(arm),
-            pulls: Some(pulls),
-            reward: Estimate::in_units(&self.problem.reward, false, mean, ends),
-            costs: guardrails
-                .map(|(i, guardrail)| {
-                    let (mut mean, mut ends) = self.estimates.belief(arm, i + 1);
-                    // What was declared is in force, whatever was observed.
-                    if let (true, Some(known)) = (is_safe, guardrail.safe_cost) {
-                        mean = Some(known);
-                        ends = Interval {
-                            lower: known,
-                            upper: known,
-                        };
-                    }
-                    Estimate::of_guardrail(guardrail, mean, ends)
-                })
-                .collect(),
-        })
+        of_arm(&self.problem, &self.estimates, arm, self.is_offered(arm))
     }
 
     fn save(&self) -> String {

@@ -1,0 +1,38 @@
+//! What agents promise about their guardrails.
+
+use serde::{Deserialize, Serialize};
+
+/// What an agent promises about its guardrails, with its probability 1 − δ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Guarantee {
+    /// The expected costs of every policy keep every threshold, in every round.
+    EveryRound,
+    /// The mean costs of every single action played keep every threshold.
+    PerAction,
+    /// Costs keep the thresholds on average over the rounds, or up to a sum that grows more slowly than
+    /// their number; single rounds may break them.
+    Cumulative,
+    /// Nothing: costs are not looked at.
+    Unsafe,
+}
+
+impl Guarantee {
+    /// All of them, the strongest promise of safety first.
+    pub const ALL: [Self; 4] = [
+        Self::EveryRound,
+        Self::PerAction,
+        Self::Cumulative,
+        Self::Unsafe,
+    ];
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::EveryRound => "safe in every round",
+            Self::PerAction => "safe per action",
+            Self::Cumulative => "cumulative budget",
+            Self::Unsafe => "unsafe",
+        }
+    }
+}

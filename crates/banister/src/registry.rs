@@ -1,0 +1,276 @@
+//! The one registry of agents: every kind, what it takes, what it promises, how it is made.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::agent::Agent;
+use crate::config::OpbConfig;
+use crate::error::Error;
+use crate::guarantee::Guarantee;
+use crate::opb::Opb;
+use crate::oplb::{Oplb, OplbConfig};
+use crate::problem::Problem;
+use crate::rivals::arms::{DoslbConfig, Ucb1Config};
+use crate::rivals::{Saved, SavedRival};
+use crate::snapshot::{broken, format_of};
+
+/// An agent as declared, by its `kind`.
+///
+/// ```
+/// use banister::AgentConfig;
+///
+/// let config: AgentConfig = serde_json::from_str(r#"{"kind": "opb", "delta": 0.05}"#)?;
+/// assert_eq!(config.label(), "opb");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum AgentConfig {
+    /// The optimistic-pessimistic bandit: K arms, and policies that keep every guardrail in every round
+    /// with probability 1 − `delta`.
+    Opb(OpbConfig),
+    /// The optimistic-pessimistic linear bandit: actions are feature vectors, the same in every round or
+    /// others each time, and policies keep every guardrail in every round with probability 1 − `delta`.
+    Oplb(OplbConfig),
+    /// Doubly optimistic: K arms, cumulative costs only.
+    Doslb(DoslbConfig),
+    /// UCB1: K arms, guardrails ignored.
+    Ucb1(Ucb1Config),
+}
+
+/// What the registry asks of the parameters of an agent.
+pub(crate) trait Registered {
+    /// Its `kind`.
+    fn kind(&self) -> &'static str;
+    /// The label it was given.
+    fn label(&self) -> Option<&str>;
+    /// What results call it without one.
+    fn default_label(&self) -> String {
+        self.kind().into()
+    }
+    /// What it promises.
+    fn guarantee(&self) -> Guarantee;
+    /// Whether it is for actions with features.
+    fn takes_features(&self) -> bool;
+    /// Its δ, if it has one.
+    fn delta(&mut self) -> Option<&mut f64> {
+        None
+    }
+    /// Its horizon, if it cannot run without one, given whether some safe cost is unknown.
+    fn horizon(&mut self, unknown_safe_cost: bool) -> Option<&mut Option<u64>> {
+        let _ = unknown_safe_cost;
+        None
+    }
+    /// The agent: new, or where a snapshot left it.
+    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error>;
+}
+
+impl Registered for OpbConfig {
+    fn kind(&self) -> &'static str {
+        "opb"
+    }
+    fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+    fn default_label(&self) -> String {
+        OpbConfig::default_label(self)
+    }
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::EveryRound
+    }
+    fn takes_features(&self) -> bool {
+        false
+    }
+    fn delta(&mut self) -> Option<&mut f64> {
+        Some(&mut self.delta)
+    }
+    fn horizon(&mut self, unknown_safe_cost: bool) -> Option<&mut Option<u64>> {
+        self.needs_horizon(unknown_safe_cost)
+            .then_some(&mut self.horizon)
+    }
+    fn make(&self, problem: &Problem, _: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+        Ok(Box::new(Opb::new(problem, self)?))
+    }
+}
+
+impl Registered for OplbConfig {
+    fn kind(&self) -> &'static str {
+        "oplb"
+    }
+    fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+    fn default_label(&self) -> String {
+        OplbConfig::default_label(self)
+    }
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::EveryRound
+    }
+    fn takes_features(&self) -> bool {
+        true
+    }
+    fn delta(&mut self) -> Option<&mut f64> {
+        Some(&mut self.delta)
+    }
+    fn horizon(&mut self, unknown_safe_cost: bool) -> Option<&mut Option<u64>> {
+        self.needs_horizon(unknown_safe_cost)
+            .then_some(&mut self.horizon)
+    }
+    fn make(&self, problem: &Problem, _: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+        Ok(Box::new(Oplb::new(problem, self)?))
+    }
+}
+
+impl AgentConfig {
+    fn registered(&self) -> &dyn Registered {
+        match self {
+            Self::Opb(config) => config,
+            Self::Oplb(config) => config,
+            Self::Doslb(config) => config,
+            Self::Ucb1(config) => config,
+        }
+    }
+
+    fn registered_mut(&mut self) -> &mut dyn Registered {
+        match self {
+            Self::Opb(config) => config,
+            Self::Oplb(config) => config,
+            Self::Doslb(config) => config,
+            Self::Ucb1(config) => config,
+        }
+    }
+
+    /// The registry described as JSON Schema: every kind of agent with its parameters, their types,
+    /// defaults and meanings. The faces of banister are made from it.
+    ///
+    /// ```
+    /// let schema = banister::AgentConfig::schema();
+    /// assert_eq!(schema["oneOf"][0]["properties"]["kind"]["const"], "opb");
+    /// ```
+    pub fn schema() -> serde_json::Value {
+        schemars::schema_for!(Self).to_value()
+    }
+
+    /// Every kind there is, in the registry's order.
+    ///
+    /// ```
+    /// assert_eq!(banister::AgentConfig::kinds()[..2], ["opb", "oplb"]);
+    /// ```
+    pub fn kinds() -> Vec<String> {
+        let schema = Self::schema();
+        let kinds = schema["oneOf"].as_array().into_iter().flatten();
+        kinds
+            .filter_map(|kind| kind["properties"]["kind"]["const"].as_str())
+            .map(str::to_string)
+            .collect()
+    }
+
+    /// A kind with its defaults. An unknown one is refused with those there are.
+    pub fn of_kind(kind: &str) -> Result<Self, Error> {
+        let declared = serde_json::json!({ "kind": kind });
+        serde_json::from_value(declared).map_err(|_| {
+            let allowed = format!("the kinds are {}", Self::kinds().join(", "));
+            Error::invalid("kind", kind, allowed)
+        })
+    }
+
+    /// Its `kind`.
+    pub fn kind(&self) -> &'static str {
+        self.registered().kind()
+    }
+
+    /// What it promises about its guardrails.
+    pub fn guarantee(&self) -> Guarantee {
+        self.registered().guarantee()
+    }
+
+    /// Whether it is for actions with features, which it may be offered anew in every round.
+    pub fn takes_features(&self) -> bool {
+        self.registered().takes_features()
+    }
+
+    /// What results call it.
+    pub fn label(&self) -> String {
+        let config = self.registered();
+        let given = config.label().map(str::to_string);
+        given.unwrap_or_else(|| config.default_label())
+    }
+
+    /// δ, the probability with which what it promises may fail; `None` for one that has no such parameter.
+    pub fn delta(&self) -> Option<f64> {
+        self.clone().delta_mut().copied()
+    }
+
+    /// The same, to change it.
+    pub fn delta_mut(&mut self) -> Option<&mut f64> {
+        self.registered_mut().delta()
+    }
+
+    /// Fills in the horizon where the agent needs one and none is given.
+    pub fn with_horizon(mut self, horizon: u64, unknown_safe_cost: bool) -> Self {
+        if let Some(given) = self.registered_mut().horizon(unknown_safe_cost) {
+            given.get_or_insert(horizon);
+        }
+        self
+    }
+
+    /// The agent, ready to run.
+    pub fn build(&self, problem: &Problem) -> Result<Box<dyn Agent>, Error> {
+        self.registered().make(problem, None)
+    }
+
+    /// Takes up an agent where [`Agent::save`] left it, with what it was made from.
+    pub fn restore(json: &str) -> Result<Restored, Error> {
+        fn restored<A: Agent + 'static>(
+            agent: A,
+            problem: Problem,
+            config: AgentConfig,
+        ) -> Restored {
+            Restored {
+                agent: Box::new(agent),
+                problem,
+                config,
+            }
+        }
+        match format_of(json)?.as_str() {
+            Opb::FORMAT => Opb::restore(json).map(|agent| {
+                let problem = agent.problem().declared.clone();
+                let config = Self::Opb(agent.config().clone());
+                restored(agent, problem, config)
+            }),
+            Oplb::FORMAT => Oplb::restore(json).map(|agent| {
+                let problem = agent.problem().declared.clone();
+                let config = Self::Oplb(agent.config().clone());
+                restored(agent, problem, config)
+            }),
+            SavedRival::FORMAT => {
+                let SavedRival {
+                    problem,
+                    config,
+                    saved,
+                    ..
+                } = SavedRival::read(json)?;
+                let agent = config.registered().make(&problem, Some(&saved))?;
+                Ok(Restored {
+                    agent,
+                    problem,
+                    config,
+                })
+            }
+            other => Err(broken(format!(
+                "its format is `{other}`, which no agent has"
+            ))),
+        }
+    }
+}
+
+/// An agent taken up from a snapshot.
+pub struct Restored {
+    /// The agent itself.
+    pub agent: Box<dyn Agent>,
+    /// The problem it was made for.
+    pub problem: Problem,
+    /// Its parameters.
+    pub config: AgentConfig,
+}

@@ -1,0 +1,34 @@
+//! Which problems a rival is for.
+
+use crate::error::Error;
+use crate::problem::CheckedProblem;
+
+fn refuse(kind: &str, allowed: String) -> Result<(), Error> {
+    Err(Error::invalid("kind", kind, allowed))
+}
+
+/// Refuses guardrails relative to an unknown safe cost, which none of the rivals' papers has.
+pub(crate) fn no_relative(kind: &str, problem: &CheckedProblem) -> Result<(), Error> {
+    match problem.guardrails.iter().find(|g| g.factor != 0.0) {
+        None => Ok(()),
+        Some(g) => refuse(
+            kind,
+            format!(
+                "it needs absolute thresholds, and `{}` is relative to an unknown safe cost: declare \
+                 `safe_cost`, or use `opb` or `oplb`",
+                g.name
+            ),
+        ),
+    }
+}
+
+/// Refuses an unknown safe cost.
+pub(crate) fn known_safe_costs(kind: &str, problem: &CheckedProblem) -> Result<(), Error> {
+    match problem.guardrails.iter().find(|g| g.safe_cost.is_none()) {
+        None => Ok(()),
+        Some(g) => refuse(
+            kind,
+            format!("it needs every `safe_cost`, and `{}` has none", g.name),
+        ),
+    }
+}
