@@ -6,7 +6,7 @@ use banister::{AgentConfig, Fallback, Guardrail, SignalConfig};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::declaration::{Declaration, DefaultOutcome, Kind, delta, round};
+use crate::declaration::{Declaration, DefaultOutcome, Kind, round};
 use crate::experiment::{Counts, Experiment, ExperimentStatus};
 use crate::history::GuardrailPoint;
 use crate::published::{Published, shown};
@@ -260,7 +260,7 @@ impl ExperimentView {
             safe: declaration.safe.clone(),
             reward: declaration.reward,
             guardrails: declaration.guardrails.clone(),
-            confidence: round(1.0 - delta(&checked.config)),
+            confidence: round(1.0 - checked.config.delta()),
             agent: checked.config.clone(),
             ttl_seconds: declaration.ttl_seconds,
             default_outcome: declaration.default_outcome.clone(),

@@ -78,7 +78,7 @@ fn largest(
     let mut agent = Oplb::new(&experiment.problem.declared, config)?;
     match &experiment.world.environment {
         Environment::Arms(arms) => {
-            let scene = Still::new(arms, experiment.optimum.reward);
+            let scene = Still::new(experiment, arms);
             let table = Table::new(experiment, scene, place, run);
             watch(experiment, table, &mut agent, weight, monitor)
         }
@@ -90,6 +90,10 @@ fn largest(
         Environment::Custom(_) => {
             let allowed = "the parameters of an environment from outside are not known";
             Err(Error::invalid("environment.kind", "custom", allowed))
+        }
+        Environment::Redrawn(_) => {
+            let allowed = "its parameters are others in every run: use `linear`";
+            Err(Error::invalid("environment.kind", "directions", allowed))
         }
     }
 }

@@ -26,6 +26,9 @@ pub enum Kind {
     Linear,
     /// The linear instance of the paper's authors: d actions beside x_0 = 0.
     AuthorsLinear,
+    /// Directions that may be played at any part of their length, x_0 = 0; every run draws an instance of
+    /// its own.
+    Directions,
     /// Feature vectors from a file, with simulated outcomes that are linear in them.
     Logged,
     /// A [`crate::CustomEnvironment`]: code, which no file can declare.
@@ -115,6 +118,9 @@ pub struct EnvironmentConfig {
     /// τ of the lower bound and of the authors' linear instance (default 0.5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
+    /// Between which every run draws its threshold (`directions`; default [0.25, 1]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold_range: Option<[f64; 2]>,
     /// ν' instead of ν; the infeasible variant of L1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alternative: Option<bool>,
@@ -177,6 +183,7 @@ impl EnvironmentConfig {
             margin: None,
             best_margin: None,
             threshold: None,
+            threshold_range: None,
             alternative: None,
             d: None,
             actions: None,
@@ -199,8 +206,9 @@ impl EnvironmentConfig {
             return Err(Error::invalid("environment.kind", "custom", allowed));
         }
         let hard = is(Kind::LowerBound) || is(Kind::L1) || is(Kind::L2);
+        let directions = is(Kind::Directions);
         let linear = self.kind.is_linear();
-        let plain = !hard && !linear;
+        let plain = !hard && !linear && !directions;
         let gaussian = is(Kind::Gaussian) || is(Kind::ClippedGaussian);
         // Kinds whose parameters can be drawn or given.
         let model = is(Kind::Linear) || is(Kind::Logged);
@@ -222,7 +230,11 @@ impl EnvironmentConfig {
                 is(Kind::Beta),
             ),
             ("nominal", self.nominal.is_some(), is(Kind::ClippedGaussian)),
-            ("k", self.k.is_some(), is(Kind::LowerBound) || model),
+            (
+                "k",
+                self.k.is_some(),
+                is(Kind::LowerBound) || model || directions,
+            ),
             ("margin", self.margin.is_some(), hard),
             (
                 "best_margin",
@@ -242,17 +254,22 @@ impl EnvironmentConfig {
             (
                 "d",
                 self.d.is_some(),
-                is(Kind::Linear) || is(Kind::AuthorsLinear),
+                is(Kind::Linear) || is(Kind::AuthorsLinear) || directions,
+            ),
+            (
+                "threshold_range",
+                self.threshold_range.is_some(),
+                directions,
             ),
             ("actions", self.actions.is_some(), is(Kind::Linear)),
             ("theta", self.theta.is_some(), model),
             ("mu", self.mu.is_some(), model),
-            ("noise", self.noise.is_some(), linear),
+            ("noise", self.noise.is_some(), linear || directions),
             ("safe_costs", self.safe_costs.is_some(), model && !listed),
             (
                 "instance_seed",
                 self.instance_seed.is_some(),
-                model && !listed,
+                (model && !listed) || directions,
             ),
             ("path", self.path.is_some(), is(Kind::Logged)),
             ("columns", self.columns.is_some(), is(Kind::Logged)),
@@ -292,6 +309,7 @@ pub(crate) fn name_of(kind: Kind) -> &'static str {
         Kind::Linear => "linear",
         Kind::AuthorsLinear => "authors_linear",
         Kind::Custom => "custom",
+        Kind::Directions => "directions",
         Kind::Logged => "logged",
     }
 }

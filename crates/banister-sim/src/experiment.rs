@@ -7,9 +7,11 @@ use banister::{AgentConfig, CheckedProblem, Error, Guardrail, Problem, SignalCon
 use serde::{Deserialize, Serialize};
 
 use crate::custom::AgentSource;
-use crate::environment::EnvironmentConfig;
+use crate::environment::{EnvironmentConfig, Kind};
+use crate::instance::Instance;
+use crate::redrawn::Redrawn;
 use crate::results::{GuardrailInfo, Optimum};
-use crate::world::{Environment, World, check_agents, optimum, thresholds};
+use crate::world::{Environment, World, sign};
 use crate::{arms, linear};
 
 /// Most checkpoints a curve may have.
@@ -37,6 +39,11 @@ pub struct RunConfig {
     pub delay: u64,
     /// Arrived outcomes are handed over every so many rounds.
     pub batch: u64,
+    /// All agents meet the same outcomes: the n-th pull of an arm brings the same whoever pulls it, and
+    /// where actions change every round has its own noise. Differences between agents are then less noisy
+    /// than the agents themselves.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub coupled: bool,
 }
 
 impl Default for RunConfig {
@@ -48,6 +55,7 @@ impl Default for RunConfig {
             checkpoints: 500,
             delay: 0,
             batch: 1,
+            coupled: false,
         }
     }
 }
@@ -108,13 +116,22 @@ impl ExperimentConfig {
         folder: &Path,
         more: Vec<AgentSource>,
     ) -> Result<Experiment, Error> {
+        let instance = self.instance_in(name, folder)?;
+        let declared = self.agent.iter().cloned().map(AgentSource::from);
+        instance.experiment(declared.chain(more).collect())
+    }
+
+    /// Checks everything but the agents, which are left away.
+    pub fn instance_in(&self, name: &str, folder: &Path) -> Result<Instance, Error> {
         check_run(&self.run)?;
         self.environment.check_keys()?;
         let mut resolved = self.clone();
+        resolved.agent.clear();
         resolved.name.get_or_insert_with(|| name.to_string());
-        let world = match self.environment.kind.is_linear() {
-            true => linear::world(&mut resolved, folder)?,
-            false => {
+        let world = match self.environment.kind {
+            Kind::Directions => Redrawn::world(&mut resolved)?,
+            kind if kind.is_linear() => linear::world(&mut resolved, folder)?,
+            _ => {
                 let hard = self.environment.hard_instance(self.run.horizon)?;
                 if let Some(hard) = &hard
                     && resolved.guardrail.is_empty()
@@ -125,44 +142,8 @@ impl ExperimentConfig {
                 arms::world(&resolved, hard)?
             }
         };
-        let declared = resolved.agent.drain(..).map(AgentSource::from);
-        let agents = declared.chain(more).collect();
-        experiment(resolved, world, agents)
+        Instance::new(resolved, world)
     }
-}
-
-/// Checks a world and its agents; what is declared of the agents becomes part of `resolved`.
-pub(crate) fn experiment(
-    mut resolved: ExperimentConfig,
-    world: World,
-    agents: Vec<AgentSource>,
-) -> Result<Experiment, Error> {
-    let problem = world.problem.check().map_err(arms::in_environment)?;
-    let guardrails = thresholds(&problem, &world)?;
-    let optimum = optimum(&guardrails, &world.environment)?;
-    let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
-    let horizon = resolved.run.horizon;
-    let agents: Vec<AgentSource> = agents
-        .into_iter()
-        .map(|agent| match agent {
-            AgentSource::Declared(config) => config.with_horizon(horizon, unknown).into(),
-            custom => custom,
-        })
-        .collect();
-    let agents = check_agents(&agents, &problem, &world, resolved.run.seed)?;
-    resolved.agent = agents
-        .iter()
-        .filter_map(|(_, agent)| agent.config().cloned())
-        .collect();
-    Ok(Experiment {
-        name: resolved.name.clone().unwrap_or_default(),
-        resolved,
-        problem,
-        world,
-        guardrails,
-        optimum,
-        agents,
-    })
 }
 
 impl Experiment {
@@ -188,20 +169,20 @@ impl Experiment {
     pub(crate) fn weight(&self, agent: usize) -> u64 {
         let k = self.problem.declared.arms.len() as u64;
         let agent = self.agents[agent].1.config();
-        let (size, set) = match (&self.world.environment, agent) {
-            (Environment::Changing(changing), _) => {
-                let (k, d) = (changing.largest() as u64, changing.dimension() as u64);
+        let linear = agent.is_some_and(AgentConfig::takes_features);
+        let d = self.world.parameters.first().map_or(0, Vec::len) as u64;
+        let (size, set) = match &self.world.environment {
+            Environment::Changing(changing) => {
+                let k = changing.largest() as u64;
                 (k, 15 * k * d + d * d)
             }
-            (Environment::Arms(_), Some(AgentConfig::Oplb(_))) => {
-                (k, self.world.parameters[0].len() as u64 * k)
-            }
-            (Environment::Arms(_), _) => (k, 0),
-            (Environment::Custom(_), _) => (k, OUTSIDE),
+            Environment::Arms(_) | Environment::Redrawn(_) if linear => (k, d * k),
+            Environment::Arms(_) | Environment::Redrawn(_) => (k, 0),
+            Environment::Custom(_) => (k, OUTSIDE),
         };
         let solver = match agent {
             Some(AgentConfig::Oplb(config)) if config.solver == Solver::Exact => 500 * size,
-            Some(AgentConfig::Oplb(_)) => 400 + 10 * size,
+            Some(_) if linear => 400 + 10 * size,
             Some(_) => 60 + 10 * size,
             None => OUTSIDE,
         };
@@ -230,6 +211,43 @@ impl Experiment {
         match self.world.environment.actions_change() {
             false => self.problem.declared.arms.clone(),
             true => vec!["safe action".into(), "other actions".into()],
+        }
+    }
+
+    /// What the best policy of a run earns a round beyond the best single action, played at the largest
+    /// part of its length that is safe: what agents that play single actions can never catch up. `None`
+    /// unless the actions stay the same and x_0 = 0.
+    pub fn gap_of_actions(&self, run: u64) -> Option<f64> {
+        match &self.world.environment {
+            Environment::Arms(arms) => {
+                let problem = &self.problem.declared;
+                let safe = problem.features.get(problem.safe)?;
+                if safe.iter().any(|x| *x != 0.0) {
+                    return None;
+                }
+                let earns = |action: usize| {
+                    let shares = self.guardrails.iter().enumerate().map(|(i, guardrail)| {
+                        let signed = sign(guardrail);
+                        let (cost, limit) = (
+                            signed * arms.mean(action, i + 1),
+                            signed * guardrail.threshold,
+                        );
+                        if cost > limit { limit / cost } else { 1.0 }
+                    });
+                    shares.fold(1.0, f64::min) * arms.mean(action, 0)
+                };
+                let best = (0..arms.count())
+                    .map(earns)
+                    .fold(f64::NEG_INFINITY, f64::max);
+                Some(self.optimum.reward - best)
+            }
+            Environment::Redrawn(redrawn) => {
+                let own = redrawn.instance(run).ok()?;
+                let agents = self.agents.first().map(|(_, agent)| agent.clone());
+                let own = own.experiment(agents.into_iter().collect()).ok()?;
+                own.gap_of_actions(run)
+            }
+            Environment::Changing(_) | Environment::Custom(_) => None,
         }
     }
 

@@ -92,6 +92,8 @@ impl<'a> Judge<'a> {
         for &(arm, p) in &decision.policy {
             reward += p * scene.mean(arm, 0);
         }
+        // Only where x_0 = 0, so that means shrink with the action.
+        reward *= decision.scale;
         self.regret += optimum - reward;
         self.reward_sum += reward;
         let mut broken = false;
@@ -101,6 +103,7 @@ impl<'a> Judge<'a> {
             for &(arm, p) in &decision.policy {
                 cost += p * scene.mean(arm, i + 1);
             }
+            cost *= decision.scale;
             let window = &mut windows[i];
             window.sum += cost;
             window.price += certificates[i].price;

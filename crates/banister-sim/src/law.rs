@@ -57,6 +57,17 @@ impl Law {
         }
     }
 
+    /// A draw where the action is played at `scale` of its length: its mean, linear in the features,
+    /// shrinks with it. `lo` and `hi` are the ends of the range.
+    fn draw_scaled(&self, scale: f64, mean: f64, lo: f64, hi: f64, rng: &mut ChaCha8Rng) -> f64 {
+        match *self {
+            Self::Normal { mean, sd } => scale * mean + sd * normal(rng),
+            _ => {
+                Self::two_point(((scale * mean - lo) / (hi - lo)).clamp(0.0, 1.0), lo, hi).draw(rng)
+            }
+        }
+    }
+
     #[inline(never)]
     fn draw_continuous(&self, rng: &mut ChaCha8Rng) -> f64 {
         match *self {
@@ -79,6 +90,8 @@ pub struct Arms {
     /// Signals per arm: the reward, then one per guardrail.
     signals: usize,
     laws: Vec<Law>,
+    /// The ends of the signals' ranges.
+    ranges: Vec<(f64, f64)>,
     /// The means results are judged by, laid out as the laws.
     means: Vec<f64>,
 }
@@ -121,6 +134,7 @@ impl Arms {
         Ok(Self {
             signals: signals.len(),
             laws,
+            ranges: signals.iter().map(|(_, s)| (s.lo, s.hi)).collect(),
             means: judged,
         })
     }
@@ -150,6 +164,26 @@ impl Arms {
         let reward = laws[0].draw(rng);
         for (cost, law) in costs.iter_mut().zip(&laws[1..]) {
             *cost = law.draw(rng);
+        }
+        reward
+    }
+
+    /// The same at `scale` of the action's length, for means that are linear in the features.
+    pub(crate) fn pull_scaled(
+        &self,
+        arm: usize,
+        scale: f64,
+        rng: &mut ChaCha8Rng,
+        costs: &mut [f64],
+    ) -> f64 {
+        let mut draw = |signal: usize| {
+            let (lo, hi) = self.ranges[signal];
+            let law = &self.laws[arm * self.signals + signal];
+            law.draw_scaled(scale, self.mean(arm, signal), lo, hi, rng)
+        };
+        let reward = draw(0);
+        for (i, cost) in costs.iter_mut().enumerate() {
+            *cost = draw(i + 1);
         }
         reward
     }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::custom::Outside;
 use crate::experiment::Experiment;
-use crate::results::{Results, RunSummary};
+use crate::results::{Optimum, Results, RunSummary};
 use crate::scene::{Moving, Scene, Still};
 use crate::shard::{Shard, gather, plan};
 use crate::table::Table;
@@ -96,6 +96,20 @@ pub fn run(
         let planned = plan(experiment, REPORT).into_iter();
         tasks.extend(planned.map(|(agent, runs)| (experiment, agent, runs)));
     }
+    let shards = run_tasks(tasks, options, monitor, |_| Ok(()))?;
+    shards.map(|shards| gather(experiments, shards)).transpose()
+}
+
+/// A part of the work: some runs of one agent of an experiment.
+pub(crate) type Task<'a> = (&'a Experiment, usize, std::ops::Range<u64>);
+
+/// Does tasks on the current rayon pool; `done` is told of each as soon as it is. `None` if cancelled.
+pub(crate) fn run_tasks(
+    tasks: Vec<Task<'_>>,
+    options: Options,
+    monitor: &Monitor,
+    done: impl Fn(&Shard) -> Result<(), Error> + Sync,
+) -> Result<Option<Vec<Shard>>, Error> {
     let failed = AtomicBool::new(false);
     let watch = Watch {
         monitor,
@@ -104,10 +118,15 @@ pub fn run(
     let shards: Result<Vec<Option<Shard>>, Error> = tasks
         .into_par_iter()
         .with_max_len(1)
-        .map(|(experiment, agent, runs)| shard(experiment, agent, runs, options, watch))
+        .map(|(experiment, agent, runs)| {
+            let shard = shard(experiment, agent, runs, options, watch)?;
+            if let Some(shard) = &shard {
+                done(shard).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
+            }
+            Ok(shard)
+        })
         .collect();
-    let shards: Option<Vec<Shard>> = shards?.into_iter().collect();
-    shards.map(|shards| gather(experiments, shards)).transpose()
+    Ok(shards?.into_iter().collect())
 }
 
 /// Runs `runs` of one agent, on this thread: the unit that other machines can take over. `None` if
@@ -186,7 +205,7 @@ fn run_once(
 ) -> Result<Option<Trace>, Error> {
     match &experiment.world.environment {
         Environment::Arms(arms) => {
-            let scene = Still::new(arms, experiment.optimum.reward);
+            let scene = Still::new(experiment, arms);
             run_in(experiment, scene, agent, run, options, watch)
         }
         Environment::Changing(changing) => {
@@ -196,6 +215,16 @@ fn run_once(
         Environment::Custom(custom) => {
             let scene = Outside::new(experiment, custom, run)?;
             run_in(experiment, scene, agent, run, options, watch)
+        }
+        Environment::Redrawn(redrawn) => {
+            let source = experiment.agents[agent].1.clone();
+            let own = redrawn.instance(run)?.experiment(vec![source])?;
+            let trace = run_once(&own, 0, run, options, watch)?;
+            let Optimum { reward, costs, .. } = &own.optimum;
+            Ok(trace.map(|trace| Trace {
+                optimum: Some((*reward, costs.clone())),
+                ..trace
+            }))
         }
     }
 }

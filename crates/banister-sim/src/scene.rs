@@ -26,13 +26,32 @@ pub(crate) trait Scene {
     /// The true mean of a signal of an action: 0 the reward, 1 + i guardrail i.
     fn mean(&self, action: usize, signal: usize) -> f64;
 
-    /// Plays an action: returns the reward and writes the costs.
+    /// Plays an action at `scale` of its length (1: as it is): returns the reward and writes the costs.
     fn pull(
         &mut self,
         action: usize,
+        scale: f64,
         rng: &mut ChaCha8Rng,
         costs: &mut [f64],
     ) -> Result<f64, Error>;
+
+    /// How many tables of outcomes there are, where agents meet the same ones: one per action, or one
+    /// whose rows are rounds.
+    fn tables(&self) -> usize {
+        1
+    }
+
+    /// Which of them an action's outcomes come from.
+    #[inline]
+    fn table(&self, action: usize) -> usize {
+        let _ = action;
+        0
+    }
+
+    /// Features of an action; empty for arms.
+    fn vector(&self, action: usize) -> &[f64] {
+        self.features(action)
+    }
 
     /// The place of an action in the count of pulls.
     fn seat(&self, action: usize) -> usize;
@@ -61,12 +80,18 @@ pub(crate) fn tell(
 /// The same actions in every round.
 pub(crate) struct Still<'a> {
     arms: &'a Arms,
+    /// Their features, if they have any.
+    features: &'a [Vec<f64>],
     optimum: f64,
 }
 
 impl<'a> Still<'a> {
-    pub(crate) fn new(arms: &'a Arms, optimum: f64) -> Self {
-        Self { arms, optimum }
+    pub(crate) fn new(experiment: &'a Experiment, arms: &'a Arms) -> Self {
+        Self {
+            arms,
+            features: &experiment.problem.declared.features,
+            optimum: experiment.optimum.reward,
+        }
     }
 }
 
@@ -90,10 +115,27 @@ impl Scene for Still<'_> {
     fn pull(
         &mut self,
         action: usize,
+        scale: f64,
         rng: &mut ChaCha8Rng,
         costs: &mut [f64],
     ) -> Result<f64, Error> {
-        Ok(self.arms.pull(action, rng, costs))
+        Ok(match scale == 1.0 {
+            true => self.arms.pull(action, rng, costs),
+            false => self.arms.pull_scaled(action, scale, rng, costs),
+        })
+    }
+
+    fn tables(&self) -> usize {
+        self.arms.count()
+    }
+
+    #[inline]
+    fn table(&self, action: usize) -> usize {
+        action
+    }
+
+    fn vector(&self, action: usize) -> &[f64] {
+        self.features.get(action).map_or(&[], Vec::as_slice)
     }
 
     #[inline]
@@ -186,12 +228,17 @@ impl Scene for Moving<'_> {
     fn pull(
         &mut self,
         action: usize,
+        scale: f64,
         rng: &mut ChaCha8Rng,
         costs: &mut [f64],
     ) -> Result<f64, Error> {
-        let reward = self.changing.observe(0, self.mean(action, 0), rng);
+        let mut draw = |signal: usize| {
+            let mean = scale * self.mean(action, signal);
+            self.changing.observe(signal, mean, rng)
+        };
+        let reward = draw(0);
         for (i, cost) in costs.iter_mut().enumerate() {
-            *cost = self.changing.observe(i + 1, self.mean(action, i + 1), rng);
+            *cost = draw(i + 1);
         }
         Ok(reward)
     }

@@ -110,6 +110,20 @@ pub fn gather(
     experiments: &[Experiment],
     shards: impl IntoIterator<Item = Shard>,
 ) -> Result<Results, Error> {
+    let gathered = gather_traces(experiments, shards)?;
+    Ok(Results {
+        instances: gathered.iter().map(Gathered::result).collect(),
+    })
+}
+
+/// The runs themselves that shards make together, one entry per experiment.
+///
+/// # Errors
+/// As [`gather`].
+pub fn gather_traces(
+    experiments: &[Experiment],
+    shards: impl IntoIterator<Item = Shard>,
+) -> Result<Vec<Gathered<'_>>, Error> {
     let gatherings: Result<Vec<_>, Error> = experiments.iter().map(Gathering::new).collect();
     let mut gatherings = gatherings?;
     for shard in shards {
@@ -117,10 +131,47 @@ pub fn gather(
             place(&mut gatherings, shard.experiment, shard.agent, trace)?;
         }
     }
-    let instances = gatherings.into_iter().map(Gathering::finish);
-    Ok(Results {
-        instances: instances.collect::<Result<_, _>>()?,
-    })
+    gatherings.into_iter().map(Gathering::finish).collect()
+}
+
+/// All runs of an experiment.
+#[derive(Debug, Clone)]
+pub struct Gathered<'a> {
+    /// Which experiment.
+    pub experiment: &'a Experiment,
+    /// Per agent, in the order of the experiment's, its runs in order.
+    pub agents: Vec<Vec<Trace>>,
+}
+
+impl Gathered<'_> {
+    /// The rounds after which the curves have their points.
+    pub fn rounds(&self) -> Vec<u64> {
+        checkpoints(self.experiment)
+    }
+
+    /// Statistics over the runs.
+    pub fn result(&self) -> InstanceResult {
+        let experiment = self.experiment;
+        let rounds = self.rounds();
+        let agents = self.agents.iter().zip(&experiment.agents);
+        InstanceResult {
+            name: experiment.name.clone(),
+            horizon: experiment.resolved.run.horizon,
+            arms: experiment.seats(),
+            guardrails: experiment.guardrails.clone(),
+            optimum: match self.agents.first() {
+                Some(traces) => optimum(experiment, traces),
+                None => experiment.optimum.clone(),
+            },
+            agents: agents
+                .map(|(traces, (label, _))| AgentResult {
+                    name: label.clone(),
+                    curve: summarise(&rounds, traces, &experiment.guardrails),
+                    runs: traces.iter().map(|trace| trace.summary.clone()).collect(),
+                })
+                .collect(),
+        }
+    }
 }
 
 /// Puts a run where it belongs. Of experiments that are the same, the first one that lacks it.
@@ -176,47 +227,34 @@ impl<'a> Gathering<'a> {
         })
     }
 
-    fn finish(self) -> Result<InstanceResult, Error> {
+    fn finish(self) -> Result<Gathered<'a>, Error> {
         let experiment = self.experiment;
-        let mut best = experiment.optimum.clone();
         let mut agents = Vec::new();
-        for (a, (slots, (label, _))) in self.agents.into_iter().zip(&experiment.agents).enumerate()
-        {
-            let missing = slots.iter().position(Option::is_none);
-            if let Some(run) = missing {
+        for (slots, (label, _)) in self.agents.into_iter().zip(&experiment.agents) {
+            if let Some(run) = slots.iter().position(Option::is_none) {
                 let value = format!("without run {run} of {label}");
                 let allowed = format!("`{}` needs all of its runs", experiment.name);
                 return Err(Error::invalid("shards", value, allowed));
             }
-            let traces: Vec<Trace> = slots.into_iter().flatten().collect();
-            if a == 0 {
-                best = optimum(experiment, &traces);
-            }
-            agents.push(AgentResult {
-                name: label.clone(),
-                curve: summarise(&checkpoints(experiment), &traces, &experiment.guardrails),
-                runs: traces.into_iter().map(|trace| trace.summary).collect(),
-            });
+            agents.push(slots.into_iter().flatten().collect());
         }
-        Ok(InstanceResult {
-            name: experiment.name.clone(),
-            horizon: experiment.resolved.run.horizon,
-            arms: experiment.seats(),
-            guardrails: experiment.guardrails.clone(),
-            optimum: best,
-            agents,
-        })
+        Ok(Gathered { experiment, agents })
     }
 }
 
+/// FNV-1a: the same on every machine.
+pub(crate) fn fnv(bytes: &[u8]) -> u64 {
+    let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold)
+}
+
 impl Experiment {
-    /// Which experiment a shard is of: FNV-1a over what is declared, the same on every machine.
+    /// Which experiment a shard is of: a hash over what is declared.
     pub(crate) fn hash(&self) -> Result<u64, Error> {
         let labels: Vec<&String> = self.agents.iter().map(|(label, _)| label).collect();
         let declared = (&self.resolved, &self.problem.declared, labels);
         let bytes = postcard::to_stdvec(&declared).map_err(unreadable)?;
-        let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-        Ok(bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold))
+        Ok(fnv(&bytes))
     }
 
     /// Refuses a run whose curves do not have the shape of this experiment's.

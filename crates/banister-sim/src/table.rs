@@ -11,6 +11,9 @@ use crate::judge::Judge;
 use crate::runner::{checkpoints, stream};
 use crate::scene::{Scene, tell};
 
+/// Streams of outcome tables are numbered by run from here on, above those of runs themselves.
+const TABLES: u64 = 1 << 32;
+
 /// What an agent plays against in one run.
 pub(crate) struct Table<'a, S> {
     pub(crate) scene: S,
@@ -22,6 +25,11 @@ pub(crate) struct Table<'a, S> {
     pub(crate) pulls: Vec<u64>,
     /// Costs of the current round.
     costs: Vec<f64>,
+    /// Where agents meet the same outcomes: one stream per table of them. Row n of an arm's table is what
+    /// its n-th pull brings, whoever pulls and when.
+    tables: Vec<ChaCha8Rng>,
+    /// Room for the features of a scaled action.
+    scaled: Vec<f64>,
 }
 
 impl<'a, S: Scene> Table<'a, S> {
@@ -30,8 +38,16 @@ impl<'a, S: Scene> Table<'a, S> {
         let config = &experiment.resolved.run;
         let guardrails = experiment.guardrails.len();
         let points = checkpoints(experiment).len();
+        let tables = match config.coupled {
+            true => scene.tables(),
+            false => 0,
+        };
         Self {
             judge: Judge::new(experiment, points, scene.knows_means()),
+            tables: (0..tables as u64)
+                .map(|table| stream(config.seed, TABLES * (run + 1) + table))
+                .collect(),
+            scaled: Vec::new(),
             scene,
             rng: stream(config.seed, run),
             mailbox: Mailbox::new(config.delay, config.batch, guardrails),
@@ -56,16 +72,37 @@ impl<'a, S: Scene> Table<'a, S> {
                 Some(inspector) => inspector.decide(agent, t, self.scene.actions())?,
             };
             self.judge.round(&self.scene, optimum, decision);
-            let arm = draw(decision, &mut self.rng);
-            let reward = self.scene.pull(arm, &mut self.rng, &mut self.costs)?;
+            let scale = decision.scale;
+            let (arm, reward) = if self.tables.is_empty() {
+                let arm = draw(decision, &mut self.rng);
+                let rng = &mut self.rng;
+                (arm, self.scene.pull(arm, scale, rng, &mut self.costs)?)
+            } else {
+                // One number a round for every agent, whether its policy needs it or not.
+                let arm = decision.draw(uniform(&mut self.rng));
+                let rng = &mut self.tables[self.scene.table(arm)];
+                (arm, self.scene.pull(arm, scale, rng, &mut self.costs)?)
+            };
             if !self.scene.knows_means() {
                 self.judge.outcome(reward, &self.costs);
             }
             self.pulls[self.scene.seat(arm)] += 1;
+            if scale != 1.0 {
+                let x = self.scene.vector(arm);
+                self.scaled.clear();
+                self.scaled.extend(x.iter().map(|x| scale * x));
+            }
             if instant {
-                agent.observe(arm, reward, &self.costs)?;
+                match scale == 1.0 {
+                    true => agent.observe(arm, reward, &self.costs)?,
+                    false => agent.observe_at(&self.scaled, reward, &self.costs)?,
+                }
             } else {
-                let outcome = (arm, self.scene.features(arm), reward, &self.costs[..]);
+                let features = match scale == 1.0 {
+                    true => self.scene.features(arm),
+                    false => &self.scaled,
+                };
+                let outcome = (arm, features, reward, &self.costs[..]);
                 self.mailbox.post(t, outcome, &mut self.rng);
                 self.mailbox.deliver(t, |(arm, x, reward, costs)| {
                     tell(agent, arm, x, reward, costs)
@@ -81,6 +118,12 @@ impl<'a, S: Scene> Table<'a, S> {
 fn draw(decision: &Decision, rng: &mut ChaCha8Rng) -> usize {
     match decision.policy[..] {
         [(arm, _)] => arm,
-        _ => decision.draw((rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64),
+        _ => decision.draw(uniform(rng)),
     }
+}
+
+/// A uniform number in [0, 1).
+#[inline]
+fn uniform(rng: &mut ChaCha8Rng) -> f64 {
+    (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use banister::solve::{Lp, LpSolver, Status};
-use banister::{AgentConfig, CheckedProblem, Direction, Error, Problem};
+use banister::{CheckedProblem, Direction, Error, Problem};
 
-use crate::custom::{AgentSource, CustomEnvironment};
+use crate::custom::CustomEnvironment;
 use crate::law::Arms;
 use crate::linear::Changing;
+use crate::redrawn::Redrawn;
 use crate::results::{GuardrailInfo, Optimum};
 
 /// What really happens in a round.
@@ -20,6 +21,8 @@ pub enum Environment {
     Changing(Changing),
     /// An environment from outside.
     Custom(Custom),
+    /// Every run draws an instance of its own.
+    Redrawn(Redrawn),
 }
 
 /// An environment from outside, and what it says of itself.
@@ -44,7 +47,7 @@ impl Environment {
     pub fn as_arms(&self) -> Option<&Arms> {
         match self {
             Self::Arms(arms) => Some(arms),
-            Self::Changing(_) | Self::Custom(_) => None,
+            Self::Changing(_) | Self::Custom(_) | Self::Redrawn(_) => None,
         }
     }
 
@@ -52,14 +55,14 @@ impl Environment {
     pub fn as_changing(&self) -> Option<&Changing> {
         match self {
             Self::Changing(changing) => Some(changing),
-            Self::Arms(_) | Self::Custom(_) => None,
+            Self::Arms(_) | Self::Custom(_) | Self::Redrawn(_) => None,
         }
     }
 
     /// Whether rounds bring actions of their own.
     pub(crate) fn actions_change(&self) -> bool {
         match self {
-            Self::Arms(_) => false,
+            Self::Arms(_) | Self::Redrawn(_) => false,
             Self::Changing(_) => true,
             Self::Custom(custom) => custom.actions_change,
         }
@@ -120,6 +123,11 @@ pub(crate) fn thresholds(
         } else {
             bound
         };
+        if matches!(world.environment, Environment::Redrawn(_)) {
+            // Every run has its own, checked where it is drawn.
+            infos.push(info(f64::NAN));
+            continue;
+        }
         let has_margin = match standard.direction {
             Direction::AtMost => mean < threshold,
             Direction::AtLeast => mean > threshold,
@@ -197,86 +205,4 @@ pub(crate) fn optimum(
         policy: solution.support.clone(),
         averaged: false,
     })
-}
-
-/// Builds every agent once, so that every error shows before the first round, and checks what
-/// agents assume against what is true.
-pub(crate) fn check_agents(
-    agents: &[AgentSource],
-    problem: &CheckedProblem,
-    world: &World,
-    seed: u64,
-) -> Result<Vec<(String, AgentSource)>, Error> {
-    if agents.is_empty() {
-        return Err(Error::invalid("agent", "absent", "give at least one agent"));
-    }
-    let mut labelled: Vec<(String, AgentSource)> = Vec::new();
-    for (i, agent) in agents.iter().enumerate() {
-        let here = |error: Error| match error {
-            Error::Invalid {
-                field,
-                value,
-                allowed,
-            } => Error::invalid(format!("agent[{i}].{field}"), value, allowed),
-            other => other,
-        };
-        if let Some(config) = agent.config() {
-            check_assumptions(config, problem, world).map_err(here)?;
-        }
-        agent.build(&problem.declared, seed, 0).map_err(here)?;
-        let label = agent.label();
-        if label.trim().is_empty() {
-            let allowed = "an agent needs a label that results can call it by";
-            return Err(Error::invalid(
-                format!("agent[{i}].label"),
-                "empty",
-                allowed,
-            ));
-        }
-        if labelled.iter().any(|(other, _)| *other == label) {
-            let allowed = "every agent needs a `label` of its own";
-            return Err(Error::invalid(format!("agent[{i}].label"), label, allowed));
-        }
-        labelled.push((label, agent.clone()));
-    }
-    Ok(labelled)
-}
-
-/// Rounding that a length may be off by.
-const ROUNDING: f64 = 1e-9;
-
-fn check_assumptions(
-    agent: &AgentConfig,
-    problem: &CheckedProblem,
-    world: &World,
-) -> Result<(), Error> {
-    let AgentConfig::Oplb(config) = agent else {
-        return match world.environment.actions_change() {
-            true => Err(Error::invalid(
-                "kind",
-                "opb",
-                "it chooses among named arms, and here other actions come in every round: use `oplb`",
-            )),
-            false => Ok(()),
-        };
-    };
-    if let Some(norm) = config.norm
-        && world.longest > norm * (1.0 + ROUNDING)
-    {
-        let allowed = format!("feature vectors here are up to {} long", world.longest);
-        return Err(Error::invalid("norm", norm, allowed));
-    }
-    let bound = config.parameter_norm_for(&world.problem);
-    let signals = std::iter::once(("the reward".to_string(), problem.reward.unit()))
-        .chain((problem.guardrails.iter()).map(|g| (format!("`{}`", g.name), g.signal.unit())));
-    for (parameter, (name, unit)) in world.parameters.iter().zip(signals) {
-        let length = parameter.iter().map(|x| x * x).sum::<f64>().sqrt() / unit;
-        if length > bound * (1.0 + ROUNDING) {
-            let allowed = format!(
-                "the parameter of {name} is {length:.6} ranges long: declare at least that"
-            );
-            return Err(Error::invalid("parameter_norm", bound, allowed));
-        }
-    }
-    Ok(())
 }

@@ -11,7 +11,7 @@ use crate::opb::Opb;
 use crate::oplb::{Oplb, OplbConfig};
 use crate::problem::Problem;
 use crate::rivals::arms::{DoslbConfig, Ucb1Config};
-use crate::rivals::{Saved, SavedRival};
+use crate::rivals::{DELTA, Saved, SavedRival};
 use crate::snapshot::{broken, format_of};
 
 /// An agent as declared, by its `kind`.
@@ -61,6 +61,12 @@ pub(crate) trait Registered {
     fn horizon(&mut self, unknown_safe_cost: bool) -> Option<&mut Option<u64>> {
         let _ = unknown_safe_cost;
         None
+    }
+    /// L and S: how long it assumes feature vectors and parameters to be at most (S in units of the
+    /// signals' ranges), where it assumes any such thing.
+    fn assumed_norms(&self, problem: &Problem) -> (Option<f64>, Option<f64>) {
+        let _ = problem;
+        (None, None)
     }
     /// The agent: new, or where a snapshot left it.
     fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error>;
@@ -116,6 +122,9 @@ impl Registered for OplbConfig {
     fn horizon(&mut self, unknown_safe_cost: bool) -> Option<&mut Option<u64>> {
         self.needs_horizon(unknown_safe_cost)
             .then_some(&mut self.horizon)
+    }
+    fn assumed_norms(&self, problem: &Problem) -> (Option<f64>, Option<f64>) {
+        (self.norm, Some(self.parameter_norm_for(problem)))
     }
     fn make(&self, problem: &Problem, _: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
         Ok(Box::new(Oplb::new(problem, self)?))
@@ -190,6 +199,12 @@ impl AgentConfig {
         self.registered().takes_features()
     }
 
+    /// L and S, how long it assumes feature vectors and parameters to be at most (S in units of the
+    /// signals' ranges), where it assumes any such thing.
+    pub fn assumed_norms(&self, problem: &Problem) -> (Option<f64>, Option<f64>) {
+        self.registered().assumed_norms(problem)
+    }
+
     /// What results call it.
     pub fn label(&self) -> String {
         let config = self.registered();
@@ -197,12 +212,12 @@ impl AgentConfig {
         given.unwrap_or_else(|| config.default_label())
     }
 
-    /// δ, the probability with which what it promises may fail; `None` for one that has no such parameter.
-    pub fn delta(&self) -> Option<f64> {
-        self.clone().delta_mut().copied()
+    /// δ, the probability with which the bounds in its certificates may fail.
+    pub fn delta(&self) -> f64 {
+        self.clone().delta_mut().map_or(DELTA, |delta| *delta)
     }
 
-    /// The same, to change it.
+    /// The same, to change it; `None` for an agent that has no such parameter.
     pub fn delta_mut(&mut self) -> Option<&mut f64> {
         self.registered_mut().delta()
     }

@@ -8,6 +8,9 @@ use banister::{Agent, AgentConfig, Decision, Error, Problem};
 /// Rounding that the probabilities of a policy may be off by, together.
 const ROUNDING: f64 = 1e-9;
 
+/// Where the streams of agents that sample begin: outcomes and actions come from others.
+const AGENTS: u64 = 1 << 63;
+
 type Make = dyn Fn(&Problem, u64, u64) -> Result<Box<dyn Agent>, Error> + Send + Sync;
 
 /// An agent from outside, under a label.
@@ -87,7 +90,11 @@ impl AgentSource {
         run: u64,
     ) -> Result<Box<dyn Agent>, Error> {
         match self {
-            Self::Declared(config) => config.build(problem),
+            Self::Declared(config) => {
+                let mut agent = config.build(problem)?;
+                agent.reseed(seed, AGENTS + run);
+                Ok(agent)
+            }
             Self::Custom(agent) => (agent.make)(problem, seed, run),
         }
     }
@@ -139,6 +146,10 @@ impl Inspector {
         if !((sum - 1.0).abs() <= ROUNDING) {
             let allowed = "its probabilities must sum to 1".into();
             return refuse(format!("{sum} in all"), allowed);
+        }
+        if decision.scale != 1.0 {
+            let allowed = "agents from outside play whole actions".into();
+            return refuse(format!("at scale {}", decision.scale), allowed);
         }
         let certificates = decision.guardrails.len();
         if certificates != 0 && certificates != self.guardrails {

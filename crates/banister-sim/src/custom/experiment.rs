@@ -6,7 +6,8 @@ use banister::{Error, Problem};
 
 use super::{AgentSource, CustomEnvironment};
 use crate::environment::{ArmRef, EnvironmentConfig, Kind};
-use crate::experiment::{Experiment, ExperimentConfig, RunConfig, check_run, experiment};
+use crate::experiment::{Experiment, ExperimentConfig, RunConfig, check_run};
+use crate::instance::Instance;
 use crate::world::{Custom, Environment, World};
 
 /// An experiment on an environment from outside, as declared.
@@ -83,7 +84,7 @@ impl CustomExperiment {
             guardrail: self.problem.guardrails.clone(),
             agent: Vec::new(),
         };
-        experiment(resolved, world, self.agents.clone())
+        Instance::new(resolved, world)?.experiment(self.agents.clone())
     }
 }
 

@@ -223,7 +223,17 @@ impl Scene for Outside<'_> {
         self.round.means[signal][action]
     }
 
-    fn pull(&mut self, action: usize, _: &mut ChaCha8Rng, costs: &mut [f64]) -> Result<f64, Error> {
+    fn pull(
+        &mut self,
+        action: usize,
+        scale: f64,
+        _: &mut ChaCha8Rng,
+        costs: &mut [f64],
+    ) -> Result<f64, Error> {
+        if scale != 1.0 {
+            let allowed = "an environment from outside plays whole actions: use `play = \"mixed\"`";
+            return Err(Error::invalid("scale", scale, allowed));
+        }
         // A cost that is not written is not the last round's.
         costs.fill(f64::NAN);
         let reward = self.run.pull(action, costs)?;

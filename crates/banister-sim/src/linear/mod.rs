@@ -18,6 +18,7 @@ use banister::{Error, Problem, Signal};
 pub use changing::Changing;
 use changing::Source;
 pub(crate) use changing::dot;
+pub(crate) use draw::{direction, instance_stream};
 use instance::Shape;
 
 use crate::arms::{count, named, safe_index};

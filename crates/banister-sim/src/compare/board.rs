@@ -1,0 +1,158 @@
+//! Leaderboards and paired differences.
+
+use std::cmp::Ordering;
+
+use banister::Guarantee;
+
+use super::student::student_quantile;
+use crate::results::{AgentResult, InstanceResult};
+
+/// A mean over runs with its 95% interval (Student's); the ends are NaN with fewer than two runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval95 {
+    /// The mean.
+    pub mean: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Interval95 {
+    /// Of some values, one per run.
+    pub fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
+        let n = values.clone().count();
+        let mean = values.clone().sum::<f64>() / n as f64;
+        if n < 2 {
+            return Self {
+                mean,
+                low: f64::NAN,
+                high: f64::NAN,
+            };
+        }
+        let squares: f64 = values.map(|x| (x - mean) * (x - mean)).sum();
+        let freedom = n as u64 - 1;
+        let error = (squares / freedom as f64 / n as f64).sqrt();
+        let half = student_quantile(0.95, freedom) * error;
+        Self {
+            mean,
+            low: mean - half,
+            high: mean + half,
+        }
+    }
+
+    /// Whether the whole interval lies on one side of zero.
+    pub fn is_clear(&self) -> bool {
+        self.low > 0.0 || self.high < 0.0
+    }
+}
+
+/// How one agent did on one instance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standing {
+    /// Its label.
+    pub agent: String,
+    /// Final regret.
+    pub regret: Interval95,
+    /// Rounds that broke a guardrail, over all runs; `None` where the true means are unknown.
+    pub violations: Option<u64>,
+    /// The same as a share of a run's rounds.
+    pub violation_share: Interval95,
+    /// Largest excess over any threshold in any run, in signal units.
+    pub worst_exceedance: f64,
+    /// Mean reward of the policies since the last checkpoint but one.
+    pub reward: f64,
+    /// The same as a share of the best feasible policy's.
+    pub of_optimum: f64,
+    /// Microseconds a round; `None` if not measured.
+    pub micros: Option<f64>,
+}
+
+/// The agents of an instance, best first: those that broke no guardrail by their regret, then the others
+/// by theirs.
+pub fn leaderboard(instance: &InstanceResult) -> Vec<Standing> {
+    let mut board: Vec<Standing> = (instance.agents.iter())
+        .map(|agent| standing(instance, agent))
+        .collect();
+    board.sort_by(|a, b| {
+        let broke = |s: &Standing| s.violations.is_some_and(|count| count > 0);
+        let regret = |s: &Standing| s.regret.mean;
+        (broke(a).cmp(&broke(b))).then(regret(a).partial_cmp(&regret(b)).unwrap_or(Ordering::Equal))
+    });
+    board
+}
+
+fn standing(instance: &InstanceResult, agent: &AgentResult) -> Standing {
+    let runs = &agent.runs;
+    let count = runs.len() as f64;
+    let mean = |of: &dyn Fn(usize) -> f64| (0..runs.len()).map(of).sum::<f64>() / count;
+    let reward = mean(&|r| runs[r].reward_end);
+    let rounds = instance.horizon as f64;
+    let nanoseconds: Option<f64> = runs.iter().map(|r| r.nanoseconds_per_round).sum();
+    Standing {
+        agent: agent.name.clone(),
+        regret: Interval95::of(runs.iter().map(|r| r.regret)),
+        violations: runs.iter().map(|r| r.violations).sum(),
+        violation_share: Interval95::of(
+            (runs.iter()).map(|r| r.violations.map_or(f64::NAN, |v| v as f64 / rounds)),
+        ),
+        worst_exceedance: (runs.iter().map(|r| r.worst_exceedance))
+            .fold(0.0, |worst, x| if x <= worst { worst } else { x }),
+        reward,
+        of_optimum: reward / instance.optimum.reward,
+        micros: nanoseconds.map(|sum| sum / count / 1000.0),
+    }
+}
+
+/// How much more regret one agent had than another, run by run on the same outcomes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair {
+    /// The one.
+    pub agent: String,
+    /// The other.
+    pub other: String,
+    /// Regret of the one minus regret of the other.
+    pub difference: Interval95,
+    /// What the interval would be if the runs had not met the same outcomes, divided by what it is: how
+    /// much pairing helped. NaN where there is nothing to divide.
+    pub gain: f64,
+}
+
+/// All pairs of agents of an instance, in the leaderboard's order: the better one second.
+pub fn pairs(instance: &InstanceResult) -> Vec<Pair> {
+    let order = leaderboard(instance);
+    let find = |name: &str| instance.agents.iter().find(|agent| agent.name == name);
+    let mut all = Vec::new();
+    for (place, better) in order.iter().enumerate() {
+        for worse in &order[place + 1..] {
+            if let (Some(a), Some(b)) = (find(&worse.agent), find(&better.agent)) {
+                all.push(pair(a, b));
+            }
+        }
+    }
+    all
+}
+
+fn pair(a: &AgentResult, b: &AgentResult) -> Pair {
+    let differences = a.runs.iter().zip(&b.runs).map(|(a, b)| a.regret - b.regret);
+    let difference = Interval95::of(differences);
+    let half = |i: Interval95| i.high - i.mean;
+    let own = |agent: &AgentResult| half(Interval95::of(agent.runs.iter().map(|r| r.regret)));
+    Pair {
+        agent: a.name.clone(),
+        other: b.name.clone(),
+        difference,
+        gain: own(a).hypot(own(b)) / half(difference),
+    }
+}
+
+impl Standing {
+    /// Whether an agent with this guarantee did what it promised, as far as rounds show: only one that
+    /// promises every round, or every action, can break its word in a round.
+    pub fn kept(&self, guarantee: Guarantee) -> Option<bool> {
+        match guarantee {
+            Guarantee::EveryRound | Guarantee::PerAction => Some(self.violations? == 0),
+            Guarantee::Cumulative | Guarantee::Unsafe => None,
+        }
+    }
+}

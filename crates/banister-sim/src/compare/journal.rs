@@ -1,0 +1,171 @@
+//! The journal of a comparison: every finished run, written as soon as it is, so that an interrupted
+//! comparison goes on where it stopped.
+//!
+//! The file is a header and then records, each a run of one agent. A record that was cut off by the end of
+//! the process is dropped, and its run played again; anything else that is not as it was written makes the
+//! file damaged, and it is refused.
+
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use banister::Error;
+
+use crate::experiment::Experiment;
+use crate::shard::{Shard, fnv};
+
+/// What a journal begins with; the number goes up when its meaning changes.
+const HEADER: &[u8] = b"banister comparison 1\n";
+/// The comparison's identity after it.
+const IDENTITY: usize = 8;
+/// Before each record: its length, a check of that, and a check of the record.
+const FRAME: usize = 4 + 4 + 8;
+
+/// The finished runs of a comparison, on disk.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: Mutex<File>,
+}
+
+impl Journal {
+    /// Opens the journal of these experiments, or begins one. What it holds already comes with it.
+    ///
+    /// # Errors
+    /// A file that is damaged, no journal, or of another comparison: refused by its name, and unchanged.
+    pub fn open(path: &Path, experiments: &[Experiment]) -> Result<(Self, Vec<Shard>), Error> {
+        let identity = identity(experiments)?;
+        let unusable = |error: std::io::Error| refuse(path, format!("cannot be used: {error}"));
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(unusable)?;
+        }
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(unusable)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(unusable)?;
+        let start = HEADER.len() + IDENTITY;
+        let mut header = HEADER.to_vec();
+        header.extend(identity.to_le_bytes());
+        let (shards, kept) = if bytes.len() < start && header.starts_with(&bytes) {
+            // New, or cut off before anything was in it.
+            file.seek(SeekFrom::Start(0)).map_err(unusable)?;
+            file.write_all(&header).map_err(unusable)?;
+            (Vec::new(), start)
+        } else {
+            let Some(rest) = bytes.strip_prefix(HEADER) else {
+                let reason = "is no journal of a comparison: delete it, or write elsewhere";
+                return Err(refuse(path, reason));
+            };
+            let Some(rest) = rest.strip_prefix(&identity.to_le_bytes()[..]) else {
+                let reason = "belongs to another comparison (other instances, agents, horizon, runs, \
+                              seed or version): delete it to start afresh, or write elsewhere";
+                return Err(refuse(path, reason));
+            };
+            let (shards, used) = records(path, rest)?;
+            (shards, start + used)
+        };
+        file.set_len(kept as u64).map_err(unusable)?;
+        file.seek(SeekFrom::Start(kept as u64)).map_err(unusable)?;
+        check_known(path, experiments, &shards)?;
+        let journal = Self {
+            path: path.to_owned(),
+            file: Mutex::new(file),
+        };
+        Ok((journal, shards))
+    }
+
+    /// Adds a finished run.
+    pub fn append(&self, shard: &Shard) -> Result<(), Error> {
+        let body = shard.to_bytes()?;
+        let length = u32::try_from(body.len())
+            .map_err(|_| refuse(&self.path, "cannot hold a run of this length"))?;
+        let mut record = Vec::with_capacity(FRAME + body.len());
+        record.extend(length.to_le_bytes());
+        record.extend(check_of(length).to_le_bytes());
+        record.extend(fnv(&body).to_le_bytes());
+        record.extend(body);
+        // A thread that panicked while writing left a torn record, which is what a journal is made for.
+        let mut file = match self.file.lock() {
+            Ok(file) => file,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        file.write_all(&record)
+            .map_err(|error| refuse(&self.path, format!("cannot be written: {error}")))
+    }
+
+    /// Removes the file: its runs are in the results now.
+    pub fn remove(self) -> Result<(), Error> {
+        std::fs::remove_file(&self.path)
+            .map_err(|error| refuse(&self.path, format!("cannot be removed: {error}")))
+    }
+}
+
+fn refuse(path: &Path, reason: impl Into<String>) -> Error {
+    Error::invalid("checkpoint", path.display(), reason)
+}
+
+/// A check of a length, so that a damaged one is not taken for a record cut short.
+fn check_of(length: u32) -> u32 {
+    fnv(&length.to_le_bytes()) as u32
+}
+
+/// Which comparison a journal is of.
+fn identity(experiments: &[Experiment]) -> Result<u64, Error> {
+    let mut bytes = env!("CARGO_PKG_VERSION").as_bytes().to_vec();
+    for experiment in experiments {
+        bytes.extend(experiment.hash()?.to_le_bytes());
+    }
+    Ok(fnv(&bytes))
+}
+
+/// The records, and how many bytes they take; a last one that is cut off is left away.
+fn records(path: &Path, mut bytes: &[u8]) -> Result<(Vec<Shard>, usize), Error> {
+    let (mut shards, all) = (Vec::new(), bytes.len());
+    let damaged = |at: usize| {
+        let reason = format!("is damaged at byte {at} of its records: delete it to start afresh");
+        refuse(path, reason)
+    };
+    loop {
+        let at = all - bytes.len();
+        let Some((frame, rest)) = bytes.split_at_checked(FRAME) else {
+            return Ok((shards, at));
+        };
+        let word = |from: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| frame[from + i]));
+        let length = word(0);
+        if word(4) != check_of(length) {
+            return Err(damaged(at));
+        }
+        let Some((body, rest)) = rest.split_at_checked(length as usize) else {
+            return Ok((shards, at));
+        };
+        let check = u64::from(word(8)) | u64::from(word(12)) << 32;
+        if fnv(body) != check {
+            return Err(damaged(at));
+        }
+        shards.push(Shard::from_bytes(body).map_err(|_| damaged(at))?);
+        bytes = rest;
+    }
+}
+
+/// Refuses runs twice, and of experiments there are not.
+fn check_known(path: &Path, experiments: &[Experiment], shards: &[Shard]) -> Result<(), Error> {
+    let hashes: Result<HashSet<u64>, Error> = experiments.iter().map(Experiment::hash).collect();
+    let hashes = hashes?;
+    let mut seen = HashSet::new();
+    for shard in shards {
+        for trace in &shard.traces {
+            let place = (shard.experiment, shard.agent, trace.summary.run);
+            if !hashes.contains(&shard.experiment) || !seen.insert(place) {
+                return Err(refuse(path, "holds runs that do not belong together"));
+            }
+        }
+    }
+    Ok(())
+}

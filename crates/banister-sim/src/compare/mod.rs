@@ -1,0 +1,38 @@
+//! Comparisons: many agents on many instances, on common random numbers, with leaderboards, paired
+//! differences and published numbers beside ours.
+//!
+//! ```
+//! use banister_sim::compare::{Agents, Comparison, Suite, leaderboard};
+//! use banister_sim::{Monitor, Options};
+//!
+//! let suite = Suite::named("paper", 1)?;
+//! let mut entries = suite.entries;
+//! for entry in &mut entries {
+//!     entry.experiment.run.horizon = 500;
+//!     entry.experiment.run.runs = 3;
+//! }
+//! let agents = Agents::listed("opb,ucb1")?;
+//! let comparison = Comparison::plan(entries, &agents, false)?;
+//! let gathered = comparison.run(Options::default(), &Monitor::default(), None)?;
+//! let instance = gathered.expect("not cancelled")[0].result();
+//! let board = leaderboard(&instance);
+//! // The safe ones come first.
+//! assert_eq!(board[0].agent, "opb");
+//! # Ok::<(), banister::Error>(())
+//! ```
+
+mod board;
+mod grid;
+mod journal;
+mod plan;
+mod published;
+mod student;
+mod suite;
+
+pub use board::{Interval95, Pair, Standing, leaderboard, pairs};
+pub use grid::{FieldValue, expand};
+pub use journal::Journal;
+pub use plan::{Agents, Comparison, Entry, LeftOut};
+pub use published::{Published, Quantity, Verdict, verdicts};
+pub use student::student_quantile;
+pub use suite::{SUITES, Suite};

@@ -1,0 +1,245 @@
+//! Which agents play which instances.
+
+use std::path::Path;
+
+use banister::{AgentConfig, Error};
+
+use super::grid::FieldValue;
+use super::journal::Journal;
+use crate::custom::AgentSource;
+use crate::experiment::{Experiment, ExperimentConfig};
+use crate::runner::{Monitor, Options, run_tasks};
+use crate::shard::{Gathered, gather_traces};
+
+/// An instance of a comparison, with the agents that are proposed for it.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The instance; its `agent` list is what plays unless other agents are asked for.
+    pub experiment: ExperimentConfig,
+    /// These agents play whatever others are asked for: a published number depends on them.
+    pub fixed: bool,
+    /// The values that make it differ from its neighbours in a sweep.
+    pub fields: Vec<(String, FieldValue)>,
+    /// The same for each of its own agents.
+    pub agent_fields: Vec<Vec<(String, FieldValue)>>,
+}
+
+impl Entry {
+    /// An instance that is not part of a sweep.
+    pub fn new(experiment: ExperimentConfig) -> Self {
+        Self {
+            agent_fields: vec![Vec::new(); experiment.agent.len()],
+            experiment,
+            fixed: false,
+            fields: Vec::new(),
+        }
+    }
+}
+
+/// Which agents are asked for.
+#[derive(Debug, Clone)]
+pub enum Agents {
+    /// Those proposed for each instance that fit it.
+    Proposed,
+    /// These ones everywhere.
+    Given(Vec<AgentSource>),
+}
+
+impl Agents {
+    /// Kinds with their defaults, separated by commas.
+    ///
+    /// # Errors
+    /// A kind that there is not, with those there are.
+    pub fn listed(list: &str) -> Result<Self, Error> {
+        let kinds = list
+            .split(',')
+            .map(str::trim)
+            .filter(|kind| !kind.is_empty());
+        let agents: Result<Vec<AgentSource>, Error> = kinds
+            .map(|kind| AgentConfig::of_kind(kind).map(AgentSource::from))
+            .collect();
+        Ok(Self::Given(agents?))
+    }
+}
+
+/// An agent that does not fit an instance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LeftOut {
+    /// The agent's label.
+    pub agent: String,
+    /// The instance's name.
+    pub instance: String,
+    /// Why.
+    pub reason: Error,
+}
+
+/// A comparison, ready to run.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// One experiment per instance.
+    pub experiments: Vec<Experiment>,
+    /// Per experiment, the values swept to make it.
+    pub fields: Vec<Vec<(String, FieldValue)>>,
+    /// The same per experiment and agent.
+    pub agent_fields: Vec<Vec<Vec<(String, FieldValue)>>>,
+    /// Agents that do not fit, and are left away.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Comparison {
+    /// Decides who plays where. An agent that was asked for and does not fit an instance is an error that
+    /// names every such agent, unless `skip_unfit`; a proposed one is left away.
+    ///
+    /// # Errors
+    /// That, an instance that is wrong in itself, one that no agent fits, two of the same name.
+    pub fn plan(entries: Vec<Entry>, agents: &Agents, skip_unfit: bool) -> Result<Self, Error> {
+        Self::plan_in(entries, agents, skip_unfit, Path::new(""))
+    }
+
+    /// The same with files looked for in `folder`.
+    pub fn plan_in(
+        entries: Vec<Entry>,
+        agents: &Agents,
+        skip_unfit: bool,
+        folder: &Path,
+    ) -> Result<Self, Error> {
+        let mut plan = Self {
+            experiments: Vec::new(),
+            fields: Vec::new(),
+            agent_fields: Vec::new(),
+            left_out: Vec::new(),
+        };
+        let mut refused: Vec<LeftOut> = Vec::new();
+        for entry in entries {
+            let mut config = entry.experiment;
+            config.run.coupled = true;
+            let own = std::mem::take(&mut config.agent);
+            let proposed = own.into_iter().map(AgentSource::from);
+            let proposed = proposed.zip(
+                entry
+                    .agent_fields
+                    .into_iter()
+                    .chain(std::iter::repeat(Vec::new())),
+            );
+            let (asked, lenient): (Vec<_>, bool) = match agents {
+                Agents::Given(list) if !entry.fixed => {
+                    let plain = list.iter().map(|agent| (agent.clone(), Vec::new()));
+                    (plain.collect(), skip_unfit)
+                }
+                _ => (proposed.collect(), true),
+            };
+            let instance = config.instance_in("instance", folder)?;
+            let name = instance.name().to_string();
+            if plan.experiments.iter().any(|other| other.name == name) {
+                let allowed = "every instance of a comparison needs a name of its own";
+                return Err(Error::invalid("name", name, allowed));
+            }
+            let (mut fitting, mut fields) = (Vec::new(), Vec::new());
+            for (agent, swept) in asked {
+                match instance.fit(&agent) {
+                    Ok(()) => {
+                        fitting.push(agent);
+                        fields.push(swept);
+                    }
+                    Err(reason) => {
+                        let left = LeftOut {
+                            agent: agent.label(),
+                            instance: name.clone(),
+                            reason,
+                        };
+                        match lenient {
+                            true => plan.left_out.push(left),
+                            false => refused.push(left),
+                        }
+                    }
+                }
+            }
+            if fitting.is_empty() && refused.is_empty() {
+                let allowed = match plan.left_out.last() {
+                    Some(left) => {
+                        format!("no agent fits `{name}`; {}: {}", left.agent, left.reason)
+                    }
+                    None => "give at least one agent".to_string(),
+                };
+                return Err(Error::invalid("agent", "absent", allowed));
+            }
+            if refused.is_empty() {
+                plan.experiments.push(instance.experiment(fitting)?);
+                plan.fields.push(entry.fields);
+                plan.agent_fields.push(fields);
+            }
+        }
+        match refused.is_empty() {
+            true => Ok(plan),
+            false => Err(unfit(&refused)),
+        }
+    }
+
+    /// Runs it on the current rayon pool: what `journal` holds already is taken from there, and what is new
+    /// goes there run by run. `None` if cancelled.
+    pub fn run(
+        &self,
+        options: Options,
+        monitor: &Monitor,
+        journal: Option<(&Journal, Vec<crate::Shard>)>,
+    ) -> Result<Option<Vec<Gathered<'_>>>, Error> {
+        let (journal, mut shards) = match journal {
+            Some((journal, shards)) => (Some(journal), shards),
+            None => (None, Vec::new()),
+        };
+        let mut done = std::collections::HashSet::new();
+        for shard in &mut shards {
+            for trace in &mut shard.traces {
+                done.insert((shard.experiment, shard.agent, trace.summary.run));
+                if options.no_timing {
+                    trace.summary.nanoseconds_per_round = None;
+                }
+            }
+        }
+        let mut tasks = Vec::new();
+        for experiment in &self.experiments {
+            let hash = experiment.hash()?;
+            let run = &experiment.resolved.run;
+            for agent in 0..experiment.agents.len() {
+                for number in 0..run.runs {
+                    if done.contains(&(hash, agent, number)) {
+                        monitor.report(run.horizon, experiment.weight(agent));
+                    } else {
+                        tasks.push((experiment, agent, number..number + 1));
+                    }
+                }
+            }
+        }
+        let played = run_tasks(tasks, options, monitor, |shard| match journal {
+            Some(journal) => journal.append(shard),
+            None => Ok(()),
+        })?;
+        let Some(played) = played else {
+            return Ok(None);
+        };
+        shards.extend(played);
+        gather_traces(&self.experiments, shards).map(Some)
+    }
+}
+
+/// One error for all agents that do not fit.
+fn unfit(refused: &[LeftOut]) -> Error {
+    let mut lines: Vec<String> = Vec::new();
+    for left in refused {
+        let LeftOut {
+            agent,
+            instance,
+            reason,
+        } = left;
+        lines.push(format!("`{agent}` on `{instance}`: {reason}"));
+    }
+    let value = match refused.len() {
+        1 => "one that does not fit".to_string(),
+        n => format!("{n} that do not fit"),
+    };
+    let allowed = format!(
+        "leave these out, or skip what does not fit\n  {}",
+        lines.join("\n  ")
+    );
+    Error::invalid("agent", value, allowed)
+}
