@@ -91,19 +91,32 @@
     return null;
   };
 
+  // More curves than colours cannot be told by a dot: then the nearest few are named.
+  const COLORS = 7, NAMED = 4;
+
   const readout = (panel, target, hidden) => (u) => {
     if (!panel.x.length) return;
+    const many = panel.series.length > COLORS;
+    target.replaceChildren();
+    if (many && u.cursor.idx == null) {
+      target.append(element("span", "", "Point at a curve to see its name."));
+      return;
+    }
     // Without a cursor: where the curves end.
     const index = u.cursor.idx ?? panel.x.length - 1;
-    target.replaceChildren();
     target.append(element("span", "", `${panel.x_label || "x"} ${number(panel.x[index])}`));
-    panel.series.forEach((series) => {
-      if (hidden.has(series.name)) return;
-      const value = near(series.y, index);
-      if (value === null) return;
+    let shown = panel.series.filter((series) => !hidden.has(series.name))
+      .map((series) => ({ series, value: near(series.y, index) }))
+      .filter((entry) => entry.value !== null);
+    if (many) {
+      const away = (entry) => Math.abs(u.valToPos(entry.value, "y") - u.cursor.top);
+      shown = shown.sort((a, b) => away(a) - away(b)).slice(0, NAMED)
+        .sort((a, b) => b.value - a.value);
+    }
+    shown.forEach(({ series, value }) => {
       const item = element("span"), dot = element("i");
       dot.style.background = series.color;
-      item.append(dot, number(value));
+      item.append(dot, (many ? series.name + " " : "") + number(value));
       item.title = series.name;
       target.append(item);
     });
@@ -127,7 +140,7 @@
       bands.push({ series: [add(s.name, s.high, edge), add(s.name, s.low, edge)], fill: s.color + "33" });
     });
     panel.series.forEach((s) => add(s.name, s.y, {
-      stroke: s.color, width: 1.8, dash: s.dashed ? [6, 3] : undefined,
+      stroke: s.color, width: 1.8, dash: s.dash.length ? s.dash : undefined,
       points: { show: s.points, size: 6, fill: s.color },
     }));
     const axis = { stroke: () => style("--quiet"), font: "11px " + getComputedStyle(document.body).fontFamily, values: ticks };
@@ -163,15 +176,26 @@
     return (name, shown) => names.forEach((n, i) => n === name && u.setSeries(i, { show: shown }));
   }
 
+  // A stretch of the curve, with its dashes.
+  function swatch(entry) {
+    const space = "http://www.w3.org/2000/svg";
+    const sample = document.createElementNS(space, "svg"), line = document.createElementNS(space, "line");
+    const set = (node, values) => Object.entries(values).forEach(([k, v]) => node.setAttribute(k, v));
+    set(sample, { width: 28, height: 6, "aria-hidden": "true" });
+    set(line, { x1: 0, x2: 28, y1: 3, y2: 3, stroke: entry.color, "stroke-width": 2.6,
+      "stroke-dasharray": entry.dash.join(" ") || "none" });
+    sample.append(line);
+    return sample;
+  }
+
   function show(figure, number) {
     const data = JSON.parse(figure.querySelector('script[type="application/json"]').textContent);
     const live = figure.querySelector(".live"), hidden = new Set(), toggles = [];
     live.hidden = false;
-    const legend = element("div", "legend");
+    const legend = element("div", data.legend.length > 8 ? "legend many" : "legend");
     live.append(legend);
     data.legend.forEach((entry) => {
-      const button = element("button"), sample = element("i", entry.dashed ? "dashed" : "");
-      sample.style.borderColor = entry.color;
+      const button = element("button"), sample = swatch(entry);
       button.type = "button";
       button.setAttribute("aria-pressed", "true");
       button.append(sample, entry.name);
@@ -210,6 +234,42 @@
   document.querySelectorAll("figure[data-charts]").forEach((figure, number) => {
     try { show(figure, number); } catch (error) { fail(figure, error); }
   });
+
+  // What a cell is sorted by: its own value, else the number it starts with, else its text.
+  const key = (cell) => {
+    if (!cell) return null;
+    if (cell.dataset.sort !== undefined) return cell.dataset.sort === "" ? null : Number(cell.dataset.sort);
+    const text = cell.textContent.trim();
+    if (!cell.classList.contains("number")) return text;
+    const value = parseFloat(text.replace("−", "-").replace(/[,\s]/g, ""));
+    return Number.isNaN(value) ? null : value;
+  };
+  const compare = (a, b) => typeof a === "number" && typeof b === "number" ? a - b
+    : String(a).localeCompare(String(b), "en", { numeric: true });
+
+  document.querySelectorAll("table[data-sortable]").forEach((table) => {
+    const body = table.tBodies[0], headings = [...table.tHead.rows[0].cells];
+    headings.forEach((heading, column) => {
+      // A button, so that the keyboard reaches it.
+      const button = element("button", "sort");
+      button.type = "button";
+      button.append(...heading.childNodes);
+      heading.append(button);
+      button.addEventListener("click", () => {
+        const down = heading.getAttribute("aria-sort") === "ascending";
+        headings.forEach((other) => other.removeAttribute("aria-sort"));
+        heading.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const rows = [...body.rows].map((row) => ({ row, key: key(row.cells[column]) }));
+        rows.sort((a, b) => {
+          // What has no value stands last either way.
+          if (a.key === null || b.key === null) return (a.key === null) - (b.key === null);
+          return down ? compare(b.key, a.key) : compare(a.key, b.key);
+        });
+        body.append(...rows.map((entry) => entry.row));
+      });
+    });
+  });
+
   root.dataset.drawn = String(charts.length);
 
   const redraw = () => charts.forEach((u) => u.redraw(false, true));

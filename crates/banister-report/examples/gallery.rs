@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use banister_report::{
-    Cell, Document, Figure, FigureRef, LineKind, Panel, ReferenceLine, ReportError, Row, Section,
-    Series, Table, Tone, write_results,
+    Cell, Document, Drawing, Figure, FigureRef, HeatMap, HeatPanel, LineKind, Panel, ReferenceLine,
+    ReportError, Row, Scatter, ScatterPanel, ScatterPoint, Section, Series, Table, Tone,
+    write_results,
 };
 use banister_sim::results::{
     AgentResult, Curve, Direction, GuardrailInfo, InstanceResult, Optimum, Results, RunSummary,
@@ -230,6 +231,156 @@ fn sweep() -> Figure {
     }
 }
 
+/// Sixteen agents: guarantee (index into [`GUARANTEES`]), share of violating rounds, and final
+/// regret relative to the instance's scale.
+const FIELD: [(&str, usize, f64, f64); 16] = [
+    ("opb", 0, 0.0, 1.0),
+    ("optimistic_mix", 0, 0.0, 1.15),
+    ("banister", 0, 0.0, 0.4),
+    ("oplb_exact", 0, 0.0, 2.6),
+    ("oplb_linearised", 0, 0.0, 3.1),
+    ("safe_baseline", 0, 0.0, 60.0),
+    ("safe_lin_ucb", 1, 0.0, 22.0),
+    ("safe_thompson", 1, 0.00002, 18.0),
+    ("conservative_ucb", 2, 0.004, 6.0),
+    ("budgeted_ucb", 2, 0.08, 0.9),
+    ("primal_dual", 2, 0.21, -0.02),
+    ("lagrangian_ts", 2, 0.19, -0.3),
+    ("ucb1", 3, 0.97, -55.0),
+    ("thompson", 3, 0.985, -57.0),
+    ("epsilon_greedy", 3, 0.9, -41.0),
+    ("uniform", 3, 0.5, 75.0),
+];
+
+const GUARANTEES: [&str; 4] = [
+    "safe in every round",
+    "safe per action",
+    "cumulative budget",
+    "unsafe",
+];
+
+/// Who pays for safety with what: crowds at zero and near one, regrets of either sign.
+fn tradeoff() -> Scatter {
+    let panel = |number: usize, (name, scale): (&str, f64)| {
+        let mut state = number as u64 + 40;
+        let mut point = |(label, group, share, regret): (&str, usize, f64, f64)| {
+            let share = share * (1.0 + 0.02 * noise(&mut state));
+            let y = scale * regret * (1.0 + 0.3 * noise(&mut state));
+            let (dx, dy) = (0.15 * share, 0.12 * y.abs() + 0.05 * scale);
+            ScatterPoint {
+                label: label.into(),
+                group,
+                x: share,
+                y,
+                x_interval: Some((share - dx, (share + dx).min(1.0))),
+                y_interval: Some((y - dy, y + dy)),
+            }
+        };
+        ScatterPanel {
+            title: name.into(),
+            x_label: "share of rounds that violated a guardrail".into(),
+            y_label: "mean regret at the horizon".into(),
+            points: FIELD.into_iter().map(&mut point).collect(),
+        }
+    };
+    let instances = [
+        ("τ = 0.5, Bernoulli", 100.0),
+        ("τ = 0.2, heavy tails", 900.0),
+        ("linear, d = 4, ten actions", 35.0),
+    ];
+    Scatter {
+        title: "What safety costs, and who pays".into(),
+        subtitle: "One point per agent: mean over 50 runs of 100 000 rounds, with 95% intervals. \
+                   Both axes are logarithmic."
+            .into(),
+        groups: GUARANTEES.map(String::from).to_vec(),
+        zero_label: "as good as the best safe policy".into(),
+        panels: instances
+            .into_iter()
+            .enumerate()
+            .map(|(number, instance)| panel(number, instance))
+            .collect(),
+    }
+}
+
+/// Two swept fields, with one run that failed.
+fn settings() -> HeatMap {
+    let thresholds = [0.1, 0.2, 0.3, 0.5, 0.8];
+    let gaps = [0.01, 0.05, 0.1, 0.2];
+    let panel = |name: &str, scale: f64, power: f64| HeatPanel {
+        title: name.into(),
+        values: gaps
+            .iter()
+            .map(|gap| {
+                let value = |tau: &f64| scale * (0.1 / tau).powf(power) * (1.0 + 0.02 / gap);
+                thresholds.iter().map(value).collect()
+            })
+            .collect(),
+    };
+    let mut panels = vec![
+        panel("opb", 2400.0, 1.3),
+        panel("optimistic_mix", 2900.0, 1.7),
+        panel("banister", 310.0, 2.0),
+    ];
+    panels[1].values[0][4] = f64::NAN;
+    HeatMap {
+        title: "Regret over threshold and gap".into(),
+        subtitle: "Mean over 50 runs of 100 000 rounds.".into(),
+        x_label: "threshold τ".into(),
+        y_label: "gap between arms".into(),
+        x: thresholds.map(|x| x.to_string()).to_vec(),
+        y: gaps.map(|y| y.to_string()).to_vec(),
+        panels,
+        value_label: "mean regret at the horizon".into(),
+    }
+}
+
+/// More agents than colours.
+fn crowd() -> Figure {
+    let agents = FIELD.iter().enumerate().map(|(number, entry)| {
+        let regret = 900.0 * entry.3.abs().max(0.3).powf(0.6) + 150.0 * number as f64;
+        let mut agent = agent(entry.0, 0.5, 0.5, 0.575, regret, number as u64 + 90);
+        for cost in agent.curve.cost_mean.iter_mut().flatten() {
+            *cost *= 1.0 - 0.02 * number as f64 + if entry.1 == 3 { 0.6 } else { 0.0 };
+        }
+        agent
+    });
+    let mut first = results();
+    first.instances.remove(0);
+    first.instances.truncate(1);
+    first.instances[0].agents = agents.collect();
+    Figure::of_results(&first)
+}
+
+/// The agents in order of regret; click a heading to sort by another column.
+fn leaderboard() -> Table {
+    let row = |entry: &(&str, usize, f64, f64)| {
+        let violating = format!("{:.3}%", 100.0 * entry.2);
+        let tone = if entry.2 > 0.0 { Tone::Bad } else { Tone::Good };
+        vec![
+            Cell::text(entry.0),
+            Cell::text(GUARANTEES[entry.1]).sorted_by(entry.1 as f64),
+            Cell::number(format!("{:.0}", 100.0 * entry.3)).sorted_by(100.0 * entry.3),
+            Cell::number(violating).toned(tone).sorted_by(entry.2),
+        ]
+    };
+    Table {
+        title: "τ = 0.5, Bernoulli".into(),
+        header: ["agent", "guarantee", "mean regret", "violating rounds"]
+            .map(String::from)
+            .to_vec(),
+        rows: FIELD.iter().map(row).collect(),
+    }
+}
+
+fn figure(stem: &str, figure: impl Into<Drawing>) -> FigureRef {
+    FigureRef {
+        stem: stem.into(),
+        caption: String::new(),
+        figure: figure.into(),
+    }
+}
+
 fn write(directory: &Path) -> Result<(), ReportError> {
     let results = results();
     let document = Document {
@@ -253,7 +404,7 @@ fn write(directory: &Path) -> Result<(), ReportError> {
                         "Drag over a chart to zoom, double-click to return; click a name to hide \
                           its curves."
                             .into(),
-                    figure: Figure::of_results(&results),
+                    figure: Figure::of_results(&results).into(),
                 }],
             },
             Section {
@@ -261,8 +412,18 @@ fn write(directory: &Path) -> Result<(), ReportError> {
                 figures: vec![FigureRef {
                     stem: "growth".into(),
                     caption: String::new(),
-                    figure: sweep(),
+                    figure: sweep().into(),
                 }],
+                ..Section::default()
+            },
+            Section {
+                title: "Many agents".into(),
+                tables: vec![leaderboard()],
+                figures: vec![
+                    figure("tradeoff", tradeoff()),
+                    figure("settings", settings()),
+                    figure("crowd", crowd()),
+                ],
                 ..Section::default()
             },
         ],

@@ -138,7 +138,7 @@ pub(crate) fn drawable(value: f64, log: bool) -> bool {
 }
 
 /// A tick's text. Thousands and millions are abbreviated once the axis reaches 10 000.
-fn tick_text(tick: f64, step: f64, largest: f64) -> String {
+pub(crate) fn tick_text(tick: f64, step: f64, largest: f64) -> String {
     if tick == 0.0 {
         return "0".to_owned();
     }
@@ -200,7 +200,7 @@ fn trim(text: String) -> String {
 }
 
 /// Typographic minus.
-fn minus(text: String) -> String {
+pub(crate) fn minus(text: String) -> String {
     match text.strip_prefix('-') {
         Some(rest) => format!("−{rest}"),
         None => text,

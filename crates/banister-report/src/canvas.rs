@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::font::{self, Weight};
+use crate::labels::Frame;
 
 /// SVG elements in drawing order.
 #[derive(Debug, Default)]
@@ -29,6 +30,8 @@ pub(crate) struct TextStyle {
     pub halo: bool,
     /// Turned to read from bottom to top.
     pub upwards: bool,
+    /// SVG's `class`; empty for none.
+    pub class: &'static str,
 }
 
 impl TextStyle {
@@ -41,6 +44,7 @@ impl TextStyle {
             anchor,
             halo: false,
             upwards: false,
+            class: "",
         }
     }
 
@@ -64,6 +68,10 @@ impl TextStyle {
             upwards: true,
             ..self
         }
+    }
+
+    pub(crate) fn classed(self, class: &'static str) -> Self {
+        TextStyle { class, ..self }
     }
 
     pub(crate) fn width(&self, text: &str) -> f64 {
@@ -124,6 +132,11 @@ impl Canvas {
         } else {
             ""
         };
+        let class = if style.class.is_empty() {
+            String::new()
+        } else {
+            format!(r#" class="{}""#, style.class)
+        };
         let (x, y) = (px(x), px(y));
         let turn = if style.upwards {
             format!(r#" transform="rotate(-90 {x} {y})""#)
@@ -131,7 +144,7 @@ impl Canvas {
             String::new()
         };
         self.push(format_args!(
-            r#"<text x="{x}" y="{y}" font-size="{}"{weight} fill="{}"{anchor}{halo}{turn}>{}</text>"#,
+            r#"<text{class} x="{x}" y="{y}" font-size="{}"{weight} fill="{}"{anchor}{halo}{turn}>{}</text>"#,
             px(style.size),
             style.color,
             escape(text)
@@ -175,6 +188,45 @@ impl Canvas {
             px(at.1),
             px(radius)
         ));
+    }
+
+    /// A marker of one of four shapes of about equal area, with a white rim so that crowded ones
+    /// can be told apart.
+    pub(crate) fn marker(&mut self, shape: usize, (x, y): (f64, f64), radius: f64, color: &str) {
+        let rim = format!(r##"fill="{color}" stroke="#ffffff" stroke-width="1""##);
+        let corners = |points: &[(f64, f64)]| {
+            let at = |(dx, dy): &(f64, f64)| (x + dx * radius, y + dy * radius);
+            pairs(&points.iter().map(at).collect::<Vec<_>>())
+        };
+        let points = match shape % 4 {
+            0 => {
+                let (x, y, r) = (px(x), px(y), px(radius));
+                return self.push(format_args!(r#"<circle cx="{x}" cy="{y}" r="{r}" {rim}/>"#));
+            }
+            1 => corners(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
+            2 => corners(&[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)]),
+            _ => corners(&[(0.0, -1.25), (1.2, 0.85), (-1.2, 0.85)]),
+        };
+        self.push(format_args!(r#"<polygon points="{points}" {rim}/>"#));
+    }
+
+    /// A filled rectangle.
+    pub(crate) fn rect(&mut self, frame: Frame, fill: &str) {
+        self.push(format_args!(
+            r#"<rect x="{}" y="{}" width="{}" height="{}" fill="{fill}"/>"#,
+            px(frame.left),
+            px(frame.top),
+            px(frame.right - frame.left),
+            px(frame.bottom - frame.top)
+        ));
+    }
+
+    /// What is drawn inside belongs together and has a tooltip.
+    pub(crate) fn group(&mut self, class: &str, tip: &str, inside: impl FnOnce(&mut Canvas)) {
+        let tip = escape(tip);
+        self.push(format_args!(r#"<g class="{class}"><title>{tip}</title>"#));
+        inside(self);
+        self.push(format_args!("</g>"));
     }
 
     /// The drawing as a document, with what a screen reader says.

@@ -41,6 +41,9 @@ pub struct Panel {
     /// The vertical axis starts at zero. Heights can then be compared, so the static drawing
     /// writes the last value of each series at its end.
     pub y_from_zero: bool,
+    /// The static drawing writes each series' name at its end, for panels with many of them; it is
+    /// then as high as the names need.
+    pub name_ends: bool,
     /// The curves, drawn in this order.
     pub series: Vec<Series>,
     /// Horizontal lines to compare the curves with.
@@ -52,7 +55,8 @@ pub struct Panel {
 pub struct Series {
     /// Shown in the legend; series with the same name share one entry.
     pub name: String,
-    /// Index into the palette, see [`crate::palette::color`].
+    /// Index into the palette, see [`crate::palette::color`]; beyond its length the colours
+    /// repeat with dashes, see [`crate::palette::dashes`].
     pub color: usize,
     /// Horizontal positions, ascending.
     pub x: Vec<f64>,

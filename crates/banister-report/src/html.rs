@@ -1,4 +1,6 @@
-//! One HTML file with tables and interactive charts that works without a network.
+//! One HTML file with tables and charts that works without a network. Curves are interactive;
+//! other drawings say the numbers behind a mark in its tooltip. A click on a table's heading sorts
+//! by that column.
 //!
 //! Style, script and data are all inside the file, and its content security policy forbids loading
 //! anything else. The charts are drawn with uPlot (its licence stands beside it in `assets/`);
@@ -8,7 +10,7 @@
 //! an error sets `data-error` to its message and leaves the static drawings in place.
 
 use crate::canvas::escape;
-use crate::figure::Figure;
+use crate::drawing::Drawing;
 use crate::{ReportError, interactive, svg};
 
 /// A report: a title, some words, and sections.
@@ -42,8 +44,8 @@ pub struct FigureRef {
     pub stem: String,
     /// Shown below the figure, plain text.
     pub caption: String,
-    /// What to draw.
-    pub figure: Figure,
+    /// What to draw; a [`crate::Figure`] and its like convert with `into()`.
+    pub figure: Drawing,
 }
 
 /// A table of a [`Section`].
@@ -58,7 +60,7 @@ pub struct Table {
 }
 
 /// A cell of a [`Table`].
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cell {
     /// Plain text.
     pub text: String,
@@ -66,6 +68,8 @@ pub struct Cell {
     pub tone: Tone,
     /// Aligned to the right, with digits of equal width.
     pub number: bool,
+    /// Where the cell stands when the reader sorts by its column, if the text alone does not say.
+    pub sort: Option<f64>,
 }
 
 /// How the reader should take a [`Cell`].
@@ -97,6 +101,15 @@ impl Cell {
             text: text.into(),
             number: true,
             ..Cell::default()
+        }
+    }
+
+    /// The same cell with a value to sort by; one that is not finite counts as absent, and the
+    /// cell then stands last.
+    pub fn sorted_by(self, value: f64) -> Cell {
+        Cell {
+            sort: Some(value),
+            ..self
         }
     }
 
@@ -163,7 +176,13 @@ fn push_section(page: &mut String, section: &Section) -> Result<(), ReportError>
 }
 
 fn push_table(page: &mut String, table: &Table) {
-    *page += "<div class=\"table\"><table>\n";
+    // A first column with holes continues the row above, and sorting would tear the two apart.
+    let whole = |row: &Vec<Cell>| row.first().is_some_and(|cell| !cell.text.is_empty());
+    let sortable = match table.rows.len() > 1 && table.rows.iter().all(whole) {
+        true => " data-sortable",
+        false => "",
+    };
+    *page += &format!("<div class=\"table\"><table{sortable}>\n");
     if !table.title.is_empty() {
         *page += &format!("<caption>{}</caption>\n", escape(&table.title));
     }
@@ -192,7 +211,13 @@ fn push_table(page: &mut String, table: &Table) {
                 Tone::Quiet => " quiet",
             };
             let class = format!("{}{tone}", if cell.number { "number" } else { "" });
-            *page += &format!("<td class=\"{}\">{}</td>", class.trim(), escape(&cell.text));
+            let sort = match cell.sort {
+                Some(value) if value.is_finite() => format!(" data-sort=\"{value:e}\""),
+                Some(_) => " data-sort=\"\"".to_owned(),
+                None => String::new(),
+            };
+            let text = escape(&cell.text);
+            *page += &format!("<td class=\"{}\"{sort}>{text}</td>", class.trim());
         }
         *page += "</tr>\n";
     }
@@ -201,16 +226,28 @@ fn push_table(page: &mut String, table: &Table) {
 
 fn push_figure(page: &mut String, figure: &FigureRef) -> Result<(), ReportError> {
     let stem = escape(&figure.stem);
-    *page += &format!(
-        "<figure id=\"figure-{stem}\" data-charts=\"{}\">\n<h3>{}</h3>\n<p class=\"note\">{}</p>\n\
-         <div class=\"live\" hidden></div>\n<div class=\"static\">{}</div>\n\
-         <script type=\"application/json\">{}</script>\n",
-        interactive::charts(&figure.figure),
-        escape(&figure.figure.title),
-        escape(&figure.figure.subtitle),
-        svg::render(&figure.figure),
-        interactive::json(&figure.figure)?,
-    );
+    let title = escape(figure.figure.title());
+    let drawing = svg::render(&figure.figure);
+    match &figure.figure {
+        Drawing::Curves(curves) => {
+            *page += &format!(
+                "<figure id=\"figure-{stem}\" data-charts=\"{}\">\n<h3>{title}</h3>\n\
+                 <p class=\"note\">{}</p>\n<div class=\"live\" hidden></div>\n\
+                 <div class=\"static\">{drawing}</div>\n\
+                 <script type=\"application/json\">{}</script>\n",
+                interactive::charts(curves),
+                escape(&curves.subtitle),
+                interactive::json(curves)?,
+            );
+        }
+        // The drawing has its title in it; the heading is for those who move by headings.
+        Drawing::Scatter(_) | Drawing::HeatMap(_) => {
+            *page += &format!(
+                "<figure id=\"figure-{stem}\">\n<h3 class=\"unseen\">{title}</h3>\n\
+                 <div class=\"static\">{drawing}</div>\n"
+            );
+        }
+    }
     if !figure.caption.is_empty() {
         *page += &format!("<figcaption>{}</figcaption>\n", escape(&figure.caption));
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::axis::drawable;
-use crate::figure::{Figure, LineKind, Panel, Point, thin};
+use crate::figure::{Figure, LineKind, Panel, Point, Series, thin};
 use crate::palette;
 use crate::panel::MOST_POINTS;
 
@@ -17,7 +17,7 @@ struct Grid<'a> {
 struct Entry<'a> {
     name: &'a str,
     color: &'static str,
-    dashed: bool,
+    dash: Vec<f64>,
 }
 
 #[derive(Serialize)]
@@ -44,7 +44,7 @@ struct Chart<'a> {
 struct Curve<'a> {
     name: &'a str,
     color: &'static str,
-    dashed: bool,
+    dash: Vec<f64>,
     points: bool,
     y: Vec<Option<f64>>,
     low: Option<Vec<Option<f64>>>,
@@ -73,7 +73,7 @@ pub(crate) fn json(figure: &Figure) -> Result<String, serde_json::Error> {
             legend.push(Entry {
                 name: &series.name,
                 color,
-                dashed: series.dashed,
+                dash: dash(series),
             });
         }
     }
@@ -123,7 +123,7 @@ fn chart(panel: &Panel) -> Chart<'_> {
         Curve {
             name: &series.name,
             color: palette::color(series.color),
-            dashed: series.dashed,
+            dash: dash(series),
             points: series.points || points.len() == 1,
             y: spread(|p| Some(p.y)),
             low: banded.then(|| spread(|p| p.band.map(|band| band.0))),
@@ -150,6 +150,12 @@ fn chart(panel: &Panel) -> Chart<'_> {
         lines: lines.collect(),
         x,
     }
+}
+
+/// The lengths of dashes and gaps; none for a solid line.
+fn dash(series: &Series) -> Vec<f64> {
+    let lengths = palette::dashes(series.color, series.dashed).split(' ');
+    lengths.filter_map(|length| length.parse().ok()).collect()
 }
 
 /// Six significant digits: more than a screen can show, half the size of the page.

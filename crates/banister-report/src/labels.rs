@@ -10,7 +10,17 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    fn overlaps(&self, other: &Frame) -> bool {
+    /// The frame with a rim.
+    pub(crate) fn grown(&self, rim: f64) -> Frame {
+        Frame {
+            left: self.left - rim,
+            top: self.top - rim,
+            right: self.right + rim,
+            bottom: self.bottom + rim,
+        }
+    }
+
+    pub(crate) fn overlaps(&self, other: &Frame) -> bool {
         self.left < other.right
             && other.left < self.right
             && self.top < other.bottom
@@ -18,7 +28,7 @@ impl Frame {
     }
 
     /// Whether the straight line between two points passes through (Liang and Barsky's clipping).
-    fn meets(&self, from: (f64, f64), to: (f64, f64)) -> bool {
+    pub(crate) fn meets(&self, from: (f64, f64), to: (f64, f64)) -> bool {
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
         let sides = [
             (-dx, from.0 - self.left),
@@ -105,20 +115,34 @@ pub(crate) fn place(requests: &[Request], plot: Frame, curves: &[Vec<(f64, f64)>
     placed
 }
 
-/// Heights near the wanted ones, at least `gap` apart and within the bounds if they all fit.
+/// Heights as near the wanted ones as possible, in their order and at least `gap` apart, within
+/// the bounds. Where they cannot all fit the gap shrinks.
 pub(crate) fn spread(wanted: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64> {
+    let room = (bottom - top).max(0.0);
+    let gap = gap.min(room / wanted.len().saturating_sub(1).max(1) as f64);
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
-    let mut heights = wanted.to_vec();
-    let mut free = top;
-    for &i in &order {
-        heights[i] = heights[i].max(free);
-        free = heights[i] + gap;
+    // Without the gaps the heights need only ascend: neighbours out of order share their mean.
+    let mut blocks: Vec<(f64, usize)> = Vec::new();
+    for (rank, &i) in order.iter().enumerate() {
+        let mut block = (wanted[i] - rank as f64 * gap, 1);
+        while let Some(&(mean, count)) = blocks.last()
+            && mean >= block.0
+        {
+            let both = count + block.1;
+            block.0 = (mean * count as f64 + block.0 * block.1 as f64) / both as f64;
+            block.1 = both;
+            blocks.pop();
+        }
+        blocks.push(block);
     }
-    let mut limit = bottom;
-    for &i in order.iter().rev() {
-        heights[i] = heights[i].min(limit);
-        limit = heights[i] - gap;
+    let last = bottom - gap * wanted.len().saturating_sub(1) as f64;
+    let means = blocks
+        .iter()
+        .flat_map(|(mean, count)| std::iter::repeat_n(*mean, *count));
+    let mut heights = wanted.to_vec();
+    for ((rank, &i), mean) in order.iter().enumerate().zip(means) {
+        heights[i] = mean.min(last).max(top) + rank as f64 * gap;
     }
     heights
 }

@@ -180,6 +180,8 @@ fn regret_panel(instance: &InstanceResult, agents: &[&str]) -> Panel {
             .agents
             .iter()
             .all(|a| a.curve.regret_mean.iter().all(|y| *y >= 0.0)),
+        // Looking up each of many dashes in the legend is work; here the curves lie apart.
+        name_ends: instance.agents.len() > palette::LENGTH,
         series: instance.agents.iter().map(series).collect(),
         ..Panel::default()
     }
@@ -275,8 +277,8 @@ fn line(agent: &AgentResult, agents: &[&str], y: &[f64]) -> Series {
             .collect(),
         y: y.to_vec(),
         band: None,
-        // Beyond the palette colours repeat; the dash tells the second lap from the first.
-        dashed: (color / palette::LENGTH) % 2 == 1,
+        // Beyond the palette colours repeat; its dashes tell the laps apart.
+        dashed: false,
         points: agent.curve.round.len() == 1,
     }
 }

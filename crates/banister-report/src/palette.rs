@@ -15,6 +15,9 @@ const TEXTS: [&str; LENGTH] = [
     "#005A8D", "#8F6200", "#00694D", "#98467A", "#1F739F", "#555555", "#A34800",
 ];
 
+/// How later laps of the colours are dashed: no two of the first 28 looks are the same.
+const DASHES: [&str; 4] = ["", "6 3", "2 2", "10 3 2 3"];
+
 /// A threshold's red.
 pub const THRESHOLD: &str = "#C5283D";
 
@@ -29,4 +32,15 @@ pub fn color(index: usize) -> &'static str {
 /// The colour of text that belongs to a curve, as `#RRGGBB`.
 pub fn text_color(index: usize) -> &'static str {
     TEXTS[index % LENGTH]
+}
+
+/// The dashes of a curve as SVG's `stroke-dasharray`, empty for a solid line. Each lap of the
+/// palette has its own, so that colour and dashes together tell curves apart.
+pub fn dashes(index: usize, dashed: bool) -> &'static str {
+    let lap = index / LENGTH;
+    DASHES[if lap == 0 && dashed {
+        1
+    } else {
+        lap % DASHES.len()
+    }]
 }

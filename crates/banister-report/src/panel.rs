@@ -3,6 +3,7 @@
 use crate::axis::{self, Axis};
 use crate::canvas::{Anchor, Canvas, Stroke, TextStyle};
 use crate::figure::{LineKind, Panel, Point, thin};
+use crate::font::{self, Weight};
 use crate::labels::{self, Frame, Request};
 use crate::palette;
 
@@ -10,9 +11,12 @@ use crate::palette;
 pub(crate) const MOST_POINTS: usize = 600;
 
 pub(crate) const TICK_SIZE: f64 = 11.0;
-const LABEL_SIZE: f64 = 11.0;
-const FAINT: &str = "#E6E6E6";
-const AXIS: &str = "#8A8A8A";
+pub(crate) const LABEL_SIZE: f64 = 11.0;
+/// Between the baselines of two labels at the ends of curves.
+const END_GAP: f64 = LABEL_SIZE + 2.0;
+const WIDEST_NAME: f64 = 130.0;
+pub(crate) const FAINT: &str = "#E6E6E6";
+pub(crate) const AXIS: &str = "#8A8A8A";
 pub(crate) const QUIET: &str = "#555555";
 pub(crate) const INK: &str = "#1A1A1A";
 
@@ -24,7 +28,7 @@ pub(crate) struct Prepared<'a> {
     y: Axis,
     x_ticks: Vec<(f64, String)>,
     y_ticks: Vec<(f64, String)>,
-    /// Per series with a written end value: its index, the height in data units, the text.
+    /// Per series with a label at its end: its index, the height in data units, the text.
     ends: Vec<(usize, f64, String)>,
 }
 
@@ -37,8 +41,9 @@ impl<'a> Prepared<'a> {
             .collect();
         let x = x_axis(panel, &curves);
         let y = y_axis(panel, &curves);
-        let ends = if panel.y_from_zero && !panel.y_log && panel.series.len() <= 8 {
-            end_values(&curves, &x)
+        let valued = panel.y_from_zero && !panel.y_log && panel.series.len() <= 8;
+        let ends = if panel.name_ends || valued {
+            end_labels(panel, &curves, &x)
         } else {
             Vec::new()
         };
@@ -77,14 +82,17 @@ impl<'a> Prepared<'a> {
 
     /// The room that the end values take at the right of the plot.
     pub(crate) fn right_room(&self) -> f64 {
-        let style = TextStyle::new(LABEL_SIZE, INK).bold();
+        let mut style = TextStyle::new(LABEL_SIZE, INK);
+        if !self.panel.name_ends {
+            style = style.bold();
+        }
         let widest = self
             .ends
             .iter()
             .map(|end| style.width(&end.2))
             .fold(0.0, f64::max);
         // The last tick's text is centred on the plot's edge.
-        (widest + 6.0).max(14.0)
+        (widest + self.end_indent() + 1.0).max(14.0)
     }
 
     /// Draws the panel with its plot area in the frame.
@@ -112,7 +120,7 @@ impl<'a> Prepared<'a> {
         for (series, curve) in self.panel.series.iter().zip(&curves) {
             let color = palette::color(series.color);
             if curve.len() > 1 {
-                let dashes = if series.dashed { "6 3" } else { "" };
+                let dashes = palette::dashes(series.color, series.dashed);
                 canvas.polyline(
                     curve,
                     Stroke {
@@ -228,16 +236,30 @@ impl<'a> Prepared<'a> {
 
     fn draw_ends(&self, canvas: &mut Canvas, plot: Frame, to_y: impl Fn(f64) -> f64) {
         let wanted: Vec<f64> = self.ends.iter().map(|end| to_y(end.1)).collect();
-        let heights = labels::spread(&wanted, LABEL_SIZE + 2.0, plot.top, plot.bottom);
-        for ((series, _, text), y) in self.ends.iter().zip(heights) {
-            let color = self
-                .panel
-                .series
-                .get(*series)
-                .map_or(INK, |s| palette::text_color(s.color));
-            let style = TextStyle::new(LABEL_SIZE, color).bold();
-            canvas.text(plot.right + 5.0, y + 4.0, text, style);
+        let heights = labels::spread(&wanted, END_GAP, plot.top, plot.bottom);
+        let indent = self.end_indent();
+        for (((series, _, text), y), from) in self.ends.iter().zip(heights).zip(wanted) {
+            let index = self.panel.series.get(*series).map_or(0, |s| s.color);
+            let x = plot.right + indent;
+            if self.panel.name_ends {
+                let stroke = Stroke {
+                    color: palette::color(index),
+                    width: 0.8,
+                    dashes: "",
+                };
+                canvas.line((plot.right + 2.0, from), (x - 3.0, y), stroke);
+            }
+            let mut style = TextStyle::new(LABEL_SIZE, palette::text_color(index)).classed("end");
+            if !self.panel.name_ends {
+                style = style.bold();
+            }
+            canvas.text(x, y + 4.0, text, style);
         }
+    }
+
+    /// Where the end labels start, right of the plot: names have leader lines.
+    fn end_indent(&self) -> f64 {
+        if self.panel.name_ends { 22.0 } else { 5.0 }
     }
 }
 
@@ -270,15 +292,29 @@ fn y_axis(panel: &Panel, curves: &[Vec<Point>]) -> Axis {
     axis.padded(room, room)
 }
 
-/// The last value of each curve that reaches the right end.
-fn end_values(curves: &[Vec<Point>], x: &Axis) -> Vec<(usize, f64, String)> {
+/// A label for each curve that reaches the right end: its last value, or its name.
+fn end_labels(panel: &Panel, curves: &[Vec<Point>], x: &Axis) -> Vec<(usize, f64, String)> {
     let mut ends = Vec::new();
-    for (index, curve) in curves.iter().enumerate() {
+    for (index, (series, curve)) in panel.series.iter().zip(curves).enumerate() {
         if let Some(last) = curve.last()
             && x.place(last.x) > 0.98
         {
-            ends.push((index, last.y, axis::compact(last.y, 3)));
+            let text = if panel.name_ends {
+                font::fit(&series.name, LABEL_SIZE, Weight::Regular, WIDEST_NAME)
+            } else {
+                axis::compact(last.y, 3)
+            };
+            ends.push((index, last.y, text));
         }
     }
     ends
+}
+
+/// The height that a plot needs so that the names at its right end do not overlap.
+pub(crate) fn least_height(panel: &Panel) -> f64 {
+    if panel.name_ends {
+        END_GAP * panel.series.len() as f64
+    } else {
+        0.0
+    }
 }

@@ -1,4 +1,4 @@
-//! The tables `curves` and `runs`, as CSV and as Parquet.
+//! The tables `curves`, `runs` and `traces`, as CSV and as Parquet.
 //!
 //! ```
 //! use banister_report::tables;
@@ -18,6 +18,7 @@ use std::collections::BTreeSet;
 
 use banister_sim::results::{AgentResult, InstanceResult, Results, RunSummary};
 
+pub use crate::long::{FieldValue, LongRow, traces};
 pub use banister_table::{Column, DataTable, Values};
 
 /// The statistics over runs at the checkpoints: one row per instance, agent and checkpoint.

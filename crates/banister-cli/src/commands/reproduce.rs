@@ -190,7 +190,7 @@ fn document(parts: &Parts, claims: &[Claim], distances: &Table) -> Document {
                               expected cost of the policies, never above τ. Right: expected reward, towards the best \
                               feasible policy's."
                         .into(),
-                    figure: paper_figure(&parts.paper),
+                    figure: paper_figure(&parts.paper).into(),
                 }],
                 ..Section::default()
             },
@@ -292,7 +292,7 @@ fn lower_bound_section(results: &Results) -> Section {
         figures: vec![FigureRef {
             stem: "lower-bound".into(),
             caption: "Both axes are logarithmic. No agent can be below the lines in the right panel.".into(),
-            figure,
+            figure: figure.into(),
         }],
         ..Section::default()
     }
@@ -311,7 +311,7 @@ fn safe_cost_section(results: &Results) -> Section {
         figures: vec![FigureRef {
             stem: "safe-cost".into(),
             caption: "Top: the safe cost is given. Bottom: it is learned; the flat start is the time it takes.".into(),
-            figure: safe_cost_figure(results),
+            figure: safe_cost_figure(results).into(),
         }],
     }
 }

@@ -105,7 +105,7 @@ fn document(results: &Results) -> Document {
                 caption: "Cumulative pseudo-regret (band: half a standard deviation over runs), expected cost of the \
                           policies against its threshold, and expected reward against the best feasible policy."
                     .into(),
-                figure: Figure::of_results(results),
+                figure: Figure::of_results(results).into(),
             }],
             ..Section::default()
         }],
@@ -128,7 +128,7 @@ fn document(results: &Results) -> Document {
                 caption: "Mean shadow price per round, over runs. The first rounds, when little is known, are off \
                           any useful scale; the axis is logarithmic."
                     .into(),
-                figure: Figure::of_prices(results),
+                figure: Figure::of_prices(results).into(),
             }],
         });
     }

@@ -111,7 +111,7 @@ pub fn document(results: &Results) -> Document {
             figures: vec![FigureRef {
                 stem: "curves".into(),
                 caption: "Caption <c>".into(),
-                figure: Figure::of_results(results),
+                figure: Figure::of_results(results).into(),
             }],
         }],
     }

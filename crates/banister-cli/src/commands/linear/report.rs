@@ -68,7 +68,7 @@ fn contextual(linear: &Linear) -> Section {
             figure: colored(Figure {
                 title: "OPLB on actions that change in every round".into(),
                 ..Figure::of_results(&results)
-            }),
+            }).into(),
         }],
     }
 }
@@ -132,7 +132,7 @@ fn margin(linear: &Linear) -> Section {
                         panel("Reward at the end, % of optimum", share),
                     ],
                 }],
-            },
+            }.into(),
         }],
         ..Section::default()
     }
@@ -155,7 +155,7 @@ fn safe_cost(linear: &Linear) -> Section {
             figure: colored(Figure {
                 title: "OPLB without knowing the safe action's cost".into(),
                 ..Figure::of_results(&results)
-            }),
+            }).into(),
         }],
     }
 }
@@ -282,7 +282,7 @@ fn arms(linear: &Linear) -> Section {
                         ),
                     ],
                 }],
-            },
+            }.into(),
         }],
         ..Section::default()
     }
