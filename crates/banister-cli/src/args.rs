@@ -31,6 +31,11 @@ pub enum Command {
         after_help = "Example:\n  banister init experiment.toml\n  banister run experiment.toml --out results/mine"
     )]
     Run(Run),
+    /// Compare agents on the same instances and the same outcomes: a suite, or experiments of your own
+    #[command(
+        after_help = "Example:\n  banister compare --suite paper\n  banister compare --suite hard --agents opb,margin_adaptive,doslb --horizon 50000\n  banister compare sweep.toml --out results/sweep\n  banister compare --list\n\nInterrupted, it goes on where it stopped when started again. Lists of values in an experiment file\nmake a grid: at_most = [0.2, 0.5] two instances, delta = [0.1, 0.01] two agents."
+    )]
+    Compare(Compare),
     /// Write a commented example experiment
     #[command(
         after_help = "Example:\n  banister init experiment.toml\n  banister init --linear linear.toml"
@@ -117,6 +122,41 @@ pub struct Run {
     /// Where to write [default: results/NAME of the first experiment]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
+    /// How to run.
+    #[command(flatten)]
+    pub simulation: Simulation,
+}
+
+/// `banister compare`.
+#[derive(Debug, clap::Args)]
+pub struct Compare {
+    /// Experiments (TOML), instead of a suite; lists of values in them make a grid
+    #[arg(value_name = "EXPERIMENT.toml", value_hint = ValueHint::FilePath, conflicts_with = "suite")]
+    pub experiments: Vec<PathBuf>,
+    /// A named suite of instances: paper, hard, linear, random, authors-linear, directions
+    #[arg(long, value_name = "NAME")]
+    pub suite: Option<String>,
+    /// Agents by kind, separated by commas, instead of those proposed for the instances
+    #[arg(long, value_name = "KIND,…")]
+    pub agents: Option<String>,
+    /// Go on without agents where they do not fit an instance
+    #[arg(long)]
+    pub skip_unfit: bool,
+    /// Seed of the instances of the suites `random` and `directions`
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub instance_seed: u64,
+    /// Swept fields of the heat map as x,y [default: the first two]
+    #[arg(long, value_name = "FIELD,FIELD")]
+    pub heat_map: Option<String>,
+    /// Where to write [default: results/compare-NAME]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: Option<PathBuf>,
+    /// Start afresh, even if an unfinished comparison is there
+    #[arg(long)]
+    pub restart: bool,
+    /// Show the suites and the agents there are
+    #[arg(long)]
+    pub list: bool,
     /// How to run.
     #[command(flatten)]
     pub simulation: Simulation,

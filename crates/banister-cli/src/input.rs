@@ -10,8 +10,7 @@ use crate::failure::Failure;
 
 /// Reads and checks one experiment file, with the command line's overrides.
 pub fn read_experiment(path: &Path, overrides: &Simulation) -> Result<Experiment, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::input(format!("cannot read `{}`: {error}", path.display())))?;
+    let text = read_text(path)?;
     let stem = path
         .file_stem()
         .map_or("experiment".into(), |s| s.to_string_lossy());
@@ -20,6 +19,24 @@ pub fn read_experiment(path: &Path, overrides: &Simulation) -> Result<Experiment
     config
         .check_in(&stem, folder)
         .map_err(|error| check_failure(&path.display().to_string(), &text, &error))
+}
+
+/// The text of a file.
+pub fn read_text(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Failure::input(format!("cannot read `{}`: {error}", path.display())))
+}
+
+/// An error about a word, with the nearest one that was probably meant.
+pub fn with_nearest<'a>(
+    error: &banister::Error,
+    word: &str,
+    words: impl Iterator<Item = &'a str>,
+) -> Failure {
+    match nearest(word, words) {
+        Some(help) => Failure::Input(miette!(help = help, "{error}")),
+        None => Failure::input(error),
+    }
 }
 
 /// Parses and checks a built-in experiment; `adjust` may change it before the check.
@@ -51,7 +68,7 @@ fn parse(
     Ok(config)
 }
 
-fn check_failure(source: &str, text: &str, error: &banister::Error) -> Failure {
+pub fn check_failure(source: &str, text: &str, error: &banister::Error) -> Failure {
     let (span, help) = match error {
         banister::Error::Invalid { field, .. } => (find_field(text, field), None),
         banister::Error::UnknownArm { name, known } => {
@@ -82,7 +99,7 @@ fn fail(
     Failure::Input(report.with_source_code(NamedSource::new(source, text.to_string())))
 }
 
-fn toml_failure(source: &str, text: &str, error: &toml::de::Error) -> Failure {
+pub fn toml_failure(source: &str, text: &str, error: &toml::de::Error) -> Failure {
     let message = error.message();
     let (key, help) = explain_unknown(message);
     let from = error.span().map_or(0, |span| span.start);

@@ -245,7 +245,7 @@ pub fn summary_json(results: &Results) -> serde_json::Value {
 }
 
 /// What tables show for what is not known.
-const UNKNOWN: &str = "–";
+pub const UNKNOWN: &str = "–";
 
 /// A count, if it is known.
 pub fn count(n: Option<u64>) -> String {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use banister_sim::Trace;
+use banister_sim::compare::FieldValue;
 use banister_sim::results::GuardrailInfo;
 use banister_table::{Column, DataTable, Values};
 
@@ -21,15 +22,6 @@ pub struct LongRow<'a> {
     pub trace: &'a Trace,
     /// Swept fields by name, e.g. `("gap", Number(0.1))`.
     pub fields: &'a [(String, FieldValue)],
-}
-
-/// The value of a swept field.
-#[derive(Debug, Clone, PartialEq)]
-pub enum FieldValue {
-    /// A field that is a number in every run becomes a column of numbers.
-    Number(f64),
-    /// Anything else.
-    Text(String),
 }
 
 /// All runs at their checkpoints: one row per instance, agent, run and checkpoint.

@@ -18,7 +18,8 @@ use std::collections::BTreeSet;
 
 use banister_sim::results::{AgentResult, InstanceResult, Results, RunSummary};
 
-pub use crate::long::{FieldValue, LongRow, traces};
+pub use crate::long::{LongRow, traces};
+pub use crate::standings::{leaderboards, pairs};
 pub use banister_table::{Column, DataTable, Values};
 
 /// The statistics over runs at the checkpoints: one row per instance, agent and checkpoint.

@@ -2,6 +2,7 @@
 
 mod bound;
 mod claims;
+mod compare;
 mod init;
 mod linear;
 mod rebuild;
@@ -21,6 +22,7 @@ pub fn dispatch(args: Args) -> Result<(), Failure> {
     match args.command {
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Run(args) => run::run(&args),
+        Command::Compare(args) => compare::compare(&args),
         Command::Init(args) => init::init(&args),
         Command::Solve(args) => solve::solve(&args),
         Command::Bound(args) => bound::bound(&args),

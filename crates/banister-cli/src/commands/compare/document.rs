@@ -1,0 +1,175 @@
+//! The report of a comparison, and its summary for programs.
+
+use banister::Guarantee;
+use banister_report::{Document, FigureRef, Section, Table};
+use banister_sim::Results;
+use banister_sim::compare::{Comparison, Interval95, Published, Verdict, leaderboard, pairs};
+use serde_json::{Value, json};
+
+use super::{figures, heat, tables};
+use crate::failure::Failure;
+
+/// What the report is about.
+pub struct Subject<'a> {
+    pub title: &'a str,
+    pub comparison: &'a Comparison,
+    pub results: &'a Results,
+    pub verdicts: &'a [(&'a Published, Verdict)],
+    pub heat_map: Option<&'a str>,
+}
+
+impl Subject<'_> {
+    fn guarantees(&self) -> Vec<Vec<Guarantee>> {
+        tables::guarantees(self.comparison)
+    }
+
+    /// One leaderboard per instance.
+    pub fn leaderboards(&self) -> Vec<Table> {
+        let instances = self.results.instances.iter().zip(self.guarantees());
+        instances
+            .map(|(instance, guarantees)| tables::board(instance, &guarantees))
+            .collect()
+    }
+
+    pub fn document(&self) -> Result<Document, Failure> {
+        let runs = (self.comparison.experiments.iter()).map(|e| e.resolved.run.runs);
+        let runs = match (runs.clone().min(), runs.max()) {
+            (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
+            (_, most) => most.unwrap_or(0).to_string(),
+        };
+        let mut sections = Vec::new();
+        let scatter = figures::scatter(self.results, &self.guarantees());
+        sections.push(Section {
+            title: "Who pays for safety with what".into(),
+            figures: scatter.into_iter().collect(),
+            ..Section::default()
+        });
+        let maps: Vec<FigureRef> = heat::maps(self.comparison, self.results, self.heat_map)?;
+        if !maps.is_empty() {
+            sections.push(Section {
+                title: "The sweep at a glance".into(),
+                figures: maps,
+                ..Section::default()
+            });
+        }
+        if !self.verdicts.is_empty() {
+            sections.push(Section {
+                title: "Published numbers".into(),
+                paragraphs: vec![
+                    "A number agrees when ours, within its 95% interval, comes as close as the tolerance says. \
+                     Papers on agents that play single actions count regret against the best single action, \
+                     played at the largest part of its length that is safe; so does this table for them."
+                        .into(),
+                ],
+                tables: vec![tables::verdicts(self.verdicts)],
+                ..Section::default()
+            });
+        }
+        for (instance, board) in self.results.instances.iter().zip(self.leaderboards()) {
+            let mut tables = vec![Table {
+                title: "Leaderboard: who broke no guardrail, by regret; then who did".into(),
+                ..board
+            }];
+            tables.extend(tables::against_leader(instance));
+            sections.push(Section {
+                title: instance.name.clone(),
+                tables,
+                figures: vec![figures::curves(instance)],
+                ..Section::default()
+            });
+        }
+        if !self.comparison.left_out.is_empty() {
+            let lines = self.comparison.left_out.iter();
+            sections.push(Section {
+                title: "Left out".into(),
+                paragraphs: lines
+                    .map(|left| format!("{} on {}: {}", left.agent, left.instance, left.reason))
+                    .collect(),
+                ..Section::default()
+            });
+        }
+        Ok(Document {
+            title: self.title.to_string(),
+            lead: vec![
+                format!(
+                    "{runs} runs per agent. All agents meet the same outcomes: the n-th pull of an arm brings \
+                     the same whoever pulls it, so differences between agents are less noisy than the agents \
+                     themselves."
+                ),
+                "Policies are judged on the true means: a violation is a round whose policy, not merely the \
+                 action drawn from it, breaks a guardrail in expectation. Regret is counted against the best \
+                 feasible policy, so an agent that breaks guardrails can have less than none."
+                    .into(),
+            ],
+            sections,
+        })
+    }
+
+    /// All of it for a program.
+    pub fn json(&self) -> Value {
+        let interval = |i: &Interval95| json!({"mean": i.mean, "low": i.low, "high": i.high});
+        let guarantees = self.guarantees();
+        let boards = self.results.instances.iter().zip(&guarantees);
+        let boards = boards.map(|(instance, guarantees)| {
+            let agents = leaderboard(instance).into_iter().map(|standing| {
+                let place = instance
+                    .agents
+                    .iter()
+                    .position(|a| a.name == standing.agent);
+                json!({
+                    "agent": standing.agent,
+                    "guarantee": place.map(|place| guarantees[place]),
+                    "regret": interval(&standing.regret),
+                    "violations": standing.violations,
+                    "violation_share": interval(&standing.violation_share),
+                    "worst_exceedance": standing.worst_exceedance,
+                    "reward": standing.reward,
+                    "of_optimum": standing.of_optimum,
+                    "micros_per_round": standing.micros,
+                })
+            });
+            let pairs = pairs(instance).into_iter().map(|pair| {
+                json!({
+                    "agent": pair.agent,
+                    "other": pair.other,
+                    "regret_difference": interval(&pair.difference),
+                })
+            });
+            json!({
+                "instance": instance.name,
+                "horizon": instance.horizon,
+                "leaderboard": agents.collect::<Vec<_>>(),
+                "pairs": pairs.collect::<Vec<_>>(),
+            })
+        });
+        let verdicts = self.verdicts.iter().map(|(published, verdict)| {
+            let (word, ours) = match verdict {
+                Verdict::Agrees(i) => ("agrees", interval(i)),
+                Verdict::Differs(i) => ("differs", interval(i)),
+                Verdict::OtherHorizon(_) => ("other horizon", Value::Null),
+                Verdict::Absent => ("absent", Value::Null),
+            };
+            json!({
+                "instance": published.instance,
+                "agent": published.agent,
+                "published": published.value,
+                "tolerance": published.tolerance,
+                "source": published.source,
+                "ours": ours,
+                "verdict": word,
+            })
+        });
+        let left_out = self.comparison.left_out.iter().map(|left| {
+            json!({
+                "agent": left.agent,
+                "instance": left.instance,
+                "reason": left.reason.to_string(),
+            })
+        });
+        json!({
+            "instances": boards.collect::<Vec<_>>(),
+            "published": verdicts.collect::<Vec<_>>(),
+            "left_out": left_out.collect::<Vec<_>>(),
+        })
+    }
+}

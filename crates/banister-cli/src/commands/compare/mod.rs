@@ -1,0 +1,276 @@
+//! `banister compare`: many agents on the same instances and the same outcomes.
+
+mod document;
+mod figures;
+mod heat;
+mod tables;
+
+use std::path::{Path, PathBuf};
+
+use banister_report::ReportError;
+use banister_report::tables::{self as data, LongRow};
+use banister_sim::compare::{
+    Agents, Comparison, Entry, Journal, LeftOut, Published, SUITES, Suite,
+};
+use banister_sim::compare::{expand, verdicts};
+use banister_sim::{Gathered, Options, Results};
+
+use super::run::{file_name, resolved};
+use crate::args::Compare;
+use crate::failure::Failure;
+use crate::input;
+use crate::progress::with_bar;
+use crate::terminal;
+
+/// The journal's name in the folder of the results, while the comparison is not finished.
+pub const JOURNAL: &str = "unfinished.journal";
+
+/// What is compared, and what was published about it.
+struct Subject {
+    title: String,
+    /// Where it writes unless told otherwise.
+    folder: String,
+    entries: Vec<Entry>,
+    published: Vec<Published>,
+    /// Where files that experiments name are looked for.
+    files: PathBuf,
+}
+
+pub fn compare(args: &Compare) -> Result<(), Failure> {
+    if args.list {
+        return list();
+    }
+    let subject = subject(args)?;
+    let agents = match &args.agents {
+        None => Agents::Proposed,
+        Some(list) => Agents::listed(list).map_err(Failure::input)?,
+    };
+    let entries = subject.entries;
+    let comparison = Comparison::plan_in(entries, &agents, args.skip_unfit, &subject.files)
+        .map_err(|error| unfit(&error, args.skip_unfit))?;
+    let out = args
+        .out
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("results").join(&subject.folder));
+    let gathered = simulate(args, &comparison, &out)?;
+    let results = Results {
+        instances: gathered.iter().map(Gathered::result).collect(),
+    };
+    let verdicts = verdicts(&subject.published, &gathered);
+    let subject = document::Subject {
+        title: &subject.title,
+        comparison: &comparison,
+        results: &results,
+        verdicts: &verdicts,
+        heat_map: args.heat_map.as_deref(),
+    };
+    let document = subject.document()?;
+    let mut files = resolved(&comparison.experiments)?;
+    files.extend(tables_of(&comparison, &gathered, &results)?);
+    let written = banister_report::write_results(&out, &results, &document, &files)?;
+    // Only now: the runs are in the results.
+    let journal = out.join(JOURNAL);
+    std::fs::remove_file(&journal)
+        .map_err(|e| Failure::Other(format!("cannot remove `{}`: {e}", journal.display())))?;
+    if args.simulation.json {
+        return terminal::say(subject.json());
+    }
+    for table in subject.leaderboards() {
+        terminal::print(&table)?;
+    }
+    if !verdicts.is_empty() {
+        terminal::print(&tables::verdicts(&verdicts))?;
+    }
+    say_left_out(&comparison.left_out)?;
+    terminal::say(format!(
+        "{} files in {}; open {}",
+        written.len(),
+        out.display(),
+        out.join("report.html").display()
+    ))
+}
+
+/// What there is to compare.
+fn list() -> Result<(), Failure> {
+    terminal::print(&tables::suites(&SUITES))?;
+    terminal::print(&tables::agents())
+}
+
+fn subject(args: &Compare) -> Result<Subject, Failure> {
+    let simulation = &args.simulation;
+    let mut subject = match (&args.suite, &args.experiments[..]) {
+        (Some(name), []) => {
+            let suite = Suite::named(name, args.instance_seed).map_err(|error| {
+                let names = SUITES.iter().map(|(name, _)| *name);
+                input::with_nearest(&error, name, names)
+            })?;
+            Subject {
+                title: format!("Comparison: {}", suite.about),
+                folder: format!("compare-{}", suite.name),
+                entries: suite.entries,
+                published: suite.published,
+                files: PathBuf::new(),
+            }
+        }
+        (None, [first, ..]) => {
+            let mut entries = Vec::new();
+            for path in &args.experiments {
+                entries.extend(read(path)?);
+            }
+            let stem = stem(first);
+            let folder = first.parent().unwrap_or(Path::new(""));
+            if args
+                .experiments
+                .iter()
+                .any(|path| path.parent() != first.parent())
+            {
+                return Err(Failure::input("the experiments must lie in one folder"));
+            }
+            Subject {
+                title: format!("Comparison: {stem}"),
+                folder: format!("compare-{}", file_name(&stem)),
+                entries,
+                published: Vec::new(),
+                files: folder.to_path_buf(),
+            }
+        }
+        _ => {
+            let allowed = "give a suite (`--suite paper`) or experiment files; `banister compare --list` \
+                           shows the suites";
+            return Err(Failure::input(allowed));
+        }
+    };
+    for entry in &mut subject.entries {
+        let run = &mut entry.experiment.run;
+        run.horizon = simulation.horizon.unwrap_or(run.horizon);
+        run.runs = simulation.runs.unwrap_or(run.runs);
+        run.seed = simulation.seed.unwrap_or(run.seed);
+        run.checkpoints = run
+            .checkpoints
+            .min(usize::try_from(run.horizon).unwrap_or(usize::MAX));
+    }
+    Ok(subject)
+}
+
+fn stem(path: &Path) -> String {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy());
+    stem.map_or("experiment".into(), |stem| stem.into_owned())
+}
+
+/// The instances of a file, lists of values in it expanded.
+fn read(path: &Path) -> Result<Vec<Entry>, Failure> {
+    let shown = path.display().to_string();
+    let text = input::read_text(path)?;
+    let value: serde_json::Value =
+        toml::from_str(&text).map_err(|error| input::toml_failure(&shown, &text, &error))?;
+    expand(&value, &stem(path)).map_err(|error| match toml::from_str::<Plain>(&text) {
+        // Without lists of values the parser knows where the mistake is.
+        Err(at) => input::toml_failure(&shown, &text, &at),
+        Ok(_) => input::check_failure(&shown, &text, &error),
+    })
+}
+
+type Plain = banister_sim::ExperimentConfig;
+
+fn unfit(error: &banister::Error, skipped: bool) -> Failure {
+    let message = error.to_string();
+    match message.contains("that do not fit") || message.contains("does not fit") {
+        true if !skipped => Failure::input(message.replace(
+            "skip what does not fit",
+            "give --skip-unfit to go on without them where they do not fit",
+        )),
+        _ => Failure::input(message),
+    }
+}
+
+/// Plays what the journal does not hold yet.
+fn simulate<'a>(
+    args: &Compare,
+    comparison: &'a Comparison,
+    out: &Path,
+) -> Result<Vec<Gathered<'a>>, Failure> {
+    let path = out.join(JOURNAL);
+    if args.restart && path.exists() {
+        std::fs::remove_file(&path)
+            .map_err(|e| Failure::Other(format!("cannot remove `{}`: {e}", path.display())))?;
+    }
+    let (journal, done) = Journal::open(&path, &comparison.experiments).map_err(Failure::input)?;
+    if !done.is_empty() && !args.simulation.quiet {
+        eprintln!("going on: {} runs are done already", done.len());
+    }
+    let options = Options {
+        no_timing: args.simulation.no_timing,
+    };
+    with_bar(
+        "comparing",
+        &comparison.experiments,
+        &args.simulation,
+        |monitor| comparison.run(options, monitor, Some((&journal, done))),
+    )
+}
+
+/// Leaderboards, pairs and all runs at all checkpoints, as files.
+fn tables_of(
+    comparison: &Comparison,
+    gathered: &[Gathered<'_>],
+    results: &Results,
+) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let guarantees = tables::guarantees(comparison);
+    let (board, pairs) = (
+        data::leaderboards(results, &guarantees),
+        data::pairs(results),
+    );
+    let rounds: Vec<Vec<u64>> = gathered.iter().map(Gathered::rounds).collect();
+    let fields = swept_fields(comparison);
+    let mut rows = Vec::new();
+    for (i, gathered) in gathered.iter().enumerate() {
+        let instance = &results.instances[i];
+        for (a, traces) in gathered.agents.iter().enumerate() {
+            rows.extend(traces.iter().map(|trace| LongRow {
+                instance: &instance.name,
+                agent: &instance.agents[a].name,
+                guardrails: &instance.guardrails,
+                rounds: &rounds[i],
+                trace,
+                fields: &fields[i][a],
+            }));
+        }
+    }
+    let files = || -> Result<Vec<(String, Vec<u8>)>, ReportError> {
+        Ok(vec![
+            ("leaderboard.csv".into(), board.to_csv()?),
+            ("leaderboard.parquet".into(), board.to_parquet()?),
+            ("pairs.csv".into(), pairs.to_csv()?),
+            ("pairs.parquet".into(), pairs.to_parquet()?),
+            ("traces.parquet".into(), data::traces(&rows).to_parquet()?),
+        ])
+    };
+    Ok(files()?)
+}
+
+/// Per instance and agent all values that were swept.
+fn swept_fields(
+    comparison: &Comparison,
+) -> Vec<Vec<Vec<(String, banister_sim::compare::FieldValue)>>> {
+    let pairs = comparison.fields.iter().zip(&comparison.agent_fields);
+    pairs
+        .map(|(instance, agents)| {
+            let all = |own: &Vec<_>| instance.iter().chain(own).cloned().collect();
+            agents.iter().map(all).collect()
+        })
+        .collect()
+}
+
+fn say_left_out(left_out: &[LeftOut]) -> Result<(), Failure> {
+    if left_out.is_empty() {
+        return Ok(());
+    }
+    terminal::say("Left out, as they do not fit:")?;
+    for left in left_out {
+        terminal::say(format!(
+            "  {} on {}: {}",
+            left.agent, left.instance, left.reason
+        ))?;
+    }
+    terminal::say("")
+}

@@ -1,0 +1,263 @@
+//! The tables of a comparison.
+
+use banister::{AgentConfig, Guarantee};
+use banister_report::{Cell, Table, Tone};
+use banister_sim::compare::{
+    Comparison, Interval95, Published, Quantity, Standing, Verdict, leaderboard, pairs,
+};
+use banister_sim::results::InstanceResult;
+
+use crate::terminal::{UNKNOWN, count, number, percent};
+
+/// Per instance, what each of its agents promises. Agents from outside promise nothing.
+pub fn guarantees(comparison: &Comparison) -> Vec<Vec<Guarantee>> {
+    let of = |agent: &(String, banister_sim::AgentSource)| {
+        let config = agent.1.config();
+        config.map_or(Guarantee::Unsafe, AgentConfig::guarantee)
+    };
+    let experiments = comparison.experiments.iter();
+    experiments
+        .map(|experiment| experiment.agents().iter().map(of).collect())
+        .collect()
+}
+
+fn header(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| name.to_string()).collect()
+}
+
+/// The leaderboard of an instance: safe agents first, by regret.
+pub fn board(instance: &InstanceResult, guarantees: &[Guarantee]) -> Table {
+    let rows = leaderboard(instance).into_iter().map(|standing| {
+        let place = (instance.agents.iter()).position(|agent| agent.name == standing.agent);
+        let guarantee = place.and_then(|place| guarantees.get(place)).copied();
+        row(&standing, guarantee)
+    });
+    Table {
+        title: instance.name.clone(),
+        header: header(&[
+            "agent",
+            "promise",
+            "regret",
+            "95% interval",
+            "violations",
+            "of rounds",
+            "worst excess",
+            "reward",
+            "of optimum",
+            "µs/round",
+        ]),
+        rows: rows.collect(),
+    }
+}
+
+fn row(standing: &Standing, guarantee: Option<Guarantee>) -> Vec<Cell> {
+    let broken = standing.violations;
+    let tone = match (broken, guarantee.and_then(|g| standing.kept(g))) {
+        (Some(0), _) => Tone::Good,
+        // A broken promise is worse than none.
+        (_, Some(false)) => Tone::Bad,
+        (Some(_), _) => Tone::Plain,
+        (None, _) => Tone::Quiet,
+    };
+    let share = standing.violation_share.mean;
+    let excess = standing.worst_exceedance;
+    vec![
+        Cell::text(&standing.agent),
+        Cell::text(guarantee.map_or(UNKNOWN, Guarantee::words)).toned(Tone::Quiet),
+        Cell::number(number(standing.regret.mean)).sorted_by(standing.regret.mean),
+        Cell::number(interval(&standing.regret))
+            .toned(Tone::Quiet)
+            .sorted_by(standing.regret.low),
+        Cell::number(count(broken))
+            .toned(tone)
+            .sorted_by(broken.map_or(f64::NAN, |n| n as f64)),
+        Cell::number(small_percent(share)).sorted_by(share),
+        Cell::number(if excess == 0.0 {
+            "0".into()
+        } else {
+            format!("{excess:.2e}")
+        })
+        .sorted_by(excess),
+        Cell::number(format!("{:.4}", standing.reward)).sorted_by(standing.reward),
+        Cell::number(percent(standing.of_optimum, 1.0)).sorted_by(standing.of_optimum),
+        Cell::number(
+            standing
+                .micros
+                .map_or(UNKNOWN.into(), |t| format!("{t:.2}")),
+        )
+        .toned(Tone::Quiet)
+        .sorted_by(standing.micros.unwrap_or(f64::NAN)),
+    ]
+}
+
+/// A share that may be tiny without being nothing.
+fn small_percent(share: f64) -> String {
+    match share {
+        x if x.is_nan() => UNKNOWN.into(),
+        0.0 => "0".into(),
+        x if x < 0.0005 => format!("{:.0e}", x).replace("e-", "e−"),
+        x => format!("{:.1}%", 100.0 * x),
+    }
+}
+
+fn interval(interval: &Interval95) -> String {
+    match interval.low.is_nan() {
+        true => UNKNOWN.into(),
+        false => format!("{} to {}", number(interval.low), number(interval.high)),
+    }
+}
+
+/// Every agent against the leader, on the same outcomes.
+pub fn against_leader(instance: &InstanceResult) -> Option<Table> {
+    let leader = leaderboard(instance).into_iter().next()?.agent;
+    let against: Vec<_> = (pairs(instance).into_iter())
+        .filter(|pair| pair.other == leader)
+        .collect();
+    if against.is_empty() {
+        return None;
+    }
+    let rows = against.iter().map(|pair| {
+        let difference = &pair.difference;
+        let (word, tone) = match difference {
+            d if d.low.is_nan() => ("one run only", Tone::Quiet),
+            d if d.low > 0.0 => ("more", Tone::Plain),
+            d if d.high < 0.0 => ("less", Tone::Plain),
+            _ => ("undecided", Tone::Quiet),
+        };
+        let gain = pair.gain;
+        vec![
+            Cell::text(&pair.agent),
+            Cell::number(number(difference.mean)).sorted_by(difference.mean),
+            Cell::number(interval(difference)).sorted_by(difference.low),
+            Cell::text(word).toned(tone),
+            Cell::number(if gain.is_finite() {
+                format!("{gain:.2}×")
+            } else {
+                UNKNOWN.into()
+            })
+            .toned(Tone::Quiet)
+            .sorted_by(gain),
+        ]
+    });
+    Some(Table {
+        title: format!("Regret beyond that of {leader}, run by run on the same outcomes"),
+        header: header(&[
+            "agent",
+            "difference",
+            "95% interval",
+            "verdict",
+            "narrower by pairing",
+        ]),
+        rows: rows.collect(),
+    })
+}
+
+/// Published numbers beside ours.
+pub fn verdicts(verdicts: &[(&Published, Verdict)]) -> Table {
+    let rows = verdicts.iter().map(|(published, verdict)| {
+        let measure = match published.quantity {
+            Quantity::Regret => "regret",
+            Quantity::ActionRegret => "regret against the best action",
+            Quantity::ActionRegretPerRoot => "the same, divided by √T",
+        };
+        let ours = |interval: &Interval95| {
+            let digits = |x: f64| match published.value.abs() < 100.0 {
+                true => format!("{x:.2}"),
+                false => number(x),
+            };
+            match interval.low.is_nan() {
+                true => digits(interval.mean),
+                false => format!(
+                    "{} ({} to {})",
+                    digits(interval.mean),
+                    digits(interval.low),
+                    digits(interval.high)
+                ),
+            }
+        };
+        let value = match published.value.abs() < 100.0 {
+            true => published.value.to_string(),
+            false => number(published.value),
+        };
+        let (shown, distance, word, tone) = match verdict {
+            Verdict::Agrees(i) | Verdict::Differs(i) => {
+                let agrees = matches!(verdict, Verdict::Agrees(_));
+                let (word, tone) = match agrees {
+                    true => ("agrees", Tone::Good),
+                    false => ("differs", Tone::Bad),
+                };
+                let distance = 100.0 * (i.mean / published.value - 1.0);
+                (ours(i), format!("{distance:+.1}%"), word.to_string(), tone)
+            }
+            Verdict::OtherHorizon(_) => {
+                let needed = format!("needs {} rounds", number(published.horizon as f64));
+                (UNKNOWN.into(), UNKNOWN.into(), needed, Tone::Quiet)
+            }
+            Verdict::Absent => {
+                let word = format!("{} did not play", published.agent);
+                (UNKNOWN.into(), UNKNOWN.into(), word, Tone::Quiet)
+            }
+        };
+        vec![
+            Cell::text(&published.instance),
+            Cell::text(&published.agent),
+            Cell::text(measure).toned(Tone::Quiet),
+            Cell::number(value),
+            Cell::number(shown),
+            Cell::number(distance),
+            Cell::number(format!("±{:.0}%", 100.0 * published.tolerance)).toned(Tone::Quiet),
+            Cell::text(word).toned(tone),
+            Cell::text(published.source).toned(Tone::Quiet),
+        ]
+    });
+    Table {
+        title: "Published numbers beside ours".into(),
+        header: header(&[
+            "instance",
+            "agent",
+            "measure",
+            "published",
+            "ours (95%)",
+            "distance",
+            "tolerance",
+            "verdict",
+            "source",
+        ]),
+        rows: rows.collect(),
+    }
+}
+
+/// The suites there are.
+pub fn suites(suites: &[(&str, &str)]) -> Table {
+    let rows = suites.iter();
+    Table {
+        title: "Suites".into(),
+        header: header(&["suite", "what it is"]),
+        rows: rows
+            .map(|(name, about)| vec![Cell::text(*name), Cell::text(*about)])
+            .collect(),
+    }
+}
+
+/// The agents there are.
+pub fn agents() -> Table {
+    let configs = AgentConfig::kinds().into_iter();
+    let configs = configs.filter_map(|kind| AgentConfig::of_kind(&kind).ok());
+    Table {
+        title: "Agents".into(),
+        header: header(&["agent", "for", "promise"]),
+        rows: configs
+            .map(|config| {
+                let setting = match config.takes_features() {
+                    true => "actions with features",
+                    false => "arms",
+                };
+                vec![
+                    Cell::text(config.kind()),
+                    Cell::text(setting),
+                    Cell::text(config.guarantee().words()),
+                ]
+            })
+            .collect(),
+    }
+}
