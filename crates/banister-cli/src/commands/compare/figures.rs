@@ -29,7 +29,7 @@ pub fn scatter(results: &Results, guarantees: &[Vec<Guarantee>]) -> Option<Figur
             title: "What safety costs, and who does not pay".into(),
             subtitle: "Best is the lower left: no violation, little regret.".into(),
             groups: groups.to_vec(),
-            zero_label: "none".into(),
+            zero_label: "best feasible policy".into(),
             panels,
         }
         .into(),

@@ -1,0 +1,126 @@
+//! The journal of a comparison: whatever was cut off is played again, whatever is not as it was written is
+//! refused by name.
+
+use std::path::Path;
+
+use banister_sim::compare::{Agents, Comparison, Entry, Journal};
+use banister_sim::results::InstanceResult;
+use banister_sim::{ExperimentConfig, Monitor, Options};
+use serde_json::json;
+
+const NO_TIMING: Options = Options { no_timing: true };
+
+fn comparison(seed: u64) -> Comparison {
+    let config: ExperimentConfig = serde_json::from_value(json!({
+        "name": "tiny",
+        "run": {"horizon": 200, "runs": 4, "seed": seed, "checkpoints": 5},
+        "environment": {"kind": "bernoulli", "rewards": [0.1, 0.7], "costs": [[0.0, 0.4]]},
+        "guardrail": [{"name": "spend", "at_most": 0.2, "safe_cost": 0.0}],
+        "agent": [{"kind": "opb"}, {"kind": "ucb1"}],
+    }))
+    .expect("an experiment");
+    Comparison::plan(vec![Entry::new(config)], &Agents::Proposed, false).expect("it fits")
+}
+
+/// Goes on from the journal: the results, and how many runs it held.
+fn go_on(comparison: &Comparison, path: &Path) -> Result<(InstanceResult, usize), banister::Error> {
+    let (journal, done) = Journal::open(path, &comparison.experiments)?;
+    let held = done.len();
+    let gathered = comparison.run(NO_TIMING, &Monitor::default(), Some((&journal, done)))?;
+    Ok((gathered.expect("not cancelled")[0].result(), held))
+}
+
+fn folder(name: &str) -> std::path::PathBuf {
+    let path = std::env::temp_dir().join(format!("banister-journal-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).expect("a folder");
+    path
+}
+
+#[test]
+fn cut_off_anywhere_it_goes_on_to_the_same_results() {
+    let folder = folder("cut");
+    let (comparison, path) = (comparison(7), folder.join("journal"));
+    let (whole, held) = go_on(&comparison, &path).expect("plays");
+    assert_eq!(held, 0);
+    let bytes = std::fs::read(&path).expect("a journal");
+    let (again, held) = go_on(&comparison, &path).expect("nothing left to play");
+    assert_eq!((&again, held), (&whole, 8));
+    assert_eq!(
+        std::fs::read(&path).expect("a journal"),
+        bytes,
+        "nothing was added"
+    );
+    let mut seen = std::collections::BTreeSet::new();
+    for length in (0..bytes.len()).step_by(7).chain([bytes.len() - 1]) {
+        std::fs::write(&path, &bytes[..length]).expect("cut off");
+        let (resumed, held) = go_on(&comparison, &path).expect("goes on");
+        assert_eq!(resumed, whole, "cut at {length}");
+        seen.insert(held);
+        // And what it wrote can be gone on from as well.
+        let (_, held) = go_on(&comparison, &path).expect("complete");
+        assert_eq!(held, 8);
+    }
+    assert_eq!(seen, (0..8).collect());
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn a_changed_byte_is_refused_by_name() {
+    let folder = folder("changed");
+    let (comparison, path) = (comparison(7), folder.join("the-journal"));
+    let (whole, _) = go_on(&comparison, &path).expect("plays");
+    let bytes = std::fs::read(&path).expect("a journal");
+    for at in (0..bytes.len()).step_by(3) {
+        let mut changed = bytes.clone();
+        changed[at] ^= 0x10;
+        std::fs::write(&path, &changed).expect("changed");
+        let error = go_on(&comparison, &path).expect_err("refused");
+        assert!(error.to_string().contains("the-journal"), "{error}");
+        assert_eq!(
+            std::fs::read(&path).expect("there"),
+            changed,
+            "left as it was"
+        );
+    }
+    std::fs::write(&path, b"name,value\n1,2\n").expect("another file");
+    let error = go_on(&comparison, &path)
+        .expect_err("no journal")
+        .to_string();
+    assert!(error.contains("is no journal of a comparison"), "{error}");
+    // Records twice, or of other runs, do not belong together.
+    let mut twice = bytes.clone();
+    twice.extend(&bytes[30..]);
+    std::fs::write(&path, &twice).expect("twice");
+    let error = go_on(&comparison, &path).expect_err("twice").to_string();
+    assert!(error.contains("do not belong together"), "{error}");
+    std::fs::write(&path, &bytes).expect("as it was");
+    assert_eq!(go_on(&comparison, &path).expect("intact").0, whole);
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn another_comparisons_journal_is_refused_by_name() {
+    let folder = folder("foreign");
+    let path = folder.join("journal");
+    go_on(&comparison(7), &path).expect("plays");
+    let bytes = std::fs::read(&path).expect("a journal");
+    let error = go_on(&comparison(8), &path)
+        .expect_err("another seed")
+        .to_string();
+    assert!(error.contains("belongs to another comparison"), "{error}");
+    assert!(error.contains(&path.display().to_string()), "{error}");
+    assert_eq!(std::fs::read(&path).expect("there"), bytes);
+    let (journal, _) = Journal::open(&path, &comparison(7).experiments).expect("its own");
+    journal.remove().expect("removed");
+    assert!(!path.exists());
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn a_folder_in_its_place_is_an_error() {
+    let folder = folder("folder");
+    let error = Journal::open(&folder, &comparison(7).experiments).expect_err("a folder");
+    assert!(error.to_string().contains("cannot be used"), "{error}");
+    let _ = std::fs::remove_dir_all(folder);
+}
