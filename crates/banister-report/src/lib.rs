@@ -25,6 +25,7 @@ mod scale;
 mod scatter;
 mod scatter_panel;
 mod scatter_svg;
+mod shares;
 pub mod svg;
 pub mod tables;
 mod write;
