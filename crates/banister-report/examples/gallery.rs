@@ -290,8 +290,7 @@ fn tradeoff() -> Scatter {
     ];
     Scatter {
         title: "What safety costs, and who pays".into(),
-        subtitle: "One point per agent: mean over 50 runs of 100 000 rounds, with 95% intervals. \
-                   Both axes are logarithmic."
+        subtitle: "One point per agent: mean over 50 runs of 100 000 rounds, with 95% intervals."
             .into(),
         groups: GUARANTEES.map(String::from).to_vec(),
         zero_label: "best safe policy".into(),

@@ -480,7 +480,7 @@ fn names_at_the_ends_of_two_dozen_curves_do_not_overlap() {
         // Half of them end at nearly the same height.
         ..curve(
             vec![0.0, 1.0],
-            vec![0.0, if i % 2 == 0 { 5.0 } else { i as f64 }],
+            vec![0.0, if i.is_multiple_of(2) { 5.0 } else { i as f64 }],
         )
     };
     let panel = Panel {
