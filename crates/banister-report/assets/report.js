@@ -137,7 +137,7 @@
     panel.series.forEach((s) => {
       if (!s.low) return;
       const edge = { stroke: "transparent", width: 0 };
-      bands.push({ series: [add(s.name, s.high, edge), add(s.name, s.low, edge)], fill: s.color + "33" });
+      bands.push({ series: [add(s.name, s.high, edge), add(s.name, s.low, edge)], fill: s.color + (panel.series.length > COLORS ? "1a" : "33") });
     });
     panel.series.forEach((s) => add(s.name, s.y, {
       stroke: s.color, width: 1.8, dash: s.dash.length ? s.dash : undefined,

@@ -266,7 +266,7 @@ fn tradeoff() -> Scatter {
         let mut point = |(label, group, share, regret): (&str, usize, f64, f64)| {
             let share = share * (1.0 + 0.02 * noise(&mut state));
             let y = scale * regret * (1.0 + 0.3 * noise(&mut state));
-            let (dx, dy) = (0.15 * share, 0.12 * y.abs() + 0.05 * scale);
+            let (dx, dy) = (0.6 * share, 0.35 * y.abs() + 0.1 * scale);
             ScatterPoint {
                 label: label.into(),
                 group,
@@ -290,11 +290,10 @@ fn tradeoff() -> Scatter {
     ];
     Scatter {
         title: "What safety costs, and who pays".into(),
-        subtitle: "One point per agent: mean over 50 runs of 100 000 rounds, with 95% intervals. \
-                   Both axes are logarithmic."
+        subtitle: "One point per agent: mean over 50 runs of 100 000 rounds, with 95% intervals."
             .into(),
         groups: GUARANTEES.map(String::from).to_vec(),
-        zero_label: "as good as the best safe policy".into(),
+        zero_label: "best safe policy".into(),
         panels: instances
             .into_iter()
             .enumerate()

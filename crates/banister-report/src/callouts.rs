@@ -96,7 +96,7 @@ fn best(
     for (ring, distance) in DISTANCES.into_iter().enumerate() {
         for step in 0..DIRECTIONS {
             // Rightwards first, then alternately upwards and downwards.
-            let turn = (step + 1) / 2;
+            let turn = step.div_ceil(2);
             let sign = if step % 2 == 1 { -1.0 } else { 1.0 };
             let angle = sign * std::f64::consts::TAU * turn as f64 / DIRECTIONS as f64;
             let direction = (libm::cos(angle), libm::sin(angle));
@@ -147,6 +147,10 @@ fn trouble(
         }
         if other == index {
             continue;
+        }
+        // A name must not seem to belong to another point.
+        if frame.grown(5.0).overlaps(&marker) {
+            cost += 5.0;
         }
         if let Some((from, to)) = line
             && marker.meets(from, to)

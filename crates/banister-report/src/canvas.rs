@@ -173,10 +173,11 @@ impl Canvas {
     }
 
     /// A translucent area within the points.
-    pub(crate) fn area(&mut self, points: &[(f64, f64)], color: &str) {
+    pub(crate) fn area(&mut self, points: &[(f64, f64)], color: &str, opacity: f64) {
         self.push(format_args!(
-            r#"<polygon class="band" points="{}" fill="{color}" fill-opacity="0.2"/>"#,
-            pairs(points)
+            r#"<polygon class="band" points="{}" fill="{color}" fill-opacity="{}"/>"#,
+            pairs(points),
+            px(opacity)
         ));
     }
 

@@ -1,6 +1,6 @@
 //! A [`HeatMap`] as SVG.
 
-use crate::axis::{compact, drawable, minus, significant};
+use crate::axis::{Axis, compact, drawable, minus, significant};
 use crate::canvas::{Anchor, Canvas, Stroke, TextStyle};
 use crate::font::{self, Weight};
 use crate::head::{self, MARGIN};
@@ -85,7 +85,9 @@ fn draw_rows(canvas: &mut Canvas, map: &HeatMap, frame: Frame, left: f64) {
     }
     let middle = 0.5 * (frame.top + frame.bottom);
     let style = text.anchored(Anchor::Middle).upwards();
-    canvas.text(frame.left - left + 11.0, middle, &map.y_label, style);
+    let room = frame.bottom - frame.top + 24.0;
+    let name = font::fit(&map.y_label, TICK_SIZE, Weight::Regular, room);
+    canvas.text(frame.left - left + 11.0, middle, &name, style);
 }
 
 fn draw_panel(
@@ -196,7 +198,10 @@ impl Colors {
         let least = values.iter().copied().reduce(f64::min);
         let most = values.iter().copied().reduce(f64::max);
         Colors {
-            scale: Scale::over(&values, Scale::wants_symmetric(&values), 0.0),
+            scale: match (Scale::wants_symmetric(&values), least) {
+                (true, Some(least)) if least <= 0.0 => Scale::over(&values, true, 0.0),
+                (log, _) => Scale::Plain(Axis::over(values, log)),
+            },
             ends: least.zip(most),
         }
     }

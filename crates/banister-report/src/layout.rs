@@ -181,7 +181,7 @@ fn regret_panel(instance: &InstanceResult, agents: &[&str]) -> Panel {
             .iter()
             .all(|a| a.curve.regret_mean.iter().all(|y| *y >= 0.0)),
         // Looking up each of many dashes in the legend is work; here the curves lie apart.
-        name_ends: instance.agents.len() > palette::LENGTH,
+        name_ends: (palette::LENGTH + 1..=40).contains(&instance.agents.len()),
         series: instance.agents.iter().map(series).collect(),
         ..Panel::default()
     }

@@ -25,6 +25,7 @@ mod scale;
 mod scatter;
 mod scatter_panel;
 mod scatter_svg;
+mod shares;
 mod standings;
 pub mod svg;
 pub mod tables;

@@ -106,6 +106,11 @@ impl<'a> Prepared<'a> {
             .iter()
             .map(|curve| curve.iter().map(|p| (to_x(p.x), to_y(p.y))).collect())
             .collect();
+        // Many bands on top of each other would hide the curves.
+        let opacity = match self.panel.series.len() > palette::LENGTH {
+            true => 0.1,
+            false => 0.2,
+        };
         for (series, curve) in self.panel.series.iter().zip(&self.curves) {
             let edge = |side: fn((f64, f64)) -> f64| {
                 curve.iter().filter_map(move |p| Some((p.x, side(p.band?))))
@@ -114,7 +119,7 @@ impl<'a> Prepared<'a> {
             let back = edge(|band| band.0).collect::<Vec<_>>().into_iter().rev();
             let outline: Vec<_> = there.chain(back).map(|(x, y)| (to_x(x), to_y(y))).collect();
             if outline.len() >= 4 {
-                canvas.area(&outline, palette::color(series.color));
+                canvas.area(&outline, palette::color(series.color), opacity);
             }
         }
         for (series, curve) in self.panel.series.iter().zip(&curves) {

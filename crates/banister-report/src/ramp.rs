@@ -18,7 +18,8 @@ pub(crate) fn color(share: f64) -> Rgb {
     };
     let lightness = 0.965 - 0.655 * t;
     let hue = (100.0 + 165.0 * pow(t, 0.8)).to_radians();
-    let chroma = 0.05 + 0.24 * t * (1.0 - t) + 0.03 * t;
+    // Little enough for a screen to show all of it, or steps would look uneven.
+    let chroma = 0.05 + 0.1 * t * (1.0 - t) + 0.03 * t;
     of_oklab(lightness, chroma * cos(hue), chroma * sin(hue))
 }
 
@@ -28,15 +29,15 @@ pub(crate) fn hex(color: Rgb) -> String {
     format!("#{r:02X}{g:02X}{b:02X}")
 }
 
-/// Of black and white, the one that stands out more as text on the color.
+/// Of black and white, the one that stands out more as text on the colour: by 4.58 to 1 at least,
+/// since the two contrasts multiply to 21.
 pub(crate) fn text_on(color: Rgb) -> &'static str {
-    const DARK: f64 = 0.0103; // the luminance of #1A1A1A
-    let on_white = 1.05 / (luminance(color) + 0.05);
-    let on_dark = (luminance(color) + 0.05) / (DARK + 0.05);
-    if on_white > on_dark {
+    let of_white = 1.05 / (luminance(color) + 0.05);
+    let of_black = (luminance(color) + 0.05) / 0.05;
+    if of_white > of_black {
         "#FFFFFF"
     } else {
-        "#1A1A1A"
+        "#000000"
     }
 }
 

@@ -9,11 +9,11 @@ const MOST_DECADES: i32 = 5;
 /// Numbers within this factor of each other are best compared on a straight scale.
 const STRAIGHT: f64 = 25.0;
 
-/// Maps numbers to the unit interval, with zero on the scale.
+/// Maps numbers to the unit interval.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Scale {
-    /// Equal lengths for equal differences.
-    Straight(Axis),
+    /// Straight, or logarithmic for numbers above zero.
+    Plain(Axis),
     /// The inverse hyperbolic sine: a logarithm on either side of zero, straight around it.
     Symmetric {
         /// Where the scale turns from straight to logarithmic.
@@ -41,7 +41,7 @@ impl Scale {
             let axis = Axis::over(drawn().chain([0.0]), false);
             let length = axis.high - axis.low;
             let widen = |end: f64| if end == 0.0 { 0.0 } else { room * length };
-            return Scale::Straight(Axis {
+            return Scale::Plain(Axis {
                 low: axis.low - widen(axis.low),
                 high: axis.high + widen(axis.high),
                 log: false,
@@ -69,7 +69,7 @@ impl Scale {
     /// Where a value stands: 0 at the lower end, 1 at the upper one.
     pub(crate) fn place(&self, value: f64) -> f64 {
         match self {
-            Scale::Straight(axis) => axis.place(value),
+            Scale::Plain(axis) => axis.place(value),
             Scale::Symmetric { unit, ends } => {
                 let place = asinh(value / unit) / std::f64::consts::LN_10;
                 (place - ends.0) / (ends.1 - ends.0)
@@ -81,7 +81,7 @@ impl Scale {
     pub(crate) fn ticks(&self, gap: f64) -> Vec<(f64, String)> {
         let Scale::Symmetric { .. } = self else {
             return match self {
-                Scale::Straight(axis) => axis.ticks((1.0 / gap) as usize),
+                Scale::Plain(axis) => axis.ticks((1.0 / gap) as usize),
                 Scale::Symmetric { .. } => Vec::new(),
             };
         };

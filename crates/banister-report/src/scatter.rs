@@ -63,7 +63,7 @@ pub struct ScatterPoint {
     pub x: f64,
     /// Of either sign.
     pub y: f64,
-    /// The whisker along the share.
+    /// The whisker along the share, clipped to what a share can be.
     pub x_interval: Option<(f64, f64)>,
     /// The whisker along the height.
     pub y_interval: Option<(f64, f64)>,
@@ -75,8 +75,20 @@ impl ScatterPoint {
         drawable(self.x, false) && self.x >= 0.0 && drawable(self.y, false)
     }
 
+    /// The whisker along the share. Many intervals are symmetric; beyond none and all there is
+    /// nothing.
+    pub(crate) fn x_ends(&self) -> Option<(f64, f64)> {
+        let (low, high) = Self::ends(self.x_interval)?;
+        Some((low.max(0.0).min(self.x), high.min(self.x.max(1.0))))
+    }
+
+    /// The whisker along the height.
+    pub(crate) fn y_ends(&self) -> Option<(f64, f64)> {
+        Self::ends(self.y_interval)
+    }
+
     /// An interval's ends, ascending, if both have a place and they differ.
-    pub(crate) fn ends(interval: Option<(f64, f64)>) -> Option<(f64, f64)> {
+    fn ends(interval: Option<(f64, f64)>) -> Option<(f64, f64)> {
         let (a, b) = interval?;
         let usable = drawable(a, false) && drawable(b, false) && a != b;
         usable.then(|| (a.min(b), a.max(b)))

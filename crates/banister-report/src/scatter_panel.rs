@@ -1,97 +1,19 @@
 //! One panel of a scatter: its axes, and a place for every name.
 
-use libm::{ceil, floor, log10};
-
-use crate::axis::significant;
+use crate::axis::{minus, significant};
 use crate::callouts::{self, Around, Callout, Segment};
 use crate::canvas::{Anchor, Canvas, Stroke, TextStyle};
 use crate::font::{self, Weight};
 use crate::labels::{self, Frame, Request};
 use crate::palette;
 use crate::panel::{AXIS, FAINT, INK, LABEL_SIZE, QUIET, TICK_SIZE};
-use crate::scale::{Scale, power};
+use crate::scale::Scale;
 use crate::scatter::{Scatter, ScatterPanel, ScatterPoint};
 use crate::scatter_svg::{WANTED, group_color, heights};
+use crate::shares::{BREAK, FAN, INDENT, INSET, Shares, WIDEST, name_of};
 
 const MARKER: f64 = 4.6;
-/// From the column's left edge to its markers, and from those to their names.
-const INDENT: f64 = 14.0;
-const FAN: f64 = 26.0;
-/// Between the column and the logarithmic axis, and at both ends of the latter.
-const BREAK: f64 = 9.0;
-const INSET: f64 = 14.0;
 const LINE: f64 = LABEL_SIZE + 2.0;
-const WIDEST: f64 = 130.0;
-
-/// The horizontal axis that all panels share: a column for none, then decades.
-pub(crate) struct Shares {
-    column: f64,
-    /// The powers of ten at both ends of the axis; absent if nobody violates.
-    decades: Option<(i32, i32)>,
-}
-
-impl Shares {
-    pub(crate) fn over<'a>(points: impl Iterator<Item = &'a ScatterPoint>, width: f64) -> Shares {
-        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
-        let mut widest = 0.0_f64;
-        for point in points {
-            if point.x == 0.0 {
-                widest = widest.max(TextStyle::new(LABEL_SIZE, INK).width(&name_of(point)));
-            } else {
-                least = least.min(point.x);
-            }
-            let end = ScatterPoint::ends(point.x_interval).map_or(point.x, |ends| ends.1);
-            // The upper end of a whisker from none must have a place too.
-            if end > 0.0 {
-                least = least.min(end);
-                most = most.max(end.max(point.x));
-            }
-        }
-        if least > most {
-            return Shares {
-                column: width,
-                decades: None,
-            };
-        }
-        let first = floor(log10(least) + 1e-9) as i32;
-        let last = (ceil(log10(most) - 1e-9) as i32).max(0);
-        let column = (INDENT + FAN + widest + 8.0).clamp(52.0, 0.6 * width);
-        Shares {
-            column,
-            decades: Some((first.min(last - 1), last)),
-        }
-    }
-
-    fn place(&self, share: f64, plot: Frame) -> f64 {
-        match self.decades {
-            Some((first, last)) if share > 0.0 => {
-                let (left, right) = (self.left(plot), plot.right - INSET);
-                let along = (log10(share) - f64::from(first)) / f64::from(last - first);
-                // A whisker's lower end may lie below the axis.
-                (left + along * (right - left)).max(left - INSET)
-            }
-            _ => plot.left + INDENT,
-        }
-    }
-
-    /// Where the first decade stands.
-    fn left(&self, plot: Frame) -> f64 {
-        plot.left + self.column + BREAK + INSET
-    }
-
-    fn ticks(&self, plot: Frame) -> Vec<(f64, String)> {
-        let Some((first, last)) = self.decades else {
-            return Vec::new();
-        };
-        let most = ((plot.right - self.left(plot)) / 46.0).max(1.0) as usize;
-        let every = ((last - first) as usize).div_ceil(most).max(1);
-        let decades = (first..=last).rev().step_by(every);
-        let text = |decade| format!("{}%", significant(power(decade + 2), 3));
-        decades
-            .map(|decade| (self.place(power(decade), plot), text(decade)))
-            .collect()
-    }
-}
 
 /// A panel whose names have their places, relative to the plot's upper left corner.
 pub(crate) struct Laid<'a> {
@@ -111,9 +33,17 @@ struct Named<'a> {
     leader: Option<Segment>,
 }
 
-/// A point's name, cut if it is very long; the tooltip has all of it.
-fn name_of(point: &ScatterPoint) -> String {
-    font::fit(&point.label, LABEL_SIZE, Weight::Regular, WIDEST)
+impl Named<'_> {
+    fn marker(&self) -> Frame {
+        let (x, y) = self.at;
+        Frame {
+            left: x,
+            top: y,
+            right: x,
+            bottom: y,
+        }
+        .grown(MARKER + 1.0)
+    }
 }
 
 impl<'a> Laid<'a> {
@@ -132,7 +62,10 @@ impl<'a> Laid<'a> {
             bottom: size.1,
         };
         let mut laid = Laid {
-            ticks: scale.ticks(26.0 / size.1),
+            ticks: match panel.points.iter().any(ScatterPoint::is_drawable) {
+                true => scale.ticks(26.0 / size.1),
+                false => Vec::new(),
+            },
             panel,
             shares,
             scale,
@@ -157,7 +90,7 @@ impl<'a> Laid<'a> {
                 leader: None,
             });
         }
-        laid.name_column(plot);
+        laid.name_lists(plot);
         laid.name_zero(&scatter.zero_label, plot);
         laid.name_others(plot);
         laid
@@ -167,24 +100,30 @@ impl<'a> Laid<'a> {
         plot.bottom - self.scale.place(y) * (plot.bottom - plot.top)
     }
 
-    /// The names of those that never violate stand in a list beside their markers.
-    fn name_column(&mut self, plot: Frame) {
-        let none = |named: &&mut Named<'_>| named.point.x == 0.0;
-        let mut column: Vec<_> = self.named.iter_mut().filter(none).collect();
-        let wanted: Vec<f64> = column.iter().map(|named| named.at.1).collect();
+    /// The names at either end stand in a list beside the markers: those that never violate, and
+    /// those that mostly do.
+    fn name_lists(&mut self, plot: Frame) {
         let half = 0.5 * LINE;
-        let middles = labels::spread(&wanted, LINE, plot.top + half, plot.bottom - half);
-        for (named, middle) in column.iter_mut().zip(middles) {
-            let left = named.at.0 + FAN;
-            named.frame = Frame {
-                left,
-                top: middle - half,
-                right: left + named.frame.right,
-                bottom: middle + half,
+        let end = self.shares.left(plot) + self.shares.lengths.0;
+        for (left, at_end) in [(plot.left + INDENT, false), (end, true)] {
+            let shares = self.shares;
+            let wanted = |named: &&mut Named<'_>| match at_end {
+                true => shares.lists(named.point.x),
+                false => named.point.x == 0.0,
             };
-            let from = (named.at.0 + MARKER + 2.0, named.at.1);
-            let to = (left - 3.0, middle);
-            named.leader = Some((from, to));
+            let mut list: Vec<_> = self.named.iter_mut().filter(wanted).collect();
+            let heights: Vec<f64> = list.iter().map(|named| named.at.1).collect();
+            let middles = labels::spread(&heights, LINE, plot.top + half, plot.bottom - half);
+            for (named, middle) in list.iter_mut().zip(middles) {
+                named.frame = Frame {
+                    left: left + FAN,
+                    top: middle - half,
+                    right: left + FAN + named.frame.right,
+                    bottom: middle + half,
+                };
+                let from = (named.at.0 + MARKER + 2.0, named.at.1);
+                named.leader = Some((from, (left + FAN - 3.0, middle)));
+            }
         }
     }
 
@@ -195,22 +134,24 @@ impl<'a> Laid<'a> {
             Some(_) => plot.left + self.shares.column + BREAK,
             None => plot.left + INDENT + FAN + WIDEST,
         };
-        if label.is_empty() || self.named.is_empty() || width > plot.right - left - 4.0 {
+        if label.is_empty() || self.named.is_empty() || width > self.shares.end(plot) - 4.0 - left {
             return;
         }
         let area = Frame {
             left,
-            right: plot.right - 4.0,
+            right: self.shares.end(plot) - 4.0,
             ..plot
         };
         let mut marks: Vec<Vec<(f64, f64)>> = Vec::new();
         for named in &self.named {
             let (x, y) = named.at;
-            let mark = [(x - 6.0, y - 6.0), (x + 6.0, y + 6.0)];
+            let mark = vec![(x - 7.0, y - 7.0), (x + 7.0, y + 7.0)];
             // As bad as several whiskers.
-            marks.extend(std::iter::repeat_n(mark.to_vec(), 4));
+            marks.extend(std::iter::repeat_n(mark, 8));
         }
-        marks.extend(self.whiskers(plot).map(|(a, b)| vec![a, b]));
+        for (a, b) in self.whiskers(plot) {
+            marks.extend(std::iter::repeat_n(vec![a, b], 3));
+        }
         let request = Request {
             y: self.height(0.0, plot),
             width,
@@ -221,7 +162,10 @@ impl<'a> Laid<'a> {
 
     fn name_others(&mut self, plot: Frame) {
         let others: Vec<usize> = (0..self.named.len())
-            .filter(|i| self.named[*i].point.x > 0.0)
+            .filter(|i| {
+                let share = self.named[*i].point.x;
+                share > 0.0 && !self.shares.lists(share)
+            })
             .collect();
         let callout = |i: &usize| {
             let named = &self.named[*i];
@@ -233,12 +177,15 @@ impl<'a> Laid<'a> {
         };
         let callouts: Vec<Callout> = others.iter().map(callout).collect();
         let mut taken: Vec<Frame> = self.zero.into_iter().collect();
+        let listed = self.named.iter().filter(|n| self.shares.lists(n.point.x));
+        taken.extend(listed.flat_map(|n| [n.frame, n.marker()]));
         // The column is a list of its own; no other name may stand in it.
         taken.push(Frame {
             right: plot.left + self.shares.column,
             ..plot
         });
-        let segments: Vec<Segment> = self.whiskers(plot).collect();
+        let leaders = self.named.iter().filter_map(|named| named.leader);
+        let segments: Vec<Segment> = self.whiskers(plot).chain(leaders).collect();
         let around = Around {
             area: plot,
             taken: &taken,
@@ -262,14 +209,18 @@ impl<'a> Laid<'a> {
             self.shares.place(named.point.x, plot),
             self.height(named.point.y, plot),
         );
-        let across = ScatterPoint::ends(named.point.x_interval).map(|(low, high)| {
-            let low = match low > 0.0 || named.point.x == 0.0 {
+        let across = named.point.x_ends().map(|(low, high)| {
+            // None is no place on this axis: what reaches down to it starts at the edge, and in the
+            // column there are only names.
+            let low = match low > 0.0 && named.point.x > 0.0 {
                 true => self.shares.place(low, plot),
                 false => self.shares.left(plot) - INSET,
             };
             ((low, y), (self.shares.place(high, plot), y))
         });
-        let up = ScatterPoint::ends(named.point.y_interval)
+        let up = named
+            .point
+            .y_ends()
             .map(|(low, high)| ((x, self.height(low, plot)), (x, self.height(high, plot))));
         across.into_iter().chain(up)
     }
@@ -284,15 +235,15 @@ impl<'a> Laid<'a> {
         self.named.iter().enumerate().all(|(i, n)| apart(i, n))
     }
 
-    /// The room that tick texts and the axis' name take at the left of the plot.
+    /// The room that tick texts take at the left of the plot.
     pub(crate) fn left_room(&self) -> f64 {
         let style = TextStyle::new(TICK_SIZE, QUIET);
         let widths = self.ticks.iter().map(|tick| style.width(&tick.1));
-        widths.fold(0.0, f64::max) + 28.0
+        widths.fold(0.0, f64::max) + 10.0
     }
 
-    pub(crate) fn draw(&self, canvas: &mut Canvas, scatter: &Scatter, plot: Frame, first: bool) {
-        self.draw_axes(canvas, plot, first);
+    pub(crate) fn draw(&self, canvas: &mut Canvas, scatter: &Scatter, plot: Frame) {
+        self.draw_axes(canvas, plot);
         for named in &self.named {
             let color = palette::color(group_color(named.point.group));
             for (from, to) in self.whiskers_of(named, plot) {
@@ -307,12 +258,11 @@ impl<'a> Laid<'a> {
         let shift = |(x, y): (f64, f64)| (x + plot.left, y + plot.top);
         if let Some(frame) = self.zero {
             let (x, y) = shift((frame.left, frame.bottom - 3.0));
-            canvas.text(
-                x,
-                y,
-                &scatter.zero_label,
-                TextStyle::new(LABEL_SIZE, QUIET).haloed(),
-            );
+            let mut style = TextStyle::new(LABEL_SIZE, QUIET);
+            if self.shares.decades.is_some() {
+                style = style.haloed();
+            }
+            canvas.text(x, y, &scatter.zero_label, style);
         }
         for named in &self.named {
             let group = named.point.group;
@@ -327,9 +277,12 @@ impl<'a> Laid<'a> {
                     canvas.line(shift(from), shift(to), stroke);
                 }
                 canvas.marker(group, shift(named.at), MARKER, palette::color(color));
-                let style = TextStyle::new(LABEL_SIZE, palette::text_color(color))
-                    .haloed()
-                    .classed("label");
+                let mut style =
+                    TextStyle::new(LABEL_SIZE, palette::text_color(color)).classed("label");
+                // In the column nothing lies behind the names, and white would show on its green.
+                if named.point.x > 0.0 {
+                    style = style.haloed();
+                }
                 let (x, y) = shift((named.frame.left, named.frame.bottom - 3.0));
                 canvas.text(x, y, &named.name, style);
             });
@@ -344,7 +297,7 @@ impl<'a> Laid<'a> {
         }
     }
 
-    fn draw_axes(&self, canvas: &mut Canvas, plot: Frame, first: bool) {
+    fn draw_axes(&self, canvas: &mut Canvas, plot: Frame) {
         let thin = |color| Stroke {
             color,
             width: 1.0,
@@ -358,7 +311,7 @@ impl<'a> Laid<'a> {
         canvas.rect(column, WANTED);
         let mut parts = vec![(column.left, column.right)];
         if self.shares.decades.is_some() {
-            parts.push((column.right + BREAK, plot.right));
+            parts.push((column.right + BREAK, self.shares.end(plot)));
         }
         for (value, label) in &self.ticks {
             let y = self.height(*value, plot);
@@ -384,34 +337,27 @@ impl<'a> Laid<'a> {
             canvas.line((x, plot.bottom), (x, plot.bottom + 4.0), thin(AXIS));
             canvas.text(x, below, &label, middle);
         }
-        let center = 0.5 * (plot.left + plot.right);
+        let center = 0.5 * (plot.left + self.shares.end(plot));
         let width = plot.right - plot.left + 20.0;
         let name = font::fit(&self.panel.x_label, TICK_SIZE, Weight::Regular, width);
         canvas.text(center, plot.bottom + 33.0, &name, middle);
-        if first {
-            let center = 0.5 * (plot.top + plot.bottom);
-            let x = plot.left - self.left_room() + 12.0;
-            canvas.text(x, center, &self.panel.y_label, middle.upwards());
-        }
     }
 
     fn tip(&self, point: &ScatterPoint, scatter: &Scatter) -> String {
         let group = scatter.groups.get(point.group).map_or("", String::as_str);
-        let percent = |x: f64| format!("{}%", significant(100.0 * x, 3));
-        let plain = |y: f64| significant(y, 4);
-        let value =
-            |value: f64, interval, text: &dyn Fn(f64) -> String| match ScatterPoint::ends(interval)
-            {
-                Some((low, high)) => format!("{} ({} to {})", text(value), text(low), text(high)),
-                None => text(value),
-            };
+        let percent = |x: f64| format!("{}%", minus(significant(100.0 * x, 3)));
+        let plain = |y: f64| minus(significant(y, 4));
+        let value = |value: f64, ends, text: &dyn Fn(f64) -> String| match ends {
+            Some((low, high)) => format!("{} ({} to {})", text(value), text(low), text(high)),
+            None => text(value),
+        };
         format!(
             "{} ({group}); {}: {}; {}: {}",
             point.label,
             self.panel.x_label,
-            value(point.x, point.x_interval, &percent),
+            value(point.x, point.x_ends(), &percent),
             self.panel.y_label,
-            value(point.y, point.y_interval, &plain),
+            value(point.y, point.y_ends(), &plain),
         )
     }
 }

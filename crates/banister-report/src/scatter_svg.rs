@@ -1,6 +1,6 @@
 //! A [`Scatter`] as SVG: the head, and panels in rows.
 
-use crate::canvas::{Canvas, TextStyle};
+use crate::canvas::{Anchor, Canvas, Stroke, TextStyle};
 use crate::font::{self, Weight};
 use crate::head::{self, Entry, MARGIN};
 use crate::labels::Frame;
@@ -8,23 +8,24 @@ use crate::palette;
 use crate::panel::{INK, QUIET};
 use crate::scale::Scale;
 use crate::scatter::{Scatter, ScatterPoint};
-use crate::scatter_panel::{Laid, Shares};
+use crate::scatter_panel::Laid;
+use crate::shares::Shares;
 
 const PANEL_TITLE: f64 = 12.5;
 const ROW: usize = 3;
 const NOTE: f64 = 11.0;
+/// The room for the vertical axis' name.
+const AXIS_NAME: f64 = 16.0;
 /// The wanted region: no violations.
 pub(crate) const WANTED: &str = "#E3F2EA";
 
 /// Title, legend, then the panels, all with the same horizontal axis and scales of one kind.
 pub(crate) fn render(scatter: &Scatter) -> String {
     let columns = scatter.panels.len().clamp(1, ROW);
-    let width = [640.0, 450.0, 350.0][columns - 1];
-    let drawn = || {
-        let points = scatter.panels.iter().flat_map(|panel| &panel.points);
-        points.filter(|point| point.is_drawable())
-    };
-    let shares = Shares::over(drawn(), width);
+    let points = scatter.panels.iter().flat_map(|panel| &panel.points);
+    let drawn: Vec<&ScatterPoint> = points.filter(|point| point.is_drawable()).collect();
+    let shares = Shares::over(&drawn, [360.0, 230.0, 130.0][columns - 1]);
+    let width = shares.width();
     let symmetric = scatter
         .panels
         .iter()
@@ -45,16 +46,17 @@ pub(crate) fn render(scatter: &Scatter) -> String {
         panels = laid(height);
     }
 
+    // The vertical axis is named once per row; each panel has its own ticks.
     let left = panels.iter().map(Laid::left_room).fold(0.0, f64::max);
-    let step = left + width + 26.0;
-    let total = (2.0 * MARGIN + columns as f64 * step - 20.0).max(480.0);
+    let step = left + width + 12.0;
+    let total = (2.0 * MARGIN + AXIS_NAME + columns as f64 * step - 6.0).max(480.0);
     let mut canvas = Canvas::default();
     let mut y = draw_head(&mut canvas, scatter, total);
     for row in panels.chunks(ROW) {
         y += 26.0;
         let mut notes = 0;
         for (column, panel) in row.iter().enumerate() {
-            let x = MARGIN + left + column as f64 * step;
+            let x = MARGIN + AXIS_NAME + left + column as f64 * step;
             let title = font::fit(&panel.panel.title, PANEL_TITLE, Weight::Bold, width);
             canvas.text(x, y - 10.0, &title, TextStyle::new(PANEL_TITLE, INK).bold());
             let plot = Frame {
@@ -63,7 +65,13 @@ pub(crate) fn render(scatter: &Scatter) -> String {
                 right: x + width,
                 bottom: y + height,
             };
-            panel.draw(&mut canvas, scatter, plot, column == 0);
+            panel.draw(&mut canvas, scatter, plot);
+            if column == 0 {
+                let middle = 0.5 * (plot.top + plot.bottom);
+                let style = TextStyle::new(NOTE, QUIET).anchored(Anchor::Middle);
+                let name = font::fit(&panel.panel.y_label, NOTE, Weight::Regular, height);
+                canvas.text(MARGIN + 9.0, middle, &name, style.upwards());
+            }
             let lines = font::wrap(&missing(&panel.panel.points), NOTE, Weight::Regular, width);
             for (line, text) in lines.iter().enumerate() {
                 let below = plot.bottom + 52.0 + 15.0 * line as f64;
@@ -85,7 +93,7 @@ pub(crate) fn heights(points: &[ScatterPoint], whiskers: bool) -> Vec<f64> {
     let mut all = Vec::new();
     for point in points.iter().filter(|point| point.is_drawable()) {
         all.push(point.y);
-        if let Some((low, high)) = ScatterPoint::ends(point.y_interval).filter(|_| whiskers) {
+        if let Some((low, high)) = point.y_ends().filter(|_| whiskers) {
             all.extend([low, high]);
         }
     }
@@ -143,7 +151,7 @@ fn draw_head(canvas: &mut Canvas, scatter: &Scatter, width: f64) -> f64 {
                 bottom: y + 7.0,
             };
             canvas.rect(frame, WANTED);
-            let stroke = crate::canvas::Stroke {
+            let stroke = Stroke {
                 color: palette::text_color(2),
                 width: 1.2,
                 dashes: "",

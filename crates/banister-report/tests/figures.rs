@@ -471,3 +471,77 @@ fn prices_have_one_panel_per_guardrail() {
         }
     }
 }
+
+#[test]
+fn names_at_the_ends_of_two_dozen_curves_do_not_overlap() {
+    let series = |i: usize| Series {
+        name: format!("agent {i}"),
+        color: i,
+        // Half of them end at nearly the same height.
+        ..curve(
+            vec![0.0, 1.0],
+            vec![0.0, if i.is_multiple_of(2) { 5.0 } else { i as f64 }],
+        )
+    };
+    let panel = Panel {
+        series: (0..24).map(series).collect(),
+        name_ends: true,
+        ..Panel::default()
+    };
+    let drawing = svg::render(&one(panel));
+    let document = roxmltree::Document::parse(&drawing).expect("well-formed XML");
+    let ends = document
+        .descendants()
+        .filter(|node| node.attribute("class") == Some("end"));
+    let number = |node: &roxmltree::Node<'_, '_>, name: &str| -> f64 {
+        let value = node.attribute(name).and_then(|v| v.parse().ok());
+        value.expect("a number")
+    };
+    let mut heights: Vec<f64> = Vec::new();
+    let mut names = Vec::new();
+    for node in ends {
+        let name = node.text().expect("a name");
+        let right = number(&node, "x") + svg::text_width(name, number(&node, "font-size"), false);
+        assert!(right < number(&document.root_element(), "width"), "{name}");
+        heights.push(number(&node, "y"));
+        names.push(name.to_owned());
+    }
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), 24);
+    heights.sort_by(f64::total_cmp);
+    assert!(heights.windows(2).all(|pair| pair[1] - pair[0] >= 11.0));
+    // All 24 curves look different in the drawing, too.
+    let mut looks: Vec<(Option<&str>, Option<&str>)> = document
+        .descendants()
+        .filter(|node| node.has_tag_name("polyline"))
+        .map(|node| (node.attribute("stroke"), node.attribute("stroke-dasharray")))
+        .collect();
+    looks.sort_unstable();
+    looks.dedup();
+    assert_eq!(looks.len(), 24);
+}
+
+#[test]
+fn a_long_legend_stands_in_columns() {
+    let series = |i: usize| Series {
+        name: format!("an agent with a name {i}"),
+        color: i,
+        ..curve(vec![0.0, 1.0], vec![0.0, i as f64])
+    };
+    let panel = Panel {
+        series: (0..24).map(series).collect(),
+        ..Panel::default()
+    };
+    let drawing = svg::render(&one(panel));
+    let document = roxmltree::Document::parse(&drawing).expect("well-formed XML");
+    let mut lefts: Vec<String> = document
+        .descendants()
+        .filter(|node| node.text().is_some_and(|t| t.starts_with("an agent")))
+        .filter_map(|node| node.attribute("x").map(String::from))
+        .collect();
+    assert_eq!(lefts.len(), 24);
+    lefts.sort();
+    lefts.dedup();
+    assert!((2..=4).contains(&lefts.len()), "{lefts:?}");
+}

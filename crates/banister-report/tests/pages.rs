@@ -5,7 +5,10 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use banister_report::{Document, FigureRef, ReportError, html, write_atomically, write_results};
+use banister_report::{
+    Cell, Document, FigureRef, HeatMap, HeatPanel, ReportError, Scatter, ScatterPanel,
+    ScatterPoint, Section, Series, Table, html, palette, write_atomically, write_results,
+};
 
 fn files_below(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
@@ -199,4 +202,128 @@ fn one_file_is_replaced_as_a_whole() {
     let error = write_atomically(&dir.join("deep"), b"x").expect_err("a directory");
     assert!(matches!(error, ReportError::Write { .. }));
     assert_eq!(files_below(&dir), ["deep/file.txt"]);
+}
+
+#[test]
+fn scatters_and_heat_maps_are_static_with_tooltips_and_have_files() {
+    let point = ScatterPoint {
+        label: "<opb>".into(),
+        x: 0.25,
+        y: -3.0,
+        y_interval: Some((-4.0, -2.0)),
+        ..ScatterPoint::default()
+    };
+    let scatter = Scatter {
+        title: "Trade & off".into(),
+        groups: vec!["unsafe".into()],
+        panels: vec![ScatterPanel {
+            x_label: "share".into(),
+            y_label: "regret".into(),
+            points: vec![point],
+            ..ScatterPanel::default()
+        }],
+        ..Scatter::default()
+    };
+    let map = HeatMap {
+        title: "Cells".into(),
+        x: vec!["1".into()],
+        y: vec!["2".into()],
+        panels: vec![HeatPanel {
+            title: "opb".into(),
+            values: vec![vec![7.0]],
+        }],
+        ..HeatMap::default()
+    };
+    let reference = |stem: &str, figure| FigureRef {
+        stem: stem.into(),
+        caption: String::new(),
+        figure,
+    };
+    let document = Document {
+        sections: vec![Section {
+            figures: vec![
+                reference("trade", scatter.into()),
+                reference("cells", map.into()),
+            ],
+            ..Section::default()
+        }],
+        ..Document::default()
+    };
+    let page = html::render(&document).expect("a page");
+    assert!(
+        page.contains("<title>&lt;opb&gt; (unsafe); share: 25%; regret: −3 (−4 to −2)</title>")
+    );
+    assert!(page.contains("<title>opb; : 1; : 2; : 7</title>"));
+    assert!(page.contains("<h3 class=\"unseen\">Trade &amp; off</h3>"));
+    // Nothing for the script to draw.
+    assert!(!page.contains("data-charts=") && !page.contains("application/json\">"));
+    let dir = common::scratch("kinds");
+    write_results(&dir, &common::results(), &document, &[]).expect("files");
+    let files = files_below(&dir);
+    for name in ["figures/trade.png", "figures/cells.svg"] {
+        assert!(files.iter().any(|file| file == name), "{files:?}");
+    }
+}
+
+#[test]
+fn tables_without_holes_can_be_sorted() {
+    let table = |first: &str, second: &str| Table {
+        title: String::new(),
+        header: vec!["agent".into(), "regret".into()],
+        rows: vec![
+            vec![Cell::text(first), Cell::number("1.5k").sorted_by(1500.0)],
+            vec![Cell::text(second), Cell::number("–").sorted_by(f64::NAN)],
+        ],
+    };
+    let page = |table| {
+        let sections = vec![Section {
+            tables: vec![table],
+            ..Section::default()
+        }];
+        let document = Document {
+            sections,
+            ..Document::default()
+        };
+        html::render(&document).expect("a page")
+    };
+    let whole = page(table("opb", "ucb1"));
+    assert!(whole.contains("<table data-sortable>"));
+    assert!(whole.contains("<td class=\"number\" data-sort=\"1.5e3\">1.5k</td>"));
+    assert!(whole.contains("<td class=\"number\" data-sort=\"\">–</td>"));
+    // The second row says by its hole that it belongs to the first.
+    assert!(page(table("opb", "")).contains("<table>"));
+}
+
+#[test]
+fn two_dozen_series_look_different_on_the_page() {
+    let mut figure = banister_report::Figure::of_results(&common::results());
+    let series = |i: usize| Series {
+        name: format!("agent {i}"),
+        color: i,
+        x: vec![0.0, 1.0],
+        y: vec![0.0, i as f64],
+        ..Series::default()
+    };
+    figure.rows.truncate(1);
+    figure.rows[0].panels.truncate(1);
+    figure.rows[0].panels[0].series = (0..24).map(series).collect();
+    let mut document = common::document(&common::results());
+    document.sections[0].figures[0].figure = figure.into();
+    let page = html::render(&document).expect("a page");
+    let (_, rest) = page
+        .split_once("<script type=\"application/json\">")
+        .expect("data");
+    let (text, _) = rest.split_once("</script>").expect("an end");
+    let data: serde_json::Value = serde_json::from_str(text).expect("JSON");
+    let entries = data["legend"].as_array().expect("a legend");
+    let mut looks: Vec<String> = entries
+        .iter()
+        .map(|entry| format!("{} {}", entry["color"], entry["dash"]))
+        .collect();
+    looks.sort();
+    looks.dedup();
+    assert_eq!(looks.len(), 24);
+    assert_eq!(data["legend"][0]["dash"], serde_json::json!([]));
+    let second = entries[palette::LENGTH]["dash"].as_array().map(Vec::len);
+    assert_eq!(second, Some(2));
 }
