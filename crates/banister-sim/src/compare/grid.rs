@@ -122,9 +122,10 @@ pub fn expand(file: &Value, name: &str) -> Result<Vec<Entry>, Error> {
             words.push(format!("{short} = {shown}"));
             fields.push((short.clone(), shown));
         }
-        experiment["name"] = words.join(", ").into();
+        let name = words.join(", ");
+        experiment["name"] = name.clone().into();
         let experiment: ExperimentConfig = serde_json::from_value(experiment)
-            .map_err(|error| Error::invalid("experiment", base, error.to_string()))?;
+            .map_err(|error| Error::invalid("experiment", name, error.to_string()))?;
         entries.push(Entry {
             experiment,
             fixed: false,
@@ -133,6 +134,13 @@ pub fn expand(file: &Value, name: &str) -> Result<Vec<Entry>, Error> {
         });
     }
     Ok(entries)
+}
+
+/// Whether a file has lists of values.
+pub fn is_grid(file: &Value) -> bool {
+    let mut plain = file.clone();
+    let agents = expand_agents(&mut plain).is_ok_and(|fields| fields.iter().all(Vec::is_empty));
+    !(agents && instance_fields(&plain).is_ok_and(|swept| swept.is_empty()))
 }
 
 /// Replaces agents with lists of values by one for each combination; the values of each.
@@ -170,13 +178,15 @@ fn expand_agents(file: &mut Value) -> Result<Vec<Vec<(String, FieldValue)>>, Err
             variants = variants.iter().flat_map(each).collect();
         }
         for (mut table, swept) in variants {
-            if !swept.is_empty() && !table.contains_key("label") {
-                let words = swept.iter().map(|(key, value)| format!("{key} = {value}"));
-                let words: Vec<String> = words.collect();
-                table.insert(
-                    "label".into(),
-                    format!("{kind}, {}", words.join(", ")).into(),
-                );
+            if !swept.is_empty() {
+                let mut label = match table.get("label") {
+                    Some(Value::String(label)) => label.clone(),
+                    _ => kind.to_string(),
+                };
+                for (key, value) in &swept {
+                    label += &format!(", {key} = {value}");
+                }
+                table.insert("label".into(), label.into());
             }
             expanded.push(Value::Object(table));
             fields.push(swept);

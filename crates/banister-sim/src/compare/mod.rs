@@ -30,7 +30,7 @@ mod student;
 mod suite;
 
 pub use board::{Interval95, Pair, Standing, leaderboard, pairs};
-pub use grid::{FieldValue, expand};
+pub use grid::{FieldValue, expand, is_grid};
 pub use journal::Journal;
 pub use plan::{Agents, Comparison, Entry, LeftOut};
 pub use published::{Published, Quantity, Verdict, verdicts};

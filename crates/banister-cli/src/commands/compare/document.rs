@@ -1,13 +1,12 @@
 //! The report of a comparison, and its summary for programs.
 
 use banister::Guarantee;
-use banister_report::{Document, FigureRef, Section, Table};
+use banister_report::{Document, Section, Table};
 use banister_sim::Results;
 use banister_sim::compare::{Comparison, Interval95, Published, Verdict, leaderboard, pairs};
 use serde_json::{Value, json};
 
 use super::{figures, heat, tables};
-use crate::failure::Failure;
 
 /// What the report is about.
 pub struct Subject<'a> {
@@ -15,7 +14,8 @@ pub struct Subject<'a> {
     pub comparison: &'a Comparison,
     pub results: &'a Results,
     pub verdicts: &'a [(&'a Published, Verdict)],
-    pub heat_map: Option<&'a str>,
+    /// The fields of the heat maps, if there are any.
+    pub axes: Option<&'a (String, String)>,
 }
 
 impl Subject<'_> {
@@ -31,7 +31,7 @@ impl Subject<'_> {
             .collect()
     }
 
-    pub fn document(&self) -> Result<Document, Failure> {
+    pub fn document(&self) -> Document {
         let runs = (self.comparison.experiments.iter()).map(|e| e.resolved.run.runs);
         let runs = match (runs.clone().min(), runs.max()) {
             (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
@@ -44,11 +44,10 @@ impl Subject<'_> {
             figures: scatter.into_iter().collect(),
             ..Section::default()
         });
-        let maps: Vec<FigureRef> = heat::maps(self.comparison, self.results, self.heat_map)?;
-        if !maps.is_empty() {
+        if let Some(axes) = self.axes {
             sections.push(Section {
                 title: "The sweep at a glance".into(),
-                figures: maps,
+                figures: heat::maps(self.comparison, self.results, axes),
                 ..Section::default()
             });
         }
@@ -88,7 +87,7 @@ impl Subject<'_> {
                 ..Section::default()
             });
         }
-        Ok(Document {
+        Document {
             title: self.title.to_string(),
             lead: vec![
                 format!(
@@ -102,7 +101,7 @@ impl Subject<'_> {
                     .into(),
             ],
             sections,
-        })
+        }
     }
 
     /// All of it for a program.

@@ -20,13 +20,12 @@ struct Point {
     violations: f64,
 }
 
-/// Heat maps of regret, and of violations where there are any, over two swept fields: those asked for, as
-/// `x,y`, or the first two. None without two swept fields.
-pub fn maps(
+/// The two fields of the maps: those asked for, as `x,y`, or the first two that were swept. None without two
+/// swept fields.
+pub fn axes(
     comparison: &Comparison,
-    results: &Results,
     asked: Option<&str>,
-) -> Result<Vec<FigureRef>, Failure> {
+) -> Result<Option<(String, String)>, Failure> {
     let fields = swept_fields(comparison);
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in fields.iter().flatten().flatten() {
@@ -34,11 +33,20 @@ pub fn maps(
             names.push(name);
         }
     }
-    let (x, y) = match (asked, &names[..]) {
-        (Some(asked), _) => chosen(asked, &names)?,
-        (None, [x, y, ..]) => (*x, *y),
-        _ => return Ok(Vec::new()),
-    };
+    Ok(match (asked, &names[..]) {
+        (Some(asked), _) => Some(chosen(asked, &names)?),
+        (None, [x, y, ..]) => Some((x.to_string(), y.to_string())),
+        _ => None,
+    })
+}
+
+/// Heat maps of regret, and of violations where there are any.
+pub fn maps(
+    comparison: &Comparison,
+    results: &Results,
+    (x, y): &(String, String),
+) -> Vec<FigureRef> {
+    let fields = swept_fields(comparison);
     let points = points(results, &fields, x, y);
     let xs = values(points.iter().map(|point| &point.x));
     let ys = values(points.iter().map(|point| &point.y));
@@ -97,7 +105,7 @@ pub fn maps(
             |point| point.violations,
         ));
     }
-    Ok(maps)
+    maps
 }
 
 fn points(
@@ -159,7 +167,7 @@ fn values<'a>(all: impl Iterator<Item = &'a FieldValue>) -> Vec<FieldValue> {
 }
 
 /// The two fields that were asked for.
-fn chosen<'a>(asked: &str, names: &[&'a str]) -> Result<(&'a str, &'a str), Failure> {
+fn chosen(asked: &str, names: &[&str]) -> Result<(String, String), Failure> {
     let wrong = |what: String| {
         let known = match names.is_empty() {
             true => "nothing is swept here".to_string(),
@@ -170,10 +178,10 @@ fn chosen<'a>(asked: &str, names: &[&'a str]) -> Result<(&'a str, &'a str), Fail
         ))
     };
     let parts: Vec<&str> = asked.split(',').map(str::trim).collect();
-    let find = |part: &str| names.iter().copied().find(|name| *name == part);
+    let find = |part: &str| names.iter().find(|name| **name == part);
     match parts[..] {
         [x, y] if x != y => match (find(x), find(y)) {
-            (Some(x), Some(y)) => Ok((x, y)),
+            (Some(x), Some(y)) => Ok((x.to_string(), y.to_string())),
             (None, _) => Err(wrong(x.to_string())),
             (_, None) => Err(wrong(y.to_string())),
         },

@@ -12,7 +12,7 @@ use banister_report::tables::{self as data, LongRow};
 use banister_sim::compare::{
     Agents, Comparison, Entry, Journal, LeftOut, Published, SUITES, Suite,
 };
-use banister_sim::compare::{expand, verdicts};
+use banister_sim::compare::{expand, is_grid, verdicts};
 use banister_sim::{Gathered, Options, Results};
 
 use super::run::{file_name, resolved};
@@ -48,6 +48,7 @@ pub fn compare(args: &Compare) -> Result<(), Failure> {
     let entries = subject.entries;
     let comparison = Comparison::plan_in(entries, &agents, args.skip_unfit, &subject.files)
         .map_err(|error| unfit(&error, args.skip_unfit))?;
+    let axes = heat::axes(&comparison, args.heat_map.as_deref())?;
     let out = args
         .out
         .clone()
@@ -62,9 +63,9 @@ pub fn compare(args: &Compare) -> Result<(), Failure> {
         comparison: &comparison,
         results: &results,
         verdicts: &verdicts,
-        heat_map: args.heat_map.as_deref(),
+        axes: axes.as_ref(),
     };
-    let document = subject.document()?;
+    let document = subject.document();
     let mut files = resolved(&comparison.experiments)?;
     files.extend(tables_of(&comparison, &gathered, &results)?);
     let written = banister_report::write_results(&out, &results, &document, &files)?;
@@ -163,14 +164,13 @@ fn read(path: &Path) -> Result<Vec<Entry>, Failure> {
     let text = input::read_text(path)?;
     let value: serde_json::Value =
         toml::from_str(&text).map_err(|error| input::toml_failure(&shown, &text, &error))?;
-    expand(&value, &stem(path)).map_err(|error| match toml::from_str::<Plain>(&text) {
-        // Without lists of values the parser knows where the mistake is.
-        Err(at) => input::toml_failure(&shown, &text, &at),
-        Ok(_) => input::check_failure(&shown, &text, &error),
-    })
+    // Without lists of values the parser knows where a mistake is.
+    if !is_grid(&value) {
+        toml::from_str::<banister_sim::ExperimentConfig>(&text)
+            .map_err(|error| input::toml_failure(&shown, &text, &error))?;
+    }
+    expand(&value, &stem(path)).map_err(|error| input::check_failure(&shown, &text, &error))
 }
-
-type Plain = banister_sim::ExperimentConfig;
 
 fn unfit(error: &banister::Error, skipped: bool) -> Failure {
     let message = error.to_string();

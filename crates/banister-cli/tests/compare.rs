@@ -1,0 +1,291 @@
+//! `compare`: interrupted and gone on with, refused where it must be, and what it leaves on disk.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use assert_cmd::Command;
+use assert_cmd::cargo::CommandCargoExt;
+
+const JOURNAL: &str = "unfinished.journal";
+
+fn command(args: &[&str], directory: &Path) -> Command {
+    let mut command = Command::cargo_bin("banister").expect("the program is built");
+    command.args(args).current_dir(directory);
+    command
+}
+
+fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
+    fn walk(root: &Path, directory: &Path, all: &mut BTreeMap<String, Vec<u8>>) {
+        for entry in fs::read_dir(directory).expect("a directory").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                walk(root, &path, all);
+            } else {
+                let name = path.strip_prefix(root).expect("below the root");
+                let bytes = fs::read(&path).expect("a readable file");
+                all.insert(name.display().to_string(), bytes);
+            }
+        }
+    }
+    let mut all = BTreeMap::new();
+    walk(root, root, &mut all);
+    all
+}
+
+/// Starts a comparison and lets it write at least one run and some more bytes.
+fn start(args: &[&str], directory: &Path, out: &str) -> Child {
+    let child = std::process::Command::cargo_bin("banister")
+        .expect("the program is built")
+        .args(args)
+        .args(["--out", out])
+        .current_dir(directory)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let journal = directory.join(out).join(JOURNAL);
+    let begun = Instant::now();
+    // The first run is in the file when it is longer than its header.
+    while fs::metadata(&journal).map_or(0, |m| m.len()) < 200 {
+        assert!(
+            begun.elapsed() < Duration::from_secs(120),
+            "no run was written"
+        );
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child
+}
+
+const SMALL: [&str; 12] = [
+    "compare",
+    "--suite",
+    "hard",
+    "--agents",
+    "opb,ucb1,doslb",
+    "--horizon",
+    "30000",
+    "--runs",
+    "4",
+    "--no-timing",
+    "-q",
+    "--threads=2",
+];
+
+#[test]
+fn killed_and_gone_on_with_it_leaves_the_same_bytes() {
+    let home = tempfile::tempdir().expect("a directory");
+    command(&[&SMALL[..], &["--out", "whole"]].concat(), home.path())
+        .assert()
+        .success();
+    // Killed twice, then left to finish.
+    for _ in 0..2 {
+        let mut child = start(&SMALL, home.path(), "killed");
+        child.kill().expect("killed");
+        child.wait().expect("gone");
+    }
+    assert!(home.path().join("killed").join(JOURNAL).exists());
+    assert!(!home.path().join("killed/report.html").exists());
+    command(&[&SMALL[..], &["--out", "killed"]].concat(), home.path())
+        .assert()
+        .success();
+    let (whole, killed) = (
+        files(&home.path().join("whole")),
+        files(&home.path().join("killed")),
+    );
+    assert!(whole.contains_key("traces.parquet") && whole.contains_key("leaderboard.csv"));
+    assert!(!whole.contains_key(JOURNAL));
+    assert_eq!(
+        whole.keys().collect::<Vec<_>>(),
+        killed.keys().collect::<Vec<_>>()
+    );
+    assert!(whole == killed, "going on gave other bytes");
+}
+
+#[test]
+fn it_says_how_much_is_done_and_plays_only_the_rest() {
+    let home = tempfile::tempdir().expect("a directory");
+    let loud: Vec<&str> = SMALL.iter().copied().filter(|arg| *arg != "-q").collect();
+    let mut child = start(&loud, home.path(), "out");
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    let output = command(&[&loud[..], &["--out", "out"]].concat(), home.path())
+        .output()
+        .expect("it runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("going on: "), "{stderr}");
+    assert!(output.status.success());
+}
+
+#[test]
+fn a_journal_of_something_else_is_refused_by_name_and_left_alone() {
+    let home = tempfile::tempdir().expect("a directory");
+    let out = home.path().join("out");
+    fs::create_dir_all(&out).expect("a folder");
+    fs::write(out.join(JOURNAL), "not a journal").expect("a file");
+    let args = [&SMALL[..], &["--out", "out"]].concat();
+    let output = command(&args, home.path()).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        stderr.contains(JOURNAL) && stderr.contains("is no journal"),
+        "{stderr}"
+    );
+    assert_eq!(files(&out).len(), 1, "nothing was written");
+    // Of another comparison.
+    fs::remove_file(out.join(JOURNAL)).expect("removed");
+    let mut child = start(&SMALL, home.path(), "out");
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    let before = files(&out);
+    let other = [&args[..], &["--seed", "8"]].concat();
+    let output = command(&other, home.path()).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("belongs to another"), "{stderr}");
+    assert!(before == files(&out), "it is left as it was");
+    command(&[&other[..], &["--restart"]].concat(), home.path())
+        .assert()
+        .success();
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
+    let home = tempfile::tempdir().expect("a directory");
+    let args: Vec<&str> = (SMALL.iter().copied())
+        .filter(|arg| !arg.starts_with("--threads"))
+        .map(|arg| if arg == "30000" { "2000" } else { arg })
+        .collect();
+    for threads in ["1", "2", "5"] {
+        let own = ["--threads", threads, "--out", threads];
+        command(&[&args[..], &own[..]].concat(), home.path())
+            .assert()
+            .success();
+    }
+    let one = files(&home.path().join("1"));
+    for threads in ["2", "5"] {
+        assert!(
+            one == files(&home.path().join(threads)),
+            "{threads} threads differ"
+        );
+    }
+}
+
+const SWEEP: &str = r#"
+name = "sweep"
+run = { horizon = 500, runs = 3, checkpoints = 4 }
+
+[environment]
+kind = "bernoulli"
+rewards = [0.1, 0.4, 0.7]
+costs = [[0.0, 0.2, 0.4]]
+
+[[guardrail]]
+name = "spend"
+at_most = [0.1, 0.2, 0.3]
+safe_cost = 0.0
+
+[[agent]]
+kind = "opb"
+delta = [0.1, 0.01]
+
+[[agent]]
+kind = "ucb1"
+"#;
+
+#[test]
+fn a_sweep_has_a_row_per_agent_instance_run_and_checkpoint_and_a_heat_map() {
+    let home = tempfile::tempdir().expect("a directory");
+    fs::write(home.path().join("sweep.toml"), SWEEP).expect("a file");
+    let args = ["compare", "sweep.toml", "--out", "out", "-q", "--json"];
+    let output = command(&args, home.path()).output().expect("it runs");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let instances = summary["instances"].as_array().expect("instances");
+    assert_eq!(instances.len(), 3);
+    for instance in instances {
+        let agents = instance["leaderboard"].as_array().expect("agents");
+        assert_eq!(agents.len(), 3);
+        // All pairs, each once.
+        assert_eq!(instance["pairs"].as_array().map(Vec::len), Some(3));
+    }
+    let out = files(&home.path().join("out"));
+    assert!(out.contains_key("figures/heat-regret.png"));
+    assert!(out.contains_key("figures/regret-against-violation.svg"));
+    assert_eq!(
+        out.keys()
+            .filter(|name| name.starts_with("experiments/"))
+            .count(),
+        3
+    );
+    let leaderboard = String::from_utf8_lossy(&out["leaderboard.csv"]).into_owned();
+    assert_eq!(leaderboard.lines().count(), 1 + 9);
+    // Long form: 3 instances, 3 agents, 3 runs, 4 checkpoints.
+    let bytes = out["traces.parquet"].clone().into();
+    let table = banister_table::RawTable::from_parquet(bytes, 1000).expect("a Parquet file");
+    assert_eq!(table.rows.len(), 3 * 3 * 3 * 4);
+    for column in [
+        "at_most",
+        "delta",
+        "instance",
+        "agent",
+        "run",
+        "round",
+        "regret",
+        "spend_cost",
+    ] {
+        assert!(table.column(column).is_some(), "{column} is missing");
+    }
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_before_anything_is_written() {
+    let home = tempfile::tempdir().expect("a directory");
+    fs::write(home.path().join("sweep.toml"), SWEEP).expect("a file");
+    let wrong = SWEEP.replace("[0.1, 0.2, 0.3]", "[0.1, \"much\"]");
+    fs::write(home.path().join("wrong.toml"), wrong).expect("a file");
+    for (args, expected) in [
+        (&["compare"][..], "give a suite"),
+        (&["compare", "--suite", "papr"], "did you mean `paper`?"),
+        (
+            &["compare", "--suite", "paper", "--agents", "opb,ucb2"],
+            "`kind` is ucb2",
+        ),
+        (
+            &["compare", "--suite", "linear", "--agents", "opb"],
+            "`opb` on `contextual`",
+        ),
+        (
+            &["compare", "--suite", "linear", "--agents", "opb"],
+            "--skip-unfit",
+        ),
+        (&["compare", "nowhere.toml"], "cannot read `nowhere.toml`"),
+        (&["compare", "wrong.toml"], "much"),
+        (
+            &["compare", "sweep.toml", "--heat-map", "at_most,horizon"],
+            "the swept fields are",
+        ),
+        (
+            &["compare", "sweep.toml", "--suite", "paper"],
+            "cannot be used with",
+        ),
+    ] {
+        let output = command(args, home.path()).output().expect("it runs");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        // Long lines are folded where they are shown.
+        let plain: Vec<&str> = stderr.split_whitespace().filter(|w| *w != "│").collect();
+        let plain = plain.join(" ");
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
+        assert!(plain.contains(expected), "{args:?}: {stderr}");
+        assert!(
+            !home.path().join("results").exists(),
+            "{args:?} wrote something"
+        );
+    }
+}
