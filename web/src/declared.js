@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { duration, fullTime, level, num, vector } from "./format.js";
-import { limitInWords } from "./words.js";
+import { limitInWords, promise } from "./words.js";
 
 const sidesOf = (guardrail) =>
   [
@@ -37,8 +37,9 @@ export function declared(experiment) {
         ),
         item(
           "Confidence",
-          `${level(experiment.confidence)}: the probability that every policy ever deployed keeps every guardrail in expectation`,
+          `${level(experiment.confidence)}: the probability that all intervals hold, and with them the promise`,
         ),
+        item("Promise", promise(experiment)),
         item("Safe", experiment.safe ? experiment.safe : vector(experiment.safe_action)),
         experiment.dimension ? item("Candidates", `${experiment.dimension} features each`) : null,
         experiment.context ? item("Context", `${experiment.context} numbers with every decision`) : null,

@@ -2,7 +2,7 @@
 
 import { h, setAttr, setText, show } from "./dom.js";
 import { count, denoised, interval, level, num } from "./format.js";
-import { verdict } from "./words.js";
+import { promises, verdict } from "./words.js";
 
 // The state of the guardrails in a few words: [tone, headline, detail].
 function standing(experiment, certificate) {
@@ -12,6 +12,8 @@ function standing(experiment, certificate) {
   if (certificate.fallback === "paused") return ["warn", "❙❙ Paused", "only the safe action is played"];
   if (certificate.fallback) return ["bad", "⚠ Safe action only", "no other policy is proven to keep the guardrails yet"];
   const open = rails.filter((g, i) => !verdict(g, certificate.guardrails[i]).holds);
+  if (open.length && !promises(experiment))
+    return ["warn", "⚠ Not promised", `${open.map((g) => g.name).join(", ")}: this agent may break it in a round`];
   if (open.length) return ["bad", "✕ Not kept", open.map((g) => g.name).join(", ")];
   const held = certificate.guardrails.filter((g) => g.price > 0).map((g) => g.name);
   const all = rails.length === 1 ? "✓ Kept" : rails.length === 2 ? "✓ Both kept" : `✓ All ${rails.length} kept`;

@@ -194,7 +194,7 @@ append(document.body, [
   h(
     "footer",
     null,
-    "Every policy keeps its expected costs under its guardrails, with the confidence that was declared.",
+    "Policies keep their expected costs under their guardrails, with the confidence that was declared, as far as their agent promises.",
   ),
   tokenDialog,
 ]);

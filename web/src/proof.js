@@ -45,7 +45,7 @@ function explain(audit, guardrail, i, safe) {
     h("b", null, guardrail.name),
     v.holds
       ? `: even if every action were as bad as its interval allows, the policy’s average ${what}. ${limit}: the guardrail is kept, with ${num(certified.slack) === "0" ? "nothing" : num(certified.slack)} to spare. ${certified.price > 0 ? `This guardrail held the policy back: one more unit of room would be worth ${num(certified.price)} of reward.` : "This guardrail did not hold the policy back: its price is 0."}`
-      : `: at worst the policy’s average ${what}, and ${limit.replace(/^It/, "it")}. The data do not prove yet that this is kept, so the safe action is played: the one that was declared to be safe.`,
+      : `: at worst the policy’s average ${what}, and ${limit.replace(/^It/, "it")}. ${audit.certificate.fallback ? "The data do not prove yet that this is kept, so the safe action is played: the one that was declared to be safe." : "The data do not prove that this is kept, and the agent does not promise it in every round."}`,
     sum
       ? h(
           "div",

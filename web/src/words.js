@@ -59,6 +59,16 @@ export const unitInWords = (guardrail) =>
     ? `excess over ${num(atLeast(guardrail) ? guardrail.at_least : guardrail.at_most)} × the safe arm’s mean`
     : "";
 
+// What an agent promises about its guardrails.
+const PROMISES = {
+  every_round: "every policy ever deployed keeps every guardrail in expectation",
+  per_action: "every action ever played keeps every guardrail in expectation",
+  cumulative: "costs keep the guardrails on average over the rounds; single rounds may break them",
+  unsafe: "none: this agent does not look at costs",
+};
+export const promise = (experiment) => PROMISES[experiment.guarantee] || PROMISES.every_round;
+export const promises = (experiment) => !["cumulative", "unsafe"].includes(experiment.guarantee);
+
 // One guardrail of a certificate: which side, whether it holds, and the sentence with its numbers.
 export function verdict(guardrail, certified) {
   const low = atLeast(guardrail);

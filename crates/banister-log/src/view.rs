@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister::{AgentConfig, Fallback, Guardrail, SignalConfig};
+use banister::{AgentConfig, Fallback, Guarantee, Guardrail, SignalConfig};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -43,10 +43,12 @@ pub struct ExperimentView {
     pub reward: SignalConfig,
     /// The guardrails.
     pub guardrails: Vec<Guardrail>,
-    /// The probability with which every policy keeps every guardrail.
+    /// The probability with which all bounds in certificates hold, and with them what the agent promises.
     pub confidence: f64,
     /// The agent.
     pub agent: AgentConfig,
+    /// What it promises about the guardrails: the default agents are safe in every round.
+    pub guarantee: Guarantee,
     /// After this many seconds a decision without an outcome gets `default_outcome`.
     pub ttl_seconds: Option<f64>,
     /// What counts as the outcome of a decision that never got one.
@@ -262,6 +264,7 @@ impl ExperimentView {
             guardrails: declaration.guardrails.clone(),
             confidence: round(1.0 - checked.config.delta()),
             agent: checked.config.clone(),
+            guarantee: checked.config.guarantee(),
             ttl_seconds: declaration.ttl_seconds,
             default_outcome: declaration.default_outcome.clone(),
             counts: experiment.counts,

@@ -3,8 +3,10 @@
 //! Everything runs on one thread. A time is the median over batches, with the best batch beside it.
 //! The LPs are those of an OPB agent playing on policy, after a log that gave every arm some pulls.
 //! HiGHS joins in if `BANISTER_PYTHON` names a Python that can import `highspy`; it gets the very
-//! same rounds, through a file. With the argument `linear` only the linear part is run.
+//! same rounds, through a file. With the argument `linear` only the linear part is run, with `agents` only
+//! the rounds per second of every agent.
 
+mod agents;
 mod linear;
 mod rivals;
 mod simulation;
@@ -23,6 +25,9 @@ type Failure = Box<dyn std::error::Error>;
 fn main() -> Result<(), Failure> {
     if std::env::args().any(|arg| arg == "linear") {
         return linear::linear();
+    }
+    if std::env::args().any(|arg| arg == "agents") {
+        return agents::agents();
     }
     let memory = memory()?;
     let mut rows = vec![
@@ -50,5 +55,6 @@ fn main() -> Result<(), Failure> {
     let highs = highs(&for_highs)?;
     print_table(&rows, highs.as_ref());
     println!("\n{memory}");
-    linear::linear()
+    linear::linear()?;
+    agents::agents()
 }
