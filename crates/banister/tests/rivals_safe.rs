@@ -105,6 +105,6 @@ fn margin_adaptive() {
             });
         }
     }
-    assert!(explored > 500, "{explored}");
+    assert!(explored > 100, "{explored}");
     assert!(anchored > 500, "{anchored}");
 }

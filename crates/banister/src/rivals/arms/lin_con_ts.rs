@@ -96,7 +96,8 @@ impl Rule for LinConTs {
                 }
             }
         }
-        let solution = self.program.solve(&evidence.bounds.thresholds, None);
+        let bounds = &evidence.bounds;
+        let solution = self.program.solve(&bounds.thresholds, bounds.safe);
         match solution.status {
             Status::Infeasible => plan.surrender(&self.program.reward),
             _ => plan.follow(solution),

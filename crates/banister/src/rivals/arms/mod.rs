@@ -1,5 +1,6 @@
 //! Rivals on K arms: what they all keep, and one module for the rule of each.
 
+mod anywhere;
 mod budget;
 mod conservative_ucb;
 mod divergence;

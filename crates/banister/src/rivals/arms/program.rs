@@ -1,12 +1,13 @@
 //! A policy program whose numbers a rule writes anew in every round.
 
-use banister_solve::{Lp, LpSolver, Solution};
+use banister_solve::{Lp, Solution};
 
 use super::Evidence;
+use super::anywhere::Anywhere;
 
 /// LP(`reward`; `costs`) and where its solver stopped.
 pub(super) struct Program {
-    solver: LpSolver,
+    solver: Anywhere,
     /// One number per arm.
     pub reward: Vec<f64>,
     /// One row per guardrail.
@@ -18,20 +19,20 @@ impl Program {
     pub fn new(evidence: &Evidence) -> Self {
         let arms = evidence.arms();
         Self {
-            solver: LpSolver::default(),
+            solver: Anywhere::default(),
             reward: vec![1.0; arms],
             costs: vec![vec![0.0; arms]; evidence.problem.guardrails.len()],
         }
     }
 
-    /// Solves it; see [`LpSolver::solve`] for `start`.
-    pub fn solve(&mut self, thresholds: &[f64], start: Option<usize>) -> &Solution {
+    /// Solves it; `hint` is the arm to start from if it is within the thresholds.
+    pub fn solve(&mut self, thresholds: &[f64], hint: usize) -> &Solution {
         let lp = Lp {
             reward: &self.reward,
             costs: &self.costs,
             thresholds,
         };
-        self.solver.solve(&lp, start)
+        self.solver.solve(&lp, hint)
     }
 
     /// The warm start of the next solve.

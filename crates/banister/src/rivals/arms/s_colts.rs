@@ -133,7 +133,7 @@ impl Rule for SColts {
         self.sample(evidence);
         let bounds = &evidence.bounds;
         // The safe arm's costs are known and within, so there is a policy.
-        plan.follow(self.program.solve(&bounds.thresholds, Some(bounds.safe)));
+        plan.follow(self.program.solve(&bounds.thresholds, bounds.safe));
         plan.mix_safe(bounds, &self.program.reward);
     }
 

@@ -10,11 +10,12 @@
 //! √(K/B) up to logarithms, B the smallest budget; the default here, min(1/2, √(K·ln T/B)), is our choice.
 //! If even the lower bounds of all costs leave no policy, the safe arm is played.
 
-use banister_solve::{Lp, LpSolver, Status};
+use banister_solve::{Lp, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::anywhere::Anywhere;
 use super::budget::{Budget, SavedBudget};
 use super::{Evidence, Plan, Rule, make};
 use crate::agent::Agent;
@@ -99,7 +100,7 @@ impl Registered for UcbBwkConfig {
             Ok(UcbBwk {
                 thresholds: thresholds.map(|tau| (1.0 - epsilon) * tau).collect(),
                 budget,
-                solver: LpSolver::default(),
+                solver: Anywhere::default(),
             })
         })
     }
@@ -109,7 +110,7 @@ struct UcbBwk {
     /// (1−ε)τ.
     thresholds: Vec<f64>,
     budget: Budget,
-    solver: LpSolver,
+    solver: Anywhere,
 }
 
 /// What a snapshot keeps beside the evidence.
@@ -133,7 +134,7 @@ impl Rule for UcbBwk {
             costs: &bounds.cost_lower,
             thresholds: &self.thresholds,
         };
-        let solution = self.solver.solve(&lp, Some(bounds.safe));
+        let solution = self.solver.solve(&lp, bounds.safe);
         match solution.status {
             Status::Infeasible => plan.play(bounds.safe, safe_value),
             _ => plan.follow(solution),
