@@ -20,7 +20,8 @@ fn unknown(mut case: Case) -> Case {
 fn doslb() {
     for delta in [0.01, 0.2] {
         let config = agent(json!({ "kind": "doslb", "delta": delta }));
-        for case in cases().into_iter().chain(cases().into_iter().map(unknown)) {
+        let unknown = cases().into_iter().map(unknown).chain([torn()]);
+        for case in cases().into_iter().chain(unknown) {
             let went = compare(&config, &case, &mut |seen: &Seen| {
                 Expected::program(seen.upper(), seen.cost_lower(), seen.tau.clone())
             });
@@ -46,7 +47,7 @@ fn posterior(seen: &Seen, arm: usize, signal: usize, rng: &mut ChaCha8Rng) -> f6
 fn lin_con_ts() {
     let config = agent(json!({ "kind": "lin_con_ts" }));
     let mut infeasible = 0;
-    for case in cases().into_iter().chain([unknown(two())]) {
+    for case in cases().into_iter().chain([unknown(two()), torn()]) {
         let mut rng = stream();
         let went = compare(&config, &case, &mut |seen: &Seen| {
             let mut reward = vec![0.0; seen.k];
@@ -71,7 +72,7 @@ fn lin_con_ts() {
 #[test]
 fn lin_con_kl_ucb() {
     let config = agent(json!({ "kind": "lin_con_kl_ucb" }));
-    for case in cases().into_iter().chain([unknown(two())]) {
+    for case in cases().into_iter().chain([unknown(two()), torn()]) {
         let went = compare(&config, &case, &mut |seen: &Seen| {
             let level = (seen.t().max(1) as f64).ln();
             let bound = |a: usize, s: usize, sign: f64, before: f64| match seen.mean(a, s) {

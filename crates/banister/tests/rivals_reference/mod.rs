@@ -142,6 +142,29 @@ pub fn two() -> Case {
     }
 }
 
+/// Coins, two guardrails, and no arm that keeps both: only mixtures do. No safe cost is declared.
+pub fn torn() -> Case {
+    let guardrail = |name: &str| Guardrail {
+        name: name.into(),
+        at_most: Some(0.6),
+        ..Guardrail::default()
+    };
+    Case {
+        name: "torn",
+        problem: declare(
+            3,
+            0,
+            SignalConfig::default(),
+            vec![guardrail("left"), guardrail("right")],
+        ),
+        table: table(
+            16,
+            &[&[0.3, 0.6, 0.9], &[0.9, 0.1, 0.8], &[0.1, 0.9, 0.8]],
+            &[Law::Coin; 3],
+        ),
+    }
+}
+
 /// Signals with ranges of their own, and a guardrail that is `at_least`.
 pub fn ranged() -> Case {
     Case {
