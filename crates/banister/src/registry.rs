@@ -10,7 +10,11 @@ use crate::guarantee::Guarantee;
 use crate::opb::Opb;
 use crate::oplb::{Oplb, OplbConfig};
 use crate::problem::Problem;
-use crate::rivals::arms::{DoslbConfig, Ucb1Config};
+use crate::rivals::arms::{
+    ConservativeUcbConfig, DoslbConfig, KlUcbConfig, LinConKlUcbConfig, LinConTsConfig,
+    MarginAdaptiveConfig, OptimisticMixConfig, PessimisticOptimisticConfig, PrimalDualBwkConfig,
+    SColtsConfig, ThompsonConfig, Ucb1Config, UcbBwkConfig,
+};
 use crate::rivals::{DELTA, Saved, SavedRival};
 use crate::snapshot::{broken, format_of};
 
@@ -33,10 +37,38 @@ pub enum AgentConfig {
     /// The optimistic-pessimistic linear bandit: actions are feature vectors, the same in every round or
     /// others each time, and policies keep every guardrail in every round with probability 1 − `delta`.
     Oplb(OplbConfig),
+    /// Optimistic mixing: K arms, and policies that keep every guardrail in every round with probability
+    /// 1 − `delta`: doubly optimistic ones, mixed with the safe arm as far as that needs.
+    OptimisticMix(OptimisticMixConfig),
+    /// S-COLTS: K arms, and policies that keep every guardrail in every round with probability 1 − `delta`:
+    /// sampled ones, mixed with the safe arm as far as that needs.
+    SColts(SColtsConfig),
+    /// Margin-adaptive OPB: K arms and one guardrail, which every policy keeps in every round with
+    /// probability 1 − `delta`; it first looks for an arm with more margin than the safe one.
+    MarginAdaptive(MarginAdaptiveConfig),
     /// Doubly optimistic: K arms, cumulative costs only.
     Doslb(DoslbConfig),
+    /// LinConTS: K arms, cumulative costs only, by Thompson sampling of rewards and costs.
+    LinConTs(LinConTsConfig),
+    /// LinCon-KL-UCB: K arms, cumulative costs only, by KL-UCB's bounds of rewards and costs.
+    LinConKlUcb(LinConKlUcbConfig),
+    /// The pessimistic-optimistic primal-dual agent: K arms, cumulative costs only, kept by queues.
+    PessimisticOptimistic(PessimisticOptimisticConfig),
+    /// Conservative UCB: K arms; summed costs keep the thresholds at all times with probability
+    /// 1 − `delta`, single rounds need not.
+    ConservativeUcb(ConservativeUcbConfig),
+    /// UCB for bandits with knapsacks: K arms, cumulative costs only, within budgets for a known number of
+    /// rounds; the safe arm once one is spent.
+    UcbBwk(UcbBwkConfig),
+    /// PrimalDualBwK: K arms, cumulative costs only, within budgets for a known number of rounds; the safe
+    /// arm once one is spent.
+    PrimalDualBwk(PrimalDualBwkConfig),
     /// UCB1: K arms, guardrails ignored.
     Ucb1(Ucb1Config),
+    /// KL-UCB: K arms, guardrails ignored.
+    KlUcb(KlUcbConfig),
+    /// Thompson sampling: K arms, guardrails ignored.
+    Thompson(ThompsonConfig),
 }
 
 /// What the registry asks of the parameters of an agent.
@@ -136,8 +168,19 @@ impl AgentConfig {
         match self {
             Self::Opb(config) => config,
             Self::Oplb(config) => config,
+            Self::OptimisticMix(config) => config,
+            Self::SColts(config) => config,
+            Self::MarginAdaptive(config) => config,
             Self::Doslb(config) => config,
+            Self::LinConTs(config) => config,
+            Self::LinConKlUcb(config) => config,
+            Self::PessimisticOptimistic(config) => config,
+            Self::ConservativeUcb(config) => config,
+            Self::UcbBwk(config) => config,
+            Self::PrimalDualBwk(config) => config,
             Self::Ucb1(config) => config,
+            Self::KlUcb(config) => config,
+            Self::Thompson(config) => config,
         }
     }
 
@@ -145,8 +188,19 @@ impl AgentConfig {
         match self {
             Self::Opb(config) => config,
             Self::Oplb(config) => config,
+            Self::OptimisticMix(config) => config,
+            Self::SColts(config) => config,
+            Self::MarginAdaptive(config) => config,
             Self::Doslb(config) => config,
+            Self::LinConTs(config) => config,
+            Self::LinConKlUcb(config) => config,
+            Self::PessimisticOptimistic(config) => config,
+            Self::ConservativeUcb(config) => config,
+            Self::UcbBwk(config) => config,
+            Self::PrimalDualBwk(config) => config,
             Self::Ucb1(config) => config,
+            Self::KlUcb(config) => config,
+            Self::Thompson(config) => config,
         }
     }
 

@@ -7,11 +7,12 @@
 //! **Reference.** Chen, Gangrade and Saligrama, "Doubly-Optimistic Play for Safe Linear Bandits" (2022), on
 //! arms: LP(U; l).
 
-use banister_solve::{Lp, LpSolver, Status};
+use banister_solve::{Lp, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::anywhere::Anywhere;
 use super::{Evidence, Plan, Rule, make};
 use crate::agent::Agent;
 use crate::error::{Error, open_unit};
@@ -66,7 +67,7 @@ impl Registered for DoslbConfig {
 
 #[derive(Default)]
 struct Doslb {
-    solver: LpSolver,
+    solver: Anywhere,
 }
 
 impl Rule for Doslb {
@@ -77,7 +78,7 @@ impl Rule for Doslb {
             costs: &bounds.cost_lower,
             thresholds: &bounds.thresholds,
         };
-        let solution = self.solver.solve(&lp, Some(bounds.safe));
+        let solution = self.solver.solve(&lp, bounds.safe);
         match solution.status {
             // Only off the good event: the safe arm's lower bounds have passed a threshold.
             Status::Infeasible => plan.play(bounds.safe, bounds.reward_upper[bounds.safe]),

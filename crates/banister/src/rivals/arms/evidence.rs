@@ -9,6 +9,7 @@ use crate::estimate::{Estimates, SavedArm, SignalRule};
 use crate::interval::{Intervals, Level};
 use crate::problem::CheckedProblem;
 use crate::rivals::saved::{part, to_part};
+use crate::signal::Signal;
 use crate::snapshot::broken;
 
 /// Counts, sums and intervals of all arms, in standard units: signals in [0, 1], costs counted from the
@@ -19,6 +20,8 @@ pub(crate) struct Evidence {
     pub estimates: Estimates,
     /// U, l, u and the thresholds τ. The safe arm's known costs are in force, whatever was observed.
     pub bounds: Bounds,
+    /// ln(1/δ_s), of every signal.
+    pub log_level: f64,
     /// Outcomes that arrived in all.
     pub outcomes: u64,
 }
@@ -55,6 +58,7 @@ impl Evidence {
             problem,
             estimates,
             bounds,
+            log_level: libm::log(level.signals as f64 / delta),
             outcomes: 0,
         };
         own.refresh();
@@ -84,6 +88,25 @@ impl Evidence {
     pub fn mean(&self, arm: usize, signal: usize) -> Option<f64> {
         let n = self.pulls(arm);
         (n > 0).then(|| self.estimates.of(arm)[signal].sum / n as f64)
+    }
+
+    /// The arm with the largest of some numbers, the first of several, and that number.
+    #[inline]
+    pub fn best(&self, of: impl Fn(usize) -> f64) -> (usize, f64) {
+        let (mut best, mut most) = (self.safe(), f64::NEG_INFINITY);
+        for arm in 0..self.arms() {
+            let own = of(arm);
+            if own > most {
+                (best, most) = (arm, own);
+            }
+        }
+        (best, most)
+    }
+
+    /// The signals, the reward first.
+    pub fn signals(&self) -> impl Iterator<Item = &Signal> {
+        let costs = self.problem.guardrails.iter().map(|g| &g.signal);
+        std::iter::once(&self.problem.reward).chain(costs)
     }
 
     /// Takes a checked outcome.
@@ -120,6 +143,18 @@ impl Evidence {
         })
     }
 
+    /// Whether outcomes of these signals can have led there.
+    fn could_hold(&self, saved: &SavedArm) -> bool {
+        let n = saved.pulls as f64;
+        std::iter::zip(self.signals(), &saved.signals).all(|(signal, state)| {
+            let slack = 1e-6 * (1.0 + n);
+            let possible = -slack <= state.sum && state.sum <= n + slack;
+            state.lower >= 0.0
+                && state.upper <= 1.0
+                && (possible || (signal.sub_gaussian.is_some() && n > 0.0))
+        })
+    }
+
     pub(super) fn restore(&mut self, saved: &Value, outcomes: u64) -> Result<(), Error> {
         let SavedEvidence { arms } = part("evidence", saved)?;
         if arms.len() != self.arms() {
@@ -127,7 +162,7 @@ impl Evidence {
         }
         let signals = 1 + self.problem.guardrails.len();
         for (arm, saved) in arms.iter().enumerate() {
-            if !saved.fits(signals) {
+            if !saved.fits(signals) || !self.could_hold(saved) {
                 return Err(broken(format!("arm {arm} does not fit its problem")));
             }
             self.estimates.replace(arm, saved);

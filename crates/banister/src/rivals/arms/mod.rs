@@ -1,12 +1,39 @@
 //! Rivals on K arms: what they all keep, and one module for the rule of each.
 
+mod anywhere;
+mod budget;
+mod conservative_ucb;
+mod divergence;
 mod doslb;
 mod evidence;
+mod kl_ucb;
+mod lin_con_kl_ucb;
+mod lin_con_ts;
+mod margin_adaptive;
+mod optimistic_mix;
+mod pessimistic_optimistic;
 mod plan;
+mod posterior;
+mod primal_dual_bwk;
+mod program;
 mod rival;
+mod s_colts;
+mod thompson;
 mod ucb1;
+mod ucb_bwk;
 
+pub use conservative_ucb::ConservativeUcbConfig;
 pub use doslb::DoslbConfig;
+pub use kl_ucb::KlUcbConfig;
+pub use lin_con_kl_ucb::LinConKlUcbConfig;
+pub use lin_con_ts::LinConTsConfig;
+pub use margin_adaptive::MarginAdaptiveConfig;
+pub use optimistic_mix::OptimisticMixConfig;
+pub use pessimistic_optimistic::PessimisticOptimisticConfig;
+pub use primal_dual_bwk::PrimalDualBwkConfig;
+pub use s_colts::SColtsConfig;
+pub use thompson::ThompsonConfig;
+pub use ucb_bwk::UcbBwkConfig;
 pub use ucb1::Ucb1Config;
 
 use evidence::Evidence;
