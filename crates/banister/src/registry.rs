@@ -11,6 +11,10 @@ use crate::opb::Opb;
 use crate::oplb::{Oplb, OplbConfig};
 use crate::problem::Problem;
 use crate::rivals::arms::{DoslbConfig, Ucb1Config};
+use crate::rivals::linear::{
+    ConservativeLinUcbConfig, GenOpConfig, HplcLucbConfig, LinTsConfig, LinUcbConfig, Play,
+    RofulConfig, SafeLtsConfig, SafeLucbConfig,
+};
 use crate::rivals::{Saved, SavedRival};
 use crate::snapshot::{broken, format_of};
 
@@ -37,6 +41,22 @@ pub enum AgentConfig {
     Doslb(DoslbConfig),
     /// UCB1: K arms, guardrails ignored.
     Ucb1(Ucb1Config),
+    /// HPLC-LUCB: feature vectors beside x_0 = 0, every action played is safe with high probability.
+    HplcLucb(HplcLucbConfig),
+    /// Safe-LTS: feature vectors beside x_0 = 0, Thompson sampling among safe actions.
+    SafeLts(SafeLtsConfig),
+    /// ROFUL: feature vectors beside x_0 = 0, optimistic in direction, safe in length.
+    Roful(RofulConfig),
+    /// GenOP: feature vectors beside x_0 = 0, pessimistic in length, with a larger bonus on the reward.
+    GenOp(GenOpConfig),
+    /// Safe-LUCB: feature vectors beside x_0 = 0, explores short actions first.
+    SafeLucb(SafeLucbConfig),
+    /// Conservative LinUCB: feature vectors, cumulative costs only.
+    ConservativeLinUcb(ConservativeLinUcbConfig),
+    /// LinUCB: feature vectors, guardrails ignored.
+    LinUcb(LinUcbConfig),
+    /// Linear Thompson sampling: feature vectors, guardrails ignored.
+    LinTs(LinTsConfig),
 }
 
 /// What the registry asks of the parameters of an agent.
@@ -60,6 +80,10 @@ pub(crate) trait Registered {
     /// Its horizon, if it cannot run without one, given whether some safe cost is unknown.
     fn horizon(&mut self, unknown_safe_cost: bool) -> Option<&mut Option<u64>> {
         let _ = unknown_safe_cost;
+        None
+    }
+    /// How it plays parts of actions, if it does.
+    fn play(&mut self) -> Option<&mut Option<Play>> {
         None
     }
     /// The agent: new, or where a snapshot left it.
@@ -129,6 +153,14 @@ impl AgentConfig {
             Self::Oplb(config) => config,
             Self::Doslb(config) => config,
             Self::Ucb1(config) => config,
+            Self::HplcLucb(config) => config,
+            Self::SafeLts(config) => config,
+            Self::Roful(config) => config,
+            Self::GenOp(config) => config,
+            Self::SafeLucb(config) => config,
+            Self::ConservativeLinUcb(config) => config,
+            Self::LinUcb(config) => config,
+            Self::LinTs(config) => config,
         }
     }
 
@@ -138,6 +170,14 @@ impl AgentConfig {
             Self::Oplb(config) => config,
             Self::Doslb(config) => config,
             Self::Ucb1(config) => config,
+            Self::HplcLucb(config) => config,
+            Self::SafeLts(config) => config,
+            Self::Roful(config) => config,
+            Self::GenOp(config) => config,
+            Self::SafeLucb(config) => config,
+            Self::ConservativeLinUcb(config) => config,
+            Self::LinUcb(config) => config,
+            Self::LinTs(config) => config,
         }
     }
 
@@ -211,6 +251,15 @@ impl AgentConfig {
     pub fn with_horizon(mut self, horizon: u64, unknown_safe_cost: bool) -> Self {
         if let Some(given) = self.registered_mut().horizon(unknown_safe_cost) {
             given.get_or_insert(horizon);
+        }
+        self
+    }
+
+    /// For callers that can only play whole actions: where an agent plays parts of them and is not told
+    /// how, it mixes them with the safe action ([`Play::Mixed`]).
+    pub fn with_whole_actions(mut self) -> Self {
+        if let Some(given) = self.registered_mut().play() {
+            given.get_or_insert(Play::Mixed);
         }
         self
     }
