@@ -18,6 +18,7 @@ use crate::registry::AgentConfig;
 use crate::rivals::saved::{part, to_part};
 use crate::rivals::setting::no_relative;
 use crate::rivals::{Saved, SavedRival};
+use crate::snapshot::broken;
 
 /// How a linear rival decides.
 pub(super) trait Rule: Send + 'static {
@@ -51,8 +52,13 @@ pub(super) trait Rule: Send + 'static {
 
     /// Takes that up again.
     fn restore(&mut self, evidence: &Evidence, memory: &Value) -> Result<(), Error> {
-        let _ = (evidence, memory);
-        Ok(())
+        let _ = evidence;
+        match memory.is_null() {
+            true => Ok(()),
+            false => Err(broken(
+                "its rule remembers nothing, and `memory` says it does",
+            )),
+        }
     }
 }
 

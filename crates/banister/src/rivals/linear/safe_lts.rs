@@ -37,6 +37,9 @@ pub struct SafeLtsConfig {
     /// How many times the noise constant R the first term of the radii counts; by default 2, as in the
     /// authors' runs. Below 1 it voids the guarantee.
     pub noise_factor: f64,
+    /// How many times ln(1/δ) counts under the root of the radii; by default 2. With 1, which `noise_factor`
+    /// makes up for if it is 2, the regrets come closest to those that the authors stored.
+    pub log_factor: f64,
     /// λ, the ridge; by default 0.1.
     pub lambda: f64,
     /// S: every unknown parameter is at most this long, in units of its signal's range; by default 1.
@@ -53,6 +56,7 @@ impl Default for SafeLtsConfig {
             label: None,
             delta: None,
             noise_factor: 2.0,
+            log_factor: 2.0,
             lambda: 0.1,
             parameter_norm: None,
             play: None,
@@ -81,6 +85,7 @@ impl Registered for SafeLtsConfig {
     }
     fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
         let noise_factor = positive("noise_factor", self.noise_factor)?;
+        let log_factor = positive("log_factor", self.log_factor)?;
         let parameters = Parameters {
             delta: self.delta,
             radius: Radius::Logdet,
@@ -100,6 +105,7 @@ impl Registered for SafeLtsConfig {
             Ok(SafeLts {
                 width: Width {
                     noise_factor,
+                    log_factor,
                     bias: parameters.bias(problem),
                     delta: self.delta,
                     scaling,
