@@ -40,7 +40,7 @@ fn warm_rounds_allocate_nothing() {
                         *out = scale * v;
                     }
                     let (reward, costs) = &outcomes[t % outcomes.len()];
-                    match scale == 1.0 && t % 2 == 0 {
+                    match scale == 1.0 && t.is_multiple_of(2) {
                         true => agent.observe(action, *reward, costs).unwrap(),
                         false => agent.observe_at(&x, *reward, costs).unwrap(),
                     }

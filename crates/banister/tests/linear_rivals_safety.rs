@@ -4,11 +4,11 @@ mod common;
 #[path = "common/linear_rivals.rs"]
 mod worlds;
 
-use banister::{AgentConfig, Guarantee};
+use banister::{AgentConfig, Guarantee, Guardrail, Problem, SignalConfig};
 use common::Random;
 use common::linear::dot;
 use serde_json::json;
-use worlds::{SCALED, WHOLE, World, config, played};
+use worlds::{SCALED, WHOLE, World, all, config, played};
 
 const ROUNDS: usize = 1500;
 
@@ -101,4 +101,90 @@ fn a_budget_is_kept_over_time_and_not_in_every_round() {
     }
     assert!(broken > 100, "a budget is there to be used: {broken}");
     assert!(unsafe_broken.iter().all(|&n| n > 1000), "{unsafe_broken:?}");
+}
+
+/// Whatever the units, lengths and observations: a policy, a part of an action, a finite certificate, and
+/// never a panic.
+#[test]
+fn hostile_rounds_end_in_a_certified_decision() {
+    let random = &mut Random::new(78);
+    let mut forced = 0;
+    for kind in all().collect::<Vec<_>>().repeat(40) {
+        let d = 1 + random.below(5);
+        let size = random.choose(&[1.0, 1e-6, 1e6]);
+        let per_action = SCALED.contains(&kind);
+        let safe: Vec<f64> = match per_action {
+            true => vec![0.0; d],
+            false => (0..d).map(|_| size * random.normal()).collect(),
+        };
+        let guardrail = Guardrail {
+            name: "cost".into(),
+            at_most: Some(random.choose(&[0.5, 1e-9, 0.999])),
+            range: Some(random.choose(&[[-1.0, 1.0], [-1e-6, 1e6]])),
+            sub_gaussian: (random.unit() < 0.5).then_some(0.3),
+            safe_cost: Some(0.0),
+            ..Guardrail::default()
+        };
+        let problem = Problem {
+            reward: SignalConfig {
+                range: Some([-1.0, 1.0]),
+                sub_gaussian: Some(0.2),
+            },
+            ..Problem::contextual(safe, vec![guardrail])
+        };
+        let keys = json!({
+            "lambda": random.choose(&[1.0, 1e-6, 1e6]),
+            "parameter_norm": random.choose(&[1.0, 1e-3, 1e3]),
+        });
+        let mut declared = config(kind, keys);
+        let mixed = random.unit() < 0.5;
+        if mixed {
+            declared = declared.with_whole_actions();
+        }
+        let mut agent = declared.build(&problem).unwrap();
+        for _ in 0..40 {
+            if random.unit() < 0.7 {
+                let mut set: Vec<f64> = Vec::new();
+                for _ in 0..random.below(8) {
+                    let scale = random.choose(&[1.0, 1.0, 0.0, 1e-8, 1e8, 1e-200]);
+                    match random.below(4) {
+                        0 if !set.is_empty() => set.extend_from_within(..d),
+                        _ => set.extend((0..d).map(|_| scale * random.normal())),
+                    }
+                }
+                agent.offer(&set).unwrap();
+            }
+            let decision = agent.decide().clone();
+            let set = agent.actions().unwrap();
+            let total: f64 = decision.policy.iter().map(|entry| entry.1).sum();
+            assert!((total - 1.0).abs() < 1e-12, "{kind}: {decision:?}");
+            assert!((decision.policy.iter()).all(|&(a, p)| p >= 0.0 && a < set.count));
+            assert!(decision.scale > 0.0 && decision.scale <= 1.0);
+            assert!(decision.scale == 1.0 || (per_action && !mixed));
+            let certificate = decision.guardrails[0];
+            assert!(
+                certificate.pessimistic_cost.is_finite(),
+                "{kind}: {decision:?}"
+            );
+            assert!(
+                certificate.slack >= 0.0 || !per_action,
+                "{kind}: {decision:?}"
+            );
+            let report = decision.solver;
+            assert!(report.value.is_finite() && report.upper_bound >= report.value);
+            forced += u32::from(decision.fallback.is_some());
+            for _ in 0..1 + random.below(3) {
+                let cost = match problem.guardrails[0].sub_gaussian {
+                    Some(_) => random.choose(&[1.0, 1e30, -1e30]) * random.normal(),
+                    None => random.between(-1e-6, 1.0),
+                };
+                let reward = random.choose(&[1.0, 1.0, 1e30]) * random.normal();
+                let action = random.below(set.count);
+                agent.observe(action, reward, &[cost]).unwrap();
+            }
+        }
+        let json = agent.save();
+        assert_eq!(AgentConfig::restore(&json).unwrap().agent.save(), json);
+    }
+    assert!(forced < 50, "a rule that cannot decide: {forced}");
 }

@@ -206,21 +206,23 @@ impl<R: Rule> Rival<R> {
     /// The policy of a plan: an action alone, or a mixture with the safe one by increasing number.
     fn write_policy(&mut self, plan: &Plan) {
         let safe = self.evidence.actions.safe;
-        let scale = if plan.action == safe { 1.0 } else { plan.scale };
+        // So little that it rounds to nothing is the safe action.
+        let (action, scale) = match plan.action != safe && plan.scale > 0.0 {
+            true => (plan.action, plan.scale),
+            false => (safe, 1.0),
+        };
         self.support.clear();
         self.decision.scale = 1.0;
         match self.play {
-            _ if scale >= 1.0 => self.support.push((plan.action, 1.0)),
+            _ if scale >= 1.0 => self.support.push((action, 1.0)),
             Play::Scaled => {
-                self.support.push((plan.action, 1.0));
+                self.support.push((action, 1.0));
                 self.decision.scale = scale;
             }
             Play::Mixed => {
-                let mut both = [(plan.action, scale), (safe, 1.0 - scale)];
+                let mut both = [(action, scale), (safe, 1.0 - scale)];
                 both.sort_unstable_by_key(|entry| entry.0);
-                // Next to nothing of an action may round to nothing.
-                let positive = both.iter().filter(|entry| entry.1 > 0.0);
-                self.support.extend(positive);
+                self.support.extend_from_slice(&both);
             }
         }
     }
