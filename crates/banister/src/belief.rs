@@ -88,3 +88,23 @@ pub(crate) fn of_arm(
             .collect(),
     })
 }
+
+/// What intervals in standard units say about an action whose outcomes are not counted: the reward's,
+/// then one per guardrail. Means lie in the middle; ends are clipped to the ranges.
+pub(crate) fn of_intervals(problem: &CheckedProblem, intervals: &[Interval]) -> Belief {
+    let clipped = |ends: Interval| Interval {
+        lower: ends.lower.clamp(0.0, 1.0),
+        upper: ends.upper.clamp(0.0, 1.0),
+    };
+    let mean = |ends: Interval| Some((ends.lower + ends.upper) / 2.0);
+    let reward = intervals.first().copied().unwrap_or(Interval::UNKNOWN);
+    let costs = std::iter::zip(&problem.guardrails, intervals.iter().skip(1));
+    Belief {
+        offered: true,
+        pulls: None,
+        reward: Estimate::in_units(&problem.reward, false, mean(reward), clipped(reward)),
+        costs: costs
+            .map(|(guardrail, &own)| Estimate::of_guardrail(guardrail, mean(own), clipped(own)))
+            .collect(),
+    }
+}

@@ -31,6 +31,7 @@ mod estimate;
 mod guarantee;
 mod guardrail;
 pub mod interval;
+mod linear;
 mod opb;
 pub mod oplb;
 mod optimism;

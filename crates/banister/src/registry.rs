@@ -15,6 +15,10 @@ use crate::rivals::arms::{
     MarginAdaptiveConfig, OptimisticMixConfig, PessimisticOptimisticConfig, PrimalDualBwkConfig,
     SColtsConfig, ThompsonConfig, Ucb1Config, UcbBwkConfig,
 };
+use crate::rivals::linear::{
+    ConservativeLinUcbConfig, GenOpConfig, HplcLucbConfig, LinTsConfig, LinUcbConfig, Play,
+    RofulConfig, SafeLtsConfig, SafeLucbConfig,
+};
 use crate::rivals::{DELTA, Saved, SavedRival};
 use crate::snapshot::{broken, format_of};
 
@@ -69,6 +73,22 @@ pub enum AgentConfig {
     KlUcb(KlUcbConfig),
     /// Thompson sampling: K arms, guardrails ignored.
     Thompson(ThompsonConfig),
+    /// HPLC-LUCB: feature vectors beside x_0 = 0, every action played is safe with high probability.
+    HplcLucb(HplcLucbConfig),
+    /// Safe-LTS: feature vectors beside x_0 = 0, Thompson sampling among safe actions.
+    SafeLts(SafeLtsConfig),
+    /// ROFUL: feature vectors beside x_0 = 0, optimistic in direction, safe in length.
+    Roful(RofulConfig),
+    /// GenOP: feature vectors beside x_0 = 0, pessimistic in length, with a larger bonus on the reward.
+    GenOp(GenOpConfig),
+    /// Safe-LUCB: feature vectors beside x_0 = 0, explores short actions first.
+    SafeLucb(SafeLucbConfig),
+    /// Conservative LinUCB: feature vectors, cumulative costs only.
+    ConservativeLinUcb(ConservativeLinUcbConfig),
+    /// LinUCB: feature vectors, guardrails ignored.
+    LinUcb(LinUcbConfig),
+    /// Linear Thompson sampling: feature vectors, guardrails ignored.
+    LinTs(LinTsConfig),
 }
 
 /// What the registry asks of the parameters of an agent.
@@ -99,6 +119,10 @@ pub(crate) trait Registered {
     fn assumed_norms(&self, problem: &Problem) -> (Option<f64>, Option<f64>) {
         let _ = problem;
         (None, None)
+    }
+    /// How it plays parts of actions, if it does.
+    fn play(&mut self) -> Option<&mut Option<Play>> {
+        None
     }
     /// The agent: new, or where a snapshot left it.
     fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error>;
@@ -181,6 +205,14 @@ impl AgentConfig {
             Self::Ucb1(config) => config,
             Self::KlUcb(config) => config,
             Self::Thompson(config) => config,
+            Self::HplcLucb(config) => config,
+            Self::SafeLts(config) => config,
+            Self::Roful(config) => config,
+            Self::GenOp(config) => config,
+            Self::SafeLucb(config) => config,
+            Self::ConservativeLinUcb(config) => config,
+            Self::LinUcb(config) => config,
+            Self::LinTs(config) => config,
         }
     }
 
@@ -201,6 +233,14 @@ impl AgentConfig {
             Self::Ucb1(config) => config,
             Self::KlUcb(config) => config,
             Self::Thompson(config) => config,
+            Self::HplcLucb(config) => config,
+            Self::SafeLts(config) => config,
+            Self::Roful(config) => config,
+            Self::GenOp(config) => config,
+            Self::SafeLucb(config) => config,
+            Self::ConservativeLinUcb(config) => config,
+            Self::LinUcb(config) => config,
+            Self::LinTs(config) => config,
         }
     }
 
@@ -280,6 +320,15 @@ impl AgentConfig {
     pub fn with_horizon(mut self, horizon: u64, unknown_safe_cost: bool) -> Self {
         if let Some(given) = self.registered_mut().horizon(unknown_safe_cost) {
             given.get_or_insert(horizon);
+        }
+        self
+    }
+
+    /// For callers that can only play whole actions: where an agent plays parts of them and is not told
+    /// how, it mixes them with the safe action ([`Play::Mixed`]).
+    pub fn with_whole_actions(mut self) -> Self {
+        if let Some(given) = self.registered_mut().play() {
+            given.get_or_insert(Play::Mixed);
         }
         self
     }

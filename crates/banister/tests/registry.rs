@@ -1,7 +1,8 @@
 //! The registry: every kind of agent behind one interface, one restore and one schema.
 
 use banister::{
-    ActionSet, Agent, AgentConfig, Error, Guardrail, Outcomes, Played, Problem, SignalConfig,
+    ActionSet, Agent, AgentConfig, Error, Guarantee, Guardrail, Outcomes, Played, Problem,
+    SignalConfig,
 };
 use serde_json::{Value, json};
 
@@ -23,19 +24,31 @@ fn guardrails() -> Vec<Guardrail> {
     ]
 }
 
-fn problem(linear: bool) -> Problem {
+/// A problem of the setting that a kind is for.
+fn problem(config: &AgentConfig) -> Problem {
+    // Safe per action: parts of actions, beside x_0 = 0.
+    let scaled = config.guarantee() == Guarantee::PerAction;
     Problem {
         arms: vec!["control".into(), "bold".into(), "bolder".into()],
         safe: 0,
-        features: match linear {
-            true => vec![vec![1.0, 0.0], vec![0.6, 0.8], vec![0.8, 0.6]],
+        features: match config.takes_features() {
+            true => {
+                let safe = if scaled { 0.0 } else { 1.0 };
+                vec![vec![safe, 0.0], vec![0.6, 0.8], vec![0.8, 0.6]]
+            }
             false => vec![],
         },
         reward: SignalConfig {
             range: Some([0.0, 100.0]),
             ..Default::default()
         },
-        guardrails: guardrails(),
+        guardrails: match scaled {
+            true => vec![Guardrail {
+                safe_cost: Some(0.0),
+                ..guardrails().remove(0)
+            }],
+            false => guardrails(),
+        },
     }
 }
 
@@ -55,7 +68,7 @@ fn kinds() -> Vec<AgentConfig> {
 
 fn each(check: impl Fn(&AgentConfig, &Problem, Box<dyn Agent>)) {
     for config in kinds() {
-        let problem = problem(config.takes_features());
+        let problem = problem(&config);
         // The one kind that is for one guardrail only has tests of its own (`rivals_life.rs`).
         if config.kind() == "margin_adaptive" {
             assert!(config.build(&problem).is_err());
@@ -74,11 +87,12 @@ const ROUNDS: [(usize, f64, [f64; 2]); 5] = [
     (0, 40.0, [2.0, 0.8]),
 ];
 
-fn columns() -> (Vec<usize>, Vec<f64>, Vec<f64>) {
+/// As columns, for the first guardrails.
+fn columns(guardrails: usize) -> (Vec<usize>, Vec<f64>, Vec<f64>) {
     let arms = ROUNDS.iter().map(|r| r.0).collect();
     let rewards = ROUNDS.iter().map(|r| r.1).collect();
-    let costs = ROUNDS.iter().flat_map(|r| r.2).collect();
-    (arms, rewards, costs)
+    let costs = ROUNDS.iter().flat_map(|r| r.2[..guardrails].to_vec());
+    (arms, rewards, costs.collect())
 }
 
 #[test]
@@ -96,10 +110,11 @@ fn every_kind_documents_every_parameter() {
 fn a_batch_is_the_same_as_one_by_one() {
     each(|config, problem, mut batched| {
         let mut single = config.build(problem).expect("as before");
+        let m = problem.guardrails.len();
         for (arm, reward, costs) in ROUNDS {
-            single.observe(arm, reward, &costs).expect("in range");
+            single.observe(arm, reward, &costs[..m]).expect("in range");
         }
-        let (arms, rewards, costs) = columns();
+        let (arms, rewards, costs) = columns(m);
         let outcomes = Outcomes {
             played: Played::Arms(&arms),
             rewards: &rewards,
@@ -112,10 +127,11 @@ fn a_batch_is_the_same_as_one_by_one() {
 
 #[test]
 fn a_refused_batch_changes_nothing() {
-    each(|_, _, mut agent| {
+    each(|_, problem, mut agent| {
         let before = agent.save();
-        let (arms, rewards, mut costs) = columns();
-        costs[9] = f64::NAN;
+        let m = problem.guardrails.len();
+        let (arms, rewards, mut costs) = columns(m);
+        costs[5 * m - 1] = f64::NAN;
         let outcomes = Outcomes {
             played: Played::Arms(&arms),
             rewards: &rewards,
@@ -136,7 +152,8 @@ fn a_refused_batch_changes_nothing() {
 #[test]
 fn a_batch_by_features_is_the_same_as_one_by_one() {
     each(|config, problem, mut batched| {
-        let (arms, rewards, costs) = columns();
+        let m = problem.guardrails.len();
+        let (arms, rewards, costs) = columns(m);
         let features: Vec<f64> = match config.takes_features() {
             true => arms
                 .iter()
@@ -157,7 +174,7 @@ fn a_batch_by_features_is_the_same_as_one_by_one() {
         outcome.expect("in range");
         let mut single = config.build(problem).expect("as before");
         for (i, x) in features.chunks_exact(2).enumerate() {
-            let costs = &costs[2 * i..2 * i + 2];
+            let costs = &costs[m * i..m * (i + 1)];
             single.observe_at(x, rewards[i], costs).expect("in range");
         }
         assert_eq!(single.save(), batched.save());
@@ -167,7 +184,8 @@ fn a_batch_by_features_is_the_same_as_one_by_one() {
 #[test]
 fn any_snapshot_is_restored_by_the_registry() {
     each(|config, problem, mut agent| {
-        agent.observe(1, 80.0, &[4.0, 0.7]).expect("in range");
+        let m = problem.guardrails.len();
+        agent.observe(1, 80.0, &[4.0, 0.7][..m]).expect("in range");
         agent.decide();
         let json = agent.save();
         let restored = AgentConfig::restore(&json).expect("its own snapshot");
@@ -186,9 +204,10 @@ fn any_snapshot_is_restored_by_the_registry() {
 
 #[test]
 fn beliefs_are_in_the_users_units_and_hold_the_mean() {
-    each(|config, _, mut agent| {
+    each(|config, problem, mut agent| {
+        let m = problem.guardrails.len();
         for (arm, reward, costs) in ROUNDS {
-            agent.observe(arm, reward, &costs).expect("in range");
+            agent.observe(arm, reward, &costs[..m]).expect("in range");
         }
         let beliefs = agent.beliefs();
         if beliefs.is_empty() {
@@ -225,7 +244,7 @@ fn beliefs_are_in_the_users_units_and_hold_the_mean() {
 #[test]
 fn arms_come_and_go() {
     for config in kinds() {
-        let problem = problem(config.takes_features());
+        let problem = problem(&config);
         let mut value = serde_json::to_value(&config).expect("plain");
         if let AgentConfig::Opb(_) = config {
             value["max_arms"] = json!(4);
@@ -245,7 +264,10 @@ fn arms_come_and_go() {
             "the name is taken"
         );
         assert_eq!(agent.actions(), Some(ActionSet { count: 4, safe: 0 }));
-        agent.observe(3, 100.0, &[0.0, 1.0]).expect("it is there");
+        let m = problem.guardrails.len();
+        agent
+            .observe(3, 100.0, &[0.0, 1.0][..m])
+            .expect("it is there");
         agent.retire_arm(1).expect("it is there");
         assert!(agent.retire_arm(0).is_err(), "the safe arm stays");
         let bold = agent.names().iter().position(|name| name == "bold");
@@ -265,10 +287,11 @@ fn arms_come_and_go() {
 
 #[test]
 fn outcomes_are_counted() {
-    each(|_, _, mut agent| {
+    each(|_, problem, mut agent| {
         assert_eq!(agent.outcomes(), 0);
+        let m = problem.guardrails.len();
         for (arm, reward, costs) in ROUNDS {
-            agent.observe(arm, reward, &costs).expect("in range");
+            agent.observe(arm, reward, &costs[..m]).expect("in range");
         }
         assert_eq!(agent.outcomes(), ROUNDS.len() as u64);
         let restored = AgentConfig::restore(&agent.save()).expect("its own snapshot");

@@ -2,7 +2,7 @@
 
 use super::Oplb;
 use crate::agent::{ActionSet, Agent, Outcomes, Played};
-use crate::belief::{Belief, Estimate};
+use crate::belief::{Belief, of_intervals};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::interval::Interval;
@@ -27,7 +27,7 @@ impl Agent for Oplb {
         costs: &[f64],
         more: u64,
     ) -> Result<(), Error> {
-        self.check_features(features)?;
+        self.evidence.check_features(features)?;
         Agent::check_outcome(self, reward, costs, more)
     }
 
@@ -36,7 +36,7 @@ impl Agent for Oplb {
     }
 
     fn observe_batch(&mut self, outcomes: &Outcomes) -> Result<(), Error> {
-        let (guardrails, d) = (self.problem.guardrails.len(), self.dimension());
+        let (guardrails, d) = (self.evidence.problem.guardrails.len(), self.dimension());
         outcomes.check(guardrails, Some(d))?;
         let rows = outcomes.rewards.iter().enumerate();
         let rows = rows.map(|(i, &reward)| (i, reward, outcomes.costs_of(i, guardrails)));
@@ -108,27 +108,10 @@ impl Agent for Oplb {
 impl Oplb {
     fn belief_of(&mut self, action: usize) -> Belief {
         // Asked for action and signal that exist: the unknown interval is never used.
-        let signals = 0..=self.problem.guardrails.len();
+        let signals = 0..=self.evidence.problem.guardrails.len();
         let intervals: Vec<Interval> = signals
             .map(|signal| self.interval(action, signal).unwrap_or(Interval::UNKNOWN))
             .collect();
-        let clipped = |ends: Interval| Interval {
-            lower: ends.lower.clamp(0.0, 1.0),
-            upper: ends.upper.clamp(0.0, 1.0),
-        };
-        let mean = |ends: Interval| Some((ends.lower + ends.upper) / 2.0);
-        Belief {
-            offered: true,
-            pulls: None,
-            reward: Estimate::in_units(
-                &self.problem.reward,
-                false,
-                mean(intervals[0]),
-                clipped(intervals[0]),
-            ),
-            costs: std::iter::zip(&self.problem.guardrails, &intervals[1..])
-                .map(|(guardrail, &own)| Estimate::of_guardrail(guardrail, mean(own), clipped(own)))
-                .collect(),
-        }
+        of_intervals(&self.evidence.problem, &intervals)
     }
 }

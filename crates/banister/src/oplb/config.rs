@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{UnknownSafeCost, check_relative};
 use crate::error::{Error, finite, open_unit, positive};
+use crate::linear::{Confidence, Radius, norm_or_default};
 use crate::optimism::Optimism;
 use crate::problem::{CheckedProblem, Problem};
 
@@ -17,17 +18,6 @@ pub enum Solver {
     Linearised,
     /// The paper's bounds on whole policies, solved to a certified gap.
     Exact,
-}
-
-/// How wide the confidence ellipsoids are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Radius {
-    /// R √(ln(det Σ/λ^d) + 2 ln(1/δ_s)) + √λ S.
-    #[default]
-    Logdet,
-    /// R √(d ln((1 + (t−1)L²/λ)/δ_s)) + √λ S, as printed in the paper.
-    Paper,
 }
 
 /// What to do with a feature vector longer than `norm`.
@@ -109,14 +99,9 @@ impl Default for OplbConfig {
 pub(crate) struct CheckedOplb {
     pub config: OplbConfig,
     pub optimism: Optimism,
-    pub lambda: f64,
-    /// √λ S.
-    pub bias: f64,
-    /// L, infinite if undeclared.
-    pub norm: f64,
-    /// δ_s, and ln(1/δ_s).
+    pub confidence: Confidence,
+    /// δ_s.
     pub level: f64,
-    pub log_level: f64,
 }
 
 impl OplbConfig {
@@ -136,11 +121,7 @@ impl OplbConfig {
     /// S, also where it is not given: 1, or √K where arms are their own features, as every mean is
     /// at most one range.
     pub fn parameter_norm_for(&self, problem: &Problem) -> f64 {
-        self.parameter_norm
-            .unwrap_or(match problem.features.is_empty() {
-                true => (problem.arms.len() as f64).sqrt(),
-                false => 1.0,
-            })
+        norm_or_default(self.parameter_norm, problem)
     }
 
     /// What results call it when it has no label.
@@ -181,13 +162,7 @@ impl OplbConfig {
                 positive(field, x)?;
             }
         }
-        if self.radius == Radius::Paper && self.norm.is_none() {
-            return Err(Error::invalid(
-                "norm",
-                "absent",
-                "`paper` radii need a bound on the length of feature vectors; `logdet` does not",
-            ));
-        }
+        self.radius.check_norm(self.norm)?;
         self.check_horizon(problem)?;
         self.check_combination(problem)?;
         let lambda = self.lambda.or(self.norm.map(|l| l * l)).unwrap_or(1.0);
@@ -201,11 +176,14 @@ impl OplbConfig {
                 Solver::Linearised => self.optimism.unwrap_or_default(),
                 Solver::Exact => Optimism::Paper,
             },
-            lambda,
-            bias: lambda.sqrt() * self.parameter_norm_for(&problem.declared),
-            norm: self.norm.unwrap_or(f64::INFINITY),
+            confidence: Confidence {
+                radius: self.radius,
+                lambda,
+                bias: lambda.sqrt() * self.parameter_norm_for(&problem.declared),
+                norm: self.norm.unwrap_or(f64::INFINITY),
+                log_level: libm::log(events as f64 / self.delta),
+            },
             level: self.delta / events as f64,
-            log_level: libm::log(events as f64 / self.delta),
             config: self.clone(),
         })
     }

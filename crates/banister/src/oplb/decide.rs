@@ -27,8 +27,8 @@ impl Oplb {
     /// [`Oplb::decide`] with a clock: when `stop` says so, `exact` settles for the best policy found
     /// and an honest gap.
     pub fn decide_until(&mut self, stop: Option<&mut dyn FnMut() -> bool>) -> &Decision {
-        self.decision.outcomes = self.outcomes;
-        self.update_actions();
+        self.decision.outcomes = self.evidence.outcomes;
+        self.evidence.update_actions();
         let safe = self.write_safe();
         let settled = self.t_zero.as_ref().is_none_or(|rule| rule.is_settled());
         if !settled || !self.bounds.has_margin() {
@@ -47,8 +47,8 @@ impl Oplb {
 
     /// The safe action alone, for a reason that lies outside.
     pub(super) fn decide_safe(&mut self, reason: Fallback) -> &Decision {
-        self.decision.outcomes = self.outcomes;
-        self.update_actions();
+        self.decision.outcomes = self.evidence.outcomes;
+        self.evidence.update_actions();
         let safe = self.write_safe();
         self.publish_safe(&safe, reason);
         &self.decision
@@ -56,8 +56,8 @@ impl Oplb {
 
     /// Writes the safe action's cost bounds and the margins they leave.
     fn write_safe(&mut self) -> SafeReward {
-        let column = self.actions.safe;
-        for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
+        let column = self.evidence.actions.safe;
+        for (i, guardrail) in self.evidence.problem.guardrails.iter().enumerate() {
             let (lower, upper) = match guardrail.safe_cost {
                 Some(known) => (known, known),
                 None => {
@@ -68,8 +68,11 @@ impl Oplb {
             self.bounds.cost_lower[i][column] = lower;
             self.bounds.cost_upper[i][column] = upper;
         }
-        let (length, centre) = self.regression.along(0, self.space.safe_length);
-        let (length, centre) = (length.abs(), centre + self.signals[0].offset);
+        let (length, centre) = self
+            .evidence
+            .regression
+            .along(0, self.evidence.space.safe_length);
+        let (length, centre) = (length.abs(), centre + self.evidence.signals[0].offset);
         let settled = self.t_zero.as_ref().and_then(|rule| rule.margin());
         self.bounds.update_margins(settled);
         SafeReward { centre, length }
@@ -78,8 +81,11 @@ impl Oplb {
     /// The interval of the safe action's own y under guardrail i: the ellipsoid's, and beside it a
     /// scalar one, since the ellipsoid alone may never prove a margin.
     fn safe_interval(&self, i: usize) -> (f64, f64) {
-        let (length, centre) = self.regression.along(i + 1, self.space.safe_length);
-        let centre = centre + self.signals[i + 1].offset;
+        let (length, centre) = self
+            .evidence
+            .regression
+            .along(i + 1, self.evidence.space.safe_length);
+        let centre = centre + self.evidence.signals[i + 1].offset;
         let reach = self.radius(i + 1) * length.abs();
         let (mut lower, mut upper) = ((centre - reach).max(0.0), (centre + reach).min(1.0));
         match (&self.t_zero, &self.safe_estimates) {
@@ -110,18 +116,18 @@ impl Oplb {
 
     /// An interval per action, then the planner that serves all agents.
     fn decide_linearised(&mut self, safe: &SafeReward) -> bool {
-        let (count, column) = (self.actions.count, self.actions.safe);
-        let means = &self.actions.columns.means;
-        let squares = &self.actions.columns.squares;
-        for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
+        let (count, column) = (self.evidence.actions.count, self.evidence.actions.safe);
+        let means = &self.evidence.actions.columns.means;
+        let squares = &self.evidence.actions.columns.squares;
+        for (i, guardrail) in self.evidence.problem.guardrails.iter().enumerate() {
             let (lower, upper) = (
                 self.bounds.cost_lower[i][column],
                 self.bounds.cost_upper[i][column],
             );
-            let side = usize::from(self.regression.is_whole(i + 1));
+            let side = usize::from(self.evidence.regression.is_whole(i + 1));
             dense::both_ends(
                 &means[i + 1],
-                self.signals[i + 1].offset,
+                self.evidence.signals[i + 1].offset,
                 &squares[side],
                 self.radius(i + 1),
                 &mut self.bounds.cost_lower[i][..count],
@@ -140,7 +146,7 @@ impl Oplb {
             self.bounds.cost_lower[i][column] = lower;
             self.bounds.cost_upper[i][column] = upper;
         }
-        let offset = self.signals[0].offset;
+        let offset = self.evidence.signals[0].offset;
         if self.checked.optimism == Optimism::Paper {
             let rho = self.reward_radius();
             let v = &mut self.planner.paper_rewards()[..count];
@@ -169,24 +175,24 @@ impl Oplb {
     /// are its own upper bounds: a policy's cost is at most π_0 u_0 plus the ellipsoid's bound on the
     /// rest of it. The bonus that the lemma asks for that part is linear in the policy too.
     fn decide_exact(&mut self, safe: &SafeReward, stop: Option<&mut dyn FnMut() -> bool>) -> bool {
-        let (count, column) = (self.actions.count, self.actions.safe);
-        let (stride, rho) = (self.actions.stride, self.reward_radius());
+        let (count, column) = (self.evidence.actions.count, self.evidence.actions.safe);
+        let (stride, rho) = (self.evidence.actions.stride, self.reward_radius());
         let hidden = self.safe_estimates.is_some();
-        let columns = &self.actions.columns;
+        let columns = &self.evidence.actions.columns;
         let exact = &mut self.exact;
-        let offset = self.signals[0].offset;
+        let offset = self.evidence.signals[0].offset;
         exact.reward.clear();
         exact
             .reward
             .extend(columns.means[0][..count].iter().map(|mean| mean + offset));
         let mut own_bonus = 0.0_f64;
         let mut others_bonus = 0.0_f64;
-        for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
+        for (i, guardrail) in self.evidence.problem.guardrails.iter().enumerate() {
             let (lower, upper) = (
                 self.bounds.cost_lower[i][column],
                 self.bounds.cost_upper[i][column],
             );
-            let offset = self.signals[i + 1].offset;
+            let offset = self.evidence.signals[i + 1].offset;
             // A relative guardrail's cost takes away f times the least that y_0 can be.
             let own = guardrail.safe_from_cost((lower, upper));
             let taken = guardrail.factor * own.0;
@@ -211,14 +217,14 @@ impl Oplb {
             let upper = (safe.centre + beta * safe.length).clamp(0.0, 1.0);
             exact.reward[column] = upper + own_bonus;
         }
-        for i in 0..self.problem.guardrails.len() {
+        for i in 0..self.evidence.problem.guardrails.len() {
             self.exact.radii[i] = self.radius(i + 1);
         }
         let exact = &mut self.exact;
         exact.zeros.resize(count, 0.0);
-        let (d, p) = (self.space.dimension, self.space.across);
+        let (d, p) = (self.evidence.space.dimension, self.evidence.space.across);
         let rows = if hidden { d } else { p };
-        let whitened = &self.actions.columns.whitened;
+        let whitened = &self.evidence.actions.columns.whitened;
         let problem = ConeProblem {
             reward: &exact.reward,
             reward_radius: rho,
@@ -250,11 +256,11 @@ impl Oplb {
 
     #[cold]
     fn publish_safe(&mut self, safe: &SafeReward, reason: Fallback) {
-        let column = self.actions.safe;
+        let column = self.evidence.actions.safe;
         let value = (safe.centre + self.radius(0) * safe.length).clamp(0.0, 1.0);
         let cost = |i: usize| self.bounds.cost_upper[i][column];
         (self.certifier).certify_safe(
-            &self.problem,
+            &self.evidence.problem,
             column,
             value,
             cost,

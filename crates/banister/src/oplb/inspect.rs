@@ -1,6 +1,6 @@
 //! What the agent believes: estimates, radii and intervals, for people who want to look.
 
-use super::{Oplb, Radius};
+use super::Oplb;
 use crate::error::Error;
 use crate::interval::Interval;
 use crate::problem::check_vector;
@@ -10,37 +10,25 @@ impl Oplb {
     /// The radius of a signal's confidence set, in units of its range: β, or β⊥ where the safe cost
     /// is known. No such signal: 0.
     pub fn radius(&self, signal: usize) -> f64 {
-        let Some(linear) = self.signals.get(signal) else {
-            return 0.0;
-        };
-        let whole = self.regression.is_whole(signal);
-        let checked = &self.checked;
-        let square = match checked.config.radius {
-            Radius::Logdet => {
-                self.regression.log_dets()[usize::from(whole)] + 2.0 * checked.log_level
+        match signal < self.evidence.signals.len() {
+            true => {
+                let checked = &self.checked;
+                checked.config.radius_scale * checked.confidence.of(&self.evidence, signal)
             }
-            Radius::Paper => {
-                let dimension = match whole {
-                    true => self.space.dimension,
-                    false => self.space.across,
-                };
-                let growth = self.outcomes as f64 * checked.norm * checked.norm / checked.lambda;
-                dimension as f64 * (libm::log(1.0 + growth) + checked.log_level)
-            }
-        };
-        checked.config.radius_scale * (linear.r * square.max(0.0).sqrt() + checked.bias)
+            false => 0.0,
+        }
     }
 
     /// The estimated parameter, in signal units per feature unit.
     pub fn estimate(&self, signal: usize) -> Result<Vec<f64>, Error> {
         self.check_signal(signal)?;
-        let mut turned = self.regression.estimate(signal);
-        if turned.len() < self.space.dimension {
-            turned.push(self.along[signal] / self.space.safe_length);
+        let mut turned = self.evidence.regression.estimate(signal);
+        if turned.len() < self.evidence.space.dimension {
+            turned.push(self.evidence.along[signal] / self.evidence.space.safe_length);
         }
         let mut estimate = vec![0.0; turned.len()];
-        self.space.turn(&turned, &mut estimate);
-        let scale = self.signals[signal].scale;
+        self.evidence.space.turn(&turned, &mut estimate);
+        let scale = self.evidence.signals[signal].scale;
         estimate.iter_mut().for_each(|x| *x /= scale);
         Ok(estimate)
     }
@@ -48,17 +36,20 @@ impl Oplb {
     /// The interval of an action's mean by the ellipsoid alone, in standard units, not clipped.
     pub fn interval(&mut self, action: usize, signal: usize) -> Result<Interval, Error> {
         self.check_signal(signal)?;
-        self.check_action(action)?;
-        self.update_actions();
-        let side = usize::from(self.regression.is_whole(signal));
-        let columns = &self.actions.columns;
+        self.evidence.check_action(action)?;
+        self.evidence.update_actions();
+        let side = usize::from(self.evidence.regression.is_whole(signal));
+        let columns = &self.evidence.actions.columns;
         let (mut centre, mut square) =
             (columns.means[signal][action], columns.squares[side][action]);
-        if action == self.actions.safe && self.safe_estimates.is_some() && side == 1 {
-            let (length, mean) = self.regression.along(signal, self.space.safe_length);
+        if action == self.evidence.actions.safe && self.safe_estimates.is_some() && side == 1 {
+            let (length, mean) = self
+                .evidence
+                .regression
+                .along(signal, self.evidence.space.safe_length);
             (centre, square) = (mean, length * length);
         }
-        centre += self.signals[signal].offset;
+        centre += self.evidence.signals[signal].offset;
         let reach = self.radius(signal) * square.sqrt();
         Ok(Interval {
             lower: centre - reach,
@@ -71,22 +62,22 @@ impl Oplb {
     /// (only its part across x_0 counts for a guardrail whose safe cost is known).
     pub fn confidence(&self, signal: usize, parameter: &[f64]) -> Result<f64, Error> {
         self.check_signal(signal)?;
-        check_vector("parameter", parameter, self.space.dimension)?;
-        let mut turned = vec![0.0; self.space.dimension];
-        self.space.turn(parameter, &mut turned);
-        let estimate = self.regression.estimate(signal);
-        let scale = self.signals[signal].scale;
+        check_vector("parameter", parameter, self.evidence.space.dimension)?;
+        let mut turned = vec![0.0; self.evidence.space.dimension];
+        self.evidence.space.turn(parameter, &mut turned);
+        let estimate = self.evidence.regression.estimate(signal);
+        let scale = self.evidence.signals[signal].scale;
         let difference: Vec<f64> = std::iter::zip(&estimate, &turned)
             .map(|(estimate, truth)| estimate - scale * truth)
             .collect();
-        Ok(self.regression.length(&difference) / self.radius(signal))
+        Ok(self.evidence.regression.length(&difference) / self.radius(signal))
     }
 
     fn check_signal(&self, signal: usize) -> Result<(), Error> {
-        if signal < self.signals.len() {
+        if signal < self.evidence.signals.len() {
             return Ok(());
         }
-        let allowed = format!("must be 0 to {}", self.signals.len() - 1);
+        let allowed = format!("must be 0 to {}", self.evidence.signals.len() - 1);
         Err(Error::invalid("signal", signal, allowed))
     }
 }

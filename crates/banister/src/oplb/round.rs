@@ -7,9 +7,8 @@ use banister_solve::{
 use serde::{Deserialize, Serialize};
 
 use super::Solver;
-use super::actions::Actions;
-use super::space::Space;
 use crate::error::{Error, finite, positive};
+use crate::linear::{Actions, Space};
 use crate::problem::check_vector;
 
 /// A confidence set: an estimate, and a radius in the Gram matrix's norm.

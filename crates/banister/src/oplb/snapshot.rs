@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::actions::Columns;
-use super::regression::State;
 use super::{Oplb, OplbConfig};
 use crate::error::Error;
 use crate::estimate::SavedArm;
+use crate::linear::{Columns, SavedEvidence, State};
 use crate::optimism::SavedPlanner;
 use crate::problem::Problem;
 use crate::safe_cost::SavedTZero;
@@ -22,6 +21,7 @@ struct Snapshot {
     problem: Problem,
     config: OplbConfig,
     outcomes: u64,
+    // Not flattened from `SavedEvidence`: serde could no longer refuse unknown keys.
     regression: State,
     /// Features on offer, one action after another.
     actions: Vec<f64>,
@@ -55,40 +55,29 @@ impl Oplb {
     /// ```
     pub fn save(&self) -> String {
         write(&Snapshot {
-            actions: self.actions.all_features().to_vec(),
-            names: self.names.clone(),
-            columns: self.actions.saved(),
             planner: self.planner.save(),
             start: self.exact.solver.start().to_vec(),
-            ..self.learned()
+            ..self.snapshot(self.evidence.save())
         })
     }
 
     /// The same without warm starts, and without actions that were offered by their features alone:
     /// what the outcomes have taught it.
     pub fn save_learned(&self) -> String {
-        write(&self.learned())
+        write(&self.snapshot(self.evidence.save_learned()))
     }
 
-    fn learned(&self) -> Snapshot {
-        // Without names there is only the safe action, as before anything was offered.
-        let declared = &self.problem.declared;
+    fn snapshot(&self, evidence: SavedEvidence) -> Snapshot {
         Snapshot {
             format: Self::FORMAT.into(),
             version: VERSION,
-            problem: self.problem.declared.clone(),
+            problem: self.evidence.problem.declared.clone(),
             config: self.checked.config.clone(),
-            outcomes: self.outcomes,
-            regression: self.regression.state().clone(),
-            actions: match self.names.is_empty() {
-                true => self.safe_action.clone(),
-                false => self.actions.all_features().to_vec(),
-            },
-            names: match self.names.is_empty() {
-                true => vec![declared.arms[declared.safe].clone()],
-                false => self.names.clone(),
-            },
-            columns: None,
+            outcomes: self.evidence.outcomes,
+            regression: evidence.regression,
+            actions: evidence.actions,
+            names: evidence.names,
+            columns: evidence.columns,
             planner: SavedPlanner::default(),
             start: Vec::new(),
             safe: self.safe_estimates.as_ref().map(|e| e.save(0)),
@@ -101,24 +90,15 @@ impl Oplb {
         check_header(json, Self::FORMAT, VERSION)?;
         let snapshot: Snapshot = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
         let mut agent = Self::new(&snapshot.problem, &snapshot.config)?;
-        if !agent.regression.restore(snapshot.regression) {
-            return Err(broken("`regression` does not fit the problem's features"));
-        }
-        agent
-            .offer(&snapshot.actions)
-            .map_err(|error| broken(error.to_string()))?;
-        if agent.actions.all_features().len() != snapshot.actions.len() {
-            return Err(broken("`actions` lacks the safe action"));
-        }
-        agent.restore_names(snapshot.names)?;
-        let signals = agent.signals.len();
-        if let Some(columns) = snapshot.columns
-            && !agent
-                .actions
-                .restore(columns, agent.space.dimension, signals)
-        {
-            return Err(broken("`columns` does not fit the actions on offer"));
-        }
+        let evidence = SavedEvidence {
+            regression: snapshot.regression,
+            actions: snapshot.actions,
+            names: snapshot.names,
+            columns: snapshot.columns,
+        };
+        agent.evidence.restore(evidence, snapshot.outcomes)?;
+        agent.offered_anew();
+        let signals = agent.evidence.signals.len();
         match (&mut agent.safe_estimates, snapshot.safe) {
             (None, None) => {}
             (Some(estimates), Some(saved)) if saved.fits(signals) => {
@@ -137,7 +117,6 @@ impl Oplb {
         if !(start.is_empty() || is_policy) {
             return Err(broken("`start` is not a policy"));
         }
-        agent.outcomes = snapshot.outcomes;
         agent.planner.restore(&snapshot.planner, signals - 1);
         agent.exact.solver.set_start(&snapshot.start);
         Ok(agent)

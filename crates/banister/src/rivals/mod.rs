@@ -6,6 +6,7 @@
 //! setting is refused with the reason.
 
 pub mod arms;
+pub mod linear;
 mod saved;
 mod setting;
 

@@ -493,7 +493,7 @@ pub fn compare_for(
 ) -> Went {
     let mut agent = config.build(&case.problem).expect("its setting");
     agent.reseed(SEED.0, SEED.1);
-    let mut seen = Seen::new(&case.problem, config.delta().unwrap_or(DELTA));
+    let mut seen = Seen::new(&case.problem, config.delta());
     let mut uniform = Random::new(99);
     let mut went = Went::default();
     for round in 0..rounds {

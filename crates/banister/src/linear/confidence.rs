@@ -1,0 +1,76 @@
+//! How wide the confidence sets of the regression are.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Evidence;
+use crate::error::Error;
+use crate::problem::Problem;
+
+/// How wide the confidence ellipsoids are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Radius {
+    /// R √(ln(det Σ/λ^d) + 2 ln(1/δ_s)) + √λ S.
+    #[default]
+    Logdet,
+    /// R √(d ln((1 + (t−1)L²/λ)/δ_s)) + √λ S, as printed in the paper.
+    Paper,
+}
+
+impl Radius {
+    /// Refuses to go without L where the radius is made from it.
+    pub(crate) fn check_norm(self, norm: Option<f64>) -> Result<(), Error> {
+        if self == Self::Paper && norm.is_none() {
+            return Err(Error::invalid(
+                "norm",
+                "absent",
+                "`paper` radii need a bound on the length of feature vectors; `logdet` does not",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// What radii are made from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Confidence {
+    pub radius: Radius,
+    pub lambda: f64,
+    /// √λ S.
+    pub bias: f64,
+    /// L, infinite if undeclared.
+    pub norm: f64,
+    /// ln(1/δ_s).
+    pub log_level: f64,
+}
+
+impl Confidence {
+    /// The radius of a signal's confidence set, in units of its range.
+    #[inline]
+    pub(crate) fn of(&self, evidence: &Evidence, signal: usize) -> f64 {
+        let whole = evidence.regression.is_whole(signal);
+        let square = match self.radius {
+            Radius::Logdet => {
+                evidence.regression.log_dets()[usize::from(whole)] + 2.0 * self.log_level
+            }
+            Radius::Paper => {
+                let dimension = match whole {
+                    true => evidence.space.dimension,
+                    false => evidence.space.across,
+                };
+                let growth = evidence.outcomes as f64 * self.norm * self.norm / self.lambda;
+                dimension as f64 * (libm::log(1.0 + growth) + self.log_level)
+            }
+        };
+        evidence.signals[signal].r * square.max(0.0).sqrt() + self.bias
+    }
+}
+
+/// S: as given, else 1, or √K where arms are their own features, as every mean is at most one range.
+pub(crate) fn norm_or_default(parameter_norm: Option<f64>, problem: &Problem) -> f64 {
+    parameter_norm.unwrap_or_else(|| match problem.features.is_empty() {
+        true => (problem.arms.len() as f64).sqrt(),
+        false => 1.0,
+    })
+}

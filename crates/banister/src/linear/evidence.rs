@@ -1,0 +1,344 @@
+//! Actions and the regression on them: offers, outcomes, and which of them are taken.
+
+use banister_solve::dense;
+
+use super::{Actions, Regression, Space, Terms};
+use crate::error::Error;
+use crate::guardrail::Direction;
+use crate::problem::{CheckedProblem, Problem, check_vector};
+use crate::signal::Signal;
+
+/// The actions on offer, and what outcomes have said about all signals.
+#[derive(Debug, Clone)]
+pub(crate) struct Evidence {
+    pub problem: CheckedProblem,
+    pub space: Space,
+    /// x_0.
+    pub safe_action: Vec<f64>,
+    /// x̃_0.
+    safe_turned: Vec<f64>,
+    /// Signal 0 is the reward, signal 1 + i guardrail i.
+    pub signals: Vec<LinearSignal>,
+    /// Per signal: its mean per share of x_0, where known beforehand.
+    pub along: Vec<f64>,
+    pub regression: Regression,
+    pub actions: Actions,
+    /// Their names, if they have any.
+    pub names: Vec<String>,
+    /// Outcomes that arrived in all.
+    pub outcomes: u64,
+    limit: Limit,
+    /// Whether the safe action's costs have an interval of their own.
+    hide_safe: bool,
+    /// Room for an outcome's features, plain and whitened, and its targets.
+    x: Vec<f64>,
+    y: Vec<f64>,
+    targets: Vec<f64>,
+}
+
+/// How long feature vectors may be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limit {
+    /// L, infinite if undeclared.
+    pub norm: f64,
+    /// Whether longer ones are shortened rather than refused.
+    pub clip: bool,
+    /// What to do about one that is refused.
+    pub advice: &'static str,
+}
+
+/// How the regression is set up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setup {
+    /// λ.
+    pub lambda: f64,
+    pub limit: Limit,
+    /// Whether what lies along x_0 is left out of the regression of a cost that is known there.
+    pub projected: bool,
+}
+
+/// A signal as the regression sees it: linear in the features, in units of its range.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LinearSignal {
+    /// Observation times this is the regression's target.
+    pub scale: f64,
+    /// Standard units are the prediction plus this (a policy's probabilities sum to one).
+    pub offset: f64,
+    /// R in units of the range.
+    pub r: f64,
+}
+
+impl LinearSignal {
+    fn new(signal: &Signal, mirrored: bool) -> Self {
+        let (origin, scale) = signal.affine(mirrored);
+        Self {
+            scale,
+            offset: -origin * scale,
+            r: signal.r(),
+        }
+    }
+}
+
+impl Evidence {
+    /// No outcomes yet; the problem's arms are on offer, without features the unit vectors.
+    pub(crate) fn new(problem: CheckedProblem, setup: Setup) -> Result<Self, Error> {
+        let declared = &problem.declared;
+        let (arms, safe) = (declared.arms.len(), declared.safe);
+        let features: Vec<f64> = match declared.features.is_empty() {
+            false => declared.features.concat(),
+            true => (0..arms * arms)
+                .map(|i| f64::from(u8::from(i % arms == i / arms)))
+                .collect(),
+        };
+        let names = declared.arms.clone();
+        let d = features.len() / arms;
+        let safe_action = features[safe * d..(safe + 1) * d].to_vec();
+        let mut own = Self::around(problem, setup, safe_action);
+        own.check_norm("features", safe, &own.safe_action)
+            .map_err(|error| match setup.limit.clip {
+                false => error,
+                true => Error::invalid(
+                    "norm",
+                    setup.limit.norm,
+                    "the safe action itself is longer, and is never shortened",
+                ),
+            })?;
+        own.offer(&features).map_err(in_features)?;
+        own.names = names;
+        Ok(own)
+    }
+
+    /// Offered nothing yet.
+    fn around(problem: CheckedProblem, setup: Setup, safe_action: Vec<f64>) -> Self {
+        let space = Space::around(&safe_action);
+        let (d, p) = (space.dimension, space.across);
+        let mut signals = vec![LinearSignal::new(&problem.reward, false)];
+        let mut coordinates = vec![d];
+        let mut along = vec![0.0];
+        for guardrail in &problem.guardrails {
+            let mirrored = guardrail.direction == Direction::AtLeast;
+            let signal = LinearSignal::new(&guardrail.signal, mirrored);
+            let known = guardrail.safe_cost.filter(|_| setup.projected);
+            coordinates.push(if known.is_some() { p } else { d });
+            along.push(known.map_or(0.0, |y| y - signal.offset));
+            signals.push(signal);
+        }
+        let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
+        let regression = Regression::new(d, p, setup.lambda, coordinates);
+        let padded = regression.padded();
+        Self {
+            actions: Actions::default(),
+            names: Vec::new(),
+            outcomes: 0,
+            limit: setup.limit,
+            hide_safe: setup.projected && unknown,
+            x: vec![0.0; padded],
+            y: vec![0.0; padded],
+            targets: vec![0.0; regression.padded_signals()],
+            safe_turned: space.safe(padded),
+            regression,
+            space,
+            safe_action,
+            signals,
+            along,
+            problem,
+        }
+    }
+
+    /// d.
+    #[inline]
+    pub(crate) fn dimension(&self) -> usize {
+        self.space.dimension
+    }
+
+    /// Number of guardrails.
+    #[inline]
+    pub(crate) fn guardrails(&self) -> usize {
+        self.problem.guardrails.len()
+    }
+
+    /// Features of an action on offer.
+    pub(crate) fn features(&self, action: usize) -> Option<&[f64]> {
+        (action < self.actions.count).then(|| self.actions.features(action))
+    }
+
+    /// Replaces the actions to choose among: feature vectors one after another. The safe action comes
+    /// after the last if it is not among them.
+    pub(crate) fn offer(&mut self, actions: &[f64]) -> Result<(), Error> {
+        let d = self.space.dimension;
+        if !actions.len().is_multiple_of(d) {
+            let value = format!("{} numbers", actions.len());
+            let allowed = format!("expected rows of {d} features each");
+            return Err(Error::invalid("actions", value, allowed));
+        }
+        // A square that overflows or is not a number shows here; the exact fault is looked for then.
+        let Limit { norm, clip, .. } = self.limit;
+        let limit = norm * (1.0 + 1e-12);
+        let most = if clip { f64::MAX } else { limit * limit };
+        for (a, x) in actions.chunks_exact(d).enumerate() {
+            let square = dense::dot(x, x);
+            if !(square <= most.min(f64::MAX)) {
+                check_vector(&format!("actions[{a}]"), x, d)?;
+                self.check_norm("actions", a, x)?;
+            }
+        }
+        let limit = if clip { norm } else { f64::INFINITY };
+        self.actions.replace(actions, &self.safe_action, limit);
+        self.names.clear();
+        Ok(())
+    }
+
+    /// Refuses a feature vector that is too long.
+    fn check_norm(&self, field: &str, a: usize, x: &[f64]) -> Result<(), Error> {
+        let length = dense::dot(x, x).sqrt();
+        let Limit { norm, clip, .. } = self.limit;
+        if !length.is_finite() {
+            let allowed = "the square of its length must be a finite number";
+            return Err(Error::invalid(format!("{field}[{a}]"), length, allowed));
+        }
+        if length > norm * (1.0 + 1e-12) && (!clip || x == self.safe_action) {
+            let value = format!("a vector of length {length}");
+            let allowed = format!("longer than `norm` = {norm}: {}", self.limit.advice);
+            return Err(Error::invalid(format!("{field}[{a}]"), value, allowed));
+        }
+        Ok(())
+    }
+
+    /// Refuses features that no action can have.
+    pub(crate) fn check_features(&self, features: &[f64]) -> Result<(), Error> {
+        check_vector("features", features, self.space.dimension)?;
+        self.check_norm("features", 0, features)
+    }
+
+    /// Refuses the number of an action that is not on offer.
+    pub(crate) fn check_action(&self, action: usize) -> Result<(), Error> {
+        if action < self.actions.count {
+            return Ok(());
+        }
+        Err(Error::NoSuchArm {
+            arm: action,
+            last: self.actions.count - 1,
+        })
+    }
+
+    /// Refuses a reward or costs that cannot be.
+    #[inline]
+    pub(crate) fn check_signals(&self, reward: f64, costs: &[f64]) -> Result<(), Error> {
+        match self.problem.admits(reward, costs) {
+            true => Ok(()),
+            false => self.problem.refuse(reward, costs),
+        }
+    }
+
+    /// Brings what is known of the actions on offer up to date.
+    #[inline]
+    pub(crate) fn update_actions(&mut self) {
+        let terms = Terms {
+            space: &self.space,
+            along: &self.along,
+            hide_safe: self.hide_safe,
+        };
+        self.actions.update(&self.regression, &terms);
+    }
+
+    /// Takes a checked outcome of an action on offer; whether it is the safe one is returned.
+    pub(crate) fn take(&mut self, action: usize, reward: f64, costs: &[f64]) -> bool {
+        let is_safe = action == self.actions.safe;
+        let mut x = std::mem::take(&mut self.x);
+        let mut y = std::mem::take(&mut self.y);
+        let known = match is_safe {
+            true => {
+                x.copy_from_slice(&self.safe_turned);
+                false
+            }
+            false => {
+                self.space.turn(self.actions.features(action), &mut x);
+                self.actions.whitened(action, &mut y)
+            }
+        };
+        self.learn(&x, known.then_some(&y[..]), reward, costs);
+        self.x = x;
+        self.y = y;
+        is_safe
+    }
+
+    /// Takes a checked outcome by its features; whether it is the safe action's is returned.
+    pub(crate) fn take_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) -> bool {
+        let is_safe = features == self.safe_action;
+        let mut x = std::mem::take(&mut self.x);
+        if is_safe {
+            x.copy_from_slice(&self.safe_turned);
+        } else {
+            self.space.turn(features, &mut x);
+            let length = dense::dot(features, features).sqrt();
+            if length > self.limit.norm {
+                let scale = self.limit.norm / length;
+                x.iter_mut().for_each(|v| *v *= scale);
+            }
+        }
+        self.learn(&x, None, reward, costs);
+        self.x = x;
+        is_safe
+    }
+
+    fn learn(&mut self, x: &[f64], y: Option<&[f64]>, reward: f64, costs: &[f64]) {
+        self.outcomes += 1;
+        let share = match self.space.across < self.space.dimension {
+            true => x[self.space.across] / self.space.safe_length,
+            false => 0.0,
+        };
+        let observed = std::iter::once(&reward).chain(costs);
+        for ((target, signal), (observed, along)) in
+            std::iter::zip(&mut self.targets, &self.signals).zip(observed.zip(&self.along))
+        {
+            // Standardised first: what lies along x_0 is known beforehand where the safe cost is.
+            *target = observed * signal.scale - along * share;
+        }
+        let update = self.actions.next_update();
+        let follow = self.regression.observe(x, y, &self.targets, update);
+        let most = (self.space.dimension / 4).clamp(1, 8);
+        self.actions.follow(follow, most);
+    }
+
+    /// x̃ of the outcome taken last.
+    pub(crate) fn taken(&self) -> &[f64] {
+        &self.x[..self.space.dimension]
+    }
+}
+
+/// With x_0 = 0 every safe cost is 0, by linearity.
+pub(crate) fn with_zero_costs(problem: &Problem) -> Result<Problem, Error> {
+    let mut problem = problem.clone();
+    let is_zero = problem
+        .features
+        .get(problem.safe)
+        .is_some_and(|x| !x.is_empty() && x.iter().all(|&v| v == 0.0));
+    if !is_zero {
+        return Ok(problem);
+    }
+    for (i, guardrail) in problem.guardrails.iter_mut().enumerate() {
+        match guardrail.safe_cost {
+            None | Some(0.0) => guardrail.safe_cost = Some(0.0),
+            Some(c) => {
+                return Err(Error::invalid(
+                    format!("guardrail[{i}].safe_cost"),
+                    c,
+                    "the safe action's features are all zero, so its mean is 0",
+                ));
+            }
+        }
+    }
+    Ok(problem)
+}
+
+/// Features declared with the problem are called so in errors.
+fn in_features(error: Error) -> Error {
+    match error {
+        Error::Invalid {
+            field,
+            value,
+            allowed,
+        } => Error::invalid(field.replacen("actions", "features", 1), value, allowed),
+        other => other,
+    }
+}

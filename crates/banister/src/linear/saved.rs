@@ -1,0 +1,78 @@
+//! What a snapshot keeps of actions and their regression.
+
+use serde::{Deserialize, Serialize};
+
+use super::Evidence;
+use super::actions::Columns;
+use super::regression::State;
+use crate::error::Error;
+use crate::snapshot::broken;
+
+/// The regression, and the actions on offer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SavedEvidence {
+    pub regression: State,
+    /// Features on offer, one action after another.
+    pub actions: Vec<f64>,
+    /// Their names, where they have any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Columns>,
+}
+
+impl Evidence {
+    /// All of it.
+    pub(crate) fn save(&self) -> SavedEvidence {
+        SavedEvidence {
+            regression: self.regression.state().clone(),
+            actions: self.actions.all_features().to_vec(),
+            names: self.names.clone(),
+            columns: self.actions.saved(),
+        }
+    }
+
+    /// What outcomes have taught: without actions that were offered by their features alone.
+    pub(crate) fn save_learned(&self) -> SavedEvidence {
+        let declared = &self.problem.declared;
+        // Without names there is only the safe action, as before anything was offered.
+        let (actions, names) = match self.names.is_empty() {
+            true => (
+                self.safe_action.clone(),
+                vec![declared.arms[declared.safe].clone()],
+            ),
+            false => (self.actions.all_features().to_vec(), self.names.clone()),
+        };
+        SavedEvidence {
+            regression: self.regression.state().clone(),
+            actions,
+            names,
+            columns: None,
+        }
+    }
+
+    /// Takes that up again.
+    pub(crate) fn restore(&mut self, saved: SavedEvidence, outcomes: u64) -> Result<(), Error> {
+        if !self.regression.restore(saved.regression) {
+            return Err(broken("`regression` does not fit the problem's features"));
+        }
+        self.offer(&saved.actions)
+            .map_err(|error| broken(error.to_string()))?;
+        if self.actions.all_features().len() != saved.actions.len() {
+            return Err(broken("`actions` lacks the safe action"));
+        }
+        if !(saved.names.is_empty() || saved.names.len() == self.actions.count) {
+            return Err(broken("`names` does not fit the actions on offer"));
+        }
+        self.names = saved.names;
+        let (d, signals) = (self.space.dimension, self.signals.len());
+        if let Some(columns) = saved.columns
+            && !self.actions.restore(columns, d, signals)
+        {
+            return Err(broken("`columns` does not fit the actions on offer"));
+        }
+        self.outcomes = outcomes;
+        Ok(())
+    }
+}

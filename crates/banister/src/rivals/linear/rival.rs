@@ -1,0 +1,412 @@
+//! A rule on feature vectors as an agent: regression, certificates, snapshots and checks are the same for
+//! all.
+
+use banister_solve::Status;
+use serde_json::Value;
+
+use super::{Evidence, Parameters, Plan, Play};
+use crate::agent::{ActionSet, Agent, Outcomes, Played};
+use crate::belief::{Belief, of_intervals};
+use crate::certificate::{Answer, Certifier};
+use crate::decision::{Decision, Fallback};
+use crate::error::Error;
+use crate::guarantee::Guarantee;
+use crate::interval::Interval;
+use crate::linear::{Limit, Setup, with_zero_costs};
+use crate::problem::Problem;
+use crate::registry::AgentConfig;
+use crate::rivals::saved::{part, to_part};
+use crate::rivals::setting::no_relative;
+use crate::rivals::{Saved, SavedRival};
+use crate::snapshot::broken;
+
+/// How a linear rival decides.
+pub(super) trait Rule: Send + 'static {
+    /// The radius of a signal's confidence set, in units of its range: 0 is the reward, 1 + i guardrail i.
+    fn radius(&self, evidence: &Evidence, signal: usize) -> f64;
+
+    /// What to play. What `evidence` knows of the actions is up to date; nothing is allocated once warm.
+    fn plan(&mut self, evidence: &Evidence) -> Plan;
+
+    /// An upper bound on an action's cost in prediction units that is known beforehand.
+    fn cost_cap(&self, evidence: &Evidence, action: usize) -> f64 {
+        let _ = (evidence, action);
+        f64::INFINITY
+    }
+
+    /// An outcome came, and `evidence` has taken it.
+    fn learn(&mut self, evidence: &Evidence, is_safe: bool) {
+        let _ = (evidence, is_safe);
+    }
+
+    /// See [`Agent::reseed`].
+    fn reseed(&mut self, seed: u64, stream: u64) {
+        let _ = (seed, stream);
+    }
+
+    /// What it remembers beside the evidence. `learned`: only what follows from the outcomes.
+    fn save(&self, evidence: &Evidence, learned: bool) -> Value {
+        let _ = (evidence, learned);
+        Value::Null
+    }
+
+    /// Takes that up again.
+    fn restore(&mut self, evidence: &Evidence, memory: &Value) -> Result<(), Error> {
+        let _ = evidence;
+        match memory.is_null() {
+            true => Ok(()),
+            false => Err(broken(
+                "its rule remembers nothing, and `memory` says it does",
+            )),
+        }
+    }
+}
+
+/// What a rival is made from.
+pub(super) struct Recipe<'a> {
+    pub config: AgentConfig,
+    pub parameters: Parameters,
+    pub problem: &'a Problem,
+    pub saved: Option<&'a Saved>,
+    pub play: Option<Play>,
+}
+
+/// A rule with everything around it.
+struct Rival<R> {
+    config: AgentConfig,
+    rule: R,
+    evidence: Evidence,
+    play: Play,
+    /// Whether nothing leaves it that does not check.
+    promised: bool,
+    /// Thresholds in prediction units.
+    thresholds: Vec<f64>,
+    /// Pessimistic costs of what is played, in standard units.
+    costs: Vec<f64>,
+    prices: Vec<f64>,
+    support: Vec<(usize, f64)>,
+    certifier: Certifier,
+    decision: Decision,
+}
+
+impl Recipe<'_> {
+    /// The agent of a rule, new or where a snapshot left it. `rule` checks the problem, and what the
+    /// parameters of its own are.
+    pub(super) fn make<R: Rule>(
+        self,
+        rule: impl FnOnce(&Evidence) -> Result<R, Error>,
+    ) -> Result<Box<dyn Agent>, Error> {
+        self.parameters.check()?;
+        let problem = with_zero_costs(self.problem)?.check()?;
+        no_relative(self.config.kind(), &problem)?;
+        let setup = Setup {
+            lambda: self.parameters.lambda,
+            limit: Limit {
+                norm: self.parameters.norm.unwrap_or(f64::INFINITY),
+                clip: false,
+                advice: "declare a larger one",
+            },
+            projected: false,
+        };
+        let mut evidence = Evidence::new(problem, setup)?;
+        let mut rule = rule(&evidence)?;
+        if let Some(saved) = self.saved {
+            let own = part("evidence", &saved.evidence)?;
+            evidence.restore(own, saved.outcomes)?;
+            rule.restore(&evidence, &saved.memory)?;
+        }
+        let problem = &evidence.problem;
+        let certifier = Certifier::new(problem);
+        let guardrails = problem.guardrails.len();
+        let signals = std::iter::zip(&problem.guardrails, &evidence.signals[1..]);
+        Ok(Box::new(Rival {
+            promised: self.config.guarantee() == Guarantee::PerAction,
+            config: self.config,
+            rule,
+            play: self.play.unwrap_or_default(),
+            thresholds: signals.map(|(g, s)| g.shown_threshold * s.scale).collect(),
+            costs: vec![0.0; guardrails],
+            prices: vec![0.0; guardrails],
+            support: Vec::with_capacity(2),
+            decision: certifier.blank(),
+            certifier,
+            evidence,
+        }))
+    }
+}
+
+impl<R: Rule> Rival<R> {
+    fn check(&self, action: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
+        self.evidence.check_action(action)?;
+        self.evidence.check_signals(reward, costs)
+    }
+
+    fn check_at(&self, features: &[f64], reward: f64, costs: &[f64]) -> Result<(), Error> {
+        self.evidence.check_features(features)?;
+        self.evidence.check_signals(reward, costs)
+    }
+
+    fn take(&mut self, action: usize, reward: f64, costs: &[f64]) {
+        let is_safe = self.evidence.take(action, reward, costs);
+        self.rule.learn(&self.evidence, is_safe);
+    }
+
+    fn take_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) {
+        let is_safe = self.evidence.take_at(features, reward, costs);
+        self.rule.learn(&self.evidence, is_safe);
+    }
+
+    /// The ends of a signal's interval for an action on offer, in prediction units.
+    fn ends(&self, action: usize, signal: usize) -> (f64, f64) {
+        let columns = &self.evidence.actions.columns;
+        let mean = columns.means[signal][action];
+        let reach = self.rule.radius(&self.evidence, signal) * columns.squares[1][action].sqrt();
+        (mean - reach, mean + reach)
+    }
+
+    /// Writes what a plan costs at most; whether that keeps every threshold.
+    fn write_costs(&mut self, plan: &Plan) -> bool {
+        let mut within = true;
+        for i in 0..self.costs.len() {
+            let guardrail = &self.evidence.problem.guardrails[i];
+            let known = guardrail.safe_cost;
+            self.costs[i] = match known {
+                Some(known) if plan.action == self.evidence.actions.safe => known,
+                _ => {
+                    let cap = self.rule.cost_cap(&self.evidence, plan.action);
+                    let cost = plan.scale * self.ends(plan.action, i + 1).1.min(cap);
+                    let slack = self.thresholds[i] - cost;
+                    // Written so that NaN fails. By way of the slack, so that no rounding turns it
+                    // negative.
+                    within &= slack >= 0.0;
+                    guardrail.threshold - slack
+                }
+            };
+        }
+        within
+    }
+
+    /// Its interval vouches for the reward, its declared costs for the rest.
+    #[cold]
+    #[inline(never)]
+    fn publish_safe(&mut self, reason: Fallback) {
+        let safe = self.evidence.actions.safe;
+        let value = (self.ends(safe, 0).1 + self.evidence.signals[0].offset).clamp(0.0, 1.0);
+        for i in 0..self.costs.len() {
+            let known = self.evidence.problem.guardrails[i].safe_cost;
+            let upper = self.ends(safe, i + 1).1 + self.evidence.signals[i + 1].offset;
+            self.costs[i] = known.unwrap_or(upper);
+        }
+        let cost = |i: usize| self.costs[i];
+        let (problem, decision) = (&self.evidence.problem, &mut self.decision);
+        (self.certifier).certify_safe(problem, safe, value, cost, reason, decision);
+        decision.scale = 1.0;
+    }
+
+    /// The policy of a plan: an action alone, or a mixture with the safe one by increasing number.
+    fn write_policy(&mut self, plan: &Plan) {
+        let safe = self.evidence.actions.safe;
+        // So little that it rounds to nothing is the safe action.
+        let (action, scale) = match plan.action != safe && plan.scale > 0.0 {
+            true => (plan.action, plan.scale),
+            false => (safe, 1.0),
+        };
+        self.support.clear();
+        self.decision.scale = 1.0;
+        match self.play {
+            _ if scale >= 1.0 => self.support.push((action, 1.0)),
+            Play::Scaled => {
+                self.support.push((action, 1.0));
+                self.decision.scale = scale;
+            }
+            Play::Mixed => {
+                let mut both = [(action, scale), (safe, 1.0 - scale)];
+                both.sort_unstable_by_key(|entry| entry.0);
+                self.support.extend_from_slice(&both);
+            }
+        }
+    }
+
+    fn snapshot(&self, learned: bool) -> String {
+        let evidence = &self.evidence;
+        let saved = Saved {
+            outcomes: evidence.outcomes,
+            evidence: to_part(match learned {
+                true => evidence.save_learned(),
+                false => evidence.save(),
+            }),
+            memory: self.rule.save(evidence, learned),
+        };
+        SavedRival::write(&evidence.problem.declared, &self.config, saved)
+    }
+
+    fn belief_of(&self, action: usize) -> Belief {
+        let interval = |signal: usize| {
+            let offset = self.evidence.signals[signal].offset;
+            let (lower, upper) = self.ends(action, signal);
+            Interval {
+                lower: lower + offset,
+                upper: upper + offset,
+            }
+        };
+        let mut intervals: Vec<Interval> = (0..self.evidence.signals.len()).map(interval).collect();
+        if action == self.evidence.actions.safe {
+            let guardrails = &self.evidence.problem.guardrails;
+            for (own, guardrail) in intervals[1..].iter_mut().zip(guardrails) {
+                // What was declared is in force, whatever was observed.
+                if let Some(known) = guardrail.safe_cost {
+                    (own.lower, own.upper) = (known, known);
+                }
+            }
+        }
+        of_intervals(&self.evidence.problem, &intervals)
+    }
+
+    fn offer_named(&mut self, (actions, names): (Vec<f64>, Vec<String>)) -> Result<(), Error> {
+        self.evidence.offer(&actions)?;
+        self.evidence.names = names;
+        Ok(())
+    }
+}
+
+impl<R: Rule> Agent for Rival<R> {
+    fn decide(&mut self) -> &Decision {
+        self.decision.outcomes = self.evidence.outcomes;
+        self.evidence.update_actions();
+        let plan = self.rule.plan(&self.evidence);
+        let within = self.write_costs(&plan);
+        // Who promises safety per action plays one that checks, or the safe one.
+        if self.promised && !within {
+            self.publish_safe(Fallback::SolverFailed);
+            return &self.decision;
+        }
+        self.write_policy(&plan);
+        let offset = self.evidence.signals[0].offset;
+        let answer = Answer {
+            support: &self.support,
+            status: Status::Optimal,
+            value: plan.value + offset,
+            upper_bound: plan.upper_bound + offset,
+            costs: &self.costs,
+            prices: &self.prices,
+            nodes: 0,
+        };
+        self.decision.policy.clear();
+        self.decision.policy.extend_from_slice(answer.support);
+        self.certifier.certify(&answer, &mut self.decision);
+        &self.decision
+    }
+
+    fn decide_safe(&mut self, reason: Fallback) -> Option<&Decision> {
+        self.decision.outcomes = self.evidence.outcomes;
+        self.evidence.update_actions();
+        self.publish_safe(reason);
+        Some(&self.decision)
+    }
+
+    fn reseed(&mut self, seed: u64, stream: u64) {
+        self.rule.reseed(seed, stream);
+    }
+
+    fn check_outcome(&self, reward: f64, costs: &[f64], _more: u64) -> Result<(), Error> {
+        self.evidence.check_signals(reward, costs)
+    }
+
+    fn check_outcome_at(
+        &self,
+        features: &[f64],
+        reward: f64,
+        costs: &[f64],
+        _more: u64,
+    ) -> Result<(), Error> {
+        self.check_at(features, reward, costs)
+    }
+
+    fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
+        self.check(arm, reward, costs)?;
+        self.take(arm, reward, costs);
+        Ok(())
+    }
+
+    fn observe_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) -> Result<(), Error> {
+        self.check_at(features, reward, costs)?;
+        self.take_at(features, reward, costs);
+        Ok(())
+    }
+
+    fn observe_batch(&mut self, outcomes: &Outcomes) -> Result<(), Error> {
+        let (guardrails, d) = (self.evidence.guardrails(), self.evidence.dimension());
+        outcomes.check(guardrails, Some(d))?;
+        let rows = outcomes.rewards.iter().enumerate();
+        let rows = rows.map(|(i, &reward)| (i, reward, outcomes.costs_of(i, guardrails)));
+        match outcomes.played {
+            Played::Arms(actions) => {
+                for (i, reward, costs) in rows.clone() {
+                    self.check(actions[i], reward, costs)?;
+                }
+                rows.for_each(|(i, reward, costs)| self.take(actions[i], reward, costs));
+            }
+            Played::Features(x) => {
+                let features = |i: usize| &x[i * d..(i + 1) * d];
+                for (i, reward, costs) in rows.clone() {
+                    self.check_at(features(i), reward, costs)?;
+                }
+                rows.for_each(|(i, reward, costs)| self.take_at(features(i), reward, costs));
+            }
+        }
+        Ok(())
+    }
+
+    fn offer(&mut self, actions: &[f64]) -> Result<(), Error> {
+        self.evidence.offer(actions)
+    }
+
+    fn features(&self, action: usize) -> Option<&[f64]> {
+        self.evidence.features(action)
+    }
+
+    fn actions(&self) -> Option<ActionSet> {
+        Some(ActionSet {
+            count: self.evidence.actions.count,
+            safe: self.evidence.actions.safe,
+        })
+    }
+
+    fn outcomes(&self) -> u64 {
+        self.evidence.outcomes
+    }
+
+    fn names(&self) -> &[String] {
+        &self.evidence.names
+    }
+
+    fn add_arm(&mut self, name: &str, features: Option<&[f64]>) -> Result<usize, Error> {
+        let set = self.evidence.with_arm(name, features)?;
+        self.offer_named(set)?;
+        Ok(self.evidence.names.len() - 1)
+    }
+
+    fn retire_arm(&mut self, arm: usize) -> Result<(), Error> {
+        let set = self.evidence.without_arm(arm)?;
+        self.offer_named(set)
+    }
+
+    fn beliefs(&mut self) -> Vec<Belief> {
+        self.evidence.update_actions();
+        let actions = 0..self.evidence.actions.count;
+        actions.map(|action| self.belief_of(action)).collect()
+    }
+
+    fn belief(&mut self, action: usize) -> Option<Belief> {
+        self.evidence.update_actions();
+        (action < self.evidence.actions.count).then(|| self.belief_of(action))
+    }
+
+    fn save(&self) -> String {
+        self.snapshot(false)
+    }
+
+    fn save_learned(&self) -> String {
+        self.snapshot(true)
+    }
+}
