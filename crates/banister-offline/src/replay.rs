@@ -138,6 +138,11 @@ pub fn replay(
             }
         }
         let decision = agent.decide();
+        if decision.scale != 1.0 {
+            let value = "one that plays parts of actions";
+            let allowed = "the log has whole actions: give the agent `play = \"mixed\"`";
+            return Err(Error::invalid("agent", value, allowed));
+        }
         let is_fallback = decision.fallback.is_some();
         let unlogged = decision
             .policy

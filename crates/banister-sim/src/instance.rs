@@ -6,7 +6,7 @@ use crate::arms;
 use crate::custom::AgentSource;
 use crate::experiment::{Experiment, ExperimentConfig};
 use crate::results::{GuardrailInfo, Optimum};
-use crate::world::{World, optimum, thresholds};
+use crate::world::{Environment, World, optimum, thresholds};
 
 /// A checked environment with its guardrails, for any agents. See [`ExperimentConfig::instance_in`].
 #[derive(Debug, Clone)]
@@ -62,8 +62,12 @@ impl Instance {
         let unknown = (self.problem.guardrails.iter()).any(|g| g.safe_cost.is_none());
         match agent {
             AgentSource::Declared(config) => {
-                let horizon = self.resolved.run.horizon;
-                config.with_horizon(horizon, unknown).into()
+                let config = config.with_horizon(self.resolved.run.horizon, unknown);
+                match self.world.environment {
+                    // What a part of an action brings is not known there.
+                    Environment::Custom(_) => config.with_whole_actions().into(),
+                    _ => config.into(),
+                }
             }
             custom => custom,
         }

@@ -333,6 +333,14 @@ impl AgentConfig {
         self
     }
 
+    /// Whether it plays parts of actions as they are ([`crate::Decision::scale`]), not mixed with the safe
+    /// one.
+    pub fn plays_parts(&self) -> bool {
+        let mut own = self.clone();
+        let play = own.registered_mut().play();
+        play.is_some_and(|given| *given != Some(Play::Mixed))
+    }
+
     /// The agent, ready to run.
     pub fn build(&self, problem: &Problem) -> Result<Box<dyn Agent>, Error> {
         self.registered().make(problem, None)

@@ -376,7 +376,7 @@ fn parameters_are_checked() {
     };
     for config in kinds() {
         for delta in [0.0, 1.0, -0.5, 2.0] {
-            if config.delta().is_some() {
+            if config.clone().delta_mut().is_some() {
                 refused(json!({ "kind": config.kind(), "delta": delta, }), "delta");
             }
         }

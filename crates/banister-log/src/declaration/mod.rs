@@ -340,7 +340,12 @@ impl Declaration {
             (Some(given), _) => given.clone(),
             (None, false) => AgentConfig::Opb(OpbConfig::default()),
             (None, true) => AgentConfig::Oplb(OplbConfig::default()),
-        };
+        }
+        .with_whole_actions();
+        if config.plays_parts() {
+            let allowed = "decisions choose whole actions: use `mixed`, or leave it away";
+            return Err(Refusal::invalid("agent.play", "scaled", allowed));
+        }
         if linear && !config.takes_features() {
             let allowed = "this agent knows no features: use `oplb`";
             return Err(Refusal::invalid("agent.kind", config.label(), allowed));

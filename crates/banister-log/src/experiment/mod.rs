@@ -136,7 +136,9 @@ impl Experiment {
 
     /// As a checked declaration makes it.
     pub(crate) fn made(key: u64, created: Timestamp, checked: Checked) -> Result<Self, String> {
-        let agent = (checked.config.build(&checked.problem)).map_err(|e| e.to_string())?;
+        let mut agent = (checked.config.build(&checked.problem)).map_err(|e| e.to_string())?;
+        // Experiments side by side do not sample alike.
+        agent.reseed(key, 0);
         let arms = checked.arms.iter().map(|arm| Arm {
             name: arm.name.clone(),
             features: arm.features.clone(),
