@@ -402,6 +402,9 @@ impl Seen {
     }
 }
 
+/// Rewards, costs and thresholds.
+pub type Program = (Vec<f64>, Vec<Vec<f64>>, Vec<f64>);
+
 /// What a reference would publish: several policies where ties leave the choice open.
 pub struct Expected {
     pub policies: Vec<Vec<f64>>,
@@ -409,7 +412,7 @@ pub struct Expected {
     pub infeasible: bool,
     /// The program behind the policies, if they are its solutions as they are: where it has several, any
     /// other that is worth as much at costs within the thresholds will do.
-    pub program: Option<(Vec<f64>, Vec<Vec<f64>>, Vec<f64>)>,
+    pub program: Option<Program>,
 }
 
 impl Expected {

@@ -30,18 +30,12 @@ use crate::snapshot::broken;
 
 /// LinCon-KL-UCB: the best policy if rewards are as high and costs as low as KL-UCB's bounds at level ln t
 /// allow.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinConKlUcbConfig {
     /// What results call it; by default `lin_con_kl_ucb`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-}
-
-impl Default for LinConKlUcbConfig {
-    fn default() -> Self {
-        Self { label: None }
-    }
 }
 
 impl Registered for LinConKlUcbConfig {

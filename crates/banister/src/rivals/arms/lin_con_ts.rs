@@ -29,18 +29,12 @@ use crate::rivals::{DELTA, Saved};
 use crate::stream::{SavedStream, Stream};
 
 /// LinConTS: the best policy for rewards and costs drawn from their posteriors.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinConTsConfig {
     /// What results call it; by default `lin_con_ts`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-}
-
-impl Default for LinConTsConfig {
-    fn default() -> Self {
-        Self { label: None }
-    }
 }
 
 impl Registered for LinConTsConfig {

@@ -24,18 +24,12 @@ use crate::rivals::{DELTA, Saved};
 use crate::stream::{SavedStream, Stream};
 
 /// Thompson sampling: plays the arm whose reward, drawn from its posterior, is largest, whatever it costs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ThompsonConfig {
     /// What results call it; by default `thompson`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-}
-
-impl Default for ThompsonConfig {
-    fn default() -> Self {
-        Self { label: None }
-    }
 }
 
 impl Registered for ThompsonConfig {
