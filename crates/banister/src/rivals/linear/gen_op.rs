@@ -11,7 +11,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::scaling::part;
+use super::scaling::{Reach, part};
 use super::{Evidence, Parameters, Plan, Play, Recipe, Rule, Scaling};
 use crate::agent::Agent;
 use crate::error::Error;
@@ -131,16 +131,10 @@ impl Rule for GenOp {
     }
 
     fn plan(&mut self, evidence: &Evidence) -> Plan {
-        let columns = &evidence.actions.columns;
-        let reward = self.bonus * self.confidence.of(evidence, 0);
-        let cost = self.confidence.of(evidence, 1);
-        let mut plan = Plan::whole(evidence.actions.safe, 0.0);
-        for a in 0..evidence.actions.count {
-            let length = columns.squares[1][a].sqrt();
-            let upper = columns.means[1][a] + cost * length;
-            let scale = self.scaling.largest_within(upper, self.max_scale);
-            plan.improve(a, scale, scale * (columns.means[0][a] + reward * length));
-        }
-        plan
+        let reach = Reach {
+            reward: self.bonus * self.confidence.of(evidence, 0),
+            cost: self.confidence.of(evidence, 1),
+        };
+        self.scaling.best(evidence, reach, self.max_scale)
     }
 }

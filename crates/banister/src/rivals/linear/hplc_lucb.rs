@@ -12,6 +12,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::scaling::Reach;
 use super::{Evidence, Parameters, Plan, Play, Recipe, Rule, Scaling};
 use crate::agent::Agent;
 use crate::error::{Error, positive};
@@ -149,14 +150,10 @@ impl Rule for HplcLucb {
     }
 
     fn plan(&mut self, evidence: &Evidence) -> Plan {
-        let columns = &evidence.actions.columns;
-        let (reward, cost) = (self.0.of(evidence, 0), self.0.of(evidence, 1));
-        let mut plan = Plan::whole(evidence.actions.safe, 0.0);
-        for a in 0..evidence.actions.count {
-            let length = columns.squares[1][a].sqrt();
-            let scale = (self.0.scaling).largest(columns.means[1][a] + cost * length);
-            plan.improve(a, scale, scale * (columns.means[0][a] + reward * length));
-        }
-        plan
+        let reach = Reach {
+            reward: self.0.of(evidence, 0),
+            cost: self.0.of(evidence, 1),
+        };
+        self.0.scaling.best(evidence, reach, 1.0)
     }
 }

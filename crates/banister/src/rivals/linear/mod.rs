@@ -7,6 +7,7 @@
 //! Agents that are safe per action have x_0 = 0 and play an action at a part of its length,
 //! [`crate::Decision::scale`]; see [`Play`] for callers that can only play whole actions.
 
+mod agent;
 mod conservative_lin_ucb;
 mod gen_op;
 mod hplc_lucb;

@@ -1,13 +1,12 @@
 //! A rule on feature vectors as an agent: regression, certificates, snapshots and checks are the same for
 //! all.
 
-use banister_solve::Status;
 use serde_json::Value;
 
 use super::{Evidence, Parameters, Plan, Play};
-use crate::agent::{ActionSet, Agent, Outcomes, Played};
+use crate::agent::Agent;
 use crate::belief::{Belief, of_intervals};
-use crate::certificate::{Answer, Certifier};
+use crate::certificate::Certifier;
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::guarantee::Guarantee;
@@ -72,21 +71,21 @@ pub(super) struct Recipe<'a> {
 }
 
 /// A rule with everything around it.
-struct Rival<R> {
+pub(super) struct Rival<R> {
     config: AgentConfig,
-    rule: R,
-    evidence: Evidence,
+    pub(super) rule: R,
+    pub(super) evidence: Evidence,
     play: Play,
     /// Whether nothing leaves it that does not check.
-    promised: bool,
+    pub(super) promised: bool,
     /// Thresholds in prediction units.
     thresholds: Vec<f64>,
     /// Pessimistic costs of what is played, in standard units.
-    costs: Vec<f64>,
-    prices: Vec<f64>,
-    support: Vec<(usize, f64)>,
-    certifier: Certifier,
-    decision: Decision,
+    pub(super) costs: Vec<f64>,
+    pub(super) prices: Vec<f64>,
+    pub(super) support: Vec<(usize, f64)>,
+    pub(super) certifier: Certifier,
+    pub(super) decision: Decision,
 }
 
 impl Recipe<'_> {
@@ -136,22 +135,27 @@ impl Recipe<'_> {
 }
 
 impl<R: Rule> Rival<R> {
-    fn check(&self, action: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
+    pub(super) fn check(&self, action: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         self.evidence.check_action(action)?;
         self.evidence.check_signals(reward, costs)
     }
 
-    fn check_at(&self, features: &[f64], reward: f64, costs: &[f64]) -> Result<(), Error> {
+    pub(super) fn check_at(
+        &self,
+        features: &[f64],
+        reward: f64,
+        costs: &[f64],
+    ) -> Result<(), Error> {
         self.evidence.check_features(features)?;
         self.evidence.check_signals(reward, costs)
     }
 
-    fn take(&mut self, action: usize, reward: f64, costs: &[f64]) {
+    pub(super) fn take(&mut self, action: usize, reward: f64, costs: &[f64]) {
         let is_safe = self.evidence.take(action, reward, costs);
         self.rule.learn(&self.evidence, is_safe);
     }
 
-    fn take_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) {
+    pub(super) fn take_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) {
         let is_safe = self.evidence.take_at(features, reward, costs);
         self.rule.learn(&self.evidence, is_safe);
     }
@@ -165,7 +169,7 @@ impl<R: Rule> Rival<R> {
     }
 
     /// Writes what a plan costs at most; whether that keeps every threshold.
-    fn write_costs(&mut self, plan: &Plan) -> bool {
+    pub(super) fn write_costs(&mut self, plan: &Plan) -> bool {
         let mut within = true;
         for i in 0..self.costs.len() {
             let guardrail = &self.evidence.problem.guardrails[i];
@@ -189,7 +193,7 @@ impl<R: Rule> Rival<R> {
     /// Its interval vouches for the reward, its declared costs for the rest.
     #[cold]
     #[inline(never)]
-    fn publish_safe(&mut self, reason: Fallback) {
+    pub(super) fn publish_safe(&mut self, reason: Fallback) {
         let safe = self.evidence.actions.safe;
         let value = (self.ends(safe, 0).1 + self.evidence.signals[0].offset).clamp(0.0, 1.0);
         for i in 0..self.costs.len() {
@@ -204,7 +208,7 @@ impl<R: Rule> Rival<R> {
     }
 
     /// The policy of a plan: an action alone, or a mixture with the safe one by increasing number.
-    fn write_policy(&mut self, plan: &Plan) {
+    pub(super) fn write_policy(&mut self, plan: &Plan) {
         let safe = self.evidence.actions.safe;
         // So little that it rounds to nothing is the safe action.
         let (action, scale) = match plan.action != safe && plan.scale > 0.0 {
@@ -227,7 +231,7 @@ impl<R: Rule> Rival<R> {
         }
     }
 
-    fn snapshot(&self, learned: bool) -> String {
+    pub(super) fn snapshot(&self, learned: bool) -> String {
         let evidence = &self.evidence;
         let saved = Saved {
             outcomes: evidence.outcomes,
@@ -240,7 +244,7 @@ impl<R: Rule> Rival<R> {
         SavedRival::write(&evidence.problem.declared, &self.config, saved)
     }
 
-    fn belief_of(&self, action: usize) -> Belief {
+    pub(super) fn belief_of(&self, action: usize) -> Belief {
         let interval = |signal: usize| {
             let offset = self.evidence.signals[signal].offset;
             let (lower, upper) = self.ends(action, signal);
@@ -262,151 +266,12 @@ impl<R: Rule> Rival<R> {
         of_intervals(&self.evidence.problem, &intervals)
     }
 
-    fn offer_named(&mut self, (actions, names): (Vec<f64>, Vec<String>)) -> Result<(), Error> {
+    pub(super) fn offer_named(
+        &mut self,
+        (actions, names): (Vec<f64>, Vec<String>),
+    ) -> Result<(), Error> {
         self.evidence.offer(&actions)?;
         self.evidence.names = names;
         Ok(())
-    }
-}
-
-impl<R: Rule> Agent for Rival<R> {
-    fn decide(&mut self) -> &Decision {
-        self.decision.outcomes = self.evidence.outcomes;
-        self.evidence.update_actions();
-        let plan = self.rule.plan(&self.evidence);
-        let within = self.write_costs(&plan);
-        // Who promises safety per action plays one that checks, or the safe one.
-        if self.promised && !within {
-            self.publish_safe(Fallback::SolverFailed);
-            return &self.decision;
-        }
-        self.write_policy(&plan);
-        let offset = self.evidence.signals[0].offset;
-        let answer = Answer {
-            support: &self.support,
-            status: Status::Optimal,
-            value: plan.value + offset,
-            upper_bound: plan.upper_bound + offset,
-            costs: &self.costs,
-            prices: &self.prices,
-            nodes: 0,
-        };
-        self.decision.policy.clear();
-        self.decision.policy.extend_from_slice(answer.support);
-        self.certifier.certify(&answer, &mut self.decision);
-        &self.decision
-    }
-
-    fn decide_safe(&mut self, reason: Fallback) -> Option<&Decision> {
-        self.decision.outcomes = self.evidence.outcomes;
-        self.evidence.update_actions();
-        self.publish_safe(reason);
-        Some(&self.decision)
-    }
-
-    fn reseed(&mut self, seed: u64, stream: u64) {
-        self.rule.reseed(seed, stream);
-    }
-
-    fn check_outcome(&self, reward: f64, costs: &[f64], _more: u64) -> Result<(), Error> {
-        self.evidence.check_signals(reward, costs)
-    }
-
-    fn check_outcome_at(
-        &self,
-        features: &[f64],
-        reward: f64,
-        costs: &[f64],
-        _more: u64,
-    ) -> Result<(), Error> {
-        self.check_at(features, reward, costs)
-    }
-
-    fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
-        self.check(arm, reward, costs)?;
-        self.take(arm, reward, costs);
-        Ok(())
-    }
-
-    fn observe_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) -> Result<(), Error> {
-        self.check_at(features, reward, costs)?;
-        self.take_at(features, reward, costs);
-        Ok(())
-    }
-
-    fn observe_batch(&mut self, outcomes: &Outcomes) -> Result<(), Error> {
-        let (guardrails, d) = (self.evidence.guardrails(), self.evidence.dimension());
-        outcomes.check(guardrails, Some(d))?;
-        let rows = outcomes.rewards.iter().enumerate();
-        let rows = rows.map(|(i, &reward)| (i, reward, outcomes.costs_of(i, guardrails)));
-        match outcomes.played {
-            Played::Arms(actions) => {
-                for (i, reward, costs) in rows.clone() {
-                    self.check(actions[i], reward, costs)?;
-                }
-                rows.for_each(|(i, reward, costs)| self.take(actions[i], reward, costs));
-            }
-            Played::Features(x) => {
-                let features = |i: usize| &x[i * d..(i + 1) * d];
-                for (i, reward, costs) in rows.clone() {
-                    self.check_at(features(i), reward, costs)?;
-                }
-                rows.for_each(|(i, reward, costs)| self.take_at(features(i), reward, costs));
-            }
-        }
-        Ok(())
-    }
-
-    fn offer(&mut self, actions: &[f64]) -> Result<(), Error> {
-        self.evidence.offer(actions)
-    }
-
-    fn features(&self, action: usize) -> Option<&[f64]> {
-        self.evidence.features(action)
-    }
-
-    fn actions(&self) -> Option<ActionSet> {
-        Some(ActionSet {
-            count: self.evidence.actions.count,
-            safe: self.evidence.actions.safe,
-        })
-    }
-
-    fn outcomes(&self) -> u64 {
-        self.evidence.outcomes
-    }
-
-    fn names(&self) -> &[String] {
-        &self.evidence.names
-    }
-
-    fn add_arm(&mut self, name: &str, features: Option<&[f64]>) -> Result<usize, Error> {
-        let set = self.evidence.with_arm(name, features)?;
-        self.offer_named(set)?;
-        Ok(self.evidence.names.len() - 1)
-    }
-
-    fn retire_arm(&mut self, arm: usize) -> Result<(), Error> {
-        let set = self.evidence.without_arm(arm)?;
-        self.offer_named(set)
-    }
-
-    fn beliefs(&mut self) -> Vec<Belief> {
-        self.evidence.update_actions();
-        let actions = 0..self.evidence.actions.count;
-        actions.map(|action| self.belief_of(action)).collect()
-    }
-
-    fn belief(&mut self, action: usize) -> Option<Belief> {
-        self.evidence.update_actions();
-        (action < self.evidence.actions.count).then(|| self.belief_of(action))
-    }
-
-    fn save(&self) -> String {
-        self.snapshot(false)
-    }
-
-    fn save_learned(&self) -> String {
-        self.snapshot(true)
     }
 }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::sampled::save_stream;
-use super::scaling::length;
+use super::scaling::{Reach, length};
 use super::{Evidence, Parameters, Plan, Play, Recipe, Rule, Scaling};
 use crate::agent::Agent;
 use crate::error::Error;
@@ -198,16 +198,11 @@ impl Rule for SafeLucb {
         if evidence.outcomes < self.exploration {
             return self.explore(evidence);
         }
-        let columns = &evidence.actions.columns;
-        let reward = self.confidence.of(evidence, 0);
-        let cost = self.confidence.of(evidence, 1);
-        let mut plan = Plan::whole(evidence.actions.safe, 0.0);
-        for a in 0..evidence.actions.count {
-            let length = columns.squares[1][a].sqrt();
-            let scale = (self.scaling).largest(columns.means[1][a] + cost * length);
-            plan.improve(a, scale, scale * (columns.means[0][a] + reward * length));
-        }
-        plan
+        let reach = Reach {
+            reward: self.confidence.of(evidence, 0),
+            cost: self.confidence.of(evidence, 1),
+        };
+        self.scaling.best(evidence, reach, 1.0)
     }
 
     /// S‖x‖.

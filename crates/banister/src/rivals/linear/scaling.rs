@@ -2,7 +2,7 @@
 
 use banister_solve::dense;
 
-use super::Evidence;
+use super::{Evidence, Plan};
 use crate::error::{Error, positive};
 use crate::rivals::setting::no_relative;
 
@@ -59,6 +59,33 @@ impl Scaling {
             scale *= 1.0 - f64::EPSILON;
         }
         scale
+    }
+}
+
+/// How far bounds reach from the estimates, in units of ‖x‖ in Σ⁻¹.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reach {
+    pub reward: f64,
+    pub cost: f64,
+}
+
+impl Scaling {
+    /// The part of an action with the largest reward's upper bound, each action at the largest part, at most
+    /// `most`, that its cost's upper bound allows; the safe action if none promises more than its 0.
+    pub(super) fn best(&self, evidence: &Evidence, reach: Reach, most: f64) -> Plan {
+        let columns = &evidence.actions.columns;
+        let mut plan = Plan::whole(evidence.actions.safe, 0.0);
+        for a in 0..evidence.actions.count {
+            let length = columns.squares[1][a].sqrt();
+            let upper = columns.means[1][a] + reach.cost * length;
+            let scale = self.largest_within(upper, most);
+            plan.improve(
+                a,
+                scale,
+                scale * (columns.means[0][a] + reach.reward * length),
+            );
+        }
+        plan
     }
 }
 
