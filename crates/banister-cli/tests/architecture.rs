@@ -126,7 +126,8 @@ fn the_core_has_no_threads_no_terminal_no_network() {
             "tokio",
             "rayon",
             "clap",
-            "rand",
+            // Agents that sample do so from seeds, never from the machine.
+            "getrandom",
             "indicatif",
             "axum",
             "reqwest",

@@ -156,7 +156,11 @@ fn regret_panel(instance: &InstanceResult, agents: &[&str]) -> Panel {
         let ends = |side: f64| -> Vec<f64> {
             let spread = curve.regret_mean.iter().zip(&curve.regret_std);
             spread
-                .map(|(mean, std)| (mean + side * 0.5 * std).max(0.0))
+                .map(|(mean, std)| {
+                    let end = mean + side * 0.5 * std;
+                    // Only who breaks guardrails has less than none.
+                    if *mean < 0.0 { end } else { end.max(0.0) }
+                })
                 .collect()
         };
         let spread = curve.regret_std.iter().any(|std| *std > 0.0);

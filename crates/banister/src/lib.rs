@@ -17,7 +17,10 @@
 //! - compare with [`theory`]
 //!
 //! This crate does no I/O, starts no threads and reads no clock. Randomness comes from outside:
-//! [`Decision::draw`] takes a uniform number.
+//! [`Decision::draw`] takes a uniform number, and agents that sample to decide do so from a seed
+//! ([`Agent::reseed`]).
+//!
+//! The agents of other papers, to compare with, are in [`rivals`].
 
 mod agent;
 mod belief;

@@ -10,9 +10,13 @@ use crate::commands::run::file_name;
 
 /// Regret against violation on every instance: who pays for safety with what.
 pub fn scatter(results: &Results, guarantees: &[Vec<Guarantee>]) -> Option<FigureRef> {
+    // An instance for a published number alone has next to nobody on it.
+    let crowd = results.instances.iter().map(|i| i.agents.len()).max();
+    let least = crowd.unwrap_or(0).min(3);
     let instances = results.instances.iter().zip(guarantees);
     let panels: Vec<ScatterPanel> = instances
         .filter(|(instance, _)| instance.knows_means() && !instance.guardrails.is_empty())
+        .filter(|(instance, _)| instance.agents.len() >= least)
         .map(|(instance, guarantees)| panel(instance, guarantees))
         .collect();
     if panels.is_empty() {
