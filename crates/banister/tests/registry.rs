@@ -298,3 +298,15 @@ fn outcomes_are_counted() {
         assert_eq!(restored.agent.outcomes(), ROUNDS.len() as u64);
     });
 }
+
+/// The chapter has one row per kind, and it says what the kind promises.
+#[test]
+fn the_chapter_on_rivals_has_every_kind_with_its_promise() {
+    let chapter = include_str!("../../../docs/rivals.md");
+    for kind in AgentConfig::kinds() {
+        let config = AgentConfig::of_kind(&kind).expect("it has defaults");
+        let row = format!("| `{kind}` | {} |", config.guarantee().words());
+        let rows = chapter.lines().filter(|line| line.starts_with(&row));
+        assert_eq!(rows.count(), 1, "{row}");
+    }
+}
