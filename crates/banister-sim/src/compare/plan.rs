@@ -156,9 +156,10 @@ impl Comparison {
             }
             if fitting.is_empty() && refused.is_empty() {
                 let allowed = match plan.left_out.last() {
-                    Some(left) => {
-                        format!("no agent fits `{name}`; {}: {}", left.agent, left.reason)
-                    }
+                    Some(left) => format!(
+                        "no agent fits `{name}`; {}",
+                        LeftOut::lines(std::slice::from_ref(left)).join("")
+                    ),
                     None => "give at least one agent".to_string(),
                 };
                 return Err(Error::invalid("agent", "absent", allowed));
@@ -222,24 +223,45 @@ impl Comparison {
     }
 }
 
+impl LeftOut {
+    /// One line per agent and reason, with all instances it holds for.
+    pub fn lines(left_out: &[Self]) -> Vec<String> {
+        let mut groups: Vec<(&str, String, Vec<String>)> = Vec::new();
+        for left in left_out {
+            let reason = match &left.reason {
+                // The agent is named in the line.
+                Error::Invalid { field, allowed, .. } if field == "kind" => allowed.clone(),
+                other => other.to_string(),
+            };
+            let instance = format!("`{}`", left.instance);
+            let same = |g: &&mut (&str, String, _)| g.0 == left.agent && g.1 == reason;
+            match groups.iter_mut().find(same) {
+                Some(group) => group.2.push(instance),
+                None => groups.push((&left.agent, reason, vec![instance])),
+            }
+        }
+        let line = |(agent, reason, instances): (&str, String, Vec<String>)| {
+            format!("`{agent}` on {}: {reason}", instances.join(", "))
+        };
+        groups.into_iter().map(line).collect()
+    }
+}
+
 /// One error for all agents that do not fit.
 fn unfit(refused: &[LeftOut]) -> Error {
-    let mut lines: Vec<String> = Vec::new();
+    let mut agents: Vec<&str> = Vec::new();
     for left in refused {
-        let LeftOut {
-            agent,
-            instance,
-            reason,
-        } = left;
-        lines.push(format!("`{agent}` on `{instance}`: {reason}"));
+        if !agents.contains(&left.agent.as_str()) {
+            agents.push(&left.agent);
+        }
     }
-    let value = match refused.len() {
+    let value = match agents.len() {
         1 => "one that does not fit".to_string(),
         n => format!("{n} that do not fit"),
     };
     let allowed = format!(
         "leave these out, or skip what does not fit\n  {}",
-        lines.join("\n  ")
+        LeftOut::lines(refused).join("\n  ")
     );
     Error::invalid("agent", value, allowed)
 }

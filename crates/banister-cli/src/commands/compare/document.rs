@@ -3,7 +3,9 @@
 use banister::Guarantee;
 use banister_report::{Document, Section, Table};
 use banister_sim::Results;
-use banister_sim::compare::{Comparison, Interval95, Published, Verdict, leaderboard, pairs};
+use banister_sim::compare::{
+    Comparison, Interval95, LeftOut, Published, Verdict, leaderboard, pairs,
+};
 use serde_json::{Value, json};
 
 use super::{figures, heat, tables};
@@ -78,12 +80,9 @@ impl Subject<'_> {
             });
         }
         if !self.comparison.left_out.is_empty() {
-            let lines = self.comparison.left_out.iter();
             sections.push(Section {
                 title: "Left out".into(),
-                paragraphs: lines
-                    .map(|left| format!("{} on {}: {}", left.agent, left.instance, left.reason))
-                    .collect(),
+                paragraphs: LeftOut::lines(&self.comparison.left_out),
                 ..Section::default()
             });
         }

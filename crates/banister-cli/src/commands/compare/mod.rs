@@ -7,6 +7,7 @@ mod tables;
 
 use std::path::{Path, PathBuf};
 
+use banister::AgentConfig;
 use banister_report::ReportError;
 use banister_report::tables::{self as data, LongRow};
 use banister_sim::compare::{
@@ -43,7 +44,15 @@ pub fn compare(args: &Compare) -> Result<(), Failure> {
     let subject = subject(args)?;
     let agents = match &args.agents {
         None => Agents::Proposed,
-        Some(list) => Agents::listed(list).map_err(Failure::input)?,
+        Some(list) => Agents::listed(list).map_err(|error| {
+            let kinds = AgentConfig::kinds();
+            let unknown = list.split(',').map(str::trim);
+            let unknown = unknown
+                .into_iter()
+                .find(|kind| !kinds.iter().any(|k| k == kind));
+            let kinds = kinds.iter().map(String::as_str);
+            input::with_nearest(&error, unknown.unwrap_or_default(), kinds)
+        })?,
     };
     let entries = subject.entries;
     let comparison = Comparison::plan_in(entries, &agents, args.skip_unfit, &subject.files)
@@ -266,11 +275,8 @@ fn say_left_out(left_out: &[LeftOut]) -> Result<(), Failure> {
         return Ok(());
     }
     terminal::say("Left out, as they do not fit:")?;
-    for left in left_out {
-        terminal::say(format!(
-            "  {} on {}: {}",
-            left.agent, left.instance, left.reason
-        ))?;
+    for line in LeftOut::lines(left_out) {
+        terminal::say(format!("  {line}"))?;
     }
     terminal::say("")
 }
