@@ -118,11 +118,12 @@ def _sources(suite: object) -> tuple[list[Any], str]:
             raise ValueError(f"`suite` is {suite!r}: {_ALLOWED}")
     sources: list[Any] = []
     folders = set()
-    unnamed = [one for one in every if isinstance(one, Mapping) and not one.get("name")]
+    unnamed = sum(isinstance(one, Mapping) and not one.get("name") for one in every)
+    numbers = iter(range(1, unnamed + 1))
     for one in every:
         if isinstance(one, Mapping):
-            number = next(i for i, other in enumerate(unnamed, 1) if other is one) if len(unnamed) > 1 else 0
-            sources.append((f"instance {number}" if number else "instance", _experiment(one)))
+            name = one.get("name") or (f"instance {next(numbers)}" if unnamed > 1 else "instance")
+            sources.append((name, _experiment(one)))
         elif isinstance(one, str) and _is_suite(one):
             sources.append(one)
         elif isinstance(one, (str, os.PathLike)):
@@ -159,7 +160,8 @@ def _hint(one: object) -> str:
 def _experiment(given: Mapping[str, Any]) -> dict[str, Any]:
     """An experiment in the words of TOML, with plain values where Python has objects."""
     # An environment alone will do, where it brings its guardrails.
-    experiment = dict(given) if "environment" in given or "kind" not in given else {"environment": given}
+    alone = "kind" in given and "environment" not in given
+    experiment: dict[str, Any] = {"environment": given} if alone else dict(given)
     environment = experiment.get("environment")
     if not isinstance(environment, Mapping):
         raise TypeError(

@@ -147,7 +147,7 @@ def head(figure: Figure, title: str, detail: str, handles: Sequence[Line2D]) -> 
 def _across(handles: Sequence[Line2D], width: float) -> int:
     """How many entries of a legend stand side by side in a figure so many inches wide."""
     longest = max((len(str(handle.get_label())) for handle in handles), default=1)
-    return max(1, min(len(handles), int((width - 0.4) / (0.55 + 0.075 * longest))))
+    return max(1, min(len(handles), int((width - 0.4) / (0.55 + 0.068 * longest))))
 
 
 def _more_lines(handles: Sequence[Line2D], width: float) -> float:

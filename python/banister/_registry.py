@@ -127,6 +127,7 @@ class Kind:
     @property
     def example(self) -> tuple[str, ...]:
         """Lines of a doctest."""
+        lines: tuple[str, ...]
         if self.needs_origin:
             lines = _ORIGIN_EXAMPLE
         else:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 
 from . import _native
 from ._plot import LINES, OPTIMUM, QUIET, ResultFigure, chosen, head, short, style
@@ -23,6 +26,8 @@ _LOOKS = ((LINES[0], "o"), (LINES[2], "s"), (LINES[1], "D"), (LINES[6], "^"))
 _ACROSS, _WIDE, _HIGH = 3, 4.6, 3.7
 #: A line of a name, and about the width of a letter, in points.
 _LINE, _LETTER = 10.5, 4.6
+#: From a point to its name, and to a name that had to move.
+_GAP, _FAN = 7.0, 26.0
 #: Regrets further apart than this need a logarithmic axis.
 _FAR = 50.0
 
@@ -41,7 +46,7 @@ def scatter(result: ComparisonResult, instance: str | int | None = None) -> Figu
     columns = min(len(judged), _ACROSS)
     rows = -(-len(judged) // columns)
     top = 1.45
-    width, height = max(_WIDE * columns, 6.4), _HIGH * rows + top
+    width, height = max(_WIDE * columns, 7.8), _HIGH * rows + top
     figure = ResultFigure(figsize=(width, height), dpi=110, facecolor="white")
     grid = figure.subplots(
         rows,
@@ -109,7 +114,8 @@ def _panel(
     heights = [abs(point["regret"][0]) for point in drawn if point["regret"][0]]
     if heights and max(heights) > _FAR * min(heights):
         # Regret may have either sign: logarithmic on both sides of zero.
-        axes.set_yscale("symlog", linthresh=max(min(heights), max(heights) / 1e4))
+        least = max(min(heights), max(heights) / 1e4)
+        axes.set_yscale("symlog", linthresh=10.0 ** math.ceil(math.log10(least)))
         axes.yaxis.set_major_formatter(lambda y, _: short(y))
     axes.axvspan(-0.45, 0.45, color="#0072B2", alpha=0.06, lw=0)
     axes.axhline(0, color=OPTIMUM, ls=":", lw=1.1, zorder=2)
@@ -136,45 +142,118 @@ def _panel(
     axes.set_ylabel("regret", color=QUIET, size=9)
 
 
+@dataclass
+class _Mark:
+    """A point of a panel and the place of its name, in points from the lower left corner."""
+
+    name: str
+    at: tuple[float, float]
+    x: float
+    y: float
+    left: float
+    middle: float
+
+    @property
+    def right(self) -> float:
+        return self.left + _LETTER * len(self.name)
+
+
 def _name_points(axes: Axes) -> None:
-    """Writes every point's name beside it, a little higher or lower where others stand already."""
+    """Writes every point's name beside it; where many stand above each other, the names make a list."""
     figure = axes.get_figure()
     assert figure is not None
-    scale = 72 / figure.dpi
-    points = [line for line in axes.lines if not str(line.get_label()).startswith("_")]
-    to_points = axes.transData.transform
-    marks = [
-        tuple(scale * to_points((line.get_xdata()[0], line.get_ydata()[0])))  # type: ignore[index]
-        for line in points
-    ]
-    taken: list[tuple[float, float, float]] = []
-
-    def is_free(left: float, right: float, middle: float) -> bool:
-        names = any(
-            left < other_right and right > other_left and abs(middle - other) < _LINE
-            for other_left, other_right, other in taken
-        )
-        covers = any(left - 3 < x < right and abs(middle - y) < 0.7 * _LINE for x, y in marks)
-        return not names and not covers
-
-    for line, (x, y) in sorted(zip(points, marks, strict=True), key=lambda one: -one[1][1]):
+    to_points = 72 / figure.dpi
+    frame = axes.get_window_extent()
+    marks = []
+    for line in axes.lines:
         name = str(line.get_label())
-        left, right = x + 7, x + 7 + _LETTER * len(name)
-        steps = [0.0] + [sign * 0.5 * _LINE * k for k in range(1, 40) for sign in (-1, 1)]
-        shift = next((step for step in steps if is_free(left, right, y + step)), 0.0)
-        taken.append((left, right, y + shift))
-        moved = abs(shift) > 0.6 * _LINE
+        if not name.startswith("_"):
+            at = (float(np.asarray(line.get_xdata())[0]), float(np.asarray(line.get_ydata())[0]))
+            x, y = (float(pixels) * to_points for pixels in axes.transData.transform(at))
+            marks.append(_Mark(name, at, x, y, x + _GAP, y))
+    low, high = to_points * frame.y0 + _LINE / 2, to_points * frame.y1 - _LINE / 2
+    for column in _columns(marks):
+        middles = _spread([mark.y for mark in column], low, high)
+        for mark, middle in zip(column, middles, strict=True):
+            moved = abs(middle - mark.y) > 1
+            mark.left, mark.middle = mark.x + (_FAN if moved else _GAP), middle
+    for mark in marks:
+        if not _is_free(mark, marks):
+            steps = [sign * _LINE * k / 2 for k in range(1, 9) for sign in (1, -1)]
+            home = mark.middle
+            for step in steps:
+                mark.middle = home + step
+                if low <= mark.middle <= high and _is_free(mark, marks):
+                    mark.left = mark.x + _FAN
+                    break
+            else:
+                mark.middle = home
         axes.annotate(
-            name,
-            (line.get_xdata()[0], line.get_ydata()[0]),  # type: ignore[index]
-            xytext=(12 if moved else 7, shift),
+            mark.name,
+            mark.at,
+            xytext=(mark.left - mark.x, mark.middle - mark.y),
             textcoords="offset points",
             va="center",
             size=8,
             color="#333333",
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": "#AAAAAA", "lw": 0.6, "shrinkA": 1, "shrinkB": 3}
-            if moved
-            else None,
+            # Legible also where it stands on lines.
+            path_effects=[withStroke(linewidth=2.2, foreground="white", alpha=0.85)],
             zorder=5,
         )
+        if mark.left - mark.x > _GAP:
+            axes.annotate(
+                "",
+                mark.at,
+                xytext=(mark.left - mark.x - 2, mark.middle - mark.y),
+                textcoords="offset points",
+                arrowprops={"arrowstyle": "-", "color": "#AAAAAA", "lw": 0.6, "shrinkA": 0, "shrinkB": 3},
+                annotation_clip=False,
+                zorder=2.5,
+            )
+
+
+def _columns(marks: Sequence[_Mark]) -> list[list[_Mark]]:
+    """Marks that stand above each other, each column from below."""
+    columns: list[list[_Mark]] = []
+    for mark in sorted(marks, key=lambda mark: mark.x):
+        if columns and mark.x - columns[-1][0].x < _GAP:
+            columns[-1].append(mark)
+        else:
+            columns.append([mark])
+    return [sorted(column, key=lambda mark: mark.y) for column in columns]
+
+
+def _spread(heights: Sequence[float], low: float, high: float) -> list[float]:
+    """Ascending heights moved apart by a line at least, as little as that takes."""
+    # A block is as high as its lines and centred where these would like to be.
+    blocks: list[tuple[float, int]] = []
+
+    def centre(block: tuple[float, int]) -> float:
+        half = _LINE * (block[1] - 1) / 2
+        return max(min(block[0], high - half), low + half)
+
+    for height in heights:
+        blocks.append((height, 1))
+        while len(blocks) > 1:
+            below, above = blocks[-2:]
+            count = below[1] + above[1]
+            if centre(above) - centre(below) >= _LINE * count / 2:
+                break
+            blocks[-2:] = [((below[0] * below[1] + above[0] * above[1]) / count, count)]
+    return [
+        centre(block) + _LINE * (k - (block[1] - 1) / 2) for block in blocks for k in range(block[1])
+    ]
+
+
+def _is_free(mark: _Mark, marks: Sequence[_Mark]) -> bool:
+    """Whether a name covers no other mark or name."""
+    for other in marks:
+        if other is mark:
+            continue
+        beside = mark.left < other.right and mark.right > other.left
+        if beside and abs(mark.middle - other.middle) < 0.9 * _LINE:
+            return False
+        if mark.left - 3 < other.x < mark.right and abs(mark.middle - other.y) < 0.6 * _LINE:
+            return False
+    return True

@@ -38,7 +38,7 @@ struct Settings {
     horizon: Option<u64>,
     runs: Option<u64>,
     seed: Option<u64>,
-    instance_seed: u64,
+    instance_seed: Option<u64>,
 }
 
 impl Settings {
@@ -82,7 +82,8 @@ impl Comparison {
         let (mut entries, mut published) = (Vec::new(), Vec::new());
         for source in sources.iter() {
             if let Ok(name) = source.cast::<PyString>() {
-                let suite = Suite::named(name.to_str()?, settings.instance_seed);
+                let instance_seed = settings.instance_seed.unwrap_or(1);
+                let suite = Suite::named(name.to_str()?, instance_seed);
                 let suite = suite.map_err(in_arguments)?;
                 entries.extend(suite.entries);
                 published.extend(suite.published);
