@@ -27,9 +27,9 @@ class Agent(_native.Agent):
 
     #: Its name in declarations: "opb".
     kind: ClassVar[str]
-    #: What it promises about its guardrails, with probability 1 − delta: "every_round" (every policy keeps
-    #: them in expectation), "per_action" (every single action played does), "cumulative" (they are kept on
-    #: average over rounds; single ones may break them) or "unsafe" (nothing).
+    #: What it promises about its guardrails, with probability 1 − delta: "every_round" (every policy
+    #: keeps them in expectation), "per_action" (every single action played does), "cumulative" (they
+    #: are kept on average over rounds; single ones may break them) or "unsafe" (nothing).
     guarantee: ClassVar[str]
     #: Whether it is for actions with features, which may be others in every round.
     takes_features: ClassVar[bool]

@@ -9,6 +9,7 @@ mod batch;
 mod build;
 mod cli;
 mod compare;
+mod compared;
 mod decision;
 mod error;
 mod foreign;
@@ -30,8 +31,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<agent::Agent>()?;
     module.add_class::<batch::DecisionBatch>()?;
-    module.add_class::<compare::Compared>()?;
     module.add_class::<compare::Comparison>()?;
+    module.add_class::<compared::Compared>()?;
     module.add_class::<decision::Certificate>()?;
     module.add_class::<decision::Decision>()?;
     module.add_class::<decision::GuardrailCertificate>()?;
