@@ -20,10 +20,11 @@ True
 from __future__ import annotations
 
 from . import _agents
-from ._agent import Agent, load
+from ._agent import Agent, agents, load
 from ._agents import *  # noqa: F403  (the classes are made from the registry)
 from ._async_client import AsyncClient
 from ._client import Client
+from ._compare import ComparisonResult, compare, suites
 from ._environment import Environment, GymEnvironment
 from ._guardrail import Guardrail
 from ._log import Log
@@ -82,6 +83,7 @@ __all__ = [
     "AsyncClient",
     "Certificate",
     "Client",
+    "ComparisonResult",
     "Decision",
     "DecisionBatch",
     "Environment",
@@ -126,6 +128,8 @@ __all__ = [
     "SweepResult",
     "Verdict",
     "__version__",
+    "agents",
+    "compare",
     "disjoint_features",
     "evaluate",
     "load",
@@ -133,6 +137,7 @@ __all__ = [
     "simulate",
     "solve_lp",
     "solve_oplb",
+    "suites",
     "sweep",
     "warm_start",
 ]

@@ -25,7 +25,14 @@ class Agent(_native.Agent):
     Agents may be used from several threads at once; each call does its work alone.
     """
 
+    #: Its name in declarations: "opb".
     kind: ClassVar[str]
+    #: What it promises about its guardrails, with probability 1 − delta: "every_round" (every policy
+    #: keeps them in expectation), "per_action" (every single action played does), "cumulative" (they
+    #: are kept on average over rounds; single ones may break them) or "unsafe" (nothing).
+    guarantee: ClassVar[str]
+    #: Whether it is for actions with features, which may be others in every round.
+    takes_features: ClassVar[bool]
 
     def __new__(cls: type[A], arms: object = None, **parameters: Any) -> A:
         return super().__new__(cls, arms=arms, **parameters)
@@ -143,3 +150,15 @@ def load(source: str | os.PathLike[str]) -> Agent:
     """
     text = _text(source)
     return CLASSES[_native.Agent._kind_of(text)]._restored(text)
+
+
+def agents() -> dict[str, type[Agent]]:
+    """Every kind of agent there is, each with its class.
+
+    >>> import banister
+    >>> banister.agents()["opb"] is banister.Opb
+    True
+    >>> banister.Opb.guarantee, banister.Opb.takes_features
+    ('every_round', False)
+    """
+    return dict(CLASSES)

@@ -18,7 +18,8 @@ __all__: list[str] = []
 
 
 def _documented(kind: Kind) -> str:
-    lines = [kind.description, "", "Parameters:"]
+    promise = f'Promise: {kind.promise} (`guarantee` is "{kind.guarantee}").'
+    lines = [kind.description, "", promise, "", "Parameters:"]
     for parameter in (*COMMON, *kind.parameters):
         if parameter.features_only and not kind.takes_features:
             continue
@@ -47,12 +48,14 @@ def _signature(kind: Kind) -> inspect.Signature:
     return inspect.Signature(parameters)
 
 
-for _kind in kinds(_native.agent_schema()):
+for _kind in kinds(_native.agent_schema(), dict(_native.guarantees())):
     _members: dict[str, Any] = {
         "__doc__": _documented(_kind),
         "__module__": "banister",
         "__signature__": _signature(_kind),
         "kind": _kind.name,
+        "guarantee": _kind.guarantee,
+        "takes_features": _kind.takes_features,
     }
     CLASSES[_kind.name] = type(_kind.class_name, (Agent,), _members)
     globals()[_kind.class_name] = CLASSES[_kind.name]

@@ -9,10 +9,12 @@ from numpy.typing import ArrayLike
 from ._agent import Agent
 from ._guardrail import GuardrailLike
 
-__all__ = ["Opb", "Oplb"]
+__all__ = ["Opb", "Oplb", "Doslb", "Ucb1"]
 
 class Opb(Agent):
     kind: ClassVar[str]
+    guarantee: ClassVar[Literal["every_round"]]
+    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -35,6 +37,8 @@ class Opb(Agent):
 
 class Oplb(Agent):
     kind: ClassVar[str]
+    guarantee: ClassVar[Literal["every_round"]]
+    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -60,3 +64,35 @@ class Oplb(Agent):
         solver: Literal["linearised", "exact"] = "linearised",
         unknown_safe_cost: Literal["interval", "paper"] = "interval",
     ) -> Oplb: ...
+
+class Doslb(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["cumulative"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        delta: float = 0.01,
+        label: str | None = None,
+    ) -> Doslb: ...
+
+class Ucb1(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["unsafe"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        exploration: float = 4.0,
+        label: str | None = None,
+    ) -> Ucb1: ...

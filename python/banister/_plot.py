@@ -23,6 +23,11 @@ TEXTS = ("#005A8D", "#8F6200", "#00694D", "#98467A", "#1F739F", "#555555", "#A34
 THRESHOLD = "#C5283D"
 OPTIMUM = "#333333"
 QUIET = "#666666"
+# Later laps of the colours are dashed: no two of the first 28 lines look the same.
+DASHES: tuple[Any, ...] = ("-", (0, (4.5, 2.2)), (0, (1.5, 1.5)), (0, (7, 2, 1.5, 2)))
+
+#: More values than this at the ends of lines are not read any more.
+_MOST_ENDS = 12
 
 Column = NDArray[np.float64]
 
@@ -39,24 +44,28 @@ class ResultFigure(Figure):
 
 def plot(result: SimulationResult, instance: str | int | None = None) -> Figure:
     """One row per instance: regret, a guardrail's cost each, reward."""
-    chosen = _chosen(result.instances, instance)
+    shown = chosen(result.instances, instance)
     curves = {name: np.asarray(column) for name, column in result.curves.items()}
-    agents = list(dict.fromkeys(agent for one in chosen for agent in one["agents"]))
-    judged = any(one["knows_means"] for one in chosen)
-    panels = max(len(one["guardrails"]) for one in chosen) + 1 + judged
+    agents = list(dict.fromkeys(agent for one in shown for agent in one["agents"]))
+    judged = any(one["knows_means"] for one in shown)
+    panels = max(len(one["guardrails"]) for one in shown) + 1 + judged
     # A row for each instance; one alone may take two, so that its text stays legible.
-    columns = panels if len(chosen) > 1 or panels < 4 else (panels + 1) // 2
-    rows = len(chosen) * -(-panels // columns)
-    head = 1.25 if len(chosen) == 1 else 1.5
-    height = 2.9 * rows + head + 0.15
+    columns = panels if len(shown) > 1 or panels < 4 else (panels + 1) // 2
+    rows = len(shown) * -(-panels // columns)
+    handles = [
+        Line2D([], [], color=color(i), ls=dashes(i), lw=2.4, label=agent)
+        for i, agent in enumerate(agents)
+    ]
+    above = (1.25 if len(shown) == 1 else 1.5) + _more_lines(handles, 4.6 * columns)
+    height = 2.9 * rows + above + 0.15
     figure = ResultFigure(figsize=(4.6 * columns, height), dpi=110, facecolor="white")
-    top = 1 - head / height
+    top = 1 - above / height
     grid = figure.subplots(
         rows,
         columns,
         squeeze=False,
         gridspec_kw={
-            "left": 0.62 / (4.6 * columns) + (0.02 if len(chosen) > 1 else 0),
+            "left": 0.62 / (4.6 * columns) + (0.02 if len(shown) > 1 else 0),
             "right": 1 - 0.55 / (4.6 * columns),
             "top": top,
             "bottom": 0.62 / height,
@@ -64,10 +73,10 @@ def plot(result: SimulationResult, instance: str | int | None = None) -> Figure:
             "hspace": 0.48,
         },
     )
-    for panes, one in zip(grid.reshape(len(chosen), -1), chosen, strict=True):
+    for panes, one in zip(grid.reshape(len(shown), -1), shown, strict=True):
         row: list[Axes] = list(panes)
         _row(row, one, curves, agents, judged)
-        if len(chosen) > 1:
+        if len(shown) > 1:
             row[0].annotate(
                 one["name"],
                 (0, 1),
@@ -79,13 +88,32 @@ def plot(result: SimulationResult, instance: str | int | None = None) -> Figure:
             )
     for axes in grid[-1]:
         axes.set_xlabel("round", color=QUIET)
-    _head(figure, chosen, agents, result, height, judged)
+    runs = len(set(result.runs["run"].tolist()))
+    means = f"Means over {runs} run{'s' if runs > 1 else ''}."
+    detail = (
+        f"{means} Band: ±0.5 standard deviation. Costs and rewards are the policies' expectations "
+        "under the true means."
+        if judged
+        else f"{means} The true means are unknown: costs and rewards are those that were observed."
+    )
+    head(figure, shown[0]["name"] if len(shown) == 1 else "Regret, cost and reward", detail, handles)
     return figure
 
 
-def _chosen(
+def color(line: int) -> str:
+    """The colour of a line."""
+    return LINES[line % len(LINES)]
+
+
+def dashes(line: int) -> Any:
+    """Its dashes: each lap of the colours has its own."""
+    return DASHES[line // len(LINES) % len(DASHES)]
+
+
+def chosen(
     instances: Sequence[dict[str, Any]], instance: str | int | None
 ) -> Sequence[dict[str, Any]]:
+    """The instances asked for: all, or one by name or number."""
     if instance is None:
         return instances
     if isinstance(instance, int) and -len(instances) <= instance < len(instances):
@@ -96,40 +124,35 @@ def _chosen(
     raise ValueError(f"`instance` is {instance!r}: the instances are {', '.join(names)}")
 
 
-def _head(
-    figure: Figure,
-    chosen: Sequence[dict[str, Any]],
-    agents: Sequence[str],
-    result: SimulationResult,
-    height: float,
-    judged: bool,
-) -> None:
-    runs = len(set(result.runs["run"].tolist()))
-    title = chosen[0]["name"] if len(chosen) == 1 else "Regret, cost and reward"
-    left = 0.25 / figure.get_size_inches()[0]
+def head(figure: Figure, title: str, detail: str, handles: Sequence[Line2D]) -> None:
+    """The title, what the figure shows, and what its lines and marks stand for."""
+    width, height = figure.get_size_inches()
+    left = 0.25 / width
     figure.text(left, 1 - 0.28 / height, title, weight="bold", size=13, va="center")
-    means = f"Means over {runs} run{'s' if runs > 1 else ''}."
-    detail = (
-        f"{means} Band: ±0.5 standard deviation. Costs and rewards are the policies' expectations "
-        "under the true means."
-        if judged
-        else f"{means} The true means are unknown: costs and rewards are those that were observed."
-    )
     figure.text(left, 1 - 0.52 / height, detail, size=8.5, color=QUIET, va="center")
-    handles = [
-        Line2D([], [], color=LINES[i % len(LINES)], lw=2.4, label=agent)
-        for i, agent in enumerate(agents)
-    ]
+    more = _more_lines(handles, width)
     figure.legend(
-        handles=handles,
+        handles=list(handles),
         loc="center left",
-        bbox_to_anchor=(left - 0.004, 1 - 0.78 / height),
-        ncols=max(len(agents), 1),
+        bbox_to_anchor=(left - 0.004, 1 - (0.78 + more / 2) / height),
+        ncols=_across(handles, width),
         frameon=False,
         fontsize=9.5,
         handlelength=1.8,
         borderpad=0,
+        labelspacing=0.3,
     )
+
+
+def _across(handles: Sequence[Line2D], width: float) -> int:
+    """How many entries of a legend stand side by side in a figure so many inches wide."""
+    longest = max((len(str(handle.get_label())) for handle in handles), default=1)
+    return max(1, min(len(handles), int((width - 0.4) / (0.55 + 0.068 * longest))))
+
+
+def _more_lines(handles: Sequence[Line2D], width: float) -> float:
+    """The height in inches of a legend's lines beyond the first."""
+    return 0.19 * (-(-len(handles) // _across(handles, width)) - 1) if handles else 0.0
 
 
 def _row(
@@ -152,30 +175,31 @@ def _row(
                     # What was observed since the last checkpoint is mostly noise.
                     length = np.diff(x, prepend=0)
                     y = np.cumsum(y * length) / np.cumsum(length)
-                axes.plot(x, y, color=LINES[i % len(LINES)], lw=1.7, zorder=3)
+                axes.plot(x, y, color=color(i), ls=dashes(i), lw=1.7, zorder=3)
                 drawn.append((i, x, y))
         return drawn
 
     if judged:
         axes = next(panels)
-        _style(axes, "cumulative regret", one["horizon"])
+        _over_time(axes, "cumulative regret", one["horizon"])
         ends = []
         for i, x, y in lines(axes, "regret_mean"):
             rows = here & (curves["agent"] == agents[i])
             half = curves["regret_std"][rows] / 2
             lower, upper = y - half, y + half
             # It begins with nothing.
-            axes.plot([0, x[0]], [0, y[0]], color=LINES[i % len(LINES)], lw=1.7, zorder=3)
-            axes.fill_between(x, lower, upper, color=LINES[i % len(LINES)], alpha=0.18, lw=0)
+            axes.plot([0, x[0]], [0, y[0]], color=color(i), lw=1.7, zorder=3)
+            axes.fill_between(x, lower, upper, color=color(i), alpha=0.18, lw=0)
             ends.append((i, float(y[-1])))
         # Regret below 0 is what agents have that break guardrails; it must not go unseen.
         if all(y >= 0 for _, y in ends):
             axes.set_ylim(bottom=0)
-        _end_labels(axes, one["horizon"], ends)
+        if len(ends) <= _MOST_ENDS:
+            _end_labels(axes, one["horizon"], ends)
     for i, guardrail in enumerate(one["guardrails"]):
         axes = next(panels)
         name = guardrail["name"]
-        _style(axes, f"expected {name}" if judged else f"mean {name} so far", one["horizon"])
+        _over_time(axes, f"expected {name}" if judged else f"mean {name} so far", one["horizon"])
         lines(axes, f"{name}_cost_mean")
         if guardrail["threshold"] is not None:
             sign = "≤" if guardrail["direction"] == "at_most" else "≥"
@@ -184,7 +208,7 @@ def _row(
         if judged and i < len(costs) and not _same(costs[i], guardrail["threshold"]):
             _reference(axes, costs[i], "optimum {}", OPTIMUM, ":", below=True)
     axes = next(panels)
-    _style(axes, "expected reward" if judged else "mean reward so far", one["horizon"])
+    _over_time(axes, "expected reward" if judged else "mean reward so far", one["horizon"])
     lines(axes, "reward_mean")
     if judged and one["optimum"]["reward"] is not None:
         _reference(axes, one["optimum"]["reward"], "optimum r* = {}", OPTIMUM, ":")
@@ -197,7 +221,8 @@ def _same(cost: float | None, threshold: float | None) -> bool:
     return cost is None or (threshold is not None and abs(cost - threshold) < 1e-9)
 
 
-def _style(axes: Axes, title: str, horizon: int) -> None:
+def style(axes: Axes, title: str) -> None:
+    """The house style of axes."""
     axes.set_title(title, loc="left", size=10)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color("#999999")
@@ -205,12 +230,17 @@ def _style(axes: Axes, title: str, horizon: int) -> None:
     axes.set_axisbelow(True)
     axes.tick_params(colors="#555555", labelsize=8.5, length=0, axis="y")
     axes.tick_params(colors="#555555", labelsize=8.5, color="#999999", axis="x")
-    axes.set_xlim(0, horizon)
     axes.margins(y=0.12)
-    axes.xaxis.set_major_locator(MaxNLocator(4))
     axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.yaxis.set_major_formatter(lambda y, _: short(y))
+
+
+def _over_time(axes: Axes, title: str, horizon: int) -> None:
+    """The same with rounds along the bottom."""
+    style(axes, title)
+    axes.set_xlim(0, horizon)
+    axes.xaxis.set_major_locator(MaxNLocator(4))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.yaxis.set_major_formatter(lambda y, _: _short(y))
 
 
 def _reference(
@@ -218,7 +248,7 @@ def _reference(
 ) -> None:
     axes.axhline(level, color=color, ls=style, lw=1.3, zorder=4)
     axes.annotate(
-        text.format(_short(level)),
+        text.format(short(level)),
         (1, level),
         xycoords=("axes fraction", "data"),
         xytext=(0, -3 if below else 3),
@@ -241,7 +271,7 @@ def _end_labels(axes: Axes, horizon: int, ends: list[tuple[int, float]]) -> None
     for i, value in sorted(ends, key=lambda end: end[1]):
         place = max(value, place + gap)
         axes.annotate(
-            _short(value),
+            short(value),
             (horizon, place),
             xytext=(4, 0),
             textcoords="offset points",
@@ -253,9 +283,10 @@ def _end_labels(axes: Axes, horizon: int, ends: list[tuple[int, float]]) -> None
         )
 
 
-def _short(x: float) -> str:
+def short(x: float) -> str:
+    """A number in few letters."""
     if x < 0:
-        return f"−{_short(-x)}"
+        return f"−{short(-x)}"
     if abs(x) >= 1e6:
         return f"{x / 1e6:.3g}M"
     if abs(x) >= 1e4:

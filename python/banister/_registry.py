@@ -67,7 +67,7 @@ _ARMS_EXAMPLE = (
     ">>> agent = banister.{name}(",
     '...     ["control", "bold"],',
     '...     guardrails=[{{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}}],',
-    "...     seed=7,",
+    "...     seed=7,{more}",
     "... )",
     ">>> decision = agent.decide()",
     ">>> agent.observe(decision, reward=1.0, costs=0.2)",
@@ -79,9 +79,25 @@ _FEATURES_EXAMPLE = (
     ">>> agent = banister.{name}(",
     "...     safe_action=[1.0, 0.0],",
     '...     guardrails=[{{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}}],',
-    "...     seed=7,",
+    "...     seed=7,{more}",
     "... )",
     ">>> decision = agent.decide(actions=[[0.6, 0.8], [0.8, -0.6]])",
+    ">>> agent.observe(decision, reward=1.0, costs=0.2)",
+    ">>> agent.outcomes",
+    "1",
+)
+# The safe action is to do nothing; what is played may be a part of an action.
+_ORIGIN_EXAMPLE = (
+    ">>> import banister",
+    ">>> agent = banister.{name}(",
+    "...     features=[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]],",
+    '...     guardrails=[{{"name": "spend", "at_most": 0.5, "safe_cost": 0.0, "range": [-1, 1]}}],',
+    '...     reward={{"range": [-1, 1]}},',
+    "...     seed=7,{more}",
+    "... )",
+    ">>> decision = agent.decide()",
+    ">>> 0 < decision.scale <= 1",
+    "True",
     ">>> agent.observe(decision, reward=1.0, costs=0.2)",
     ">>> agent.outcomes",
     "1",
@@ -94,7 +110,13 @@ class Kind:
 
     name: str
     description: str
+    #: What it promises about its guardrails: a name, and the same in words.
+    guarantee: str
+    promise: str
     takes_features: bool
+    #: What it cannot do without: the number of rounds, a safe action whose features are all 0.
+    needs_horizon: bool
+    needs_origin: bool
     parameters: tuple[Parameter, ...]
 
     @property
@@ -105,19 +127,27 @@ class Kind:
     @property
     def example(self) -> tuple[str, ...]:
         """Lines of a doctest."""
-        lines = _FEATURES_EXAMPLE if self.takes_features else _ARMS_EXAMPLE
-        return tuple(line.format(name=self.class_name) for line in lines)
+        lines: tuple[str, ...]
+        if self.needs_origin:
+            lines = _ORIGIN_EXAMPLE
+        else:
+            lines = _FEATURES_EXAMPLE if self.takes_features else _ARMS_EXAMPLE
+        more = " horizon=1000," if self.needs_horizon else ""
+        return tuple(line.format(name=self.class_name, more=more) for line in lines)
 
 
 _TYPES = {"number": "float", "integer": "int", "string": "str", "boolean": "bool", "null": "None"}
 
 
-def kinds(schema: Mapping[str, Any]) -> list[Kind]:
-    """Every kind of agent with its parameters."""
-    return [_kind(variant, schema.get("$defs", {})) for variant in schema["oneOf"]]
+def kinds(schema: Mapping[str, Any], promises: Mapping[str, str]) -> list[Kind]:
+    """Every kind of agent with its parameters; `promises` are the guarantees in words."""
+    definitions = schema.get("$defs", {})
+    return [_kind(variant, definitions, promises) for variant in schema["oneOf"]]
 
 
-def _kind(variant: Mapping[str, Any], definitions: Mapping[str, Any]) -> Kind:
+def _kind(
+    variant: Mapping[str, Any], definitions: Mapping[str, Any], promises: Mapping[str, str]
+) -> Kind:
     properties = dict(variant["properties"])
     name = properties.pop("kind")["const"]
     parameters = [
@@ -126,7 +156,17 @@ def _kind(variant: Mapping[str, Any], definitions: Mapping[str, Any]) -> Kind:
     ]
     parameters.sort(key=lambda parameter: parameter.name)
     description = " ".join(variant["description"].split())
-    return Kind(name, description, bool(variant["takes_features"]), tuple(parameters))
+    guarantee = variant["guarantee"]
+    return Kind(
+        name,
+        description,
+        guarantee,
+        promises[guarantee],
+        takes_features=bool(variant["takes_features"]),
+        needs_horizon=bool(variant["needs_horizon"]),
+        needs_origin=bool(variant["needs_origin"]),
+        parameters=tuple(parameters),
+    )
 
 
 def _parameter(

@@ -96,6 +96,11 @@ class ServiceDecision(_Answer):
     #: Whether this is only what the service would do.
     shadow: bool = False
 
+    @property
+    def scale(self) -> float:
+        """1: the service plays whole actions."""
+        return 1.0
+
     @classmethod
     def _from_json(cls, json: dict[str, Any]) -> dict[str, Any]:
         return {**json, "is_safe": json["safe"], "policy": _policy(json["policy"])}

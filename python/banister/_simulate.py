@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from . import _native
 from ._agent import Agent
@@ -214,6 +214,9 @@ class SimulationResult:
     The tables have the columns of the command line's `curves.csv` and `runs.csv`.
     """
 
+    #: The tables there are, by name.
+    _TABLES: ClassVar[tuple[str, ...]] = ("curves", "runs")
+
     def __init__(self, results: _native.Results) -> None:
         self._results = results
 
@@ -234,11 +237,14 @@ class SimulationResult:
 
     def table(self, table: str = "curves") -> _native.ResultTable:
         """"curves" or "runs" as a table of the Arrow C data interface."""
-        if table == "curves":
-            return self._results.curves
-        if table == "runs":
-            return self._results.runs
-        raise ValueError(f"`table` is {table!r}: must be 'curves' or 'runs'")
+        if table not in self._TABLES:
+            *names, last = map(repr, self._TABLES)
+            raise ValueError(f"`table` is {table!r}: must be {', '.join(names)} or {last}")
+        return self._native_table(table)
+
+    def _native_table(self, table: str) -> _native.ResultTable:
+        found: _native.ResultTable = getattr(self._results, table)
+        return found
 
     def to_pandas(self, table: str = "curves") -> pandas.DataFrame:
         """The table as a pandas DataFrame."""

@@ -26,7 +26,7 @@ from ._guardrail import GuardrailLike
 
 def stubs() -> str:
     """The text of `_agents.pyi`."""
-    every = kinds(_native.agent_schema())
+    every = kinds(_native.agent_schema(), dict(_native.guarantees()))
     names = ", ".join(f'"{kind.class_name}"' for kind in every)
     return _HEAD + f"__all__ = [{names}]\n" + "".join(map(_class, every))
 
@@ -36,6 +36,8 @@ def _class(kind: Kind) -> str:
         "",
         f"class {kind.class_name}(Agent):",
         "    kind: ClassVar[str]",
+        f'    guarantee: ClassVar[Literal["{kind.guarantee}"]]',
+        "    takes_features: ClassVar[bool]",
         "    def __new__(",
         "        cls,",
     ]

@@ -1,22 +1,28 @@
-"""A result in a few lines of text."""
+"""Results in a few lines of text, and as tables of HTML."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from ._compare import ComparisonResult
     from ._simulate import SimulationResult
 
+Row = tuple[str, ...]
+
 _HEAD = ("instance", "agent", "runs", "regret", "± sd", "reward at the end", "violations")
+_BOARD = ("agent", "promise", "regret", "95% interval", "violations", "of rounds", "of optimum")
 
 
 def summary(result: SimulationResult) -> str:
     """One line per instance and agent."""
     runs = {name: np.asarray(column) for name, column in result.runs.items()}
-    rows: list[tuple[str, ...]] = [_HEAD]
+    rows: list[Row] = [_HEAD]
     for instance in result.instances:
         for agent in instance["agents"]:
             here = (runs["instance"] == instance["name"]) & (runs["agent"] == agent)
@@ -34,7 +40,69 @@ def summary(result: SimulationResult) -> str:
                     "–" if math.isnan(broken) else str(int(broken)),
                 )
             )
-    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
+    return "\n".join(_aligned(rows))
+
+
+def leaderboards(result: ComparisonResult) -> str:
+    """One leaderboard per instance, best agent first."""
+    boards = _boards(result)
+    # One set of widths for all: boards under each other are compared.
+    lines = _aligned([_BOARD, *(row for _, rows in boards for row in rows)])
+    text, at = [], 1
+    for name, rows in boards:
+        text += [name, f"  {lines[0]}", *(f"  {line}" for line in lines[at : at + len(rows)]), ""]
+        at += len(rows)
+    return "\n".join([*text, *_notes(result)]).rstrip()
+
+
+def leaderboards_html(result: ComparisonResult) -> str:
+    """The same as HTML, for notebooks."""
+    parts = []
+    for name, rows in _boards(result):
+        cells = [_html_row(row, "td") for row in rows]
+        parts.append(
+            f"<table><caption><b>{escape(name)}</b></caption><thead>{_html_row(_BOARD, 'th')}</thead>"
+            f"<tbody>{''.join(cells)}</tbody></table>"
+        )
+    return "".join([*parts, *(f"<p>{escape(note)}</p>" for note in _notes(result))])
+
+
+def _boards(result: ComparisonResult) -> list[tuple[str, list[Row]]]:
+    """Per instance its name and the rows of its leaderboard."""
+    table = result.leaderboard
+    boards: dict[str, list[Row]] = {}
+    for i, instance in enumerate(table["instance"]):
+        low, high = (float(table[f"regret_{end}"][i]) for end in ("low", "high"))
+        broken, share = float(table["violations"][i]), float(table["violation_share"][i])
+        row = (
+            table["agent"][i],
+            table["guarantee"][i],
+            _number(float(table["regret"][i])),
+            "–" if math.isnan(low) else f"{_number(low)} to {_number(high)}",
+            "–" if math.isnan(broken) else f"{int(broken):,}",
+            _share(share),
+            _share(float(table["of_optimum"][i])),
+        )
+        boards.setdefault(instance, []).append(row)
+    return list(boards.items())
+
+
+def _notes(result: ComparisonResult) -> list[str]:
+    """What else there is to look at."""
+    verdicts: list[str] = result.published["verdict"]
+    absent = len(result.left_out["agent"])
+    notes = []
+    if verdicts:
+        counts = [f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts)]
+        notes.append(f"published numbers: {', '.join(counts)} (see .published)")
+    if absent:
+        notes.append(f"left out, as they do not fit: {absent} (see .left_out)")
+    return notes
+
+
+def _aligned(rows: Sequence[Row]) -> list[str]:
+    """Rows of cells as lines: the first two cells are words, the others numbers."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [
         "  ".join(
             cell.ljust(width) if i < 2 else cell.rjust(width)
@@ -42,7 +110,22 @@ def summary(result: SimulationResult) -> str:
         )
         for row in rows
     ]
-    return "\n".join(line.rstrip() for line in lines)
+    return [line.rstrip() for line in lines]
+
+
+def _html_row(row: Row, tag: str) -> str:
+    cells = [
+        f'<{tag} style="text-align: {"left" if i < 2 else "right"}">{escape(cell)}</{tag}>'
+        for i, cell in enumerate(row)
+    ]
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _share(share: float) -> str:
+    if math.isnan(share):
+        return "–"
+    # A share that is tiny is not nothing.
+    return f"{share:.0e}" if 0 < share < 0.0005 else f"{100 * share:.1f}%" if share else "0"
 
 
 def _number(x: float) -> str:

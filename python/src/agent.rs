@@ -193,10 +193,9 @@ impl Agent {
             },
             Of::Earlier(decision) => {
                 let decision = decision.get();
-                let same = decision.stage.offer == state.stage.offer;
-                match &decision.features {
-                    Some(x) if !same => state.agent.observe_at(x, reward, &costs),
-                    _ => state.agent.observe(decision.drawn, reward, &costs),
+                match decision.played(state.stage.offer) {
+                    Some(x) => state.agent.observe_at(&x, reward, &costs),
+                    None => state.agent.observe(decision.drawn, reward, &costs),
                 }
             }
         })?
@@ -367,10 +366,12 @@ impl Agent {
         to_python(py, &config.map_err(unexpected)?)
     }
 
-    /// Forgets all outcomes: the agent is as it was made. Its random stream goes on.
+    /// Forgets all outcomes: the agent is as it was made, but for its random draws, which do not repeat.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, true, |state| {
             state.agent = state.config.build(&state.problem)?;
+            state.resets += 1;
+            state.seed_agent();
             state.set_stage();
             Ok(())
         })?

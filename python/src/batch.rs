@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList, PyString};
 
 use crate::agent::Agent;
-use crate::decision::{Decision, Stage};
+use crate::decision::{Decision, scaled};
 use crate::error::{invalid, mistyped, raise};
 use crate::input::{Numbers, count, place, uniform};
 use crate::state::State;
@@ -21,25 +21,7 @@ const MOST: u64 = 10_000_000;
 #[pyclass(frozen, module = "banister")]
 pub(crate) struct DecisionBatch {
     /// All decisions; those of one policy share it.
-    decisions: Vec<Drawn>,
-}
-
-struct Drawn {
-    decision: Arc<banister::Decision>,
-    stage: Arc<Stage>,
-    drawn: usize,
-    features: Option<Box<[f64]>>,
-}
-
-impl From<Decision> for Drawn {
-    fn from(decision: Decision) -> Self {
-        Self {
-            decision: decision.decision,
-            stage: decision.stage,
-            drawn: decision.drawn,
-            features: decision.features,
-        }
-    }
+    decisions: Vec<Decision>,
 }
 
 #[pymethods]
@@ -50,13 +32,8 @@ impl DecisionBatch {
 
     /// One of the decisions.
     fn __getitem__(&self, index: isize) -> PyResult<Decision> {
-        let one = &self.decisions[place(index, self.decisions.len(), "decision")?];
-        Ok(Decision {
-            decision: Arc::clone(&one.decision),
-            stage: Arc::clone(&one.stage),
-            drawn: one.drawn,
-            features: one.features.clone(),
-        })
+        let place = place(index, self.decisions.len(), "decision")?;
+        Ok(self.decisions[place].clone())
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
@@ -84,6 +61,12 @@ impl DecisionBatch {
     fn probability<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         let each = self.decisions.iter();
         PyArray1::from_iter(py, each.map(|one| one.decision.probability(one.drawn)))
+    }
+
+    /// Which part of their length the actions are to be played at; see `Decision.scale`.
+    #[getter]
+    fn scale<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_iter(py, self.decisions.iter().map(|one| one.decision.scale))
     }
 
     /// The policies as rows, one probability per action.
@@ -142,9 +125,9 @@ pub(crate) fn decide(
                     (0..rounds)
                         .map(|i| {
                             state.offer(&features[i * each..(i + 1) * each])?;
-                            Ok(state.decide(given.as_ref().map(|u| u[i])).into())
+                            Ok(state.decide(given.as_ref().map(|u| u[i])))
                         })
-                        .collect::<Result<Vec<Drawn>, banister::Error>>()
+                        .collect::<Result<Vec<Decision>, banister::Error>>()
                 })?
                 .map_err(raise)?
         }
@@ -159,7 +142,7 @@ pub(crate) fn decide(
 }
 
 /// Many draws from one policy.
-fn many(state: &mut State, size: usize, given: Option<&[f64]>) -> Vec<Drawn> {
+fn many(state: &mut State, size: usize, given: Option<&[f64]>) -> Vec<Decision> {
     let first = state.decide(given.and_then(|u| u.first().copied()));
     let mut drawn = Vec::with_capacity(size);
     for i in 0..size {
@@ -170,7 +153,7 @@ fn many(state: &mut State, size: usize, given: Option<&[f64]>) -> Vec<Drawn> {
                 first.decision.draw(uniform)
             }
         };
-        drawn.push(Drawn {
+        drawn.push(Decision {
             decision: Arc::clone(&first.decision),
             stage: Arc::clone(&first.stage),
             drawn: action,
@@ -192,9 +175,21 @@ fn uniforms(rng: Option<&Bound<'_, PyAny>>, size: usize) -> PyResult<Option<Vec<
 enum Batch {
     Numbers(Vec<usize>),
     Names(Vec<String>),
-    /// Numbers among the arms, with the features they had, and the offers they were drawn from.
-    Drawn(Vec<usize>, Vec<u64>, Option<Vec<f64>>),
+    Drawn(Decided),
     Features,
+}
+
+/// Decisions as what their outcomes are of.
+#[derive(Default)]
+struct Decided {
+    /// Numbers among the arms.
+    numbers: Vec<usize>,
+    /// The offers they were drawn from.
+    offers: Vec<u64>,
+    /// The features of what was played, row after row, if all have any.
+    rows: Option<Vec<f64>>,
+    /// Whether some were played at a part of their length, so that a number does not name them.
+    in_parts: bool,
 }
 
 /// [`Agent::observe_batch`].
@@ -272,11 +267,12 @@ pub(crate) fn observe(
                 };
                 numbers = names.iter().map(find).collect::<PyResult<_>>()?;
             }
-            Batch::Drawn(list, offers, rows) => {
+            Batch::Drawn(decided) => {
+                let offers = &decided.offers;
                 let now = offers.iter().all(|&offer| offer == state.stage.offer);
-                held = rows.filter(|_| !now);
+                held = decided.rows.filter(|_| !now || decided.in_parts);
                 features = held.as_deref();
-                numbers = list;
+                numbers = decided.numbers;
             }
         }
         let outcomes = Outcomes {
@@ -294,11 +290,7 @@ pub(crate) fn observe(
 fn what(actions: &Bound<'_, PyAny>, n: usize) -> PyResult<Batch> {
     let batch = if let Ok(batch) = actions.cast_exact::<DecisionBatch>() {
         let decisions = &batch.get().decisions;
-        drawn(
-            decisions
-                .iter()
-                .map(|one| (one.drawn, &one.stage, &one.features)),
-        )
+        drawn(decisions.iter())
     } else if let Ok(array) = actions.cast::<PyArray1<i64>>() {
         let array = array.readonly();
         let numbers = array.as_array();
@@ -329,7 +321,8 @@ fn what(actions: &Bound<'_, PyAny>, n: usize) -> PyResult<Batch> {
         listed(&list)?
     };
     let length = match &batch {
-        Batch::Numbers(list) | Batch::Drawn(list, ..) => list.len(),
+        Batch::Numbers(list) => list.len(),
+        Batch::Drawn(decided) => decided.numbers.len(),
         Batch::Names(list) => list.len(),
         Batch::Features => n,
     };
@@ -349,10 +342,7 @@ fn listed(list: &[Bound<'_, PyAny>]) -> PyResult<Batch> {
             .iter()
             .map(|one| Ok(one.cast_exact::<Decision>()?.clone()))
             .collect::<PyResult<_>>()?;
-        let parts = decisions.iter().map(|one| one.get());
-        return Ok(drawn(
-            parts.map(|one| (one.drawn, &one.stage, &one.features)),
-        ));
+        return Ok(drawn(decisions.iter().map(|one| one.get())));
     }
     if !list.is_empty() && list.iter().all(is_name) {
         let names = list.iter().map(|name| name.extract::<String>());
@@ -364,15 +354,19 @@ fn listed(list: &[Bound<'_, PyAny>]) -> PyResult<Batch> {
     Ok(Batch::Numbers(numbers.collect::<PyResult<_>>()?))
 }
 
-fn drawn<'a>(each: impl Iterator<Item = (usize, &'a Arc<Stage>, &'a Option<Box<[f64]>>)>) -> Batch {
-    let (mut numbers, mut offers, mut rows) = (Vec::new(), Vec::new(), Some(Vec::new()));
-    for (number, stage, features) in each {
-        numbers.push(number);
-        offers.push(stage.offer);
-        match (&mut rows, features) {
-            (Some(rows), Some(x)) => rows.extend_from_slice(x),
+fn drawn<'a>(each: impl Iterator<Item = &'a Decision>) -> Batch {
+    let mut decided = Decided {
+        rows: Some(Vec::new()),
+        ..Decided::default()
+    };
+    for one in each {
+        decided.numbers.push(one.drawn);
+        decided.offers.push(one.stage.offer);
+        decided.in_parts |= one.decision.scale != 1.0;
+        match (&mut decided.rows, &one.features) {
+            (Some(rows), Some(x)) => rows.extend_from_slice(&scaled(x, one.decision.scale)),
             (rows, _) => *rows = None,
         }
     }
-    Batch::Drawn(numbers, offers, rows)
+    Batch::Drawn(decided)
 }

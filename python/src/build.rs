@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use banister::{AgentConfig, Error, Guardrail, Problem, SignalConfig};
+use banister::{AgentConfig, Error, Guarantee, Guardrail, Problem, SignalConfig};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString};
@@ -19,17 +19,48 @@ use crate::input::{Numbers, count};
 use crate::json::{join, to_json, to_python};
 use crate::state::{Sampler, State};
 
-/// The registry of agents as JSON Schema. Each kind says beside its keys whether it takes features.
+/// The registry of agents as JSON Schema. Each kind says beside its keys what it promises, whether it
+/// takes features, and what it cannot do without: a horizon, or a safe action at the origin.
 #[pyfunction]
 pub(crate) fn agent_schema(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let mut schema = AgentConfig::schema();
     for kind in schema["oneOf"].as_array_mut().into_iter().flatten() {
         let name = json!({ "kind": kind["properties"]["kind"]["const"] });
         if let Ok(config) = serde_json::from_value::<AgentConfig>(name) {
+            kind["guarantee"] = json!(config.guarantee());
             kind["takes_features"] = json!(config.takes_features());
+            let with_horizon = config.clone().with_horizon(1000, false);
+            kind["needs_horizon"] = json!(with_horizon != config);
+            kind["needs_origin"] = json!(
+                config.takes_features()
+                    && with_horizon.build(&around(&[1.0, 0.0])).is_err()
+                    && with_horizon.build(&around(&[0.0, 0.0])).is_ok()
+            );
         }
     }
     to_python(py, &schema)
+}
+
+/// A small problem with this safe action, to try out what an agent needs.
+fn around(safe_action: &[f64]) -> Problem {
+    let range = Some([-1.0, 1.0]);
+    let guardrail = Guardrail {
+        name: "cost".into(),
+        at_most: Some(0.5),
+        safe_cost: Some(0.0),
+        range,
+        ..Guardrail::default()
+    };
+    let mut problem = Problem::contextual(safe_action.to_vec(), vec![guardrail]);
+    problem.reward.range = range;
+    problem
+}
+
+/// What agents promise, the strongest promise of safety first: each by its name and in words.
+#[pyfunction]
+pub(crate) fn guarantees(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let each = Guarantee::ALL.map(|guarantee| json!([guarantee, guarantee.words()]));
+    to_python(py, &json!(each))
 }
 
 /// Reads a declaration; an error names the key that is at fault.
@@ -321,7 +352,9 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
     };
     let config = config(kind, parameters)?;
     let agent = config.build(&problem).map_err(in_arguments)?;
-    Ok(State::new(agent, problem, config, seed, declared.are_named))
+    let mut state = State::new(agent, problem, config, seed, declared.are_named);
+    state.seed_agent();
+    Ok(state)
 }
 
 const FORMAT: &str = "banister.python";
@@ -336,8 +369,15 @@ struct Saved {
     seed: u64,
     /// Position in the random stream, in 32-bit words; a string, as it may be longer than 64 bits.
     position: String,
+    /// How often the agent forgot everything.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    resets: u64,
     named: bool,
     agent: Value,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The agent and its random stream as JSON.
@@ -348,6 +388,7 @@ pub(crate) fn save(state: &State) -> PyResult<String> {
         version: VERSION,
         seed: state.sampler.seed,
         position: state.sampler.rng.get_word_pos().to_string(),
+        resets: state.resets,
         named: state.is_named,
         agent,
     };
@@ -362,7 +403,7 @@ fn unreadable(reason: impl std::fmt::Display) -> PyErr {
 pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResult<State> {
     let value: Value = serde_json::from_str(json).map_err(unreadable)?;
     let is_ours = value.get("format").and_then(Value::as_str) == Some(FORMAT);
-    let (agent, sampler, is_named) = if is_ours {
+    let (agent, sampler, resets, is_named) = if is_ours {
         let saved: Saved = serde_json::from_value(value).map_err(unreadable)?;
         if saved.version != VERSION {
             return Err(unreadable(format!(
@@ -373,18 +414,19 @@ pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResul
         let mut sampler = Sampler::new(saved.seed);
         let position = saved.position.parse().map_err(unreadable)?;
         sampler.rng.set_word_pos(position);
-        (saved.agent.to_string(), sampler, saved.named)
+        (saved.agent.to_string(), sampler, saved.resets, saved.named)
     } else {
-        (json.to_string(), Sampler::new(fresh_seed(py)?), true)
+        (json.to_string(), Sampler::new(fresh_seed(py)?), 0, true)
     };
     let restored = AgentConfig::restore(&agent).map_err(raise)?;
-    let state = State::new(
+    let mut state = State::new(
         restored.agent,
         restored.problem,
         restored.config,
         sampler,
         is_named,
     );
+    state.resets = resets;
     match kind {
         Some(kind) if kind != state.kind => Err(unreadable(format!(
             "it holds an agent of kind `{}`, not `{kind}`: use banister.load",

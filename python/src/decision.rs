@@ -1,5 +1,6 @@
 //! A decision as Python sees it: the action drawn, the policy it was drawn from, the certificate.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use banister::Decision as Core;
@@ -197,13 +198,33 @@ impl Certificate {
 /// A decision: an action, the probability it had, the policy it was drawn from, and why that policy
 /// is safe.
 #[pyclass(frozen, module = "banister")]
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Decision {
     pub decision: Arc<Core>,
     pub stage: Arc<Stage>,
     pub drawn: usize,
     /// Features of the action, where it has any: what a late outcome is known by.
     pub features: Option<Box<[f64]>>,
+}
+
+impl Decision {
+    /// The features of what was played, where an outcome must be taken by them: it is of actions that
+    /// are no longer on offer, or of a part of an action.
+    pub(crate) fn played(&self, offer: u64) -> Option<Cow<'_, [f64]>> {
+        let x = self.features.as_deref()?;
+        match self.decision.scale {
+            1.0 if self.stage.offer == offer => None,
+            scale => Some(scaled(x, scale)),
+        }
+    }
+}
+
+/// The features of a part of an action.
+pub(crate) fn scaled(features: &[f64], scale: f64) -> Cow<'_, [f64]> {
+    match scale {
+        1.0 => features.into(),
+        scale => features.iter().map(|x| scale * x).collect(),
+    }
 }
 
 #[pymethods]
@@ -231,6 +252,14 @@ impl Decision {
     #[getter]
     fn is_safe(&self) -> bool {
         self.drawn == self.stage.safe
+    }
+
+    /// Which part of its length the action is to be played at: 1 but for agents that play parts of
+    /// actions, between them and a safe action whose features are all 0. What is played then has the
+    /// features `scale * features`.
+    #[getter]
+    fn scale(&self) -> f64 {
+        self.decision.scale
     }
 
     /// The features of the action, where it has any.
@@ -276,6 +305,9 @@ impl Decision {
         let dict = PyDict::new(py);
         dict.set_item("action", self.action(py)?)?;
         dict.set_item("probability", self.probability())?;
+        if self.scale() != 1.0 {
+            dict.set_item("scale", self.scale())?;
+        }
         let policy = self.decision.policy.iter();
         let policy = policy.map(|&(a, p)| Ok((self.stage.labels.of(py, a)?, p)));
         let policy = policy.collect::<PyResult<Vec<_>>>()?;
@@ -285,8 +317,12 @@ impl Decision {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let scale = match self.scale() {
+            1.0 => String::new(),
+            scale => format!(", scale={scale:.6}"),
+        };
         Ok(format!(
-            "Decision(action={}, probability={:.6}, policy={})",
+            "Decision(action={}, probability={:.6}{scale}, policy={})",
             self.action(py)?.repr()?,
             self.probability(),
             self.policy(py)?.repr()?

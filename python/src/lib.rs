@@ -8,6 +8,8 @@ mod agent;
 mod batch;
 mod build;
 mod cli;
+mod compare;
+mod compared;
 mod decision;
 mod error;
 mod foreign;
@@ -29,6 +31,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<agent::Agent>()?;
     module.add_class::<batch::DecisionBatch>()?;
+    module.add_class::<compare::Comparison>()?;
+    module.add_class::<compared::Compared>()?;
     module.add_class::<decision::Certificate>()?;
     module.add_class::<decision::Decision>()?;
     module.add_class::<decision::GuardrailCertificate>()?;
@@ -38,7 +42,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<solution::Solution>()?;
     module.add_class::<solution::SolutionBatch>()?;
     module.add_function(wrap_pyfunction!(build::agent_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(build::guarantees, module)?)?;
     module.add_function(wrap_pyfunction!(cli::command_line, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::suites, module)?)?;
     module.add_function(wrap_pyfunction!(log::check_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::evaluate_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::feature_dimension, module)?)?;

@@ -1,7 +1,7 @@
 //! Results of simulations as tables that pandas, polars and Arrow read, without copies where they
 //! can.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::builder::StringBuilder;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -19,9 +19,20 @@ use crate::json::to_python;
 /// What a simulation yields.
 #[pyclass(frozen, module = "banister._native")]
 pub(crate) struct Results {
-    results: banister_sim::Results,
-    curves: Arc<Table>,
-    runs: Arc<Table>,
+    results: Arc<banister_sim::Results>,
+    curves: LazyTable,
+    runs: LazyTable,
+}
+
+/// A table that is built when somebody asks for it, and then kept.
+#[derive(Default)]
+pub(crate) struct LazyTable(OnceLock<Arc<Table>>);
+
+impl LazyTable {
+    pub(crate) fn get(&self, build: impl FnOnce() -> DataTable) -> ResultTable {
+        let table = self.0.get_or_init(|| Table::new(build()));
+        ResultTable(Arc::clone(table))
+    }
 }
 
 struct Table {
@@ -53,11 +64,11 @@ impl Table {
 }
 
 impl Results {
-    pub(crate) fn new(results: banister_sim::Results) -> Self {
+    pub(crate) fn new(results: impl Into<Arc<banister_sim::Results>>) -> Self {
         Self {
-            curves: Table::new(tables::curves(&results)),
-            runs: Table::new(tables::runs(&results)),
-            results,
+            results: results.into(),
+            curves: LazyTable::default(),
+            runs: LazyTable::default(),
         }
     }
 }
@@ -67,13 +78,13 @@ impl Results {
     /// Statistics over runs at the checkpoints.
     #[getter]
     fn curves(&self) -> ResultTable {
-        ResultTable(Arc::clone(&self.curves))
+        self.curves.get(|| tables::curves(&self.results))
     }
 
     /// One row per run.
     #[getter]
     fn runs(&self) -> ResultTable {
-        ResultTable(Arc::clone(&self.runs))
+        self.runs.get(|| tables::runs(&self.results))
     }
 
     /// What was simulated: per instance its name, arms, guardrails, optimum and agents.

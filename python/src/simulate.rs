@@ -166,26 +166,36 @@ pub(crate) fn run_experiments(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Results> {
     let is_foreign = experiments.iter().any(|e| e.is_foreign);
-    let threads = if is_foreign { Some(1) } else { threads };
     let failures = experiments
         .first()
         .map(|e| e.failures.clone())
         .unwrap_or_default();
     let list: Vec<_> = experiments.iter().map(|e| e.experiment.clone()).collect();
     let options = Options { no_timing: !timing };
-    let total = list
-        .iter()
-        .map(|e| e.total_work())
-        .fold(0, u64::saturating_add);
-    let progress = progress.map(|callback| (callback.clone().unbind(), total));
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.unwrap_or(0))
-        .build()
-        .map_err(|error| PyRuntimeError::new_err(format!("cannot start threads: {error}")))?;
-    let results = watched(py, progress, &failures, |monitor| {
+    let pool = pool(threads, is_foreign)?;
+    let results = watched(py, shown(progress, &list), &failures, |monitor| {
         pool.install(|| run(&list, options, monitor))
     })?;
     Ok(Results::new(results))
+}
+
+/// The threads of a simulation. With code written in Python more than one would not help.
+pub(crate) fn pool(threads: Option<usize>, is_foreign: bool) -> PyResult<rayon::ThreadPool> {
+    let threads = if is_foreign { Some(1) } else { threads };
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads.unwrap_or(0))
+        .build()
+        .map_err(|error| PyRuntimeError::new_err(format!("cannot start threads: {error}")))
+}
+
+/// A callback for progress, with the work of all experiments together.
+pub(crate) fn shown(
+    progress: Option<&Bound<'_, PyAny>>,
+    experiments: &[banister_sim::Experiment],
+) -> Option<(Py<PyAny>, u64)> {
+    let work = experiments.iter().map(|e| e.total_work());
+    let total = work.fold(0, u64::saturating_add);
+    progress.map(|callback| (callback.clone().unbind(), total))
 }
 
 /// TOML text as a dictionary. Python 3.10 has no reader of its own.
@@ -197,7 +207,7 @@ pub(crate) fn read_toml<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py,
 }
 
 /// Does native work on a thread of its own, while this one shows progress and listens for Ctrl-C.
-fn watched<R: Send>(
+pub(crate) fn watched<R: Send>(
     py: Python<'_>,
     progress: Option<(Py<PyAny>, u64)>,
     failures: &Failures,
@@ -249,7 +259,7 @@ fn watched<R: Send>(
     }
 }
 
-fn raise(error: Error, failures: &Failures) -> PyErr {
+pub(crate) fn raise(error: Error, failures: &Failures) -> PyErr {
     failures.take(&error).unwrap_or_else(|| in_arguments(error))
 }
 
@@ -258,24 +268,41 @@ fn environment(value: &Bound<'_, PyAny>) -> PyResult<EnvironmentConfig> {
     declared(without_nulls(to_json(value, "environment")?), "environment")
 }
 
+/// An agent as Python gives it.
+pub(crate) enum Given {
+    /// A pair of a label and what makes one.
+    Foreign(AgentSource),
+    /// A declaration, not read yet.
+    Declared(Value),
+}
+
+impl Given {
+    pub(crate) fn new(agent: &Bound<'_, PyAny>, path: &str, failures: &Failures) -> PyResult<Self> {
+        if let Ok(pair) = agent.cast::<PyTuple>() {
+            let (label, make): (String, Py<PyAny>) = pair.extract()?;
+            let agent = foreign::agent(label, make, failures.clone());
+            return Ok(Self::Foreign(agent.into()));
+        }
+        match to_json(agent, path)? {
+            Value::Object(map) => Ok(Self::Declared(without_nulls(Value::Object(map)))),
+            _ => Err(mistyped(path, agent, "must be an agent's declaration")),
+        }
+    }
+}
+
 /// The agents: declarations, or pairs of a label and what makes one. Whether any is foreign.
 fn sources(agents: &Bound<'_, PyList>, failures: &Failures) -> PyResult<(Vec<AgentSource>, bool)> {
     let mut sources = Vec::new();
     let mut foreign = false;
     for (i, agent) in agents.iter().enumerate() {
-        if let Ok(pair) = agent.cast::<PyTuple>() {
-            let (label, make): (String, Py<PyAny>) = pair.extract()?;
-            sources.push(foreign::agent(label, make, failures.clone()).into());
-            foreign = true;
-            continue;
-        }
         let path = format!("agents[{i}]");
-        let value = match to_json(&agent, &path)? {
-            Value::Object(map) => without_nulls(Value::Object(map)),
-            _ => return Err(mistyped(&path, &agent, "must be an agent's declaration")),
-        };
-        let config: AgentConfig = declared(value, &path)?;
-        sources.push(config.into());
+        sources.push(match Given::new(&agent, &path, failures)? {
+            Given::Foreign(agent) => {
+                foreign = true;
+                agent
+            }
+            Given::Declared(value) => declared::<AgentConfig>(value, &path)?.into(),
+        });
     }
     Ok((sources, foreign))
 }

@@ -31,6 +31,8 @@ pub(crate) struct State {
     pub config: AgentConfig,
     pub kind: String,
     pub sampler: Sampler,
+    /// How often it forgot everything.
+    pub resets: u64,
     /// Whether the user gave names.
     pub is_named: bool,
     pub stage: Arc<Stage>,
@@ -64,11 +66,18 @@ impl State {
             problem,
             config,
             sampler,
+            resets: 0,
             is_named,
             is_broken: false,
         };
         state.set_stage();
         state
+    }
+
+    /// Starts the random stream of an agent that samples to decide: from the same seed as the draws of
+    /// actions, but never the same stream as they, nor the same one again after a reset.
+    pub(crate) fn seed_agent(&mut self) {
+        self.agent.reseed(self.sampler.seed, 1 + self.resets);
     }
 
     /// Other actions are on offer.

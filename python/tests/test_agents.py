@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
 import pickle
 import threading
@@ -44,6 +45,17 @@ def draw_actions(rng: np.random.Generator, count: int = 5) -> np.ndarray[Any, An
     return actions
 
 
+def made(kind: str, arms: int = 3, **more: Any) -> banister.Agent:
+    """An agent of any kind, with what it cannot do without."""
+    schema = {one["properties"]["kind"]["const"]: one for one in banister._native.agent_schema()["oneOf"]}
+    needs = schema[kind]
+    if needs["needs_horizon"]:
+        more["horizon"] = 1000
+    if needs["needs_origin"]:
+        return CLASSES[kind](**ORIGIN, **more)
+    return CLASSES[kind](arms, guardrails=[SPEND], **more)
+
+
 def test_every_registered_kind_has_a_class() -> None:
     kinds = {
         variant["properties"]["kind"]["const"] for variant in banister._native.agent_schema()["oneOf"]
@@ -52,9 +64,143 @@ def test_every_registered_kind_has_a_class() -> None:
     for kind, cls in CLASSES.items():
         assert getattr(banister, cls.__name__) is cls
         assert cls.__name__ in banister.__all__
-        agent = cls(2, guardrails=[SPEND], seed=1)
+        agent = made(kind, seed=1)
+        assert isinstance(agent, cls)
         assert agent.config["kind"] == kind
         assert agent.decide().probabilities.sum() == pytest.approx(1)
+    assert banister.agents() == CLASSES
+
+
+def test_every_kind_says_what_it_promises() -> None:
+    promises = dict(banister._native.guarantees())
+    assert list(promises)[0] == banister.Opb.guarantee == "every_round"
+    for cls in CLASSES.values():
+        assert cls.guarantee in promises
+        assert promises[cls.guarantee] in (cls.__doc__ or "")
+        assert f'"{cls.guarantee}"' in (cls.__doc__ or "")
+        # Who takes features takes other actions in every round.
+        assert ("safe_action" in str(inspect.signature(cls))) == cls.takes_features
+    assert banister.Oplb.takes_features and not banister.Opb.takes_features
+
+
+@pytest.mark.parametrize("kind", sorted(CLASSES))
+def test_equal_seeds_give_equal_agents_also_after_a_save(kind: str) -> None:
+    """Whether a kind samples to decide or not."""
+    one, two = made(kind, seed=5), made(kind, seed=5)
+    for i in range(60):
+        first, second = one.decide(), two.decide()
+        assert repr(first) == repr(second)
+        outcome = (i % 3 / 2, 0.1)
+        one.observe(first, *outcome)
+        two.observe(second, *outcome)
+        if i % 20 == 10:
+            two = type(two).load(two.save())
+
+
+THOMPSON = pytest.mark.skipif("thompson" not in CLASSES, reason="no agent that samples to decide yet")
+
+
+@THOMPSON
+def test_agents_that_sample_are_seeded() -> None:
+    def decisions(seed: int) -> list[int]:
+        agent = made("thompson", seed=seed, arms=6)
+        played = []
+        for i in range(40):
+            decision = agent.decide()
+            agent.observe(decision, i % 2, 0.1)
+            played.append(decision.index)
+        return played
+
+    assert decisions(1) == decisions(1)
+    assert len({tuple(decisions(seed)) for seed in range(8)}) > 1
+    # Forgetting is not repeating.
+    agent = made("thompson", seed=1, arms=6)
+    firsts = set()
+    for _ in range(20):
+        firsts.add(tuple(agent.decide().index for _ in range(6)))
+        agent.reset()
+    assert len(firsts) > 1
+
+
+@THOMPSON
+def test_what_a_sampling_agent_draws_is_no_echo_of_its_actions() -> None:
+    """The stream of the agent is not that of the draws from policies."""
+    agent = made("thompson", seed=3)
+    before = json.loads(agent.save())["position"]
+    for _ in range(10):
+        agent.decide()
+    # A policy on one arm needs no random number, so only the agent's own stream went on.
+    assert json.loads(agent.save())["position"] == before
+
+
+def test_resets_are_saved() -> None:
+    agent = arms_agent()
+    fresh = json.loads(agent.save())
+    assert "resets" not in fresh, "as older versions read it"
+    agent.reset()
+    agent.reset()
+    again = banister.load(agent.save())
+    assert json.loads(again.save())["resets"] == json.loads(agent.save())["resets"] == 2
+    assert again.decide().policy == agent.decide().policy
+
+
+ORIGIN: dict[str, Any] = {
+    "features": [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]],
+    "safe": 0,
+    "guardrails": [banister.Guardrail("cost", at_most=0.5, safe_cost=0.0, range=(-1.0, 1.0))],
+    "reward": {"range": [-1.0, 1.0]},
+}
+
+
+def test_whole_actions_have_scale_one() -> None:
+    decision = arms_agent().decide()
+    assert decision.scale == 1.0
+    assert "scale" not in repr(decision)
+    assert "scale" not in decision.to_dict()
+    assert arms_agent().decide_batch(3).scale.tolist() == [1.0] * 3
+
+
+@pytest.mark.skipif("roful" not in CLASSES, reason="no agent that plays parts of actions yet")
+def test_parts_of_actions_are_learned_by_their_features() -> None:
+    def roful() -> Any:
+        return CLASSES["roful"](**ORIGIN, seed=2)
+
+    def learned(agent: Any) -> Any:
+        table = agent.estimates()
+        columns = [table[f"{signal}_{end}"] for signal in ("reward", "cost") for end in ("mean", "lower", "upper")]
+        return np.array(columns)
+
+    by_decision, by_features, by_batch = roful(), roful(), roful()
+    decisions, outcomes, played = [], [], []
+    for i in range(50):
+        decision = by_decision.decide()
+        assert 0 <= decision.scale <= 1
+        outcome = (0.5 - i % 3 / 4, 0.2 * decision.scale)
+        by_decision.observe(decision, *outcome)
+        decisions.append(decision)
+        outcomes.append(outcome)
+        played.append(decision.scale * decision.features)
+    parts = [decision for decision in decisions if decision.scale != 1]
+    assert parts, "at first nobody knows how far is safe"
+    assert f"scale={parts[0].scale:.6f}" in repr(parts[0])
+    assert parts[0].to_dict()["scale"] == parts[0].scale
+    rewards, costs = (list(column) for column in zip(*outcomes, strict=True))
+    by_features.observe_batch(features=np.array(played), rewards=rewards, costs=costs)
+    by_batch.observe_batch(decisions, rewards, costs)
+    assert (learned(by_features) == learned(by_batch)).all()
+    # Alone or together, the sums are rounded differently.
+    assert np.allclose(learned(by_decision), learned(by_features), rtol=1e-12, atol=1e-12)
+    # Taken as whole actions the same outcomes teach something else.
+    by_number = roful()
+    by_number.observe_batch([decision.index for decision in decisions], rewards, costs)
+    assert not np.allclose(learned(by_number), learned(by_decision))
+    batch = roful().decide_batch(4)
+    assert batch.scale.tolist() == [decision.scale for decision in batch]
+    first, second = roful(), roful()
+    first.observe_batch(batch, rewards[:4], costs[:4])
+    for decision, reward, cost in zip(batch, rewards, costs, strict=False):
+        second.observe(decision, reward, cost)
+    assert np.allclose(learned(first), learned(second), rtol=1e-12, atol=1e-12)
 
 
 def test_a_policy_is_a_distribution_within_its_guardrails() -> None:

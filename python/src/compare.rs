@@ -1,0 +1,273 @@
+//! Comparisons: many agents on the same instances and the same outcomes, as `banister compare` makes them.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use banister::{AgentConfig, Error};
+use banister_sim::compare::{
+    self, Agents, Entry, FieldValue, Journal, Published, SUITES, Suite, expand,
+};
+use banister_sim::{AgentSource, ExperimentConfig, Options};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::build::{declared, in_arguments, without_nulls};
+use crate::compared::Compared;
+use crate::foreign::Failures;
+use crate::json::to_json;
+use crate::simulate::{Given, pool, raise, shown, watched};
+
+/// The suites by name, each with what it is for.
+#[pyfunction]
+pub(crate) fn suites() -> Vec<(&'static str, &'static str)> {
+    SUITES.to_vec()
+}
+
+/// A field that was swept, and its value.
+pub(crate) type Field = (String, FieldValue);
+
+/// What replaces the settings of all instances.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    horizon: Option<u64>,
+    runs: Option<u64>,
+    seed: Option<u64>,
+    instance_seed: Option<u64>,
+}
+
+impl Settings {
+    fn apply(&self, entry: &mut Entry) {
+        let run = &mut entry.experiment.run;
+        run.horizon = self.horizon.unwrap_or(run.horizon);
+        run.runs = self.runs.unwrap_or(run.runs);
+        run.seed = self.seed.unwrap_or(run.seed);
+        // A short look at a long experiment has fewer rounds than its curves had points.
+        let most = usize::try_from(run.horizon).unwrap_or(usize::MAX);
+        run.checkpoints = run.checkpoints.min(most);
+    }
+}
+
+/// A checked comparison, ready to run.
+#[pyclass(frozen, module = "banister._native")]
+pub(crate) struct Comparison {
+    comparison: compare::Comparison,
+    published: Vec<Published>,
+    failures: Failures,
+    is_foreign: bool,
+}
+
+#[pymethods]
+impl Comparison {
+    /// `sources`: names of suites, and pairs of a name and an experiment. `agents` as `Experiment`
+    /// takes them; lists of values in them make one agent each. `settings`: what replaces `horizon`,
+    /// `runs` and `seed` of all instances, and the `instance_seed`.
+    #[new]
+    #[pyo3(signature = (sources, agents=None, *, settings, skip_unfit=false, folder=""))]
+    fn new(
+        sources: &Bound<'_, PyList>,
+        agents: Option<&Bound<'_, PyList>>,
+        settings: &Bound<'_, PyDict>,
+        skip_unfit: bool,
+        folder: &str,
+    ) -> PyResult<Self> {
+        let failures = Failures::default();
+        let settings: Settings =
+            declared(without_nulls(to_json(settings.as_any(), "settings")?), "")?;
+        let (mut entries, mut published) = (Vec::new(), Vec::new());
+        for source in sources.iter() {
+            if let Ok(name) = source.cast::<PyString>() {
+                let instance_seed = settings.instance_seed.unwrap_or(1);
+                let suite = Suite::named(name.to_str()?, instance_seed);
+                let suite = suite.map_err(in_arguments)?;
+                entries.extend(suite.entries);
+                published.extend(suite.published);
+            } else {
+                let (name, experiment): (String, Bound<'_, PyAny>) = source.extract()?;
+                entries.extend(expanded(&experiment, &name)?);
+            }
+        }
+        entries.iter_mut().for_each(|entry| settings.apply(entry));
+        let given = agents
+            .map(|agents| GivenAgents::new(agents, &failures))
+            .transpose()?;
+        let asked = match &given {
+            None => Agents::Proposed,
+            Some(given) => Agents::Given(given.agents.clone()),
+        };
+        let fixed: Vec<bool> = entries.iter().map(|entry| entry.fixed).collect();
+        let mut comparison =
+            compare::Comparison::plan_in(entries, &asked, skip_unfit, Path::new(folder))
+                .map_err(|error| raise(in_words(error), &failures))?;
+        if let Some(given) = &given {
+            given.name_fields(&mut comparison, &fixed);
+        }
+        Ok(Self {
+            comparison,
+            published,
+            failures,
+            is_foreign: given.is_some_and(|given| given.any_foreign),
+        })
+    }
+
+    /// Plays it on all cores. `checkpoint` is a file that holds every finished run until all are;
+    /// what it holds already is not played again. `progress` as for `run_experiments`.
+    #[pyo3(signature = (threads=None, timing=true, checkpoint=None, progress=None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        threads: Option<usize>,
+        timing: bool,
+        checkpoint: Option<PathBuf>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Compared> {
+        let experiments = &self.comparison.experiments;
+        let journal = match checkpoint {
+            None => None,
+            Some(path) => Some(Journal::open(&path, experiments).map_err(in_arguments)?),
+        };
+        let (journal, done) = match journal {
+            Some((journal, done)) => (Some(journal), done),
+            None => (None, Vec::new()),
+        };
+        let options = Options { no_timing: !timing };
+        let pool = pool(threads, self.is_foreign)?;
+        let gathered = watched(
+            py,
+            shown(progress, experiments),
+            &self.failures,
+            |monitor| {
+                let journal = journal.as_ref().map(|journal| (journal, done));
+                pool.install(|| self.comparison.run(options, monitor, journal))
+            },
+        )?;
+        let compared = py.detach(|| Compared::new(&self.comparison, &self.published, gathered));
+        // Only now: the runs are in the results.
+        if let Some(journal) = journal {
+            journal.remove().map_err(in_arguments)?;
+        }
+        Ok(compared)
+    }
+}
+
+/// The instances of an experiment, lists of values in it expanded.
+fn expanded(experiment: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<Entry>> {
+    let value = plain(to_json(experiment, "suite")?);
+    expand(&value, name).map_err(|error| match error {
+        // What cannot be read as an experiment: which of its keys it is shows without the expansion.
+        Error::Invalid { ref field, .. } if field == "experiment" => {
+            match declared::<ExperimentConfig>(value, "suite") {
+                Err(better) => better,
+                Ok(_) => in_arguments(error),
+            }
+        }
+        other => in_arguments(other),
+    })
+}
+
+/// Without what is None, which stands for a default, in the tables and lists of tables.
+fn plain(value: Value) -> Value {
+    match without_nulls(value) {
+        Value::Object(map) => map
+            .into_iter()
+            .map(|(key, own)| (key, plain(own)))
+            .collect(),
+        Value::Array(list) => list.into_iter().map(plain).collect(),
+        other => other,
+    }
+}
+
+/// The agents that were asked for.
+struct GivenAgents {
+    agents: Vec<AgentSource>,
+    /// By label, what was swept to make them.
+    fields: HashMap<String, Vec<Field>>,
+    any_foreign: bool,
+}
+
+impl GivenAgents {
+    fn new(agents: &Bound<'_, PyList>, failures: &Failures) -> PyResult<Self> {
+        let mut given = Self {
+            agents: Vec::new(),
+            fields: HashMap::new(),
+            any_foreign: false,
+        };
+        for (i, agent) in agents.iter().enumerate() {
+            let path = format!("agents[{i}]");
+            match Given::new(&agent, &path, failures)? {
+                Given::Foreign(agent) => {
+                    given.agents.push(agent);
+                    given.any_foreign = true;
+                }
+                Given::Declared(value) => {
+                    for (config, fields) in variants(value, &path)? {
+                        given.fields.insert(config.label(), fields);
+                        given.agents.push(config.into());
+                    }
+                }
+            }
+        }
+        Ok(given)
+    }
+
+    /// Says in the plan what was swept, which agents that are asked for everywhere do not by themselves.
+    /// `fixed`: per instance, whether it has agents of its own whatever is asked for.
+    fn name_fields(&self, comparison: &mut compare::Comparison, fixed: &[bool]) {
+        let instances = (comparison.experiments.iter()).zip(&mut comparison.agent_fields);
+        for ((experiment, places), fixed) in instances.zip(fixed) {
+            for ((label, _), place) in experiment.agents().iter().zip(places) {
+                if let Some(fields) = self.fields.get(label).filter(|_| !fixed) {
+                    place.clone_from(fields);
+                }
+            }
+        }
+    }
+}
+
+/// The agents that a declaration makes, with what was swept.
+fn variants(value: Value, path: &str) -> PyResult<Vec<(AgentConfig, Vec<Field>)>> {
+    // Any environment will do: it is not looked at.
+    let file = json!({ "environment": { "kind": "bernoulli" }, "agent": [&value] });
+    let entries = match expand(&file, path) {
+        Ok(entries) => entries,
+        Err(Error::Invalid {
+            field,
+            value,
+            allowed,
+        }) if field.starts_with("agent[0]") => {
+            let field = field.replacen("agent[0]", path, 1);
+            return Err(in_arguments(Error::invalid(field, value, allowed)));
+        }
+        Err(error) => {
+            return match declared::<AgentConfig>(value, path) {
+                Err(better) => Err(better),
+                Ok(_) => Err(in_arguments(error)),
+            };
+        }
+    };
+    let entries = entries.into_iter();
+    Ok(entries
+        .flat_map(|entry| entry.experiment.agent.into_iter().zip(entry.agent_fields))
+        .collect())
+}
+
+/// The engine's words for Python's arguments.
+fn in_words(error: Error) -> Error {
+    match error {
+        Error::Invalid {
+            field,
+            value,
+            allowed,
+        } if field == "agent" => Error::invalid(
+            "agents",
+            value,
+            allowed.replace(
+                "skip what does not fit",
+                "give `skip_unfit=True` to go on without them where they do not fit",
+            ),
+        ),
+        other => other,
+    }
+}
