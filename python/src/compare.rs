@@ -1,11 +1,10 @@
 //! Comparisons: many agents on the same instances and the same outcomes, as `banister compare` makes them.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use banister::{AgentConfig, Error};
 use banister_sim::compare::{
-    self, Agents, Entry, FieldValue, Journal, Published, SUITES, Suite, expand,
+    self, Agents, Entry, Fields, Journal, Published, SUITES, Suite, expand,
 };
 use banister_sim::{AgentSource, ExperimentConfig, Options};
 use pyo3::prelude::*;
@@ -25,9 +24,6 @@ pub(crate) fn suites() -> Vec<(&'static str, &'static str)> {
     SUITES.to_vec()
 }
 
-/// A field that was swept, and its value.
-pub(crate) type Field = (String, FieldValue);
-
 /// What replaces the settings of all instances.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,18 +32,6 @@ struct Settings {
     runs: Option<u64>,
     seed: Option<u64>,
     instance_seed: Option<u64>,
-}
-
-impl Settings {
-    fn apply(&self, entry: &mut Entry) {
-        let run = &mut entry.experiment.run;
-        run.horizon = self.horizon.unwrap_or(run.horizon);
-        run.runs = self.runs.unwrap_or(run.runs);
-        run.seed = self.seed.unwrap_or(run.seed);
-        // A short look at a long experiment has fewer rounds than its curves had points.
-        let most = usize::try_from(run.horizon).unwrap_or(usize::MAX);
-        run.checkpoints = run.checkpoints.min(most);
-    }
 }
 
 /// A checked comparison, ready to run.
@@ -89,7 +73,9 @@ impl Comparison {
                 entries.extend(expanded(&experiment, &name)?);
             }
         }
-        entries.iter_mut().for_each(|entry| settings.apply(entry));
+        for entry in &mut entries {
+            entry.set_run(settings.horizon, settings.runs, settings.seed);
+        }
         let given = agents
             .map(|agents| GivenAgents::new(agents, &failures))
             .transpose()?;
@@ -97,13 +83,9 @@ impl Comparison {
             None => Agents::Proposed,
             Some(given) => Agents::Given(given.agents.clone()),
         };
-        let fixed: Vec<bool> = entries.iter().map(|entry| entry.fixed).collect();
-        let mut comparison =
+        let comparison =
             compare::Comparison::plan_in(entries, &asked, skip_unfit, Path::new(folder))
                 .map_err(|error| raise(in_words(error), &failures))?;
-        if let Some(given) = &given {
-            given.name_fields(&mut comparison, &fixed);
-        }
         Ok(Self {
             comparison,
             published,
@@ -181,9 +163,7 @@ fn plain(value: Value) -> Value {
 
 /// The agents that were asked for.
 struct GivenAgents {
-    agents: Vec<AgentSource>,
-    /// By label, what was swept to make them.
-    fields: HashMap<String, Vec<Field>>,
+    agents: Vec<(AgentSource, Fields)>,
     any_foreign: bool,
 }
 
@@ -191,43 +171,28 @@ impl GivenAgents {
     fn new(agents: &Bound<'_, PyList>, failures: &Failures) -> PyResult<Self> {
         let mut given = Self {
             agents: Vec::new(),
-            fields: HashMap::new(),
             any_foreign: false,
         };
         for (i, agent) in agents.iter().enumerate() {
             let path = format!("agents[{i}]");
             match Given::new(&agent, &path, failures)? {
                 Given::Foreign(agent) => {
-                    given.agents.push(agent);
+                    given.agents.push((agent, Vec::new()));
                     given.any_foreign = true;
                 }
                 Given::Declared(value) => {
                     for (config, fields) in variants(value, &path)? {
-                        given.fields.insert(config.label(), fields);
-                        given.agents.push(config.into());
+                        given.agents.push((config.into(), fields));
                     }
                 }
             }
         }
         Ok(given)
     }
-
-    /// Says in the plan what was swept, which agents that are asked for everywhere do not by themselves.
-    /// `fixed`: per instance, whether it has agents of its own whatever is asked for.
-    fn name_fields(&self, comparison: &mut compare::Comparison, fixed: &[bool]) {
-        let instances = (comparison.experiments.iter()).zip(&mut comparison.agent_fields);
-        for ((experiment, places), fixed) in instances.zip(fixed) {
-            for ((label, _), place) in experiment.agents().iter().zip(places) {
-                if let Some(fields) = self.fields.get(label).filter(|_| !fixed) {
-                    place.clone_from(fields);
-                }
-            }
-        }
-    }
 }
 
 /// The agents that a declaration makes, with what was swept.
-fn variants(value: Value, path: &str) -> PyResult<Vec<(AgentConfig, Vec<Field>)>> {
+fn variants(value: Value, path: &str) -> PyResult<Vec<(AgentConfig, Fields)>> {
     // Any environment will do: it is not looked at.
     let file = json!({ "environment": { "kind": "bernoulli" }, "agent": [&value] });
     let entries = match expand(&file, path) {

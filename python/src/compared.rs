@@ -2,16 +2,12 @@
 
 use std::sync::Arc;
 
-use banister::{AgentConfig, Guarantee};
-use banister_report::tables::{self, Column, DataTable, LongRow, Values};
-use banister_sim::compare::{
-    Comparison, Interval95, Published, Quantity, Verdict, leaderboard, verdicts,
-};
-use banister_sim::{AgentSource, Gathered, Trace};
+use banister_report::tables::{self, Column, DataTable, Values};
+use banister_sim::compare::{Comparison, Interval95, Published, Verdict, leaderboard, verdicts};
+use banister_sim::{Gathered, Trace};
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::compare::Field;
 use crate::json::to_python;
 use crate::results::{LazyTable, ResultTable, Results};
 
@@ -20,8 +16,6 @@ use crate::results::{LazyTable, ResultTable, Results};
 pub(crate) struct Compared {
     comparison: Comparison,
     results: Arc<banister_sim::Results>,
-    /// Per instance the checkpoints.
-    rounds: Vec<Vec<u64>>,
     /// Per instance and agent its runs.
     traces: Vec<Vec<Vec<Trace>>>,
     published: DataTable,
@@ -43,7 +37,7 @@ impl Compared {
     /// One row per instance and agent, best first.
     #[getter]
     fn leaderboard(&self) -> ResultTable {
-        let build = || tables::leaderboards(&self.results, &self.guarantees());
+        let build = || tables::leaderboards(&self.results, &self.comparison.guarantees());
         self.boards.get(build)
     }
 
@@ -83,7 +77,12 @@ impl Compared {
     #[getter]
     fn points<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut points = Vec::new();
-        for (instance, guarantees) in self.results.instances.iter().zip(self.guarantees()) {
+        for (instance, guarantees) in self
+            .results
+            .instances
+            .iter()
+            .zip(self.comparison.guarantees())
+        {
             for standing in leaderboard(instance) {
                 let place = instance
                     .agents
@@ -114,7 +113,6 @@ impl Compared {
         Self {
             results: Arc::new(results),
             published: published_table(&verdicts(published, &gathered)),
-            rounds: gathered.iter().map(Gathered::rounds).collect(),
             traces: gathered.into_iter().map(|one| one.agents).collect(),
             comparison: comparison.clone(),
             boards: LazyTable::default(),
@@ -125,40 +123,9 @@ impl Compared {
         }
     }
 
-    /// Per instance, what each of its agents promises. Agents written in Python promise nothing.
-    fn guarantees(&self) -> Vec<Vec<Guarantee>> {
-        let of = |agent: &(String, AgentSource)| {
-            let config = agent.1.config();
-            config.map_or(Guarantee::Unsafe, AgentConfig::guarantee)
-        };
-        let experiments = self.comparison.experiments.iter();
-        experiments
-            .map(|experiment| experiment.agents().iter().map(of).collect())
-            .collect()
-    }
-
     fn long_table(&self) -> DataTable {
-        let swept = (self.comparison.fields.iter()).zip(&self.comparison.agent_fields);
-        let swept: Vec<Vec<Vec<Field>>> = swept
-            .map(|(instance, agents)| {
-                let all = |own: &Vec<Field>| instance.iter().chain(own).cloned().collect();
-                agents.iter().map(all).collect()
-            })
-            .collect();
-        let mut rows = Vec::new();
-        for (i, instance) in self.results.instances.iter().enumerate() {
-            for (a, agent) in instance.agents.iter().enumerate() {
-                rows.extend(self.traces[i][a].iter().map(|trace| LongRow {
-                    instance: &instance.name,
-                    agent: &agent.name,
-                    guardrails: &instance.guardrails,
-                    rounds: &self.rounds[i],
-                    trace,
-                    fields: &swept[i][a],
-                }));
-            }
-        }
-        tables::traces(&rows)
+        let traces: Vec<&[Vec<Trace>]> = self.traces.iter().map(|agents| &agents[..]).collect();
+        tables::long_form(&self.comparison, &self.results, &traces)
     }
 }
 
@@ -184,11 +151,6 @@ fn numbers(name: &str, values: impl Iterator<Item = f64>) -> Column {
 
 /// Published numbers beside ours, one row each.
 fn published_table(verdicts: &[(&Published, Verdict)]) -> DataTable {
-    let measure = |published: &Published| match published.quantity {
-        Quantity::Regret => "regret",
-        Quantity::ActionRegret => "regret against the best action",
-        Quantity::ActionRegretPerRoot => "regret against the best action, divided by √T",
-    };
     let ours = |verdict: &Verdict| match verdict {
         Verdict::Agrees(ours) | Verdict::Differs(ours) => ends(ours),
         Verdict::OtherHorizon(_) | Verdict::Absent => [f64::NAN; 3],
@@ -207,7 +169,7 @@ fn published_table(verdicts: &[(&Published, Verdict)]) -> DataTable {
         columns: vec![
             words("instance", &|published| published.instance.clone()),
             words("agent", &|published| published.agent.clone()),
-            words("measure", &|published| measure(published).into()),
+            words("measure", &|published| published.quantity.words().into()),
             numbers("published", verdicts.iter().map(|row| row.0.value)),
             end("ours", 0),
             end("ours_low", 1),

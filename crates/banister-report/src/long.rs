@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use banister_sim::Trace;
-use banister_sim::compare::FieldValue;
-use banister_sim::results::GuardrailInfo;
+use banister_sim::compare::{Comparison, FieldValue};
+use banister_sim::results::{GuardrailInfo, Results};
 use banister_table::{Column, DataTable, Values};
 
 /// One run of one agent on one instance, with the fields that set it apart in a sweep.
@@ -22,6 +22,25 @@ pub struct LongRow<'a> {
     pub trace: &'a Trace,
     /// Swept fields by name, e.g. `("gap", Number(0.1))`.
     pub fields: &'a [(String, FieldValue)],
+}
+
+/// The table [`traces`] of a comparison: `runs` holds, per instance and agent, the runs.
+pub fn long_form(comparison: &Comparison, results: &Results, runs: &[&[Vec<Trace>]]) -> DataTable {
+    let swept = comparison.swept();
+    let mut rows = Vec::new();
+    for (i, instance) in results.instances.iter().enumerate() {
+        for (a, agent) in instance.agents.iter().enumerate() {
+            rows.extend(runs[i][a].iter().map(|trace| LongRow {
+                instance: &instance.name,
+                agent: &agent.name,
+                guardrails: &instance.guardrails,
+                rounds: &agent.curve.round,
+                trace,
+                fields: &swept[i][a],
+            }));
+        }
+    }
+    traces(&rows)
 }
 
 /// All runs at their checkpoints: one row per instance, agent, run and checkpoint.

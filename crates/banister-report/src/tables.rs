@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 
 use banister_sim::results::{AgentResult, InstanceResult, Results, RunSummary};
 
-pub use crate::long::{LongRow, traces};
+pub use crate::long::{LongRow, long_form, traces};
 pub use crate::standings::{leaderboards, pairs};
 pub use banister_table::{Column, DataTable, Values};
 

@@ -86,7 +86,7 @@ fn recorder(label: &str, cycle: &[usize]) -> (AgentSource, Seen) {
 fn the_nth_pull_of_an_arm_brings_the_same_whoever_pulls_it() {
     let (first, of_first) = recorder("first", &[0, 1, 2, 3]);
     let (second, of_second) = recorder("second", &[3, 3, 1, 0, 2, 1]);
-    let agents = Agents::Given(vec![first, second]);
+    let agents = Agents::given(vec![first, second]);
     results(vec![paper(1.0, 600, 1, &[])], &agents);
     let (a, b) = (of_first.lock().expect("a"), of_second.lock().expect("b"));
     for arm in 0..4 {
@@ -106,7 +106,7 @@ fn runs_and_arms_draw_from_their_own_laws() {
     let mut entry = paper(1.0, 600, 1, &[]);
     for seed in 0..40 {
         entry.experiment.run.seed = seed;
-        results(vec![entry.clone()], &Agents::Given(vec![one.clone()]));
+        results(vec![entry.clone()], &Agents::given(vec![one.clone()]));
         let mut sums = sums.lock().expect("alone");
         for (sum, rows) in sums.iter_mut().zip(&*seen.lock().expect("alone")) {
             for (reward, cost) in rows {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use banister::{AgentConfig, Error};
+use banister::{AgentConfig, Error, Guarantee};
 
 use super::grid::FieldValue;
 use super::journal::Journal;
@@ -19,10 +19,13 @@ pub struct Entry {
     /// These agents play whatever others are asked for: a published number depends on them.
     pub fixed: bool,
     /// The values that make it differ from its neighbours in a sweep.
-    pub fields: Vec<(String, FieldValue)>,
+    pub fields: Fields,
     /// The same for each of its own agents.
-    pub agent_fields: Vec<Vec<(String, FieldValue)>>,
+    pub agent_fields: Vec<Fields>,
 }
+
+/// Swept fields with their values.
+pub type Fields = Vec<(String, FieldValue)>;
 
 impl Entry {
     /// An instance that is not part of a sweep.
@@ -34,6 +37,17 @@ impl Entry {
             fields: Vec::new(),
         }
     }
+
+    /// Replaces horizon, runs and seed where others are given. A short look at a long experiment has fewer
+    /// rounds than its curves had points.
+    pub fn set_run(&mut self, horizon: Option<u64>, runs: Option<u64>, seed: Option<u64>) {
+        let run = &mut self.experiment.run;
+        run.horizon = horizon.unwrap_or(run.horizon);
+        run.runs = runs.unwrap_or(run.runs);
+        run.seed = seed.unwrap_or(run.seed);
+        let most = usize::try_from(run.horizon).unwrap_or(usize::MAX);
+        run.checkpoints = run.checkpoints.min(most);
+    }
 }
 
 /// Which agents are asked for.
@@ -41,8 +55,8 @@ impl Entry {
 pub enum Agents {
     /// Those proposed for each instance that fit it.
     Proposed,
-    /// These ones everywhere.
-    Given(Vec<AgentSource>),
+    /// These ones everywhere, each with the values that were swept to make it.
+    Given(Vec<(AgentSource, Fields)>),
 }
 
 impl Agents {
@@ -58,7 +72,17 @@ impl Agents {
         let agents: Result<Vec<AgentSource>, Error> = kinds
             .map(|kind| AgentConfig::of_kind(kind).map(AgentSource::from))
             .collect();
-        Ok(Self::Given(agents?))
+        agents.map(Self::given)
+    }
+
+    /// Agents that are not part of a sweep.
+    pub fn given(agents: Vec<AgentSource>) -> Self {
+        Self::Given(
+            agents
+                .into_iter()
+                .map(|agent| (agent, Vec::new()))
+                .collect(),
+        )
     }
 }
 
@@ -79,9 +103,9 @@ pub struct Comparison {
     /// One experiment per instance.
     pub experiments: Vec<Experiment>,
     /// Per experiment, the values swept to make it.
-    pub fields: Vec<Vec<(String, FieldValue)>>,
+    pub fields: Vec<Fields>,
     /// The same per experiment and agent.
-    pub agent_fields: Vec<Vec<Vec<(String, FieldValue)>>>,
+    pub agent_fields: Vec<Vec<Fields>>,
     /// Agents that do not fit, and are left away.
     pub left_out: Vec<LeftOut>,
 }
@@ -122,10 +146,7 @@ impl Comparison {
                     .chain(std::iter::repeat(Vec::new())),
             );
             let (asked, lenient): (Vec<_>, bool) = match agents {
-                Agents::Given(list) if !entry.fixed => {
-                    let plain = list.iter().map(|agent| (agent.clone(), Vec::new()));
-                    (plain.collect(), skip_unfit)
-                }
+                Agents::Given(list) if !entry.fixed => (list.clone(), skip_unfit),
                 _ => (proposed.collect(), true),
             };
             let instance = config.instance_in("instance", folder)?;
@@ -174,6 +195,29 @@ impl Comparison {
             true => Ok(plan),
             false => Err(unfit(&refused)),
         }
+    }
+
+    /// Per experiment, what each of its agents promises. Agents from outside promise nothing.
+    pub fn guarantees(&self) -> Vec<Vec<Guarantee>> {
+        let of = |agent: &(String, AgentSource)| {
+            let config = agent.1.config();
+            config.map_or(Guarantee::Unsafe, AgentConfig::guarantee)
+        };
+        let experiments = self.experiments.iter();
+        experiments
+            .map(|experiment| experiment.agents.iter().map(of).collect())
+            .collect()
+    }
+
+    /// Per experiment and agent all values that were swept, the instance's first.
+    pub fn swept(&self) -> Vec<Vec<Fields>> {
+        let pairs = self.fields.iter().zip(&self.agent_fields);
+        pairs
+            .map(|(instance, agents)| {
+                let all = |own: &Fields| instance.iter().chain(own).cloned().collect();
+                agents.iter().map(all).collect()
+            })
+            .collect()
     }
 
     /// Runs it on the current rayon pool: what `journal` holds already is taken from there, and what is new

@@ -14,6 +14,17 @@ pub enum Quantity {
     ActionRegretPerRoot,
 }
 
+impl Quantity {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Regret => "regret",
+            Self::ActionRegret => "regret against the best action",
+            Self::ActionRegretPerRoot => "regret against the best action, divided by √T",
+        }
+    }
+}
+
 /// A number that somebody published.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Published {

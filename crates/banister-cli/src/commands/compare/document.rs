@@ -1,6 +1,5 @@
 //! The report of a comparison, and its summary for programs.
 
-use banister::Guarantee;
 use banister_report::{Document, Section, Table};
 use banister_sim::Results;
 use banister_sim::compare::{
@@ -21,13 +20,13 @@ pub struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    fn guarantees(&self) -> Vec<Vec<Guarantee>> {
-        tables::guarantees(self.comparison)
-    }
-
     /// One leaderboard per instance.
     pub fn leaderboards(&self) -> Vec<Table> {
-        let instances = self.results.instances.iter().zip(self.guarantees());
+        let instances = self
+            .results
+            .instances
+            .iter()
+            .zip(self.comparison.guarantees());
         instances
             .map(|(instance, guarantees)| tables::board(instance, &guarantees))
             .collect()
@@ -40,7 +39,7 @@ impl Subject<'_> {
             (_, most) => most.unwrap_or(0).to_string(),
         };
         let mut sections = Vec::new();
-        let scatter = figures::scatter(self.results, &self.guarantees());
+        let scatter = figures::scatter(self.results, &self.comparison.guarantees());
         sections.push(Section {
             title: "Who pays for safety with what".into(),
             figures: scatter.into_iter().collect(),
@@ -106,7 +105,7 @@ impl Subject<'_> {
     /// All of it for a program.
     pub fn json(&self) -> Value {
         let interval = |i: &Interval95| json!({"mean": i.mean, "low": i.low, "high": i.high});
-        let guarantees = self.guarantees();
+        let guarantees = self.comparison.guarantees();
         let boards = self.results.instances.iter().zip(&guarantees);
         let boards = boards.map(|(instance, guarantees)| {
             let agents = leaderboard(instance).into_iter().map(|standing| {

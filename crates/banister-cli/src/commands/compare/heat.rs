@@ -4,7 +4,6 @@ use banister_report::{FigureRef, HeatMap, HeatPanel};
 use banister_sim::Results;
 use banister_sim::compare::{Comparison, FieldValue, leaderboard};
 
-use super::swept_fields;
 use crate::failure::Failure;
 
 /// Panels beyond which a map is no longer read.
@@ -26,7 +25,7 @@ pub fn axes(
     comparison: &Comparison,
     asked: Option<&str>,
 ) -> Result<Option<(String, String)>, Failure> {
-    let fields = swept_fields(comparison);
+    let fields = comparison.swept();
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in fields.iter().flatten().flatten() {
         if !names.contains(&name.as_str()) {
@@ -46,7 +45,7 @@ pub fn maps(
     results: &Results,
     (x, y): &(String, String),
 ) -> Vec<FigureRef> {
-    let fields = swept_fields(comparison);
+    let fields = comparison.swept();
     let points = points(results, &fields, x, y);
     let xs = values(points.iter().map(|point| &point.x));
     let ys = values(points.iter().map(|point| &point.y));

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use banister::AgentConfig;
 use banister_report::ReportError;
-use banister_report::tables::{self as data, LongRow};
+use banister_report::tables as data;
 use banister_sim::compare::{
     Agents, Comparison, Entry, Journal, LeftOut, Published, SUITES, Suite,
 };
 use banister_sim::compare::{expand, is_grid, verdicts};
-use banister_sim::{Gathered, Options, Results};
+use banister_sim::{Gathered, Options, Results, Trace};
 
 use super::run::{file_name, resolved};
 use crate::args::Compare;
@@ -151,13 +151,7 @@ fn subject(args: &Compare) -> Result<Subject, Failure> {
         }
     };
     for entry in &mut subject.entries {
-        let run = &mut entry.experiment.run;
-        run.horizon = simulation.horizon.unwrap_or(run.horizon);
-        run.runs = simulation.runs.unwrap_or(run.runs);
-        run.seed = simulation.seed.unwrap_or(run.seed);
-        run.checkpoints = run
-            .checkpoints
-            .min(usize::try_from(run.horizon).unwrap_or(usize::MAX));
+        entry.set_run(simulation.horizon, simulation.runs, simulation.seed);
     }
     Ok(subject)
 }
@@ -224,50 +218,20 @@ fn tables_of(
     gathered: &[Gathered<'_>],
     results: &Results,
 ) -> Result<Vec<(String, Vec<u8>)>, Failure> {
-    let guarantees = tables::guarantees(comparison);
-    let (board, pairs) = (
-        data::leaderboards(results, &guarantees),
-        data::pairs(results),
-    );
-    let rounds: Vec<Vec<u64>> = gathered.iter().map(Gathered::rounds).collect();
-    let fields = swept_fields(comparison);
-    let mut rows = Vec::new();
-    for (i, gathered) in gathered.iter().enumerate() {
-        let instance = &results.instances[i];
-        for (a, traces) in gathered.agents.iter().enumerate() {
-            rows.extend(traces.iter().map(|trace| LongRow {
-                instance: &instance.name,
-                agent: &instance.agents[a].name,
-                guardrails: &instance.guardrails,
-                rounds: &rounds[i],
-                trace,
-                fields: &fields[i][a],
-            }));
-        }
-    }
+    let board = data::leaderboards(results, &comparison.guarantees());
+    let pairs = data::pairs(results);
+    let traces: Vec<&[Vec<Trace>]> = gathered.iter().map(|g| &g.agents[..]).collect();
+    let long = data::long_form(comparison, results, &traces);
     let files = || -> Result<Vec<(String, Vec<u8>)>, ReportError> {
         Ok(vec![
             ("leaderboard.csv".into(), board.to_csv()?),
             ("leaderboard.parquet".into(), board.to_parquet()?),
             ("pairs.csv".into(), pairs.to_csv()?),
             ("pairs.parquet".into(), pairs.to_parquet()?),
-            ("traces.parquet".into(), data::traces(&rows).to_parquet()?),
+            ("traces.parquet".into(), long.to_parquet()?),
         ])
     };
     Ok(files()?)
-}
-
-/// Per instance and agent all values that were swept.
-fn swept_fields(
-    comparison: &Comparison,
-) -> Vec<Vec<Vec<(String, banister_sim::compare::FieldValue)>>> {
-    let pairs = comparison.fields.iter().zip(&comparison.agent_fields);
-    pairs
-        .map(|(instance, agents)| {
-            let all = |own: &Vec<_>| instance.iter().chain(own).cloned().collect();
-            agents.iter().map(all).collect()
-        })
-        .collect()
 }
 
 fn say_left_out(left_out: &[LeftOut]) -> Result<(), Failure> {

@@ -2,24 +2,10 @@
 
 use banister::{AgentConfig, Guarantee};
 use banister_report::{Cell, Table, Tone};
-use banister_sim::compare::{
-    Comparison, Interval95, Published, Quantity, Standing, Verdict, leaderboard, pairs,
-};
+use banister_sim::compare::{Interval95, Published, Standing, Verdict, leaderboard, pairs};
 use banister_sim::results::InstanceResult;
 
 use crate::terminal::{UNKNOWN, count, number, percent};
-
-/// Per instance, what each of its agents promises. Agents from outside promise nothing.
-pub fn guarantees(comparison: &Comparison) -> Vec<Vec<Guarantee>> {
-    let of = |agent: &(String, banister_sim::AgentSource)| {
-        let config = agent.1.config();
-        config.map_or(Guarantee::Unsafe, AgentConfig::guarantee)
-    };
-    let experiments = comparison.experiments.iter();
-    experiments
-        .map(|experiment| experiment.agents().iter().map(of).collect())
-        .collect()
-}
 
 fn header(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| name.to_string()).collect()
@@ -155,11 +141,6 @@ pub fn against_leader(instance: &InstanceResult) -> Option<Table> {
 /// Published numbers beside ours.
 pub fn verdicts(verdicts: &[(&Published, Verdict)]) -> Table {
     let rows = verdicts.iter().map(|(published, verdict)| {
-        let measure = match published.quantity {
-            Quantity::Regret => "regret",
-            Quantity::ActionRegret => "regret against the best action",
-            Quantity::ActionRegretPerRoot => "the same, divided by √T",
-        };
         let ours = |interval: &Interval95| {
             let digits = |x: f64| match published.value.abs() < 100.0 {
                 true => format!("{x:.2}"),
@@ -201,7 +182,7 @@ pub fn verdicts(verdicts: &[(&Published, Verdict)]) -> Table {
         vec![
             Cell::text(&published.instance),
             Cell::text(&published.agent),
-            Cell::text(measure).toned(Tone::Quiet),
+            Cell::text(published.quantity.words()).toned(Tone::Quiet),
             Cell::number(value),
             Cell::number(shown),
             Cell::number(distance),
