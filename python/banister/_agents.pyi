@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from ._agent import Agent
 from ._guardrail import GuardrailLike
 
-__all__ = ["Opb", "Oplb", "Doslb", "Ucb1"]
+__all__ = ["Opb", "Oplb", "OptimisticMix", "SColts", "MarginAdaptive", "Doslb", "LinConTs", "LinConKlUcb", "PessimisticOptimistic", "ConservativeUcb", "UcbBwk", "PrimalDualBwk", "Ucb1", "KlUcb", "Thompson", "HplcLucb", "SafeLts", "Roful", "GenOp", "SafeLucb", "ConservativeLinUcb", "LinUcb", "LinTs"]
 
 class Opb(Agent):
     kind: ClassVar[str]
@@ -65,6 +65,55 @@ class Oplb(Agent):
         unknown_safe_cost: Literal["interval", "paper"] = "interval",
     ) -> Oplb: ...
 
+class OptimisticMix(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["every_round"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        delta: float = 0.01,
+        label: str | None = None,
+    ) -> OptimisticMix: ...
+
+class SColts(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["every_round"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        delta: float = 0.01,
+        label: str | None = None,
+        omega: float = 1.0,
+    ) -> SColts: ...
+
+class MarginAdaptive(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["every_round"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        delta: float = 0.01,
+        label: str | None = None,
+    ) -> MarginAdaptive: ...
+
 class Doslb(Agent):
     kind: ClassVar[str]
     guarantee: ClassVar[Literal["cumulative"]]
@@ -81,6 +130,107 @@ class Doslb(Agent):
         label: str | None = None,
     ) -> Doslb: ...
 
+class LinConTs(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["cumulative"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        label: str | None = None,
+    ) -> LinConTs: ...
+
+class LinConKlUcb(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["cumulative"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        label: str | None = None,
+    ) -> LinConKlUcb: ...
+
+class PessimisticOptimistic(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["cumulative"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        delta: float = 0.01,
+        label: str | None = None,
+        margin: float | None = None,
+        reward_weight: float = 0.6666666666666666,
+        tightening: float = 6.0,
+    ) -> PessimisticOptimistic: ...
+
+class ConservativeUcb(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["cumulative"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        delta: float = 0.01,
+        label: str | None = None,
+    ) -> ConservativeUcb: ...
+
+class UcbBwk(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["cumulative"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        delta: float = 0.01,
+        epsilon: float | None = None,
+        horizon: int | None = None,
+        label: str | None = None,
+    ) -> UcbBwk: ...
+
+class PrimalDualBwk(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["cumulative"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        delta: float = 0.01,
+        epsilon: float | None = None,
+        horizon: int | None = None,
+        label: str | None = None,
+    ) -> PrimalDualBwk: ...
+
 class Ucb1(Agent):
     kind: ClassVar[str]
     guarantee: ClassVar[Literal["unsafe"]]
@@ -96,3 +246,220 @@ class Ucb1(Agent):
         exploration: float = 4.0,
         label: str | None = None,
     ) -> Ucb1: ...
+
+class KlUcb(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["unsafe"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        c: float = 0.0,
+        label: str | None = None,
+    ) -> KlUcb: ...
+
+class Thompson(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["unsafe"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        label: str | None = None,
+    ) -> Thompson: ...
+
+class HplcLucb(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["per_action"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        features: ArrayLike | None = None,
+        safe_action: ArrayLike | None = None,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        delta: float | None = None,
+        label: str | None = None,
+        lambda_: float = 0.1,
+        log_factor: float = 2.0,
+        noise_factor: float = 2.0,
+        parameter_norm: float | None = None,
+        play: Literal["scaled", "mixed"] | None = None,
+    ) -> HplcLucb: ...
+
+class SafeLts(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["per_action"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        features: ArrayLike | None = None,
+        safe_action: ArrayLike | None = None,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        delta: float | None = None,
+        label: str | None = None,
+        lambda_: float = 0.1,
+        log_factor: float = 2.0,
+        noise_factor: float = 2.0,
+        parameter_norm: float | None = None,
+        play: Literal["scaled", "mixed"] | None = None,
+    ) -> SafeLts: ...
+
+class Roful(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["per_action"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        features: ArrayLike | None = None,
+        safe_action: ArrayLike | None = None,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        delta: float = 0.01,
+        label: str | None = None,
+        lambda_: float = 1.0,
+        max_scale: float = 1.0,
+        norm: float | None = None,
+        parameter_norm: float | None = None,
+        play: Literal["scaled", "mixed"] | None = None,
+        radius: Literal["logdet", "paper"] = "logdet",
+    ) -> Roful: ...
+
+class GenOp(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["per_action"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        features: ArrayLike | None = None,
+        safe_action: ArrayLike | None = None,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        delta: float = 0.01,
+        label: str | None = None,
+        lambda_: float = 1.0,
+        max_scale: float = 1.0,
+        norm: float | None = None,
+        parameter_norm: float | None = None,
+        play: Literal["scaled", "mixed"] | None = None,
+        radius: Literal["logdet", "paper"] = "logdet",
+    ) -> GenOp: ...
+
+class SafeLucb(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["per_action"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        features: ArrayLike | None = None,
+        safe_action: ArrayLike | None = None,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        delta: float = 0.01,
+        exploration: int | None = None,
+        horizon: int | None = None,
+        label: str | None = None,
+        lambda_: float = 1.0,
+        norm: float | None = None,
+        parameter_norm: float | None = None,
+        play: Literal["scaled", "mixed"] | None = None,
+        radius: Literal["logdet", "paper"] = "logdet",
+    ) -> SafeLucb: ...
+
+class ConservativeLinUcb(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["cumulative"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        features: ArrayLike | None = None,
+        safe_action: ArrayLike | None = None,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        delta: float = 0.01,
+        label: str | None = None,
+        lambda_: float = 1.0,
+        norm: float | None = None,
+        parameter_norm: float | None = None,
+        radius: Literal["logdet", "paper"] = "logdet",
+    ) -> ConservativeLinUcb: ...
+
+class LinUcb(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["unsafe"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        features: ArrayLike | None = None,
+        safe_action: ArrayLike | None = None,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        delta: float = 0.01,
+        label: str | None = None,
+        lambda_: float = 1.0,
+        norm: float | None = None,
+        parameter_norm: float | None = None,
+        radius: Literal["logdet", "paper"] = "logdet",
+    ) -> LinUcb: ...
+
+class LinTs(Agent):
+    kind: ClassVar[str]
+    guarantee: ClassVar[Literal["unsafe"]]
+    takes_features: ClassVar[bool]
+    def __new__(
+        cls,
+        arms: int | Sequence[str] | None = None,
+        *,
+        features: ArrayLike | None = None,
+        safe_action: ArrayLike | None = None,
+        safe: int | str = 0,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: Mapping[str, object] | None = None,
+        seed: int | np.random.Generator | None = None,
+        delta: float = 0.01,
+        label: str | None = None,
+        lambda_: float = 1.0,
+        norm: float | None = None,
+        parameter_norm: float | None = None,
+        radius: Literal["logdet", "paper"] = "logdet",
+        v: float | None = None,
+    ) -> LinTs: ...

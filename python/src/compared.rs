@@ -67,7 +67,7 @@ impl Compared {
             columns: vec![
                 text("instance", left.iter().map(|one| one.instance.clone())),
                 text("agent", left.iter().map(|one| one.agent.clone())),
-                text("reason", left.iter().map(|one| one.reason.to_string())),
+                text("reason", left.iter().map(|one| one.why())),
             ],
         })
     }
@@ -151,16 +151,8 @@ fn numbers(name: &str, values: impl Iterator<Item = f64>) -> Column {
 
 /// Published numbers beside ours, one row each.
 fn published_table(verdicts: &[(&Published, Verdict)]) -> DataTable {
-    let ours = |verdict: &Verdict| match verdict {
-        Verdict::Agrees(ours) | Verdict::Differs(ours) => ends(ours),
-        Verdict::OtherHorizon(_) | Verdict::Absent => [f64::NAN; 3],
-    };
-    let word = |verdict: &Verdict| match verdict {
-        Verdict::Agrees(_) => "agrees",
-        Verdict::Differs(_) => "differs",
-        Verdict::OtherHorizon(_) => "other horizon",
-        Verdict::Absent => "absent",
-    };
+    let ours = |verdict: &Verdict| verdict.ours().map_or([f64::NAN; 3], ends);
+    let word = |verdict: &Verdict| verdict.words();
     let words = |name: &str, of: &dyn Fn(&Published) -> String| {
         text(name, verdicts.iter().map(|(published, _)| of(published)))
     };

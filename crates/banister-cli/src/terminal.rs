@@ -271,7 +271,7 @@ pub fn number(x: f64) -> String {
             grouped
         }
     } else {
-        format!("{x:.1}")
+        format!("{x:.1}").replace('-', "−")
     }
 }
 

@@ -455,13 +455,20 @@ fn a_published_number_agrees_within_tolerance_and_interval_only() {
         verdicts(&all, &gathered)[0].1.clone()
     };
     let Interval95 { mean, low, high } = ours.regret;
-    assert!(matches!(published(mean), Verdict::Agrees(_)));
-    assert!(matches!(published(0.9 * high / 0.95), Verdict::Agrees(_)) || high / mean > 1.1);
-    assert!(matches!(
-        published(high / 0.95 * 1.001),
-        Verdict::Differs(_)
-    ));
-    assert!(matches!(published(low / 1.05 * 0.999), Verdict::Differs(_)));
+    assert!(low < mean && mean < high);
+    for (value, expected) in [
+        (mean, "agrees"),
+        (mean / 1.049, "agrees"),
+        (mean / 0.951, "agrees"),
+        // The mean is too far away, the interval's end is not.
+        (0.5 * (mean + high) / 0.95, "undecided"),
+        (0.5 * (mean + low) / 1.05, "undecided"),
+        (high / 0.95 * 1.001, "differs"),
+        (low / 1.05 * 0.999, "differs"),
+    ] {
+        assert_eq!(published(value).words(), expected, "{value} beside {mean}");
+        assert_eq!(published(value).ours().map(|ours| ours.mean), Some(mean));
+    }
     let mut absent = suite.published[0].clone();
     absent.agent = "nobody".into();
     assert_eq!(verdicts(&[absent], &gathered)[0].1, Verdict::Absent);

@@ -268,15 +268,19 @@ impl Comparison {
 }
 
 impl LeftOut {
+    /// Why, in words that leave the agent's name to others.
+    pub fn why(&self) -> String {
+        match &self.reason {
+            Error::Invalid { field, allowed, .. } if field == "kind" => allowed.clone(),
+            other => other.to_string(),
+        }
+    }
+
     /// One line per agent and reason, with all instances it holds for.
     pub fn lines(left_out: &[Self]) -> Vec<String> {
         let mut groups: Vec<(&str, String, Vec<String>)> = Vec::new();
         for left in left_out {
-            let reason = match &left.reason {
-                // The agent is named in the line.
-                Error::Invalid { field, allowed, .. } if field == "kind" => allowed.clone(),
-                other => other.to_string(),
-            };
+            let reason = left.why();
             let instance = format!("`{}`", left.instance);
             let same = |g: &&mut (&str, String, _)| g.0 == left.agent && g.1 == reason;
             match groups.iter_mut().find(same) {

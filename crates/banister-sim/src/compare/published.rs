@@ -36,7 +36,7 @@ pub struct Published {
     pub quantity: Quantity,
     /// The number.
     pub value: f64,
-    /// How far ours may be from it, relative to it, beside the width of our interval.
+    /// How far ours may be from it, relative to it.
     pub tolerance: f64,
     /// The rounds it is for.
     pub horizon: u64,
@@ -47,14 +47,37 @@ pub struct Published {
 /// What came of one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// Ours, within the tolerance.
+    /// Ours, whose mean is within the tolerance.
     Agrees(Interval95),
-    /// Ours, outside.
+    /// Ours, whose mean is outside while its interval reaches inside: more runs would tell.
+    Undecided(Interval95),
+    /// Ours, whose whole interval is outside.
     Differs(Interval95),
     /// Ours were other rounds.
     OtherHorizon(u64),
     /// The agent did not play.
     Absent,
+}
+
+impl Verdict {
+    /// In a word or two.
+    pub fn words(&self) -> &'static str {
+        match self {
+            Self::Agrees(_) => "agrees",
+            Self::Undecided(_) => "undecided",
+            Self::Differs(_) => "differs",
+            Self::OtherHorizon(_) => "other horizon",
+            Self::Absent => "absent",
+        }
+    }
+
+    /// Our number, where there is one to compare.
+    pub fn ours(&self) -> Option<&Interval95> {
+        match self {
+            Self::Agrees(ours) | Self::Undecided(ours) | Self::Differs(ours) => Some(ours),
+            Self::OtherHorizon(_) | Self::Absent => None,
+        }
+    }
 }
 
 /// A verdict on every published number whose instance was played.
@@ -101,19 +124,13 @@ fn verdict(number: &Published, gathered: &Gathered<'_>) -> Verdict {
         .collect();
     let ours = Interval95::of(regrets.iter().copied());
     let room = number.tolerance * number.value.abs();
-    // Our own uncertainty is no disagreement.
-    let low = if ours.low.is_nan() {
-        ours.mean
+    let (least, most) = (number.value - room, number.value + room);
+    if ours.mean >= least && ours.mean <= most {
+        Verdict::Agrees(ours)
+    } else if ours.low <= most && ours.high >= least {
+        Verdict::Undecided(ours)
     } else {
-        ours.low
-    };
-    let high = if ours.high.is_nan() {
-        ours.mean
-    } else {
-        ours.high
-    };
-    match low <= number.value + room && high >= number.value - room {
-        true => Verdict::Agrees(ours),
-        false => Verdict::Differs(ours),
+        // Also where there is no interval, with one run.
+        Verdict::Differs(ours)
     }
 }

@@ -56,7 +56,8 @@ impl Subject<'_> {
             sections.push(Section {
                 title: "Published numbers".into(),
                 paragraphs: vec![
-                    "A number agrees when ours, within its 95% interval, comes as close as the tolerance says. \
+                    "A number agrees when our mean comes as close as the tolerance says, differs when our whole \
+                     95% interval is farther away, and is undecided in between: more runs would tell. \
                      Papers on agents that play single actions count regret against the best single action, \
                      played at the largest part of its length that is safe; so does this table for them."
                         .into(),
@@ -140,27 +141,21 @@ impl Subject<'_> {
             })
         });
         let verdicts = self.verdicts.iter().map(|(published, verdict)| {
-            let (word, ours) = match verdict {
-                Verdict::Agrees(i) => ("agrees", interval(i)),
-                Verdict::Differs(i) => ("differs", interval(i)),
-                Verdict::OtherHorizon(_) => ("other horizon", Value::Null),
-                Verdict::Absent => ("absent", Value::Null),
-            };
             json!({
                 "instance": published.instance,
                 "agent": published.agent,
                 "published": published.value,
                 "tolerance": published.tolerance,
                 "source": published.source,
-                "ours": ours,
-                "verdict": word,
+                "ours": verdict.ours().map(interval),
+                "verdict": verdict.words(),
             })
         });
         let left_out = self.comparison.left_out.iter().map(|left| {
             json!({
                 "agent": left.agent,
                 "instance": left.instance,
-                "reason": left.reason.to_string(),
+                "reason": left.why(),
             })
         });
         json!({

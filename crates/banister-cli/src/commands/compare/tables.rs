@@ -160,25 +160,22 @@ pub fn verdicts(verdicts: &[(&Published, Verdict)]) -> Table {
             true => published.value.to_string(),
             false => number(published.value),
         };
-        let (shown, distance, word, tone) = match verdict {
-            Verdict::Agrees(i) | Verdict::Differs(i) => {
-                let agrees = matches!(verdict, Verdict::Agrees(_));
-                let (word, tone) = match agrees {
-                    true => ("agrees", Tone::Good),
-                    false => ("differs", Tone::Bad),
-                };
-                let distance = 100.0 * (i.mean / published.value - 1.0);
-                (ours(i), format!("{distance:+.1}%"), word.to_string(), tone)
-            }
-            Verdict::OtherHorizon(_) => {
-                let needed = format!("needs {} rounds", number(published.horizon as f64));
-                (UNKNOWN.into(), UNKNOWN.into(), needed, Tone::Quiet)
-            }
-            Verdict::Absent => {
-                let word = format!("{} did not play", published.agent);
-                (UNKNOWN.into(), UNKNOWN.into(), word, Tone::Quiet)
-            }
+        let tone = match verdict {
+            Verdict::Agrees(_) => Tone::Good,
+            Verdict::Differs(_) => Tone::Bad,
+            _ => Tone::Quiet,
         };
+        let word = match verdict {
+            Verdict::OtherHorizon(_) => {
+                format!("needs {} rounds", number(published.horizon as f64))
+            }
+            Verdict::Absent => format!("{} did not play", published.agent),
+            other => other.words().into(),
+        };
+        let shown = verdict.ours().map_or(UNKNOWN.into(), ours);
+        let distance = verdict.ours().map_or(UNKNOWN.into(), |i| {
+            format!("{:+.1}%", 100.0 * (i.mean / published.value - 1.0)).replace('-', "−")
+        });
         vec![
             Cell::text(&published.instance),
             Cell::text(&published.agent),
