@@ -124,3 +124,15 @@ fn a_folder_in_its_place_is_an_error() {
     assert!(error.to_string().contains("cannot be used"), "{error}");
     let _ = std::fs::remove_dir_all(folder);
 }
+
+#[test]
+fn a_journal_in_use_is_refused() {
+    let folder = folder("in-use");
+    let (comparison, path) = (comparison(7), folder.join("journal"));
+    let (first, _) = Journal::open(&path, &comparison.experiments).expect("the first");
+    let error = Journal::open(&path, &comparison.experiments).expect_err("the second");
+    assert!(error.to_string().contains("is in use"), "{error}");
+    drop(first);
+    Journal::open(&path, &comparison.experiments).expect("free again");
+    let _ = std::fs::remove_dir_all(folder);
+}

@@ -34,7 +34,8 @@ impl Journal {
     /// Opens the journal of these experiments, or begins one. What it holds already comes with it.
     ///
     /// # Errors
-    /// A file that is damaged, no journal, or of another comparison: refused by its name, and unchanged.
+    /// A file that is damaged, no journal, of another comparison, or in use by another process: refused by
+    /// its name, and unchanged.
     pub fn open(path: &Path, experiments: &[Experiment]) -> Result<(Self, Vec<Shard>), Error> {
         let identity = identity(experiments)?;
         let unusable = |error: std::io::Error| refuse(path, format!("cannot be used: {error}"));
@@ -48,6 +49,14 @@ impl Journal {
             .truncate(false)
             .open(path)
             .map_err(unusable)?;
+        match file.try_lock() {
+            Err(std::fs::TryLockError::WouldBlock) => {
+                let reason = "is in use: another process is at this comparison";
+                return Err(refuse(path, reason));
+            }
+            // Where files cannot be locked it goes without.
+            Ok(()) | Err(std::fs::TryLockError::Error(_)) => {}
+        }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(unusable)?;
         let start = HEADER.len() + IDENTITY;
