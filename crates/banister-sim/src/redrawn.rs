@@ -89,7 +89,7 @@ impl Redrawn {
             safe_fields: vec!["environment.threshold_range".into()],
             longest: 1.0,
             problem,
-            environment: Environment::Redrawn(redrawn),
+            environment: Environment::Redrawn(Box::new(redrawn)),
         })
     }
 

@@ -22,7 +22,7 @@ pub enum Environment {
     /// An environment from outside.
     Custom(Custom),
     /// Every run draws an instance of its own.
-    Redrawn(Redrawn),
+    Redrawn(Box<Redrawn>),
 }
 
 /// An environment from outside, and what it says of itself.

@@ -40,12 +40,15 @@ fn results(entries: Vec<Entry>, agents: &Agents) -> Vec<banister_sim::results::I
     gathered.iter().map(|g| g.result()).collect()
 }
 
+/// Per arm what came of its pulls.
+type Seen = Arc<Mutex<Vec<Vec<(f64, f64)>>>>;
+
 /// Plays arms in a fixed cycle and writes down what came.
 struct Recorder {
     cycle: Vec<usize>,
     round: usize,
     decision: Decision,
-    seen: Arc<Mutex<Vec<Vec<(f64, f64)>>>>,
+    seen: Seen,
 }
 
 impl Agent for Recorder {
@@ -63,8 +66,6 @@ impl Agent for Recorder {
         String::new()
     }
 }
-
-type Seen = Arc<Mutex<Vec<Vec<(f64, f64)>>>>;
 
 fn recorder(label: &str, cycle: &[usize]) -> (AgentSource, Seen) {
     let seen: Seen = Arc::new(Mutex::new(vec![Vec::new(); 4]));
