@@ -343,7 +343,10 @@ fn lives(state: &State) -> Vec<Life> {
 
 fn look(experiment: &mut Experiment) -> Result<Answer, Refusal> {
     let published = match experiment.checked.kind {
-        Kind::Arms => Some(experiment.policy()?.1),
+        // Of one that samples the last one that was drawn, not another.
+        Kind::Arms if !experiment.agent().samples() || experiment.latest.is_none() => {
+            Some(experiment.policy()?.1)
+        }
         _ => (experiment.latest.as_ref()).map(|latest| latest.published.clone()),
     };
     let candidates = (experiment.latest.as_ref()).map_or_else(Vec::new, |l| l.candidates.clone());

@@ -25,6 +25,12 @@ pub trait Agent: Send {
         None
     }
 
+    /// Whether it draws random numbers to decide, so that every decision is another one even if nothing came
+    /// in between.
+    fn samples(&self) -> bool {
+        false
+    }
+
     /// Starts its random stream afresh, where it samples to decide: every seed and number of a stream
     /// give another one. Most agents compute their policies and have none.
     fn reseed(&mut self, seed: u64, stream: u64) {

@@ -32,11 +32,12 @@ struct Fit {
     log_det: f64,
 }
 
-/// What a rule plays: an action, a part of it, its index and its pessimistic costs, in prediction units.
+/// What a rule plays: an action, a part of it and its pessimistic costs; and what no policy earns more than.
+/// In prediction units.
 struct Choice {
     action: usize,
     scale: f64,
-    value: f64,
+    bound: f64,
     costs: Vec<f64>,
 }
 
@@ -70,6 +71,22 @@ impl Slow<'_> {
         let g = &self.world.problem.guardrails[i];
         let bound = g.at_most.or(g.at_least).expect("declared");
         self.world.sign(i + 1) * bound / self.world.width(i + 1)
+    }
+
+    /// The harmful end of a signal's range (the best one of the reward's) in prediction units.
+    fn highest(&self, signal: usize) -> f64 {
+        let problem = &self.world.problem;
+        let range = match signal {
+            0 => problem.reward.range,
+            s => problem.guardrails[s - 1].range,
+        };
+        let [lo, hi] = range.unwrap_or([0.0, 1.0]);
+        let end = if self.world.sign(signal) > 0.0 {
+            hi
+        } else {
+            -lo
+        };
+        end / self.world.width(signal)
     }
 
     fn take(&mut self, x: Vec<f64>, reward: f64, costs: &[f64]) {
@@ -152,10 +169,18 @@ fn choose(kind: &str, keys: &Value, slow: &mut Slow, actions: &Matrix, safe: usi
     };
     let most = keys["max_scale"].as_f64().unwrap_or(1.0);
     let start = (safe, 0.0);
-    let single = |(action, value): (usize, f64), scale: f64, upper: f64| Choice {
+    let reach = if ["hplc_lucb", "safe_lts"].contains(&kind) {
+        own_r
+    } else {
+        beta
+    };
+    let bound = (all.clone())
+        .map(|a| mean(0, a) + reach * widths[a])
+        .fold(f64::NEG_INFINITY, f64::max);
+    let single = |(action, _): (usize, f64), scale: f64, upper: f64| Choice {
         action,
         scale: if action == safe { 1.0 } else { scale },
-        value,
+        bound,
         costs: vec![if action == safe { 0.0 } else { scale * upper }],
     };
     match kind {
@@ -262,7 +287,7 @@ fn choose(kind: &str, keys: &Value, slow: &mut Slow, actions: &Matrix, safe: usi
             Choice {
                 action: best.0,
                 scale: 1.0,
-                value: best.1,
+                bound,
                 costs: (1..signals).map(cost).collect(),
             }
         }
@@ -315,7 +340,8 @@ fn compare(kind: &str, world: &World, mut keys: Value, changing: bool) -> (Vec<u
         let actions: Matrix = (0..set.count)
             .map(|a| agent.features(a).unwrap().to_vec())
             .collect();
-        let wanted = choose(kind, &keys, &mut slow, &actions, set.safe);
+        let mut wanted = choose(kind, &keys, &mut slow, &actions, set.safe);
+        wanted.bound = wanted.bound.min(slow.highest(0));
         let decision = agent.decide().clone();
         assert_eq!(
             decision.policy,
@@ -328,14 +354,17 @@ fn compare(kind: &str, world: &World, mut keys: Value, changing: bool) -> (Vec<u
             decision.scale,
             wanted.scale
         );
-        let reward = wanted.value * world.width(0);
+        // What no policy earns more than: the largest upper end, within the range.
+        let reward = wanted.bound * world.width(0);
         assert!(
             near(decision.optimistic_reward, reward, 1e-7),
             "{case}, round {round}: {} is not {reward}",
             decision.optimistic_reward
         );
         for (i, certificate) in decision.guardrails.iter().enumerate() {
-            let cost = world.sign(i + 1) * world.width(i + 1) * wanted.costs[i];
+            // The range bounds the whole action.
+            let most = decision.scale * slow.highest(i + 1);
+            let cost = world.sign(i + 1) * world.width(i + 1) * wanted.costs[i].min(most);
             assert!(
                 near(certificate.pessimistic_cost, cost, 1e-7),
                 "{case}, round {round}: {certificate:?} is not {cost}"

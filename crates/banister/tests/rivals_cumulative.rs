@@ -115,7 +115,8 @@ fn without_a_policy_all_arms_are_played_alike() {
             serde_json::to_value(decision).expect("plain")["solver"]["status"],
             "infeasible"
         );
-        assert!(decision.optimistic_reward.is_finite() && decision.solver.gap == 0.0);
+        // All rewards are 1/2, and so is every policy's; the intervals are as wide.
+        assert!(decision.optimistic_reward >= 0.5 && decision.optimistic_reward <= 1.0);
     }
 }
 

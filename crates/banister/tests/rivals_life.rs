@@ -170,8 +170,10 @@ fn another_stream_changes_what_samples_and_nothing_else() {
                 agent.observe(arm, reward, &costs).expect("in range");
             }
         }
-        match SAMPLERS.contains(&config.kind()) {
-            true => assert!(differ > 100, "{config:?}: {differ}"),
+        assert_eq!(first.samples(), SAMPLERS.contains(&config.kind()));
+        match first.samples() {
+            // Draws that lead to the same policy are the same decision.
+            true => assert!(differ > 20, "{config:?}: {differ}"),
             false => {
                 assert_eq!(differ, 0, "{config:?}");
                 assert_eq!(first.save(), second.save());

@@ -70,6 +70,7 @@ impl Desk<'_> {
                 "the arm `{arm}` is retired already"
             )));
         }
+        experiment.check_retired(place)?;
         let key = experiment.key;
         self.write(key, None, None, Event::ArmRetired { arm: place as u32 });
         Ok(Taken::View(key))

@@ -74,8 +74,12 @@ impl Experiment {
         }
     }
 
-    /// The policy over the arms as they are known now, with the number of its event if it has one.
+    /// The policy over the arms as they are known now, with the number of its event if it has one. An agent
+    /// that samples has another one for every decision.
     pub(crate) fn policy(&mut self) -> Result<(Option<u64>, Arc<Published>), Refusal> {
+        if self.agent.samples() {
+            return Ok((None, Arc::new(self.publish()?)));
+        }
         if let Some((number, published)) = &self.current {
             return Ok((*number, published.clone()));
         }
@@ -176,15 +180,35 @@ impl Experiment {
             let reason = format!("there is, or was, an arm called `{}` already", arm.name);
             return Err(Refusal::conflict(reason));
         }
-        // Tried on a copy: the event must not fail once it is written.
+        self.try_on_a_copy(|agent| {
+            agent
+                .add_arm(&arm.name, arm.features.as_deref())
+                .map(|_| ())
+        })
+    }
+
+    /// Whether an arm could be retired.
+    pub(crate) fn check_retired(&self, arm: usize) -> Result<(), Refusal> {
+        if self.checked.kind != Kind::Arms {
+            return Ok(());
+        }
+        let own = self.own_number(arm);
+        let own = own.ok_or_else(|| Refusal::unavailable("the agent does not know the arm"))?;
+        self.try_on_a_copy(|agent| agent.retire_arm(own))
+    }
+
+    /// Tries a change of the arms on a copy of the agent: an event must not fail once it is written.
+    fn try_on_a_copy(
+        &self,
+        change: impl FnOnce(&mut dyn Agent) -> Result<(), banister::Error>,
+    ) -> Result<(), Refusal> {
         let copy = AgentConfig::restore(&self.agent.save_learned());
         let mut copy = copy.map_err(|e| Refusal::unavailable(e.to_string()))?;
-        (copy.agent.add_arm(&arm.name, arm.features.as_deref())).map_err(|error| {
+        change(&mut *copy.agent).map_err(|error| {
             Refusal::of(error, |field| match field {
                 "arm" => "name".into(),
                 other => other.into(),
             })
-        })?;
-        Ok(())
+        })
     }
 }

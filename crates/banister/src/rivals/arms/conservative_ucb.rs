@@ -84,12 +84,10 @@ fn affordable(evidence: &Evidence, candidate: usize) -> bool {
 
 impl Rule for ConservativeUcb {
     fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
-        let (reward, safe) = (&evidence.bounds.reward_upper, evidence.safe());
-        let (candidate, most) = evidence.best(|arm| reward[arm]);
-        match affordable(evidence, candidate) {
-            true => plan.play(candidate, most),
-            false => plan.play(safe, reward[safe]),
-        }
-        plan.upper_bound = most;
+        let (candidate, _) = evidence.best(|arm| evidence.bounds.reward_upper[arm]);
+        plan.play(match affordable(evidence, candidate) {
+            true => candidate,
+            false => evidence.safe(),
+        });
     }
 }

@@ -19,23 +19,23 @@ impl Divergence {
         }
     }
 
-    /// The upper end for n observations with a given mean; `guess` is where the search starts, best the
-    /// bound of the round before.
+    /// The upper end for n observations with a given mean. The search starts from nowhere, so that the bound
+    /// depends on nothing but these.
     #[inline]
-    pub fn upper(&self, mean: f64, n: u64, level: f64, guess: f64) -> f64 {
+    pub fn upper(&self, mean: f64, n: u64, level: f64) -> f64 {
         let level = level / n as f64;
         match self.bounded {
-            true => kl_upper(mean.clamp(0.0, 1.0), level, guess),
+            true => kl_upper(mean.clamp(0.0, 1.0), level, 1.0),
             false => mean + self.r * (2.0 * level).sqrt(),
         }
     }
 
     /// The lower end.
     #[inline]
-    pub fn lower(&self, mean: f64, n: u64, level: f64, guess: f64) -> f64 {
+    pub fn lower(&self, mean: f64, n: u64, level: f64) -> f64 {
         let level = level / n as f64;
         match self.bounded {
-            true => kl_lower(mean.clamp(0.0, 1.0), level, guess),
+            true => kl_lower(mean.clamp(0.0, 1.0), level, 0.0),
             false => mean - self.r * (2.0 * level).sqrt(),
         }
     }

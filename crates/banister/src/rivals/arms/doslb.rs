@@ -81,8 +81,8 @@ impl Rule for Doslb {
         let solution = self.solver.solve(&lp, bounds.safe);
         match solution.status {
             // Only off the good event: the safe arm's lower bounds have passed a threshold.
-            Status::Infeasible => plan.play(bounds.safe, bounds.reward_upper[bounds.safe]),
-            _ => plan.follow(solution),
+            Status::Infeasible => plan.play(bounds.safe),
+            _ => plan.follow_bound(solution),
         }
     }
 

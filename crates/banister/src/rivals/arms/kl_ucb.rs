@@ -10,7 +10,6 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::divergence::Divergence;
 use super::{Evidence, Plan, Rule, make};
@@ -19,9 +18,7 @@ use crate::error::{Error, finite};
 use crate::guarantee::Guarantee;
 use crate::problem::Problem;
 use crate::registry::{AgentConfig, Registered};
-use crate::rivals::saved::{part, to_part};
 use crate::rivals::{DELTA, Saved};
-use crate::snapshot::broken;
 
 /// KL-UCB: plays the arm with the largest KL upper bound on its reward, whatever it costs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,7 +64,6 @@ impl Registered for KlUcbConfig {
             Ok(KlUcb {
                 c,
                 divergence: Divergence::new(&evidence.problem.reward),
-                upper: vec![1.0; evidence.arms()],
             })
         })
     }
@@ -76,8 +72,6 @@ impl Registered for KlUcbConfig {
 struct KlUcb {
     c: f64,
     divergence: Divergence,
-    /// The bounds of the round before, where the next search starts.
-    upper: Vec<f64>,
 }
 
 impl Rule for KlUcb {
@@ -88,40 +82,11 @@ impl Rule for KlUcb {
             true => log + self.c * libm::log(log.max(1.0)),
             false => log,
         };
-        let (mut best, mut index) = (evidence.safe(), f64::NEG_INFINITY);
-        for (arm, upper) in self.upper.iter_mut().enumerate() {
+        let (best, _) = evidence.best(|arm| match evidence.mean(arm, 0) {
             // An arm never pulled comes first.
-            let own = match evidence.mean(arm, 0) {
-                None => f64::INFINITY,
-                Some(mean) => {
-                    let n = evidence.pulls(arm);
-                    *upper = self.divergence.upper(mean, n, level, *upper);
-                    *upper
-                }
-            };
-            if own > index {
-                (best, index) = (arm, own);
-            }
-        }
-        // An arm never pulled has an infinite index; what it can earn ends with the range.
-        plan.play(best, index.min(1.0));
-    }
-
-    fn save(&self, _: &Evidence, learned: bool) -> Value {
-        match learned {
-            true => Value::Null,
-            false => to_part(&self.upper),
-        }
-    }
-
-    fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
-        if !memory.is_null() {
-            let upper: Vec<f64> = part("bounds", memory)?;
-            if upper.len() != self.upper.len() {
-                return Err(broken(format!("it holds {} bounds", upper.len())));
-            }
-            self.upper = upper;
-        }
-        Ok(())
+            None => f64::INFINITY,
+            Some(mean) => self.divergence.upper(mean, evidence.pulls(arm), level),
+        });
+        plan.play(best);
     }
 }

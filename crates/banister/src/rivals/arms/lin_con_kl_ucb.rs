@@ -26,7 +26,6 @@ use crate::problem::Problem;
 use crate::registry::{AgentConfig, Registered};
 use crate::rivals::saved::{part, to_part};
 use crate::rivals::{DELTA, Saved};
-use crate::snapshot::broken;
 
 /// LinCon-KL-UCB: the best policy if rewards are as high and costs as low as KL-UCB's bounds at level ln t
 /// allow.
@@ -65,17 +64,7 @@ impl Registered for LinConKlUcbConfig {
 struct LinConKlUcb {
     /// Of every signal, the reward first.
     divergences: Vec<Divergence>,
-    /// Holds the bounds of the round before, where the next search starts.
     program: Program,
-}
-
-/// What a snapshot keeps beside the evidence.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Memory {
-    basis: Vec<usize>,
-    reward: Vec<f64>,
-    costs: Vec<Vec<f64>>,
 }
 
 impl Rule for LinConKlUcb {
@@ -87,13 +76,10 @@ impl Rule for LinConKlUcb {
             for (signal, divergence) in self.divergences.iter().enumerate() {
                 let mean = evidence.mean(arm, signal);
                 match signal {
-                    0 => {
-                        let bound = &mut reward[arm];
-                        *bound = mean.map_or(1.0, |p| divergence.upper(p, n, level, *bound));
-                    }
+                    0 => reward[arm] = mean.map_or(1.0, |p| divergence.upper(p, n, level)),
                     _ => {
-                        let bound = &mut costs[signal - 1][arm];
-                        *bound = mean.map_or(0.0, |p| divergence.lower(p, n, level, *bound));
+                        let lower = mean.map_or(0.0, |p| divergence.lower(p, n, level));
+                        costs[signal - 1][arm] = lower;
                     }
                 }
             }
@@ -101,7 +87,7 @@ impl Rule for LinConKlUcb {
         let bounds = &evidence.bounds;
         let solution = self.program.solve(&bounds.thresholds, bounds.safe);
         match solution.status {
-            Status::Infeasible => plan.surrender(&self.program.reward),
+            Status::Infeasible => plan.surrender(evidence.arms()),
             _ => plan.follow(solution),
         }
     }
@@ -109,28 +95,15 @@ impl Rule for LinConKlUcb {
     fn save(&self, _: &Evidence, learned: bool) -> Value {
         match learned {
             true => Value::Null,
-            false => to_part(Memory {
-                basis: self.program.basis(),
-                reward: self.program.reward.clone(),
-                costs: self.program.costs.clone(),
-            }),
+            false => to_part(self.program.basis()),
         }
     }
 
-    fn restore(&mut self, evidence: &Evidence, memory: &Value) -> Result<(), Error> {
-        if memory.is_null() {
-            return Ok(());
+    fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
+        if !memory.is_null() {
+            let basis: Vec<usize> = part("warm start", memory)?;
+            self.program.set_basis(&basis);
         }
-        let memory: Memory = part("memory", memory)?;
-        let mut rows = std::iter::once(&memory.reward).chain(&memory.costs);
-        let fits = memory.costs.len() == self.program.costs.len()
-            && rows.all(|row| row.len() == evidence.arms());
-        if !fits {
-            return Err(broken("its bounds do not fit its problem"));
-        }
-        self.program.reward = memory.reward;
-        self.program.costs = memory.costs;
-        self.program.set_basis(&memory.basis);
         Ok(())
     }
 }

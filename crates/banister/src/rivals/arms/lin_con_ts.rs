@@ -93,9 +93,13 @@ impl Rule for LinConTs {
         let bounds = &evidence.bounds;
         let solution = self.program.solve(&bounds.thresholds, bounds.safe);
         match solution.status {
-            Status::Infeasible => plan.surrender(&self.program.reward),
+            Status::Infeasible => plan.surrender(evidence.arms()),
             _ => plan.follow(solution),
         }
+    }
+
+    fn samples(&self) -> bool {
+        true
     }
 
     fn reseed(&mut self, seed: u64, stream: u64) {

@@ -11,7 +11,6 @@
 //! with the arm of the largest certified margin as the anchor. What is certified stays so, as intervals only
 //! narrow: the first part ends once and for all, and needs no memory.
 
-use banister_solve::Status;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -99,17 +98,14 @@ impl MarginAdaptive {
         anchored.cost_upper[0].copy_from_slice(&bounds.cost_upper[0]);
         anchored.update_margins(None);
         anchored.update_spreads();
-        plan.follow(self.planner.plan(anchored));
+        plan.follow_bound(self.planner.plan(anchored));
     }
 }
 
 /// An arm that may have a large margin, as far as it is safe to play it.
 fn explore(bounds: &Bounds, arm: usize, plan: &mut Plan) {
-    plan.play(arm, bounds.reward_upper[arm]);
-    plan.mix_safe(bounds, &bounds.reward_upper);
-    // This is no maximiser of rewards, and does not claim to be.
-    plan.status = Status::Budget;
-    plan.upper_bound = bounds.reward_upper.iter().copied().fold(0.0, f64::max);
+    plan.play(arm);
+    plan.mix_safe(bounds);
 }
 
 impl Rule for MarginAdaptive {

@@ -82,8 +82,8 @@ impl Rule for OptimisticMix {
             thresholds: &bounds.thresholds,
         };
         // The safe arm's costs are known and within, so there is a policy.
-        plan.follow(self.solver.solve(&lp, Some(bounds.safe)));
-        plan.mix_safe(bounds, &bounds.reward_upper);
+        plan.follow_bound(self.solver.solve(&lp, Some(bounds.safe)));
+        plan.mix_safe(bounds);
     }
 
     fn save(&self, _: &Evidence, learned: bool) -> Value {

@@ -152,12 +152,12 @@ impl Rule for PessimisticOptimistic {
             true => 0.0,
             false => 1.0 / (self.weight * root(evidence)),
         };
-        let (best, index) = evidence.best(|arm| {
+        let (best, _) = evidence.best(|arm| {
             let prices = self.queues.iter().enumerate();
             let priced: f64 = prices.map(|(i, q)| q * cost(evidence, arm, i)).sum();
             evidence.bounds.reward_upper[arm] - inverse * priced
         });
-        plan.play(best, index);
+        plan.play(best);
         for (price, queue) in plan.prices.iter_mut().zip(&self.queues) {
             *price = queue * inverse;
         }

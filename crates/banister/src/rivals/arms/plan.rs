@@ -1,6 +1,6 @@
 //! A round's policy as a rule makes it.
 
-use banister_solve::{Solution, Status};
+use banister_solve::Solution;
 
 use crate::bounds::Bounds;
 
@@ -9,12 +9,10 @@ use crate::bounds::Bounds;
 pub(crate) struct Plan {
     /// (arm, probability) by increasing arm; probabilities are positive and sum to one.
     pub policy: Vec<(usize, f64)>,
-    /// How the rule's own program ended; `Optimal` where it only compares arms.
-    pub status: Status,
-    /// What the rule maximised, at the policy.
-    pub value: f64,
-    /// Proven upper bound on that.
-    pub upper_bound: f64,
+    /// Whether the rule's program had no solution.
+    pub infeasible: bool,
+    /// What no feasible policy earns more than, where the rule knows better than max_a U_a.
+    pub bound: f64,
     /// Shadow price per guardrail, where there is a program.
     pub prices: Vec<f64>,
 }
@@ -23,19 +21,18 @@ impl Plan {
     pub(super) fn new(arms: usize, guardrails: usize) -> Self {
         Self {
             policy: Vec::with_capacity(arms),
-            status: Status::Optimal,
-            value: 0.0,
-            upper_bound: 0.0,
+            infeasible: false,
+            bound: f64::INFINITY,
             prices: vec![0.0; guardrails],
         }
     }
 
-    /// One arm alone, whose index is `value`.
-    pub fn play(&mut self, arm: usize, value: f64) {
+    /// One arm alone.
+    pub fn play(&mut self, arm: usize) {
         self.policy.clear();
         self.policy.push((arm, 1.0));
-        self.status = Status::Optimal;
-        (self.value, self.upper_bound) = (value, value);
+        self.infeasible = false;
+        self.bound = f64::INFINITY;
         self.prices.fill(0.0);
     }
 
@@ -43,21 +40,24 @@ impl Plan {
     pub fn follow(&mut self, solution: &Solution) {
         self.policy.clear();
         self.policy.extend_from_slice(&solution.support);
-        self.status = solution.status;
-        self.value = solution.value;
-        self.upper_bound = solution.upper_bound;
+        self.infeasible = false;
+        self.bound = f64::INFINITY;
         self.prices.copy_from_slice(&solution.prices);
     }
 
-    /// All arms alike, as no policy met the rule's program; `reward` is what the rule makes of them.
-    pub fn surrender(&mut self, reward: &[f64]) {
-        let share = 1.0 / reward.len() as f64;
+    /// The policy that a program gave whose value no feasible policy exceeds if the intervals hold.
+    pub fn follow_bound(&mut self, solution: &Solution) {
+        self.follow(solution);
+        self.bound = solution.upper_bound.max(solution.value);
+    }
+
+    /// All arms alike, as no policy met the rule's program.
+    pub fn surrender(&mut self, arms: usize) {
+        let share = 1.0 / arms as f64;
         self.policy.clear();
-        self.policy
-            .extend((0..reward.len()).map(|arm| (arm, share)));
-        self.status = Status::Infeasible;
-        self.value = self.expected(reward);
-        self.upper_bound = self.value;
+        self.policy.extend((0..arms).map(|arm| (arm, share)));
+        self.infeasible = true;
+        self.bound = f64::INFINITY;
         self.prices.fill(0.0);
     }
 
@@ -68,8 +68,8 @@ impl Plan {
 
     /// Mixes in as much of the safe arm, whose costs must be within, as π·u needs to keep every
     /// threshold: the share λ = max_i (π·u_i − τ_i)/(π·u_i − u_{0,i}), and a grain more where rounding
-    /// would break one. Nothing is mixed into a policy that keeps them. `value` becomes π·`reward`.
-    pub fn mix_safe(&mut self, bounds: &Bounds, reward: &[f64]) {
+    /// would break one. Nothing is mixed into a policy that keeps them.
+    pub fn mix_safe(&mut self, bounds: &Bounds) {
         let rows = || std::iter::zip(&bounds.cost_upper, &bounds.thresholds);
         let mut share = 0.0_f64;
         for (upper, &threshold) in rows() {
@@ -87,7 +87,6 @@ impl Plan {
             share = grain;
             grain *= 2.0;
         }
-        self.value = self.expected(reward);
     }
 
     /// Scales the policy down to make room for a share of one arm, of all at most.

@@ -138,9 +138,8 @@ impl PrimalDualBwk {
 impl Rule for PrimalDualBwk {
     fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
         let reward = &evidence.bounds.reward_upper;
-        let safe = evidence.safe();
         if self.budget.is_over(evidence) {
-            plan.play(safe, reward[safe]);
+            plan.play(evidence.safe());
             return;
         }
         let logs = self.log_prices.iter().copied();
@@ -156,8 +155,7 @@ impl Rule for PrimalDualBwk {
             // Time is always spent, but its price may have become too small to tell from none.
             reward[arm] / spent.max(f64::MIN_POSITIVE)
         });
-        plan.play(best, reward[best]);
-        plan.upper_bound = reward.iter().copied().fold(0.0, f64::max);
+        plan.play(best);
     }
 
     fn learn(&mut self, evidence: &Evidence, arm: usize, costs: &[f64]) {

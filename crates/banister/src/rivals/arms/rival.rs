@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::guarantee::Guarantee;
 use crate::problem::Problem;
 use crate::registry::AgentConfig;
-use crate::rivals::{Saved, SavedRival};
+use crate::rivals::{Saved, SavedRival, status};
 
 /// How a rival on arms decides.
 pub(crate) trait Rule: Send + 'static {
@@ -21,6 +21,11 @@ pub(crate) trait Rule: Send + 'static {
     /// An outcome came; `evidence` is still as it was before it. Costs are as observed.
     fn learn(&mut self, evidence: &Evidence, arm: usize, costs: &[f64]) {
         let _ = (evidence, arm, costs);
+    }
+
+    /// See [`Agent::samples`].
+    fn samples(&self) -> bool {
+        false
     }
 
     /// See [`Agent::reseed`].
@@ -126,11 +131,15 @@ impl<R: Rule> Agent for Rival<R> {
         for (cost, upper) in self.costs.iter_mut().zip(&bounds.cost_upper) {
             *cost = plan.policy.iter().map(|&(arm, p)| p * upper[arm]).sum();
         }
+        // What the policy earns at most, and what any feasible one does; that is all it proves.
+        let value = plan.expected(&bounds.reward_upper);
+        let (_, most) = self.evidence.best(|arm| bounds.reward_upper[arm]);
+        let upper_bound = plan.bound.min(most).max(value);
         let answer = Answer {
             support: &plan.policy,
-            status: plan.status,
-            value: plan.value,
-            upper_bound: plan.upper_bound,
+            status: status(plan.infeasible, upper_bound - value),
+            value,
+            upper_bound,
             costs: &self.costs,
             prices: &plan.prices,
             nodes: 0,
@@ -145,6 +154,7 @@ impl<R: Rule> Agent for Rival<R> {
         self.decision.policy.clear();
         self.decision.policy.extend_from_slice(answer.support);
         self.certifier.certify(&answer, &mut self.decision);
+        self.decision.optimistic_reward = self.decision.solver.upper_bound;
         &self.decision
     }
 
@@ -152,6 +162,10 @@ impl<R: Rule> Agent for Rival<R> {
         self.decision.outcomes = self.evidence.outcomes;
         self.publish_safe(reason);
         Some(&self.decision)
+    }
+
+    fn samples(&self) -> bool {
+        self.rule.samples()
     }
 
     fn reseed(&mut self, seed: u64, stream: u64) {

@@ -134,7 +134,11 @@ impl Rule for SColts {
         let bounds = &evidence.bounds;
         // The safe arm's costs are known and within, so there is a policy.
         plan.follow(self.program.solve(&bounds.thresholds, bounds.safe));
-        plan.mix_safe(bounds, &self.program.reward);
+        plan.mix_safe(bounds);
+    }
+
+    fn samples(&self) -> bool {
+        true
     }
 
     fn reseed(&mut self, seed: u64, stream: u64) {

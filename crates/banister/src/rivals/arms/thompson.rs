@@ -71,7 +71,11 @@ impl Rule for Thompson {
                 (best, most) = (arm, drawn);
             }
         }
-        plan.play(best, most);
+        plan.play(best);
+    }
+
+    fn samples(&self) -> bool {
+        true
     }
 
     fn reseed(&mut self, seed: u64, stream: u64) {

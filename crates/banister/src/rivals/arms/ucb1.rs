@@ -80,7 +80,6 @@ impl Rule for Ucb1 {
                 (best, index) = (arm, own);
             }
         }
-        // An arm never pulled has an infinite index; what it can earn ends with the range.
-        plan.play(best, index.min(1.0));
+        plan.play(best);
     }
 }

@@ -124,9 +124,8 @@ struct Memory {
 impl Rule for UcbBwk {
     fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
         let bounds = &evidence.bounds;
-        let safe_value = bounds.reward_upper[bounds.safe];
         if self.budget.is_over(evidence) {
-            plan.play(bounds.safe, safe_value);
+            plan.play(bounds.safe);
             return;
         }
         let lp = Lp {
@@ -136,7 +135,7 @@ impl Rule for UcbBwk {
         };
         let solution = self.solver.solve(&lp, bounds.safe);
         match solution.status {
-            Status::Infeasible => plan.play(bounds.safe, safe_value),
+            Status::Infeasible => plan.play(bounds.safe),
             _ => plan.follow(solution),
         }
     }

@@ -1,7 +1,5 @@
 //! Linear rivals behind the interface that all agents share.
 
-use banister_solve::Status;
-
 use super::Rule;
 use super::rival::Rival;
 use crate::agent::{ActionSet, Agent, Outcomes, Played};
@@ -9,6 +7,7 @@ use crate::belief::Belief;
 use crate::certificate::Answer;
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
+use crate::rivals::status;
 
 impl<R: Rule> Agent for Rival<R> {
     fn decide(&mut self) -> &Decision {
@@ -22,12 +21,16 @@ impl<R: Rule> Agent for Rival<R> {
             return &self.decision;
         }
         self.write_policy(&plan);
+        // What it earns at most, and what any feasible policy does; that is all it proves.
         let offset = self.evidence.signals[0].offset;
+        let value = plan.scale * self.upper(plan.action, 0);
+        let actions = 0..self.evidence.actions.count;
+        let upper_bound = (actions.map(|action| self.upper(action, 0))).fold(value, f64::max);
         let answer = Answer {
             support: &self.support,
-            status: Status::Optimal,
-            value: plan.value + offset,
-            upper_bound: plan.upper_bound + offset,
+            status: status(false, upper_bound - value),
+            value: value + offset,
+            upper_bound: upper_bound + offset,
             costs: &self.costs,
             prices: &self.prices,
             nodes: 0,
@@ -35,6 +38,7 @@ impl<R: Rule> Agent for Rival<R> {
         self.decision.policy.clear();
         self.decision.policy.extend_from_slice(answer.support);
         self.certifier.certify(&answer, &mut self.decision);
+        self.decision.optimistic_reward = self.decision.solver.upper_bound;
         &self.decision
     }
 
@@ -43,6 +47,10 @@ impl<R: Rule> Agent for Rival<R> {
         self.evidence.update_actions();
         self.publish_safe(reason);
         Some(&self.decision)
+    }
+
+    fn samples(&self) -> bool {
+        self.rule.samples()
     }
 
     fn reseed(&mut self, seed: u64, stream: u64) {

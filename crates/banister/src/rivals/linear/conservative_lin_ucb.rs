@@ -181,10 +181,7 @@ impl Rule for ConservativeLinUcb {
         }
         let columns = &evidence.actions.columns;
         let own = columns.means[0][safe] + beta * columns.squares[1][safe].sqrt();
-        Plan {
-            upper_bound: best.value,
-            ..Plan::whole(safe, own)
-        }
+        Plan::whole(safe, own)
     }
 
     fn learn(&mut self, evidence: &Evidence, is_safe: bool) {

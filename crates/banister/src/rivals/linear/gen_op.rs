@@ -71,7 +71,7 @@ impl Registered for GenOpConfig {
         self.label.as_deref()
     }
     fn guarantee(&self) -> Guarantee {
-        Guarantee::PerAction
+        Play::guarantee(self.play)
     }
     fn takes_features(&self) -> bool {
         true

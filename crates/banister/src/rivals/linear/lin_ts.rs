@@ -134,6 +134,10 @@ impl Rule for LinTs {
         plan
     }
 
+    fn samples(&self) -> bool {
+        true
+    }
+
     fn reseed(&mut self, seed: u64, stream: u64) {
         self.sample.reseed(seed, stream);
     }

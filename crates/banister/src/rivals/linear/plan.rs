@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::guarantee::Guarantee;
+
 /// How an action is played at a part s of its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -15,7 +17,18 @@ pub enum Play {
     Mixed,
 }
 
-/// An action, how much of it, and what the rule knows about that, in prediction units.
+impl Play {
+    /// What an agent promises whose parts of actions are safe: mixed with the safe action, single actions
+    /// played may cost more than the policy.
+    pub(super) fn guarantee(given: Option<Self>) -> Guarantee {
+        match given.unwrap_or_default() {
+            Self::Scaled => Guarantee::PerAction,
+            Self::Mixed => Guarantee::EveryRound,
+        }
+    }
+}
+
+/// An action, how much of it, and what the rule maximised, in prediction units.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
     pub action: usize,
@@ -23,8 +36,6 @@ pub(super) struct Plan {
     pub scale: f64,
     /// What the rule maximised, at what is played.
     pub value: f64,
-    /// Upper bound on that.
-    pub upper_bound: f64,
 }
 
 impl Plan {
@@ -39,7 +50,6 @@ impl Plan {
             action,
             scale,
             value,
-            upper_bound: value,
         }
     }
 

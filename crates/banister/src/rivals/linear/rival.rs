@@ -38,6 +38,11 @@ pub(super) trait Rule: Send + 'static {
         let _ = (evidence, is_safe);
     }
 
+    /// See [`Agent::samples`].
+    fn samples(&self) -> bool {
+        false
+    }
+
     /// See [`Agent::reseed`].
     fn reseed(&mut self, seed: u64, stream: u64) {
         let _ = (seed, stream);
@@ -119,7 +124,10 @@ impl Recipe<'_> {
         let guardrails = problem.guardrails.len();
         let signals = std::iter::zip(&problem.guardrails, &evidence.signals[1..]);
         Ok(Box::new(Rival {
-            promised: self.config.guarantee() == Guarantee::PerAction,
+            promised: matches!(
+                self.config.guarantee(),
+                Guarantee::EveryRound | Guarantee::PerAction
+            ),
             config: self.config,
             rule,
             play: self.play.unwrap_or_default(),
@@ -168,6 +176,12 @@ impl<R: Rule> Rival<R> {
         (mean - reach, mean + reach)
     }
 
+    /// The upper end, which the range of the signal bounds too.
+    pub(super) fn upper(&self, action: usize, signal: usize) -> f64 {
+        let most = 1.0 - self.evidence.signals[signal].offset;
+        self.ends(action, signal).1.min(most)
+    }
+
     /// Writes what a plan costs at most; whether that keeps every threshold.
     pub(super) fn write_costs(&mut self, plan: &Plan) -> bool {
         let mut within = true;
@@ -178,7 +192,7 @@ impl<R: Rule> Rival<R> {
                 Some(known) if plan.action == self.evidence.actions.safe => known,
                 _ => {
                     let cap = self.rule.cost_cap(&self.evidence, plan.action);
-                    let cost = plan.scale * self.ends(plan.action, i + 1).1.min(cap);
+                    let cost = plan.scale * self.upper(plan.action, i + 1).min(cap);
                     let slack = self.thresholds[i] - cost;
                     // Written so that NaN fails. By way of the slack, so that no rounding turns it
                     // negative.

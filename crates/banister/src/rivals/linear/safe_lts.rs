@@ -72,7 +72,7 @@ impl Registered for SafeLtsConfig {
         self.label.as_deref()
     }
     fn guarantee(&self) -> Guarantee {
-        Guarantee::PerAction
+        Play::guarantee(self.play)
     }
     fn takes_features(&self) -> bool {
         true
@@ -140,6 +140,10 @@ impl Rule for SafeLts {
             plan.improve(a, scale, scale * (columns.means[0][a] + spread * lean));
         }
         plan
+    }
+
+    fn samples(&self) -> bool {
+        true
     }
 
     fn reseed(&mut self, seed: u64, stream: u64) {

@@ -84,7 +84,7 @@ impl Registered for SafeLucbConfig {
         self.label.as_deref()
     }
     fn guarantee(&self) -> Guarantee {
-        Guarantee::PerAction
+        Play::guarantee(self.play)
     }
     fn takes_features(&self) -> bool {
         true
@@ -208,6 +208,10 @@ impl Rule for SafeLucb {
     /// S‖x‖.
     fn cost_cap(&self, evidence: &Evidence, action: usize) -> f64 {
         self.parameter_norm * length(evidence, action)
+    }
+
+    fn samples(&self) -> bool {
+        true
     }
 
     fn reseed(&mut self, seed: u64, stream: u64) {
