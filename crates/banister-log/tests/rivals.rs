@@ -34,7 +34,14 @@ fn declaration(config: &AgentConfig) -> Value {
 fn checked(config: &AgentConfig, decided: &Decided) {
     let promise = config.clone().with_whole_actions().guarantee();
     match promise == Guarantee::EveryRound {
-        true => check(decided),
+        true => {
+            let rails = &decided.published.guardrails;
+            assert!(
+                rails.iter().all(|g| g.slack >= 0.0),
+                "{config:?}: {rails:?}"
+            );
+            check(decided);
+        }
         false => {
             let total: f64 = (decided.published.policy.iter()).map(|entry| entry.1).sum();
             assert!((total - 1.0).abs() < 1e-9, "the policy sums to {total}");
@@ -74,11 +81,8 @@ fn every_kind_decides_learns_and_lasts() {
     let desk = Desk::start(&place.database);
     for (config, digest) in kinds().iter().zip(digests) {
         assert_eq!(desk.digest(config.kind()).expect("folded"), digest);
-        check(
-            &desk
-                .decide_with(config.kind(), json!({}))
-                .expect("it goes on"),
-        );
+        let decided = desk.decide_with(config.kind(), json!({}));
+        checked(config, &decided.expect("it goes on"));
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use banister_sim::compare::{Agents, Comparison, Entry, Journal};
+use banister_sim::compare::{Agents, Comparison, Entry, Journal, JournalError};
 use banister_sim::results::InstanceResult;
 use banister_sim::{ExperimentConfig, Monitor, Options};
 use serde_json::json;
@@ -23,7 +23,7 @@ fn comparison(seed: u64) -> Comparison {
 }
 
 /// Goes on from the journal: the results, and how many runs it held.
-fn go_on(comparison: &Comparison, path: &Path) -> Result<(InstanceResult, usize), banister::Error> {
+fn go_on(comparison: &Comparison, path: &Path) -> Result<(InstanceResult, usize), JournalError> {
     let (journal, done) = Journal::open(path, &comparison.experiments)?;
     let held = done.len();
     let gathered = comparison.run(NO_TIMING, &Monitor::default(), Some((&journal, done)))?;

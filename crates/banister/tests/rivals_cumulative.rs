@@ -250,7 +250,10 @@ impl Budget {
     fn spend(&mut self, seen: &Seen, signals: &[f64]) {
         for i in 0..seen.m {
             self.spent[i] += signals[i + 1];
-            self.over |= self.spent[i] > self.limit(seen, i);
+            // What the safe arm costs in all rounds that are left, if it is known.
+            let left = self.horizon.saturating_sub(seen.t() + 1) as f64;
+            let reserved = left * seen.known[i].unwrap_or(0.0);
+            self.over |= self.spent[i] + reserved >= self.limit(seen, i);
         }
     }
 

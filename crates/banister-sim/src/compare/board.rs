@@ -62,7 +62,7 @@ pub struct Standing {
     pub worst_exceedance: f64,
     /// Mean reward of the policies since the last checkpoint but one.
     pub reward: f64,
-    /// The same as a share of the best feasible policy's.
+    /// The same as a share of the best feasible policy's; NaN where that earns nothing.
     pub of_optimum: f64,
     /// Microseconds a round; `None` if not measured.
     pub micros: Option<f64>,
@@ -99,7 +99,11 @@ fn standing(instance: &InstanceResult, agent: &AgentResult) -> Standing {
         worst_exceedance: (runs.iter().map(|r| r.worst_exceedance))
             .fold(0.0, |worst, x| if x <= worst { worst } else { x }),
         reward,
-        of_optimum: reward / instance.optimum.reward,
+        // A share of nothing, but for rounding, is no share.
+        of_optimum: match instance.optimum.reward.abs() > 1e-9 {
+            true => reward / instance.optimum.reward,
+            false => f64::NAN,
+        },
         micros: nanoseconds.map(|sum| sum / count / 1000.0),
     }
 }

@@ -91,6 +91,13 @@ impl Swept {
 /// # Errors
 /// What is no experiment, an empty list, or more combinations than anybody means.
 pub fn expand(file: &Value, name: &str) -> Result<Vec<Entry>, Error> {
+    match file.pointer("/run/coupled") {
+        None | Some(Value::Bool(true)) => {}
+        Some(other) => {
+            let allowed = "the runs of a comparison are always coupled: leave it away";
+            return Err(Error::invalid("run.coupled", other, allowed));
+        }
+    }
     let base = file.get("name").and_then(Value::as_str).unwrap_or(name);
     let mut plain = file.clone();
     let agent_fields = expand_agents(&mut plain)?;
@@ -179,11 +186,15 @@ fn expand_agents(file: &mut Value) -> Result<Vec<Vec<(String, FieldValue)>>, Err
         }
         for (mut table, swept) in variants {
             if !swept.is_empty() {
-                let mut label = match table.get("label") {
-                    Some(Value::String(label)) => label.clone(),
-                    _ => kind.to_string(),
+                let word = |key: &str| table.get(key).and_then(Value::as_str);
+                let mut label = word("label").or(word("kind")).unwrap_or("").to_string();
+                // What the label begins with need not be said again.
+                let told = if table.contains_key("label") {
+                    "label"
+                } else {
+                    "kind"
                 };
-                for (key, value) in &swept {
+                for (key, value) in swept.iter().filter(|(key, _)| key != told) {
                     label += &format!(", {key} = {value}");
                 }
                 table.insert("label".into(), label.into());

@@ -6,7 +6,7 @@
 //! file damaged, and it is refused.
 
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -18,71 +18,84 @@ use crate::shard::{Shard, fnv};
 
 /// What a journal begins with; the number goes up when its meaning changes.
 const HEADER: &[u8] = b"banister comparison 1\n";
-/// The comparison's identity after it.
-const IDENTITY: usize = 8;
 /// Before each record: its length, a check of that, and a check of the record.
 const FRAME: usize = 4 + 4 + 8;
 
-/// The finished runs of a comparison, on disk.
+/// The finished runs of a comparison, on disk. Its file is locked as long as this lives.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     file: Mutex<File>,
 }
 
+/// Why there is no journal.
+#[derive(Debug)]
+pub enum JournalError {
+    /// The file is damaged, no journal, of another comparison, or in use; it is left as it was.
+    Refused(Error),
+    /// The file cannot be made, read or written.
+    Unusable(PathBuf, std::io::Error),
+}
+
+impl std::fmt::Display for JournalError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Refused(error) => error.fmt(f),
+            Self::Unusable(path, error) => write!(f, "cannot write `{}`: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for JournalError {}
+
+impl From<Error> for JournalError {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
 impl Journal {
     /// Opens the journal of these experiments, or begins one. What it holds already comes with it.
     ///
     /// # Errors
-    /// A file that is damaged, no journal, of another comparison, or in use by another process: refused by
-    /// its name, and unchanged.
-    pub fn open(path: &Path, experiments: &[Experiment]) -> Result<(Self, Vec<Shard>), Error> {
-        let identity = identity(experiments)?;
-        let unusable = |error: std::io::Error| refuse(path, format!("cannot be used: {error}"));
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(unusable)?;
-        }
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
+    /// See [`JournalError`].
+    pub fn open(
+        path: &Path,
+        experiments: &[Experiment],
+    ) -> Result<(Self, Vec<Shard>), JournalError> {
+        let unusable = |error| JournalError::Unusable(path.to_owned(), error);
+        let header = header(experiments)?;
+        let mut file = locked(path)?;
+        let mut start = Vec::new();
+        let length = header.len() as u64;
+        (&mut file)
+            .take(length)
+            .read_to_end(&mut start)
             .map_err(unusable)?;
-        match file.try_lock() {
-            Err(std::fs::TryLockError::WouldBlock) => {
-                let reason = "is in use: another process is at this comparison";
-                return Err(refuse(path, reason));
-            }
-            // Where files cannot be locked it goes without.
-            Ok(()) | Err(std::fs::TryLockError::Error(_)) => {}
-        }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(unusable)?;
-        let start = HEADER.len() + IDENTITY;
-        let mut header = HEADER.to_vec();
-        header.extend(identity.to_le_bytes());
-        let (shards, kept) = if bytes.len() < start && header.starts_with(&bytes) {
+        let (shards, kept) = if start.len() < header.len() && header.starts_with(&start) {
             // New, or cut off before anything was in it.
             file.seek(SeekFrom::Start(0)).map_err(unusable)?;
             file.write_all(&header).map_err(unusable)?;
-            (Vec::new(), start)
+            (Vec::new(), header.len())
         } else {
-            let Some(rest) = bytes.strip_prefix(HEADER) else {
-                let reason = "is no journal of a comparison: delete it, or write elsewhere";
-                return Err(refuse(path, reason));
-            };
-            let Some(rest) = rest.strip_prefix(&identity.to_le_bytes()[..]) else {
+            if !start.starts_with(HEADER) {
+                let reason = "is no journal of a comparison: start afresh (`--restart`), or write \
+                              elsewhere";
+                return Err(refuse(path, reason).into());
+            }
+            if start != header {
                 let reason = "belongs to another comparison (other instances, agents, horizon, runs, \
-                              seed or version): delete it to start afresh, or write elsewhere";
-                return Err(refuse(path, reason));
-            };
-            let (shards, used) = records(path, rest)?;
-            (shards, start + used)
+                              seed or version): start afresh (`--restart`), or write elsewhere";
+                return Err(refuse(path, reason).into());
+            }
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).map_err(unusable)?;
+            let (shards, used) = records(path, &bytes)?;
+            (shards, header.len() + used)
         };
+        check_known(path, experiments, &shards)?;
         file.set_len(kept as u64).map_err(unusable)?;
         file.seek(SeekFrom::Start(kept as u64)).map_err(unusable)?;
-        check_known(path, experiments, &shards)?;
         let journal = Self {
             path: path.to_owned(),
             file: Mutex::new(file),
@@ -90,8 +103,20 @@ impl Journal {
         Ok((journal, shards))
     }
 
+    /// The same, whatever the file holds: it is emptied first.
+    pub fn restart(path: &Path, experiments: &[Experiment]) -> Result<Self, JournalError> {
+        let unusable = |error| JournalError::Unusable(path.to_owned(), error);
+        let mut file = locked(path)?;
+        file.set_len(0).map_err(unusable)?;
+        file.write_all(&header(experiments)?).map_err(unusable)?;
+        Ok(Self {
+            path: path.to_owned(),
+            file: Mutex::new(file),
+        })
+    }
+
     /// Adds a finished run.
-    pub fn append(&self, shard: &Shard) -> Result<(), Error> {
+    pub fn append(&self, shard: &Shard) -> Result<(), JournalError> {
         let body = shard.to_bytes()?;
         let length = u32::try_from(body.len())
             .map_err(|_| refuse(&self.path, "cannot hold a run of this length"))?;
@@ -106,18 +131,56 @@ impl Journal {
             Err(poisoned) => poisoned.into_inner(),
         };
         file.write_all(&record)
-            .map_err(|error| refuse(&self.path, format!("cannot be written: {error}")))
+            .map_err(|error| JournalError::Unusable(self.path.clone(), error))
     }
 
     /// Removes the file: its runs are in the results now.
-    pub fn remove(self) -> Result<(), Error> {
-        std::fs::remove_file(&self.path)
-            .map_err(|error| refuse(&self.path, format!("cannot be removed: {error}")))
+    pub fn remove(self) -> Result<(), JournalError> {
+        match std::fs::remove_file(&self.path) {
+            // Somebody else has tidied up.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(JournalError::Unusable(self.path.clone(), error)),
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
+/// The file, made if need be, for us alone.
+fn locked(path: &Path) -> Result<File, JournalError> {
+    let unusable = |error| JournalError::Unusable(path.to_owned(), error);
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(unusable)?;
+    }
+    // Opening a pipe would wait for somebody at its other end.
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(refuse(path, "is no file: write elsewhere").into());
+    }
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(unusable)?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            let reason = "is in use: another process is at this comparison";
+            Err(refuse(path, reason).into())
+        }
+        // Where files cannot be locked it goes without.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
 }
 
 fn refuse(path: &Path, reason: impl Into<String>) -> Error {
-    Error::invalid("checkpoint", path.display(), reason)
+    Error::invalid("unfinished comparison", path.display(), reason)
+}
+
+/// What the journal of these experiments begins with.
+fn header(experiments: &[Experiment]) -> Result<Vec<u8>, Error> {
+    let mut header = HEADER.to_vec();
+    header.extend(identity(experiments)?.to_le_bytes());
+    Ok(header)
 }
 
 /// A check of a length, so that a damaged one is not taken for a record cut short.
@@ -138,7 +201,7 @@ fn identity(experiments: &[Experiment]) -> Result<u64, Error> {
 fn records(path: &Path, mut bytes: &[u8]) -> Result<(Vec<Shard>, usize), Error> {
     let (mut shards, all) = (Vec::new(), bytes.len());
     let damaged = |at: usize| {
-        let reason = format!("is damaged at byte {at} of its records: delete it to start afresh");
+        let reason = format!("is damaged at byte {at} of its records: start afresh (`--restart`)");
         refuse(path, reason)
     };
     loop {
@@ -146,6 +209,10 @@ fn records(path: &Path, mut bytes: &[u8]) -> Result<(Vec<Shard>, usize), Error> 
         let Some((frame, rest)) = bytes.split_at_checked(FRAME) else {
             return Ok((shards, at));
         };
+        // A file system may have given room to what was never written.
+        if bytes.iter().all(|byte| *byte == 0) {
+            return Ok((shards, at));
+        }
         let word = |from: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| frame[from + i]));
         let length = word(0);
         if word(4) != check_of(length) {

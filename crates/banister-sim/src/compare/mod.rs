@@ -31,7 +31,7 @@ mod suite;
 
 pub use board::{Interval95, Pair, Standing, leaderboard, pairs};
 pub use grid::{FieldValue, expand, is_grid};
-pub use journal::Journal;
+pub use journal::{Journal, JournalError};
 pub use plan::{Agents, Comparison, Entry, Fields, LeftOut};
 pub use published::{Published, Quantity, Verdict, verdicts};
 pub use student::student_quantile;

@@ -1,15 +1,16 @@
 //! Which agents play which instances.
 
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use banister::{AgentConfig, Error, Guarantee};
 
 use super::grid::FieldValue;
-use super::journal::Journal;
+use super::journal::{Journal, JournalError};
 use crate::custom::AgentSource;
 use crate::experiment::{Experiment, ExperimentConfig};
 use crate::runner::{Monitor, Options, run_tasks};
-use crate::shard::{Gathered, gather_traces};
+use crate::shard::{Gathered, Shard, gather_traces};
 
 /// An instance of a comparison, with the agents that are proposed for it.
 #[derive(Debug, Clone)]
@@ -65,10 +66,21 @@ impl Agents {
     /// # Errors
     /// A kind that there is not, with those there are.
     pub fn listed(list: &str) -> Result<Self, Error> {
-        let kinds = list
-            .split(',')
-            .map(str::trim)
-            .filter(|kind| !kind.is_empty());
+        let kinds: Vec<&str> = (list.split(',').map(str::trim))
+            .filter(|kind| !kind.is_empty())
+            .collect();
+        if kinds.is_empty() {
+            return Err(Error::invalid("agents", "empty", "give at least one kind"));
+        }
+        if let Some(i) = (1..kinds.len()).find(|&i| kinds[..i].contains(&kinds[i])) {
+            let allowed = "give every kind once; two of a kind with other parameters need a file";
+            return Err(Error::invalid(
+                "agents",
+                format!("{} twice", kinds[i]),
+                allowed,
+            ));
+        }
+        let kinds = kinds.into_iter();
         let agents: Result<Vec<AgentSource>, Error> = kinds
             .map(|kind| AgentConfig::of_kind(kind).map(AgentSource::from))
             .collect();
@@ -134,6 +146,7 @@ impl Comparison {
             left_out: Vec::new(),
         };
         let mut refused: Vec<LeftOut> = Vec::new();
+        let several = entries.len() > 1;
         for entry in entries {
             let mut config = entry.experiment;
             config.run.coupled = true;
@@ -149,7 +162,9 @@ impl Comparison {
                 Agents::Given(list) if !entry.fixed => (list.clone(), skip_unfit),
                 _ => (proposed.collect(), true),
             };
-            let instance = config.instance_in("instance", folder)?;
+            let named = config.name.clone();
+            let instance = (config.instance_in("instance", folder))
+                .map_err(|error| in_instance(error, named.as_deref().filter(|_| several)))?;
             let name = instance.name().to_string();
             if plan.experiments.iter().any(|other| other.name == name) {
                 let allowed = "every instance of a comparison needs a name of its own";
@@ -226,8 +241,8 @@ impl Comparison {
         &self,
         options: Options,
         monitor: &Monitor,
-        journal: Option<(&Journal, Vec<crate::Shard>)>,
-    ) -> Result<Option<Vec<Gathered<'_>>>, Error> {
+        journal: Option<(&Journal, Vec<Shard>)>,
+    ) -> Result<Option<Vec<Gathered<'_>>>, JournalError> {
         let (journal, mut shards) = match journal {
             Some((journal, shards)) => (Some(journal), shards),
             None => (None, Vec::new()),
@@ -255,15 +270,44 @@ impl Comparison {
                 }
             }
         }
-        let played = run_tasks(tasks, options, monitor, |shard| match journal {
-            Some(journal) => journal.append(shard),
-            None => Ok(()),
-        })?;
-        let Some(played) = played else {
+        let failure = Mutex::new(None);
+        let played = run_tasks(tasks, options, monitor, |shard| {
+            let Some(Err(error)) = journal.map(|journal| journal.append(shard)) else {
+                return Ok(());
+            };
+            // The error of the core that stops the other runs; ours says more.
+            let stopped = Error::Outside {
+                reason: error.to_string(),
+            };
+            failure
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get_or_insert(error);
+            Err(stopped)
+        });
+        if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
+        let Some(played) = played? else {
             return Ok(None);
         };
         shards.extend(played);
-        gather_traces(&self.experiments, shards).map(Some)
+        Ok(Some(gather_traces(&self.experiments, shards)?))
+    }
+}
+
+/// Says which instance an error is about.
+fn in_instance(error: Error, name: Option<&str>) -> Error {
+    match (error, name) {
+        (
+            Error::Invalid {
+                field,
+                value,
+                allowed,
+            },
+            Some(name),
+        ) => Error::invalid(field, format!("{value} in `{name}`"), allowed),
+        (other, _) => other,
     }
 }
 

@@ -29,6 +29,8 @@ pub(super) fn fill_in(config: &mut ExperimentConfig) -> Result<(), Error> {
             safe_cost: Some(0.0),
             ..Guardrail::default()
         });
+        // The guardrail says it now.
+        env.threshold = None;
         config.reward = SignalConfig {
             range: None,
             sub_gaussian: Some(noise),

@@ -1,4 +1,7 @@
 //! Budgets of bandits with knapsacks: τ_i for each of T rounds.
+//!
+//! In that setting one can always stop, at no cost. Here the safe arm is what is left to play, so what it
+//! costs until the end is set aside, as far as that is known.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +23,7 @@ pub(super) struct Budget {
 #[serde(deny_unknown_fields)]
 pub(super) struct SavedBudget {
     spent: Vec<f64>,
-    /// Some budget was once exceeded. Sums of sub-Gaussian costs can fall again; this stays.
+    /// Some budget was once spent. Sums of sub-Gaussian costs can fall again; this stays.
     over: bool,
 }
 
@@ -43,11 +46,13 @@ impl Budget {
         limits.fold(self.horizon as f64, f64::min)
     }
 
-    /// Counts what an outcome cost.
+    /// Counts what an outcome cost; `evidence` is still as it was before it.
     pub fn spend(&mut self, evidence: &Evidence, costs: &[f64]) {
+        let left = self.horizon.saturating_sub(evidence.outcomes + 1) as f64;
         for (i, guardrail) in evidence.problem.guardrails.iter().enumerate() {
             self.memory.spent[i] += guardrail.standardise(costs[i]);
-            self.memory.over |= self.memory.spent[i] > self.limits[i];
+            let reserved = left * guardrail.safe_cost.unwrap_or(0.0);
+            self.memory.over |= self.memory.spent[i] + reserved >= self.limits[i];
         }
     }
 

@@ -1,9 +1,10 @@
 //! PrimalDualBwK: the most optimistic reward per priced unit of consumption.
 //!
 //! **Problem.** K arms, any number of guardrails, a horizon T: guardrail i is a budget of τ_i·T.
-//! **Guarantee.** Cumulative: once the observed costs exceed a budget, or the T rounds are over, the safe arm
-//! is played for the rest. It stands for the null action of that setting, which costs nothing; a safe arm
-//! that costs something goes on spending. Single rounds may break guardrails.
+//! **Guarantee.** Cumulative: once the observed costs, with what the safe arm will cost until the end, have spent
+//! a budget, or the T rounds are over, the safe arm is played for the rest. It stands for the null action of
+//! that setting. Where its costs are not known nothing can be set aside for it, and the budget may be exceeded
+//! by them. Single rounds may break guardrails.
 //! **Cost per round.** O(K·m), no allocation.
 //! **Reference.** Badanidiyuru, Kleinberg and Slivkins, "Bandits with Knapsacks" (2013), the primal-dual
 //! algorithm. Time is a resource too, with the budget T. Consumption is rescaled so that every budget is the

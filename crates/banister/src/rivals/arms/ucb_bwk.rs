@@ -1,9 +1,10 @@
 //! UCB for bandits with knapsacks: a doubly optimistic program under slightly smaller budgets.
 //!
 //! **Problem.** K arms, any number of guardrails, a horizon T: guardrail i is a budget of τ_i·T.
-//! **Guarantee.** Cumulative: once the observed costs exceed a budget, or the T rounds are over, the safe arm
-//! is played for the rest. It stands for the null action of that setting, which costs nothing; a safe arm
-//! that costs something goes on spending. Single rounds may break guardrails.
+//! **Guarantee.** Cumulative: once the observed costs, with what the safe arm will cost until the end, have spent
+//! a budget, or the T rounds are over, the safe arm is played for the rest. It stands for the null action of
+//! that setting. Where its costs are not known nothing can be set aside for it, and the budget may be exceeded
+//! by them. Single rounds may break guardrails.
 //! **Cost per round.** One arm's intervals and one small linear program, no allocation.
 //! **Reference.** Agrawal and Devanur, "Bandits with Concave Rewards and Convex Knapsacks" (2014), the UCB
 //! algorithm on the special case of knapsacks: LP(U; l) with the thresholds (1−ε)τ. Its ε is of order

@@ -54,11 +54,14 @@ impl Scaling {
             return most;
         }
         let mut scale = self.threshold / upper;
-        // A quotient rounded up would cost a hair too much.
-        while scale * upper > self.threshold {
-            scale *= 1.0 - f64::EPSILON;
+        // A quotient rounded up would cost a hair too much; one of a bound beyond all measure is nothing.
+        for _ in 0..4 {
+            if scale * upper <= self.threshold {
+                return scale;
+            }
+            scale = scale.next_down().max(0.0);
         }
-        scale
+        0.0
     }
 }
 
