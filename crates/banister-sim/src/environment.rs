@@ -69,6 +69,14 @@ pub enum Drawn {
     Ball,
 }
 
+/// Which instances the runs of `directions` meet, where they are not drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Instances {
+    /// Those of the authors' figure: run r meets the r-th of 30.
+    Published,
+}
+
 /// `safe` by index or by name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -121,6 +129,9 @@ pub struct EnvironmentConfig {
     /// Between which every run draws its threshold (`directions`; default [0.25, 1]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold_range: Option<[f64; 2]>,
+    /// Which instances the runs meet (`directions`); absent: every run draws one from `instance_seed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instances: Option<Instances>,
     /// ν' instead of ν; the infeasible variant of L1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alternative: Option<bool>,
@@ -184,6 +195,7 @@ impl EnvironmentConfig {
             best_margin: None,
             threshold: None,
             threshold_range: None,
+            instances: None,
             alternative: None,
             d: None,
             actions: None,
@@ -261,6 +273,7 @@ impl EnvironmentConfig {
                 self.threshold_range.is_some(),
                 directions,
             ),
+            ("instances", self.instances.is_some(), directions),
             ("actions", self.actions.is_some(), is(Kind::Linear)),
             ("theta", self.theta.is_some(), model),
             ("mu", self.mu.is_some(), model),
@@ -269,7 +282,7 @@ impl EnvironmentConfig {
             (
                 "instance_seed",
                 self.instance_seed.is_some(),
-                (model && !listed) || directions,
+                (model && !listed) || (directions && self.instances.is_none()),
             ),
             ("path", self.path.is_some(), is(Kind::Logged)),
             ("columns", self.columns.is_some(), is(Kind::Logged)),
@@ -279,6 +292,8 @@ impl EnvironmentConfig {
             if is_given && !applies {
                 let with = if listed {
                     " with a list of actions"
+                } else if directions && key == "instance_seed" {
+                    " with published instances"
                 } else {
                     ""
                 };

@@ -8,7 +8,9 @@ use banister::{AgentConfig, Error, Guarantee};
 use super::grid::FieldValue;
 use super::journal::{Journal, JournalError};
 use crate::custom::AgentSource;
+use crate::environment::Instances;
 use crate::experiment::{Experiment, ExperimentConfig};
+use crate::redrawn::PUBLISHED_COUNT;
 use crate::runner::{Monitor, Options, run_tasks};
 use crate::shard::{Gathered, Shard, gather_traces};
 
@@ -39,12 +41,20 @@ impl Entry {
         }
     }
 
-    /// Replaces horizon, runs and seed where others are given. A short look at a long experiment has fewer
-    /// rounds than its curves had points.
+    /// The most runs that a suite can give it: one for each published instance, where it is played for the
+    /// numbers about them. An experiment of somebody's own is refused more instead.
+    pub fn most_runs(&self) -> Option<u64> {
+        let published = self.experiment.environment.instances == Some(Instances::Published);
+        (self.fixed && published).then_some(PUBLISHED_COUNT)
+    }
+
+    /// Replaces horizon, runs and seed where others are given, runs up to [`Entry::most_runs`]. A short look
+    /// at a long experiment has fewer rounds than its curves had points.
     pub fn set_run(&mut self, horizon: Option<u64>, runs: Option<u64>, seed: Option<u64>) {
+        let most_runs = self.most_runs().unwrap_or(u64::MAX);
         let run = &mut self.experiment.run;
         run.horizon = horizon.unwrap_or(run.horizon);
-        run.runs = runs.unwrap_or(run.runs);
+        run.runs = runs.unwrap_or(run.runs).min(most_runs);
         run.seed = seed.unwrap_or(run.seed);
         let most = usize::try_from(run.horizon).unwrap_or(usize::MAX);
         run.checkpoints = run.checkpoints.min(most);

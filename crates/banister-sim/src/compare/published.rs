@@ -38,6 +38,10 @@ pub struct Published {
     pub value: f64,
     /// How far ours may be from it, relative to it.
     pub tolerance: f64,
+    /// How far it may itself be from what it stands for, in its own units: half the width of its 95%
+    /// interval. It widens the band that the tolerance gives; 0 where it is not known, or does not matter as
+    /// ours are the very same instances.
+    pub error: f64,
     /// The rounds it is for.
     pub horizon: u64,
     /// Where it stands.
@@ -47,7 +51,7 @@ pub struct Published {
 /// What came of one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// Ours, whose mean is within the tolerance.
+    /// Ours, whose mean is within the tolerance and the published number's own error.
     Agrees(Interval95),
     /// Ours, whose mean is outside while its interval reaches inside: more runs would tell.
     Undecided(Interval95),
@@ -123,7 +127,7 @@ fn verdict(number: &Published, gathered: &Gathered<'_>) -> Verdict {
         })
         .collect();
     let ours = Interval95::of(regrets.iter().copied());
-    let room = number.tolerance * number.value.abs();
+    let room = number.tolerance * number.value.abs() + number.error;
     let (least, most) = (number.value - room, number.value + room);
     if ours.mean >= least && ours.mean <= most {
         Verdict::Agrees(ours)

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::plan::Entry;
 use super::published::{Published, Quantity};
-use crate::environment::{EnvironmentConfig, Kind};
+use crate::environment::{EnvironmentConfig, Instances, Kind};
 use crate::experiment::{ExperimentConfig, RunConfig};
 
 /// The suites by name, each with what it is for.
@@ -198,6 +198,7 @@ fn paper() -> Result<(Vec<Entry>, Vec<Published>), Error> {
             quantity: Quantity::Regret,
             value: regret,
             tolerance: 0.03,
+            error: 0.0,
             horizon: 1_000_000,
             source: "Pacchiano et al., figures of OPB, read off the plots",
         });
@@ -424,6 +425,7 @@ fn authors() -> Result<(Vec<Entry>, Vec<Published>), Error> {
                 quantity: Quantity::ActionRegret,
                 value,
                 tolerance: 0.15,
+                error: 0.0,
                 horizon: 1_000_000,
                 source: "the authors' public code, stored results",
             });
@@ -432,37 +434,69 @@ fn authors() -> Result<(Vec<Entry>, Vec<Published>), Error> {
     Ok((entries, numbers))
 }
 
+/// Ranges of thresholds in Hutchinson et al. with their horizons, and what GenOP's and ROFUL's regret divided
+/// by √T comes to on the published instances.
+const DIRECTIONS: [([f64; 2], u64, f64, f64); 2] = [
+    ([0.25, 1.0], 50_000, 1.93, 0.65),
+    ([0.05, 0.25], 100_000, 13.0, 7.4),
+];
+
 fn directions(seed: u64) -> Result<(Vec<Entry>, Vec<Published>), Error> {
     let (mut entries, mut numbers) = (Vec::new(), Vec::new());
-    for (range, horizon, gen_op, roful) in [
-        ([0.25, 1.0], 50_000, 1.93, 0.65),
-        ([0.05, 0.25], 100_000, 13.0, 7.4),
-    ] {
-        let name = format!("b between {} and {}", range[0], range[1]);
+    // θ and a are at most √2 long, which is half of the range of what they are parameters of.
+    let norm = 0.5;
+    let theirs =
+        |kind: &str| json!({"kind": kind, "parameter_norm": norm, "radius": "paper", "norm": 1.0});
+    for (range, horizon, gen_op, roful) in DIRECTIONS {
+        let name = format!(
+            "b between {} and {}, published instances",
+            range[0], range[1]
+        );
         let environment = EnvironmentConfig {
             threshold_range: Some(range),
-            instance_seed: Some(seed),
+            instances: Some(Instances::Published),
             ..EnvironmentConfig::named(Kind::Directions)
         };
-        entries.push(entry(
-            name.clone(),
-            run(horizon, 30),
-            environment,
-            Vec::new(),
-            // θ and a are at most √2 long, which is half of the range of what they are parameters of.
-            agents(&linear_kinds(json!({"parameter_norm": 0.5}))?)?,
-        ));
+        entries.push(Entry {
+            fixed: true,
+            ..entry(
+                name.clone(),
+                run(horizon, 30),
+                environment,
+                Vec::new(),
+                agents(&[
+                    theirs("gen_op"),
+                    theirs("roful"),
+                    json!({"kind": "oplb", "parameter_norm": norm}),
+                ])?,
+            )
+        });
         for (agent, value) in [("gen_op", gen_op), ("roful", roful)] {
             numbers.push(Published {
                 instance: name.clone(),
                 agent: agent.into(),
                 quantity: Quantity::ActionRegretPerRoot,
                 value,
-                tolerance: 0.25,
+                tolerance: 0.05,
+                error: 0.0,
                 horizon,
                 source: "Hutchinson et al., figure 2, read off the plot",
             });
         }
+    }
+    for (range, horizon, ..) in DIRECTIONS {
+        let environment = EnvironmentConfig {
+            threshold_range: Some(range),
+            instance_seed: Some(seed),
+            ..EnvironmentConfig::named(Kind::Directions)
+        };
+        entries.push(entry(
+            format!("b between {} and {}", range[0], range[1]),
+            run(horizon, 30),
+            environment,
+            Vec::new(),
+            agents(&linear_kinds(json!({"parameter_norm": norm}))?)?,
+        ));
     }
     Ok((entries, numbers))
 }
