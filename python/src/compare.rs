@@ -1,12 +1,14 @@
 //! Comparisons: many agents on the same instances and the same outcomes, as `banister compare` makes them.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use banister::{AgentConfig, Error};
 use banister_sim::compare::{
-    self, Agents, Entry, Fields, Journal, Published, SUITES, Suite, expand,
+    self, Agents, Entry, Fields, Journal, JournalError, Published, SUITES, Suite, expand,
 };
 use banister_sim::{AgentSource, ExperimentConfig, Options};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use serde::Deserialize;
@@ -108,7 +110,7 @@ impl Comparison {
         let experiments = &self.comparison.experiments;
         let journal = match checkpoint {
             None => None,
-            Some(path) => Some(Journal::open(&path, experiments).map_err(in_arguments)?),
+            Some(path) => Some(Journal::open(&path, experiments).map_err(not_kept)?),
         };
         let (journal, done) = match journal {
             Some((journal, done)) => (Some(journal), done),
@@ -116,21 +118,48 @@ impl Comparison {
         };
         let options = Options { no_timing: !timing };
         let pool = pool(threads, self.is_foreign)?;
+        let unusable = Mutex::new(None);
         let gathered = watched(
             py,
             shown(progress, experiments),
             &self.failures,
             |monitor| {
                 let journal = journal.as_ref().map(|journal| (journal, done));
-                pool.install(|| self.comparison.run(options, monitor, journal))
+                let played = pool.install(|| self.comparison.run(options, monitor, journal));
+                played.map_err(|error| match error {
+                    JournalError::Refused(error) => error,
+                    other => {
+                        let reason = other.to_string();
+                        *unusable.lock().unwrap_or_else(PoisonError::into_inner) = Some(other);
+                        Error::Outside { reason }
+                    }
+                })
             },
-        )?;
+        );
+        let unusable = unusable.into_inner();
+        if let Some(error) = unusable.unwrap_or_else(PoisonError::into_inner) {
+            return Err(not_kept(error));
+        }
+        let gathered = gathered?;
         let compared = py.detach(|| Compared::new(&self.comparison, &self.published, gathered));
         // Only now: the runs are in the results.
         if let Some(journal) = journal {
-            journal.remove().map_err(in_arguments)?;
+            journal.remove().map_err(not_kept)?;
         }
         Ok(compared)
+    }
+}
+
+/// A journal that cannot be used is an OSError, one that must not be a ValueError.
+fn not_kept(error: JournalError) -> PyErr {
+    match error {
+        JournalError::Refused(Error::Invalid { value, allowed, .. }) => {
+            let allowed =
+                allowed.replace("start afresh (`--restart`)", "delete it to start afresh");
+            in_arguments(Error::invalid("checkpoint", value, allowed))
+        }
+        JournalError::Refused(error) => in_arguments(error),
+        unusable => PyOSError::new_err(unusable.to_string()),
     }
 }
 

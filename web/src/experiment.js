@@ -4,7 +4,7 @@ import { h, panel, renderOnce, setAttr, setText, show } from "./dom.js";
 import { ago, clock, fullTime, percent } from "./format.js";
 import { api } from "./api.js";
 import { poll } from "./poll.js";
-import { reasonInWords, reasonTitle } from "./words.js";
+import { reasonInWords, reasonTitle, promises } from "./words.js";
 import { policyBars, proofBars } from "./bars.js";
 import { chartsOf } from "./charts.js";
 import { armsPanel } from "./arms.js";
@@ -103,7 +103,7 @@ export function experimentPage(name) {
     parts.arms = experiment.dimension ? null : armsPanel(context, experiment);
     parts.live = h("div", null, parts.bars.node);
     parts.premise = h("p", { class: "note" });
-    parts.proving = panel("Why it is safe", null, parts.premise, parts.proof.node);
+    parts.proving = panel(promises(experiment) ? "Why it is safe" : "How safe it is", null, parts.premise, parts.proof.node);
     const policy = panel(
       experiment.dimension || experiment.context ? "Policy of the last decision" : "Policy now",
       null,

@@ -5,7 +5,7 @@ import { ago, count, fullTime } from "./format.js";
 import { api, hasToken, may } from "./api.js";
 import { command, curl } from "./dialog.js";
 import { poll } from "./poll.js";
-import { reasonInWords } from "./words.js";
+import { promises, reasonInWords } from "./words.js";
 import { hrefOf } from "./decisions.js";
 import { statusPills } from "./manage.js";
 import { loading } from "./experiment.js";
@@ -26,7 +26,8 @@ function railsInWords(experiment) {
   const { alarm, counts, guardrails, status } = experiment;
   if (status === "archived" || !guardrails.length) return "–";
   if (alarm) return `${isLoud(experiment) ? "⚠ safe action forced: " : ""}${SHORT[alarm.reason] || alarm.reason}`;
-  return counts.decisions ? "✓ kept" : "no decision yet";
+  if (!counts.decisions) return "no decision yet";
+  return promises(experiment) ? "✓ kept" : "not promised";
 }
 
 function listRow() {

@@ -145,7 +145,7 @@ pub struct Compare {
     /// Seed of the instances of the suites `random` and `directions`
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub instance_seed: u64,
-    /// Swept fields of the heat map as x,y [default: the first two]
+    /// Swept fields of the heat map as x,y [default: the first two by table and name]
     #[arg(long, value_name = "FIELD,FIELD")]
     pub heat_map: Option<String>,
     /// Where to write [default: results/compare-NAME]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use banister_sim::compare::JournalError;
+
 /// Why a command stopped.
 #[derive(Debug)]
 pub enum Failure {
@@ -38,6 +40,21 @@ impl Failure {
 impl From<banister_report::ReportError> for Failure {
     fn from(error: banister_report::ReportError) -> Self {
         Self::Other(error.to_string())
+    }
+}
+
+impl From<banister::Error> for Failure {
+    fn from(error: banister::Error) -> Self {
+        Self::input(error)
+    }
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        match error {
+            JournalError::Refused(error) => Self::input(error),
+            unusable => Self::Other(unusable.to_string()),
+        }
     }
 }
 

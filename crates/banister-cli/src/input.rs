@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use banister::AgentConfig;
 use banister_sim::{Experiment, ExperimentConfig};
 use miette::{LabeledSpan, NamedSource, miette};
 
@@ -100,6 +101,9 @@ fn fail(
 }
 
 pub fn toml_failure(source: &str, text: &str, error: &toml::de::Error) -> Failure {
+    if let Some(error) = misfit_of_agent(text) {
+        return check_failure(source, text, &error);
+    }
     let message = error.message();
     let (key, help) = explain_unknown(message);
     let from = error.span().map_or(0, |span| span.start);
@@ -108,6 +112,41 @@ pub fn toml_failure(source: &str, text: &str, error: &toml::de::Error) -> Failur
         .and_then(|key| find_key(text, from, key).or_else(|| find_key(text, 0, key)))
         .or(error.span());
     fail(source, text, message, span, help)
+}
+
+/// Which key of which agent is of the wrong type: the parser only says that some is. Without the bad one the
+/// message is another.
+fn misfit_of_agent(text: &str) -> Option<banister::Error> {
+    let file: toml::Table = toml::from_str(text).ok()?;
+    let read = |table: &toml::Table| {
+        let agent: Result<AgentConfig, _> = table.clone().try_into();
+        agent.map_err(|error| error.message().to_string())
+    };
+    for (i, agent) in file.get("agent")?.as_array()?.iter().enumerate() {
+        let table = agent.as_table()?;
+        let Err(message) = read(table) else { continue };
+        if !message.starts_with("invalid ") {
+            return None;
+        }
+        let culprit = table.iter().find(|(key, _)| {
+            let mut rest = table.clone();
+            rest.remove(key.as_str());
+            *key != "kind" && read(&rest).err().as_ref() != Some(&message)
+        });
+        let (key, value) = culprit?;
+        let expected = message
+            .rsplit_once("expected ")
+            .map_or("", |(_, words)| words);
+        let allowed = match expected {
+            "f64" => "must be a number".into(),
+            "u64" | "usize" => "must be a whole number, 0 or more".into(),
+            "" => message,
+            other => format!("must be {other}"),
+        };
+        let field = format!("agent[{i}].{key}");
+        return Some(banister::Error::invalid(field, value, allowed));
+    }
+    None
 }
 
 /// The unknown word in one of serde's messages, and the nearest of the expected ones.

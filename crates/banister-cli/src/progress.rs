@@ -25,11 +25,11 @@ pub fn simulate(
 }
 
 /// Does the work of some experiments on as many threads as asked for, under a progress bar.
-pub fn with_bar<'a, T: Send>(
+pub fn with_bar<'a, T: Send, E: Into<Failure> + Send>(
     what: &str,
     experiments: impl IntoIterator<Item = &'a Experiment>,
     args: &Simulation,
-    work: impl FnOnce(&Monitor) -> Result<Option<T>, banister::Error> + Send,
+    work: impl FnOnce(&Monitor) -> Result<Option<T>, E> + Send,
 ) -> Result<T, Failure> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(args.threads.unwrap_or(0).into())
@@ -60,7 +60,7 @@ pub fn with_bar<'a, T: Send>(
     match results {
         Ok(Some(results)) => Ok(results),
         Ok(None) => Err(Failure::Other("stopped".into())),
-        Err(error) => Err(Failure::input(error)),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -271,7 +271,16 @@ pub fn number(x: f64) -> String {
             grouped
         }
     } else {
-        format!("{x:.1}").replace('-', "−")
+        signed(format!("{x:.1}"))
+    }
+}
+
+/// With a minus sign instead of a hyphen, and none before nothing.
+pub fn signed(text: String) -> String {
+    match text.strip_prefix('-') {
+        Some(rest) if rest.chars().all(|c| "0.%".contains(c)) => rest.into(),
+        Some(rest) => format!("−{rest}"),
+        None => text,
     }
 }
 
@@ -280,6 +289,6 @@ pub fn percent(x: f64, whole: f64) -> String {
     if whole == 0.0 || x.is_nan() || whole.is_nan() {
         UNKNOWN.into()
     } else {
-        format!("{:.1}%", 100.0 * x / whole)
+        signed(format!("{:.1}%", 100.0 * x / whole))
     }
 }

@@ -255,7 +255,7 @@ fn what_cannot_be_compared_is_refused_before_anything_is_written() {
         (&["compare", "--suite", "papr"], "did you mean `paper`?"),
         (
             &["compare", "--suite", "paper", "--agents", "opb,ucb2"],
-            "`kind` is ucb2",
+            "`--agents` is ucb2",
         ),
         (
             &["compare", "--suite", "linear", "--agents", "opb"],

@@ -41,9 +41,15 @@ pub(crate) fn render(map: &HeatMap) -> String {
     );
     let named = if map.y_label.is_empty() { 0.0 } else { 20.0 };
     let left = widest(&mut map.y.iter().map(|name| cut(name)), tick) + 10.0 + named;
-    let fitting = ((PAGE - left) / (size.0 + 26.0)) as usize;
+    // Panels stand as far apart as their titles need, so that none is cut unless it fills the page.
+    let title = TextStyle::new(PANEL_TITLE, INK).bold();
+    let titles = widest(
+        &mut map.panels.iter().map(|panel| panel.title.clone()),
+        title,
+    );
+    let step = size.0.max(titles.min(PAGE - left)) + 26.0;
+    let fitting = ((PAGE - left) / step) as usize;
     let columns = fitting.max(1).min(map.panels.len().max(1));
-    let step = size.0 + 26.0;
     let width = (2.0 * MARGIN + left + columns as f64 * step - 26.0).max(480.0);
 
     let mut canvas = Canvas::default();
@@ -59,8 +65,8 @@ pub(crate) fn render(map: &HeatMap) -> String {
                 right: x + size.0,
                 bottom: y + size.1,
             };
-            let title = font::fit(&panel.title, PANEL_TITLE, Weight::Bold, size.0 + 16.0);
-            canvas.text(x, y - 9.0, &title, TextStyle::new(PANEL_TITLE, INK).bold());
+            let text = font::fit(&panel.title, PANEL_TITLE, Weight::Bold, step - 10.0);
+            canvas.text(x, y - 9.0, &text, title);
             draw_panel(&mut canvas, map, panel, &colors, frame);
             if column == 0 {
                 draw_rows(&mut canvas, map, frame, left);

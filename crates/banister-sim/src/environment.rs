@@ -1,6 +1,6 @@
 //! Environments as declared.
 
-use banister::Error;
+use banister::{Error, two_numbers};
 use serde::{Deserialize, Serialize};
 
 /// The law of every signal of every arm, or a hard instance by name.
@@ -127,7 +127,11 @@ pub struct EnvironmentConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
     /// Between which every run draws its threshold (`directions`; default [0.25, 1]).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "two_numbers",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub threshold_range: Option<[f64; 2]>,
     /// Which instances the runs meet (`directions`); absent: every run draws one from `instance_seed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -189,6 +189,17 @@ impl Experiment {
         set + solver
     }
 
+    /// Where the streams of runs begin. A linear instance may have been drawn from the first streams of the
+    /// same seed; its runs must not meet those numbers again.
+    pub(crate) fn first_stream(&self) -> u64 {
+        let env = &self.resolved.environment;
+        let drawn = env.kind.is_linear() && (env.theta.is_none() || env.mu.is_none());
+        match drawn && env.instance_seed.unwrap_or(1) == self.resolved.run.seed {
+            true => 1 << 62,
+            false => 0,
+        }
+    }
+
     /// What really happens.
     pub fn environment(&self) -> &Environment {
         &self.world.environment

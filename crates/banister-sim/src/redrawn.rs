@@ -22,6 +22,9 @@ use crate::instance::Instance;
 use crate::linear::{direction, instance_stream};
 use crate::world::{Environment, World};
 
+/// Where the streams of instances begin: those of runs come before.
+pub(crate) const INSTANCES: u64 = 1 << 61;
+
 /// Standard deviation of the noise unless declared, in signal units.
 const SIGMA: f64 = 0.1;
 
@@ -172,7 +175,7 @@ impl Redrawn {
     }
 
     fn draw(&self, run: u64) -> Drawing {
-        let mut rng = instance_stream(&self.config.environment, run);
+        let mut rng = instance_stream(&self.config.environment, INSTANCES + run);
         let mut between = |low: f64, high: f64| low + (high - low) * unit(&mut rng);
         let mut parameter = || {
             (0..self.d)

@@ -49,7 +49,7 @@ impl<'a, S: Scene> Table<'a, S> {
                 .collect(),
             scaled: Vec::new(),
             scene,
-            rng: stream(config.seed, run),
+            rng: stream(config.seed, experiment.first_stream() + run),
             mailbox: Mailbox::new(config.delay, config.batch, guardrails),
             inspector: experiment.agents[agent].1.inspector(guardrails),
             pulls: vec![0; experiment.seats().len()],

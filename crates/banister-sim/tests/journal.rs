@@ -62,6 +62,15 @@ fn cut_off_anywhere_it_goes_on_to_the_same_results() {
         assert_eq!(held, 8);
     }
     assert_eq!(seen, (0..8).collect());
+    // Room that a file system gave to what was never written counts as cut off.
+    let mut zeros = bytes.clone();
+    zeros.extend([0; 5000]);
+    std::fs::write(&path, &zeros).expect("padded");
+    let (resumed, held) = go_on(&comparison, &path).expect("goes on");
+    assert_eq!((&resumed, held), (&whole, 8));
+    assert_eq!(std::fs::read(&path).expect("a journal"), bytes);
+    Journal::restart(&path, &comparison.experiments).expect("afresh");
+    assert_eq!(go_on(&comparison, &path).expect("plays all again").1, 0);
     let _ = std::fs::remove_dir_all(folder);
 }
 
@@ -121,7 +130,12 @@ fn another_comparisons_journal_is_refused_by_name() {
 fn a_folder_in_its_place_is_an_error() {
     let folder = folder("folder");
     let error = Journal::open(&folder, &comparison(7).experiments).expect_err("a folder");
-    assert!(error.to_string().contains("cannot be used"), "{error}");
+    assert!(error.to_string().contains("is no file"), "{error}");
+    // A file where a folder should be is not the caller's choice of journal: it cannot be written.
+    let file = folder.join("file");
+    std::fs::write(&file, "x").expect("a file");
+    let error = Journal::open(&file.join("journal"), &comparison(7).experiments);
+    assert!(matches!(error, Err(JournalError::Unusable(..))));
     let _ = std::fs::remove_dir_all(folder);
 }
 
@@ -131,6 +145,8 @@ fn a_journal_in_use_is_refused() {
     let (comparison, path) = (comparison(7), folder.join("journal"));
     let (first, _) = Journal::open(&path, &comparison.experiments).expect("the first");
     let error = Journal::open(&path, &comparison.experiments).expect_err("the second");
+    assert!(error.to_string().contains("is in use"), "{error}");
+    let error = Journal::restart(&path, &comparison.experiments).expect_err("not even afresh");
     assert!(error.to_string().contains("is in use"), "{error}");
     drop(first);
     Journal::open(&path, &comparison.experiments).expect("free again");

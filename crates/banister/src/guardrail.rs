@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, finite};
-use crate::signal::{Signal, SignalConfig};
+use crate::signal::{Signal, SignalConfig, two_numbers};
 
 /// Which side of its threshold a guardrail's signal must stay on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +52,11 @@ pub struct Guardrail {
     #[serde(default, skip_serializing_if = "is_false")]
     pub relative: bool,
     /// Lowest and highest value of the signal; default [0, 1].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "two_numbers",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub range: Option<[f64; 2]>,
     /// Sub-Gaussian constant of observations that may leave the range.
     #[serde(default, skip_serializing_if = "Option::is_none")]

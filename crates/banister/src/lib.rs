@@ -61,7 +61,7 @@ pub use oplb::{Oplb, OplbConfig};
 pub use optimism::Optimism;
 pub use problem::{CheckedProblem, Problem};
 pub use registry::{AgentConfig, Restored};
-pub use signal::{Signal, SignalConfig};
+pub use signal::{Signal, SignalConfig, two_numbers};
 
 /// The example of the chapter on linear actions compiles and runs.
 #[cfg(doctest)]

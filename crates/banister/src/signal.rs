@@ -1,7 +1,8 @@
 //! What is known beforehand about a signal (the reward, or the metric of a guardrail).
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::{Error, finite, positive};
 
@@ -17,11 +18,25 @@ const FAR: f64 = 1e100;
 #[serde(deny_unknown_fields)]
 pub struct SignalConfig {
     /// Lowest and highest value; default [0, 1].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "two_numbers",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub range: Option<[f64; 2]>,
     /// The sub-Gaussian constant R, in the signal's units.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sub_gaussian: Option<f64>,
+}
+
+/// Reads exactly two numbers: some formats would pass over a third one.
+pub fn two_numbers<'de, D: Deserializer<'de>>(source: D) -> Result<Option<[f64; 2]>, D::Error> {
+    let list = Option::<Vec<f64>>::deserialize(source)?;
+    let pair = |list: Vec<f64>| {
+        <[f64; 2]>::try_from(list)
+            .map_err(|list| D::Error::invalid_length(list.len(), &"two numbers"))
+    };
+    list.map(pair).transpose()
 }
 
 /// A checked signal.

@@ -446,3 +446,33 @@ fn arms_come_and_go_and_the_safe_one_can_be_asked_for() {
         assert!((beliefs[1].costs[0].upper - known).abs() < 1e-12);
     }
 }
+
+/// Numbers beyond all measure make it play nothing; they do not keep it busy for ever.
+#[test]
+fn parameters_beyond_all_measure_are_answered() {
+    for kind in all() {
+        let world = World::of(kind, 3, None);
+        for norm in [1e150, 1e300, f64::MAX] {
+            let built = config(kind, json!({"parameter_norm": norm})).build(&world.problem);
+            let Ok(mut agent) = built else { continue };
+            for _ in 0..3 {
+                let decision = agent.decide();
+                let total: f64 = decision.policy.iter().map(|entry| entry.1).sum();
+                assert!((total - 1.0).abs() < 1e-9, "{kind}: {decision:?}");
+                assert!(
+                    (0.0..=1.0).contains(&decision.scale),
+                    "{kind}: {decision:?}"
+                );
+            }
+        }
+    }
+    // A ridge that rounding would undo promises nothing.
+    let error = config("roful", json!({"lambda": 1e-100}))
+        .build(&World::of("roful", 3, None).problem)
+        .err()
+        .expect("refused");
+    assert!(
+        error.to_string().contains("must be at least 1e-9"),
+        "{error}"
+    );
+}

@@ -63,7 +63,8 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
         let Some(results) = banister_sim::run(&experiments, options, monitor)? else {
             return Ok(None);
         };
-        Ok(linear::watch(&watched, monitor)?.map(|coverage| (results, coverage)))
+        let coverage = linear::watch(&watched, monitor)?;
+        Ok::<_, banister::Error>(coverage.map(|coverage| (results, coverage)))
     })?;
     let parts =
         sort(results, coverage).ok_or_else(|| Failure::Other("some results are missing".into()))?;

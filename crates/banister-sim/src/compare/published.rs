@@ -38,12 +38,10 @@ pub struct Published {
     pub value: f64,
     /// How far ours may be from it, relative to it.
     pub tolerance: f64,
-    /// How far it may itself be from what it stands for, in its own units: half the width of its 95%
-    /// interval. It widens the band that the tolerance gives; 0 where it is not known, or does not matter as
-    /// ours are the very same instances.
-    pub error: f64,
     /// The rounds it is for.
     pub horizon: u64,
+    /// The runs it is the mean of, where these are particular ones.
+    pub runs: Option<u64>,
     /// Where it stands.
     pub source: &'static str,
 }
@@ -51,7 +49,7 @@ pub struct Published {
 /// What came of one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// Ours, whose mean is within the tolerance and the published number's own error.
+    /// Ours, whose mean is within the tolerance.
     Agrees(Interval95),
     /// Ours, whose mean is outside while its interval reaches inside: more runs would tell.
     Undecided(Interval95),
@@ -59,6 +57,8 @@ pub enum Verdict {
     Differs(Interval95),
     /// Ours were other rounds.
     OtherHorizon(u64),
+    /// Ours were not all of the runs it is about.
+    FewerRuns(u64),
     /// The agent did not play.
     Absent,
 }
@@ -71,6 +71,7 @@ impl Verdict {
             Self::Undecided(_) => "undecided",
             Self::Differs(_) => "differs",
             Self::OtherHorizon(_) => "other horizon",
+            Self::FewerRuns(_) => "fewer runs",
             Self::Absent => "absent",
         }
     }
@@ -79,7 +80,7 @@ impl Verdict {
     pub fn ours(&self) -> Option<&Interval95> {
         match self {
             Self::Agrees(ours) | Self::Undecided(ours) | Self::Differs(ours) => Some(ours),
-            Self::OtherHorizon(_) | Self::Absent => None,
+            Self::OtherHorizon(_) | Self::FewerRuns(_) | Self::Absent => None,
         }
     }
 }
@@ -109,6 +110,10 @@ fn verdict(number: &Published, gathered: &Gathered<'_>) -> Verdict {
     if horizon != number.horizon {
         return Verdict::OtherHorizon(horizon);
     }
+    let runs = experiment.resolved.run.runs;
+    if number.runs.is_some_and(|needed| runs < needed) {
+        return Verdict::FewerRuns(runs);
+    }
     let rounds = horizon as f64;
     let traces = &gathered.agents[place];
     let regrets: Vec<f64> = traces
@@ -127,7 +132,7 @@ fn verdict(number: &Published, gathered: &Gathered<'_>) -> Verdict {
         })
         .collect();
     let ours = Interval95::of(regrets.iter().copied());
-    let room = number.tolerance * number.value.abs() + number.error;
+    let room = number.tolerance * number.value.abs();
     let (least, most) = (number.value - room, number.value + room);
     if ours.mean >= least && ours.mean <= most {
         Verdict::Agrees(ours)

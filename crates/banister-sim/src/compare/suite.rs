@@ -10,6 +10,7 @@ use super::plan::Entry;
 use super::published::{Published, Quantity};
 use crate::environment::{EnvironmentConfig, Instances, Kind};
 use crate::experiment::{ExperimentConfig, RunConfig};
+use crate::redrawn::INSTANCES;
 
 /// The suites by name, each with what it is for.
 pub const SUITES: [(&str, &str); 6] = [
@@ -198,8 +199,8 @@ fn paper() -> Result<(Vec<Entry>, Vec<Published>), Error> {
             quantity: Quantity::Regret,
             value: regret,
             tolerance: 0.03,
-            error: 0.0,
             horizon: 1_000_000,
+            runs: None,
             source: "Pacchiano et al., figures of OPB, read off the plots",
         });
     }
@@ -339,7 +340,7 @@ fn random(seed: u64) -> Result<Vec<Entry>, Error> {
     let mut entries = Vec::new();
     for (number, (k, m, kind)) in SHAPES.into_iter().enumerate() {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(number as u64);
+        rng.set_stream(INSTANCES + number as u64);
         // Two decimals, so that an instance can be written down.
         let mut between = |low: f64, high: f64| {
             let unit = (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
@@ -425,8 +426,8 @@ fn authors() -> Result<(Vec<Entry>, Vec<Published>), Error> {
                 quantity: Quantity::ActionRegret,
                 value,
                 tolerance: 0.15,
-                error: 0.0,
                 horizon: 1_000_000,
+                runs: None,
                 source: "the authors' public code, stored results",
             });
         }
@@ -478,8 +479,8 @@ fn directions(seed: u64) -> Result<(Vec<Entry>, Vec<Published>), Error> {
                 quantity: Quantity::ActionRegretPerRoot,
                 value,
                 tolerance: 0.05,
-                error: 0.0,
                 horizon,
+                runs: Some(30),
                 source: "Hutchinson et al., figure 2, read off the plot",
             });
         }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Evidence;
-use crate::error::Error;
+use crate::error::{Error, positive};
 use crate::problem::Problem;
 
 /// How wide the confidence ellipsoids are.
@@ -64,6 +64,20 @@ impl Confidence {
             }
         };
         evidence.signals[signal].r * square.max(0.0).sqrt() + self.bias
+    }
+}
+
+/// The smallest λ: below it rounding makes Σ singular, and nothing that follows from it holds.
+const LEAST_LAMBDA: f64 = 1e-9;
+
+/// Refuses a ridge that is too small to be one.
+pub(crate) fn check_lambda(lambda: f64) -> Result<(), Error> {
+    match positive("lambda", lambda)? >= LEAST_LAMBDA {
+        true => Ok(()),
+        false => {
+            let allowed = format!("must be at least {LEAST_LAMBDA:e}: rounding would undo it");
+            Err(Error::invalid("lambda", lambda, allowed))
+        }
     }
 }
 

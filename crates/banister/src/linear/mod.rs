@@ -13,7 +13,7 @@ mod space;
 
 pub(crate) use actions::{Actions, Columns, Terms};
 pub use confidence::Radius;
-pub(crate) use confidence::{Confidence, norm_or_default};
+pub(crate) use confidence::{Confidence, check_lambda, norm_or_default};
 pub(crate) use evidence::{Evidence, Limit, Setup, with_zero_costs};
 pub(crate) use regression::{Regression, State};
 pub(crate) use saved::SavedEvidence;

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{UnknownSafeCost, check_relative};
-use crate::error::{Error, finite, open_unit, positive};
-use crate::linear::{Confidence, Radius, norm_or_default};
+use crate::error::{Error, open_unit, positive};
+use crate::linear::{Confidence, Radius, check_lambda, norm_or_default};
 use crate::optimism::Optimism;
 use crate::problem::{CheckedProblem, Problem};
 
@@ -166,8 +166,7 @@ impl OplbConfig {
         self.check_horizon(problem)?;
         self.check_combination(problem)?;
         let lambda = self.lambda.or(self.norm.map(|l| l * l)).unwrap_or(1.0);
-        finite("lambda", lambda)?;
-        positive("lambda", lambda)?;
+        check_lambda(lambda)?;
         let unknown = problem.guardrails.iter().filter(|g| g.safe_cost.is_none());
         // One ellipsoid per signal, and beside it a scalar interval per unknown safe cost.
         let events = 1 + problem.guardrails.len() + unknown.count();

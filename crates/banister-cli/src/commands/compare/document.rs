@@ -35,8 +35,9 @@ impl Subject<'_> {
     pub fn document(&self) -> Document {
         let runs = (self.comparison.experiments.iter()).map(|e| e.resolved.run.runs);
         let runs = match (runs.clone().min(), runs.max()) {
-            (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
-            (_, most) => most.unwrap_or(0).to_string(),
+            (_, Some(1)) => "One run".to_string(),
+            (Some(least), Some(most)) if least != most => format!("{least} to {most} runs"),
+            (_, most) => format!("{} runs", most.unwrap_or(0)),
         };
         let mut sections = Vec::new();
         let scatter = figures::scatter(self.results, &self.comparison.guarantees());
@@ -90,9 +91,9 @@ impl Subject<'_> {
             title: self.title.to_string(),
             lead: vec![
                 format!(
-                    "{runs} runs per agent. All agents meet the same outcomes: the n-th pull of an arm brings \
-                     the same whoever pulls it, so differences between agents are less noisy than the agents \
-                     themselves."
+                    "{runs} per agent. All agents meet the same outcomes: the n-th pull of an arm brings the same \
+                     whoever pulls it, and where actions come anew every round has its own noise; so differences \
+                     between agents are less noisy than the agents themselves."
                 ),
                 "Policies are judged on the true means: a violation is a round whose policy, not merely the \
                  action drawn from it, breaks a guardrail in expectation. Regret is counted against the best \

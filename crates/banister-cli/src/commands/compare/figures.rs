@@ -27,7 +27,7 @@ pub fn scatter(results: &Results, guarantees: &[Vec<Guarantee>]) -> Option<Figur
         stem: "regret-against-violation".into(),
         caption: "One point per agent: how much it earned less than the best feasible policy, and in how many \
                   rounds its policy broke a guardrail. Below zero it earned more than any feasible policy can. \
-                  Whiskers are 95% intervals over runs."
+                  Whiskers, where there are several runs, are 95% intervals over them."
             .into(),
         figure: Scatter {
             title: "What safety costs, and who does not pay".into(),

@@ -51,6 +51,12 @@ pub fn compare(args: &Compare) -> Result<(), Failure> {
                 .into_iter()
                 .find(|kind| !kinds.iter().any(|k| k == kind));
             let kinds = kinds.iter().map(String::as_str);
+            let error = match error {
+                banister::Error::Invalid { value, allowed, .. } => {
+                    banister::Error::invalid("--agents", value, allowed)
+                }
+                other => other,
+            };
             input::with_nearest(&error, unknown.unwrap_or_default(), kinds)
         })?,
     };
@@ -62,7 +68,7 @@ pub fn compare(args: &Compare) -> Result<(), Failure> {
         .out
         .clone()
         .unwrap_or_else(|| PathBuf::from("results").join(&subject.folder));
-    let gathered = simulate(args, &comparison, &out)?;
+    let (gathered, journal) = simulate(args, &comparison, &out)?;
     let results = Results {
         instances: gathered.iter().map(Gathered::result).collect(),
     };
@@ -79,9 +85,7 @@ pub fn compare(args: &Compare) -> Result<(), Failure> {
     files.extend(tables_of(&comparison, &gathered, &results)?);
     let written = banister_report::write_results(&out, &results, &document, &files)?;
     // Only now: the runs are in the results.
-    let journal = out.join(JOURNAL);
-    std::fs::remove_file(&journal)
-        .map_err(|e| Failure::Other(format!("cannot remove `{}`: {e}", journal.display())))?;
+    journal.remove()?;
     if args.simulation.json {
         return terminal::say(subject.json());
     }
@@ -165,14 +169,37 @@ fn stem(path: &Path) -> String {
 fn read(path: &Path) -> Result<Vec<Entry>, Failure> {
     let shown = path.display().to_string();
     let text = input::read_text(path)?;
-    let value: serde_json::Value =
+    let table: toml::Value =
         toml::from_str(&text).map_err(|error| input::toml_failure(&shown, &text, &error))?;
+    if let Some((field, value)) = not_finite(&table, String::new()) {
+        let error = banister::Error::invalid(field, value, "only finite numbers are allowed");
+        return Err(input::check_failure(&shown, &text, &error));
+    }
+    let value = serde_json::to_value(&table)
+        .map_err(|error| Failure::Other(format!("cannot read `{shown}`: {error}")))?;
     // Without lists of values the parser knows where a mistake is.
     if !is_grid(&value) {
         toml::from_str::<banister_sim::ExperimentConfig>(&text)
             .map_err(|error| input::toml_failure(&shown, &text, &error))?;
     }
     expand(&value, &stem(path)).map_err(|error| input::check_failure(&shown, &text, &error))
+}
+
+/// The first number in a file that is none, which other formats could not hold.
+fn not_finite(value: &toml::Value, path: String) -> Option<(String, f64)> {
+    match value {
+        toml::Value::Float(x) if !x.is_finite() => Some((path, *x)),
+        toml::Value::Array(list) => (list.iter().enumerate())
+            .find_map(|(i, value)| not_finite(value, format!("{path}[{i}]"))),
+        toml::Value::Table(table) => table.iter().find_map(|(key, value)| {
+            let path = match path.is_empty() {
+                true => key.clone(),
+                false => format!("{path}.{key}"),
+            };
+            not_finite(value, path)
+        }),
+        _ => None,
+    }
 }
 
 fn unfit(error: &banister::Error, skipped: bool) -> Failure {
@@ -186,30 +213,27 @@ fn unfit(error: &banister::Error, skipped: bool) -> Failure {
     }
 }
 
-/// Plays what the journal does not hold yet.
+/// Plays what the journal does not hold yet. It stays locked until the results are written.
 fn simulate<'a>(
     args: &Compare,
     comparison: &'a Comparison,
     out: &Path,
-) -> Result<Vec<Gathered<'a>>, Failure> {
-    let path = out.join(JOURNAL);
-    if args.restart && path.exists() {
-        std::fs::remove_file(&path)
-            .map_err(|e| Failure::Other(format!("cannot remove `{}`: {e}", path.display())))?;
-    }
-    let (journal, done) = Journal::open(&path, &comparison.experiments).map_err(Failure::input)?;
+) -> Result<(Vec<Gathered<'a>>, Journal), Failure> {
+    let (path, experiments) = (out.join(JOURNAL), &comparison.experiments);
+    let (journal, done) = match args.restart {
+        true => (Journal::restart(&path, experiments)?, Vec::new()),
+        false => Journal::open(&path, experiments)?,
+    };
     if !done.is_empty() && !args.simulation.quiet {
         eprintln!("going on: {} runs are done already", done.len());
     }
     let options = Options {
         no_timing: args.simulation.no_timing,
     };
-    with_bar(
-        "comparing",
-        &comparison.experiments,
-        &args.simulation,
-        |monitor| comparison.run(options, monitor, Some((&journal, done))),
-    )
+    let gathered = with_bar("comparing", experiments, &args.simulation, |monitor| {
+        comparison.run(options, monitor, Some((&journal, done)))
+    })?;
+    Ok((gathered, journal))
 }
 
 /// Leaderboards, pairs and all runs at all checkpoints, as files.

@@ -5,7 +5,7 @@ use banister_report::{Cell, Table, Tone};
 use banister_sim::compare::{Interval95, Published, Standing, Verdict, leaderboard, pairs};
 use banister_sim::results::InstanceResult;
 
-use crate::terminal::{UNKNOWN, count, number, percent};
+use crate::terminal::{UNKNOWN, count, number, percent, signed};
 
 fn header(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| name.to_string()).collect()
@@ -64,7 +64,7 @@ fn row(standing: &Standing, guarantee: Option<Guarantee>) -> Vec<Cell> {
             format!("{excess:.2e}")
         })
         .sorted_by(excess),
-        Cell::number(format!("{:.4}", standing.reward)).sorted_by(standing.reward),
+        Cell::number(signed(format!("{:.4}", standing.reward))).sorted_by(standing.reward),
         Cell::number(percent(standing.of_optimum, 1.0)).sorted_by(standing.of_optimum),
         Cell::number(
             standing
@@ -169,6 +169,7 @@ pub fn verdicts(verdicts: &[(&Published, Verdict)]) -> Table {
             Verdict::OtherHorizon(_) => {
                 format!("needs {} rounds", number(published.horizon as f64))
             }
+            Verdict::FewerRuns(_) => format!("needs {} runs", published.runs.unwrap_or(0)),
             Verdict::Absent => format!("{} did not play", published.agent),
             other => other.words().into(),
         };

@@ -1,7 +1,7 @@
 //! Parameters that linear rivals share, and their checks.
 
 use crate::error::{Error, open_unit, positive};
-use crate::linear::{Confidence, Radius, norm_or_default};
+use crate::linear::{Confidence, Radius, check_lambda, norm_or_default};
 use crate::problem::Problem;
 
 /// As declared.
@@ -21,7 +21,7 @@ impl Parameters {
         if let Some(delta) = self.delta {
             open_unit("delta", delta)?;
         }
-        positive("lambda", self.lambda)?;
+        check_lambda(self.lambda)?;
         if let Some(s) = self.parameter_norm {
             positive("parameter_norm", s)?;
         }
