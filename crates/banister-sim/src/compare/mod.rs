@@ -18,7 +18,7 @@
 //! let board = leaderboard(&instance);
 //! // The safe ones come first.
 //! assert_eq!(board[0].agent, "opb");
-//! # Ok::<(), banister::Error>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod board;
