@@ -1,0 +1,170 @@
+//! The suites on arms: the paper's, hard and random ones.
+
+use banister::Error;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
+
+use super::{agents, all, at_most, entry, run};
+use crate::compare::plan::Entry;
+use crate::compare::published::{Published, Quantity};
+use crate::environment::{EnvironmentConfig, Kind};
+use crate::redrawn::INSTANCES;
+
+/// Rewards and costs of the paper's four arms.
+const REWARDS: [f64; 4] = [0.1, 0.2, 0.4, 0.7];
+const COSTS: [f64; 4] = [0.0, 0.4, 0.5, 0.2];
+
+/// Final regrets read off the paper's figures, for τ = 1, 0.5 and 0.2.
+const FIGURES: [(f64, f64); 3] = [(1.0, 1447.0), (0.5, 3117.0), (0.2, 46_500.0)];
+
+/// OPB as the paper's text has it.
+fn as_in_the_paper() -> Value {
+    json!({"kind": "opb", "intervals": "paper", "optimism": "paper"})
+}
+
+pub(super) fn paper() -> Result<(Vec<Entry>, Vec<Published>), Error> {
+    let published = json!({"kind": "opb", "intervals": "published", "optimism": "published"});
+    let (mut entries, mut numbers) = (Vec::new(), Vec::new());
+    for (threshold, _) in FIGURES {
+        entries.push(entry(
+            format!("τ = {threshold}"),
+            run(100_000, 20),
+            EnvironmentConfig::arms(Kind::Bernoulli, &REWARDS, &[&COSTS]),
+            vec![at_most("cost", threshold, Some(0.0))],
+            all(false, &[as_in_the_paper()])?,
+        ));
+    }
+    for (threshold, regret) in FIGURES {
+        let name = format!("τ = {threshold}, published settings");
+        let environment = EnvironmentConfig {
+            sd: Some(0.1),
+            nominal: Some(true),
+            ..EnvironmentConfig::arms(Kind::ClippedGaussian, &REWARDS, &[&COSTS])
+        };
+        entries.push(Entry {
+            fixed: true,
+            ..entry(
+                name.clone(),
+                run(1_000_000, 20),
+                environment,
+                vec![at_most("cost", threshold, Some(0.0))],
+                agents(&[published.clone(), json!({"kind": "opb"})])?,
+            )
+        });
+        numbers.push(Published {
+            instance: name,
+            agent: "opb (published)".into(),
+            quantity: Quantity::Regret,
+            value: regret,
+            tolerance: 0.03,
+            horizon: 1_000_000,
+            runs: None,
+            source: "Pacchiano et al., figures of OPB, read off the plots",
+        });
+    }
+    Ok((entries, numbers))
+}
+
+pub(super) fn hard() -> Result<Vec<Entry>, Error> {
+    let named = EnvironmentConfig::named;
+    let instances = [
+        (
+            "ν",
+            EnvironmentConfig {
+                margin: Some(0.1),
+                ..named(Kind::LowerBound)
+            },
+        ),
+        (
+            "ν′",
+            EnvironmentConfig {
+                margin: Some(0.1),
+                alternative: Some(true),
+                ..named(Kind::LowerBound)
+            },
+        ),
+        (
+            "L1",
+            EnvironmentConfig {
+                margin: Some(0.02),
+                best_margin: Some(0.4),
+                ..named(Kind::L1)
+            },
+        ),
+        (
+            "L1′",
+            EnvironmentConfig {
+                margin: Some(0.02),
+                best_margin: Some(0.4),
+                alternative: Some(true),
+                ..named(Kind::L1)
+            },
+        ),
+        (
+            "L2",
+            EnvironmentConfig {
+                margin: Some(0.02),
+                best_margin: Some(0.2),
+                ..named(Kind::L2)
+            },
+        ),
+    ];
+    let of = |(name, environment): (&str, EnvironmentConfig)| {
+        Ok(entry(
+            name,
+            run(100_000, 20),
+            environment,
+            Vec::new(),
+            all(false, &[as_in_the_paper()])?,
+        ))
+    };
+    instances.into_iter().map(of).collect()
+}
+
+/// Arms, guardrails and the law of the six instances of `random`.
+const SHAPES: [(usize, usize, Kind); 6] = [
+    (5, 1, Kind::Bernoulli),
+    (10, 1, Kind::Bernoulli),
+    (20, 1, Kind::Beta),
+    (5, 2, Kind::Bernoulli),
+    (10, 2, Kind::Beta),
+    (10, 3, Kind::Bernoulli),
+];
+
+pub(super) fn random(seed: u64) -> Result<Vec<Entry>, Error> {
+    let mut entries = Vec::new();
+    for (number, (k, m, kind)) in SHAPES.into_iter().enumerate() {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(INSTANCES + number as u64);
+        // Two decimals, so that an instance can be written down.
+        let mut between = |low: f64, high: f64| {
+            let unit = (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+            (100.0 * (low + (high - low) * unit)).round() / 100.0
+        };
+        let mut rewards: Vec<f64> = (0..k).map(|_| between(0.05, 0.95)).collect();
+        rewards[0] = between(0.05, 0.3);
+        let (mut costs, mut guardrails) = (Vec::new(), Vec::new());
+        for i in 0..m {
+            let mut row: Vec<f64> = (0..k).map(|_| between(0.05, 0.95)).collect();
+            row[0] = between(0.02, 0.2);
+            let threshold = between(0.3, 0.5);
+            guardrails.push(at_most(&format!("cost {}", i + 1), threshold, Some(row[0])));
+            costs.push(row);
+        }
+        let rows: Vec<&[f64]> = costs.iter().map(Vec::as_slice).collect();
+        let law = match kind {
+            Kind::Beta => "Beta",
+            _ => "Bernoulli",
+        };
+        let guards = if m == 1 { "guardrail" } else { "guardrails" };
+        entries.push(entry(
+            format!("{k} arms, {m} {guards}, {law}"),
+            run(100_000, 10),
+            EnvironmentConfig::arms(kind, &rewards, &rows),
+            guardrails,
+            all(false, &[])?,
+        ));
+    }
+    Ok(entries)
+}
