@@ -1,4 +1,4 @@
-//! Comparisons: common random numbers, leaderboards, paired differences, grids, suites.
+//! Comparisons: leaderboards, who fits, grids, suites, published numbers.
 
 use banister::AgentConfig;
 use banister_sim::compare::{
