@@ -101,6 +101,18 @@ fn agents_that_do_not_fit_are_all_named_before_anything_runs() {
     assert_eq!(plan.left_out.len(), 2);
     assert_eq!(plan.experiments[0].agents().len(), 3);
     assert_eq!(plan.experiments[1].agents().len(), 1);
+    // The same for agents that a file declares itself.
+    let mut own = plan_of_contexts();
+    let agents = json!([{"kind": "opb"}, {"kind": "oplb"}]);
+    own.experiment.agent = serde_json::from_value(agents).expect("agents");
+    let error = Comparison::plan(vec![own.clone()], &Agents::Proposed, false);
+    let error = error.expect_err("one does not fit").to_string();
+    assert!(error.contains("`opb` on `contexts`"), "{error}");
+    let plan = Comparison::plan(vec![own], &Agents::Proposed, true).expect("skipped");
+    assert_eq!(
+        (plan.left_out.len(), plan.experiments[0].agents().len()),
+        (1, 1)
+    );
     // Where nobody fits there is nothing to skip to.
     let agents = Agents::listed("ucb1").expect("known");
     let changing = plan_of_contexts();

@@ -136,6 +136,7 @@ pub fn expand(file: &Value, name: &str) -> Result<Vec<Entry>, Error> {
         entries.push(Entry {
             experiment,
             fixed: false,
+            lenient: false,
             fields,
             agent_fields: agent_fields.clone(),
         });

@@ -1,5 +1,6 @@
 //! Which agents play which instances.
 
+use std::iter::repeat;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -10,6 +11,7 @@ use super::journal::{Journal, JournalError};
 use crate::custom::AgentSource;
 use crate::environment::Instances;
 use crate::experiment::{Experiment, ExperimentConfig};
+use crate::instance::Instance;
 use crate::redrawn::PUBLISHED_COUNT;
 use crate::runner::{Monitor, Options, run_tasks};
 use crate::shard::{Gathered, Shard, gather_traces};
@@ -21,6 +23,8 @@ pub struct Entry {
     pub experiment: ExperimentConfig,
     /// These agents play whatever others are asked for: a published number depends on them.
     pub fixed: bool,
+    /// Its own agents are proposals: those that do not fit are left away without being asked.
+    pub lenient: bool,
     /// The values that make it differ from its neighbours in a sweep.
     pub fields: Fields,
     /// The same for each of its own agents.
@@ -37,6 +41,7 @@ impl Entry {
             agent_fields: vec![Vec::new(); experiment.agent.len()],
             experiment,
             fixed: false,
+            lenient: false,
             fields: Vec::new(),
         }
     }
@@ -64,7 +69,7 @@ impl Entry {
 /// Which agents are asked for.
 #[derive(Debug, Clone)]
 pub enum Agents {
-    /// Those proposed for each instance that fit it.
+    /// Those of each instance.
     Proposed,
     /// These ones everywhere, each with the values that were swept to make it.
     Given(Vec<(AgentSource, Fields)>),
@@ -133,8 +138,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Decides who plays where. An agent that was asked for and does not fit an instance is an error that
-    /// names every such agent, unless `skip_unfit`; a proposed one is left away.
+    /// Decides who plays where. An agent that was asked for, here or in a file, and does not fit an instance is
+    /// an error that names every such agent, unless `skip_unfit`; one that a suite proposes is left away.
     ///
     /// # Errors
     /// That, an instance that is wrong in itself, one that no agent fits, two of the same name.
@@ -161,16 +166,11 @@ impl Comparison {
             let mut config = entry.experiment;
             config.run.coupled = true;
             let own = std::mem::take(&mut config.agent);
-            let proposed = own.into_iter().map(AgentSource::from);
-            let proposed = proposed.zip(
-                entry
-                    .agent_fields
-                    .into_iter()
-                    .chain(std::iter::repeat(Vec::new())),
-            );
+            let own = own.into_iter().map(AgentSource::from);
+            let swept = entry.agent_fields.into_iter().chain(repeat(Vec::new()));
             let (asked, lenient): (Vec<_>, bool) = match agents {
                 Agents::Given(list) if !entry.fixed => (list.clone(), skip_unfit),
-                _ => (proposed.collect(), true),
+                _ => (own.zip(swept).collect(), skip_unfit || entry.lenient),
             };
             let named = config.name.clone();
             let instance = (config.instance_in("instance", folder))
@@ -180,25 +180,10 @@ impl Comparison {
                 let allowed = "every instance of a comparison needs a name of its own";
                 return Err(Error::invalid("name", name, allowed));
             }
-            let (mut fitting, mut fields) = (Vec::new(), Vec::new());
-            for (agent, swept) in asked {
-                match instance.fit(&agent) {
-                    Ok(()) => {
-                        fitting.push(agent);
-                        fields.push(swept);
-                    }
-                    Err(reason) => {
-                        let left = LeftOut {
-                            agent: agent.label(),
-                            instance: name.clone(),
-                            reason,
-                        };
-                        match lenient {
-                            true => plan.left_out.push(left),
-                            false => refused.push(left),
-                        }
-                    }
-                }
+            let (fitting, fields, unfit) = who_fits(&instance, asked);
+            match lenient {
+                true => plan.left_out.extend(unfit),
+                false => refused.extend(unfit),
             }
             if fitting.is_empty() && refused.is_empty() {
                 let allowed = match plan.left_out.last() {
@@ -304,6 +289,28 @@ impl Comparison {
         shards.extend(played);
         Ok(Some(gather_traces(&self.experiments, shards)?))
     }
+}
+
+/// Of those asked for, who fits, with what was swept to make them; and who does not.
+fn who_fits(
+    instance: &Instance,
+    asked: Vec<(AgentSource, Fields)>,
+) -> (Vec<AgentSource>, Vec<Fields>, Vec<LeftOut>) {
+    let (mut fitting, mut fields, mut unfit) = (Vec::new(), Vec::new(), Vec::new());
+    for (agent, swept) in asked {
+        match instance.fit(&agent) {
+            Ok(()) => {
+                fitting.push(agent);
+                fields.push(swept);
+            }
+            Err(reason) => unfit.push(LeftOut {
+                agent: agent.label(),
+                instance: instance.name().to_string(),
+                reason,
+            }),
+        }
+    }
+    (fitting, fields, unfit)
 }
 
 /// Says which instance an error is about.

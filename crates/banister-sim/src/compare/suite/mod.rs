@@ -111,14 +111,18 @@ fn entry(
     guardrail: Vec<Guardrail>,
     agent: Vec<AgentConfig>,
 ) -> Entry {
-    Entry::new(ExperimentConfig {
+    let own = Entry::new(ExperimentConfig {
         name: Some(name.into()),
         run,
         environment,
         reward: SignalConfig::default(),
         guardrail,
         agent,
-    })
+    });
+    Entry {
+        lenient: true,
+        ..own
+    }
 }
 
 fn run(horizon: u64, runs: u64) -> RunConfig {
