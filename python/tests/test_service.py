@@ -284,7 +284,8 @@ def test_a_log_comes_out_and_goes_in(live: Any) -> None:
     assert [log.arms[i] for i in log.indices] == [decision.action for decision in decisions]
     assert log.pscores is not None
     np.testing.assert_allclose(log.pscores, [decision.probability for decision in decisions])
-    evaluation = banister.evaluate(log, "bold", guardrails=GUARDRAIL)
+    # The service draws from the machine's randomness: at 95% one test in twenty would fail.
+    evaluation = banister.evaluate(log, "bold", guardrails=GUARDRAIL, confidence=0.999999)
     assert evaluation.reward.lower < 0.8 < evaluation.reward.upper
     table = pd.read_parquet(io.BytesIO(live.export(name)))
     assert {"action", "reward", "pscore", "complaints"} <= set(table.columns)
