@@ -254,14 +254,7 @@ fn in_words(error: Error) -> Error {
             field,
             value,
             allowed,
-        } if field == "agent" => Error::invalid(
-            "agents",
-            value,
-            allowed.replace(
-                "skip what does not fit",
-                "give `skip_unfit=True` to go on without them where they do not fit",
-            ),
-        ),
+        } if field == "agent" => Error::invalid("agents", value, allowed),
         other => other,
     }
 }

@@ -369,7 +369,7 @@ fn unfit(refused: &[LeftOut]) -> Error {
         n => format!("{n} that do not fit"),
     };
     let allowed = format!(
-        "leave these out, or skip what does not fit\n  {}",
+        "leave these out, or go on without them there (`--skip-unfit`, `skip_unfit=True`)\n  {}",
         LeftOut::lines(refused).join("\n  ")
     );
     Error::invalid("agent", value, allowed)

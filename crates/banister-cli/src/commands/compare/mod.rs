@@ -44,25 +44,10 @@ pub fn compare(args: &Compare) -> Result<(), Failure> {
     let subject = subject(args)?;
     let agents = match &args.agents {
         None => Agents::Proposed,
-        Some(list) => Agents::listed(list).map_err(|error| {
-            let kinds = AgentConfig::kinds();
-            let unknown = list.split(',').map(str::trim);
-            let unknown = unknown
-                .into_iter()
-                .find(|kind| !kinds.iter().any(|k| k == kind));
-            let kinds = kinds.iter().map(String::as_str);
-            let error = match error {
-                banister::Error::Invalid { value, allowed, .. } => {
-                    banister::Error::invalid("--agents", value, allowed)
-                }
-                other => other,
-            };
-            input::with_nearest(&error, unknown.unwrap_or_default(), kinds)
-        })?,
+        Some(list) => asked(list)?,
     };
     let entries = subject.entries;
-    let comparison = Comparison::plan_in(entries, &agents, args.skip_unfit, &subject.files)
-        .map_err(|error| unfit(&error, args.skip_unfit))?;
+    let comparison = Comparison::plan_in(entries, &agents, args.skip_unfit, &subject.files)?;
     let axes = heat::axes(&comparison, args.heat_map.as_deref())?;
     let out = args
         .out
@@ -102,6 +87,23 @@ pub fn compare(args: &Compare) -> Result<(), Failure> {
         out.display(),
         out.join("report.html").display()
     ))
+}
+
+/// The agents that were typed.
+fn asked(list: &str) -> Result<Agents, Failure> {
+    Agents::listed(list).map_err(|error| {
+        let kinds = AgentConfig::kinds();
+        let mut typed = list.split(',').map(str::trim);
+        let unknown = typed.find(|kind| !kinds.iter().any(|k| k == kind));
+        let error = match error {
+            banister::Error::Invalid { value, allowed, .. } => {
+                banister::Error::invalid("--agents", value, allowed)
+            }
+            other => other,
+        };
+        let kinds = kinds.iter().map(String::as_str);
+        input::with_nearest(&error, unknown.unwrap_or_default(), kinds)
+    })
 }
 
 /// What there is to compare.
@@ -199,17 +201,6 @@ fn not_finite(value: &toml::Value, path: String) -> Option<(String, f64)> {
             not_finite(value, path)
         }),
         _ => None,
-    }
-}
-
-fn unfit(error: &banister::Error, skipped: bool) -> Failure {
-    let message = error.to_string();
-    match message.contains("that do not fit") || message.contains("does not fit") {
-        true if !skipped => Failure::input(message.replace(
-            "skip what does not fit",
-            "give --skip-unfit to go on without them where they do not fit",
-        )),
-        _ => Failure::input(message),
     }
 }
 
