@@ -64,7 +64,8 @@ function listRow() {
       const raised = experiment.alarm,
         loud = isLoud(experiment);
       setText(rails, railsInWords(experiment));
-      setAttr(rails, "class", loud ? "bad" : raised ? "warn" : experiment.counts.decisions ? "good" : null);
+      const kept = experiment.counts.decisions && promises(experiment);
+      setAttr(rails, "class", loud ? "bad" : raised ? "warn" : kept ? "good" : null);
       setAttr(rails, "title", raised ? reasonInWords(raised.reason) : null);
       setText(created, ago(experiment.created));
       setAttr(created, "title", fullTime(experiment.created));
