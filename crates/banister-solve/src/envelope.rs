@@ -240,19 +240,22 @@ pub(crate) fn publish(v: &[f64], u: &[f64], tau: f64, solved: &Solved, out: &mut
     let Chord { lo, hi } = solved.chord;
     let (v_lo, u_lo, v_hi, u_hi) = (v[lo], u[lo], v[hi], u[hi]);
     let mut beyond = 0.0;
+    let mut retreats = 0;
     if lo != hi {
         beyond = (tau - u_lo) / (u_hi - u_lo);
-        // Rounding may leave the sum a unit in the last place above τ: step back until it is not.
+        // Rounding may leave the sum a unit in the last place above τ. Where τ − u_lo is itself a few
+        // units, that unit is a large part of `beyond`: steps double, so that 53 of them end at u_lo.
+        let mut step = f64::EPSILON;
         while (1.0 - beyond) * u_lo + beyond * u_hi > tau && beyond > 0.0 {
-            beyond *= 1.0 - f64::EPSILON;
-            if beyond < f64::MIN_POSITIVE {
-                beyond = 0.0;
-            }
+            beyond *= 1.0 - step;
+            step = (2.0 * step).min(1.0);
+            retreats += 1;
         }
     }
     let within = 1.0 - beyond;
     out.status = solved.status;
     out.pivots = solved.passes;
+    out.retreats = retreats;
     out.upper_bound = solved.top + solved.slope * tau;
     out.value = within * v_lo + beyond * v_hi;
     out.set_single(within * u_lo + beyond * u_hi, solved.slope);

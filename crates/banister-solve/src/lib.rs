@@ -43,7 +43,7 @@ mod solution;
 pub use blocks::BlockedLp;
 pub use cone::{ConeLimits, ConeProblem, ConeSolution, ConeSolver, solve_cone_once};
 pub use once::{OnceSolver, solve_once};
-pub use solution::{Lp, LpError, Solution, Status};
+pub use solution::{Lp, LpError, MAX_RETREATS, Solution, Status};
 
 use envelope::Envelope;
 use simplex::Simplex;

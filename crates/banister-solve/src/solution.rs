@@ -120,6 +120,10 @@ pub enum Status {
     Infeasible,
 }
 
+/// Most steps back from a threshold that rounding crossed: they double from one unit in the last place
+/// to the whole, once for the pair and once for actions that share its mass.
+pub const MAX_RETREATS: usize = 108;
+
 /// A policy and its certificate.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Solution {
@@ -141,6 +145,8 @@ pub struct Solution {
     pub prices: Vec<f64>,
     /// Pivots (passes over the actions, for one guardrail) used.
     pub pivots: usize,
+    /// Steps back from a threshold that rounding had crossed: at most [`MAX_RETREATS`].
+    pub retreats: usize,
 }
 
 impl Solution {
@@ -155,6 +161,7 @@ impl Solution {
         self.status = Status::Optimal;
         self.support.clear();
         self.pivots = 0;
+        self.retreats = 0;
         if self.costs.len() != guardrails {
             self.costs.resize(guardrails, 0.0);
             self.prices.resize(guardrails, 0.0);
@@ -250,6 +257,7 @@ impl Solution {
             }
             self.support.sort_unstable_by_key(|&(a, _)| a);
             share *= 2.0;
+            self.retreats += 1;
         }
         self.support.clear();
         self.support.push((start, 1.0));

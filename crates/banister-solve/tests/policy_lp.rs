@@ -2,7 +2,9 @@
 
 mod common;
 
-use banister_solve::{BlockedLp, Lp, LpSolver, OnceSolver, Solution, Status, solve_once};
+use banister_solve::{
+    BlockedLp, Lp, LpSolver, MAX_RETREATS, OnceSolver, Solution, Status, solve_once,
+};
 use common::{Case, Rng, clarabel_value, microlp_value, pairs_value};
 
 /// The invariants of every answer: a distribution, within the thresholds in floating point, small
@@ -313,4 +315,49 @@ fn malformed_problems_are_named() {
             .to_string()
             .contains("at least one action")
     );
+}
+
+/// A safe action a hair below its threshold: one unit in the last place is then a large part of the
+/// weight beyond it, and stepping back by single units took as long as the margin is small.
+#[test]
+fn steps_back_from_rounding_are_few_however_thin_the_margin() {
+    let mut rng = Rng::new(13);
+    let mut stepped = 0;
+    for round in 0..20_000 {
+        let (m, k) = (1 + rng.below(3), 2 + rng.below(40));
+        let mut case = Case::smooth(&mut rng, m, k);
+        let margin = 10_f64.powf(-1.0 - 14.0 * rng.unit());
+        for i in 0..m {
+            case.costs[i][0] = case.thresholds[i] - margin;
+        }
+        let lp = case.lp();
+        let mut solver = LpSolver::default();
+        let solution = solver.solve(&lp, Some(0));
+        let passes = 200 + 50 * m + 4 * (m + 1);
+        assert!(solution.retreats <= MAX_RETREATS, "{round}: {solution:?}");
+        assert!(solution.pivots <= passes, "{round}: {solution:?}");
+        assert!(solution.costs[0] <= lp.thresholds[0], "{round}");
+        stepped += usize::from(solution.retreats > 0);
+        if m == 1 {
+            let mut blocked = BlockedLp::new(case.reward.clone(), case.costs.clone());
+            let other = blocked.solve(case.thresholds[0], 0);
+            assert!(other.retreats <= MAX_RETREATS, "{round}: {other:?}");
+            assert!(other.costs[0] <= case.thresholds[0], "{round}");
+            // What is given up is in proportion to what rounding took.
+            let scale = margin + 4.0 * f64::EPSILON;
+            assert!(
+                solution.gap() <= 1e-3 * margin + 100.0 * scale,
+                "{round}: {margin:e} {solution:?}"
+            );
+        }
+    }
+    assert!(stepped > 100, "only {stepped} problems had to step back");
+    let thin = Lp {
+        reward: &[0.1, 1.0],
+        costs: &[vec![0.3 - 8.5e-13, 1.0]],
+        thresholds: &[0.3],
+    };
+    let mut solver = LpSolver::default();
+    let solution = solver.solve(&thin, Some(0));
+    assert!(solution.costs[0] <= 0.3 && solution.support.len() == 2);
 }
