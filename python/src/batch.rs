@@ -282,6 +282,7 @@ pub(crate) fn observe(
             },
             rewards,
             costs: flat,
+            decisions: &[],
         };
         state.agent.observe_batch(&outcomes).map_err(raise)
     })?

@@ -198,6 +198,7 @@ impl Import {
             },
             rewards: &self.rewards,
             costs: &self.costs,
+            decisions: &[],
         })
     }
 }

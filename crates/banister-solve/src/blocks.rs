@@ -90,6 +90,11 @@ impl BlockedLp {
         }
     }
 
+    /// The last solution.
+    pub fn solution(&self) -> &Solution {
+        &self.solution
+    }
+
     /// Solves at threshold `tau`; `start` is an action with cost at most `tau`.
     pub fn solve(&mut self, tau: f64, start: usize) -> &Solution {
         while let Some(block) = self.dirty.pop() {

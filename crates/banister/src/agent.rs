@@ -3,6 +3,7 @@
 use crate::belief::Belief;
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
+use crate::monitor::{Assumption, Monitor};
 
 /// An agent: publishes policies, takes outcomes.
 ///
@@ -54,6 +55,27 @@ pub trait Agent: Send {
     ) -> Result<(), Error> {
         let _ = features;
         self.check_outcome(reward, costs, more)
+    }
+
+    /// Announces that an action was drawn from the policy last published and that its outcome will come
+    /// later, under this number ([`Outcomes::decisions`]). Numbers increase. Outcomes that come at once
+    /// need no announcement; of those that come late, in any order, the breach detectors restore the order
+    /// of their decisions by it.
+    fn decided(&mut self, number: u64, safe_probability: f64) {
+        let _ = (number, safe_probability);
+    }
+
+    /// The tests of its assumptions, and their alarms; `None` for an agent that is not watched.
+    fn monitor(&self) -> Option<&Monitor> {
+        None
+    }
+
+    /// Clears the alarms, once a person has seen them.
+    fn acknowledge(&mut self) {}
+
+    /// The assumptions that its certificates rest on, and whether anything watches them.
+    fn assumptions(&self) -> Vec<Assumption> {
+        Vec::new()
     }
 
     /// Takes one outcome: the arm played, its reward and one cost per guardrail.
@@ -177,6 +199,9 @@ pub struct Outcomes<'a> {
     pub rewards: &'a [f64],
     /// One cost per guardrail, one outcome after another.
     pub costs: &'a [f64],
+    /// Numbers of the decisions they belong to ([`Agent::decided`]); empty where outcomes come at once,
+    /// in the order of their decisions.
+    pub decisions: &'a [u64],
 }
 
 /// What was played, outcome by outcome.
@@ -198,7 +223,9 @@ impl<'a> Outcomes<'a> {
             (Played::Features(x), Some(d)) => ("features", x.len(), count.saturating_mul(d)),
         };
         let costs = ("costs", self.costs.len(), count.saturating_mul(guardrails));
-        for (field, length, expected) in [(field, length, expected), costs] {
+        let announced = if self.decisions.is_empty() { 0 } else { count };
+        let decisions = ("decisions", self.decisions.len(), announced);
+        for (field, length, expected) in [(field, length, expected), costs, decisions] {
             if length != expected {
                 let allowed = format!("expected {expected}: there are {count} rewards");
                 return Err(Error::invalid(field, format!("{length} entries"), allowed));
@@ -219,6 +246,11 @@ impl<'a> Outcomes<'a> {
         let outcomes = *self;
         let rows = std::iter::zip(arms, self.rewards).enumerate();
         Ok(rows.map(move |(i, (&arm, &reward))| (arm, reward, outcomes.costs_of(i, guardrails))))
+    }
+
+    /// Number of the decision of outcome i, where it has one.
+    pub(crate) fn decision_of(&self, i: usize) -> Option<u64> {
+        self.decisions.get(i).copied()
     }
 
     /// The costs of outcome i, given the number of guardrails.

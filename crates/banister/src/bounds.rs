@@ -10,6 +10,12 @@ pub(crate) struct Bounds {
     pub safe: usize,
     /// τ_i.
     pub thresholds: Vec<f64>,
+    /// f: the least probability of the safe action.
+    pub floor: f64,
+    /// Thresholds of the part that is free to choose, 1 − f of the policy: (τ − f·u_0)/(1 − f).
+    pub free_thresholds: Vec<f64>,
+    /// The same for optimism, with l_0: with u_0 the optimistic value could fall below r*.
+    pub optimistic_thresholds: Vec<f64>,
     /// U_a.
     pub reward_upper: Vec<f64>,
     /// l_{a,i}, one row per guardrail.
@@ -29,10 +35,13 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    pub(crate) fn new(thresholds: Vec<f64>) -> Self {
+    pub(crate) fn new(thresholds: Vec<f64>, floor: f64) -> Self {
         let m = thresholds.len();
         Self {
+            free_thresholds: thresholds.clone(),
+            optimistic_thresholds: thresholds.clone(),
             thresholds,
+            floor,
             cost_lower: vec![Vec::new(); m],
             cost_upper: vec![Vec::new(); m],
             margins: vec![0.0; m],
@@ -62,6 +71,14 @@ impl Bounds {
             self.margins[i] = margin;
             self.inverse_margins[i] = 1.0 / margin;
             smallest = smallest.min(margin);
+            if self.floor > 0.0 {
+                let (tau, f) = (self.thresholds[i], self.floor);
+                let free = |safe: f64| (tau - f * safe) / (1.0 - f);
+                // A hair lower: mixed with the floor, rounding must not lift the cost above τ.
+                let upper = free(self.cost_upper[i][self.safe]);
+                self.free_thresholds[i] = upper - 4.0 * f64::EPSILON * (1.0 + upper.abs());
+                self.optimistic_thresholds[i] = free(self.cost_lower[i][self.safe]);
+            }
         }
         self.paper_margin = settled.unwrap_or(smallest);
         self.has_margin = self.margins.iter().all(|&margin| margin > 0.0);

@@ -47,6 +47,15 @@ impl<'a> From<&'a ConeSolution> for Answer<'a> {
 }
 
 impl Answer<'_> {
+    /// Why there is no policy that checks.
+    #[cold]
+    pub(crate) fn failure(&self) -> Fallback {
+        match self.status {
+            Status::Budget => Fallback::Budget,
+            _ => Fallback::SolverFailed,
+        }
+    }
+
     /// Whether there is a policy and its pessimistic costs keep the thresholds: without that, none
     /// leaves the agent.
     #[inline(always)]

@@ -3,8 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, open_unit, positive};
+use crate::error::{Error, finite, open_unit, positive};
+use crate::floor::check_floor;
+use crate::guarantee::Guarantee;
 use crate::interval::{Intervals, Level};
+use crate::monitor::{MonitorConfig, OnBreach, epoch_share};
 use crate::optimism::Optimism;
 use crate::problem::CheckedProblem;
 use crate::signal::Signal;
@@ -48,9 +51,29 @@ pub struct OpbConfig {
     pub max_arms: Option<usize>,
     /// What to do about guardrails whose safe cost is unknown.
     pub unknown_safe_cost: UnknownSafeCost,
+    /// Reaction to an alarm; by default `safe`, or `alert` where the parameters void the guarantee.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_breach: Option<OnBreach>,
+    /// Outcomes between two false alarms of a breach, on average at least.
+    #[serde(skip_serializing_if = "is_usual")]
+    pub run_length: f64,
+    /// Least probability of the safe action, by whose outcomes relative guardrails are watched.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub floor: f64,
     /// Forces the radii's log term: voids the guarantee, for negative controls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_term: Option<f64>,
+}
+
+/// A by default: one false alarm in ten million outcomes.
+pub(crate) const RUN_LENGTH: f64 = 1e7;
+
+pub(crate) fn is_usual(run_length: &f64) -> bool {
+    *run_length == RUN_LENGTH
+}
+
+pub(crate) fn is_zero(x: &f64) -> bool {
+    *x == 0.0
 }
 
 impl Default for OpbConfig {
@@ -65,6 +88,9 @@ impl Default for OpbConfig {
             rho: 1.0,
             max_arms: None,
             unknown_safe_cost: UnknownSafeCost::default(),
+            on_breach: None,
+            run_length: RUN_LENGTH,
+            floor: 0.0,
             log_term: None,
         }
     }
@@ -77,8 +103,30 @@ const MAX_ARMS: usize = 1_000_000_000;
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedOpb {
     pub config: OpbConfig,
+    /// The level of the first epoch.
     pub level: Level,
     pub max_arms: usize,
+    pub monitor: MonitorConfig,
+}
+
+impl CheckedOpb {
+    /// The level of an epoch, counted from 0.
+    pub(crate) fn level_in(&self, epoch: u32) -> Level {
+        let share = epoch_share(self.monitor.on_breach, epoch);
+        Level {
+            delta: self.config.delta * share,
+            ..self.level
+        }
+    }
+}
+
+/// Refuses a run length that would raise alarms for nothing.
+pub(crate) fn check_run_length(run_length: f64) -> Result<(), Error> {
+    if finite("run_length", run_length)? < 100.0 {
+        let allowed = "must be at least 100: false alarms come about once in this many outcomes";
+        return Err(Error::invalid("run_length", run_length, allowed));
+    }
+    Ok(())
 }
 
 impl OpbConfig {
@@ -100,6 +148,24 @@ impl OpbConfig {
             horizon: Some(horizon),
             ..Self::default()
         }
+    }
+
+    /// The promise that follows from the parameters: a forced log term, and the settings behind the
+    /// published figures, prove nothing.
+    pub fn guarantee(&self) -> Guarantee {
+        let void = self.log_term.is_some()
+            || self.intervals == Some(Intervals::Published)
+            || self.optimism == Optimism::Published;
+        if void {
+            Guarantee::Unsafe
+        } else {
+            Guarantee::EveryRound
+        }
+    }
+
+    /// Reaction to an alarm, also where it is not given.
+    pub fn on_breach(&self) -> OnBreach {
+        self.on_breach.unwrap_or(self.guarantee().on_breach())
     }
 
     /// Whether it cannot run without a horizon, given whether some safe cost is unknown.
@@ -131,6 +197,8 @@ impl OpbConfig {
         if let Some(x) = self.log_term {
             positive("log_term", x)?;
         }
+        check_run_length(self.run_length)?;
+        check_floor(self.floor, self.optimism)?;
         let arms = problem.declared.arms.len();
         let max_arms = self.max_arms.unwrap_or(arms);
         if max_arms < arms {
@@ -150,6 +218,12 @@ impl OpbConfig {
             .sum();
         Ok(CheckedOpb {
             config: self.clone(),
+            monitor: MonitorConfig {
+                on_breach: self.on_breach(),
+                run_length: self.run_length,
+                delta: self.delta,
+                exact_safe_cost: false,
+            },
             level: Level {
                 delta: self.delta,
                 signals: max_arms + costs,

@@ -3,6 +3,8 @@
 use banister_solve::Status;
 use serde::{Deserialize, Serialize};
 
+use crate::monitor::Alarm;
+
 /// A policy with its certificate. Numbers are in the user's units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
@@ -23,6 +25,9 @@ pub struct Decision {
     pub solver: SolverReport,
     /// Why the safe action was forced, if it was.
     pub fallback: Option<Fallback>,
+    /// The oldest alarm that nobody has acknowledged yet: an assumption of this certificate is false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alarm: Option<Alarm>,
     /// Number of outcomes this decision is based on.
     pub outcomes: u64,
 }
@@ -67,6 +72,10 @@ pub enum Fallback {
     SolverFailed,
     /// Whoever runs the agent asked for the safe action.
     Paused,
+    /// An alarm was raised and nobody has acknowledged it yet.
+    Alarm,
+    /// The solver used up its work before it had a policy that checks.
+    Budget,
 }
 
 fn whole() -> f64 {
@@ -86,6 +95,7 @@ impl Default for Decision {
             optimistic_reward: 0.0,
             solver: SolverReport::default(),
             fallback: None,
+            alarm: None,
             outcomes: 0,
         }
     }

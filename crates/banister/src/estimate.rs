@@ -25,6 +25,8 @@ pub(crate) struct Estimates {
     state: Vec<SignalState>,
     /// Only filled where some rule is `bernstein`.
     bernstein: Vec<Bernstein>,
+    /// The cost whose last outcome contradicts those before: its mean has changed.
+    refuted: Option<usize>,
 }
 
 /// How one signal is bounded.
@@ -99,7 +101,14 @@ impl Estimates {
             pulls: Vec::new(),
             state: Vec::new(),
             bernstein: Vec::new(),
+            refuted: None,
         }
+    }
+
+    /// The signal that the last outcome refuted, once.
+    #[inline]
+    pub(crate) fn take_refuted(&mut self) -> Option<usize> {
+        self.refuted.take()
     }
 
     pub(crate) fn pulls(&self) -> &[u64] {
@@ -171,13 +180,20 @@ impl Estimates {
             }
             let before = (state.lower, state.upper);
             let both = lane.both_sides;
-            let new = if lane.intersect {
+            let narrowed = if lane.intersect {
                 lane.rule
                     .narrowed(&count, state.sum, bernstein, before, both)
             } else {
+                None
+            };
+            let new = narrowed.unwrap_or_else(|| {
+                // An empty intersection is a refutation, never a point: all outcomes so far count anew.
+                if lane.intersect && both {
+                    self.refuted = Some(s);
+                }
                 lane.rule
                     .interval(&count, state.sum, bernstein, before, both)
-            };
+            });
             (state.lower, state.upper) = (new.lower, new.upper);
         }
         count

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::monitor::OnBreach;
+
 /// What an agent promises about its guardrails, with its probability 1 − δ.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -28,6 +30,14 @@ impl Guarantee {
         Self::Cumulative,
         Self::Unsafe,
     ];
+
+    /// Default reaction to an alarm: an agent that promises nothing is only watched.
+    pub(crate) fn on_breach(self) -> OnBreach {
+        match self {
+            Self::EveryRound => OnBreach::Safe,
+            _ => OnBreach::Alert,
+        }
+    }
 
     /// In words.
     pub fn words(self) -> &'static str {

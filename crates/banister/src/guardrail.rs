@@ -249,6 +249,12 @@ impl Standard {
         }
     }
 
+    /// The signal behind a standard cost y.
+    pub(crate) fn signal_of(&self, y: f64) -> f64 {
+        let (origin, scale) = self.signal.affine(self.direction == Direction::AtLeast);
+        origin + y / scale
+    }
+
     /// A policy's standard cost as certificates show it: the expected signal, or, for a relative
     /// guardrail, its expected excess over f times the safe mean.
     pub fn show(&self, cost: f64) -> f64 {

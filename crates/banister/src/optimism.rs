@@ -193,7 +193,24 @@ impl Planner {
         }
     }
 
-    /// The policy for these bounds, which must have margin. Columns, not arms, in its support.
+    /// The last plan.
+    #[inline]
+    pub(crate) fn planned(&self) -> &Solution {
+        match (&self.optimism, &self.blocked) {
+            (Optimism::Published, _) => &self.centred,
+            (Optimism::Paper | Optimism::Margin, Some(blocked)) => blocked.solution(),
+            _ => self.pessimistic.solution(),
+        }
+    }
+
+    /// V of the safe action in the last plan.
+    #[inline]
+    pub(crate) fn safe_value(&self, bounds: &Bounds) -> f64 {
+        self.v[bounds.safe]
+    }
+
+    /// The policy for these bounds, which must have margin; with a floor, the part of it that is free to
+    /// choose ([`crate::floor::Floor`] adds the rest). Columns, not arms, in its support.
     #[inline]
     pub(crate) fn plan(&mut self, bounds: &Bounds) -> &Solution {
         match self.optimism {
@@ -210,7 +227,7 @@ impl Planner {
                 let lp = Lp {
                     reward: &self.v,
                     costs: &bounds.cost_upper,
-                    thresholds: &bounds.thresholds,
+                    thresholds: &bounds.free_thresholds,
                 };
                 let solution = self.pessimistic.solve(&lp, Some(bounds.safe));
                 centre_ties(&lp, bounds.safe, solution, &mut self.centred);
@@ -229,12 +246,12 @@ impl Planner {
     #[inline]
     fn solve_local(&mut self, bounds: &Bounds) -> &Solution {
         match &mut self.blocked {
-            Some(blocked) => blocked.solve(bounds.thresholds[0], bounds.safe),
+            Some(blocked) => blocked.solve(bounds.free_thresholds[0], bounds.safe),
             None => {
                 let lp = Lp {
                     reward: &self.v,
                     costs: &bounds.cost_upper,
-                    thresholds: &bounds.thresholds,
+                    thresholds: &bounds.free_thresholds,
                 };
                 self.pessimistic.solve(&lp, Some(bounds.safe))
             }
@@ -244,12 +261,12 @@ impl Planner {
     /// R̄; should the solver run out of work, its proven bound, so that optimism survives.
     fn optimistic_value(&mut self, bounds: &Bounds) -> f64 {
         let solution = match &mut self.blocked {
-            Some(blocked) => blocked.solve(bounds.thresholds[0], bounds.safe),
+            Some(blocked) => blocked.solve(bounds.optimistic_thresholds[0], bounds.safe),
             None => {
                 let lp = Lp {
                     reward: &bounds.reward_upper,
                     costs: &bounds.cost_lower,
-                    thresholds: &bounds.thresholds,
+                    thresholds: &bounds.optimistic_thresholds,
                 };
                 self.optimistic.solve_vertex(&lp, Some(bounds.safe))
             }
@@ -269,7 +286,7 @@ impl Planner {
         let lp = Lp {
             reward: &self.v,
             costs: &bounds.cost_upper,
-            thresholds: &bounds.thresholds,
+            thresholds: &bounds.free_thresholds,
         };
         self.pessimistic.solve_vertex(&lp, Some(bounds.safe))
     }
@@ -279,7 +296,7 @@ impl Planner {
         self.pessimistic.share(&Lp {
             reward: &self.v,
             costs: &bounds.cost_upper,
-            thresholds: &bounds.thresholds,
+            thresholds: &bounds.free_thresholds,
         })
     }
 

@@ -139,7 +139,7 @@ impl Registered for OpbConfig {
         OpbConfig::default_label(self)
     }
     fn guarantee(&self) -> Guarantee {
-        Guarantee::EveryRound
+        OpbConfig::guarantee(self)
     }
     fn takes_features(&self) -> bool {
         false
@@ -167,7 +167,7 @@ impl Registered for OplbConfig {
         OplbConfig::default_label(self)
     }
     fn guarantee(&self) -> Guarantee {
-        Guarantee::EveryRound
+        OplbConfig::guarantee(self)
     }
     fn takes_features(&self) -> bool {
         true

@@ -10,12 +10,14 @@ use crate::config::OpbConfig;
 use crate::error::Error;
 use crate::estimate::SavedArm;
 use crate::interval::Intervals;
+use crate::monitor::{Monitor, SavedMonitor};
 use crate::opb::Opb;
 use crate::optimism::SavedPlanner;
 use crate::problem::Problem;
 use crate::safe_cost::SavedTZero;
 
-const VERSION: u32 = 1;
+/// 2: with the monitor.
+const VERSION: u32 = 2;
 
 #[derive(Deserialize)]
 struct Header {
@@ -35,6 +37,9 @@ struct Snapshot {
     planner: SavedPlanner,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     t_zero: Option<SavedTZero>,
+    /// Absent from snapshots of version 1.
+    #[serde(default)]
+    monitor: Option<SavedMonitor>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -66,9 +71,9 @@ pub(crate) fn check_header(json: &str, format: &str, version: u32) -> Result<(),
             header.format
         )));
     }
-    if header.version != version {
+    if !(1..=version).contains(&header.version) {
         return Err(broken(format!(
-            "its version is {}, this program reads version {version}",
+            "its version is {}, this program reads versions 1 to {version}",
             header.version
         )));
     }
@@ -113,6 +118,7 @@ impl Opb {
             arms: arms.collect(),
             planner,
             t_zero: self.t_zero.as_ref().map(|rule| rule.saved.clone()),
+            monitor: Some(self.monitor.save()),
         };
         // Strings, integers and finite floats only: serialisation has nothing to fail on.
         serde_json::to_string(&snapshot).unwrap_or_default()
@@ -124,8 +130,11 @@ impl Opb {
         let snapshot: Snapshot = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
         let problem = snapshot.problem.check()?;
         let checked = snapshot.config.check(&problem)?;
-        check_arms(&snapshot, checked.max_arms)?;
-        let mut agent = Self::bare(problem, checked);
+        let mut monitor = Monitor::new(&problem, checked.monitor);
+        monitor.restore(snapshot.monitor.clone())?;
+        check_arms(&snapshot, checked.max_arms, monitor.forgotten())?;
+        let mut agent = Self::bare(problem, checked, monitor.epoch());
+        agent.monitor = monitor;
         for (number, arm) in snapshot.arms.iter().enumerate() {
             agent.names.push(arm.name.clone());
             agent.column.push(None);
@@ -148,7 +157,7 @@ impl Opb {
     }
 }
 
-fn check_arms(snapshot: &Snapshot, max_arms: usize) -> Result<(), Error> {
+fn check_arms(snapshot: &Snapshot, max_arms: usize, forgotten: u64) -> Result<(), Error> {
     let declared = &snapshot.problem;
     let arms = &snapshot.arms;
     if arms.len() < declared.arms.len() || arms.len() > max_arms {
@@ -168,9 +177,9 @@ fn check_arms(snapshot: &Snapshot, max_arms: usize) -> Result<(), Error> {
         .iter()
         .map(|arm| u128::from(arm.outcomes.pulls))
         .sum::<u128>();
-    if pulls != u128::from(snapshot.outcomes) {
+    if pulls + u128::from(forgotten) != u128::from(snapshot.outcomes) {
         return Err(broken(format!(
-            "its arms have {pulls} outcomes, but `outcomes` is {}",
+            "its arms have {pulls} outcomes and {forgotten} are forgotten, but `outcomes` is {}",
             snapshot.outcomes
         )));
     }

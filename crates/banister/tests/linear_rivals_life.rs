@@ -218,6 +218,7 @@ fn what_cannot_be_changes_nothing() {
             played: Played::Features(&features),
             rewards: &[0.5, 0.5],
             costs: &costs,
+            decisions: &[],
         };
         assert!(agent.observe_batch(&batch).is_err());
         batch.played = Played::Arms(&[1, 9]);

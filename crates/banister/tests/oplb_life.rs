@@ -4,8 +4,8 @@ mod common;
 
 use banister::solve::Status;
 use banister::{Fallback, Oplb, OplbConfig, Problem};
-use common::Random;
 use common::linear::{World, length};
+use common::{Random, observe_batch};
 
 /// Outcomes may come late, in any order and in batches: only what arrived counts.
 #[test]
@@ -49,10 +49,10 @@ fn late_outcomes_in_any_order_give_the_same_estimates() {
     // A batch is refused as a whole.
     let outcomes = late.outcomes();
     let bad = [(0, 1.0, &[0.0, 1.0][..]), (1, 2.0, &[0.0, 0.0][..])];
-    assert!(late.observe_batch(bad).is_err());
+    assert!(observe_batch(&mut late, &bad).is_err());
     assert_eq!(late.outcomes(), outcomes);
-    late.observe_batch([(0, 1.0, &[0.0, 1.0][..]), (4, 0.0, &[0.0, 0.0][..])])
-        .unwrap();
+    let good = [(0, 1.0, &[0.0, 1.0][..]), (4, 0.0, &[0.0, 0.0][..])];
+    observe_batch(&mut late, &good).unwrap();
     assert_eq!(late.outcomes(), outcomes + 2);
 }
 

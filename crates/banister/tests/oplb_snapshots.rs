@@ -83,7 +83,7 @@ fn broken_snapshots_are_refused() {
         error.to_string()
     };
     assert!(snapshot(refused(&|j| j["format"] = json!("banister.opb"))).contains("banister.oplb"));
-    assert!(snapshot(refused(&|j| j["version"] = json!(2))).contains("version"));
+    assert!(snapshot(refused(&|j| j["version"] = json!(3))).contains("version"));
     assert!(snapshot(refused(&|j| j["actions"] = json!([1.0, 2.0]))).contains("actions"));
     assert!(
         snapshot(refused(&|j| j["actions"] = json!([1.0, 2.0, 3.0, 4.0]))).contains("safe action")
@@ -96,6 +96,11 @@ fn broken_snapshots_are_refused() {
     assert!(snapshot(refused(&|j| j["safe"]["signals"] = json!([]))).contains("safe"));
     assert!(snapshot(refused(&|j| j["safe"] = json!(null))).contains("safe"));
     assert!(snapshot(refused(&|j| j["start"] = json!([[0, -1.0], [1, 2.0]]))).contains("start"));
+    for (key, value) in [("detectors", json!([])), ("declared", json!([null, null]))] {
+        let error = refused(&|j| j["monitor"][key] = value.clone());
+        assert!(snapshot(error).contains("monitor"));
+    }
+    refused(&|j| j["monitor"]["memory"]["forgotten"] = json!(1_000_000));
     refused(&|j| j["surprise"] = json!(1));
     refused(&|j| j["config"]["delta"] = json!(2.0));
     let text = agent.save();

@@ -119,6 +119,7 @@ fn a_batch_is_the_same_as_one_by_one() {
             played: Played::Arms(&arms),
             rewards: &rewards,
             costs: &costs,
+            decisions: &[],
         };
         batched.observe_batch(&outcomes).expect("in range");
         assert_eq!(single.save(), batched.save());
@@ -136,6 +137,7 @@ fn a_refused_batch_changes_nothing() {
             played: Played::Arms(&arms),
             rewards: &rewards,
             costs: &costs,
+            decisions: &[],
         };
         assert!(agent.observe_batch(&outcomes).is_err());
         assert!(
@@ -165,6 +167,7 @@ fn a_batch_by_features_is_the_same_as_one_by_one() {
             played: Played::Features(&features),
             rewards: &rewards,
             costs: &costs,
+            decisions: &[],
         };
         let outcome = batched.observe_batch(&outcomes);
         if !config.takes_features() {

@@ -186,7 +186,8 @@ fn restore_without_panic(text: &str) -> Result<Opb, Error> {
 fn a_snapshot_of_another_format_or_version_is_refused() {
     let saved: Value = serde_json::from_str(&snapshot(Intervals::Kl)).expect("JSON");
     for (key, value, mentions) in [
-        ("version", json!(2), "version is 2"),
+        ("version", json!(3), "version is 3"),
+        ("version", json!(0), "version is 0"),
         ("version", json!("1"), "string"),
         ("format", json!("banister.other"), "banister.other"),
         ("format", json!(null), "null"),

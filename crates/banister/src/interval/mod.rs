@@ -294,7 +294,8 @@ impl Rule {
         Interval::around(mean, radius).clipped()
     }
 
-    /// The interval after some observations, intersected with the one in force.
+    /// The interval after some observations, intersected with the one in force. `None` if they have
+    /// nothing in common: a mean that does not change lies in both.
     #[inline]
     pub(crate) fn narrowed(
         &self,
@@ -303,25 +304,21 @@ impl Rule {
         bernstein: &Bernstein,
         in_force: (f64, f64),
         both_sides: bool,
-    ) -> Interval {
-        if self.kind != Intervals::Kl || count.n == 0 {
+    ) -> Option<Interval> {
+        let (lower, upper) = if self.kind != Intervals::Kl || count.n == 0 {
             let new = self.interval(count, sum, bernstein, in_force, both_sides);
-            let upper = new.upper.min(in_force.1);
-            // Off the good event the intersection can be empty: keep the ends in order.
-            let lower = new.lower.max(in_force.0).min(upper);
-            return Interval { lower, upper };
-        }
-        let (mean, level) = self.mean_and_level(count, sum * count.inverse);
-        let upper = kl_upper_within(mean, level, in_force.1);
-        let lower = if both_sides {
-            kl_lower_within(mean, level, in_force.0)
+            (new.lower.max(in_force.0), new.upper.min(in_force.1))
         } else {
-            in_force.0
+            let (mean, level) = self.mean_and_level(count, sum * count.inverse);
+            let upper = kl_upper_within(mean, level, in_force.1);
+            let lower = if both_sides {
+                kl_lower_within(mean, level, in_force.0)
+            } else {
+                in_force.0
+            };
+            (lower, upper)
         };
-        Interval {
-            lower: if lower < upper { lower } else { upper },
-            upper,
-        }
+        (lower <= upper).then_some(Interval { lower, upper })
     }
 
     /// The mean, and what the divergence from it may be.

@@ -118,6 +118,12 @@ impl Actions {
         }
     }
 
+    /// The regression changed altogether.
+    pub(crate) fn outdated(&mut self) {
+        self.is_current = false;
+        self.pending_count = 0;
+    }
+
     /// Brings the columns up to date.
     pub(crate) fn update(&mut self, regression: &Regression, terms: &Terms) {
         if self.is_current {

@@ -300,6 +300,12 @@ impl Evidence {
         self.actions.follow(follow, most);
     }
 
+    /// Forgets all outcomes; their count and what is on offer stay.
+    pub(crate) fn forget(&mut self) {
+        self.regression.clear();
+        self.actions.outdated();
+    }
+
     /// x̃ of the outcome taken last.
     pub(crate) fn taken(&self) -> &[f64] {
         &self.x[..self.space.dimension]

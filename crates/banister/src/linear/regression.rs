@@ -47,6 +47,25 @@ pub(crate) struct State {
     updates: u32,
 }
 
+impl State {
+    /// Before the first outcome.
+    fn new(d: usize, lambda: f64, stride: usize, lanes: usize) -> Self {
+        let diagonal = |value: f64| {
+            let mut matrix = vec![0.0; d * stride];
+            (0..d).for_each(|j| matrix[j * stride + j] = value);
+            matrix
+        };
+        Self {
+            sigma: Total::new(diagonal(lambda)),
+            factor: diagonal(1.0 / lambda.sqrt()),
+            sums: Total::new(vec![0.0; d * lanes]),
+            whitened: vec![0.0; d * lanes],
+            log_dets: [0.0; 2],
+            updates: 0,
+        }
+    }
+}
+
 /// Long sums, exact to rounding: what came since the last refresh is summed on its own, then added
 /// with what the last addition lost (Kahan). Summed plainly, a million outcomes would lose more
 /// digits than the updates of W do.
@@ -109,19 +128,7 @@ impl Regression {
     pub(crate) fn new(d: usize, across: usize, lambda: f64, coordinates: Vec<usize>) -> Self {
         let stride = dense::stride(d);
         let lanes = dense::stride(coordinates.len());
-        let diagonal = |value: f64| {
-            let mut matrix = vec![0.0; d * stride];
-            (0..d).for_each(|j| matrix[j * stride + j] = value);
-            matrix
-        };
-        let state = State {
-            sigma: Total::new(diagonal(lambda)),
-            factor: diagonal(1.0 / lambda.sqrt()),
-            sums: Total::new(vec![0.0; d * lanes]),
-            whitened: vec![0.0; d * lanes],
-            log_dets: [0.0; 2],
-            updates: 0,
-        };
+        let state = State::new(d, lambda, stride, lanes);
         Self {
             d,
             across,
@@ -133,6 +140,11 @@ impl Regression {
             y: vec![0.0; d],
             factor: Vec::new(),
         }
+    }
+
+    /// Forgets all outcomes.
+    pub(crate) fn clear(&mut self) {
+        self.state = State::new(self.d, self.lambda, self.stride, self.lanes);
     }
 
     /// W and the distance between its rows.

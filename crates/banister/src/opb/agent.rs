@@ -5,6 +5,7 @@ use crate::agent::{ActionSet, Agent, Outcomes};
 use crate::belief::{Belief, of_arm};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
+use crate::monitor::{Assumption, Monitor};
 
 impl Agent for Opb {
     fn decide(&mut self) -> &Decision {
@@ -12,7 +13,7 @@ impl Agent for Opb {
     }
 
     fn decide_safe(&mut self, reason: Fallback) -> Option<&Decision> {
-        self.decision.outcomes = self.outcomes;
+        self.begin_decision();
         self.publish_safe(reason);
         Some(&self.decision)
     }
@@ -27,8 +28,23 @@ impl Agent for Opb {
     }
 
     fn observe_batch(&mut self, outcomes: &Outcomes) -> Result<(), Error> {
-        let rows = outcomes.of_arms(self.problem.guardrails.len())?;
-        Opb::observe_batch(self, rows)
+        self.take_batch(outcomes)
+    }
+
+    fn decided(&mut self, number: u64, safe_probability: f64) {
+        self.monitor.decided(number, safe_probability);
+    }
+
+    fn monitor(&self) -> Option<&Monitor> {
+        Some(&self.monitor)
+    }
+
+    fn acknowledge(&mut self) {
+        self.monitor.acknowledge();
+    }
+
+    fn assumptions(&self) -> Vec<Assumption> {
+        self.monitor.assumptions(&self.problem)
     }
 
     fn actions(&self) -> Option<ActionSet> {

@@ -14,13 +14,16 @@ mod agent;
 mod columns;
 mod outcomes;
 
+use crate::agent::Outcomes;
 use crate::bounds::Bounds;
 use crate::certificate::{Answer, Certifier};
 use crate::config::{CheckedOpb, OpbConfig, UnknownSafeCost};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::estimate::{Estimates, SignalRule};
+use crate::floor::Floor;
 use crate::interval::{Interval, Intervals};
+use crate::monitor::{Monitor, Next, Outcome};
 use crate::optimism::Planner;
 use crate::problem::{CheckedProblem, Problem, check_name};
 use crate::safe_cost::TZeroRule;
@@ -68,8 +71,12 @@ pub struct Opb {
     /// α_r where V is built the paper's way.
     alpha: Option<f64>,
     pub(crate) planner: Planner,
+    floor: Floor,
     certifier: Certifier,
     decision: Decision,
+    pub(crate) monitor: Monitor,
+    /// Whether some guardrail is relative to the safe action's own mean.
+    relative: bool,
     pub(crate) outcomes: u64,
 }
 
@@ -78,7 +85,7 @@ impl Opb {
     pub fn new(problem: &Problem, config: &OpbConfig) -> Result<Self, Error> {
         let problem = problem.check()?;
         let checked = config.check(&problem)?;
-        let mut agent = Self::bare(problem, checked);
+        let mut agent = Self::bare(problem, checked, 0);
         for name in agent.problem.declared.arms.clone() {
             agent.push_arm(name);
         }
@@ -86,29 +93,19 @@ impl Opb {
         Ok(agent)
     }
 
-    /// An agent with no arms yet.
-    pub(crate) fn bare(problem: CheckedProblem, checked: CheckedOpb) -> Self {
+    /// An agent with no arms yet, in an epoch counted from 0.
+    pub(crate) fn bare(problem: CheckedProblem, checked: CheckedOpb, epoch: u32) -> Self {
         let config = &checked.config;
-        let rules = SignalRule::all(
-            &problem,
-            &checked.level,
-            |signal| config.intervals_for(signal),
-            |kind| config.intersect.unwrap_or(kind.is_anytime()),
-        );
-        let estimates = Estimates::new(rules);
         let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
-        let t_zero = (unknown && config.unknown_safe_cost == UnknownSafeCost::Paper).then(|| {
-            let unit_noise = config.intervals == Some(Intervals::Paper);
-            TZeroRule::new(&problem, config.horizon, unit_noise)
-        });
         // Fixed-horizon intervals, and the T_0 rule, hold for so many outcomes and no more.
         let room = match config.horizon {
             Some(horizon) if config.needs_horizon(unknown) => horizon,
             _ => u64::MAX,
         };
         let certifier = Certifier::new(&problem);
+        let thresholds = problem.guardrails.iter().map(|g| g.threshold).collect();
         Self {
-            bounds: Bounds::new(problem.guardrails.iter().map(|g| g.threshold).collect()),
+            bounds: Bounds::new(thresholds, config.floor),
             planner: Planner::new(config.optimism),
             alpha: None,
             safe_matters: unknown,
@@ -116,10 +113,13 @@ impl Opb {
             names: Vec::new(),
             column: Vec::new(),
             arm: Vec::new(),
-            estimates,
-            t_zero,
+            estimates: estimates(&problem, &checked, epoch),
+            t_zero: t_zero(&problem, config),
+            floor: Floor::default(),
             decision: certifier.blank(),
             certifier,
+            monitor: Monitor::new(&problem, checked.monitor),
+            relative: problem.guardrails.iter().any(|g| g.factor != 0.0),
             outcomes: 0,
             problem,
             checked,
@@ -220,7 +220,18 @@ impl Opb {
     #[inline]
     pub fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         self.check_outcome(arm, reward, costs)?;
+        self.learn(None, arm, reward, costs);
+        Ok(())
+    }
+
+    /// Takes a checked outcome, of a decision that was announced or of the last one.
+    #[inline]
+    fn learn(&mut self, decision: Option<u64>, arm: usize, reward: f64, costs: &[f64]) {
         self.outcomes += 1;
+        if !self.monitor.is_current(decision) {
+            self.monitor.forget();
+            return;
+        }
         let count = self.estimates.take(arm, reward, costs);
         if self.safe_matters && arm == self.problem.declared.safe {
             self.follow_safe(arm);
@@ -231,7 +242,46 @@ impl Opb {
             self.write_reward(column, arm, &count);
             self.planner.changed(&self.bounds, column);
         }
-        Ok(())
+        let safe = self.problem.declared.safe;
+        let outcome = Outcome {
+            is_safe: arm == safe,
+            safe_probability: if self.relative {
+                self.decision.probability(safe)
+            } else {
+                0.0
+            },
+        };
+        let mut next = (self.monitor).take(&self.problem, decision, outcome, costs, self.outcomes);
+        if let Some(signal) = self.estimates.take_refuted() {
+            next = self.refute(arm, signal, next);
+        }
+        if next == Next::Restart {
+            self.relearn();
+        }
+    }
+
+    /// An arm's mean cost has changed.
+    #[cold]
+    #[inline(never)]
+    fn refute(&mut self, arm: usize, signal: usize, next: Next) -> Next {
+        let (pulls, guardrail) = (self.estimates.pulls()[arm], signal - 1);
+        let mean = self.estimates.of(arm)[signal].sum / pulls as f64;
+        let mean = self.problem.guardrails[guardrail].signal_of(mean);
+        let also = (self.monitor).refute((arm, guardrail), pulls, mean, self.outcomes);
+        if next == Next::Restart { next } else { also }
+    }
+
+    /// Drops what was learned and starts the next epoch, with its share of δ.
+    #[cold]
+    #[inline(never)]
+    fn relearn(&mut self) {
+        self.monitor.restart(self.outcomes);
+        self.estimates = estimates(&self.problem, &self.checked, self.monitor.epoch());
+        self.t_zero = t_zero(&self.problem, &self.checked.config);
+        for _ in &self.names {
+            self.estimates.add_arm();
+        }
+        self.refresh_all();
     }
 
     /// The safe action's outcome moved the margins, and with them all columns.
@@ -249,18 +299,16 @@ impl Opb {
     }
 
     /// Takes many outcomes; all are checked before any is taken.
-    pub fn observe_batch<'a>(
-        &mut self,
-        outcomes: impl IntoIterator<Item = (usize, f64, &'a [f64])> + Clone,
-    ) -> Result<(), Error> {
+    fn take_batch(&mut self, outcomes: &Outcomes) -> Result<(), Error> {
+        let rows = outcomes.of_arms(self.problem.guardrails.len())?;
         let mut count = 0;
-        for (arm, reward, costs) in outcomes.clone() {
+        for (arm, reward, costs) in rows.clone() {
             self.check_outcome(arm, reward, costs)?;
             count += 1;
         }
         self.check_room(count)?;
-        for (arm, reward, costs) in outcomes {
-            self.observe(arm, reward, costs)?;
+        for (i, (arm, reward, costs)) in rows.enumerate() {
+            self.learn(outcomes.decision_of(i), arm, reward, costs);
         }
         Ok(())
     }
@@ -271,15 +319,23 @@ impl Opb {
     /// is the safe action, and the certificate says so.
     #[inline]
     pub fn decide(&mut self) -> &Decision {
-        self.decision.outcomes = self.outcomes;
+        self.begin_decision();
+        if self.monitor.forces_safe() {
+            self.publish_safe(Fallback::Alarm);
+            return &self.decision;
+        }
         let settled = self.t_zero.as_ref().is_none_or(|rule| rule.is_settled());
         if !settled || !self.bounds.has_margin() {
             self.publish_safe(Fallback::MarginNotProven);
             return &self.decision;
         }
-        let answer = Answer::from(self.planner.plan(&self.bounds));
+        self.planner.plan(&self.bounds);
+        let free = Answer::from(self.planner.planned());
+        let value = self.planner.safe_value(&self.bounds);
+        let answer = self.floor.mix(free, &self.bounds, value);
         if !answer.is_within(&self.bounds.thresholds) {
-            self.publish_safe(Fallback::SolverFailed);
+            let reason = answer.failure();
+            self.publish_safe(reason);
             return &self.decision;
         }
         let arm = &self.arm[..];
@@ -288,6 +344,13 @@ impl Opb {
         policy.extend(answer.support.iter().map(|&(column, p)| (arm[column], p)));
         self.certifier.certify(&answer, &mut self.decision);
         &self.decision
+    }
+
+    /// Writes what does not depend on the policy.
+    #[inline]
+    fn begin_decision(&mut self) {
+        self.decision.outcomes = self.outcomes - self.monitor.forgotten();
+        self.decision.alarm = self.monitor.alarms().first().copied();
     }
 
     /// The last decision.
@@ -304,4 +367,24 @@ impl Opb {
         let cost = |i: usize| self.bounds.cost_upper[i][safe];
         (self.certifier).certify_safe(&self.problem, arm, value, cost, reason, &mut self.decision);
     }
+}
+
+/// Estimates without arms, at the level of an epoch.
+fn estimates(problem: &CheckedProblem, checked: &CheckedOpb, epoch: u32) -> Estimates {
+    let config = &checked.config;
+    Estimates::new(SignalRule::all(
+        problem,
+        &checked.level_in(epoch),
+        |signal| config.intervals_for(signal),
+        |kind| config.intersect.unwrap_or(kind.is_anytime()),
+    ))
+}
+
+/// The T_0 rule before its first outcome, where it applies.
+fn t_zero(problem: &CheckedProblem, config: &OpbConfig) -> Option<TZeroRule> {
+    let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
+    (unknown && config.unknown_safe_cost == UnknownSafeCost::Paper).then(|| {
+        let unit_noise = config.intervals == Some(Intervals::Paper);
+        TZeroRule::new(problem, config.horizon, unit_noise)
+    })
 }

@@ -1,11 +1,12 @@
 //! OPLB behind the interface that all agents share.
 
 use super::Oplb;
-use crate::agent::{ActionSet, Agent, Outcomes, Played};
+use crate::agent::{ActionSet, Agent, Outcomes};
 use crate::belief::{Belief, of_intervals};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::interval::Interval;
+use crate::monitor::{Assumption, Monitor};
 
 impl Agent for Oplb {
     fn decide(&mut self) -> &Decision {
@@ -36,19 +37,29 @@ impl Agent for Oplb {
     }
 
     fn observe_batch(&mut self, outcomes: &Outcomes) -> Result<(), Error> {
-        let (guardrails, d) = (self.evidence.problem.guardrails.len(), self.dimension());
-        outcomes.check(guardrails, Some(d))?;
-        let rows = outcomes.rewards.iter().enumerate();
-        let rows = rows.map(|(i, &reward)| (i, reward, outcomes.costs_of(i, guardrails)));
-        match outcomes.played {
-            Played::Arms(actions) => Oplb::observe_batch(
-                self,
-                rows.map(|(i, reward, costs)| (actions[i], reward, costs)),
-            ),
-            Played::Features(x) => self.observe_batch_at(
-                rows.map(|(i, reward, costs)| (&x[i * d..(i + 1) * d], reward, costs)),
-            ),
-        }
+        self.take_batch(outcomes)
+    }
+
+    fn decided(&mut self, number: u64, safe_probability: f64) {
+        self.monitor.decided(number, safe_probability);
+    }
+
+    fn monitor(&self) -> Option<&Monitor> {
+        Some(&self.monitor)
+    }
+
+    fn acknowledge(&mut self) {
+        self.monitor.acknowledge();
+    }
+
+    fn assumptions(&self) -> Vec<Assumption> {
+        let mut list = self.monitor.assumptions(&self.evidence.problem);
+        let s = (self.checked.config).parameter_norm_for(&self.evidence.problem.declared);
+        list.push(Assumption::declared(format!(
+            "means are linear in the features, with parameters of length at most S = {s} in units of \
+             their ranges"
+        )));
+        list
     }
 
     fn offer(&mut self, actions: &[f64]) -> Result<(), Error> {

@@ -3,9 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{UnknownSafeCost, check_relative};
+use crate::config::{
+    RUN_LENGTH, UnknownSafeCost, check_relative, check_run_length, is_usual, is_zero,
+};
 use crate::error::{Error, open_unit, positive};
+use crate::floor::check_floor;
+use crate::guarantee::Guarantee;
 use crate::linear::{Confidence, Radius, check_lambda, norm_or_default};
+use crate::monitor::{MonitorConfig, OnBreach, epoch_share};
 use crate::optimism::Optimism;
 use crate::problem::{CheckedProblem, Problem};
 
@@ -69,6 +74,15 @@ pub struct OplbConfig {
     pub horizon: Option<u64>,
     /// What to do about guardrails whose safe cost is unknown.
     pub unknown_safe_cost: UnknownSafeCost,
+    /// Reaction to an alarm; by default `safe`, or `alert` where the parameters void the guarantee.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_breach: Option<OnBreach>,
+    /// Outcomes between two false alarms of a breach, on average at least.
+    #[serde(skip_serializing_if = "is_usual")]
+    pub run_length: f64,
+    /// Least probability of the safe action, by whose outcomes relative guardrails are watched.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub floor: f64,
     /// Multiplies every radius: below 1 it voids the guarantee, for negative controls.
     pub radius_scale: f64,
 }
@@ -89,6 +103,9 @@ impl Default for OplbConfig {
             max_work: 200_000_000,
             horizon: None,
             unknown_safe_cost: UnknownSafeCost::default(),
+            on_breach: None,
+            run_length: RUN_LENGTH,
+            floor: 0.0,
             radius_scale: 1.0,
         }
     }
@@ -100,8 +117,22 @@ pub(crate) struct CheckedOplb {
     pub config: OplbConfig,
     pub optimism: Optimism,
     pub confidence: Confidence,
-    /// δ_s.
-    pub level: f64,
+    /// Events that δ is shared by.
+    events: usize,
+    pub monitor: MonitorConfig,
+}
+
+impl CheckedOplb {
+    /// δ_s in an epoch, counted from 0.
+    pub(crate) fn level_in(&self, epoch: u32) -> f64 {
+        let share = epoch_share(self.monitor.on_breach, epoch);
+        self.config.delta * share / self.events as f64
+    }
+
+    /// Gives the ellipsoids the level of an epoch.
+    pub(crate) fn enter(&mut self, epoch: u32) {
+        self.confidence.log_level = libm::log(1.0 / self.level_in(epoch));
+    }
 }
 
 impl OplbConfig {
@@ -116,6 +147,20 @@ impl OplbConfig {
     /// Whether it cannot run without a horizon, given whether some safe cost is unknown.
     pub fn needs_horizon(&self, unknown: bool) -> bool {
         unknown && self.unknown_safe_cost == UnknownSafeCost::Paper
+    }
+
+    /// The promise that follows from the parameters: radii scaled below 1 prove nothing.
+    pub fn guarantee(&self) -> Guarantee {
+        if self.radius_scale < 1.0 {
+            Guarantee::Unsafe
+        } else {
+            Guarantee::EveryRound
+        }
+    }
+
+    /// Reaction to an alarm, also where it is not given.
+    pub fn on_breach(&self) -> OnBreach {
+        self.on_breach.unwrap_or(self.guarantee().on_breach())
     }
 
     /// S, also where it is not given: 1, or √K where arms are their own features, as every mean is
@@ -170,19 +215,30 @@ impl OplbConfig {
         let unknown = problem.guardrails.iter().filter(|g| g.safe_cost.is_none());
         // One ellipsoid per signal, and beside it a scalar interval per unknown safe cost.
         let events = 1 + problem.guardrails.len() + unknown.count();
+        let optimism = match self.solver {
+            Solver::Linearised => self.optimism.unwrap_or_default(),
+            Solver::Exact => Optimism::Paper,
+        };
+        check_run_length(self.run_length)?;
+        check_floor(self.floor, optimism)?;
+        let monitor = MonitorConfig {
+            on_breach: self.on_breach(),
+            run_length: self.run_length,
+            delta: self.delta,
+            exact_safe_cost: true,
+        };
+        let share = epoch_share(monitor.on_breach, 0);
         Ok(CheckedOplb {
-            optimism: match self.solver {
-                Solver::Linearised => self.optimism.unwrap_or_default(),
-                Solver::Exact => Optimism::Paper,
-            },
+            optimism,
             confidence: Confidence {
                 radius: self.radius,
                 lambda,
                 bias: lambda.sqrt() * self.parameter_norm_for(&problem.declared),
                 norm: self.norm.unwrap_or(f64::INFINITY),
-                log_level: libm::log(events as f64 / self.delta),
+                log_level: libm::log(events as f64 / (self.delta * share)),
             },
-            level: self.delta / events as f64,
+            events,
+            monitor,
             config: self.clone(),
         })
     }

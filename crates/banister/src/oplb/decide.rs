@@ -27,31 +27,40 @@ impl Oplb {
     /// [`Oplb::decide`] with a clock: when `stop` says so, `exact` settles for the best policy found
     /// and an honest gap.
     pub fn decide_until(&mut self, stop: Option<&mut dyn FnMut() -> bool>) -> &Decision {
-        self.decision.outcomes = self.evidence.outcomes;
-        self.evidence.update_actions();
+        self.begin_decision();
         let safe = self.write_safe();
+        if self.monitor.forces_safe() {
+            self.publish_safe(&safe, Fallback::Alarm);
+            return &self.decision;
+        }
         let settled = self.t_zero.as_ref().is_none_or(|rule| rule.is_settled());
         if !settled || !self.bounds.has_margin() {
             self.publish_safe(&safe, Fallback::MarginNotProven);
             return &self.decision;
         }
-        let published = match self.checked.config.solver {
+        let failure = match self.checked.config.solver {
             Solver::Linearised => self.decide_linearised(&safe),
             Solver::Exact => self.decide_exact(&safe, stop),
         };
-        if !published {
-            self.publish_safe(&safe, Fallback::SolverFailed);
+        if let Some(reason) = failure {
+            self.publish_safe(&safe, reason);
         }
         &self.decision
     }
 
     /// The safe action alone, for a reason that lies outside.
     pub(super) fn decide_safe(&mut self, reason: Fallback) -> &Decision {
-        self.decision.outcomes = self.evidence.outcomes;
-        self.evidence.update_actions();
+        self.begin_decision();
         let safe = self.write_safe();
         self.publish_safe(&safe, reason);
         &self.decision
+    }
+
+    /// Brings the actions up to date, and writes what does not depend on the policy.
+    fn begin_decision(&mut self) {
+        self.decision.outcomes = self.evidence.outcomes - self.monitor.forgotten();
+        self.decision.alarm = self.monitor.alarms().first().copied();
+        self.evidence.update_actions();
     }
 
     /// Writes the safe action's cost bounds and the margins they leave.
@@ -115,7 +124,7 @@ impl Oplb {
     }
 
     /// An interval per action, then the planner that serves all agents.
-    fn decide_linearised(&mut self, safe: &SafeReward) -> bool {
+    fn decide_linearised(&mut self, safe: &SafeReward) -> Option<Fallback> {
         let (count, column) = (self.evidence.actions.count, self.evidence.actions.safe);
         let means = &self.evidence.actions.columns.means;
         let squares = &self.evidence.actions.columns.squares;
@@ -160,7 +169,10 @@ impl Oplb {
             self.bounds.update_spreads();
         }
         self.planner.changed_all(&self.bounds);
-        let answer = Answer::from(self.planner.plan(&self.bounds));
+        self.planner.plan(&self.bounds);
+        let free = Answer::from(self.planner.planned());
+        let value = self.planner.safe_value(&self.bounds);
+        let answer = self.floor.mix(free, &self.bounds, value);
         publish(
             &self.certifier,
             &answer,
@@ -174,7 +186,11 @@ impl Oplb {
     /// Where some safe cost is unknown, the safe action's column of Z is zero and its cost and reward
     /// are its own upper bounds: a policy's cost is at most π_0 u_0 plus the ellipsoid's bound on the
     /// rest of it. The bonus that the lemma asks for that part is linear in the policy too.
-    fn decide_exact(&mut self, safe: &SafeReward, stop: Option<&mut dyn FnMut() -> bool>) -> bool {
+    fn decide_exact(
+        &mut self,
+        safe: &SafeReward,
+        stop: Option<&mut dyn FnMut() -> bool>,
+    ) -> Option<Fallback> {
         let (count, column) = (self.evidence.actions.count, self.evidence.actions.safe);
         let (stride, rho) = (self.evidence.actions.stride, self.reward_radius());
         let hidden = self.safe_estimates.is_some();
@@ -270,18 +286,18 @@ impl Oplb {
     }
 }
 
-/// Publishes an answer if it checks.
+/// Publishes an answer if it checks, else says why it does not.
 fn publish(
     certifier: &Certifier,
     answer: &Answer,
     thresholds: &[f64],
     decision: &mut Decision,
-) -> bool {
-    let within = answer.is_within(thresholds);
-    if within {
-        decision.policy.clear();
-        decision.policy.extend_from_slice(answer.support);
-        certifier.certify(answer, decision);
+) -> Option<Fallback> {
+    if !answer.is_within(thresholds) {
+        return Some(answer.failure());
     }
-    within
+    decision.policy.clear();
+    decision.policy.extend_from_slice(answer.support);
+    certifier.certify(answer, decision);
+    None
 }

@@ -28,9 +28,11 @@ use crate::certificate::Certifier;
 use crate::decision::Decision;
 use crate::error::Error;
 use crate::estimate::{Estimates, SignalRule};
+use crate::floor::Floor;
 use crate::interval::{Intervals, Level};
 pub use crate::linear::Radius;
 use crate::linear::{Evidence, Limit, Setup, with_zero_costs};
+use crate::monitor::Monitor;
 use crate::optimism::Planner;
 use crate::problem::{CheckedProblem, Problem};
 use crate::safe_cost::TZeroRule;
@@ -68,8 +70,10 @@ pub struct Oplb {
     bounds: Bounds,
     planner: Planner,
     exact: Exact,
+    floor: Floor,
     certifier: Certifier,
     decision: Decision,
+    monitor: Monitor,
     /// Outcomes for which the T_0 rule holds.
     room: u64,
 }
@@ -91,16 +95,8 @@ impl Oplb {
     pub fn new(problem: &Problem, config: &OplbConfig) -> Result<Self, Error> {
         let problem = with_zero_costs(problem)?.check()?;
         let checked = config.check(&problem)?;
-        let setup = Setup {
-            lambda: checked.confidence.lambda,
-            limit: Limit {
-                norm: checked.confidence.norm,
-                clip: config.long_features == LongFeatures::Clip,
-                advice: "declare a larger one, or `long_features = \"clip\"`",
-            },
-            projected: true,
-        };
-        let mut agent = Self::with(Evidence::new(problem, setup)?, checked);
+        let evidence = Evidence::new(problem, setup(&checked))?;
+        let mut agent = Self::with(evidence, checked);
         agent.offered_anew();
         Ok(agent)
     }
@@ -114,21 +110,26 @@ impl Oplb {
             .then(|| TZeroRule::new(problem, config.horizon, false));
         let certifier = Certifier::new(problem);
         Self {
-            safe_estimates: unknown.then(|| safe_estimates(problem, &checked)),
+            safe_estimates: unknown.then(|| safe_estimates(problem, checked.level_in(0))),
             room: match (&t_zero, config.horizon) {
                 (Some(_), Some(horizon)) => horizon,
                 _ => u64::MAX,
             },
             t_zero,
-            bounds: Bounds::new(problem.guardrails.iter().map(|g| g.threshold).collect()),
+            bounds: Bounds::new(
+                problem.guardrails.iter().map(|g| g.threshold).collect(),
+                config.floor,
+            ),
             planner: Planner::dense(checked.optimism),
             exact: Exact {
                 costs: vec![Vec::new(); problem.guardrails.len()],
                 radii: vec![0.0; problem.guardrails.len()],
                 ..Exact::default()
             },
+            floor: Floor::default(),
             decision: certifier.blank(),
             certifier,
+            monitor: Monitor::new(problem, checked.monitor),
             evidence,
             checked,
         }
@@ -184,6 +185,27 @@ impl Oplb {
         Ok(())
     }
 
+    /// Drops what was learned and starts the next epoch, with its share of δ; what is on offer stays.
+    fn relearn(&mut self) {
+        self.monitor.restart(self.evidence.outcomes);
+        self.enter_epoch();
+        self.evidence.forget();
+        self.offered_anew();
+    }
+
+    /// Takes the level of the monitor's epoch for everything that has one.
+    fn enter_epoch(&mut self) {
+        let epoch = self.monitor.epoch();
+        self.checked.enter(epoch);
+        let problem = &self.evidence.problem;
+        if let Some(estimates) = &mut self.safe_estimates {
+            *estimates = safe_estimates(problem, self.checked.level_in(epoch));
+        }
+        if let Some(rule) = &mut self.t_zero {
+            *rule = TZeroRule::new(problem, self.checked.config.horizon, false);
+        }
+    }
+
     /// Makes room for the set on offer, and forgets what helped with the last one.
     fn offered_anew(&mut self) {
         let actions = &self.evidence.actions;
@@ -194,10 +216,23 @@ impl Oplb {
     }
 }
 
+/// The regression's set-up.
+fn setup(checked: &CheckedOplb) -> Setup {
+    Setup {
+        lambda: checked.confidence.lambda,
+        limit: Limit {
+            norm: checked.confidence.norm,
+            clip: checked.config.long_features == LongFeatures::Clip,
+            advice: "declare a larger one, or `long_features = \"clip\"`",
+        },
+        projected: true,
+    }
+}
+
 /// Scalar intervals for the safe action's own signals, each at level δ_s.
-fn safe_estimates(problem: &CheckedProblem, checked: &CheckedOplb) -> Estimates {
+fn safe_estimates(problem: &CheckedProblem, delta: f64) -> Estimates {
     let level = Level {
-        delta: checked.level,
+        delta,
         signals: 1,
         arms: 1,
         horizon: None,

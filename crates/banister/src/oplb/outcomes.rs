@@ -1,7 +1,17 @@
 //! Outcomes: which are accepted, and what they change.
 
 use super::Oplb;
+use crate::agent::{Outcomes, Played};
 use crate::error::Error;
+use crate::estimate::Estimates;
+use crate::monitor::{Next, Outcome};
+
+/// The action of an outcome: its number among those on offer now, or its features.
+#[derive(Clone, Copy)]
+enum Taken<'a> {
+    Action(usize),
+    Features(&'a [f64]),
+}
 
 impl Oplb {
     /// Takes one outcome: the number of the action played among those on offer now, its reward and
@@ -9,8 +19,7 @@ impl Oplb {
     pub fn observe(&mut self, action: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         self.evidence.check_action(action)?;
         self.check_outcome(reward, costs, 1)?;
-        let is_safe = self.evidence.take(action, reward, costs);
-        self.learn_safe(is_safe, reward, costs);
+        self.take(None, Taken::Action(action), reward, costs);
         Ok(())
     }
 
@@ -24,48 +33,67 @@ impl Oplb {
     ) -> Result<(), Error> {
         self.evidence.check_features(features)?;
         self.check_outcome(reward, costs, 1)?;
-        self.take_at(features, reward, costs);
+        self.take(None, Taken::Features(features), reward, costs);
         Ok(())
     }
 
-    /// Takes many outcomes by their features; all are checked before any is taken.
-    pub fn observe_batch_at<'a>(
-        &mut self,
-        outcomes: impl IntoIterator<Item = (&'a [f64], f64, &'a [f64])> + Clone,
-    ) -> Result<(), Error> {
-        let mut count = 0;
-        for (features, reward, costs) in outcomes.clone() {
-            count += 1;
-            self.evidence.check_features(features)?;
-            self.check_outcome(reward, costs, count)?;
+    /// Takes many outcomes, of actions on offer now or by their features; all are checked before any is
+    /// taken.
+    pub(super) fn take_batch(&mut self, outcomes: &Outcomes) -> Result<(), Error> {
+        let (guardrails, d) = (self.evidence.problem.guardrails.len(), self.dimension());
+        outcomes.check(guardrails, Some(d))?;
+        let taken = |i: usize| match outcomes.played {
+            Played::Arms(actions) => Taken::Action(actions[i]),
+            Played::Features(x) => Taken::Features(&x[i * d..(i + 1) * d]),
+        };
+        for (i, &reward) in outcomes.rewards.iter().enumerate() {
+            match taken(i) {
+                Taken::Action(action) => self.evidence.check_action(action)?,
+                Taken::Features(features) => self.evidence.check_features(features)?,
+            }
+            self.check_outcome(reward, outcomes.costs_of(i, guardrails), i as u64 + 1)?;
         }
-        for (features, reward, costs) in outcomes {
-            self.take_at(features, reward, costs);
+        for (i, &reward) in outcomes.rewards.iter().enumerate() {
+            let costs = outcomes.costs_of(i, guardrails);
+            self.take(outcomes.decision_of(i), taken(i), reward, costs);
         }
         Ok(())
     }
 
-    /// Takes a checked outcome by its features.
-    fn take_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) {
-        let is_safe = self.evidence.take_at(features, reward, costs);
+    /// Takes a checked outcome, of a decision that was announced or of the last one.
+    fn take(&mut self, decision: Option<u64>, taken: Taken, reward: f64, costs: &[f64]) {
+        if !self.monitor.is_current(decision) {
+            self.evidence.outcomes += 1;
+            self.monitor.forget();
+            return;
+        }
+        let is_safe = match taken {
+            Taken::Action(action) => self.evidence.take(action, reward, costs),
+            Taken::Features(features) => self.evidence.take_at(features, reward, costs),
+        };
         self.learn_safe(is_safe, reward, costs);
-    }
-
-    /// Takes many outcomes of actions on offer now; all are checked before any is taken.
-    pub fn observe_batch<'a>(
-        &mut self,
-        outcomes: impl IntoIterator<Item = (usize, f64, &'a [f64])> + Clone,
-    ) -> Result<(), Error> {
-        let mut count = 0;
-        for (action, reward, costs) in outcomes.clone() {
-            count += 1;
-            self.evidence.check_action(action)?;
-            self.check_outcome(reward, costs, count)?;
+        let outcome = Outcome {
+            is_safe,
+            safe_probability: self.decision.probability(self.evidence.actions.safe),
+        };
+        let taken = self.evidence.outcomes;
+        let mut next = (self.monitor).take(&self.evidence.problem, decision, outcome, costs, taken);
+        let refuted = self
+            .safe_estimates
+            .as_mut()
+            .and_then(Estimates::take_refuted);
+        if let (Some(signal), Some(estimates)) = (refuted, &self.safe_estimates) {
+            let (pulls, guardrail) = (estimates.pulls()[0], signal - 1);
+            let mean = estimates.of(0)[signal].sum / pulls as f64;
+            let mean = self.evidence.problem.guardrails[guardrail].signal_of(mean);
+            let safe = self.evidence.problem.declared.safe;
+            if self.monitor.refute((safe, guardrail), pulls, mean, taken) == Next::Restart {
+                next = Next::Restart;
+            }
         }
-        for (action, reward, costs) in outcomes {
-            self.observe(action, reward, costs)?;
+        if next == Next::Restart {
+            self.relearn();
         }
-        Ok(())
     }
 
     pub(super) fn check_outcome(&self, reward: f64, costs: &[f64], more: u64) -> Result<(), Error> {

@@ -6,12 +6,14 @@ use super::{Oplb, OplbConfig};
 use crate::error::Error;
 use crate::estimate::SavedArm;
 use crate::linear::{Columns, SavedEvidence, State};
+use crate::monitor::SavedMonitor;
 use crate::optimism::SavedPlanner;
 use crate::problem::Problem;
 use crate::safe_cost::SavedTZero;
 use crate::snapshot::{broken, check_header};
 
-const VERSION: u32 = 1;
+/// 2: with the monitor.
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,6 +39,9 @@ struct Snapshot {
     safe: Option<SavedArm>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     t_zero: Option<SavedTZero>,
+    /// Absent from snapshots of version 1.
+    #[serde(default)]
+    monitor: Option<SavedMonitor>,
 }
 
 impl Oplb {
@@ -82,6 +87,7 @@ impl Oplb {
             start: Vec::new(),
             safe: self.safe_estimates.as_ref().map(|e| e.save(0)),
             t_zero: self.t_zero.as_ref().map(|rule| rule.saved.clone()),
+            monitor: Some(self.monitor.save()),
         }
     }
 
@@ -90,6 +96,13 @@ impl Oplb {
         check_header(json, Self::FORMAT, VERSION)?;
         let snapshot: Snapshot = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
         let mut agent = Self::new(&snapshot.problem, &snapshot.config)?;
+        agent.monitor.restore(snapshot.monitor)?;
+        if agent.monitor.forgotten() > snapshot.outcomes {
+            return Err(broken(
+                "`monitor` has forgotten more outcomes than there were",
+            ));
+        }
+        agent.enter_epoch();
         let evidence = SavedEvidence {
             regression: snapshot.regression,
             actions: snapshot.actions,

@@ -6,7 +6,7 @@
 pub mod linear;
 
 use banister::interval::Interval;
-use banister::{CheckedProblem, Guardrail, Opb, Problem};
+use banister::{Agent, CheckedProblem, Error, Guardrail, Opb, Outcomes, Played, Problem};
 use rand::{Rng as _, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -44,6 +44,29 @@ impl Random {
     pub fn choose<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
+}
+
+/// Takes outcomes of arms as one batch.
+pub fn observe_batch(
+    agent: &mut dyn Agent,
+    outcomes: &[(usize, f64, &[f64])],
+) -> Result<(), Error> {
+    let arms: Vec<usize> = outcomes.iter().map(|o| o.0).collect();
+    let rewards: Vec<f64> = outcomes.iter().map(|o| o.1).collect();
+    let costs: Vec<f64> = outcomes.iter().flat_map(|o| o.2.iter().copied()).collect();
+    agent.observe_batch(&Outcomes {
+        played: Played::Arms(&arms),
+        rewards: &rewards,
+        costs: &costs,
+        decisions: &[],
+    })
+}
+
+/// A snapshot without the monitor, which depends on the order of outcomes.
+pub fn without_monitor(snapshot: &str) -> serde_json::Value {
+    let mut snapshot: serde_json::Value = serde_json::from_str(snapshot).unwrap();
+    snapshot.as_object_mut().unwrap().remove("monitor").unwrap();
+    snapshot
 }
 
 /// `at_most` on a [0, 1] signal.

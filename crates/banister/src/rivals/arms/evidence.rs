@@ -51,7 +51,8 @@ impl Evidence {
         let rules = SignalRule::all(&problem, &level, Intervals::suiting, |_| true);
         let mut estimates = Estimates::new(rules);
         (0..arms).for_each(|_| estimates.add_arm());
-        let mut bounds = Bounds::new(problem.guardrails.iter().map(|g| g.threshold).collect());
+        let thresholds = problem.guardrails.iter().map(|g| g.threshold).collect();
+        let mut bounds = Bounds::new(thresholds, 0.0);
         bounds.safe = problem.declared.safe;
         bounds.resize(arms);
         let mut own = Self {

@@ -1,0 +1,71 @@
+//! The assumptions behind a certificate, and what watches each.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Monitor;
+use crate::problem::CheckedProblem;
+
+/// An assumption that certificates rest on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Assumption {
+    /// The assumption, in words.
+    pub text: String,
+    /// Whether something would notice if it were false.
+    pub watched: bool,
+}
+
+impl Assumption {
+    fn new(text: impl Into<String>, watched: bool) -> Self {
+        Self {
+            text: text.into(),
+            watched,
+        }
+    }
+
+    /// An assumption that nothing can watch.
+    pub(crate) fn declared(text: impl Into<String>) -> Self {
+        Self::new(text, false)
+    }
+}
+
+impl Monitor {
+    /// The assumptions that every watched agent makes about a problem.
+    pub(crate) fn assumptions(&self, problem: &CheckedProblem) -> Vec<Assumption> {
+        let guardrails = &problem.guardrails;
+        let unwatched = (0..guardrails.len()).find(|&i| !self.watches(i));
+        let mut list = vec![
+            Assumption::new(
+                match unwatched {
+                    None => "means do not change".into(),
+                    Some(i) => format!(
+                        "means do not change (`{}` is sub-Gaussian and relative, which no detector covers)",
+                        guardrails[i].name
+                    ),
+                },
+                unwatched.is_none(),
+            ),
+            Assumption::declared("outcomes arrive independently of their value"),
+        ];
+        for (i, guardrail) in guardrails.iter().enumerate() {
+            let name = &guardrail.name;
+            if let (Some(_), Some(cost)) = (&self.declared[i], guardrail.safe_cost) {
+                let cost = guardrail.signal_of(cost);
+                list.push(Assumption::new(
+                    format!("the safe action's mean {name} is {cost}"),
+                    true,
+                ));
+            } else {
+                list.push(Assumption::declared(format!(
+                    "the safe action keeps {name}, by a margin that is learned"
+                )));
+            }
+            if let Some(r) = guardrail.signal.sub_gaussian {
+                list.push(Assumption::declared(format!(
+                    "{name} is sub-Gaussian with constant {r}"
+                )));
+            }
+        }
+        list
+    }
+}

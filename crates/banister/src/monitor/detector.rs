@@ -1,0 +1,238 @@
+//! The breach detector of one guardrail: a Shiryaev–Roberts e-detector.
+//!
+//! As long as every policy keeps its guardrail, the excess Y_t of the t-th decision's cost over the
+//! threshold has E[Y_t | past] ≤ 0, whatever the arms are. For a bet λ with λY ≥ −1/2 the factor
+//! 1 + λY has conditional mean at most one, so
+//!
+//! ```text
+//!   M_t(k) = (M_{t−1}(k) + 1)(1 + λ_k Y_t),   λ_k = λ_0·2^{−k},   k = 0..7
+//! ```
+//!
+//! has E[M_t] ≤ t, and P(the mean over k reaches A within n outcomes) ≤ n/A. After the cost jumps from
+//! τ to τ + gap it takes about ln(1 + A·I)/I outcomes, I = kl(τ + gap, τ).
+//!
+//! Reference: Shin, Ramdas and Rinaldo, "E-detectors: a nonparametric framework for sequential change
+//! detection" (2022).
+
+use serde::{Deserialize, Serialize};
+
+use super::Outcome;
+use crate::guardrail::{Direction, Standard};
+
+const BETS: usize = 8;
+/// The bet whose own test says since when the cost has been too high: gaps of about τ/16 and more.
+const MIDDLE: usize = 3;
+/// Beyond any run length, and far from overflow.
+const MOST: f64 = 1e200;
+/// Points of the trace; from this many on, every other one is dropped.
+const TRACE: usize = 128;
+
+/// How an outcome becomes a bet.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Bet {
+    /// Y = y − τ of a bounded cost in standard units; λ_0 = 1/(2τ).
+    Bounded { threshold: f64, first: f64 },
+    /// Factor exp(λY − λ²R²/2) of a sub-Gaussian one; λ_0 = 1/R.
+    SubGaussian { threshold: f64, r: f64 },
+    /// Relative `at_most`: Y = s − F·1{safe}s/p ≥ −(F/p − 1), s in units of the range's high end.
+    MostOfSafe { factor: f64, hi: f64 },
+    /// Relative `at_least`: Y = F·1{safe}s/p − s ≥ −1.
+    LeastOfSafe { factor: f64, hi: f64 },
+}
+
+/// The detector of one guardrail.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Detector {
+    bet: Bet,
+    pub state: State,
+}
+
+/// All that outcomes change; what a snapshot keeps.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct State {
+    wealth: [f64; BETS],
+    /// Outcomes watched.
+    pub watched: u64,
+    /// CUSUM of the middle bet; where it was last 1, the excess began.
+    cusum: f64,
+    /// Outcomes since then, and the sum of their excesses.
+    since: (u64, f64),
+    trace: Trace,
+}
+
+/// Largest evidence over stretches of equal length: (outcomes watched, log10 of the evidence).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Trace {
+    points: Vec<(u64, f64)>,
+    /// Outcomes of a stretch.
+    length: u64,
+    largest: f64,
+}
+
+impl Default for Trace {
+    fn default() -> Self {
+        Self {
+            points: Vec::with_capacity(TRACE),
+            length: 1,
+            largest: 0.0,
+        }
+    }
+}
+
+impl Detector {
+    /// The detector of a guardrail; `None` for a sub-Gaussian signal relative to the safe action's own
+    /// mean, where no bounded bet is known.
+    pub(super) fn new(guardrail: &Standard) -> Option<Self> {
+        let (threshold, signal) = (guardrail.threshold, &guardrail.signal);
+        let (factor, hi) = (guardrail.factor, signal.hi);
+        let bet = match (signal.sub_gaussian, factor == 0.0, guardrail.direction) {
+            (None, true, _) => Bet::Bounded {
+                threshold,
+                first: 0.5 / threshold,
+            },
+            (Some(_), true, _) => Bet::SubGaussian {
+                threshold,
+                r: signal.r(),
+            },
+            (None, false, Direction::AtMost) => Bet::MostOfSafe { factor, hi },
+            (None, false, Direction::AtLeast) => Bet::LeastOfSafe { factor, hi },
+            (Some(_), false, _) => return None,
+        };
+        Some(Self {
+            bet,
+            state: State::default(),
+        })
+    }
+
+    /// Takes the outcome of the next decision: its cost as observed and in standard units. The evidence
+    /// is returned, 0 where the outcome says nothing.
+    #[inline]
+    pub(super) fn take(&mut self, outcome: &Outcome, observed: f64, standard: f64) -> f64 {
+        let (excess, first) = match self.bet {
+            Bet::Bounded { threshold, first } => (standard - threshold, first),
+            Bet::SubGaussian { threshold, r } => return self.take_normal(standard - threshold, r),
+            Bet::MostOfSafe { factor, hi } => {
+                let p = outcome.safe_probability;
+                if !(p > 0.0) {
+                    return 0.0;
+                }
+                let safe = if outcome.is_safe { factor / p } else { 0.0 };
+                (observed / hi * (1.0 - safe), 0.5 / (factor / p - 1.0))
+            }
+            Bet::LeastOfSafe { factor, hi } => {
+                let p = outcome.safe_probability;
+                if !(p > 0.0) {
+                    return 0.0;
+                }
+                let safe = if outcome.is_safe { factor / p } else { 0.0 };
+                (observed / hi * (safe - 1.0), 0.5)
+            }
+        };
+        let mut step = first * excess;
+        let mut factors = [0.0; BETS];
+        for factor in &mut factors {
+            *factor = 1.0 + step;
+            step *= 0.5;
+        }
+        self.multiply(&factors, excess)
+    }
+
+    fn take_normal(&mut self, excess: f64, r: f64) -> f64 {
+        let mut bet = 1.0 / r;
+        let mut factors = [0.0; BETS];
+        for factor in &mut factors {
+            *factor = libm::exp(bet * excess - 0.5 * (bet * r) * (bet * r)).min(MOST);
+            bet *= 0.5;
+        }
+        self.multiply(&factors, excess)
+    }
+
+    #[inline]
+    fn multiply(&mut self, factors: &[f64; BETS], excess: f64) -> f64 {
+        let state = &mut self.state;
+        let mut total = 0.0;
+        for (wealth, factor) in state.wealth.iter_mut().zip(factors) {
+            // A ceiling keeps it finite where nobody reacts to the alarm.
+            let next = (*wealth + 1.0) * factor;
+            *wealth = if next < MOST { next } else { MOST };
+            total += *wealth;
+        }
+        let evidence = total / BETS as f64;
+        state.watched += 1;
+        if state.cusum > 1.0 {
+            state.since.0 += 1;
+            state.since.1 += excess;
+        } else {
+            state.since = (1, excess);
+        }
+        state.cusum = (state.cusum.max(1.0) * factors[MIDDLE]).min(MOST);
+        state.trace.add(state.watched, evidence);
+        evidence
+    }
+
+    /// Outcomes since the excess began, and their mean excess, in the units of bets.
+    pub(super) fn recent(&self) -> (u64, f64) {
+        let (count, sum) = self.state.since;
+        (count, sum / count.max(1) as f64)
+    }
+
+    /// A mean excess as the guardrail's signal: the mean itself, or, for a relative guardrail, its
+    /// excess over the factor times the safe mean.
+    pub(super) fn in_units(&self, guardrail: &Standard, excess: f64) -> f64 {
+        match self.bet {
+            Bet::Bounded { threshold, .. } | Bet::SubGaussian { threshold, .. } => {
+                guardrail.show(threshold + excess)
+            }
+            Bet::MostOfSafe { hi, .. } => excess * hi,
+            Bet::LeastOfSafe { hi, .. } => -excess * hi,
+        }
+    }
+
+    /// (Outcomes watched, log10 of the largest evidence since the point before).
+    pub(super) fn trace(&self) -> &[(u64, f64)] {
+        &self.state.trace.points
+    }
+}
+
+impl State {
+    /// Whether every number can stand in a detector.
+    pub(super) fn is_sound(&self) -> bool {
+        let sound = |x: &f64| (0.0..=MOST).contains(x);
+        self.wealth.iter().all(sound)
+            && sound(&self.cusum)
+            && self.since.1.is_finite()
+            && self.trace.length.is_power_of_two()
+            && self.trace.points.len() <= TRACE
+    }
+}
+
+impl Trace {
+    #[inline]
+    fn add(&mut self, watched: u64, evidence: f64) {
+        if evidence > self.largest {
+            self.largest = evidence;
+        }
+        // The length is a power of two.
+        if watched & (self.length - 1) == 0 {
+            self.close(watched);
+        }
+    }
+
+    #[inline(never)]
+    fn close(&mut self, watched: u64) {
+        // Evidence below one is none.
+        let height = libm::log10(self.largest.max(1.0));
+        self.largest = 0.0;
+        self.points.push((watched, height));
+        if self.points.len() >= TRACE {
+            for pair in 0..TRACE / 2 {
+                let (first, second) = (self.points[2 * pair], self.points[2 * pair + 1]);
+                self.points[pair] = (second.0, first.1.max(second.1));
+            }
+            self.points.truncate(TRACE / 2);
+            self.length *= 2;
+        }
+    }
+}

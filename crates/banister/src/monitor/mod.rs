@@ -1,0 +1,472 @@
+//! Assumptions that can be watched are watched.
+//!
+//! A certificate is right if means do not change, declarations are true and outcomes are reported as
+//! they happened. Three tests run beside every agent and need none of that to be right:
+//!
+//! | alarm | evidence | false alarms |
+//! |---|---|---|
+//! | `breach` | costs of decisions, in their order, above the threshold ([`detector`]) | P(within n outcomes) ≤ n/A per guardrail |
+//! | `refuted` | an arm's intervals over time have nothing in common: its mean changed | ≤ δ, ever |
+//! | `safe_cost` | the safe action's outcomes against its declared cost ([`declared`]) | ≤ δ, ever |
+//!
+//! [`OnBreach`] says what an alarm does. Files, in reading order: `detector`, `declared`, `order`, `assumption`.
+
+mod assumption;
+mod declared;
+mod detector;
+mod order;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::problem::CheckedProblem;
+use crate::snapshot::broken;
+pub use assumption::Assumption;
+use declared::{Declared, Sums};
+use detector::Detector;
+use order::Order;
+
+/// Reaction to an alarm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OnBreach {
+    /// The safe action alone, until a person acknowledges the alarm.
+    #[default]
+    Safe,
+    /// Evidence from before the alarm is dropped, and learning starts again with a smaller share of δ.
+    Relearn,
+    /// Nothing but the alarm.
+    Alert,
+}
+
+/// Kind of evidence behind an alarm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AlarmKind {
+    /// The decisions' observed costs are above the threshold.
+    Breach,
+    /// An arm's outcomes contradict each other over time: its mean changed.
+    Refuted,
+    /// The safe action costs other than was declared.
+    SafeCost,
+}
+
+/// An alarm: an assumption is false, at the level of its test.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Alarm {
+    /// Kind of evidence.
+    pub kind: AlarmKind,
+    /// Index of the guardrail.
+    pub guardrail: usize,
+    /// Number of the arm, where the evidence is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<usize>,
+    /// Outcomes taken when it was raised.
+    pub outcome: u64,
+    /// Outcomes that the evidence rests on: since the cost has been too high, or all of the arm's.
+    pub outcomes: u64,
+    /// Mean of the guardrail's signal over those, in its units (for a relative guardrail: of its excess
+    /// over the factor times the safe mean).
+    pub mean: f64,
+    /// Strength of the evidence as a likelihood ratio.
+    pub evidence: f64,
+    /// Whether it forces the safe action until it is acknowledged.
+    pub forces_safe: bool,
+}
+
+/// A decision's outcome as the detectors see it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outcome {
+    /// Whether the action was the safe one.
+    pub is_safe: bool,
+    /// Probability that the policy gave the safe action.
+    pub safe_probability: f64,
+}
+
+/// Parameters of a monitor.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct MonitorConfig {
+    pub on_breach: OnBreach,
+    /// A: outcomes between two false alarms of a breach, on average at least.
+    pub run_length: f64,
+    /// δ of the tests of declared safe costs, all together.
+    pub delta: f64,
+    /// Whether a safe action that costs less than declared can void a certificate: not where its
+    /// declared cost serves as an upper bound only.
+    pub exact_safe_cost: bool,
+}
+
+/// All tests of an agent, its alarms, and its epoch.
+#[derive(Debug, Clone)]
+pub struct Monitor {
+    config: MonitorConfig,
+    detectors: Vec<Option<Detector>>,
+    declared: Vec<Option<Declared>>,
+    saved: Memory,
+    /// Room for an outcome's costs.
+    room: Vec<f64>,
+}
+
+/// What a snapshot keeps beside the tests.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Memory {
+    /// 0 for the first one.
+    epoch: u32,
+    /// Outcomes that are not believed any more.
+    forgotten: u64,
+    /// Decisions up to this number belong to earlier epochs.
+    before: u64,
+    /// Alarms that nobody has acknowledged yet: one of each kind per guardrail at most.
+    alarms: Vec<Alarm>,
+    /// Alarms raised so far.
+    raised: u64,
+    order: Order,
+}
+
+/// A monitor as a snapshot keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SavedMonitor {
+    memory: Memory,
+    detectors: Vec<Option<detector::State>>,
+    declared: Vec<Option<Sums>>,
+}
+
+/// What an agent does after an outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Next {
+    /// Go on.
+    Continue,
+    /// Drop what was learned and start the next epoch.
+    Restart,
+}
+
+impl Monitor {
+    pub(crate) fn new(problem: &CheckedProblem, config: MonitorConfig) -> Self {
+        let guardrails = &problem.guardrails;
+        let share = config.delta / guardrails.len().max(1) as f64;
+        Self {
+            config,
+            detectors: guardrails.iter().map(Detector::new).collect(),
+            declared: (guardrails.iter())
+                .map(|g| Declared::new(g, share))
+                .collect(),
+            saved: Memory::default(),
+            room: vec![0.0; guardrails.len()],
+        }
+    }
+
+    /// Alarms that nobody has acknowledged yet, the oldest first.
+    #[inline]
+    pub fn alarms(&self) -> &[Alarm] {
+        &self.saved.alarms
+    }
+
+    /// Number of alarms raised so far.
+    pub fn raised(&self) -> u64 {
+        self.saved.raised
+    }
+
+    /// Times that learning started again.
+    pub fn epoch(&self) -> u32 {
+        self.saved.epoch
+    }
+
+    /// Reaction to alarms.
+    pub fn on_breach(&self) -> OnBreach {
+        self.config.on_breach
+    }
+
+    /// Whether a guardrail's breach detector can run: not for a sub-Gaussian signal relative to the safe
+    /// action's own mean.
+    pub fn watches(&self, guardrail: usize) -> bool {
+        self.detectors.get(guardrail).is_some_and(Option::is_some)
+    }
+
+    /// Evidence of a breach over time: (outcomes watched, log10 of the evidence). An alarm is raised at
+    /// log10 A.
+    pub fn evidence(&self, guardrail: usize) -> &[(u64, f64)] {
+        match self.detectors.get(guardrail) {
+            Some(Some(detector)) => detector.trace(),
+            _ => &[],
+        }
+    }
+
+    /// A, the evidence at which a breach raises an alarm.
+    pub fn run_length(&self) -> f64 {
+        self.config.run_length
+    }
+
+    /// One decision in this many is watched by the breach detectors; more than 1 where outcomes come
+    /// thousands of decisions late.
+    pub fn stride(&self) -> u64 {
+        self.saved.order.stride
+    }
+
+    /// Whether the safe action is forced.
+    #[inline]
+    pub(crate) fn forces_safe(&self) -> bool {
+        self.saved.alarms.iter().any(|alarm| alarm.forces_safe)
+    }
+
+    /// Outcomes of earlier epochs, which nothing rests on any more.
+    #[inline]
+    pub(crate) fn forgotten(&self) -> u64 {
+        self.saved.forgotten
+    }
+
+    /// Clears the alarms that a person has seen: the tests start anew, and nothing is forced any more.
+    pub(crate) fn acknowledge(&mut self) {
+        self.saved.alarms.clear();
+        self.clear_tests();
+    }
+
+    /// Announces a decision whose outcome will come under this number.
+    pub(crate) fn decided(&mut self, number: u64, safe_probability: f64) {
+        (self.saved.order).decided(number, safe_probability, self.detectors.len());
+    }
+
+    /// Whether the outcome of a decision may be learned: not if an earlier epoch made it.
+    pub(crate) fn is_current(&self, decision: Option<u64>) -> bool {
+        decision.is_none_or(|number| number > self.saved.before)
+    }
+
+    /// An outcome that is not learned: it belongs to an earlier epoch.
+    pub(crate) fn forget(&mut self) {
+        self.saved.forgotten += 1;
+    }
+
+    /// Takes an outcome, the `taken`-th of the agent; costs as observed.
+    #[inline]
+    pub(crate) fn take(
+        &mut self,
+        problem: &CheckedProblem,
+        decision: Option<u64>,
+        outcome: Outcome,
+        costs: &[f64],
+        taken: u64,
+    ) -> Next {
+        let mut next = Next::Continue;
+        if outcome.is_safe {
+            next = self.take_safe(problem, costs, taken);
+        }
+        match decision {
+            None => {
+                if self.detect(problem, outcome, costs, taken) == Next::Restart {
+                    next = Next::Restart;
+                }
+            }
+            Some(number) => {
+                if self.take_late(problem, number, outcome, costs, taken) == Next::Restart {
+                    next = Next::Restart;
+                }
+            }
+        }
+        next
+    }
+
+    /// Runs the breach detectors on the next decision's outcome.
+    #[inline]
+    fn detect(
+        &mut self,
+        problem: &CheckedProblem,
+        outcome: Outcome,
+        costs: &[f64],
+        taken: u64,
+    ) -> Next {
+        let mut next = Next::Continue;
+        for (i, &cost) in costs.iter().enumerate() {
+            let guardrail = &problem.guardrails[i];
+            let Some(detector) = &mut self.detectors[i] else {
+                continue;
+            };
+            let evidence = detector.take(&outcome, cost, guardrail.standardise(cost));
+            if evidence >= self.config.run_length {
+                let (outcomes, excess) = detector.recent();
+                let alarm = Alarm {
+                    kind: AlarmKind::Breach,
+                    guardrail: i,
+                    arm: None,
+                    outcome: taken,
+                    outcomes,
+                    mean: detector.in_units(guardrail, excess),
+                    evidence,
+                    forces_safe: self.config.on_breach == OnBreach::Safe,
+                };
+                if self.raise(alarm) == Next::Restart {
+                    next = Next::Restart;
+                }
+            }
+        }
+        next
+    }
+
+    #[inline(never)]
+    fn take_late(
+        &mut self,
+        problem: &CheckedProblem,
+        number: u64,
+        outcome: Outcome,
+        costs: &[f64],
+        taken: u64,
+    ) -> Next {
+        (self.saved.order).arrived(number, outcome.is_safe, costs);
+        let mut room = std::mem::take(&mut self.room);
+        let mut next = Next::Continue;
+        while let Some(turn) = self.saved.order.next(&mut room) {
+            let outcome = Outcome {
+                is_safe: turn.is_safe,
+                safe_probability: turn.safe_probability,
+            };
+            if self.detect(problem, outcome, &room, taken) == Next::Restart {
+                next = Next::Restart;
+            }
+        }
+        self.room = room;
+        next
+    }
+
+    fn take_safe(&mut self, problem: &CheckedProblem, costs: &[f64], taken: u64) -> Next {
+        for (i, &cost) in costs.iter().enumerate() {
+            let guardrail = &problem.guardrails[i];
+            let Some(declared) = &mut self.declared[i] else {
+                continue;
+            };
+            let Some(refuted) = declared.take(guardrail.standardise(cost)) else {
+                continue;
+            };
+            // Learning again does not mend a declaration: it forces the safe action like `safe`.
+            let matters = refuted.is_dearer || self.config.exact_safe_cost;
+            let outcomes = declared.state.count;
+            let _ = self.raise(Alarm {
+                kind: AlarmKind::SafeCost,
+                guardrail: i,
+                arm: Some(problem.declared.safe),
+                outcome: taken,
+                outcomes,
+                mean: guardrail.signal_of(refuted.mean),
+                evidence: refuted.evidence,
+                forces_safe: matters && self.config.on_breach != OnBreach::Alert,
+            });
+        }
+        Next::Continue
+    }
+
+    /// An arm's intervals have nothing in common: its mean under a guardrail has changed.
+    #[cold]
+    pub(crate) fn refute(
+        &mut self,
+        (arm, guardrail): (usize, usize),
+        pulls: u64,
+        mean: f64,
+        taken: u64,
+    ) -> Next {
+        self.raise(Alarm {
+            kind: AlarmKind::Refuted,
+            guardrail,
+            arm: Some(arm),
+            outcome: taken,
+            outcomes: pulls,
+            mean,
+            evidence: 1.0 / self.config.delta,
+            forces_safe: self.config.on_breach == OnBreach::Safe,
+        })
+    }
+
+    /// Raises an alarm. One that is known already says nothing new, unless learning started again since.
+    #[cold]
+    #[inline(never)]
+    fn raise(&mut self, alarm: Alarm) -> Next {
+        let relearns =
+            self.config.on_breach == OnBreach::Relearn && alarm.kind != AlarmKind::SafeCost;
+        let same = |old: &&mut Alarm| (old.kind, old.guardrail) == (alarm.kind, alarm.guardrail);
+        match self.saved.alarms.iter_mut().find(same) {
+            None => self.saved.alarms.push(alarm),
+            Some(old) if relearns => *old = alarm,
+            Some(_) => return Next::Continue,
+        }
+        self.saved.raised += 1;
+        if relearns {
+            Next::Restart
+        } else {
+            Next::Continue
+        }
+    }
+
+    /// Starts the next epoch: `taken` outcomes are believed no more, nor those of decisions so far.
+    pub(crate) fn restart(&mut self, taken: u64) {
+        self.saved.epoch += 1;
+        self.saved.forgotten = taken;
+        self.saved.before = self.saved.order.last;
+        self.clear_tests();
+    }
+
+    fn clear_tests(&mut self) {
+        self.saved.order.restart();
+        for detector in self.detectors.iter_mut().flatten() {
+            detector.state = detector::State::default();
+        }
+        for declared in self.declared.iter_mut().flatten() {
+            declared.state = Sums::default();
+        }
+    }
+
+    pub(crate) fn save(&self) -> SavedMonitor {
+        let detectors = self.detectors.iter();
+        let declared = self.declared.iter();
+        SavedMonitor {
+            memory: self.saved.clone(),
+            detectors: detectors
+                .map(|d| d.as_ref().map(|d| d.state.clone()))
+                .collect(),
+            declared: declared.map(|d| d.as_ref().map(|d| d.state)).collect(),
+        }
+    }
+
+    /// Takes up a saved monitor; one that was never saved starts anew.
+    pub(crate) fn restore(&mut self, saved: Option<SavedMonitor>) -> Result<(), Error> {
+        let Some(saved) = saved else {
+            return Ok(());
+        };
+        let m = self.detectors.len();
+        let fits = saved.detectors.len() == m
+            && saved.declared.len() == m
+            && saved.memory.order.is_sound(m)
+            && std::iter::zip(&self.detectors, &saved.detectors).all(|(own, saved)| {
+                own.is_some() == saved.is_some()
+                    && saved.as_ref().is_none_or(detector::State::is_sound)
+            })
+            && std::iter::zip(&self.declared, &saved.declared)
+                .all(|(own, saved)| own.is_some() == saved.is_some());
+        if !fits {
+            return Err(broken("`monitor` does not fit the problem"));
+        }
+        for (own, saved) in self.detectors.iter_mut().zip(saved.detectors) {
+            if let (Some(own), Some(saved)) = (own, saved) {
+                own.state = saved;
+            }
+        }
+        for (own, saved) in self.declared.iter_mut().zip(saved.declared) {
+            if let (Some(own), Some(saved)) = (own, saved) {
+                own.state = saved;
+            }
+        }
+        self.saved = saved.memory;
+        Ok(())
+    }
+}
+
+/// Share of δ of an epoch, counted from 0: all of it without `relearn`, else 1/(j(j+1)), j = 1, 2, ….
+pub(crate) fn epoch_share(on_breach: OnBreach, epoch: u32) -> f64 {
+    match on_breach {
+        OnBreach::Relearn => {
+            let j = f64::from(epoch) + 1.0;
+            1.0 / (j * (j + 1.0))
+        }
+        _ => 1.0,
+    }
+}

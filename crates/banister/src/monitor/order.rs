@@ -1,0 +1,165 @@
+//! Outcomes in the order of their decisions.
+//!
+//! The breach detector needs that order: where delays differ by arm, outcomes in the order of their
+//! arrival are not those of the policies, and safe runs raise alarms. Decisions are announced when
+//! they are made; an outcome waits until those of the decisions before it have come. Memory is bounded
+//! both ways: a decision whose outcome does not come within [`WINDOW`] watched decisions is given up,
+//! and where such an outcome comes after all, only every second, fourth, … decision is watched from
+//! then on. Which ones follows from their numbers, so nothing is chosen by its outcome.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+/// Watched decisions that may wait for their outcomes.
+const WINDOW: usize = 1024;
+/// Largest share of decisions that are not watched, as a power of two.
+const MOST_SKIPPED: u64 = 1 << 20;
+
+/// A decision, and its outcome once that has come.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    number: u64,
+    safe_probability: f64,
+    /// Whether the action was the safe one; `None` until the outcome has come.
+    is_safe: Option<bool>,
+}
+
+/// Decisions that wait for their outcomes, by increasing number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Order {
+    entries: VecDeque<Entry>,
+    /// The costs of every entry, one per guardrail; zeros until they have come.
+    costs: VecDeque<f64>,
+    /// One decision in this many is watched.
+    pub stride: u64,
+    /// The last decision announced.
+    pub last: u64,
+    /// The last one when `stride` was chosen.
+    chosen: u64,
+}
+
+/// An outcome whose turn it is.
+pub(super) struct Turn {
+    pub is_safe: bool,
+    pub safe_probability: f64,
+}
+
+impl Default for Order {
+    fn default() -> Self {
+        Self {
+            entries: VecDeque::new(),
+            costs: VecDeque::new(),
+            stride: 1,
+            last: 0,
+            chosen: 0,
+        }
+    }
+}
+
+impl Order {
+    /// Announces a decision. Numbers increase; one that does not is ignored.
+    pub(super) fn decided(&mut self, number: u64, safe_probability: f64, guardrails: usize) {
+        if number <= self.last {
+            return;
+        }
+        self.last = number;
+        if !self.is_watched(number) {
+            return;
+        }
+        if self.entries.len() == WINDOW {
+            self.pop(guardrails);
+        }
+        self.entries.push_back(Entry {
+            number,
+            safe_probability,
+            is_safe: None,
+        });
+        self.costs.extend(std::iter::repeat_n(0.0, guardrails));
+    }
+
+    /// Takes the outcome of a decision announced before.
+    pub(super) fn arrived(&mut self, number: u64, is_safe: bool, costs: &[f64]) {
+        if !self.is_watched(number) {
+            return;
+        }
+        match self.entries.binary_search_by_key(&number, |e| e.number) {
+            Ok(place) => {
+                self.entries[place].is_safe = Some(is_safe);
+                for (i, &cost) in costs.iter().enumerate() {
+                    self.costs[place * costs.len() + i] = cost;
+                }
+            }
+            // Given up too early: outcomes come later than the window is long.
+            Err(_) if number > self.chosen && number <= self.last => self.widen(costs.len()),
+            Err(_) => {}
+        }
+    }
+
+    /// The next outcome in the order of decisions, if it has come; its costs are written to `costs`.
+    pub(super) fn next(&mut self, costs: &mut [f64]) -> Option<Turn> {
+        let front = *self.entries.front()?;
+        let is_safe = front.is_safe?;
+        for (out, &cost) in costs.iter_mut().zip(&self.costs) {
+            *out = cost;
+        }
+        self.pop(costs.len());
+        Some(Turn {
+            is_safe,
+            safe_probability: front.safe_probability,
+        })
+    }
+
+    /// Forgets what is pending; decisions up to the last one announced are not waited for any more.
+    pub(super) fn restart(&mut self) {
+        self.entries.clear();
+        self.costs.clear();
+        self.chosen = self.last;
+    }
+
+    fn pop(&mut self, guardrails: usize) {
+        self.entries.pop_front();
+        self.costs.drain(..guardrails);
+    }
+
+    fn widen(&mut self, guardrails: usize) {
+        self.chosen = self.last;
+        if self.stride >= MOST_SKIPPED {
+            return;
+        }
+        self.stride *= 2;
+        let watched: Vec<bool> = (self.entries.iter())
+            .map(|entry| self.is_watched(entry.number))
+            .collect();
+        let mut kept = watched.iter();
+        self.entries.retain(|_| *kept.next().unwrap_or(&false));
+        let mut place = 0;
+        self.costs.retain(|_| {
+            place += 1;
+            watched[(place - 1) / guardrails]
+        });
+    }
+
+    /// A fixed rule of the number: decisions may be numbered with any gaps.
+    fn is_watched(&self, number: u64) -> bool {
+        let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        mixed & (self.stride - 1) == 0
+    }
+
+    /// Whether it can have been saved by an agent with this many guardrails.
+    pub(super) fn is_sound(&self, guardrails: usize) -> bool {
+        let mut numbers = self.entries.iter().map(|e| e.number);
+        let first = numbers.next();
+        let ordered = first.is_none_or(|first| {
+            let mut last = first;
+            numbers.all(|n| std::mem::replace(&mut last, n) < n)
+        });
+        ordered
+            && self.entries.len() <= WINDOW
+            && self.costs.len() == self.entries.len() * guardrails
+            && self.costs.iter().all(|c| c.is_finite())
+            && self.stride.is_power_of_two()
+    }
+}
