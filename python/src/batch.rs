@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister::{Outcomes, Played};
+use banister::{Origin, Outcomes, Played};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -282,7 +282,7 @@ pub(crate) fn observe(
             },
             rewards,
             costs: flat,
-            decisions: &[],
+            origin: Origin::Immediate,
         };
         state.agent.observe_batch(&outcomes).map_err(raise)
     })?

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use banister::{Outcomes, Played};
+use banister::{Origin, Outcomes, Played};
 use serde::{Deserialize, Serialize};
 
 use crate::published::Published;
 use crate::time::Timestamp;
 
-/// First byte of every body: the version of the encoding after it.
-const VERSION: u8 = 1;
+/// First byte of every body: the version of the encoding after it. Version 2 has more kinds of events;
+/// those of version 1 are encoded as they were.
+const VERSION: u8 = 2;
 
 /// What kind of event a record is; stores index by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -96,6 +97,24 @@ pub enum Event {
     Lapsed,
     /// Outcomes of another log.
     Imported(Import),
+    /// A decision's time to live is over, and this is its outcome.
+    Matured {
+        /// The outcome.
+        outcome: OutcomeEvent,
+        /// Probability that the decision's policy gave the safe action.
+        safe_probability: f64,
+    },
+    /// A decision's time to live is over, and its outcome never came.
+    Missing {
+        /// The action drawn.
+        action: u32,
+        /// The policy it was drawn from.
+        policy: Vec<(u32, f64)>,
+    },
+    /// An alarm was raised, as this JSON says ([`crate::AlarmRaised`]).
+    AlarmRaised(String),
+    /// A person acknowledged the alarms, with a note.
+    AlarmsAcknowledged(String),
 }
 
 /// A decision.
@@ -198,7 +217,7 @@ impl Import {
             },
             rewards: &self.rewards,
             costs: &self.costs,
-            decisions: &[],
+            origin: Origin::Logged,
         })
     }
 }
@@ -210,11 +229,15 @@ impl Event {
             Self::Created(_)
             | Self::Changed(_)
             | Self::ArmAdded { .. }
-            | Self::ArmRetired { .. } => EventKind::Experiment,
+            | Self::ArmRetired { .. }
+            | Self::AlarmRaised(_)
+            | Self::AlarmsAcknowledged(_) => EventKind::Experiment,
             Self::Policy(_) => EventKind::Policy,
             Self::Decision(_) => EventKind::Decision,
             Self::Part(_) => EventKind::Part,
-            Self::Outcome(_) | Self::Lapsed => EventKind::Outcome,
+            Self::Outcome(_) | Self::Lapsed | Self::Matured { .. } | Self::Missing { .. } => {
+                EventKind::Outcome
+            }
             Self::Imported(_) => EventKind::Import,
         }
     }
@@ -228,9 +251,9 @@ impl Event {
     /// From bytes; the reason if they are not an event.
     pub fn decode(body: &[u8]) -> Result<Self, String> {
         match body.split_first() {
-            Some((&VERSION, rest)) => postcard::from_bytes(rest).map_err(|e| e.to_string()),
+            Some((1..=VERSION, rest)) => postcard::from_bytes(rest).map_err(|e| e.to_string()),
             Some((version, _)) => Err(format!(
-                "its encoding has version {version}, this program reads version {VERSION}"
+                "its encoding has version {version}, this program reads versions 1 to {VERSION}"
             )),
             None => Err("it is empty".into()),
         }

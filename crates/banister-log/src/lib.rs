@@ -37,7 +37,8 @@ pub use declaration::{
 pub use desk::{Heard, MOST_IMPORTED, hear, named_costs};
 pub use event::{Candidate, DecisionEvent, Event, EventKind, Import, OutcomeEvent, Part, Record};
 pub use experiment::{
-    Alarm, Arm, Change, Counts, Experiment, ExperimentStatus, Facts, Imported, Latest,
+    Alarm, AlarmRaised, Arm, ArmMissing, Change, Counts, Evidence, Experiment, ExperimentStatus,
+    Facts, Imported, Latest, Missing, RecordedAlarm,
 };
 pub use history::{GuardrailPoint, History, Minute, Point};
 pub use published::{Estimates, Known, Published};

@@ -57,6 +57,12 @@ pub struct Estimates {
 }
 
 impl Published {
+    /// Probability of the safe action.
+    pub(crate) fn safe_share(&self) -> f64 {
+        let safe = self.policy.iter().find(|entry| entry.0 == self.safe);
+        safe.map_or(0.0, |entry| entry.1)
+    }
+
     /// Takes down what an agent has decided; `action_of` numbers its actions as the log does.
     pub(crate) fn new(
         agent: &mut dyn Agent,

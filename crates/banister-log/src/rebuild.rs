@@ -1,6 +1,6 @@
 //! The proof that what is learned follows from the log alone.
 
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, restore_all};
 use crate::state::State;
 use crate::store::{Database, StoreError};
 
@@ -43,14 +43,15 @@ pub fn rebuild(
 ) -> Result<Rebuilt, StoreError> {
     let mut store = database.open_reader()?;
     let last = store.last()?;
-    let snapshots = store.snapshots()?;
+    let mut snapshots = store.snapshots()?;
     let mut whole = State::default();
     let mut short = State::default();
-    let start = snapshots.iter().map(|s| s.number).min().unwrap_or(last);
-    for snapshot in &snapshots {
-        let experiment = Experiment::restore(&snapshot.body).map_err(StoreError::new)?;
-        short.restore(experiment);
+    match restore_all(&snapshots).map_err(StoreError::new)? {
+        Some(experiments) => experiments.into_iter().for_each(|e| short.restore(e)),
+        // Of an earlier version: they are replaced when the service starts.
+        None => snapshots.clear(),
     }
+    let start = snapshots.iter().map(|s| s.number).min().unwrap_or(last);
     short.number = start;
     whole.follow(&mut *store, last, |record| {
         if record.number > start {

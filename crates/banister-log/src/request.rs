@@ -108,6 +108,10 @@ pub enum Request {
     RetireArm(Arc<str>, String),
     /// Outcomes of another log.
     Import(Arc<str>, Import),
+    /// Clears the alarms of an experiment, with a note.
+    Acknowledge(Arc<str>, String),
+    /// Writes down the alarms that no event records yet.
+    RecordAlarms,
     /// Decisions whose time is over.
     Expire(Overdue),
     /// Which experiments have a time to live, and up to where their decisions are settled.
@@ -183,7 +187,7 @@ pub enum Answer {
     Experiment(Box<ExperimentView>),
     /// Outcomes were imported: how many, and the number of the last event.
     Imported(u64, u64),
-    /// So many decisions got their default outcome.
+    /// Number of decisions whose time was over.
     Expired(u64),
     /// Experiments with a time to live.
     Lives(Vec<Life>),
@@ -254,8 +258,10 @@ pub fn action_name(facts: &Facts, candidates: &[Option<String>], action: u32) ->
 pub struct Reported {
     /// What callers call the decision.
     pub decision: String,
-    /// Whether it is complete.
+    /// Whether it is complete, and learned.
     pub complete: bool,
+    /// Whether all of it was reported, and waits until the decision's time to live is over.
+    pub pending: bool,
     /// The reward, if known.
     pub reward: Option<f64>,
     /// The costs, as far as known.

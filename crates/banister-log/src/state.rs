@@ -31,6 +31,7 @@ pub struct State {
 pub(crate) struct OpenDecision {
     pub experiment: u64,
     pub id: Option<String>,
+    pub time: Timestamp,
     pub event: Arc<DecisionEvent>,
 }
 
@@ -180,6 +181,7 @@ impl Open {
             OpenDecision {
                 experiment: record.experiment,
                 id: record.id.clone(),
+                time: record.time,
                 event,
             },
         );

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha12Rng;
 
 use crate::desk::{Desk, Taken};
 use crate::event::Event;
-use crate::experiment::Experiment;
+use crate::experiment::restore_all;
 use crate::queue::{Asker, Intake, Job, queue};
 use crate::refusal::Refusal;
 use crate::request::{Answer, Request};
@@ -189,14 +189,30 @@ impl Engine {
             Refusal::unavailable(reason.unwrap_or_else(|| "not opened yet".into()))
         };
         match answers {
-            Some(answers) => replies
-                .into_iter()
-                .zip(answers)
-                .for_each(|(reply, answers)| reply(answers)),
+            Some(answers) => {
+                replies
+                    .into_iter()
+                    .zip(answers)
+                    .for_each(|(reply, answers)| reply(answers));
+                self.record_alarms();
+            }
             None => replies
                 .into_iter()
                 .zip(counts)
                 .for_each(|(reply, count)| reply((0..count).map(|_| Err(trouble())).collect())),
+        }
+    }
+
+    /// Alarms are raised by folding, so that all replicas raise the same ones; the first to come records
+    /// them.
+    fn record_alarms(&mut self) {
+        let raised =
+            (self.state.as_ref()).is_some_and(|state| state.experiments().any(|e| e.has_news()));
+        if raised {
+            let attempt = || self.commit(vec![vec![Request::RecordAlarms]]);
+            if catch_unwind(AssertUnwindSafe(attempt)).is_err() {
+                self.distrust();
+            }
         }
     }
 
@@ -364,11 +380,10 @@ impl Engine {
         let last = store.last()?;
         let mut state = State::default();
         let snapshots = store.snapshots()?;
-        let restored: Result<Vec<Experiment>, String> = (snapshots.iter())
-            .map(|snapshot| Experiment::restore(&snapshot.body))
-            .collect();
-        match restored {
-            Ok(experiments) => {
+        match restore_all(&snapshots) {
+            // Of an earlier version: the log is folded from nothing, once.
+            Ok(None) => {}
+            Ok(Some(experiments)) => {
                 let first = snapshots.iter().map(|s| s.number).min().unwrap_or(0);
                 state.number = first.min(last);
                 if let Some(record) = store.get(state.number)? {

@@ -81,6 +81,8 @@ fn agent(
         violations: Some(0),
         worst_exceedance: 0.0,
         pulls: vec![HORIZON / 4, HORIZON / 2, HORIZON / 8, HORIZON / 8],
+        first_alarm: None,
+        violations_after_alarm: 0,
         nanoseconds_per_round: Some(180.0 + 10.0 * noise(&mut state)),
     });
     AgentResult {
@@ -108,6 +110,7 @@ fn results() -> Results {
                 )
             });
         InstanceResult {
+            changes: Vec::new(),
             name: format!("τ = {threshold}"),
             horizon: HORIZON,
             arms: vec!["safe".into(), "low".into(), "middle".into(), "high".into()],

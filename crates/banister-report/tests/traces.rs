@@ -37,6 +37,8 @@ fn trace(run: u64, checkpoints: usize, guardrails: usize) -> Trace {
             violations: None,
             worst_exceedance: 0.0,
             pulls: vec![],
+            first_alarm: None,
+            violations_after_alarm: 0,
             nanoseconds_per_round: None,
         },
     }

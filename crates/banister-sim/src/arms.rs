@@ -55,6 +55,12 @@ pub(crate) fn world(config: &ExperimentConfig, hard: Option<HardInstance>) -> Re
             .collect();
     let means: Vec<Vec<f64>> = std::iter::once(rewards).chain(costs).collect();
     let arms = Arms::new(env, kind, sd, &signals, &means)?;
+    let changes = changes(config, means, |name, means| {
+        let named: Vec<(String, Signal)> = (signals.iter().enumerate())
+            .map(|(s, (_, signal))| (name(s), *signal))
+            .collect();
+        Arms::new(env, kind, sd, &named, means)
+    })?;
     let safe = declared.safe;
     Ok(World {
         parameters: (0..signals.len())
@@ -67,7 +73,60 @@ pub(crate) fn world(config: &ExperimentConfig, hard: Option<HardInstance>) -> Re
         longest: 1.0,
         problem: declared,
         environment: Environment::Arms(arms),
+        changes,
     })
+}
+
+/// The laws from each change point on; `law` makes them from means, given how to call a signal's.
+fn changes(
+    config: &ExperimentConfig,
+    mut means: Vec<Vec<f64>>,
+    law: impl Fn(&dyn Fn(usize) -> String, &[Vec<f64>]) -> Result<Arms, Error>,
+) -> Result<Vec<(u64, Arms)>, Error> {
+    let mut laws = Vec::new();
+    let mut last = 0;
+    let declared = config.environment.changes.as_deref().unwrap_or_default();
+    for (n, change) in declared.iter().enumerate() {
+        let field = format!("environment.changes[{n}]");
+        if change.round <= last || change.round >= config.run.horizon {
+            let allowed = format!(
+                "rounds of changes increase, and lie between 1 and the horizon of {}",
+                config.run.horizon
+            );
+            return Err(Error::invalid(
+                format!("{field}.round"),
+                change.round,
+                allowed,
+            ));
+        }
+        last = change.round;
+        if let Some(rewards) = &change.rewards {
+            means[0].clone_from(rewards);
+        }
+        if let Some(costs) = &change.costs {
+            means.truncate(1);
+            means.extend(costs.iter().cloned());
+        }
+        check_shape(config, &means[0], &means[1..]).map_err(|error| renamed(error, &field))?;
+        let name = |signal: usize| match signal {
+            0 => format!("{field}.rewards"),
+            s => format!("{field}.costs[{}]", s - 1),
+        };
+        laws.push((change.round, law(&name, &means)?));
+    }
+    Ok(laws)
+}
+
+/// An error of the environment as one of a change point.
+fn renamed(error: Error, field: &str) -> Error {
+    match error {
+        Error::Invalid {
+            field: own,
+            value,
+            allowed,
+        } => Error::invalid(own.replacen("environment", field, 1), value, allowed),
+        other => other,
+    }
 }
 
 /// The arms are declared in the environment's table.

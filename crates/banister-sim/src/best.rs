@@ -10,19 +10,34 @@ pub(crate) struct Best {
     /// Per signal 1, or −1 where a guardrail bounds it from below.
     signs: Vec<f64>,
     thresholds: Vec<f64>,
+    floor: Floor,
     solver: LpSolver,
     rounds: f64,
     reward_sum: f64,
     cost_sums: Vec<f64>,
 }
 
+/// The least probability of the safe action that policies have, and its true means.
+#[derive(Default)]
+pub(crate) struct Floor {
+    pub share: f64,
+    /// Reward and costs, in signal units.
+    pub means: Vec<f64>,
+}
+
 impl Best {
-    pub(crate) fn new(guardrails: &[GuardrailInfo]) -> Self {
+    /// The best among policies with a floor: its free part keeps (τ − f·c_0)/(1 − f).
+    pub(crate) fn new(guardrails: &[GuardrailInfo], floor: Floor) -> Self {
+        let threshold = |(i, g): (usize, &GuardrailInfo)| {
+            let own = floor.means.get(i + 1).copied().unwrap_or(0.0);
+            sign(g) * (g.threshold - floor.share * own) / (1.0 - floor.share)
+        };
         Self {
             signs: std::iter::once(1.0)
                 .chain(guardrails.iter().map(sign))
                 .collect(),
-            thresholds: guardrails.iter().map(|g| sign(g) * g.threshold).collect(),
+            thresholds: guardrails.iter().enumerate().map(threshold).collect(),
+            floor,
             solver: LpSolver::default(),
             rounds: 0.0,
             reward_sum: 0.0,
@@ -61,14 +76,21 @@ impl Best {
     #[inline]
     pub(crate) fn count(&mut self) -> f64 {
         let best = self.solver.solution();
+        let f = self.floor.share;
+        let whole = |signal: usize, free: f64| {
+            if f == 0.0 {
+                free
+            } else {
+                f * self.floor.means[signal] + (1.0 - f) * free
+            }
+        };
+        let reward = whole(0, best.value);
         self.rounds += 1.0;
-        self.reward_sum += best.value;
-        for ((sum, cost), sign) in
-            (self.cost_sums.iter_mut().zip(&best.costs)).zip(&self.signs[1..])
-        {
-            *sum += sign * cost;
+        self.reward_sum += reward;
+        for (i, (sum, cost)) in (self.cost_sums.iter_mut().zip(&best.costs)).enumerate() {
+            *sum += whole(i + 1, self.signs[i + 1] * cost);
         }
-        best.value
+        reward
     }
 
     /// Mean reward and costs of the rounds counted.

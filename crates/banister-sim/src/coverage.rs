@@ -78,12 +78,12 @@ fn largest(
     let mut agent = Oplb::new(&experiment.problem.declared, config)?;
     match &experiment.world.environment {
         Environment::Arms(arms) => {
-            let scene = Still::new(experiment, arms);
+            let scene = Still::new(experiment, arms, 0.0);
             let table = Table::new(experiment, scene, place, run);
             watch(experiment, table, &mut agent, weight, monitor)
         }
         Environment::Changing(changing) => {
-            let scene = Moving::new(experiment, changing, run);
+            let scene = Moving::new(experiment, changing, run, 0.0);
             let table = Table::new(experiment, scene, place, run);
             watch(experiment, table, &mut agent, weight, monitor)
         }

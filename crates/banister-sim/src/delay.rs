@@ -15,14 +15,15 @@ pub(crate) struct Mailbox {
     waiting: Slot,
 }
 
-/// An outcome: the action's number and features (empty where the number suffices), reward, costs.
-pub(crate) type Outcome<'a> = (usize, &'a [f64], f64, &'a [f64]);
+/// An outcome: its decision's number, the action's number and features (empty where the number suffices),
+/// reward, costs.
+pub(crate) type Outcome<'a> = (u64, usize, &'a [f64], f64, &'a [f64]);
 
 /// Outcomes due in the same round.
 #[derive(Default, Clone)]
 struct Slot {
-    /// Action, length of its features, reward.
-    outcomes: Vec<(usize, usize, f64)>,
+    /// Decision, action, length of its features, reward.
+    outcomes: Vec<(u64, usize, usize, f64)>,
     /// The features of all outcomes in a row, and the costs.
     features: Vec<f64>,
     costs: Vec<f64>,
@@ -49,7 +50,7 @@ impl Mailbox {
     pub(crate) fn post(
         &mut self,
         t: u64,
-        (action, features, reward, costs): Outcome<'_>,
+        (number, action, features, reward, costs): Outcome<'_>,
         rng: &mut ChaCha8Rng,
     ) {
         let late = if self.delay == 0 {
@@ -60,7 +61,7 @@ impl Mailbox {
         };
         let count = self.slots.len() as u64;
         let slot = &mut self.slots[((t + late) % count) as usize];
-        slot.outcomes.push((action, features.len(), reward));
+        slot.outcomes.push((number, action, features.len(), reward));
         slot.features.extend_from_slice(features);
         slot.costs.extend_from_slice(costs);
     }
@@ -80,10 +81,10 @@ impl Mailbox {
             return Ok(());
         }
         let (mut features, mut costs) = (&self.waiting.features[..], &self.waiting.costs[..]);
-        for &(action, d, reward) in &self.waiting.outcomes {
+        for &(number, action, d, reward) in &self.waiting.outcomes {
             let (x, later) = features.split_at(d);
             let (c, others) = costs.split_at(self.guardrails);
-            take((action, x, reward, c))?;
+            take((number, action, x, reward, c))?;
             (features, costs) = (later, others);
         }
         self.waiting.outcomes.clear();

@@ -87,6 +87,20 @@ pub enum ArmRef {
     Name(String),
 }
 
+/// New means of all arms from a round on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangePoint {
+    /// First round with the new means, counted from 0.
+    pub round: u64,
+    /// Mean reward per arm; absent: as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewards: Option<Vec<f64>>,
+    /// Mean cost per arm, one row per guardrail; absent: as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub costs: Option<Vec<Vec<f64>>>,
+}
+
 /// An environment as declared. Which keys apply depends on `kind`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -102,6 +116,9 @@ pub struct EnvironmentConfig {
     /// Mean cost per arm, one row per guardrail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub costs: Option<Vec<Vec<f64>>>,
+    /// Rounds at which means change, by increasing round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Vec<ChangePoint>>,
     /// The safe arm, by index or name; default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safe: Option<ArmRef>,
@@ -190,6 +207,7 @@ impl EnvironmentConfig {
             arms: None,
             rewards: None,
             costs: None,
+            changes: None,
             safe: None,
             sd: None,
             concentration: None,
@@ -238,6 +256,7 @@ impl EnvironmentConfig {
             ),
             ("rewards", self.rewards.is_some(), plain),
             ("costs", self.costs.is_some(), plain),
+            ("changes", self.changes.is_some(), plain),
             ("safe", self.safe.is_some(), plain || listed),
             ("sd", self.sd.is_some(), gaussian),
             (

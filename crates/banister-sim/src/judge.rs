@@ -18,6 +18,9 @@ pub(crate) struct Judge<'a> {
     knows_means: bool,
     regret: f64,
     violations: u64,
+    rounds: u64,
+    first_alarm: Option<u64>,
+    violations_after_alarm: u64,
     worst_exceedance: f64,
     reward_sum: f64,
     window: Vec<Window>,
@@ -66,6 +69,9 @@ impl<'a> Judge<'a> {
             knows_means,
             regret: if knows_means { 0.0 } else { f64::NAN },
             violations: 0,
+            rounds: 0,
+            first_alarm: None,
+            violations_after_alarm: 0,
             worst_exceedance: if knows_means { 0.0 } else { f64::NAN },
             reward_sum: 0.0,
             window: vec![FRESH; m],
@@ -78,6 +84,10 @@ impl<'a> Judge<'a> {
     /// A round's policy, before an action is drawn from it.
     #[inline]
     pub(crate) fn round(&mut self, scene: &impl Scene, optimum: f64, decision: &Decision) {
+        if decision.alarm.is_some() && self.first_alarm.is_none() {
+            self.first_alarm = Some(self.rounds);
+        }
+        self.rounds += 1;
         let certificates = match decision.guardrails.get(..self.limits.len()) {
             Some(certificates) => certificates,
             None => &self.uncertified[..self.limits.len()],
@@ -117,6 +127,7 @@ impl<'a> Judge<'a> {
             }
         }
         self.violations += u64::from(broken);
+        self.violations_after_alarm += u64::from(broken && self.first_alarm.is_some());
     }
 
     /// What was drawn in a round without true means.
@@ -160,6 +171,8 @@ impl<'a> Judge<'a> {
             violations: self.knows_means.then_some(self.violations),
             worst_exceedance: self.worst_exceedance,
             pulls,
+            first_alarm: self.first_alarm,
+            violations_after_alarm: self.violations_after_alarm,
             nanoseconds_per_round: timing,
         };
         debug_assert_eq!(self.trace.len(), self.guardrails.len());

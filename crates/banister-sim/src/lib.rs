@@ -41,7 +41,7 @@ mod world;
 pub use banister;
 pub use coverage::{Coverage, coverage};
 pub use custom::{AgentSource, CustomAgent, CustomEnvironment, CustomExperiment, CustomRun, Round};
-pub use environment::{Actions, ArmRef, Drawn, EnvironmentConfig, Instances, Kind};
+pub use environment::{Actions, ArmRef, ChangePoint, Drawn, EnvironmentConfig, Instances, Kind};
 pub use experiment::{Experiment, ExperimentConfig, MAX_CHECKPOINTS, RunConfig};
 pub use instance::Instance;
 pub use law::Arms;

@@ -120,6 +120,7 @@ impl Redrawn {
         // The longest parameters there can be, for agents that assume a length.
         let longest = vec![1.0; d];
         Ok(World {
+            changes: Vec::new(),
             parameters: vec![longest.clone(), longest],
             safe_means: Some(vec![0.0; 2]),
             safe_fields: vec!["environment.threshold_range".into()],

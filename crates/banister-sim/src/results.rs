@@ -33,6 +33,8 @@ pub struct InstanceResult {
     pub guardrails: Vec<GuardrailInfo>,
     /// The best feasible policy under the true means.
     pub optimum: Optimum,
+    /// Rounds at which the means of arms change.
+    pub changes: Vec<u64>,
     /// One entry per agent.
     pub agents: Vec<AgentResult>,
 }
@@ -125,6 +127,10 @@ pub struct RunSummary {
     pub worst_exceedance: f64,
     /// Pulls per arm.
     pub pulls: Vec<u64>,
+    /// First round decided under an alarm, if there was one.
+    pub first_alarm: Option<u64>,
+    /// Rounds from there on in which the policy broke at least one guardrail.
+    pub violations_after_alarm: u64,
     /// Wall time per round; absent when timing is switched off.
     pub nanoseconds_per_round: Option<f64>,
 }

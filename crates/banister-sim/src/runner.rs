@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use banister::Error;
+use banister::{AgentConfig, Error};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::custom::Outside;
 use crate::experiment::Experiment;
 use crate::results::{Optimum, Results, RunSummary};
-use crate::scene::{Moving, Scene, Still};
+use crate::scene::{Moving, Scene, Shifting, Still};
 use crate::shard::{Shard, gather, plan};
 use crate::table::Table;
 use crate::world::Environment;
@@ -203,13 +203,19 @@ fn run_once(
     options: Options,
     watch: Watch<'_>,
 ) -> Result<Option<Trace>, Error> {
+    let config = experiment.agents[agent].1.config();
+    let floor = config.map_or(0.0, AgentConfig::floor);
     match &experiment.world.environment {
+        Environment::Arms(arms) if experiment.world.changes.is_empty() => {
+            let scene = Still::new(experiment, arms, floor);
+            run_in(experiment, scene, agent, run, options, watch)
+        }
         Environment::Arms(arms) => {
-            let scene = Still::new(experiment, arms);
+            let scene = Shifting::new(experiment, arms, floor);
             run_in(experiment, scene, agent, run, options, watch)
         }
         Environment::Changing(changing) => {
-            let scene = Moving::new(experiment, changing, run);
+            let scene = Moving::new(experiment, changing, run, floor);
             run_in(experiment, scene, agent, run, options, watch)
         }
         Environment::Custom(custom) => {

@@ -1,10 +1,11 @@
 //! What an agent plays in during one run: the actions of each round, their true means, outcomes.
 
-use banister::{Agent, Error};
+use banister::{Agent, Error, Origin, Outcomes, Played};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::best::Best;
+use crate::best::{Best, Floor};
+use crate::delay::Outcome;
 use crate::experiment::Experiment;
 use crate::law::Arms;
 use crate::linear::{Changing, dot};
@@ -63,18 +64,24 @@ pub(crate) trait Scene {
     fn average_optimum(&self) -> Option<(f64, Vec<f64>)>;
 }
 
-/// Hands a late outcome over: by number, or by features where the actions have changed since.
+/// Hands over the late outcome of a numbered decision: by the action's number, or by its features where
+/// the actions have changed since.
 pub(crate) fn tell(
     agent: &mut dyn Agent,
-    action: usize,
-    features: &[f64],
-    reward: f64,
-    costs: &[f64],
+    (number, action, features, reward, costs): Outcome<'_>,
 ) -> Result<(), Error> {
-    match features {
-        [] => agent.observe(action, reward, costs),
-        x => agent.observe_at(x, reward, costs),
-    }
+    let arms = [action];
+    let played = if features.is_empty() {
+        Played::Arms(&arms)
+    } else {
+        Played::Features(features)
+    };
+    agent.observe_batch(&Outcomes {
+        played,
+        rewards: &[reward],
+        costs,
+        origin: Origin::Announced(&[number]),
+    })
 }
 
 /// The same actions in every round.
@@ -86,12 +93,128 @@ pub(crate) struct Still<'a> {
 }
 
 impl<'a> Still<'a> {
-    pub(crate) fn new(experiment: &'a Experiment, arms: &'a Arms) -> Self {
+    pub(crate) fn new(experiment: &'a Experiment, arms: &'a Arms, floor: f64) -> Self {
         Self {
             arms,
             features: &experiment.problem.declared.features,
-            optimum: experiment.optimum.reward,
+            optimum: match floor == 0.0 {
+                true => experiment.optimum.reward,
+                false => best_of(experiment, arms, floor).0,
+            },
         }
+    }
+}
+
+/// Reward and costs of the best policy on arms whose safe one has at least a share of it.
+fn best_of(experiment: &Experiment, arms: &Arms, share: f64) -> (f64, Vec<f64>) {
+    let safe = experiment.problem.declared.safe;
+    let floor = Floor {
+        share,
+        means: arms.means(safe).to_vec(),
+    };
+    let mut best = Best::new(&experiment.guardrails, floor);
+    let row = |signal: usize| {
+        let each = (0..arms.count()).map(|a| best.sign(signal) * arms.mean(a, signal));
+        each.collect()
+    };
+    let means: Vec<Vec<f64>> = (0..=experiment.guardrails.len()).map(row).collect();
+    best.solve(&means, Some(safe));
+    best.count();
+    best.average()
+}
+
+/// Arms whose means change at given rounds.
+pub(crate) struct Shifting<'a> {
+    now: Still<'a>,
+    round: u64,
+    /// Changes to come.
+    next: &'a [(u64, Arms)],
+    /// The best policy now, and the sums over the rounds so far.
+    best: (f64, Vec<f64>),
+    sums: (f64, Vec<f64>),
+    experiment: &'a Experiment,
+    floor: f64,
+}
+
+impl<'a> Shifting<'a> {
+    pub(crate) fn new(experiment: &'a Experiment, arms: &'a Arms, floor: f64) -> Self {
+        let best = best_of(experiment, arms, floor);
+        Self {
+            now: Still::new(experiment, arms, floor),
+            round: 0,
+            next: &experiment.world.changes,
+            sums: (0.0, vec![0.0; best.1.len()]),
+            best,
+            experiment,
+            floor,
+        }
+    }
+
+    #[cold]
+    fn change(&mut self, arms: &'a Arms) {
+        self.next = &self.next[1..];
+        self.now.arms = arms;
+        self.best = best_of(self.experiment, arms, self.floor);
+        self.now.optimum = self.best.0;
+    }
+}
+
+impl Scene for Shifting<'_> {
+    fn begin(&mut self, agent: &mut dyn Agent) -> Result<f64, Error> {
+        if let [(round, arms), ..] = self.next
+            && *round == self.round
+        {
+            self.change(arms);
+        }
+        self.round += 1;
+        self.sums.0 += self.best.0;
+        for (sum, cost) in self.sums.1.iter_mut().zip(&self.best.1) {
+            *sum += cost;
+        }
+        self.now.begin(agent)
+    }
+
+    fn actions(&self) -> usize {
+        self.now.actions()
+    }
+
+    fn mean(&self, action: usize, signal: usize) -> f64 {
+        self.now.mean(action, signal)
+    }
+
+    fn pull(
+        &mut self,
+        action: usize,
+        scale: f64,
+        rng: &mut ChaCha8Rng,
+        costs: &mut [f64],
+    ) -> Result<f64, Error> {
+        self.now.pull(action, scale, rng, costs)
+    }
+
+    fn tables(&self) -> usize {
+        self.now.tables()
+    }
+
+    fn table(&self, action: usize) -> usize {
+        self.now.table(action)
+    }
+
+    fn vector(&self, action: usize) -> &[f64] {
+        self.now.vector(action)
+    }
+
+    fn seat(&self, action: usize) -> usize {
+        self.now.seat(action)
+    }
+
+    fn features(&self, action: usize) -> &[f64] {
+        self.now.features(action)
+    }
+
+    fn average_optimum(&self) -> Option<(f64, Vec<f64>)> {
+        let mean = |sum: &f64| sum / self.round as f64;
+        Some((mean(&self.sums.0), self.sums.1.iter().map(mean).collect()))
     }
 }
 
@@ -167,20 +290,29 @@ pub(crate) struct Moving<'a> {
 }
 
 impl<'a> Moving<'a> {
-    pub(crate) fn new(experiment: &'a Experiment, changing: &'a Changing, run: u64) -> Self {
+    pub(crate) fn new(
+        experiment: &'a Experiment,
+        changing: &'a Changing,
+        run: u64,
+        share: f64,
+    ) -> Self {
         let guardrails = &experiment.guardrails;
         let mut rng = ChaCha8Rng::seed_from_u64(experiment.resolved.run.seed);
         // Outcomes come from streams 0, 1, …; actions from the other end.
         rng.set_stream(u64::MAX - run);
         let visit = changing.entry(&mut rng);
         let k = changing.largest();
+        let floor = Floor {
+            share,
+            means: changing.safe_means().to_vec(),
+        };
         Self {
             changing,
             rng,
             visit,
             actions: Vec::with_capacity(k * changing.dimension()),
             means: vec![Vec::with_capacity(k + 1); guardrails.len() + 1],
-            best: Best::new(guardrails),
+            best: Best::new(guardrails, floor),
         }
     }
 

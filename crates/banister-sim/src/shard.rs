@@ -37,7 +37,7 @@ use crate::results::{AgentResult, InstanceResult, Optimum, Results};
 use crate::runner::{Trace, checkpoints};
 
 /// What the bytes of a shard begin with; the number goes up when their meaning changes.
-const HEADER: &[u8] = b"banister shard 1\n";
+const HEADER: &[u8] = b"banister shard 2\n";
 
 /// Some runs of one agent of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -163,6 +163,7 @@ impl Gathered<'_> {
                 Some(traces) => optimum(experiment, traces),
                 None => experiment.optimum.clone(),
             },
+            changes: experiment.world.changes.iter().map(|c| c.0).collect(),
             agents: agents
                 .map(|(traces, (label, _))| AgentResult {
                     name: label.clone(),

@@ -67,12 +67,17 @@ impl<'a, S: Scene> Table<'a, S> {
         let instant = self.mailbox.is_instant();
         for t in rounds {
             let optimum = self.scene.begin(agent)?;
+            let safe = match instant {
+                true => None,
+                false => agent.actions().map(|set| set.safe),
+            };
             let decision = match &self.inspector {
                 None => agent.decide(),
                 Some(inspector) => inspector.decide(agent, t, self.scene.actions())?,
             };
             self.judge.round(&self.scene, optimum, decision);
             let scale = decision.scale;
+            let safe_probability = safe.map_or(0.0, |safe| decision.probability(safe));
             let (arm, reward) = if self.tables.is_empty() {
                 let arm = draw(decision, &mut self.rng);
                 let rng = &mut self.rng;
@@ -102,11 +107,11 @@ impl<'a, S: Scene> Table<'a, S> {
                     true => self.scene.features(arm),
                     false => &self.scaled,
                 };
-                let outcome = (arm, features, reward, &self.costs[..]);
+                let number = t + 1;
+                agent.decided(number, Some(safe_probability));
+                let outcome = (number, arm, features, reward, &self.costs[..]);
                 self.mailbox.post(t, outcome, &mut self.rng);
-                self.mailbox.deliver(t, |(arm, x, reward, costs)| {
-                    tell(agent, arm, x, reward, costs)
-                })?;
+                self.mailbox.deliver(t, |outcome| tell(agent, outcome))?;
             }
         }
         Ok(())

@@ -83,6 +83,8 @@ pub(crate) struct World {
     pub safe_fields: Vec<String>,
     /// Length of the longest feature vector that can come.
     pub longest: f64,
+    /// Rounds at which the means of arms change, and the laws from then on.
+    pub changes: Vec<(u64, Arms)>,
 }
 
 /// 1 where a guardrail bounds its signal from above, −1 from below.
@@ -155,7 +157,40 @@ pub(crate) fn thresholds(
         }
         infos.push(info(threshold));
     }
+    check_changes(problem, world, &infos)?;
     Ok(infos)
+}
+
+/// Refuses changes after which the safe arm breaks a guardrail: nothing would be left to play. A relative
+/// threshold moves with the safe arm, so there its mean must stay.
+fn check_changes(
+    problem: &CheckedProblem,
+    world: &World,
+    guardrails: &[GuardrailInfo],
+) -> Result<(), Error> {
+    let safe = problem.declared.safe;
+    for (n, (_, arms)) in world.changes.iter().enumerate() {
+        for (i, guardrail) in guardrails.iter().enumerate() {
+            let mean = arms.means(safe)[i + 1];
+            let first = world.safe_means.as_ref().map_or(mean, |means| means[i + 1]);
+            let breaks = sign(guardrail) * (mean - guardrail.threshold) >= 0.0;
+            let moves = problem.declared.guardrails[i].relative && mean != first;
+            if breaks || moves {
+                let name = &guardrail.name;
+                let allowed = if moves {
+                    format!("`{name}` is relative to the safe arm, whose mean must stay at {first}")
+                } else {
+                    format!(
+                        "the safe arm must meet guardrail `{name}` (threshold {}) with margin",
+                        guardrail.threshold
+                    )
+                };
+                let field = format!("environment.changes[{n}].costs[{i}][{safe}]");
+                return Err(Error::invalid(field, mean, allowed));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The best feasible policy, from the same LP with the true means. Where actions or means change

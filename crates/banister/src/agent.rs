@@ -57,11 +57,11 @@ pub trait Agent: Send {
         self.check_outcome(reward, costs, more)
     }
 
-    /// Announces that an action was drawn from the policy last published and that its outcome will come
-    /// later, under this number ([`Outcomes::decisions`]). Numbers increase. Outcomes that come at once
-    /// need no announcement; of those that come late, in any order, the breach detectors restore the order
-    /// of their decisions by it.
-    fn decided(&mut self, number: u64, safe_probability: f64) {
+    /// Announces that an action was drawn from a policy and that its outcome will come later, under this
+    /// number ([`Origin`]); numbers increase. With the probability that the policy gave the safe action the
+    /// outcome may come in any order, and the breach detectors restore the order of decisions; without it
+    /// the outcomes themselves come in that order. Outcomes that come at once need no announcement.
+    fn decided(&mut self, number: u64, safe_probability: Option<f64>) {
         let _ = (number, safe_probability);
     }
 
@@ -199,9 +199,32 @@ pub struct Outcomes<'a> {
     pub rewards: &'a [f64],
     /// One cost per guardrail, one outcome after another.
     pub costs: &'a [f64],
-    /// Numbers of the decisions they belong to ([`Agent::decided`]); empty where outcomes come at once,
-    /// in the order of their decisions.
-    pub decisions: &'a [u64],
+    /// Whose decisions they belong to.
+    pub origin: Origin<'a>,
+}
+
+/// Whose decisions outcomes belong to: what the monitor may conclude from them.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Origin<'a> {
+    /// The agent's own, each right after the one before: nothing was pending in between.
+    #[default]
+    Immediate,
+    /// The agent's own, by the numbers they were announced under ([`Agent::decided`]), in any order.
+    Announced(&'a [u64]),
+    /// The agent's own, late but in the order of decisions: numbers, and the probabilities that their
+    /// policies gave the safe action.
+    InOrder(&'a [u64], &'a [f64]),
+    /// Another policy's: they teach, and say nothing about this agent's policies.
+    Logged,
+}
+
+/// The decision of one outcome.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Source {
+    Immediate,
+    Announced(u64),
+    InOrder(u64, f64),
+    Logged,
 }
 
 /// What was played, outcome by outcome.
@@ -223,9 +246,18 @@ impl<'a> Outcomes<'a> {
             (Played::Features(x), Some(d)) => ("features", x.len(), count.saturating_mul(d)),
         };
         let costs = ("costs", self.costs.len(), count.saturating_mul(guardrails));
-        let announced = if self.decisions.is_empty() { 0 } else { count };
-        let decisions = ("decisions", self.decisions.len(), announced);
-        for (field, length, expected) in [(field, length, expected), costs, decisions] {
+        let (numbers, probabilities) = match self.origin {
+            Origin::Immediate | Origin::Logged => (count, count),
+            Origin::Announced(numbers) => (numbers.len(), count),
+            Origin::InOrder(numbers, probabilities) => (numbers.len(), probabilities.len()),
+        };
+        let columns = [
+            (field, length, expected),
+            costs,
+            ("decisions", numbers, count),
+            ("safe_probabilities", probabilities, count),
+        ];
+        for (field, length, expected) in columns {
             if length != expected {
                 let allowed = format!("expected {expected}: there are {count} rewards");
                 return Err(Error::invalid(field, format!("{length} entries"), allowed));
@@ -248,9 +280,15 @@ impl<'a> Outcomes<'a> {
         Ok(rows.map(move |(i, (&arm, &reward))| (arm, reward, outcomes.costs_of(i, guardrails))))
     }
 
-    /// Number of the decision of outcome i, where it has one.
-    pub(crate) fn decision_of(&self, i: usize) -> Option<u64> {
-        self.decisions.get(i).copied()
+    /// The decision of outcome i; the lengths have been checked.
+    #[inline]
+    pub(crate) fn source_of(&self, i: usize) -> Source {
+        match self.origin {
+            Origin::Immediate => Source::Immediate,
+            Origin::Announced(numbers) => Source::Announced(numbers[i]),
+            Origin::InOrder(numbers, safe) => Source::InOrder(numbers[i], safe[i]),
+            Origin::Logged => Source::Logged,
+        }
     }
 
     /// The costs of outcome i, given the number of guardrails.

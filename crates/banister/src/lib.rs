@@ -49,7 +49,7 @@ mod snapshot;
 mod stream;
 pub mod theory;
 
-pub use agent::{ActionSet, Agent, Outcomes, Played};
+pub use agent::{ActionSet, Agent, Origin, Outcomes, Played};
 pub use banister_solve as solve;
 pub use belief::{Belief, Estimate};
 pub use config::{OpbConfig, UnknownSafeCost};

@@ -120,6 +120,10 @@ pub(crate) trait Registered {
         let _ = problem;
         (None, None)
     }
+    /// The least probability of the safe action.
+    fn floor(&self) -> f64 {
+        0.0
+    }
     /// How it plays parts of actions, if it does.
     fn play(&mut self) -> Option<&mut Option<Play>> {
         None
@@ -140,6 +144,9 @@ impl Registered for OpbConfig {
     }
     fn guarantee(&self) -> Guarantee {
         OpbConfig::guarantee(self)
+    }
+    fn floor(&self) -> f64 {
+        self.floor
     }
     fn takes_features(&self) -> bool {
         false
@@ -168,6 +175,9 @@ impl Registered for OplbConfig {
     }
     fn guarantee(&self) -> Guarantee {
         OplbConfig::guarantee(self)
+    }
+    fn floor(&self) -> f64 {
+        self.floor
     }
     fn takes_features(&self) -> bool {
         true
@@ -286,6 +296,11 @@ impl AgentConfig {
     /// What it promises about its guardrails.
     pub fn guarantee(&self) -> Guarantee {
         self.registered().guarantee()
+    }
+
+    /// The least probability of the safe action in its policies.
+    pub fn floor(&self) -> f64 {
+        self.registered().floor()
     }
 
     /// Whether it is for actions with features, which it may be offered anew in every round.

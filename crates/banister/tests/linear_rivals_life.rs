@@ -6,7 +6,7 @@ mod worlds;
 
 use banister::rivals::linear::Play;
 use banister::{
-    Agent, AgentConfig, Error, Fallback, Guarantee, Guardrail, Outcomes, Played, Problem,
+    Agent, AgentConfig, Error, Fallback, Guarantee, Guardrail, Origin, Outcomes, Played, Problem,
 };
 use common::linear::dot;
 use common::{Random, at_most};
@@ -218,7 +218,7 @@ fn what_cannot_be_changes_nothing() {
             played: Played::Features(&features),
             rewards: &[0.5, 0.5],
             costs: &costs,
-            decisions: &[],
+            origin: Origin::Immediate,
         };
         assert!(agent.observe_batch(&batch).is_err());
         batch.played = Played::Arms(&[1, 9]);

@@ -5,7 +5,7 @@ mod common;
 use banister::interval::kl;
 use banister::{
     Agent, AgentConfig, AlarmKind, Fallback, Guardrail, OnBreach, Opb, OpbConfig, Oplb, OplbConfig,
-    Outcomes, Played, Problem,
+    Origin, Outcomes, Played, Problem,
 };
 use common::{Random, at_most};
 
@@ -232,7 +232,7 @@ fn delays_that_differ_by_arm_raise_no_alarm() {
             let decision = agent.decide();
             let (p, arm) = (decision.probability(0), decision.draw(rng.unit()));
             if announce {
-                agent.decided(t, p);
+                agent.decided(t, Some(p));
             }
             let outcome = (t, arm, rng.unit(), rng.bernoulli([0.05, 0.5][arm]));
             if rng.unit() < lost {
@@ -248,11 +248,16 @@ fn delays_that_differ_by_arm_raise_no_alarm() {
                 }
             }
             for (number, arm, reward, cost) in due {
+                let numbers = [number];
                 let outcomes = Outcomes {
                     played: Played::Arms(&[arm]),
                     rewards: &[reward],
                     costs: &[cost],
-                    decisions: if announce { &[number] } else { &[] },
+                    origin: if announce {
+                        Origin::Announced(&numbers)
+                    } else {
+                        Origin::Immediate
+                    },
                 };
                 Agent::observe_batch(&mut agent, &outcomes).unwrap();
             }
@@ -278,7 +283,7 @@ fn late_outcomes_are_watched() {
         let mut agent = Opb::new(&problem(1, 0.2, None), &config(OnBreach::Alert)).unwrap();
         let mut waiting = std::collections::VecDeque::new();
         let alarm = (1..100_000_u64).find(|&t| {
-            agent.decided(t, 1.0);
+            agent.decided(t, Some(1.0));
             if rng.unit() >= lost {
                 waiting.push_back((t, rng.bernoulli(0.4)));
             }
@@ -288,7 +293,7 @@ fn late_outcomes_are_watched() {
                     played: Played::Arms(&[0]),
                     rewards: &[0.0],
                     costs: &[cost],
-                    decisions: &[number],
+                    origin: Origin::Announced(&[number]),
                 };
                 Agent::observe_batch(&mut agent, &outcomes).unwrap();
             }
@@ -309,13 +314,13 @@ fn a_new_epoch_does_not_learn_from_old_decisions() {
                 played: Played::Arms(&[1]),
                 rewards: &[1.0],
                 costs: &[cost],
-                decisions: &[number],
+                origin: Origin::Announced(&[number]),
             },
         )
         .unwrap();
     };
     for number in 1..=100 {
-        agent.decided(number, 0.5);
+        agent.decided(number, Some(0.5));
     }
     let alarm = (1..100).find(|&number| {
         take(&mut agent, number, 1.0);
@@ -325,7 +330,7 @@ fn a_new_epoch_does_not_learn_from_old_decisions() {
     assert_eq!(agent.decide().outcomes, 0);
     take(&mut agent, 100, 1.0);
     assert_eq!((agent.outcomes(), agent.decide().outcomes), (alarm + 1, 0));
-    agent.decided(101, 0.5);
+    agent.decided(101, Some(0.5));
     take(&mut agent, 101, 0.0);
     assert_eq!(agent.decide().outcomes, 1);
     let restored = Opb::restore(&agent.save()).unwrap();
@@ -474,14 +479,14 @@ fn snapshots_carry_the_monitor() {
     let mut agent = Opb::new(&problem(2, 0.2, Some(0.1)), &config(OnBreach::Safe)).unwrap();
     for number in 1..=600 {
         agent.decide();
-        agent.decided(number, 0.5);
+        agent.decided(number, Some(0.5));
         if rng.unit() < 0.9 {
             let arm = rng.below(2);
             let outcomes = Outcomes {
                 played: Played::Arms(&[arm]),
                 rewards: &[0.5],
                 costs: &[rng.bernoulli(0.35)],
-                decisions: &[number],
+                origin: Origin::Announced(&[number]),
             };
             Agent::observe_batch(&mut agent, &outcomes).unwrap();
         }

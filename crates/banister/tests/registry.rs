@@ -1,7 +1,7 @@
 //! The registry: every kind of agent behind one interface, one restore and one schema.
 
 use banister::{
-    ActionSet, Agent, AgentConfig, Error, Guarantee, Guardrail, Outcomes, Played, Problem,
+    ActionSet, Agent, AgentConfig, Error, Guarantee, Guardrail, Origin, Outcomes, Played, Problem,
     SignalConfig,
 };
 use serde_json::{Value, json};
@@ -119,7 +119,7 @@ fn a_batch_is_the_same_as_one_by_one() {
             played: Played::Arms(&arms),
             rewards: &rewards,
             costs: &costs,
-            decisions: &[],
+            origin: Origin::Immediate,
         };
         batched.observe_batch(&outcomes).expect("in range");
         assert_eq!(single.save(), batched.save());
@@ -137,7 +137,7 @@ fn a_refused_batch_changes_nothing() {
             played: Played::Arms(&arms),
             rewards: &rewards,
             costs: &costs,
-            decisions: &[],
+            origin: Origin::Immediate,
         };
         assert!(agent.observe_batch(&outcomes).is_err());
         assert!(
@@ -167,7 +167,7 @@ fn a_batch_by_features_is_the_same_as_one_by_one() {
             played: Played::Features(&features),
             rewards: &rewards,
             costs: &costs,
-            decisions: &[],
+            origin: Origin::Immediate,
         };
         let outcome = batched.observe_batch(&outcomes);
         if !config.takes_features() {

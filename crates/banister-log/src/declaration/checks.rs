@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use banister::{Agent, AgentConfig, CheckedProblem, OpbConfig};
+use banister::{Agent, AgentConfig, CheckedProblem, Guarantee};
 
 use super::{Checked, Declaration, DefaultOutcome, NamedArm};
 use crate::refusal::Refusal;
@@ -147,18 +147,19 @@ pub(crate) fn check_cost_names<V>(
     }
 }
 
-/// Refuses what is there for negative controls: a service does not void its own guarantee.
+/// Refuses parameters that void the agent's own guarantee: they are for simulations.
 pub(super) fn check_guarantee(config: &AgentConfig) -> Result<(), Refusal> {
     let (field, value) = match config {
-        AgentConfig::Opb(OpbConfig {
-            log_term: Some(x), ..
-        }) => ("agent.log_term", *x),
-        AgentConfig::Oplb(oplb) if oplb.radius_scale < 1.0 => {
-            ("agent.radius_scale", oplb.radius_scale)
+        AgentConfig::Opb(opb) if opb.guarantee() != Guarantee::EveryRound => match opb.log_term {
+            Some(x) => ("agent.log_term", x.to_string()),
+            None => ("agent.intervals", "published".to_string()),
+        },
+        AgentConfig::Oplb(oplb) if oplb.guarantee() != Guarantee::EveryRound => {
+            ("agent.radius_scale", oplb.radius_scale.to_string())
         }
         _ => return Ok(()),
     };
-    let allowed = "it voids the guarantee, and is for simulations only: leave it away";
+    let allowed = "it voids the guarantee, and is for simulations only: leave it out";
     Err(Refusal::invalid(field, value, allowed))
 }
 

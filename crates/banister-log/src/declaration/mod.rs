@@ -21,6 +21,8 @@ pub const MOST_ACTIONS: usize = 10_000;
 pub const MOST_GUARDRAILS: usize = 32;
 /// Longest feature vector: the estimators keep its square.
 pub const LONGEST_FEATURES: usize = 1024;
+/// Multiplications that exact OPLB may spend on a decision: some hundredths of a second.
+const MOST_WORK: u64 = 20_000_000;
 /// Longest name, in characters.
 const LONGEST_NAME: usize = 200;
 /// An experiment as declared.
@@ -70,10 +72,12 @@ pub struct Declaration {
     /// Decisions are made and logged, but the caller's own action is what happens.
     #[serde(default)]
     pub shadow: bool,
-    /// After this many seconds a decision without an outcome gets `default_outcome`.
+    /// Outcomes are learned this many seconds after their decisions, in the order of decisions, whenever they
+    /// were reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_seconds: Option<f64>,
-    /// What counts as the outcome of a decision that never got one.
+    /// The outcome, or the missing part of it, of a decision whose time to live is over; without one such
+    /// decisions are counted as missing.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -361,6 +365,10 @@ impl Declaration {
             ));
         }
         check_guarantee(&config)?;
+        if let AgentConfig::Oplb(oplb) = &mut config {
+            // One writer serves all experiments: a decision may not hold it up for long.
+            oplb.max_work = oplb.max_work.min(MOST_WORK);
+        }
         if let AgentConfig::Opb(opb) = &mut config {
             // The union bound has to count arms before they come: room for some costs next to nothing.
             opb.max_arms = opb.max_arms.or(Some(2 * arms.len() + 8));

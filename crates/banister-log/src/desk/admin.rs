@@ -76,6 +76,27 @@ impl Desk<'_> {
         Ok(Taken::View(key))
     }
 
+    pub(super) fn acknowledge(&mut self, name: &str, note: String) -> Result<Taken, Refusal> {
+        check_length("note", &note, 10_000)?;
+        let experiment = self.alive(name)?;
+        let key = experiment.key;
+        if experiment.open_alarms().next().is_some() || experiment.has_news() {
+            self.write(key, None, None, Event::AlarmsAcknowledged(note));
+        }
+        Ok(Taken::View(key))
+    }
+
+    pub(super) fn record_alarms(&mut self) -> Taken {
+        let raised: Vec<_> = (self.state.experiments())
+            .flat_map(|e| e.unrecorded().into_iter().map(|alarm| (e.key, alarm)))
+            .collect();
+        for (key, alarm) in raised {
+            let json = serde_json::to_string(&alarm).unwrap_or_default();
+            self.write(key, None, None, Event::AlarmRaised(json));
+        }
+        Taken::Answer(Answer::Expired(0))
+    }
+
     pub(super) fn import(&mut self, name: &str, import: Import) -> Result<Taken, Refusal> {
         let experiment = self.alive(name)?;
         let key = experiment.key;

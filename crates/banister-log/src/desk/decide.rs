@@ -11,6 +11,7 @@ use crate::experiment::{Experiment, ExperimentStatus};
 use crate::published::Published;
 use crate::refusal::Refusal;
 use crate::request::{Answer, Decided, DecisionRequest, action_name};
+use crate::state::OpenDecision;
 use crate::store::Key;
 
 impl Desk<'_> {
@@ -77,7 +78,13 @@ impl Desk<'_> {
             self.ids.insert((key, id.clone()), number);
         }
         // Ids and numbers are answered after this commit, but a caller who chose the id may report at once.
-        (self.decisions).insert(number, (id.clone(), key, event.clone()));
+        let open = OpenDecision {
+            experiment: key,
+            id: id.clone(),
+            time: self.time,
+            event: event.clone(),
+        };
+        self.decisions.insert(number, open);
         Ok(Answer::Decision(Box::new(Decided {
             number,
             id,
@@ -118,11 +125,7 @@ impl Desk<'_> {
                 id.unwrap_or_default()
             )));
         }
-        let published = match (&event.own, event.policy) {
-            (Some(own), _) => own.clone(),
-            (None, Some(policy)) => self.policy(policy)?,
-            (None, None) => return Err(Refusal::unavailable("a decision has no policy")),
-        };
+        let published = self.policy_of(&event)?;
         let time = match self.records.iter().find(|record| record.number == number) {
             Some(record) => record.time,
             None => {
@@ -142,6 +145,15 @@ impl Desk<'_> {
             published,
             facts: experiment.facts.clone(),
         })))
+    }
+
+    /// The policy that a decision was drawn from.
+    pub(super) fn policy_of(&mut self, event: &DecisionEvent) -> Result<Arc<Published>, Refusal> {
+        match (&event.own, event.policy) {
+            (Some(own), _) => Ok(own.clone()),
+            (None, Some(policy)) => self.policy(policy),
+            (None, None) => Err(Refusal::unavailable("a decision has no policy")),
+        }
     }
 
     /// A published policy by the number of its event.

@@ -19,7 +19,7 @@ use crate::event::{DecisionEvent, Event, OutcomeEvent, Part, Record};
 use crate::published::Published;
 use crate::refusal::Refusal;
 use crate::request::{Answer, Request};
-use crate::state::State;
+use crate::state::{OpenDecision, State};
 use crate::store::{Found, Key, Store};
 use crate::time::Timestamp;
 
@@ -38,7 +38,7 @@ pub(crate) struct Desk<'a> {
     policies: HashMap<u64, (u64, Arc<Published>)>,
     /// Decisions of this commit, by id and by number.
     ids: HashMap<(u64, String), u64>,
-    decisions: HashMap<u64, (Option<String>, u64, Arc<DecisionEvent>)>,
+    decisions: HashMap<u64, OpenDecision>,
     /// What this commit has heard about outcomes, by decision.
     heard: HashMap<u64, Heard>,
     /// Outcomes of this commit, by experiment.
@@ -66,6 +66,7 @@ pub struct Heard {
 struct Case {
     number: u64,
     id: Option<String>,
+    time: Timestamp,
     event: Arc<DecisionEvent>,
     heard: Heard,
 }
@@ -139,6 +140,8 @@ impl<'a> Desk<'a> {
             Request::AddArm(name, arm) => self.add_arm(&name, arm),
             Request::RetireArm(name, arm) => self.retire_arm(&name, &arm),
             Request::Import(name, import) => self.import(&name, import),
+            Request::Acknowledge(name, note) => self.acknowledge(&name, note),
+            Request::RecordAlarms => Ok(self.record_alarms()),
             read => crate::view::read(self.state, read).map(Taken::Answer),
         }
     }
@@ -178,21 +181,14 @@ impl<'a> Desk<'a> {
                 .or_else(|| self.state.open().number(experiment, id)),
         };
         if let Some(number) = number {
-            let heard = self.heard.get(&number).cloned();
-            if let Some((id, of, event)) = self.decisions.get(&number) {
-                return Ok((*of == experiment).then(|| Case {
-                    number,
-                    id: id.clone(),
-                    event: event.clone(),
-                    heard: heard.unwrap_or_default(),
-                }));
-            }
-            if let Some(open) = self.state.open().get(number) {
+            let open = self.decisions.get(&number);
+            if let Some(open) = open.or_else(|| self.state.open().get(number)) {
                 return Ok((open.experiment == experiment).then(|| Case {
                     number,
                     id: open.id.clone(),
+                    time: open.time,
                     event: open.event.clone(),
-                    heard: heard.unwrap_or_default(),
+                    heard: self.heard.get(&number).cloned().unwrap_or_default(),
                 }));
             }
         }
@@ -210,6 +206,7 @@ impl<'a> Desk<'a> {
         Ok(Some(Case {
             number,
             id: found.decision.id.clone(),
+            time: found.decision.time,
             event,
             heard,
         }))
@@ -227,8 +224,10 @@ pub fn hear(reports: &[Record]) -> Result<Heard, Refusal> {
     for record in reports {
         match decode(record)? {
             Event::Part(part) => heard.part = part,
-            Event::Outcome(outcome) => heard = Heard::from(&outcome),
-            Event::Lapsed => heard.complete = Some(true),
+            Event::Outcome(outcome) | Event::Matured { outcome, .. } => {
+                heard = Heard::from(&outcome);
+            }
+            Event::Lapsed | Event::Missing { .. } => heard.complete = Some(true),
             _ => {}
         }
     }

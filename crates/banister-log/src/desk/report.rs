@@ -60,36 +60,73 @@ impl Desk<'_> {
                     "the experiment `{name}` is archived and takes no more outcomes"
                 )));
             }
-            complete = self.hear_news(name, &case, merged.clone(), false)?;
+            self.check_in_time(name, &case, &report.decision)?;
+            complete = self.hear_news(name, &case, merged.clone())?;
         }
+        let is_whole = merged.reward.is_some() && merged.costs.iter().all(Option::is_some);
         Ok(Answer::Outcome(Reported {
             decision: shown_id(case.id.as_deref(), case.number),
             complete,
+            pending: is_whole && !complete,
             reward: merged.reward,
             costs: merged.costs,
             facts,
         }))
     }
 
-    /// Writes down what is now known of an outcome; says whether it is complete.
-    fn hear_news(
+    /// Refuses a report on a decision whose time to live is over: whether it counts must not depend on
+    /// when somebody looks.
+    fn check_in_time(&mut self, name: &str, case: &Case, decision: &str) -> Result<(), Refusal> {
+        let ttl = self.state.experiment(name)?.checked.declaration.ttl_seconds;
+        match ttl {
+            Some(ttl) if case.time <= self.time.minus_seconds(ttl) => {
+                Err(Refusal::conflict(format!(
+                    "the time to live of the decision `{decision}` is over ({ttl} s): its outcome is settled"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes down what is now known of an outcome; says whether it is learned. With a time to live it is
+    /// not before that is over, whatever it is: learned at once, early outcomes would bias every estimate.
+    fn hear_news(&mut self, name: &str, case: &Case, known: Part) -> Result<bool, Refusal> {
+        let waits = (self.state.experiment(name)?.checked.declaration)
+            .ttl_seconds
+            .is_some();
+        match self.outcome(name, case, &known, false)? {
+            Some(outcome) if !waits => {
+                let key = self.state.experiment(name)?.key;
+                self.heard.insert(case.number, Heard::from(&outcome));
+                self.write(key, Some(case.number), None, Event::Outcome(outcome));
+                *self.outcomes.entry(key).or_default() += 1;
+                Ok(true)
+            }
+            _ => {
+                let key = self.state.experiment(name)?.key;
+                self.write(key, Some(case.number), None, Event::Part(known.clone()));
+                let heard = Heard {
+                    part: known,
+                    complete: None,
+                };
+                self.heard.insert(case.number, heard);
+                Ok(false)
+            }
+        }
+    }
+
+    /// The outcome of a decision from what is known of it, checked; `None` if something is missing.
+    fn outcome(
         &mut self,
         name: &str,
         case: &Case,
-        known: Part,
+        known: &Part,
         by_default: bool,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<Option<OutcomeEvent>, Refusal> {
         let experiment = self.state.experiment(name)?;
-        let key = experiment.key;
         let costs: Option<Vec<f64>> = known.costs.iter().copied().collect();
         let (Some(reward), Some(costs)) = (known.reward, costs) else {
-            self.write(key, Some(case.number), None, Event::Part(known.clone()));
-            let heard = Heard {
-                part: known,
-                complete: None,
-            };
-            self.heard.insert(case.number, heard);
-            return Ok(false);
+            return Ok(None);
         };
         let event = &case.event;
         let action = match event.shadow {
@@ -99,26 +136,22 @@ impl Desk<'_> {
                 Refusal::invalid("taken", "absent", allowed)
             })?,
         };
-        let before = self.outcomes.get(&key).copied().unwrap_or(0);
+        let before = self.outcomes.get(&experiment.key).copied().unwrap_or(0);
         let features = match action == event.action {
             true => event.features.clone(),
             false => experiment.features(action, &event.context, &event.candidates),
         };
         experiment.check_outcome(&features, reward, &costs, before)?;
-        let outcome = OutcomeEvent {
+        Ok(Some(OutcomeEvent {
             action,
             features,
             reward,
             costs,
             by_default,
-        };
-        self.heard.insert(case.number, Heard::from(&outcome));
-        self.write(key, Some(case.number), None, Event::Outcome(outcome));
-        *self.outcomes.entry(key).or_default() += 1;
-        Ok(true)
+        }))
     }
 
-    /// Gives decisions whose time is over their default outcomes.
+    /// Learns the outcomes of decisions whose time is over, in the order of decisions.
     pub(super) fn expire_all(&mut self, overdue: Overdue) -> Result<Answer, Refusal> {
         let experiment = (self.state.by_key(overdue.experiment))
             .ok_or_else(|| Refusal::unknown("experiment", overdue.experiment.to_string()))?;
@@ -139,7 +172,8 @@ impl Desk<'_> {
         Ok(Answer::Expired(overdue.decisions.len() as u64))
     }
 
-    /// Gives the default outcome to a decision whose time is over, or lets it lapse.
+    /// Learns the outcome of a decision whose time is over, filled up with the default one; without that,
+    /// an outcome that is not whole by now is missing.
     fn expire(&mut self, name: &str, found: Found) -> Result<(), Refusal> {
         let Event::Decision(event) = super::decode(&found.decision)? else {
             return Ok(());
@@ -147,43 +181,53 @@ impl Desk<'_> {
         let case = Case {
             number: found.decision.number,
             id: found.decision.id.clone(),
+            time: found.decision.time,
             event,
             heard: hear(&found.reports)?,
         };
-        if case.heard.complete.is_some() || self.heard.contains_key(&case.number) {
+        let learned = |heard: &Heard| heard.complete.is_some();
+        if learned(&case.heard) || self.heard.get(&case.number).is_some_and(learned) {
             return Ok(());
         }
         let experiment = self.state.experiment(name)?;
         let key = experiment.key;
-        let Some(default) = experiment.checked.declaration.default_outcome.clone() else {
-            return Ok(());
-        };
-        let part = &case.heard.part;
-        let costs = experiment
-            .facts
-            .guardrails
-            .iter()
-            .enumerate()
-            .map(|(i, g)| {
-                let known = part.costs.get(i).copied().flatten();
-                known.or_else(|| default.costs.get(g).copied())
-            });
-        let filled = Part {
-            reward: part.reward.or(Some(default.reward)),
-            costs: costs.collect(),
-            taken: part.taken.or(case.event.taken),
-        };
-        let known = !case.event.shadow || filled.taken.is_some();
-        // A horizon that is used up refuses defaults as it refuses reports: such a decision lapses too.
-        if known && self.hear_news(name, &case, filled, true).is_ok() {
-            return Ok(());
+        let default = experiment.checked.declaration.default_outcome.clone();
+        let default = default.as_ref();
+        let mut part = case.heard.part.clone();
+        part.taken = part.taken.or(case.event.taken);
+        let guardrails = &experiment.facts.guardrails;
+        part.costs.resize(guardrails.len(), None);
+        let is_whole = part.reward.is_some() && part.costs.iter().all(Option::is_some);
+        part.reward = part.reward.or(default.map(|d| d.reward));
+        for (cost, guardrail) in part.costs.iter_mut().zip(guardrails) {
+            *cost = cost.or_else(|| default.and_then(|d| d.costs.get(guardrail).copied()));
         }
-        let lapsed = Heard {
+        let known = !case.event.shadow || part.taken.is_some();
+        // A horizon that is used up refuses outcomes: such a decision lapses.
+        let outcome = match known {
+            true => self.outcome(name, &case, &part, !is_whole),
+            false => Ok(None),
+        };
+        let event = match outcome {
+            Ok(Some(outcome)) => {
+                *self.outcomes.entry(key).or_default() += 1;
+                Event::Matured {
+                    safe_probability: self.policy_of(&case.event)?.safe_share(),
+                    outcome,
+                }
+            }
+            Ok(None) if !case.event.shadow => Event::Missing {
+                action: case.event.action,
+                policy: self.policy_of(&case.event)?.policy.clone(),
+            },
+            _ => Event::Lapsed,
+        };
+        let settled = Heard {
             complete: Some(true),
             ..Heard::default()
         };
-        self.heard.insert(case.number, lapsed);
-        self.write(key, Some(case.number), None, Event::Lapsed);
+        self.heard.insert(case.number, settled);
+        self.write(key, Some(case.number), None, event);
         Ok(())
     }
 }

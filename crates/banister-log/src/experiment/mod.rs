@@ -4,14 +4,17 @@
 //! [`Experiment::digest`] is the same in every process that has folded the same events. The rest (the
 //! policy in force, the trace for the page) is kept beside it.
 
+mod alarm;
 mod change;
 mod facts;
+mod missing;
 mod policy;
 mod saved;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use banister::{Agent, Fallback};
+use banister::{Agent, Fallback, Origin, Outcomes, Played};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +23,15 @@ use crate::event::{DecisionEvent, Event, OutcomeEvent, Record};
 use crate::history::History;
 use crate::published::Published;
 use crate::time::Timestamp;
+pub use alarm::{AlarmRaised, Evidence, RecordedAlarm};
 pub use change::Change;
 pub use facts::Facts;
 use facts::facts;
+pub use missing::{ArmMissing, Missing};
+pub(crate) use saved::restore_all;
+
+/// Policies whose share of the safe action is remembered: those that replicas still draw from.
+const MOST_SHARES: usize = 64;
 
 /// Whether an experiment decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +55,9 @@ pub struct Counts {
     pub outcomes: u64,
     /// Decisions whose time to live was over before their outcome was complete.
     pub expired: u64,
+    /// Those of them that have no outcome at all, not even a default one.
+    #[serde(default)]
+    pub missing: u64,
     /// Outcomes imported from other logs.
     pub imported: u64,
     /// Decisions where the safe action was forced.
@@ -120,6 +132,14 @@ pub struct Experiment {
     pub latest: Option<Latest>,
     /// Up to here every decision has an outcome or is younger than the time to live.
     pub settled: u64,
+    /// Alarms, the newest last.
+    pub alarms: Vec<RecordedAlarm>,
+    /// Outcomes that never came, by arm.
+    pub missing: Missing,
+    /// Alarms of the agent that events record.
+    recorded: u64,
+    /// The last policies published: number, and probability of the safe action.
+    shares: VecDeque<(u64, f64)>,
     /// The policy over the arms now, and the number of its event once it has one.
     pub(crate) current: Option<(Option<u64>, Arc<Published>)>,
     pub(crate) facts: Arc<Facts>,
@@ -157,6 +177,10 @@ impl Experiment {
             alarm: None,
             latest: None,
             settled: key,
+            alarms: Vec::new(),
+            missing: Missing::default(),
+            recorded: 0,
+            shares: VecDeque::new(),
             current: None,
             arms,
             facts,
@@ -189,12 +213,38 @@ impl Experiment {
             // Policies and decisions teach nothing, and parts only once they are complete.
             Event::Policy(_) | Event::Decision(_) | Event::Part(_) => {}
             Event::Outcome(outcome) => {
-                self.observe(outcome).map_err(|e| e.to_string())?;
-                self.counts.outcomes += 1;
-                self.counts.expired += u64::from(outcome.by_default);
-                self.history.observe(record.time);
+                // In shadow mode the caller's own policy was played.
+                let number = record.decision.filter(|_| !self.checked.declaration.shadow);
+                let numbers = [number.unwrap_or(0)];
+                let origin = match number {
+                    Some(_) => Origin::Announced(&numbers),
+                    None => Origin::Logged,
+                };
+                self.observe(record, outcome, origin)?;
+            }
+            Event::Matured {
+                outcome,
+                safe_probability,
+            } => {
+                let (numbers, shares) = ([record.decision.unwrap_or(0)], [*safe_probability]);
+                let origin = match self.checked.declaration.shadow {
+                    false => Origin::InOrder(&numbers, &shares),
+                    true => Origin::Logged,
+                };
+                self.observe(record, outcome, origin)?;
+                self.missing.came(outcome.action as usize);
+            }
+            Event::Missing { action, policy } => {
+                self.counts.expired += 1;
+                self.counts.missing += 1;
+                self.missing.never_came(*action as usize, policy);
                 self.current = None;
             }
+            Event::AlarmRaised(json) => {
+                let alarm = serde_json::from_str(json).map_err(|e| e.to_string())?;
+                self.record_alarm(record.number, record.time, alarm);
+            }
+            Event::AlarmsAcknowledged(_) => self.acknowledge(record.time),
             Event::Lapsed => self.counts.expired += 1,
             Event::Imported(import) => {
                 (import.outcomes(|outcomes| self.agent.observe_batch(outcomes)))
@@ -226,6 +276,10 @@ impl Experiment {
         published: Arc<Published>,
     ) {
         self.history.publish(time, &published);
+        if self.shares.len() == MOST_SHARES {
+            self.shares.pop_front();
+        }
+        self.shares.push_back((number, published.safe_share()));
         if let Some((own, current)) = &mut self.current
             && own.is_none()
             && Arc::ptr_eq(current, &published)
@@ -253,6 +307,14 @@ impl Experiment {
             }
         }
         let fallback = decision.fallback;
+        if !decision.shadow {
+            let policy = decision.policy.unwrap_or(number);
+            let share = self.shares.iter().rev().find(|(own, _)| *own == policy);
+            let share = share.map_or(0.0, |(_, share)| *share);
+            // With a time to live, outcomes are learned in the order of decisions.
+            let waits = self.checked.declaration.ttl_seconds.is_some();
+            self.agent.decided(number, (!waits).then_some(share));
+        }
         self.counts.decisions += 1;
         self.counts.forced += u64::from(fallback.is_some());
         self.history.decide(time, fallback);
@@ -279,11 +341,27 @@ impl Experiment {
         Ok(())
     }
 
-    fn observe(&mut self, outcome: &OutcomeEvent) -> Result<(), banister::Error> {
-        let (reward, costs) = (outcome.reward, &outcome.costs);
-        match outcome.features.is_empty() {
-            true => (self.agent).observe(outcome.action as usize, reward, costs),
-            false => self.agent.observe_at(&outcome.features, reward, costs),
-        }
+    fn observe(
+        &mut self,
+        record: &Record,
+        outcome: &OutcomeEvent,
+        origin: Origin<'_>,
+    ) -> Result<(), String> {
+        let arms = [outcome.action as usize];
+        let outcomes = Outcomes {
+            played: match outcome.features.is_empty() {
+                true => Played::Arms(&arms),
+                false => Played::Features(&outcome.features),
+            },
+            rewards: &[outcome.reward],
+            costs: &outcome.costs,
+            origin,
+        };
+        (self.agent.observe_batch(&outcomes)).map_err(|e| e.to_string())?;
+        self.counts.outcomes += 1;
+        self.counts.expired += u64::from(outcome.by_default);
+        self.history.observe(record.time);
+        self.current = None;
+        Ok(())
     }
 }

@@ -31,6 +31,10 @@ impl Experiment {
         &*self.agent
     }
 
+    pub(super) fn agent_mut(&mut self) -> &mut dyn Agent {
+        &mut *self.agent
+    }
+
     /// Whether outcomes are taken by features.
     pub(crate) fn is_linear(&self) -> bool {
         self.checked.config.takes_features()
@@ -139,6 +143,10 @@ impl Experiment {
             ExperimentStatus::Paused => (self.agent.decide_safe(Fallback::Paused))
                 .ok_or_else(|| Refusal::conflict("this agent cannot be paused: resume it"))?
                 .clone(),
+            _ if self.is_forced_by_missing() => match self.agent.decide_safe(Fallback::Alarm) {
+                Some(decision) => decision.clone(),
+                None => self.agent.decide().clone(),
+            },
             _ => self.agent.decide().clone(),
         };
         let safe = self.agent.actions().map_or(0, |set| set.safe);

@@ -35,6 +35,8 @@ fn agent(name: &str, guardrails: usize, arms: usize, timed: bool) -> AgentResult
         violations: Some(run),
         worst_exceedance: 1e-300,
         pulls: (0..arms as u64).map(|arm| 10 * arm + run).collect(),
+        first_alarm: None,
+        violations_after_alarm: 0,
         nanoseconds_per_round: timed.then_some(123.5),
     });
     AgentResult {
@@ -57,6 +59,7 @@ fn agent(name: &str, guardrails: usize, arms: usize, timed: bool) -> AgentResult
 /// Two instances with different guardrails and arms; one name of each is shared.
 pub fn results() -> Results {
     let first = InstanceResult {
+        changes: Vec::new(),
         name: AWKWARD_INSTANCE.into(),
         horizon: 1_000_000,
         arms: vec!["safe".into(), "new, \"bold\"".into()],
@@ -73,6 +76,7 @@ pub fn results() -> Results {
         ],
     };
     let second = InstanceResult {
+        changes: Vec::new(),
         name: "second".into(),
         horizon: 1_000_000,
         arms: vec!["safe".into(), "other".into(), "third".into()],

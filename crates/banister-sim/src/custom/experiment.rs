@@ -60,6 +60,7 @@ impl CustomExperiment {
         self.environment.start(self.run.seed, 0)?;
         let guardrails = 0..self.problem.guardrails.len();
         let world = World {
+            changes: Vec::new(),
             problem: self.problem.clone(),
             environment: Environment::Custom(Custom {
                 environment: Arc::clone(&self.environment),

@@ -5,7 +5,7 @@ use banister::{Agent, Error, Signal};
 use rand_chacha::ChaCha8Rng;
 
 use super::{CustomRun, Round};
-use crate::best::Best;
+use crate::best::{Best, Floor};
 use crate::experiment::Experiment;
 use crate::scene::Scene;
 use crate::world::Custom;
@@ -64,7 +64,7 @@ impl<'a> Outside<'a> {
             signals,
             declared,
             means: Vec::new(),
-            best: Best::new(&experiment.guardrails),
+            best: Best::new(&experiment.guardrails, Floor::default()),
         })
     }
 

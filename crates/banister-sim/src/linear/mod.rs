@@ -219,6 +219,7 @@ fn changing_world(config: &ExperimentConfig, changing: Changing, longest: f64) -
         Problem::contextual(changing.safe_action().to_vec(), config.guardrail.clone());
     problem.reward = config.reward;
     World {
+        changes: Vec::new(),
         problem,
         parameters: changing.parameters().to_vec(),
         safe_means: Some(changing.safe_means().to_vec()),
@@ -321,6 +322,7 @@ fn fixed(
     let laws = Arms::new(env, kind, sd, &fields, &means)?;
     let length = |x: &Vec<f64>| dot(x, x).sqrt();
     Ok(World {
+        changes: Vec::new(),
         longest: features.iter().map(length).fold(0.0, f64::max),
         safe_means: Some(laws.means(safe).to_vec()),
         safe_fields: (0..config.guardrail.len())

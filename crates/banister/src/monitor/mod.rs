@@ -19,6 +19,7 @@ mod order;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::Source;
 use crate::error::Error;
 use crate::problem::CheckedProblem;
 use crate::snapshot::broken;
@@ -81,8 +82,9 @@ pub struct Alarm {
 pub(crate) struct Outcome {
     /// Whether the action was the safe one.
     pub is_safe: bool,
-    /// Probability that the policy gave the safe action.
+    /// Probability that the policy gave the safe action: the last one, where the source does not say.
     pub safe_probability: f64,
+    pub source: Source,
 }
 
 /// Parameters of a monitor.
@@ -226,13 +228,17 @@ impl Monitor {
     }
 
     /// Announces a decision whose outcome will come under this number.
-    pub(crate) fn decided(&mut self, number: u64, safe_probability: f64) {
+    pub(crate) fn decided(&mut self, number: u64, safe_probability: Option<f64>) {
         (self.saved.order).decided(number, safe_probability, self.detectors.len());
     }
 
-    /// Whether the outcome of a decision may be learned: not if an earlier epoch made it.
-    pub(crate) fn is_current(&self, decision: Option<u64>) -> bool {
-        decision.is_none_or(|number| number > self.saved.before)
+    /// Whether an outcome may be learned: not if an earlier epoch made its decision.
+    #[inline]
+    pub(crate) fn is_current(&self, source: Source) -> bool {
+        match source {
+            Source::Announced(number) | Source::InOrder(number, _) => number > self.saved.before,
+            Source::Immediate | Source::Logged => true,
+        }
     }
 
     /// An outcome that is not learned: it belongs to an earlier epoch.
@@ -245,28 +251,24 @@ impl Monitor {
     pub(crate) fn take(
         &mut self,
         problem: &CheckedProblem,
-        decision: Option<u64>,
-        outcome: Outcome,
+        mut outcome: Outcome,
         costs: &[f64],
         taken: u64,
     ) -> Next {
-        let mut next = Next::Continue;
         if outcome.is_safe {
-            next = self.take_safe(problem, costs, taken);
+            self.take_safe(problem, costs, taken);
         }
-        match decision {
-            None => {
-                if self.detect(problem, outcome, costs, taken) == Next::Restart {
-                    next = Next::Restart;
-                }
+        match outcome.source {
+            Source::Immediate => self.detect(problem, outcome, costs, taken),
+            Source::Announced(number) => {
+                self.take_late(problem, number, outcome.is_safe, costs, taken)
             }
-            Some(number) => {
-                if self.take_late(problem, number, outcome, costs, taken) == Next::Restart {
-                    next = Next::Restart;
-                }
+            Source::InOrder(_, safe_probability) => {
+                outcome.safe_probability = safe_probability;
+                self.detect(problem, outcome, costs, taken)
             }
+            Source::Logged => Next::Continue,
         }
-        next
     }
 
     /// Runs the breach detectors on the next decision's outcome.
@@ -310,17 +312,18 @@ impl Monitor {
         &mut self,
         problem: &CheckedProblem,
         number: u64,
-        outcome: Outcome,
+        is_safe: bool,
         costs: &[f64],
         taken: u64,
     ) -> Next {
-        (self.saved.order).arrived(number, outcome.is_safe, costs);
+        self.saved.order.arrived(number, is_safe, costs);
         let mut room = std::mem::take(&mut self.room);
         let mut next = Next::Continue;
         while let Some(turn) = self.saved.order.next(&mut room) {
             let outcome = Outcome {
                 is_safe: turn.is_safe,
                 safe_probability: turn.safe_probability,
+                source: Source::Immediate,
             };
             if self.detect(problem, outcome, &room, taken) == Next::Restart {
                 next = Next::Restart;
@@ -330,7 +333,7 @@ impl Monitor {
         next
     }
 
-    fn take_safe(&mut self, problem: &CheckedProblem, costs: &[f64], taken: u64) -> Next {
+    fn take_safe(&mut self, problem: &CheckedProblem, costs: &[f64], taken: u64) {
         for (i, &cost) in costs.iter().enumerate() {
             let guardrail = &problem.guardrails[i];
             let Some(declared) = &mut self.declared[i] else {
@@ -353,7 +356,6 @@ impl Monitor {
                 forces_safe: matters && self.config.on_breach != OnBreach::Alert,
             });
         }
-        Next::Continue
     }
 
     /// An arm's intervals have nothing in common: its mean under a guardrail has changed.
@@ -469,4 +471,39 @@ pub(crate) fn epoch_share(on_breach: OnBreach, epoch: u32) -> f64 {
         }
         _ => 1.0,
     }
+}
+
+impl Alarm {
+    /// The alarm in a sentence; `arm` is the name of its arm, where it is about one.
+    pub fn describe(&self, problem: &CheckedProblem, arm: Option<&str>) -> String {
+        let guardrail = &problem.guardrails[self.guardrail.min(problem.guardrails.len() - 1)];
+        let (name, n, mean) = (&guardrail.name, self.outcomes, short(self.mean));
+        let arm = arm.unwrap_or("the arm");
+        match self.kind {
+            AlarmKind::Breach if guardrail.factor == 0.0 => format!(
+                "{name} averaged {mean} over the last {n} decisions, beyond its threshold {}",
+                guardrail.shown_threshold
+            ),
+            AlarmKind::Breach => format!(
+                "{name} averaged {mean} beyond {} times the safe action's over the last {n} decisions",
+                guardrail.factor
+            ),
+            AlarmKind::Refuted => format!(
+                "the {n} outcomes of {arm} contradict each other on {name} (mean {mean}): its mean has changed"
+            ),
+            AlarmKind::SafeCost => {
+                let declared = guardrail
+                    .safe_cost
+                    .map_or(f64::NAN, |y| guardrail.signal_of(y));
+                format!(
+                    "{arm} averaged {mean} of {name} over {n} outcomes, but its safe cost is declared as {declared}"
+                )
+            }
+        }
+    }
+}
+
+/// Four significant digits.
+fn short(x: f64) -> f64 {
+    format!("{x:.3e}").parse().unwrap_or(x)
 }

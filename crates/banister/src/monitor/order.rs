@@ -60,15 +60,21 @@ impl Default for Order {
 }
 
 impl Order {
-    /// Announces a decision. Numbers increase; one that does not is ignored.
-    pub(super) fn decided(&mut self, number: u64, safe_probability: f64, guardrails: usize) {
+    /// Announces a decision. Numbers increase; one that does not is ignored. Without a probability its
+    /// outcome comes in order, and nothing waits for it.
+    pub(super) fn decided(
+        &mut self,
+        number: u64,
+        safe_probability: Option<f64>,
+        guardrails: usize,
+    ) {
         if number <= self.last {
             return;
         }
         self.last = number;
-        if !self.is_watched(number) {
+        let Some(safe_probability) = safe_probability.filter(|_| self.is_watched(number)) else {
             return;
-        }
+        };
         if self.entries.len() == WINDOW {
             self.pop(guardrails);
         }

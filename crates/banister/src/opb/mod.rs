@@ -14,7 +14,7 @@ mod agent;
 mod columns;
 mod outcomes;
 
-use crate::agent::Outcomes;
+use crate::agent::{Outcomes, Source};
 use crate::bounds::Bounds;
 use crate::certificate::{Answer, Certifier};
 use crate::config::{CheckedOpb, OpbConfig, UnknownSafeCost};
@@ -220,15 +220,15 @@ impl Opb {
     #[inline]
     pub fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         self.check_outcome(arm, reward, costs)?;
-        self.learn(None, arm, reward, costs);
+        self.learn(Source::Immediate, arm, reward, costs);
         Ok(())
     }
 
-    /// Takes a checked outcome, of a decision that was announced or of the last one.
+    /// Takes a checked outcome.
     #[inline]
-    fn learn(&mut self, decision: Option<u64>, arm: usize, reward: f64, costs: &[f64]) {
+    fn learn(&mut self, source: Source, arm: usize, reward: f64, costs: &[f64]) {
         self.outcomes += 1;
-        if !self.monitor.is_current(decision) {
+        if !self.monitor.is_current(source) {
             self.monitor.forget();
             return;
         }
@@ -250,8 +250,9 @@ impl Opb {
             } else {
                 0.0
             },
+            source,
         };
-        let mut next = (self.monitor).take(&self.problem, decision, outcome, costs, self.outcomes);
+        let mut next = (self.monitor).take(&self.problem, outcome, costs, self.outcomes);
         if let Some(signal) = self.estimates.take_refuted() {
             next = self.refute(arm, signal, next);
         }
@@ -308,7 +309,7 @@ impl Opb {
         }
         self.check_room(count)?;
         for (i, (arm, reward, costs)) in rows.enumerate() {
-            self.learn(outcomes.decision_of(i), arm, reward, costs);
+            self.learn(outcomes.source_of(i), arm, reward, costs);
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ impl Agent for Oplb {
         self.take_batch(outcomes)
     }
 
-    fn decided(&mut self, number: u64, safe_probability: f64) {
+    fn decided(&mut self, number: u64, safe_probability: Option<f64>) {
         self.monitor.decided(number, safe_probability);
     }
 

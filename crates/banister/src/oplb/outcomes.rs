@@ -1,7 +1,7 @@
 //! Outcomes: which are accepted, and what they change.
 
 use super::Oplb;
-use crate::agent::{Outcomes, Played};
+use crate::agent::{Outcomes, Played, Source};
 use crate::error::Error;
 use crate::estimate::Estimates;
 use crate::monitor::{Next, Outcome};
@@ -19,7 +19,7 @@ impl Oplb {
     pub fn observe(&mut self, action: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         self.evidence.check_action(action)?;
         self.check_outcome(reward, costs, 1)?;
-        self.take(None, Taken::Action(action), reward, costs);
+        self.take(Source::Immediate, Taken::Action(action), reward, costs);
         Ok(())
     }
 
@@ -33,7 +33,7 @@ impl Oplb {
     ) -> Result<(), Error> {
         self.evidence.check_features(features)?;
         self.check_outcome(reward, costs, 1)?;
-        self.take(None, Taken::Features(features), reward, costs);
+        self.take(Source::Immediate, Taken::Features(features), reward, costs);
         Ok(())
     }
 
@@ -55,14 +55,14 @@ impl Oplb {
         }
         for (i, &reward) in outcomes.rewards.iter().enumerate() {
             let costs = outcomes.costs_of(i, guardrails);
-            self.take(outcomes.decision_of(i), taken(i), reward, costs);
+            self.take(outcomes.source_of(i), taken(i), reward, costs);
         }
         Ok(())
     }
 
-    /// Takes a checked outcome, of a decision that was announced or of the last one.
-    fn take(&mut self, decision: Option<u64>, taken: Taken, reward: f64, costs: &[f64]) {
-        if !self.monitor.is_current(decision) {
+    /// Takes a checked outcome.
+    fn take(&mut self, source: Source, taken: Taken, reward: f64, costs: &[f64]) {
+        if !self.monitor.is_current(source) {
             self.evidence.outcomes += 1;
             self.monitor.forget();
             return;
@@ -75,9 +75,10 @@ impl Oplb {
         let outcome = Outcome {
             is_safe,
             safe_probability: self.decision.probability(self.evidence.actions.safe),
+            source,
         };
         let taken = self.evidence.outcomes;
-        let mut next = (self.monitor).take(&self.evidence.problem, decision, outcome, costs, taken);
+        let mut next = (self.monitor).take(&self.evidence.problem, outcome, costs, taken);
         let refuted = self
             .safe_estimates
             .as_mut()

@@ -6,7 +6,7 @@
 pub mod linear;
 
 use banister::interval::Interval;
-use banister::{Agent, CheckedProblem, Error, Guardrail, Opb, Outcomes, Played, Problem};
+use banister::{Agent, CheckedProblem, Error, Guardrail, Opb, Origin, Outcomes, Played, Problem};
 use rand::{Rng as _, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -58,7 +58,7 @@ pub fn observe_batch(
         played: Played::Arms(&arms),
         rewards: &rewards,
         costs: &costs,
-        decisions: &[],
+        origin: Origin::Immediate,
     })
 }
 
