@@ -328,9 +328,9 @@ proptest! {
 
     #[test]
     fn every_way_to_give_a_policy_means_the_same(seed in 0_u64..1000) {
-        let columns = World::three().log(&mut rng(seed), 30);
+        let columns = World::three().log(&mut rng(seed), 80);
         let log = columns.checked();
-        let rows = POLICY.repeat(30);
+        let rows = POLICY.repeat(80);
         let taken: Vec<f64> = columns.actions.iter().map(|&a| POLICY[a]).collect();
         for estimator in [Estimator::Ips, Estimator::Snips, Estimator::Dr, Estimator::Dm] {
             let by = |target| estimate(&log, target, Model::Fitted, &options(estimator));
