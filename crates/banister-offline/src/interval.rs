@@ -1,5 +1,7 @@
 //! Confidence intervals for means of terms.
 
+use std::sync::LazyLock;
+
 use banister::Error;
 use banister::interval::Mixture;
 use libm::{erfc, exp, log, pow};
@@ -116,6 +118,13 @@ const BETS: [f64; LEVELS] = {
     bets
 };
 
+/// Logarithms of the levels' weights, which sum to one.
+static LOG_WEIGHTS: LazyLock<[f64; LEVELS]> = LazyLock::new(|| {
+    let weight = |level: usize| pow(level as f64 + 6.0, -1.3);
+    let total: f64 = (0..LEVELS).map(weight).sum();
+    std::array::from_fn(|level| log(weight(level) / total))
+});
+
 /// Products within these bounds survive any finite weight without overflow.
 const SMALL: f64 = 1e-100;
 const LARGE: f64 = 1e100;
@@ -151,12 +160,10 @@ impl Bets {
     /// Logarithm of the wealth as a function of the mean h, after `scale` times as many rounds of the
     /// same kind.
     pub(crate) fn log_wealth(&self, scale: f64) -> impl Fn(f64) -> f64 {
-        let weight = |level: usize| pow(level as f64 + 6.0, -1.3);
-        let total: f64 = (0..LEVELS).map(weight).sum();
         let levels: [(f64, f64); LEVELS] = std::array::from_fn(|level| {
             let won = self.logs[level] + log(self.products[level]) + BETS[level] * self.centres;
             let slope = scale * BETS[level] * self.n;
-            (log(weight(level) / total) + scale * won, slope)
+            (LOG_WEIGHTS[level] + scale * won, slope)
         });
         move |h| log_sum_exp(&levels.map(|(won, slope)| won - slope * h))
     }
