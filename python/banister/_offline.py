@@ -188,16 +188,16 @@ def evaluate(
         estimator: "ips" weighs outcomes by π(a)/p(a); "snips" divides by the weights' sum; "dr" adds
             a model and stays unbiased if the model is wrong; "dm" is the model alone. On a log that an
             agent made while it learned, "ips" is unbiased, "snips" and cross-fitted "dr" are not.
-        interval: "mixture" for any log, also of an agent that learned, and narrower with `min_pscore`;
-            "normal" for many independent rounds; "bernstein" for any number of independent rounds,
-            with `clip` or `min_pscore` known; "bootstrap" by resampling rounds. "normal" and
-            "bootstrap" decide no verdict below 200 effective rounds.
+        interval: "mixture" for any log, also of an agent that learned, and narrower if the log shows one
+            fixed policy or `min_pscore` is given; "normal" for many independent rounds; "bernstein" for
+            any number of independent rounds, with `clip` or `min_pscore` known; "bootstrap" by
+            resampling rounds. "normal" and "bootstrap" decide no verdict below 200 effective rounds.
         confidence: of each interval on its own. For m guardrails at once take 1 - delta/m.
         clip: larger weights are cut to it. Less variance for a bias, shown as `clipping_bias`.
         min_pscore: the smallest probability that the logging policy gives to any arm.
         model: predictions of every signal, (signals, rounds, arms) with the reward first, or a
-            dictionary of (rounds, arms); not fitted on this log. For "dr" and "dm"; by default means or ridge
-            regressions per arm, fitted by cross-fitting.
+            dictionary of (rounds, arms); not fitted on this log. For "dr" and "dm"; by default
+            means or ridge regressions per arm, fitted by cross-fitting.
         folds, ridge: of that fit. resamples: of the bootstrap. seed: of both.
 
     Example:
@@ -218,8 +218,8 @@ def evaluate(
         ...     guardrails=banister.Guardrail("spend", at_most=0.3),
         ... )
         Evaluation(400 rounds, 0.95 intervals
-          reward  0.4000  [0.3847, 0.4796]
-          spend   0.1500  [0.1252, 0.2483]  ≤ 0.3: kept
+          reward  0.4000  [0.3818, 0.4305]
+          spend   0.1500  [0.1220, 0.1979]  ≤ 0.3: kept
           effective sample size 345)
     """
     log = as_log(log, _names(guardrails))

@@ -148,7 +148,7 @@ def test_the_mixture_is_the_default_and_that_of_the_bets(data: dict[str, Any]) -
     robust = banister.evaluate(log, POLICY, estimator="dr")
     assert robust.reward.upper == found.reward.upper
     # A range is mapped to and fro, and known propensities make it narrower.
-    guardrail = banister.Guardrail("spend", at_most=3.0, range=[-1, 4])
+    guardrail = banister.Guardrail("spend", at_most=3.0, range=(-1.0, 4.0))
     wide = banister.evaluate(log, POLICY, guardrails=guardrail).costs["spend"]
     y = (data["spend"][:400] + 1) / 5
     expected = ((w * data["spend"][:400]).mean(), 5 * bets(w * y) - 1, 4 - 5 * bets(w * (1 - y)))

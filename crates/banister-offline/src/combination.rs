@@ -113,8 +113,8 @@ impl Combination<'_> {
     /// if weights were clipped or the log cannot contain all that π_c plays. A lower bound of that
     /// expectation is one of v, and no more is assumed. The upper end mirrors it.
     ///
-    /// If the weights are bounded beforehand and never clipped (`min_pscore`), the log does contain all
-    /// of it, and the terms Σ_c f_c w_c (y − lo), or (y − hi), are bounded with expectation v up to a
+    /// Where the log is known to contain all of it and weights are not clipped ([`Part::covered`]), the
+    /// terms Σ_c f_c w_c (y − lo), or (y − hi), are bounded with expectation v up to a
     /// constant: they are narrower on the far side, above all for rare events.
     fn mixture(&self, signal: usize) -> Result<Ends, Error> {
         let [lo, hi] = self.needed_range(signal)?;
@@ -124,8 +124,7 @@ impl Combination<'_> {
             let [low, high] = scaled([lo, hi], part.factor);
             (lowest, highest) = (lowest + low, highest + high);
             factors += part.factor;
-            let most = part.most.filter(|_| !part.may_clip);
-            possible = possible.zip(most).map(|(mut sum, most)| {
+            possible = possible.zip(part.covered).map(|(mut sum, most)| {
                 add(&mut sum, scaled([0.0, most * (hi - lo)], part.factor));
                 sum
             });

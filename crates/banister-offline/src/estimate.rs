@@ -58,7 +58,7 @@ pub enum IntervalKind {
     /// Bets on weighted outcomes: holds for any number of rounds, also where an agent learned during
     /// the log, and where the log lacks actions of the policy. An interval for the policy's value,
     /// whatever the estimator; the crate's first page has the argument. Needs the signals' ranges;
-    /// narrower with `min_pscore`.
+    /// narrower with `min_pscore`, or where the log shows one fixed policy.
     #[default]
     Mixture,
     /// Central limit theorem, with the delta method for SNIPS. Holds for many independent rounds. With

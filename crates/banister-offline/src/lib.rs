@@ -49,7 +49,8 @@
 //! It needs no bound on the weights, hence no clipping; after Waudby-Smith, Wu, Ramdas, Karampatziakis
 //! and Mineiro 2024. The upper end pays for not assuming positivity: its noise is that of w_t (hi − y_t)
 //! also for rare events. If the logging policy is known to play everything with at least
-//! `min_pscore`, the terms w_t (y_t − lo) are bounded with mean s(π) − lo, and the wealth of
+//! `min_pscore`, or the log shows one fixed policy (each arm has one propensity, and these sum to 1, as
+//! in an A/B test), the terms w_t (y_t − lo) are bounded with mean s(π) − lo, and the wealth of
 //! [`banister::interval::Mixture`] is averaged with that of the bets: much narrower for rare events.
 //! An arm that was never logged has the whole range for its interval.
 //!

@@ -1,6 +1,6 @@
 //! The policy to be judged, and its importance weights over a log.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use banister::Error;
 use serde::Serialize;
@@ -112,6 +112,26 @@ impl Target<'_> {
     }
 }
 
+/// The smallest probability of a logging policy that was the same in all rounds, if the log shows it to
+/// be so: each arm has one propensity, and these sum to 1.
+///
+/// In a round with other probabilities some arm has one that is neither 0 nor its usual one (usual ones
+/// sum to 1), and shows it when it is drawn. So such rounds can be few at most.
+fn fixed_policy(log: &CheckedLog, pscores: &[f64]) -> Option<f64> {
+    if log.declared().adaptive {
+        return None;
+    }
+    let mut usual: BTreeMap<usize, f64> = BTreeMap::new();
+    for (&action, &p) in std::iter::zip(log.declared().actions, pscores) {
+        if (*usual.entry(action).or_insert(p) - p).abs() > SUM_TOLERANCE {
+            return None;
+        }
+    }
+    let sum: f64 = usual.values().sum();
+    let is_whole = (sum - 1.0).abs() <= SUM_TOLERANCE;
+    is_whole.then(|| usual.values().copied().fold(1.0, f64::min))
+}
+
 fn check_probabilities(row: &[f64], field: &str) -> Result<(), Error> {
     match row.iter().position(|p| !(*p >= 0.0 && *p <= 1.0)) {
         None => Ok(()),
@@ -188,6 +208,9 @@ pub(crate) struct Part<'a> {
     pub most: Option<f64>,
     /// Whether clipping may have cut weights in this or any other log.
     pub may_clip: bool,
+    /// The largest weight possible, if none is clipped and the log is known to play all that the
+    /// policy plays: the mean weight is then 1.
+    pub covered: Option<f64>,
 }
 
 impl<'a> Part<'a> {
@@ -258,7 +281,11 @@ impl<'a> Part<'a> {
             let variance = (deviations / n - (mean - 1.0) * (mean - 1.0)).max(0.0);
             mean + normal_quantile(1.0 - 2.0 * CHECK_DELTA) * (variance / n).sqrt()
         };
+        let never_played = target.never_played(log);
         let possible = options.min_pscore.map(|least| target.highest() / least);
+        let is_seen = never_played.is_empty() && !matches!(target, Target::Taken(_));
+        let fixed = || fixed_policy(log, pscores).filter(|_| is_seen);
+        let covered = possible.or_else(|| fixed().map(|least| target.highest() / least));
         Ok(Self {
             factor,
             target,
@@ -270,8 +297,9 @@ impl<'a> Part<'a> {
                 mean_interval: [least, most],
                 share_clipped: cuts as f64 / n,
                 lost: ((total - kept) / n).max(0.0),
-                never_played: target.never_played(log),
+                never_played,
             },
+            covered: covered.filter(|most| *most <= clip),
             most: match (possible, options.clip) {
                 (Some(a), Some(b)) => Some(a.min(b)),
                 (a, b) => a.or(b),
@@ -298,6 +326,7 @@ impl<'a> Part<'a> {
             },
             most: None,
             may_clip: false,
+            covered: None,
         }
     }
 }

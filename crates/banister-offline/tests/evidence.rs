@@ -155,27 +155,40 @@ fn verdicts_on_logs_of_our_own_agent_are_rarely_wrong() {
     is_rarely_wrong(Logger::Opb);
 }
 
-/// The bounded terms that `min_pscore` allows are valid too, and decide more.
+/// Bounded terms are valid too, and decide more. That a policy was fixed is seen without being declared.
 #[test]
-fn declared_propensities_decide_more() {
-    let mut both = [0.0; 2];
-    for logger in [Logger::Uniform, Logger::Greedy] {
-        for (cost, threshold) in [(0.05, 0.049), (0.05, 0.15)] {
-            for (min_pscore, decided) in [None, Some(0.1)].into_iter().zip(&mut both) {
-                let options = Options {
-                    min_pscore,
-                    ..Options::default()
-                };
-                let (wrong, share) = shares(logger, cost, threshold, 1000, |log| {
-                    judge(log, Target::Arm(1), at_most(threshold), &options).verdict
-                });
-                assert!(wrong <= 0.05, "{logger:?} {min_pscore:?} {wrong}");
-                *decided += share;
-            }
-        }
+fn known_coverage_decides_more() {
+    let mut found = Vec::new();
+    for (logger, min_pscore, adaptive) in [
+        (Logger::Uniform, None, true),
+        (Logger::Uniform, Some(0.5), true),
+        (Logger::Uniform, None, false),
+        (Logger::Greedy, None, true),
+        (Logger::Greedy, Some(0.1), true),
+    ] {
+        let options = Options {
+            min_pscore,
+            ..Options::default()
+        };
+        let share = |threshold| {
+            let (wrong, decided) = shares(logger, 0.05, threshold, 1000, |log| {
+                let log = Log { adaptive, ..log };
+                judge(log, Target::Arm(1), at_most(threshold), &options).verdict
+            });
+            assert!(wrong <= 0.05, "{logger:?} {min_pscore:?} {wrong}");
+            decided
+        };
+        share(0.049);
+        found.push(share(if logger == Logger::Uniform {
+            0.11
+        } else {
+            0.25
+        }));
     }
-    println!("{both:?}");
-    assert!(both[1] > both[0] + 0.3, "{both:?}");
+    println!("{found:?}");
+    assert!(found[0] < 0.2 && found[1] > 0.8, "{found:?}");
+    assert_eq!(found[1], found[2]);
+    assert!(found[4] > found[3] + 0.2, "{found:?}");
 }
 
 /// A negative control: the same count finds what the doubly robust estimate with a normal interval,
@@ -454,7 +467,7 @@ fn adaptive_logs() {
     }
 }
 
-/// Mixture intervals by hand, for a log of two rounds: bets by their definition.
+/// Mixture intervals by hand: bets by their definition.
 #[test]
 fn the_mixture_interval_is_that_of_the_bets() {
     let mut columns = Columns {
@@ -475,7 +488,12 @@ fn the_mixture_interval_is_that_of_the_bets() {
         ..Options::default()
     };
     let policy = [0.25, 0.75];
-    let log = columns.checked();
+    // Adaptive, as nothing more is then taken from the propensities.
+    let log = Log {
+        adaptive: true,
+        ..columns.log()
+    };
+    let log = log.check().unwrap();
     let found = estimate(&log, Target::Fixed(&policy), Model::Fitted, &options).unwrap();
     let wealth = |terms: &[f64], h: f64| {
         let (mut total, mut weights) = (0.0, 0.0);
