@@ -15,6 +15,9 @@ const SUM_TOLERANCE: f64 = 1e-6;
 /// Relative rounding of a declared smallest propensity: 1 − 0.9 is below 0.1.
 const MIN_ROUNDING: f64 = 1e-9;
 
+/// Effective rounds from which the mean weight has an upper end.
+const ENOUGH: f64 = 30.0;
+
 /// Probability with which each end of the interval of the mean weight may fail.
 const CHECK_DELTA: f64 = 5e-4;
 
@@ -167,7 +170,7 @@ pub struct Weights {
     /// policy plays.
     pub mean: f64,
     /// Interval of the expected weight, at 99.9%. The lower end holds for any log; the upper end is
-    /// the normal one, and infinite below 30 effective rounds.
+    /// the normal one, and infinite below 30 effective rounds; 0 if 30 rounds or more have no weight.
     pub mean_interval: [f64; 2],
     /// Share of the rounds whose weight was clipped.
     pub share_clipped: f64,
@@ -273,9 +276,9 @@ impl<'a> Part<'a> {
             0.0
         };
         let least = 2.0 * bets.lower(CHECK_DELTA);
-        let most = if total == 0.0 {
+        let most = if total == 0.0 && n >= ENOUGH {
             0.0
-        } else if effective < 30.0 || !deviations.is_finite() {
+        } else if effective < ENOUGH || !deviations.is_finite() {
             f64::INFINITY
         } else {
             let variance = (deviations / n - (mean - 1.0) * (mean - 1.0)).max(0.0);
@@ -286,20 +289,23 @@ impl<'a> Part<'a> {
         let is_seen = never_played.is_empty() && !matches!(target, Target::Taken(_));
         let fixed = || fixed_policy(log, pscores).filter(|_| is_seen);
         let covered = possible.or_else(|| fixed().map(|least| target.highest() / least));
+        let weights = Weights {
+            effective_sample_size: effective,
+            largest,
+            mean,
+            mean_interval: [least, most],
+            share_clipped: cuts as f64 / n,
+            lost: ((total - kept) / n).max(0.0),
+            never_played,
+        };
+        // A mean weight below 1 refutes that the log plays everything.
+        let covered = covered.filter(|most| *most <= clip && !weights.are_too_small());
         Ok(Self {
             factor,
             target,
             clipped,
-            weights: Weights {
-                effective_sample_size: effective,
-                largest,
-                mean,
-                mean_interval: [least, most],
-                share_clipped: cuts as f64 / n,
-                lost: ((total - kept) / n).max(0.0),
-                never_played,
-            },
-            covered: covered.filter(|most| *most <= clip),
+            weights,
+            covered,
             most: match (possible, options.clip) {
                 (Some(a), Some(b)) => Some(a.min(b)),
                 (a, b) => a.or(b),

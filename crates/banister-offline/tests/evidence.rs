@@ -425,6 +425,26 @@ fn wrong_propensities_are_seen() {
         "{}",
         small.reason
     );
+    // Rows of the arm that are missing refute that a fixed policy explains the log.
+    let rows: Vec<usize> = (0..3000)
+        .filter(|&t| columns.actions[t] == 0 || t % 4 == 0)
+        .collect();
+    let mut part = Columns {
+        arms: 2,
+        ..Columns::default()
+    };
+    for &t in &rows {
+        part.push(columns.actions[t], 0.5, 0.5, columns.costs[t]);
+    }
+    let found = judge(
+        part.log(),
+        Target::Arm(1),
+        at_most(0.4),
+        &Options::default(),
+    );
+    assert_eq!(found.verdict, Verdict::Undecided);
+    assert!(found.reason.contains("lacks a part"), "{}", found.reason);
+    assert!(found.estimate.upper > 0.6);
     let large = with(0.9);
     assert!(!large.estimate.weights.are_compatible());
     let normal = Options {
