@@ -54,6 +54,8 @@ class Log:
     context: NDArray[np.float64] | None = None
     #: Features of all actions of each round: (rounds, arms, features).
     offered: NDArray[np.float64] | None = None
+    #: Whether the logging policy learned from these outcomes, as an agent does.
+    adaptive: bool = False
 
     def __post_init__(self) -> None:
         for kind, names in (("arms", self.arms), ("costs", self.guardrails)):
@@ -75,6 +77,7 @@ class Log:
         features: Sequence[str] | None = None,
         offered: ArrayLike | None = None,
         arms: int | Sequence[Arm] | None = None,
+        adaptive: bool = False,
     ) -> Log:
         """A log from the columns of a table.
 
@@ -90,6 +93,8 @@ class Log:
             offered: instead, the features of all arms in all rounds: (rounds, arms, features).
             arms: all arms in their order, or how many there are. By default the names that occur,
                 sorted, or the numbers from 0 to the largest.
+            adaptive: whether the logging policy learned from these outcomes, as an agent does. Rows
+                must then be in the order of the decisions, and only "mixture" intervals decide.
         """
         table = Table(frame)
         indices, labels = _numbered(table.column(action, "action"), f"column {action!r}", arms)
@@ -104,6 +109,7 @@ class Log:
             pscores=None if pscore is None else table.numbers(pscore, "pscore"),
             context=_context(table, features, offered),
             offered=None if offered is None else numbers(offered, "offered"),
+            adaptive=adaptive,
         )
 
     @classmethod
@@ -168,6 +174,8 @@ class Log:
         ]
         if self.pscores is None:
             parts.append("no pscores")
+        if self.adaptive:
+            parts.append("adaptive")
         if self.context is not None:
             parts.append(f"context of {self.context.shape[1]}")
         if self.offered is not None:

@@ -40,8 +40,15 @@ class Estimate:
     effective_sample_size: float
     #: Before clipping.
     largest_weight: float
-    #: Before clipping. Far from 1: the log lacks actions that the policy plays.
+    #: Before clipping. Its expectation is 1, or less if the log lacks actions that the policy plays.
     mean_weight: float
+    #: Interval of that expectation at 99.9%; the upper end is infinite below 30 effective rounds.
+    mean_weight_interval: tuple[float, float]
+    #: Whether the expected weight may be 1. If not: below 1, the log lacks a part of what the policy
+    #: plays; above 1, the propensities are not those that drew the actions.
+    weights_compatible: bool
+    #: Arms that the policy plays and the log never does.
+    never_played: tuple[Arm, ...]
     #: Share of rounds whose weight was clipped.
     share_clipped: float
     #: What clipping took from the mean weight: the part of the policy that is not seen any more.
@@ -61,8 +68,13 @@ class Verdict:
     """What a log shows about one guardrail."""
 
     name: str
-    #: "kept" or "broken" if the whole interval is on one side of the threshold.
+    #: "kept" or "broken" if the whole interval is on one side of the threshold and is evidence.
     verdict: Literal["kept", "broken", "undecided"]
+    #: Why, in words.
+    reason: str
+    #: Rounds that an undecided verdict would need in all: a forecast, as if further rounds were like
+    #: these on average. None if it is decided, or if no number of them would decide.
+    rows_needed: int | None
     direction: Literal["at_most", "at_least"]
     #: What must not be crossed; 0 for a relative guardrail.
     threshold: float
@@ -71,11 +83,15 @@ class Verdict:
 
     def __repr__(self) -> str:
         sign = "≤" if self.direction == "at_most" else "≥"
-        one = self.estimate
         return (
             f"Verdict({self.name} {sign} {self.threshold:.4g} is {self.verdict}: "
-            f"{one.estimate:.4g} in [{one.lower:.4g}, {one.upper:.4g}])"
+            f"{self.estimate.estimate:.4g}; {self._why()})"
         )
+
+    def _why(self) -> str:
+        if self.rows_needed is None:
+            return self.reason
+        return f"{self.reason}; about {self.rows_needed:,} rounds would decide"
 
 
 @dataclass(frozen=True)
@@ -108,6 +124,8 @@ class Evaluation:
             if self.verdicts:
                 row["threshold"] = judged.threshold if judged else None
                 row["verdict"] = judged.verdict if judged else None
+                row["reason"] = judged.reason if judged else None
+                row["rows_needed"] = judged.rows_needed if judged else None
             rows.append(row)
         frame: pd.DataFrame = pd.DataFrame(rows).set_index("name")
         return frame
@@ -126,6 +144,13 @@ class Evaluation:
                     line += f" (relative: {excess.estimate:.4f} "
                     line += f"[{excess.lower:.4f}, {excess.upper:.4f}])"
             lines.append(line)
+        for judged in self.verdicts.values():
+            if judged.verdict == "undecided":
+                lines.append(f"  {judged.name}: {judged._why()}")
+        if self.reward.never_played:
+            lines.append(f"  never played in the log: {', '.join(map(str, self.reward.never_played))}")
+        elif not self.reward.weights_compatible:
+            lines.append(f"  the mean weight {self.reward.mean_weight:.4g} is not compatible with 1")
         lines.append(f"  effective sample size {self.reward.effective_sample_size:,.0f})")
         return "\n".join(lines)
 
@@ -137,8 +162,8 @@ def evaluate(
     guardrails: GuardrailLike | Sequence[GuardrailLike] | None = None,
     safe: Arm = 0,
     reward: Mapping[str, object] | None = None,
-    estimator: Literal["dr", "ips", "snips", "dm"] = "dr",
-    interval: Literal["normal", "bernstein", "bootstrap"] = "normal",
+    estimator: Literal["ips", "snips", "dr", "dm"] = "ips",
+    interval: Literal["mixture", "normal", "bernstein", "bootstrap"] = "mixture",
     confidence: float = 0.95,
     clip: float | None = None,
     min_pscore: float | None = None,
@@ -158,17 +183,21 @@ def evaluate(
             as it is now (for linear agents on the features of every round).
         guardrails: judged on the log; each names one of its costs. Their ranges are checked and used.
         safe: the safe arm, for relative guardrails.
-        reward: what is known of the reward: {"range": [lo, hi]}. Not declared by default.
+        reward: what is known of the reward: {"range": [lo, hi]}. A "mixture" interval takes [0, 1] if
+            nothing is declared, here and for costs without a guardrail.
         estimator: "ips" weighs outcomes by π(a)/p(a); "snips" divides by the weights' sum; "dr" adds
-            a model and stays unbiased if the model is wrong; "dm" is the model alone.
-        interval: "normal" for many rounds; "bernstein" for any number of rounds, with ranges and
-            `clip` or `min_pscore` known; "bootstrap" by resampling rounds.
+            a model and stays unbiased if the model is wrong; "dm" is the model alone. On a log that an
+            agent made while it learned, "ips" is unbiased, "snips" and cross-fitted "dr" are not.
+        interval: "mixture" for any log, also of an agent that learned, and narrower if the log shows one
+            fixed policy or `min_pscore` is given; "normal" for many independent rounds; "bernstein" for
+            any number of independent rounds, with `clip` or `min_pscore` known; "bootstrap" by
+            resampling rounds. "normal" and "bootstrap" decide no verdict below 200 effective rounds.
         confidence: of each interval on its own. For m guardrails at once take 1 - delta/m.
         clip: larger weights are cut to it. Less variance for a bias, shown as `clipping_bias`.
         min_pscore: the smallest probability that the logging policy gives to any arm.
         model: predictions of every signal, (signals, rounds, arms) with the reward first, or a
-            dictionary of (rounds, arms); not fitted on this log. By default means or ridge
-            regressions per arm, fitted by cross-fitting.
+            dictionary of (rounds, arms); not fitted on this log. For "dr" and "dm"; by default
+            means or ridge regressions per arm, fitted by cross-fitting.
         folds, ridge: of that fit. resamples: of the bootstrap. seed: of both.
 
     Example:
@@ -186,12 +215,11 @@ def evaluate(
         >>> banister.evaluate(
         ...     log,
         ...     {"control": 0.7, "bold": 0.3},
-        ...     guardrails=banister.Guardrail("spend", at_most=0.2),
-        ...     estimator="snips",
+        ...     guardrails=banister.Guardrail("spend", at_most=0.3),
         ... )
         Evaluation(400 rounds, 0.95 intervals
-          reward  0.4000  [0.3794, 0.4206]
-          spend   0.1500  [0.1294, 0.1706]  ≤ 0.2: kept
+          reward  0.4000  [0.3818, 0.4305]
+          spend   0.1500  [0.1220, 0.1979]  ≤ 0.3: kept
           effective sample size 345)
     """
     log = as_log(log, _names(guardrails))
@@ -208,6 +236,8 @@ def evaluate(
         "seed": seed,
     }
     declared = _by_name(guardrails, log)
+    if model is not None and estimator in ("ips", "snips"):
+        raise ValueError(f'`model` is given: {estimator!r} has none, use estimator "dr" or "dm"')
     predictions = None if model is None else _predictions(model, log)
     found = _native.evaluate_log(
         log,
@@ -231,13 +261,18 @@ def evaluate(
             safe=log.number(safe, "safe"),
             options=options,
         )
-    verdicts = [Verdict(**{**one, "estimate": Estimate(**one["estimate"])}) for one in judged]
-    earned, *costs = (Estimate(**one) for one in found)
+    verdicts = [Verdict(**{**one, "estimate": _estimate(one["estimate"], log)}) for one in judged]
+    earned, *costs = (_estimate(one, log) for one in found)
     return Evaluation(
         reward=earned,
         costs={one.name: one for one in costs},
         verdicts={one.name: one for one in verdicts},
     )
+
+
+def _estimate(found: Mapping[str, Any], log: Log) -> Estimate:
+    never = tuple(log.arms[arm] for arm in found["never_played"])
+    return Estimate(**{**found, "never_played": never})
 
 
 def _names(guardrails: GuardrailLike | Sequence[GuardrailLike] | None) -> list[str]:

@@ -59,6 +59,8 @@ def log_from_csv(
         pscore="pscore" if all(pscores) else None,
         features=features,
         arms=[str(arm["name"]) for arm in experiment.arms] or None,
+        # The agent learned from the outcomes as they came.
+        adaptive=True,
     )
 
 

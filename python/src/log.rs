@@ -12,6 +12,8 @@ use crate::input::Numbers;
 /// The columns of a `banister.Log`: its own memory, borrowed.
 pub(crate) struct Columns<'py> {
     pub arms: usize,
+    arm_names: Vec<String>,
+    adaptive: bool,
     actions: PyReadonlyArray1<'py, usize>,
     rewards: Numbers<'py>,
     costs: Numbers<'py>,
@@ -31,8 +33,12 @@ impl<'py> Columns<'py> {
         };
         let needed = |name| Numbers::new(&log.getattr(name)?, name);
         let actions = log.getattr("indices")?;
+        let arms = log.getattr("arms")?;
+        let names = arms.try_iter()?.map(|arm| Ok(arm?.str()?.to_string()));
         let columns = Self {
-            arms: log.getattr("arms")?.len()?,
+            arms: arms.len()?,
+            arm_names: names.collect::<PyResult<_>>()?,
+            adaptive: log.getattr("adaptive")?.is_truthy()?,
             actions: actions
                 .extract()
                 .map_err(|_| mistyped("indices", &actions, "must be an array of uintp"))?,
@@ -94,28 +100,64 @@ impl<'py> Columns<'py> {
             features,
             reward_range: None,
             cost_ranges: Vec::new(),
+            arm_names: self.arm_names.clone(),
+            adaptive: self.adaptive,
         })
     }
 }
 
+/// The range that agents, too, take a signal to have if nothing is declared.
+const UNIT: [f64; 2] = [0.0, 1.0];
+
 /// A log with the ranges that are declared: of the reward if anything is said of it, and of the
-/// signals that have a guardrail.
+/// signals that have a guardrail. `needed` ranges that are not declared are [0, 1].
 pub(crate) fn with_ranges<'a>(
     log: Log<'a>,
     reward: Option<&SignalConfig>,
     declared: &[Guardrail],
-) -> Log<'a> {
+    needed: bool,
+) -> PyResult<Log<'a>> {
     let ranges = log
         .clone()
         .declare(reward.unwrap_or(&SignalConfig::default()), declared);
-    let of = |name: &String| {
-        let at = declared.iter().position(|g| g.name == *name)?;
-        ranges.cost_ranges[at]
+    let mut cost_ranges = Vec::new();
+    for (g, name) in log.guardrails.iter().enumerate() {
+        cost_ranges.push(match declared.iter().position(|d| d.name == *name) {
+            Some(at) => ranges.cost_ranges[at],
+            None if needed => {
+                let costs = log.costs.iter().skip(g).step_by(log.guardrails.len());
+                let how = format!("a guardrail for `{name}` with a `range`");
+                Some(unit_range(costs, &format!("costs[{name:?}]"), &how)?)
+            }
+            None => None,
+        });
+    }
+    let reward_range = match reward {
+        Some(_) => ranges.reward_range,
+        None if needed => {
+            let how = r#"`reward={"range": [lowest, highest]}`"#;
+            Some(unit_range(log.rewards.iter(), "reward", how)?)
+        }
+        None => None,
     };
-    Log {
-        reward_range: reward.and(ranges.reward_range),
-        cost_ranges: log.guardrails.iter().map(of).collect(),
+    Ok(Log {
+        reward_range,
+        cost_ranges,
         ..log
+    })
+}
+
+fn unit_range<'a>(
+    values: impl Iterator<Item = &'a f64>,
+    field: &str,
+    how: &str,
+) -> PyResult<[f64; 2]> {
+    match values.enumerate().find(|(_, x)| !(0.0..=1.0).contains(*x)) {
+        None => Ok(UNIT),
+        Some((row, x)) => Err(PyValueError::new_err(format!(
+            "`{field}` is {x} in row {row}: without a declared range a `mixture` interval takes [0, 1]; \
+             give {how}, or ask for another `interval`"
+        ))),
     }
 }
 

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use banister::{AgentConfig, Error, Guardrail, SignalConfig};
 use banister_offline::{
-    CheckedLog, Estimate, Features, Log, Mean, Model, Options, Replay, ReplayOptions, Target,
+    CheckedLog, Estimate, Estimator, Features, IntervalKind, Log, Mean, Model, Options, Replay,
+    ReplayOptions, Target,
 };
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -103,7 +104,10 @@ impl<'py> Question<'py> {
         py: Python<'_>,
         work: impl FnOnce(&CheckedLog, Target, Model) -> Result<R, Error> + Send,
     ) -> PyResult<R> {
-        let log = with_ranges(self.columns.log()?, self.reward.as_ref(), &self.guardrails);
+        let needed = self.options.interval == IntervalKind::Mixture
+            && self.options.estimator != Estimator::Dm;
+        let log = self.columns.log()?;
+        let log = with_ranges(log, self.reward.as_ref(), &self.guardrails, needed)?;
         let target = self.policy.target()?;
         let model = match &self.model {
             None => Model::Fitted,
@@ -162,6 +166,8 @@ pub(crate) fn judge_log<'py>(
         let dict = PyDict::new(py);
         dict.set_item("name", &one.name)?;
         dict.set_item("verdict", word(&one.verdict))?;
+        dict.set_item("reason", &one.reason)?;
+        dict.set_item("rows_needed", one.rows_needed)?;
         dict.set_item("direction", word(&one.direction))?;
         dict.set_item("threshold", one.threshold)?;
         dict.set_item("estimate", estimate(py, &one.estimate)?)?;
@@ -189,6 +195,10 @@ fn estimate<'py>(py: Python<'py>, one: &Estimate) -> PyResult<Bound<'py, PyDict>
     dict.set_item("effective_sample_size", one.weights.effective_sample_size)?;
     dict.set_item("largest_weight", one.weights.largest)?;
     dict.set_item("mean_weight", one.weights.mean)?;
+    let [lower, upper] = one.weights.mean_interval;
+    dict.set_item("mean_weight_interval", (lower, upper))?;
+    dict.set_item("weights_compatible", one.weights.are_compatible())?;
+    dict.set_item("never_played", &one.weights.never_played)?;
     dict.set_item("share_clipped", one.weights.share_clipped)?;
     dict.set_item("lost_weight", one.weights.lost)?;
     let bias = one.clipping_bias.map(|[below, above]| (below, above));

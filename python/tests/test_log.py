@@ -290,7 +290,7 @@ BAD_QUESTIONS: list[tuple[Any, dict[str, Any], Any, str]] = [
     (0, {"confidence": "high"}, TypeError, '`confidence` is "high": must be a number'),
     (0, {"clip": 0.0}, ValueError, "`clip` is 0"),
     (0, {"min_pscore": 0.9}, ValueError, "`min_pscore` says that none is below 0.9"),
-    (0, {"folds": 1}, ValueError, "`folds` is 1"),
+    (0, {"folds": 1, "estimator": "dr"}, ValueError, "`folds` is 1"),
     (0, {"ridge": -1.0}, ValueError, "`ridge` is -1"),
     (0, {"interval": "bootstrap", "resamples": 5}, ValueError, "`resamples` is 5"),
     (0, {"seed": -1}, (TypeError, ValueError), "`seed` is -1"),
@@ -322,18 +322,19 @@ BAD_QUESTIONS: list[tuple[Any, dict[str, Any], Any, str]] = [
     (0, {"guardrails": {"name": "spend", "atmost": 0.1}}, TypeError, "`guardrails[0]`"),
     (
         0,
-        {"model": np.zeros((3, 100))},
+        {"estimator": "dr", "model": np.zeros((3, 100))},
         ValueError,
         "`model` has shape (3, 100), expected (3, 100, 3)",
     ),
-    (0, {"model": {"reward": np.zeros((100, 3))}}, ValueError, "`model` has the keys 'reward'"),
+    (0, {"estimator": "dr", "model": {"reward": np.zeros((100, 3))}}, ValueError, "`model` has the keys 'reward'"),
     (
         0,
-        {"model": {key: np.zeros((9, 3)) for key in ("reward", "spend", "delay")}},
+        {"estimator": "dr", "model": {key: np.zeros((9, 3)) for key in ("reward", "spend", "delay")}},
         ValueError,
         "`model['reward']` has shape (9, 3)",
     ),
-    (0, {"model": np.full((3, 100, 3), np.nan)}, ValueError, "`model[0][0][0]` is NaN"),
+    (0, {"estimator": "dr", "model": np.full((3, 100, 3), np.nan)}, ValueError, "`model[0][0][0]` is NaN"),
+    (0, {"model": np.zeros((3, 100, 3))}, ValueError, "`model` is given: 'ips' has none"),
 ]
 
 
@@ -346,7 +347,7 @@ def test_bad_questions(policy: Any, options: dict[str, Any], error: Any, message
 
 def test_what_needs_pscores_says_so(data: dict[str, Any]) -> None:
     log = make(data, pscore=None)
-    with pytest.raises(ValueError, match="`pscores` is not given: dr needs"):
+    with pytest.raises(ValueError, match="`pscores` is not given: ips needs"):
         banister.evaluate(log, 0)
     with pytest.raises(ValueError, match="`pscores` is not given: replay needs"):
         banister.replay(log, banister.Opb(3), progress=False)

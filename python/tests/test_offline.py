@@ -29,7 +29,7 @@ def assert_close(one: banister.Estimate, expected: tuple[float, float, float]) -
 
 def test_ips_is_the_weighted_mean(log: banister.Log, data: dict[str, Any]) -> None:
     w = POLICY[data["action"]] / data["pscore"]
-    found = banister.evaluate(log, POLICY, estimator="ips")
+    found = banister.evaluate(log, POLICY, interval="normal")
     assert_close(found.reward, normal(w * data["reward"]))
     assert_close(found.costs["spend"], normal(w * data["spend"]))
     assert_close(found.costs["delay"], normal(w * data["delay"]))
@@ -44,7 +44,7 @@ def test_snips_is_the_ratio_with_the_delta_method(log: banister.Log, data: dict[
     ratio = (w * y).sum() / w.sum()
     influence = w * (y - ratio) / w.mean()
     error = influence.std(ddof=1) / np.sqrt(len(w))
-    found = banister.evaluate(log, POLICY, estimator="snips")
+    found = banister.evaluate(log, POLICY, estimator="snips", interval="normal")
     assert_close(found.reward, (ratio, ratio - Z * error, ratio + Z * error))
     assert found.reward.standard_error == pytest.approx(error)
 
@@ -53,7 +53,7 @@ def test_clipped_weights(log: banister.Log, data: dict[str, Any]) -> None:
     w = POLICY[data["action"]] / data["pscore"]
     cut = np.minimum(w, 1.2)
     found = banister.evaluate(
-        log, POLICY, estimator="ips", clip=1.2, reward={"range": [0, 1]}
+        log, POLICY, interval="normal", clip=1.2, reward={"range": [0, 1]}
     ).reward
     assert_close(found, normal(cut * data["reward"]))
     assert found.share_clipped == pytest.approx((w > 1.2).mean())
@@ -68,7 +68,7 @@ def test_dr_with_a_given_model(log: banister.Log, data: dict[str, Any], as_mappi
     q = rng.uniform(size=(3, len(log), 3))
     w, a = POLICY[data["action"]] / data["pscore"], data["action"]
     model = dict(zip(["reward", "spend", "delay"], q, strict=True)) if as_mapping else q
-    found = banister.evaluate(log, POLICY, estimator="dr", model=model)
+    found = banister.evaluate(log, POLICY, estimator="dr", interval="normal", model=model)
     for one, signal_q in zip([found.reward, *found.costs.values()], q, strict=True):
         residual = data[one.name] - signal_q[np.arange(len(log)), a]
         assert_close(one, normal(signal_q @ POLICY + w * residual))
@@ -76,7 +76,8 @@ def test_dr_with_a_given_model(log: banister.Log, data: dict[str, Any], as_mappi
     assert direct.estimate == pytest.approx((q[0] @ POLICY).mean())
     assert direct.standard_error == direct.upper == np.inf
     # Judging some of the costs takes the model's tables of those alone.
-    some = banister.evaluate(log, POLICY, model=model, guardrails={"name": "delay", "at_most": 0.9})
+    guardrail = {"name": "delay", "at_most": 0.9}
+    some = banister.evaluate(log, POLICY, estimator="dr", model=model, guardrails=guardrail)
     assert some.verdicts["delay"].estimate == some.costs["delay"]
 
 
@@ -86,7 +87,9 @@ def test_bernstein_is_wider_and_covers_for_any_number_of_rounds(log: banister.Lo
     wide = banister.evaluate(
         log, POLICY, guardrails=guardrails, interval="bernstein", estimator="ips", **options
     )
-    narrow = banister.evaluate(log, POLICY, guardrails=guardrails, estimator="ips", **options)
+    narrow = banister.evaluate(
+        log, POLICY, guardrails=guardrails, interval="normal", estimator="ips", **options
+    )
     assert wide.reward.lower < narrow.reward.lower < narrow.reward.upper < wide.reward.upper
 
 
@@ -97,7 +100,7 @@ def test_bootstrap_is_seeded_and_near_normal(log: banister.Log) -> None:
         ).reward
 
     assert boot(1) == boot(1) != boot(2)
-    near = banister.evaluate(log, POLICY, estimator="ips").reward
+    near = banister.evaluate(log, POLICY, interval="normal").reward
     assert boot(1).lower == pytest.approx(near.lower, abs=0.01)
     assert boot(1).upper == pytest.approx(near.upper, abs=0.01)
 
@@ -106,7 +109,9 @@ def test_bootstrap_is_seeded_and_near_normal(log: banister.Log) -> None:
 def test_unbiased_over_logs_and_intervals_cover(estimator: Any) -> None:
     truth, cost = 0.5 * POLICY @ MEANS, POLICY @ COSTS
     found = [
-        banister.evaluate(make(columns(1000, seed)), POLICY, estimator=estimator)
+        banister.evaluate(
+            make(columns(1000, seed)), POLICY, estimator=estimator, interval="normal"
+        )
         for seed in range(300)
     ]
     rewards = np.array([one.reward.estimate for one in found])
@@ -115,6 +120,56 @@ def test_unbiased_over_logs_and_intervals_cover(estimator: Any) -> None:
     assert abs(spends.mean() - cost) < 4 * spends.std() / np.sqrt(300)
     covered = np.mean([one.reward.lower <= truth <= one.reward.upper for one in found])
     assert 0.91 < covered < 0.985
+
+
+def bets(terms: np.ndarray, delta: float = 0.025) -> float:
+    """The h at which the wealth of bets on terms that are never negative is 1/δ, by bisection."""
+    stakes = np.array([0.95, 0.75, *(0.5 ** np.arange(1, 17))])
+    weights = (np.arange(18) + 6.0) ** -1.3
+    before = np.concatenate([[0.0], terms.cumsum()[:-1]])
+    centre = np.minimum((0.5 + before) / np.arange(1, len(terms) + 1), 1)
+    won = np.log1p(stakes * (terms - centre)[:, None]).sum(axis=0) + stakes * centre.sum()
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        h = (low + high) / 2
+        wealth = weights @ np.exp(won - stakes * len(terms) * h) / weights.sum()
+        low, high = (h, high) if wealth >= 1 / delta else (low, h)
+    return low
+
+
+def test_the_mixture_is_the_default_and_that_of_the_bets(data: dict[str, Any]) -> None:
+    log = make({key: column[:400] for key, column in data.items()})
+    w = (POLICY[data["action"]] / data["pscore"])[:400]
+    found = banister.evaluate(log, POLICY)
+    for one in (found.reward, *found.costs.values()):
+        y = data[one.name][:400]
+        assert_close(one, ((w * y).mean(), bets(w * y), 1 - bets(w * (1 - y))))
+    # The interval is one for the policy's value, whatever the estimate beside it.
+    robust = banister.evaluate(log, POLICY, estimator="dr")
+    assert robust.reward.upper == found.reward.upper
+    # A range is mapped to and fro, and known propensities make it narrower.
+    guardrail = banister.Guardrail("spend", at_most=3.0, range=(-1.0, 4.0))
+    wide = banister.evaluate(log, POLICY, guardrails=guardrail).costs["spend"]
+    y = (data["spend"][:400] + 1) / 5
+    expected = ((w * data["spend"][:400]).mean(), 5 * bets(w * y) - 1, 4 - 5 * bets(w * (1 - y)))
+    assert_close(wide, expected)
+    narrow = banister.evaluate(log, POLICY, min_pscore=0.2).costs["spend"]
+    assert narrow.upper < found.costs["spend"].upper
+
+
+def test_a_signal_outside_the_assumed_range_is_refused(data: dict[str, Any]) -> None:
+    log = make({**data, "reward": 3 * data["reward"], "delay": 3 * data["delay"]})
+    with pytest.raises(ValueError, match=r"`costs\[\"delay\"\]` is 1\..* in row .*: without a declared"):
+        banister.evaluate(log, POLICY)
+    guardrail = {"name": "delay", "at_most": 2.0, "range": [0, 3]}
+    with pytest.raises(ValueError, match=r"`reward` is 3 in row .* give `reward="):
+        banister.evaluate(log, POLICY, guardrails=guardrail)
+    found = banister.evaluate(log, POLICY, guardrails=guardrail, reward={"range": [0, 3]})
+    assert found.verdicts["delay"].verdict == "kept"
+    assert banister.evaluate(log, POLICY, interval="normal").reward.upper > 0
+    noisy = {"name": "delay", "at_most": 2.0, "sub_gaussian": 1.0, "range": [0, 3]}
+    with pytest.raises(ValueError, match="a `mixture` interval needs the lowest and highest value"):
+        banister.evaluate(log, POLICY, guardrails=noisy, reward={"range": [0, 3]})
 
 
 # Policies
@@ -184,9 +239,46 @@ def test_a_relative_guardrail_is_judged_by_its_difference(
     log: banister.Log, data: dict[str, Any]
 ) -> None:
     guardrail = banister.Guardrail("spend", at_most=2.0, relative=True)
-    found = banister.evaluate(log, POLICY, guardrails=guardrail, safe=0, estimator="ips").verdicts[
-        "spend"
-    ]
+    found = banister.evaluate(
+        log, POLICY, guardrails=guardrail, safe=0, interval="normal"
+    ).verdicts["spend"]
     w = (POLICY[data["action"]] - 2.0 * (data["action"] == 0)) / data["pscore"]
     assert found.threshold == 0.0
     assert_close(found.estimate, normal(w * data["spend"]))
+
+
+def test_a_verdict_says_why_and_how_many_rounds_it_needs(data: dict[str, Any]) -> None:
+    few = {key: column[:300] for key, column in data.items()}
+    few["action"] = np.array([*ARMS, "odd"])[few["action"]]
+    log = make(few, arms=[*ARMS, "odd"])
+    guardrail = banister.Guardrail("spend", at_most=0.45)
+    found = banister.evaluate(log, [*POLICY, 0.0], guardrails=guardrail)
+    verdict = found.verdicts["spend"]
+    assert verdict.verdict == "undecided" and "contains 0.45" in verdict.reason
+    assert verdict.rows_needed is not None and 300 < verdict.rows_needed < 30_000
+    assert f"; about {verdict.rows_needed:,} rounds would decide)" in repr(verdict)
+    assert f"  spend: {verdict.reason}; about" in repr(found)
+    frame = found.to_pandas()
+    assert frame.loc["spend", "reason"] == verdict.reason
+    assert found.to_dict()["verdicts"]["spend"]["rows_needed"] == verdict.rows_needed
+
+    never = banister.evaluate(log, "odd", guardrails=guardrail)
+    verdict = never.verdicts["spend"]
+    assert verdict.verdict == "undecided" and verdict.rows_needed is None
+    assert verdict.reason.endswith("the log never plays `odd`")
+    assert never.reward.never_played == ("odd",) and not never.reward.weights_compatible
+    assert (never.reward.lower, never.reward.upper) == (0.0, 1.0)
+    assert "never played in the log: odd" in repr(never)
+
+    normal = banister.evaluate(log, "bold", guardrails=guardrail, interval="normal")
+    assert "effective rounds: a `normal` interval decides from 200 on" in repr(normal)
+
+
+def test_only_the_mixture_decides_on_adaptive_logs() -> None:
+    log = make(columns(20_000), adaptive=True)
+    assert log.adaptive and "adaptive" in repr(log)
+    guardrail = banister.Guardrail("spend", at_most=0.6)
+    assert banister.evaluate(log, POLICY, guardrails=guardrail).is_safe
+    normal = banister.evaluate(log, POLICY, guardrails=guardrail, interval="normal")
+    assert "the logging policy learned from this log" in normal.verdicts["spend"].reason
+    assert not normal.is_safe

@@ -5,9 +5,13 @@
 //! difference, round by round, have the right spread.
 
 use banister::Error;
+use banister::interval::Mixture;
+use libm::log;
 
 use crate::estimate::{Estimate, Estimator, IntervalKind, Options};
-use crate::interval::{bernstein_width, bootstrap, mean_and_variance, normal_quantile};
+use crate::interval::{
+    Bets, Ends, MixtureEnds, bernstein_width, bootstrap, mean_and_variance, normal_quantile,
+};
 use crate::log::CheckedLog;
 use crate::model::Predictor;
 use crate::target::Part;
@@ -22,48 +26,71 @@ pub(crate) struct Combination<'a> {
     pub options: &'a Options,
 }
 
+/// An estimate with what a verdict asks of its interval.
+pub(crate) struct Found {
+    pub estimate: Estimate,
+    pub ends: Ends,
+    /// Whether the log refutes every value.
+    pub refuted: bool,
+}
+
 impl Combination<'_> {
     fn parts(&self) -> impl Iterator<Item = &Part<'_>> {
         std::iter::once(self.policy).chain(self.reference)
     }
 
-    /// The estimate of one signal; 0 is the reward.
-    pub(crate) fn estimate(&self, signal: usize) -> Result<Estimate, Error> {
-        let (estimate, standard_error, (lower, upper)) = match self.options.estimator {
+    /// The estimate of one signal, and its interval as it would be with more rounds; 0 is the reward.
+    pub(crate) fn estimate(&self, signal: usize) -> Result<Found, Error> {
+        let options = self.options;
+        let (estimate, standard_error, ends) = match options.estimator {
             Estimator::Snips => self.ratio(signal)?,
             _ => self.mean(signal)?,
         };
+        let ends = match (options.estimator, options.interval) {
+            // The spread over rounds says nothing of the model's own error.
+            (Estimator::Dm, _) => Ends::Unknown,
+            // The interval is one for the policy's value, whatever the estimate beside it.
+            (_, IntervalKind::Mixture) => self.mixture(signal)?,
+            _ => Ends::Around(estimate, ends),
+        };
+        let (lower, upper, refuted) = ends.now();
         let name = self.log.signal_name(signal);
         if !(estimate.is_finite() && !standard_error.is_nan() && !lower.is_nan() && !upper.is_nan())
         {
             let allowed = "sums over the log overflow: scale the signal or clip the weights";
             return Err(Error::invalid(name, "too large", allowed));
         }
-        Ok(Estimate {
+        let estimate = Estimate {
             name: name.to_string(),
             estimate,
             standard_error,
             lower,
             upper,
-            confidence: self.options.confidence,
+            confidence: options.confidence,
             n: self.log.rounds() as u64,
-            weights: self.policy.weights,
+            weights: self.policy.weights.clone(),
             clipping_bias: self.clipping_bias(signal, estimate),
+        };
+        Ok(Found {
+            estimate,
+            ends,
+            refuted,
         })
     }
 
-    /// IPS, DR and DM: the mean of z_t = Σ_c f_c [q̂(π_c) + w_c (y − q̂(a))].
+    /// IPS, DR and DM: the mean of z_t = Σ_c f_c [q̂(π_c) + w_c (y − q̂(a))], with its error and ends.
     fn mean(&self, signal: usize) -> Result<(f64, f64, (f64, f64)), Error> {
         let terms = self.terms(signal);
         let (mean, variance, n) = mean_and_variance(terms.iter().copied());
         let options = self.options;
         if options.estimator == Estimator::Dm {
-            // The spread over rounds says nothing of the model's own error.
             return Ok((mean, f64::INFINITY, (f64::NEG_INFINITY, f64::INFINITY)));
         }
         let standard_error = (variance / n as f64).sqrt();
         let ends = match options.interval {
-            IntervalKind::Normal => around(mean, standard_error, options.confidence),
+            IntervalKind::Mixture | IntervalKind::Normal => {
+                around(mean, standard_error, options.confidence)
+            }
             IntervalKind::Bernstein => self.bernstein(signal, &terms)?,
             IntervalKind::Bootstrap => {
                 let Options {
@@ -77,6 +104,70 @@ impl Combination<'_> {
             }
         };
         Ok((mean, standard_error, ends))
+    }
+
+    /// The mixture interval of v = Σ_c f_c s(π_c), for a signal in [lo, hi].
+    ///
+    /// With v⁻ = Σ_c min(f_c·lo, f_c·hi) the terms w_c |f_c| (y − lo) of parts with f_c > 0 and
+    /// w_c |f_c| (hi − y) of the others are never negative, and their sum has expectation v − v⁻, or less
+    /// if weights were clipped or the log cannot contain all that π_c plays. A lower bound of that
+    /// expectation is one of v, and no more is assumed. The upper end mirrors it.
+    ///
+    /// Where the log is known to contain all of it and weights are not clipped ([`Part::covered`]), the
+    /// terms Σ_c f_c w_c (y − lo), or (y − hi), are bounded with expectation v up to a
+    /// constant: they are narrower on the far side, above all for rare events.
+    fn mixture(&self, signal: usize) -> Result<Ends, Error> {
+        let [lo, hi] = self.needed_range(signal)?;
+        let ([mut lowest, mut highest], mut factors) = ([0.0; 2], 0.0);
+        let mut possible = Some([0.0; 2]);
+        for part in self.parts() {
+            let [low, high] = scaled([lo, hi], part.factor);
+            (lowest, highest) = (lowest + low, highest + high);
+            factors += part.factor;
+            possible = possible.zip(part.covered).map(|(mut sum, most)| {
+                add(&mut sum, scaled([0.0, most * (hi - lo)], part.factor));
+                sum
+            });
+        }
+        // Terms from the low end of the range, then from the high end, where y − hi is negative.
+        let bounded = possible.map_or(Vec::new(), |[low, high]| {
+            let (a, b) = (factors * lo, factors * hi);
+            vec![
+                (Mixture::default(), [a + low, a + high]),
+                (Mixture::default(), [b - low, b - high]),
+            ]
+        });
+        let mut ends = MixtureEnds {
+            lowest,
+            highest,
+            below: Bets::new(),
+            above: Bets::new(),
+            bounded,
+            log_inverse_delta: log(2.0 / (1.0 - self.options.confidence)),
+        };
+        let length = highest - lowest;
+        for (t, y) in self.log.observed(signal).enumerate() {
+            let (mut below, mut above, mut signed) = (0.0, 0.0, 0.0);
+            for part in self.parts() {
+                let weight = part.clipped[t];
+                let [near, far] = if part.factor > 0.0 {
+                    [y - lo, hi - y]
+                } else {
+                    [hi - y, y - lo]
+                };
+                below += weight * part.factor.abs() * near;
+                above += weight * part.factor.abs() * far;
+                signed += weight * part.factor;
+            }
+            ends.below.push(below / length);
+            ends.above.push(above / length);
+            if let ([from_low, from_high], Some([low, high])) = (&mut ends.bounded[..], possible) {
+                let unit = |x: f64| ((x - low) / (high - low)).clamp(0.0, 1.0);
+                from_low.0.push(unit(signed * (y - lo)));
+                from_high.0.push(unit(signed * (hi - y)));
+            }
+        }
+        Ok(Ends::Mixture(Box::new(ends)))
     }
 
     /// z_t, round by round.
@@ -172,7 +263,10 @@ impl Combination<'_> {
                 None => "reward_range".to_string(),
                 Some(g) => format!("cost_range[{g}] ({})", self.log.signal_name(signal)),
             };
-            let allowed = "a `bernstein` interval needs the lowest and highest value of the signal";
+            let allowed = format!(
+                "a `{}` interval needs the lowest and highest value of the signal",
+                self.options.interval.name()
+            );
             Error::invalid(field, "not given", allowed)
         })
     }

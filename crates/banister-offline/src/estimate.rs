@@ -14,12 +14,16 @@ use crate::target::{Part, Target, Weights};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Estimator {
-    /// Inverse propensity scores (Horvitz–Thompson): unbiased, large variance.
-    Ips,
-    /// Self-normalised IPS (Swaminathan and Joachims): a small bias for less variance.
-    Snips,
-    /// Doubly robust (Dudík, Langford and Li): unbiased, less variance the better the model.
+    /// Inverse propensity scores (Horvitz–Thompson): unbiased, also on logs that an agent made while it
+    /// learned; large variance.
     #[default]
+    Ips,
+    /// Self-normalised IPS (Swaminathan and Joachims): a small bias for less variance; the bias need not
+    /// be small where an agent learned during the log.
+    Snips,
+    /// Doubly robust (Dudík, Langford and Li): unbiased if rounds are independent, less variance the
+    /// better the model. Where an agent learned during the log, a cross-fitted model has seen outcomes
+    /// that later propensities depend on, and the estimate is biased.
     Dr,
     /// The direct method: the model alone. Its bias is unknown, so its interval is the whole line.
     Dm,
@@ -51,9 +55,14 @@ impl fmt::Display for Estimator {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntervalKind {
-    /// Central limit theorem, with the delta method for SNIPS. Holds for many rounds. With clipping
-    /// it is an interval for the clipped expectation; see [`Estimate::clipping_bias`].
+    /// Bets on weighted outcomes: holds for any number of rounds, also where an agent learned during
+    /// the log, and where the log lacks actions of the policy. An interval for the policy's value,
+    /// whatever the estimator; the crate's first page has the argument. Needs the signals' ranges;
+    /// narrower with `min_pscore`, or where the log shows one fixed policy.
     #[default]
+    Mixture,
+    /// Central limit theorem, with the delta method for SNIPS. Holds for many independent rounds. With
+    /// clipping it is an interval for the clipped expectation; see [`Estimate::clipping_bias`].
     Normal,
     /// Maurer and Pontil's empirical Bernstein bound: holds for any number of independent rounds and
     /// includes what clipping hides. Needs the signals' ranges and a bound on the weights (`clip` or
@@ -64,12 +73,24 @@ pub enum IntervalKind {
     Bootstrap,
 }
 
+impl IntervalKind {
+    /// As it is written in options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mixture => "mixture",
+            Self::Normal => "normal",
+            Self::Bernstein => "bernstein",
+            Self::Bootstrap => "bootstrap",
+        }
+    }
+}
+
 /// How estimates are made.
 ///
 /// | key | meaning | default |
 /// |---|---|---|
-/// | `estimator` | `ips`, `snips`, `dr` or `dm` | `dr` |
-/// | `interval` | `normal`, `bernstein` or `bootstrap` | `normal` |
+/// | `estimator` | `ips`, `snips`, `dr` or `dm` | `ips` |
+/// | `interval` | `mixture`, `normal`, `bernstein` or `bootstrap` | `mixture` |
 /// | `confidence` | probability that an interval covers, each on its own | 0.95 |
 /// | `clip` | weights above are cut to it | none |
 /// | `min_pscore` | the logging policy's smallest probability of any action | unknown |
@@ -176,7 +197,8 @@ pub struct Estimate {
     pub weights: Weights,
     /// How far the true value may lie below and above the expectation of the estimate because
     /// weights were clipped, judged by the weight lost in this log; absent if nothing was clipped or
-    /// the signal's range is not declared. Bernstein intervals include it, the others do not.
+    /// the signal's range is not declared. Mixture and Bernstein intervals include it, the others do
+    /// not.
     pub clipping_bias: Option<[f64; 2]>,
 }
 
@@ -208,10 +230,10 @@ pub fn estimate(
         predictor: predictor.as_ref(),
         options,
     };
-    let costs = (1..log.signals()).map(|signal| combination.estimate(signal));
+    let one = |signal| combination.estimate(signal).map(|found| found.estimate);
     Ok(Estimates {
-        reward: combination.estimate(0)?,
-        costs: costs.collect::<Result<_, _>>()?,
+        reward: one(0)?,
+        costs: (1..log.signals()).map(one).collect::<Result<_, _>>()?,
     })
 }
 

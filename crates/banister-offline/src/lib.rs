@@ -27,7 +27,32 @@
 //! [cross-fitting](Model::Fitted). Clipping trades variance for a bias that [`Weights`] and
 //! [`Estimate::clipping_bias`] show.
 //!
+//! On a log that an agent made while it learned, p_t depends on earlier outcomes. IPS stays unbiased
+//! round by round, and so does DR with a model given beforehand. Cross-fitted DR does not: the model
+//! for round t has seen later outcomes, and which of them there are depends on y_t. Nor does SNIPS,
+//! whose denominator depends on the outcomes.
+//!
 //! # Intervals
+//!
+//! `mixture`, the default, holds for every n, for any rule that chose p_t from the past, and without
+//! positivity. For a signal in [lo, hi] the terms w_t (y_t − lo) are never negative, and given the past
+//! their expectation is at most that of s(π) − lo: clipped weights and actions that the log cannot
+//! contain only take from it. So lo plus a lower confidence bound of their mean is a lower end for s(π),
+//! and by mirroring, hi minus such a bound for w_t (hi − y_t) is an upper end. The bound is Ville's
+//! inequality for wealth from bets on a fixed grid of stakes λ_k, with a predictable centre m_t
+//! (in units of the range):
+//!
+//! ```text
+//!   W(h) = Σ_k v_k Π_t (1 + λ_k(x_t − m_t)) exp(λ_k(m_t − h)),   lower bound: the h with W(h) = 1/δ
+//! ```
+//!
+//! It needs no bound on the weights, hence no clipping; after Waudby-Smith, Wu, Ramdas, Karampatziakis
+//! and Mineiro 2024. The upper end pays for not assuming positivity: its noise is that of w_t (hi − y_t)
+//! also for rare events. If the logging policy is known to play everything with at least
+//! `min_pscore`, or the log shows one fixed policy (each arm has one propensity, and these sum to 1, as
+//! in an A/B test), the terms w_t (y_t − lo) are bounded with mean s(π) − lo, and the wealth of
+//! [`banister::interval::Mixture`] is averaged with that of the bets: much narrower for rare events.
+//! An arm that was never logged has the whole range for its interval.
 //!
 //! `normal` is ŝ ± z·(standard error), for SNIPS with the delta method's influence
 //! w_t (y_t − ŝ)/w̄. `bernstein` holds for every n: with probability at least 1 − δ the mean of n
@@ -40,8 +65,8 @@
 //! of its expectation. R must be known beforehand: it follows from the declared range of the signal
 //! and from `clip` or `min_pscore`. With clipping the bound also counts the part of π that is no
 //! longer seen as badly as the range allows, so it covers s(π) itself. `bootstrap` resamples rounds.
-//! All assume that rounds are independent given the logging policy; a logging policy that learnt
-//! during the log leaves IPS and DR unbiased, and `normal` approximately right.
+//! These three assume that rounds are independent given the logging policy. Declare a log whose
+//! logging policy learned as [`adaptive`](Log::adaptive): they decide no verdict there.
 //!
 //! # An example
 //!
@@ -70,6 +95,7 @@
 //! assert!((estimates.reward.estimate - 0.65).abs() < 1e-12);
 //! let verdict = verdicts(&log, target, Model::Fitted, &[spend], 0, &options)?;
 //! assert_eq!(verdict[0].verdict, Verdict::Broken);
+//! assert!(verdict[0].reason.ends_with("is above 0.2"));
 //! # Ok::<(), banister::Error>(())
 //! ```
 //!
@@ -84,6 +110,8 @@
 //!   recommendation algorithms", WSDM 2011
 //! - Dudík, Erhan, Langford and Li, "Sample-efficient nonstationary policy evaluation for contextual
 //!   bandits", UAI 2012
+//! - Waudby-Smith, Wu, Ramdas, Karampatziakis and Mineiro, "Anytime-valid off-policy inference for
+//!   contextual bandits", ACM/IMS Journal of Data Science 2024
 //! - Swaminathan and Joachims, "The self-normalized estimator for counterfactual learning", NIPS 2015
 
 mod combination;

@@ -41,6 +41,11 @@ pub struct Log<'a> {
     pub reward_range: Option<[f64; 2]>,
     /// The same per guardrail; empty: none declared.
     pub cost_ranges: Vec<Option<[f64; 2]>>,
+    /// Names of the K arms in messages; empty: their numbers.
+    pub arm_names: Vec<String>,
+    /// Whether the logging policy learned from the outcomes of this log, as an agent does. Only
+    /// `mixture` intervals then decide a verdict.
+    pub adaptive: bool,
 }
 
 /// Feature vectors that come with a log.
@@ -109,6 +114,10 @@ impl<'a> Log<'a> {
         count("costs", self.costs.len(), n.checked_mul(m), &what)?;
         if let Some(pscores) = self.pscores {
             count("pscores", pscores.len(), Some(n), "one per action")?;
+        }
+        if !self.arm_names.is_empty() {
+            let given = self.arm_names.len();
+            count("arm_names", given, Some(self.arms), "one per arm")?;
         }
         if !self.cost_ranges.is_empty() {
             let given = self.cost_ranges.len();
@@ -203,6 +212,14 @@ impl<'a> CheckedLog<'a> {
         match signal.checked_sub(1) {
             None => "reward",
             Some(g) => &self.log.guardrails[g],
+        }
+    }
+
+    /// What an arm is called.
+    pub(crate) fn arm_name(&self, arm: usize) -> String {
+        match self.log.arm_names.get(arm) {
+            Some(name) => format!("`{name}`"),
+            None => format!("arm {arm}"),
         }
     }
 

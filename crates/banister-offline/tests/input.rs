@@ -195,7 +195,10 @@ fn policies_and_models() {
         ..base.log()
     };
     let log = log.check().unwrap();
-    let dr = Options::default();
+    let dr = Options {
+        estimator: Estimator::Dr,
+        ..Options::default()
+    };
     refused(
         estimate(&log, arm, Model::Fitted, &dr),
         "`features` is those of the action played alone",
@@ -411,7 +414,10 @@ fn absurd_sizes() {
         rows: &numbers[..20],
     };
     // Arms that were never played cost nothing.
-    let dr = Options::default();
+    let dr = Options {
+        estimator: Estimator::Dr,
+        ..Options::default()
+    };
     let many = with(usize::MAX, Features::None);
     let (unplayed, first) = (Target::Arm(usize::MAX - 1), Target::Arm(0));
     assert!(estimate(&many, unplayed, Model::Fitted, &dr).is_ok());

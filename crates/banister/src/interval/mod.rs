@@ -14,9 +14,11 @@
 
 mod bernstein;
 mod kl;
+mod mixture;
 
 pub use bernstein::Bernstein;
 pub use kl::{kl, kl_lower, kl_upper};
+pub use mixture::Mixture;
 
 use kl::{kl_lower_within, kl_upper_within};
 use libm::log;
