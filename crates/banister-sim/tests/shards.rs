@@ -140,7 +140,7 @@ fn bytes_that_are_no_shard_are_an_error() {
     let longer = [&bytes[..], &[0]].concat();
     assert!(Shard::from_bytes(&longer).is_err());
     let mut newer = bytes.clone();
-    newer[15] = b'2';
+    newer[15] = b'9';
     assert!(Shard::from_bytes(&newer).is_err());
     // Any byte may be wrong: an error or another shard, which then does not fit, never a panic.
     for at in 0..bytes.len() {
