@@ -54,7 +54,7 @@ pub use store::{Database, Found, Key, REVOKED, Snapshot, Store, StoreError, Stor
 pub use time::Timestamp;
 pub use token::{Role, Token};
 pub use view::{
-    AlarmView, ArmView, Beliefs, EstimateView, ExperimentStats, ExperimentView, FallbackView,
-    HistoryView, MinuteView, PointView, StateView, Stats, beliefs,
+    AlarmView, ArmView, Beliefs, EstimateView, EvidenceView, ExperimentStats, ExperimentView,
+    FallbackView, HistoryView, MinuteView, PointView, RaisedView, StateView, Stats, beliefs,
 };
 pub use writer::{Monitor, Options, Writer};

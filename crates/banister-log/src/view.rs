@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use banister::{AgentConfig, Fallback, Guarantee, Guardrail, SignalConfig};
+use banister::{AgentConfig, Assumption, Fallback, Guarantee, Guardrail, Monitor, SignalConfig};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::declaration::{Declaration, DefaultOutcome, Kind, round};
-use crate::experiment::{Counts, Experiment, ExperimentStatus};
+use crate::experiment::{AlarmRaised, Counts, Experiment, ExperimentStatus, RecordedAlarm};
 use crate::history::GuardrailPoint;
 use crate::published::{Published, shown};
 use crate::refusal::Refusal;
@@ -49,14 +49,18 @@ pub struct ExperimentView {
     pub agent: AgentConfig,
     /// What it promises about the guardrails: the default agents are safe in every round.
     pub guarantee: Guarantee,
-    /// After this many seconds a decision without an outcome gets `default_outcome`.
+    /// The assumptions that its certificates rest on, and whether something watches each.
+    pub rests_on: Vec<Assumption>,
+    /// Outcomes are learned this many seconds after their decisions, in the order of decisions.
     pub ttl_seconds: Option<f64>,
-    /// What counts as the outcome of a decision that never got one.
+    /// The outcome of a decision that never got one; without it such decisions are counted as missing.
     pub default_outcome: Option<DefaultOutcome>,
     /// What has happened so far.
     pub counts: Counts,
     /// Whether the safe action is forced now.
     pub alarm: Option<AlarmView>,
+    /// Alarms that nobody has acknowledged yet, oldest first.
+    pub alarms: Vec<RaisedView>,
     /// Its last event in the log.
     pub number: u64,
 }
@@ -88,6 +92,46 @@ pub struct AlarmView {
     pub decision: Option<String>,
 }
 
+/// An alarm: an assumption is false, at the level of its test.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "RaisedAlarm")]
+pub struct RaisedView {
+    /// Number of its event.
+    pub number: u64,
+    /// When it was raised.
+    pub since: Timestamp,
+    /// The alarm.
+    #[serde(flatten)]
+    pub alarm: AlarmRaised,
+    /// When a person acknowledged it.
+    pub acknowledged: Option<Timestamp>,
+}
+
+impl From<&RecordedAlarm> for RaisedView {
+    fn from(recorded: &RecordedAlarm) -> Self {
+        Self {
+            number: recorded.number,
+            since: Timestamp(recorded.since),
+            alarm: recorded.alarm.clone(),
+            acknowledged: recorded.acknowledged.map(Timestamp),
+        }
+    }
+}
+
+/// Evidence that a guardrail is breached, over time.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "Evidence")]
+pub struct EvidenceView {
+    /// Name of the guardrail.
+    pub guardrail: String,
+    /// Whether a detector watches it.
+    pub watched: bool,
+    /// (Outcomes watched, log10 of the largest evidence since the point before).
+    pub points: Vec<(u64, f64)>,
+    /// log10 of the evidence at which an alarm is raised.
+    pub alarm_at: f64,
+}
+
 /// Why the safe action was forced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -99,6 +143,10 @@ pub enum FallbackView {
     SolverFailed,
     /// The experiment is paused.
     Paused,
+    /// An alarm was raised and nobody has acknowledged it yet.
+    Alarm,
+    /// The solver used up its work before it had a policy that checks.
+    Budget,
 }
 
 impl From<Fallback> for FallbackView {
@@ -106,6 +154,8 @@ impl From<Fallback> for FallbackView {
         match fallback {
             Fallback::MarginNotProven => Self::MarginNotProven,
             Fallback::Paused => Self::Paused,
+            Fallback::Alarm => Self::Alarm,
+            Fallback::Budget => Self::Budget,
             // Reasons that are not known here yet: the agent could not do better.
             _ => Self::SolverFailed,
         }
@@ -164,6 +214,14 @@ pub struct StateView {
     pub arms: Vec<(usize, bool, Beliefs)>,
     /// Whether the safe action is forced.
     pub alarm: Option<AlarmView>,
+    /// Alarms that nobody has acknowledged yet, oldest first.
+    pub alarms: Vec<RaisedView>,
+    /// Evidence of breaches, one entry per guardrail; none for agents that are not watched.
+    pub evidence: Vec<EvidenceView>,
+    /// Decisions whose time to live is over and whose outcome never came, by arm: of how many, how many.
+    pub missing: Vec<(u64, u64)>,
+    /// One decision in this many is watched for breaches; more than 1 where outcomes come very late.
+    pub watched_one_in: u64,
 }
 
 /// The trace of an experiment.
@@ -174,6 +232,8 @@ pub struct HistoryView {
     pub points: Vec<PointView>,
     /// Counts by the minute, oldest first; minutes without any are left out.
     pub per_minute: Vec<MinuteView>,
+    /// Alarms, acknowledged ones too, oldest first.
+    pub alarms: Vec<RaisedView>,
 }
 
 /// A policy at some moment.
@@ -226,6 +286,8 @@ pub struct ExperimentStats {
     pub slacks: Vec<(String, f64)>,
     /// Whether the safe action is forced now.
     pub is_forced: bool,
+    /// Alarms that nobody has acknowledged yet.
+    pub alarms: u64,
 }
 
 impl ExperimentView {
@@ -268,7 +330,9 @@ impl ExperimentView {
             ttl_seconds: declaration.ttl_seconds,
             default_outcome: declaration.default_outcome.clone(),
             counts: experiment.counts,
+            rests_on: experiment.facts.assumptions.clone(),
             alarm: alarm(experiment),
+            alarms: experiment.open_alarms().map(RaisedView::from).collect(),
             number: experiment.number,
         }
     }
@@ -368,9 +432,33 @@ fn look(experiment: &mut Experiment) -> Result<Answer, Refusal> {
         published,
         candidates,
         facts: experiment.facts.clone(),
+        missing: (0..experiment.arms.len())
+            .map(|arm| {
+                let counts = experiment.missing.of(arm).copied().unwrap_or_default();
+                (counts.matured, counts.missing)
+            })
+            .collect(),
         arms,
         alarm: alarm(experiment),
+        alarms: experiment.open_alarms().map(RaisedView::from).collect(),
+        evidence: evidence(experiment),
+        watched_one_in: experiment.agent().monitor().map_or(1, Monitor::stride),
     })))
+}
+
+fn evidence(experiment: &Experiment) -> Vec<EvidenceView> {
+    let Some(monitor) = experiment.agent().monitor() else {
+        return Vec::new();
+    };
+    let guardrails = experiment.facts.guardrails.iter().enumerate();
+    guardrails
+        .map(|(i, name)| EvidenceView {
+            guardrail: name.clone(),
+            watched: monitor.watches(i),
+            points: monitor.evidence(i).to_vec(),
+            alarm_at: monitor.run_length().log10(),
+        })
+        .collect()
 }
 
 fn trace(experiment: &Experiment) -> Answer {
@@ -390,6 +478,7 @@ fn trace(experiment: &Experiment) -> Answer {
     Answer::History(Box::new(HistoryView {
         points: points.collect(),
         per_minute: minutes.collect(),
+        alarms: experiment.alarms.iter().map(RaisedView::from).collect(),
     }))
 }
 
@@ -403,6 +492,7 @@ fn stats(state: &State) -> Stats {
             counts: experiment.counts,
             slacks: slacks.map(|(name, g)| (name.clone(), g.slack)).collect(),
             is_forced: experiment.alarm.is_some(),
+            alarms: experiment.open_alarms().count() as u64,
         }
     });
     Stats {

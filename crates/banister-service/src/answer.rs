@@ -5,9 +5,10 @@ use std::fmt::Write;
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use banister::Assumption;
 use banister_log::{
-    AlarmView, Beliefs, Decided, EstimateView, Facts, FallbackView, Published, Reported, StateView,
-    Timestamp, action_name, named_costs,
+    AlarmView, Beliefs, Decided, EstimateView, EvidenceView, Facts, FallbackView, Published,
+    RaisedView, Reported, StateView, Timestamp, action_name, named_costs,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -38,6 +39,10 @@ pub struct Certificate {
     pub fallback: Option<FallbackView>,
     /// Outcomes it is based on.
     pub outcomes: u64,
+    /// The assumptions it rests on, and whether something watches each.
+    pub rests_on: Vec<Assumption>,
+    /// Alarms that nobody has acknowledged yet: where there is one, an assumption is false.
+    pub alarms: Vec<String>,
 }
 
 /// What is certified of a guardrail.
@@ -102,7 +107,7 @@ pub struct Decision {
 pub struct OutcomeAnswer {
     /// The decision.
     pub decision: String,
-    /// `partial` until everything is known, then `complete`.
+    /// `partial` until everything is known, then `complete`; with a time to live `pending` until it is over.
     pub status: OutcomeStatus,
     /// The reward, if known.
     pub reward: Option<f64>,
@@ -116,7 +121,9 @@ pub struct OutcomeAnswer {
 pub enum OutcomeStatus {
     /// Something is missing.
     Partial,
-    /// Everything is known.
+    /// Everything is known, and is learned when the decision's time to live is over.
+    Pending,
+    /// Everything is known and learned.
     Complete,
 }
 
@@ -158,6 +165,12 @@ pub struct State {
     pub arms: Vec<ArmState>,
     /// Whether the safe action is forced.
     pub alarm: Option<AlarmView>,
+    /// Alarms that nobody has acknowledged yet, oldest first.
+    pub alarms: Vec<RaisedView>,
+    /// Evidence of breaches, one entry per guardrail; none for agents that are not watched.
+    pub evidence: Vec<EvidenceView>,
+    /// One decision in this many is watched for breaches; more than 1 where outcomes come very late.
+    pub watched_one_in: u64,
 }
 
 /// What a policy is expected to earn and cost.
@@ -188,6 +201,10 @@ pub struct ArmState {
     pub reward: EstimateView,
     /// Its signal under each guardrail.
     pub guardrails: Vec<EstimateView>,
+    /// Decisions for it whose time to live is over.
+    pub matured: u64,
+    /// Those of them whose outcome never came.
+    pub missing: u64,
 }
 
 /// A JSON answer.
@@ -280,6 +297,8 @@ pub fn certificate(published: &Published, facts: &Facts) -> Certificate {
         },
         fallback: published.fallback.map(FallbackView::from),
         outcomes: published.outcomes,
+        rests_on: facts.assumptions.clone(),
+        alarms: facts.alarms.clone(),
     }
 }
 
@@ -287,9 +306,10 @@ pub fn certificate(published: &Published, facts: &Facts) -> Certificate {
 pub fn outcome(reported: &Reported) -> OutcomeAnswer {
     OutcomeAnswer {
         decision: reported.decision.clone(),
-        status: match reported.complete {
-            true => OutcomeStatus::Complete,
-            false => OutcomeStatus::Partial,
+        status: match (reported.complete, reported.pending) {
+            (true, _) => OutcomeStatus::Complete,
+            (false, true) => OutcomeStatus::Pending,
+            (false, false) => OutcomeStatus::Partial,
         },
         reward: reported.reward,
         costs: named_costs(&reported.facts.guardrails, &reported.costs),
@@ -308,6 +328,8 @@ pub fn state(view: &StateView) -> State {
         probability: published.map(|p| p.probability(*number as u32)),
         reward: beliefs.reward,
         guardrails: beliefs.guardrails.clone(),
+        matured: view.missing.get(*number).map_or(0, |counts| counts.0),
+        missing: view.missing.get(*number).map_or(0, |counts| counts.1),
     };
     State {
         experiment: facts.experiment.clone(),
@@ -325,5 +347,8 @@ pub fn state(view: &StateView) -> State {
         }),
         arms: view.arms.iter().map(arm).collect(),
         alarm: view.alarm.clone(),
+        alarms: view.alarms.clone(),
+        evidence: view.evidence.clone(),
+        watched_one_in: view.watched_one_in,
     }
 }

@@ -1,5 +1,6 @@
 //! A log as a table: the columns that an export has and an import knows.
 
+use axum::http::StatusCode;
 use banister_log::{Facts, Found, Import, Kind, Refusal, action_name, shown_id};
 use banister_table::{Column, DataTable, RawTable, Values};
 
@@ -58,6 +59,7 @@ pub fn of_decisions(found: &[Found], facts: &Facts) -> Result<DataTable, Problem
             match status {
                 DecisionStatus::Open => "open",
                 DecisionStatus::Partial => "partial",
+                DecisionStatus::Pending => "pending",
                 DecisionStatus::Complete => "complete",
                 DecisionStatus::Expired => "expired",
             }
@@ -111,8 +113,14 @@ pub fn of_decisions(found: &[Found], facts: &Facts) -> Result<DataTable, Problem
     })
 }
 
-/// The outcomes of a table. Rows without a reward or a cost were not complete, and are left out.
-pub fn to_import(table: &RawTable, facts: &Facts) -> Result<Import, Problem> {
+/// The outcomes of a table, and how many rows were skipped because they are decisions of the experiment
+/// itself (`is_own`, by id). Rows without a reward or a cost were not complete, and rows that wait for their
+/// time to live are not settled: both are left out.
+pub fn to_import(
+    table: &RawTable,
+    facts: &Facts,
+    is_own: impl Fn(&str) -> bool,
+) -> Result<(Import, u64), Problem> {
     let (prefix, d) = described(facts);
     let twice =
         (table.names.iter().enumerate()).find(|(place, name)| table.names[..*place].contains(name));
@@ -137,10 +145,17 @@ pub fn to_import(table: &RawTable, facts: &Facts) -> Result<Import, Problem> {
     let described: Vec<usize> = (0..d)
         .map(|i| place(&format!("{prefix}_{i}")))
         .collect::<Result<_, _>>()?;
+    let (id, status) = (table.column("decision"), table.column("status"));
     let mut import = Import::default();
+    let mut skipped = 0;
     for (row, cells) in table.rows.iter().enumerate() {
-        let signals = std::iter::once(reward).chain(costs.iter().copied());
-        if signals.clone().any(|place| is_missing(&cells[place])) {
+        let mut signals = std::iter::once(reward).chain(costs.iter().copied());
+        let waits = status.is_some_and(|place| cells[place] == "pending");
+        if waits || signals.any(|place| is_missing(&cells[place])) {
+            continue;
+        }
+        if id.is_some_and(|place| is_own(&cells[place])) {
+            skipped += 1;
             continue;
         }
         let number = |place: usize| -> Result<f64, Problem> {
@@ -178,10 +193,17 @@ pub fn to_import(table: &RawTable, facts: &Facts) -> Result<Import, Problem> {
             }
         }
     }
+    if import.rewards.is_empty() && skipped > 0 {
+        let detail = format!(
+            "all {skipped} rows are decisions of this experiment: their outcomes are learned where they were \
+             reported, and must not count twice"
+        );
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
     if import.rewards.is_empty() {
         return Err(invalid("rows", "none", "no row has a reward and all costs"));
     }
-    Ok(import)
+    Ok((import, skipped))
 }
 
 fn is_missing(cell: &str) -> bool {

@@ -60,6 +60,8 @@ pub struct Metrics {
     expired: PerExperiment,
     forced: PerExperiment,
     forced_now: PerExperiment,
+    alarms: PerExperiment,
+    missing: PerExperiment,
     slack: Family<GuardrailLabels, Float>,
 }
 
@@ -83,6 +85,8 @@ impl Default for Metrics {
             expired: Family::default(),
             forced: Family::default(),
             forced_now: Family::default(),
+            alarms: Family::default(),
+            missing: Family::default(),
             slack: Family::default(),
         };
         metrics.register();
@@ -142,6 +146,16 @@ impl Metrics {
             self.forced_now.clone(),
         );
         r.register(
+            "alarms",
+            "Alarms that nobody has acknowledged yet",
+            self.alarms.clone(),
+        );
+        r.register(
+            "missing",
+            "Decisions whose outcome never came within their time to live",
+            self.missing.clone(),
+        );
+        r.register(
             "guardrail_slack",
             "Slack of the latest policy",
             self.slack.clone(),
@@ -193,6 +207,8 @@ impl Metrics {
             &self.expired,
             &self.forced,
             &self.forced_now,
+            &self.alarms,
+            &self.missing,
         ] {
             family.clear();
         }
@@ -210,6 +226,8 @@ impl Metrics {
             set(&self.expired, counts.expired);
             set(&self.forced, counts.forced);
             set(&self.forced_now, u64::from(experiment.is_forced));
+            set(&self.alarms, experiment.alarms);
+            set(&self.missing, counts.missing);
             for (guardrail, slack) in &experiment.slacks {
                 let labels = GuardrailLabels {
                     experiment: experiment.name.clone(),

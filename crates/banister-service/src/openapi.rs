@@ -9,7 +9,7 @@ use crate::answer::{Decision, OutcomeAnswer, State};
 use crate::handlers::audit::{Audit, DecisionList};
 use crate::handlers::decisions::{DecisionBatch, DecisionResults, OutcomeBatch, OutcomeResults};
 use crate::handlers::exchange::Imported;
-use crate::handlers::experiments::ExperimentList;
+use crate::handlers::experiments::{Acknowledgement, ExperimentList};
 use crate::handlers::operations::{Status, WhoAmI};
 use crate::problem::Problem;
 use crate::routes::{Access, Gives, ROUTES, Route, Takes};
@@ -137,6 +137,7 @@ fn schemas() -> Value {
     let mut taken = settings.clone().for_deserialize().into_generator();
     taken.subschema_for::<Declaration>();
     taken.subschema_for::<Change>();
+    taken.subschema_for::<Acknowledgement>();
     taken.subschema_for::<NamedArm>();
     taken.subschema_for::<DecisionRequest>();
     taken.subschema_for::<DecisionBatch>();

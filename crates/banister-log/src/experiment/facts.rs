@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use banister::CheckedProblem;
+use banister::{Agent, Assumption, CheckedProblem};
 
-use super::Arm;
+use super::{Arm, RecordedAlarm};
 use crate::declaration::{Checked, Kind};
 
-/// What answers need to know of an experiment; it changes only when arms are added.
+/// What answers need to know of an experiment; it changes with its arms and its alarms.
 #[derive(Debug)]
 pub struct Facts {
     /// Its name.
@@ -26,6 +26,10 @@ pub struct Facts {
     pub safe_action: Vec<f64>,
     /// Its signals.
     pub problem: CheckedProblem,
+    /// The assumptions that certificates rest on.
+    pub assumptions: Vec<Assumption>,
+    /// Alarms that nobody has acknowledged yet, in sentences.
+    pub alarms: Vec<String>,
 }
 
 impl Facts {
@@ -43,7 +47,22 @@ impl Facts {
     }
 }
 
-pub(super) fn facts(key: u64, checked: &Checked, arms: &[Arm]) -> Arc<Facts> {
+pub(super) fn facts(
+    key: u64,
+    checked: &Checked,
+    arms: &[Arm],
+    agent: &dyn Agent,
+    alarms: &[RecordedAlarm],
+) -> Arc<Facts> {
+    let open = alarms.iter().filter(|alarm| alarm.acknowledged.is_none());
+    let mut assumptions = agent.assumptions();
+    if checked.declaration.ttl_seconds.is_some() {
+        for assumption in &mut assumptions {
+            // Learned when the time is over, an outcome's arrival says nothing about it; what never
+            // comes is watched, or has a declared default.
+            assumption.watched |= assumption.text.starts_with("outcomes arrive");
+        }
+    }
     let guardrails = checked.declaration.guardrails.iter();
     Arc::new(Facts {
         experiment: checked.declaration.name.clone(),
@@ -57,5 +76,7 @@ pub(super) fn facts(key: u64, checked: &Checked, arms: &[Arm]) -> Arc<Facts> {
         },
         safe_action: checked.declaration.safe_action.clone().unwrap_or_default(),
         problem: checked.standard.clone(),
+        assumptions,
+        alarms: open.map(|alarm| alarm.alarm.message.clone()).collect(),
     })
 }

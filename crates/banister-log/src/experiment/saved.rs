@@ -106,7 +106,13 @@ impl Experiment {
         let learned = saved.learned;
         let checked = learned.declaration.check().map_err(|e| e.to_string())?;
         let restored = AgentConfig::restore(&learned.agent).map_err(|e| e.to_string())?;
-        let facts = facts(learned.key, &checked, &learned.arms);
+        let facts = facts(
+            learned.key,
+            &checked,
+            &learned.arms,
+            &*restored.agent,
+            &learned.alarms,
+        );
         Ok(Some(Self {
             key: learned.key,
             status: learned.status,

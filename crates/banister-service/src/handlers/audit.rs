@@ -23,6 +23,8 @@ pub enum DecisionStatus {
     Open,
     /// A part was.
     Partial,
+    /// All of it was, and is learned when the time to live is over.
+    Pending,
     /// The outcome is complete.
     Complete,
     /// The time to live was over first.
@@ -245,6 +247,11 @@ pub fn heard(reports: &[Record]) -> Result<(DecisionStatus, Part), Problem> {
     let status = match (heard.complete, reports.is_empty()) {
         (Some(true), _) => DecisionStatus::Expired,
         (Some(false), _) => DecisionStatus::Complete,
+        (None, false)
+            if heard.part.reward.is_some() && heard.part.costs.iter().all(Option::is_some) =>
+        {
+            DecisionStatus::Pending
+        }
         (None, false) => DecisionStatus::Partial,
         (None, true) => DecisionStatus::Open,
     };
@@ -254,8 +261,11 @@ pub fn heard(reports: &[Record]) -> Result<(DecisionStatus, Part), Problem> {
 fn audit_event(record: &Record) -> Result<AuditEvent, Problem> {
     let kind = match decode(record)? {
         Event::Part(_) => "part",
-        Event::Outcome(outcome) if !outcome.by_default => "outcome",
-        Event::Outcome(_) | Event::Lapsed => "default",
+        Event::Outcome(outcome) | Event::Matured { outcome, .. } if !outcome.by_default => {
+            "outcome"
+        }
+        Event::Outcome(_) | Event::Matured { .. } | Event::Lapsed => "default",
+        Event::Missing { .. } => "missing",
         _ => "decision",
     };
     Ok(AuditEvent {

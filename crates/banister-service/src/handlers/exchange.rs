@@ -1,5 +1,6 @@
 //! Logs out and in: CSV and Parquet, with propensities.
 
+use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -9,7 +10,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use banister_log::{Answer, Facts, MOST_IMPORTED, Request as Ask, Store};
+use banister_log::{Answer, Facts, Key, MOST_IMPORTED, Request as Ask, Store};
 use banister_table::{DataTable, ParquetFile, RawTable, TableError};
 use bytes::Bytes;
 use futures_core::Stream;
@@ -20,7 +21,7 @@ use tokio::sync::mpsc;
 use super::audit;
 use super::experiments::unexpected;
 use crate::answer::json;
-use crate::app::App;
+use crate::app::{App, Readers};
 use crate::body::{self, InPath, InQuery};
 use crate::columns;
 use crate::problem::Problem;
@@ -38,6 +39,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Imported {
     /// Outcomes learned from.
     pub outcomes: u64,
+    /// Rows left out because they are decisions of this experiment, whose outcomes are learned already.
+    pub skipped: u64,
     /// The last event of the import.
     pub number: u64,
 }
@@ -175,6 +178,7 @@ pub async fn import(
     };
     let (parts, body) = request.into_parts();
     let content = body::read(&parts.headers, body, app.settings.max_import).await?;
+    let readers = app.readers.clone();
     let parsed = tokio::task::spawn_blocking(move || {
         let table = match parquet {
             false => RawTable::from_csv(&content, MOST_IMPORTED),
@@ -186,9 +190,10 @@ pub async fn import(
                 format!("the file cannot be read: {error}"),
             )
         })?;
-        columns::to_import(&table, &facts)
+        let own = own_decisions(&readers, &table, facts.key)?;
+        columns::to_import(&table, &facts, |id| own.contains(id))
     });
-    let import = match parsed.await {
+    let (import, skipped) = match parsed.await {
         Ok(import) => import?,
         Err(_) => {
             // The Parquet reader trusts files more than we do.
@@ -197,9 +202,36 @@ pub async fn import(
         }
     };
     match app.ask(Ask::Import(name.into(), import)).await? {
-        Answer::Imported(outcomes, number) => Ok(json(&Imported { outcomes, number })),
+        Answer::Imported(outcomes, number) => Ok(json(&Imported {
+            outcomes,
+            skipped,
+            number,
+        })),
         _ => Err(unexpected()),
     }
+}
+
+/// Ids in a table that are decisions of an experiment. What is a decision stays one, so this may be looked
+/// up beside the writer.
+fn own_decisions(
+    readers: &Readers,
+    table: &RawTable,
+    experiment: u64,
+) -> Result<HashSet<String>, Problem> {
+    let Some(place) = table.column("decision") else {
+        return Ok(HashSet::new());
+    };
+    let mut own = HashSet::new();
+    for rows in table.rows.chunks(PAGE) {
+        let ids = rows.iter().map(|cells| &cells[place]);
+        let keys: Vec<(u64, Key)> = ids.clone().map(|id| (experiment, Key::parse(id))).collect();
+        let found = readers.with(|store| store.find(&keys))?;
+        own.extend(
+            ids.zip(found)
+                .filter_map(|(id, found)| found.map(|_| id.clone())),
+        );
+    }
+    Ok(own)
 }
 
 /// A channel's pieces as a body.

@@ -102,6 +102,25 @@ pub async fn retire_arm(
     experiment(&app, Request::RetireArm(name.into(), arm), StatusCode::OK).await
 }
 
+/// An acknowledgement of alarms.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Acknowledgement {
+    /// A note for the log: the cause, and what was done about it.
+    #[serde(default)]
+    pub note: String,
+}
+
+/// POST.
+pub async fn acknowledge(
+    State(app): State<App>,
+    InPath(name): InPath<String>,
+    Json(acknowledgement): Json<Acknowledgement>,
+) -> Result<Response, Problem> {
+    let request = Request::Acknowledge(name.into(), acknowledgement.note);
+    experiment(&app, request, StatusCode::OK).await
+}
+
 /// GET.
 pub async fn state(
     State(app): State<App>,
