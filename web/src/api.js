@@ -98,6 +98,7 @@ export const api = {
   experiment: (name, signal) => json("GET", at(name), undefined, signal),
   change: (name, change) => json("PATCH", at(name), change),
   addArm: (name, arm) => json("POST", at(name, "/arms"), arm),
+  acknowledge: (name, note) => json("POST", at(name, "/alarms:acknowledge"), { note }),
   retireArm: (name, arm) => json("DELETE", at(name, `/arms/${encodeURIComponent(arm)}`)),
   state: (name, signal) => json("GET", at(name, "/state"), undefined, signal),
   history: (name, signal) => json("GET", at(name, "/history"), undefined, signal),

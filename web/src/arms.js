@@ -65,7 +65,7 @@ function armRow(context, guardrails) {
       show(safe, arm.safe);
       show(gone, !arm.offered);
       setAttr(node, "class", arm.offered ? null : "retired");
-      setText(pulls, count(arm.pulls));
+      setText(pulls, arm.missing ? `${count(arm.pulls)} (${count(arm.missing)} of ${count(arm.matured)} missing)` : count(arm.pulls));
       setText(share, arm.probability === null || arm.probability === undefined ? "–" : percent(arm.probability));
       cells[0].update(arm.reward, row.scales[0]);
       guardrails.forEach((_, i) =>

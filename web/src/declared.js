@@ -18,7 +18,7 @@ const sidesOf = (guardrail) =>
 
 // Source and maker for `renderOnce`.
 export function declared(experiment) {
-  const { counts, number, status, arms, ...rest } = experiment;
+  const { counts, number, status, arms, alarm, alarms, ...rest } = experiment;
   const item = (label, ...value) => [h("dt", null, label), h("dd", null, ...value)];
   const agent = Object.entries(experiment.agent || {})
     .map(([k, v]) => `${k} ${typeof v === "number" ? num(v) : v}`)
@@ -51,7 +51,9 @@ export function declared(experiment) {
         item(
           "Time to live",
           experiment.ttl_seconds
-            ? `${duration(experiment.ttl_seconds)}, then the default outcome: reward ${num((experiment.default_outcome || {}).reward)}, ${Object.entries(
+            ? !experiment.default_outcome
+              ? `${duration(experiment.ttl_seconds)}: outcomes are learned then, and those that never came are counted as missing`
+              : `${duration(experiment.ttl_seconds)}: outcomes are learned then; the default outcome: reward ${num((experiment.default_outcome || {}).reward)}, ${Object.entries(
                 (experiment.default_outcome || {}).costs || {},
               )
                 .map(([k, v]) => `${k} ${num(v)}`)

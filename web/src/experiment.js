@@ -12,6 +12,7 @@ import { decisionsPanel, hrefOf } from "./decisions.js";
 import { actions, statusPills } from "./manage.js";
 import { tryPanel } from "./try.js";
 import { glance } from "./glance.js";
+import { alarmsPanel, assumptionList } from "./alarms.js";
 import { declared } from "./declared.js";
 import { startPanel } from "./start.js";
 import { learnPanel } from "./learn.js";
@@ -87,6 +88,8 @@ export function experimentPage(name) {
       pills,
       description,
       alarm: alarmBanner(),
+      alarms: alarmsPanel(context),
+      assumptions: assumptionList(),
       buttons: actions(context),
       figures: glance(),
       start: startPanel(context, experiment),
@@ -103,7 +106,7 @@ export function experimentPage(name) {
     parts.arms = experiment.dimension ? null : armsPanel(context, experiment);
     parts.live = h("div", null, parts.bars.node);
     parts.premise = h("p", { class: "note" });
-    parts.proving = panel(promises(experiment) ? "Why it is safe" : "How safe it is", null, parts.premise, parts.proof.node);
+    parts.proving = panel(promises(experiment) ? "Why it is safe" : "How safe it is", null, parts.premise, parts.proof.node, parts.assumptions.node);
     const policy = panel(
       experiment.dimension || experiment.context ? "Policy of the last decision" : "Policy now",
       null,
@@ -126,6 +129,7 @@ export function experimentPage(name) {
         parts.buttons.node,
       ),
       parts.alarm.node,
+      parts.alarms.node,
       parts.figures.node,
       h("div", { class: "pair" }, policy, parts.proving),
       parts.start.node,
@@ -142,6 +146,8 @@ export function experimentPage(name) {
     parts.buttons.update(experiment);
     parts.figures.update(experiment, state);
     parts.alarm.update(name, state && state.alarm);
+    parts.alarms.update(state);
+    parts.assumptions.update(experiment.rests_on);
     parts.trial.update(experiment);
     parts.learn.update(experiment);
     const begun = experiment.counts.decisions + experiment.counts.imported > 0;
@@ -157,7 +163,9 @@ export function experimentPage(name) {
     const unproven = certificate && certificate.fallback && certificate.fallback !== "paused";
     setText(
       parts.premise,
-      unproven
+      certificate && certificate.fallback === "alarm"
+        ? "An alarm says that an assumption is false, so only the action that was declared safe is played."
+        : unproven
         ? "The data do not prove any other policy safe yet, so the action that was declared safe is played."
         : "If everything were as bad as the data still allow, the policy would cost on average:",
     );

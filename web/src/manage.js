@@ -93,7 +93,7 @@ function edit(context, experiment) {
       labelled(
         "Time to live, in seconds",
         ttl,
-        "After this time without an outcome the default outcome is taken. Empty: outcomes may come at any time.",
+        "Outcomes are learned when it is over, in the order of decisions; then the default outcome fills what is missing, or the decision counts as missing. Empty: outcomes are learned when they come.",
       ),
       h("fieldset", null, h("legend", null, "Default outcome"), outcome.node),
     ),

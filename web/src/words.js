@@ -6,6 +6,9 @@ export const ALARMS = {
   margin_not_proven:
     "the safe arm's own costs are not known well enough yet to prove a margin, so only the safe action is played",
   solver_failed: "no policy could be proven safe this time, so only the safe action is played",
+  alarm: "an alarm was raised and nobody has acknowledged it yet, so only the safe action is played",
+  budget: "the search for a policy ran out of work, so only the safe action is played",
+  ill_conditioned: "the features are so unlike in size that rounding would void the proof, so only the safe action is played",
   paused: "the experiment is paused, so every decision is the safe action; outcomes are still taken",
 };
 
@@ -15,6 +18,9 @@ export const reasonTitle = (reason) =>
   ({
     margin_not_proven: "Safe action forced: margin not proven yet",
     solver_failed: "Safe action forced: no policy found",
+    alarm: "Safe action forced: alarm",
+    budget: "Safe action forced: out of work",
+    ill_conditioned: "Safe action forced: ill-conditioned features",
     paused: "Paused: safe action only",
   })[reason] || `Safe action forced: ${reason}`;
 
@@ -30,8 +36,9 @@ export const STATUS = { running: "running", paused: "paused", archived: "archive
 export const OUTCOME_STATUS = {
   open: "waiting for its outcome",
   partial: "a part of its outcome is known",
+  pending: "its outcome was reported, and is learned when its time to live is over",
   complete: "its outcome is known",
-  expired: "no outcome came in time: the default was taken",
+  expired: "no outcome came in time",
 };
 
 export const EVENTS = {
@@ -39,6 +46,7 @@ export const EVENTS = {
   part: "a part of the outcome came",
   outcome: "the outcome was complete, and learned from",
   default: "time ran out: the default outcome was taken",
+  missing: "time ran out, and no outcome had come",
 };
 
 export const atLeast = (guardrail) => guardrail.at_least !== null && guardrail.at_least !== undefined;

@@ -307,10 +307,6 @@ fn declarations_are_checked_by_field(place: &Place) {
     assert_eq!(refused(&|d| d["arms"] = json!([])), "arms");
     assert_eq!(refused(&|d| d["arms"][1] = json!("a\u{7}")), "arms[1].name");
     assert_eq!(refused(&|d| d["confidence"] = json!(1.5)), "confidence");
-    assert_eq!(
-        refused(&|d| d["ttl_seconds"] = json!(60)),
-        "default_outcome"
-    );
     let default = |reward: f64| json!({"reward": reward, "costs": {"errors": 1}});
     assert_eq!(
         refused(&|d| {

@@ -147,15 +147,35 @@ impl Guardrail {
             );
             return Err(Error::invalid(format!("{field}.safe_cost"), c, allowed));
         }
-        // An unknown safe action needs room: a threshold at or below the harmless end leaves none.
-        if standard.factor == 0.0 && standard.safe_cost.is_none() && standard.threshold <= 0.0 {
-            let allowed = format!(
-                "no action can meet it with margin when the signal's range is [{}, {}]",
-                signal.lo, signal.hi
-            );
-            return Err(Error::invalid(key, bound, allowed));
+        if standard.factor == 0.0 {
+            self.check_reach(&key, bound, &standard)?;
         }
         Ok(standard)
+    }
+
+    /// Refuses a threshold beyond the signal's range: nothing could violate it, or nothing keep it with
+    /// margin. The harmful end itself is allowed: the paper's own τ = 1 is that.
+    fn check_reach(&self, key: &str, bound: f64, standard: &Standard) -> Result<(), Error> {
+        let Signal { lo, hi, .. } = standard.signal;
+        let tau = standard.threshold;
+        let fate = if tau > 1.0 {
+            "nothing can violate it"
+        } else if tau <= 0.0 {
+            "no action can meet it with margin"
+        } else {
+            return Ok(());
+        };
+        let shown = standard.shown_threshold;
+        let percent = (lo, hi) == (0.0, 1.0) && !self.relative && bound > 1.0 && bound <= 100.0;
+        let mut allowed = format!("{fate} when the signal's range is [{lo}, {hi}]");
+        if self.relative {
+            allowed += &format!(" (the threshold is {shown})");
+        } else if percent {
+            allowed += &format!(": percent? write {}, or declare the `range`", bound / 100.0);
+        } else {
+            allowed += ": declare the `range` that the signal really has";
+        }
+        Err(Error::invalid(key, bound, allowed))
     }
 
     fn check_factor(

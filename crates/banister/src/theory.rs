@@ -26,9 +26,10 @@ pub struct Bounds {
     pub regret: f64,
     /// Regret as printed in the paper's Theorem 3.
     pub regret_as_printed: f64,
-    /// No algorithm can beat this on all instances: √((K−1)T)/27.
-    pub lower_minimax: f64,
-    /// Nor this: 1/(18Δ²), for T ≥ 96/(18Δ²); `None` if T is smaller.
+    /// No algorithm can beat this on all instances: √((K−1)T)/27, for T ≥ K − 1; `None` if T is smaller.
+    pub lower_minimax: Option<f64>,
+    /// Nor this, where costs are Gaussian with unit variance: 1/(18Δ²), for T ≥ 96/(18Δ²); `None` if T is
+    /// smaller.
     pub lower_margin: Option<f64>,
     /// T_0 lies between these with probability 1 − 2/T when the safe cost is unknown.
     pub t_zero: (u64, u64),
@@ -88,7 +89,8 @@ impl Setting {
         Ok(Bounds {
             regret: regret(k, t, margin, signals as f64, self.delta, self.delta),
             regret_as_printed: regret_as_printed(k, t, margin, self.delta),
-            lower_minimax: ((k - 1.0) * t).sqrt() / 27.0,
+            // With fewer rounds than arms the instances behind it do not exist, and it would exceed T.
+            lower_minimax: (t >= k - 1.0).then(|| ((k - 1.0) * t).sqrt() / 27.0),
             lower_margin: lower_bound_margin(margin, self.horizon),
             t_zero: t_zero_range(self.horizon, margin, self.r),
             hoeffding_radius: self.r * (2.0 * level / pulls).sqrt(),
@@ -113,7 +115,7 @@ pub fn regret_as_printed(k: f64, t: f64, margin: f64, delta: f64) -> f64 {
     (1.0 + 2.0 / margin) * (first + second)
 }
 
-/// 1/(18Δ²), where the horizon is long enough for it.
+/// 1/(18Δ²), a bound for Gaussian costs of unit variance, where the horizon is long enough for it.
 pub fn lower_bound_margin(margin: f64, horizon: u64) -> Option<f64> {
     let bound = 1.0 / (18.0 * margin * margin);
     (horizon as f64 >= 96.0 * bound).then_some(bound)

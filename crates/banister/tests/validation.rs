@@ -315,3 +315,34 @@ fn unknown_keys_are_refused_by_name() {
     let config = serde_json::from_str::<OpbConfig>(r#"{"detla": 0.5}"#);
     assert!(config.unwrap_err().to_string().contains("detla"));
 }
+
+#[test]
+fn a_threshold_beyond_the_range_is_refused_with_the_likely_cause() {
+    let refused = |at_most: Option<f64>, at_least: Option<f64>, range: Option<[f64; 2]>| {
+        let guardrail = Guardrail {
+            name: "complaints".into(),
+            at_most,
+            at_least,
+            range,
+            ..Guardrail::default()
+        };
+        guardrail
+            .check("guardrail[0]")
+            .map(|_| ())
+            .map_err(|e| e.to_string())
+    };
+    let percent = refused(Some(5.0), None, None).unwrap_err();
+    assert!(percent.contains("nothing can violate it") && percent.contains("percent? write 0.05"));
+    let percent = refused(None, Some(90.0), None).unwrap_err();
+    assert!(
+        percent.contains("no action can meet it") && percent.contains("write 0.9"),
+        "{percent}"
+    );
+    let below = refused(None, Some(-1.0), None).unwrap_err();
+    assert!(below.contains("nothing can violate it") && below.contains("declare the `range`"));
+    let wide = refused(Some(500.0), None, Some([0.0, 100.0])).unwrap_err();
+    assert!(wide.contains("range is [0, 100]"), "{wide}");
+    // The end of the range is the paper's own τ = 1.
+    assert_eq!(refused(Some(1.0), None, None), Ok(()));
+    assert_eq!(refused(Some(50.0), None, Some([0.0, 100.0])), Ok(()));
+}

@@ -36,6 +36,14 @@ fn vacuous(args: &Bound, x: f64) -> &'static str {
     }
 }
 
+/// A lower bound, or the reason why there is none.
+fn lower(name: &'static str, bound: Option<f64>, needs: &'static str) -> Vec<Cell> {
+    match bound {
+        Some(x) => row(name, number(x), ""),
+        None => row(name, "–".into(), needs),
+    }
+}
+
 fn t_zero_rows(args: &Bound, (first, last): (u64, u64)) -> [Vec<Cell>; 2] {
     [
         row(
@@ -178,19 +186,16 @@ fn arms(args: &Bound, arms: usize) -> Result<(), Failure> {
             number(bounds.regret_as_printed),
             vacuous(args, bounds.regret_as_printed),
         ),
-        row(
+        lower(
             "no algorithm beats √((K−1)T)/27",
-            number(bounds.lower_minimax),
-            "",
+            bounds.lower_minimax,
+            "needs T ≥ K − 1",
         ),
-        match bounds.lower_margin {
-            Some(x) => row("no algorithm beats 1/(18Δ²)", number(x), ""),
-            None => row(
-                "no algorithm beats 1/(18Δ²)",
-                "–".into(),
-                "needs T ≥ 96/(18Δ²)",
-            ),
-        },
+        lower(
+            "no algorithm beats 1/(18Δ²) on Gaussian costs of unit variance",
+            bounds.lower_margin,
+            "needs T ≥ 96/(18Δ²)",
+        ),
     ];
     rows.extend(t_zero_rows(args, bounds.t_zero));
     rows.extend([

@@ -163,7 +163,7 @@ fn lower_bound(results: &Results) -> Vec<Claim> {
                 "the horizon is too short for the bound to apply".into()
             };
             Claim {
-                claim: "No agent beats the lower bound 1/(18Δ²)",
+                claim: "No agent beats the lower bound 1/(18Δ²), which is for unit Gaussians",
                 agent: results.instances[0].agents[a].name.clone(),
                 seen,
                 detail,

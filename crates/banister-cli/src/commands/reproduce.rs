@@ -245,7 +245,7 @@ fn lower_bound_section(results: &Results) -> Section {
             })
             .collect();
         series.push(Series {
-            name: "lower bound 1/(18Δ²)".into(),
+            name: "lower bound 1/(18Δ²) (unit Gaussian)".into(),
             color: 5,
             x: MARGINS.to_vec(),
             y: MARGINS.iter().map(|c| 1.0 / (18.0 * c * c)).collect(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use banister_log::{
     Answer, Asker, Change, Database, Decided, DecisionRequest, Declaration, ExperimentView,
-    Monitor, Options, OutcomeReport, Refusal, Reported, Request, Stats, Writer,
+    Monitor, Options, OutcomeReport, Refusal, Reported, Request, StateView, Stats, Writer,
 };
 use serde_json::{Value, json};
 
@@ -146,6 +146,14 @@ impl Caller {
         match self.ask(Request::Report(name.into(), Box::new(report)))? {
             Answer::Outcome(reported) => Ok(reported),
             other => panic!("not an outcome: {other:?}"),
+        }
+    }
+
+    /// The live picture of an experiment.
+    pub fn look(&self, name: &str) -> StateView {
+        match self.ask(Request::Look(name.into())) {
+            Ok(Answer::State(view)) => *view,
+            other => panic!("not a state: {other:?}"),
         }
     }
 
