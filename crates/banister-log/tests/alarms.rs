@@ -27,6 +27,8 @@ fn early_reports_wait_for_the_time_to_live(place: &Place) {
     let declaration = json!({
         "name": "x", "arms": ["control", "bold"], "safe": "control",
         "guardrails": [{"name": "purchases", "at_least": 0.1, "safe_cost": 0.9}],
+        // Plays the other arm from the start.
+        "agent": {"kind": "opb", "optimism": "margin"},
         "ttl_seconds": 3, "default_outcome": {"reward": 0, "costs": {"purchases": 0}},
     });
     desk.create(declaration).unwrap();
@@ -82,6 +84,7 @@ fn what_never_comes_is_counted_and_tested(place: &Place) {
     // (name, whether the outcomes of other arms than the safe one get lost)
     for (name, differs) in [("at-random", false), ("by-arm", true)] {
         let mut declaration = plain(name);
+        declaration["agent"] = json!({"kind": "opb", "optimism": "margin"});
         declaration["ttl_seconds"] = json!(0.2);
         desk.create(declaration).unwrap();
         for i in 0..240 {
@@ -92,7 +95,7 @@ fn what_never_comes_is_counted_and_tested(place: &Place) {
                 false => i % 3 == 0,
             };
             if !lost {
-                let said = json!({"reward": 0.5, "costs": {"errors": 0}});
+                let said = json!({"reward": 0.5, "costs": {"errors": 0.1}});
                 // Whoever is too late is told so, and nothing else happens.
                 let _ = desk.report(name, &id, said);
             }

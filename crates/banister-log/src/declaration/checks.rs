@@ -71,10 +71,6 @@ impl Checked {
                 let allowed = format!("must be above 0, and at most {LONGEST_TTL} (ten years)");
                 return Err(Refusal::invalid("ttl_seconds", ttl, allowed));
             }
-            (Some(_), None) => {
-                let allowed = "a time to live needs the outcome that counts when it is over";
-                return Err(Refusal::invalid("default_outcome", "absent", allowed));
-            }
             _ => {}
         }
         let Some(default) = default else {
