@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use banister::Direction;
+use banister_report::tables::rounds_until_alarm;
 use banister_report::{Cell, Table, Tone};
 use banister_sim::Results;
 use banister_sim::results::AgentResult;
@@ -205,6 +206,49 @@ pub fn guardrails(results: &Results) -> Table {
         .to_vec(),
         rows,
     }
+}
+
+/// Alarms, where means change or some were raised.
+pub fn alarms(results: &Results) -> Option<Table> {
+    let mut rows = Vec::new();
+    for instance in &results.instances {
+        for agent in &instance.agents {
+            let raised = agent.runs.iter().filter(|run| run.first_alarm.is_some());
+            let raised = raised.count();
+            if raised == 0 && instance.changes.is_empty() {
+                continue;
+            }
+            let mut rounds: Vec<u64> = (agent.runs.iter())
+                .filter_map(|run| rounds_until_alarm(instance, run))
+                .collect();
+            rounds.sort_unstable();
+            let median = rounds.get(rounds.len() / 2);
+            let after: u64 = agent.runs.iter().map(|r| r.violations_after_alarm).sum();
+            let before = violations(agent).map(|all| all - after);
+            rows.push(vec![
+                Cell::text(&instance.name),
+                Cell::text(&agent.name),
+                Cell::number(format!("{raised} of {}", agent.runs.len())),
+                Cell::number(median.map_or(UNKNOWN.into(), u64::to_string)),
+                Cell::number(count(before)),
+                Cell::number(count(Some(after))),
+            ]);
+        }
+    }
+    (!rows.is_empty()).then(|| Table {
+        title: String::new(),
+        header: [
+            "instance",
+            "agent",
+            "runs with an alarm",
+            "rounds from change to alarm (median)",
+            "violations before",
+            "after",
+        ]
+        .map(String::from)
+        .to_vec(),
+        rows,
+    })
 }
 
 /// Four significant digits, no trailing zeros.

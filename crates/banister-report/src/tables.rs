@@ -1,4 +1,4 @@
-//! The tables `curves`, `runs` and `traces`, as CSV and as Parquet.
+//! The tables `curves`, `runs`, `alarms` and `traces`, as CSV and as Parquet.
 //!
 //! ```
 //! use banister_report::tables;
@@ -109,6 +109,50 @@ pub fn runs(results: &Results) -> DataTable {
         columns.push(count(&format!("pulls_{name}"), pulls));
     }
     DataTable { columns }
+}
+
+/// Alarms of all runs: one row per run. `None` where no means change and no run raised one.
+///
+/// The columns are instance, agent, run, first_change, first_alarm, rounds_until_alarm (from the last
+/// change before it), violations_before_alarm, violations_after_alarm.
+pub fn alarms(results: &Results) -> Option<DataTable> {
+    let mut rows: Vec<(&InstanceResult, &AgentResult, &RunSummary)> = Vec::new();
+    for instance in &results.instances {
+        for agent in &instance.agents {
+            rows.extend(agent.runs.iter().map(|run| (instance, agent, run)));
+        }
+    }
+    let matters = rows
+        .iter()
+        .any(|r| !r.0.changes.is_empty() || r.2.first_alarm.is_some());
+    let counted = |name: &str, of: fn(&InstanceResult, &RunSummary) -> Option<u64>| {
+        count(name, rows.iter().map(|r| of(r.0, r.2)))
+    };
+    matters.then(|| DataTable {
+        columns: vec![
+            text("instance", rows.iter().map(|r| &r.0.name)),
+            text("agent", rows.iter().map(|r| &r.1.name)),
+            counted("run", |_, run| Some(run.run)),
+            counted("first_change", |instance, _| {
+                instance.changes.first().copied()
+            }),
+            counted("first_alarm", |_, run| run.first_alarm),
+            counted("rounds_until_alarm", rounds_until_alarm),
+            counted("violations_before_alarm", |_, run| {
+                Some(run.violations? - run.violations_after_alarm)
+            }),
+            counted("violations_after_alarm", |_, run| {
+                run.violations.map(|_| run.violations_after_alarm)
+            }),
+        ],
+    })
+}
+
+/// Rounds from the last change before the first alarm to that alarm; `None` without both.
+pub fn rounds_until_alarm(instance: &InstanceResult, run: &RunSummary) -> Option<u64> {
+    let alarm = run.first_alarm?;
+    let change = instance.changes.iter().rev().find(|c| **c <= alarm)?;
+    Some(alarm - change)
 }
 
 /// Real numbers; results say that one is unknown by NaN.

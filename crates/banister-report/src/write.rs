@@ -13,7 +13,8 @@ use crate::{ReportError, html, png, svg, tables};
 
 /// Writes a results directory and returns the files, in the order they were given names.
 ///
-/// The files are `curves.csv`, `curves.parquet`, `runs.csv`, `runs.parquet`, `figures/STEM.svg`
+/// The files are `curves.csv`, `curves.parquet`, `runs.csv`, `runs.parquet`, `alarms.csv` and
+/// `alarms.parquet` where means change or alarms were raised, `figures/STEM.svg`
 /// and `figures/STEM.png` for each figure of the document, `report.html`, and the extra files
 /// (relative path and content). Directories are made as needed; files of the same name are
 /// replaced, others are left alone.
@@ -59,6 +60,10 @@ fn render_all(
         ("runs.csv".to_owned(), runs.to_csv()?),
         ("runs.parquet".to_owned(), runs.to_parquet()?),
     ];
+    if let Some(alarms) = tables::alarms(results) {
+        files.push(("alarms.csv".to_owned(), alarms.to_csv()?));
+        files.push(("alarms.parquet".to_owned(), alarms.to_parquet()?));
+    }
     for figure in document
         .sections
         .iter()

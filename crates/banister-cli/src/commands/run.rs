@@ -42,6 +42,9 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     }
     terminal::print(&terminal::summary(&results))?;
     terminal::print(&terminal::guardrails(&results))?;
+    if let Some(alarms) = terminal::alarms(&results) {
+        terminal::print(&alarms)?;
+    }
     terminal::say(format!(
         "{} files in {}; open {}",
         written.len(),
@@ -122,7 +125,9 @@ fn document(results: &Results) -> Document {
                  sees it: optimistic while it is still learning, and zero where the guardrail does not bind."
                     .into(),
             ],
-            tables: vec![terminal::guardrails(results)],
+            tables: std::iter::once(terminal::guardrails(results))
+                .chain(terminal::alarms(results))
+                .collect(),
             figures: vec![FigureRef {
                 stem: "prices".into(),
                 caption: "Mean shadow price per round, over runs. The first rounds, when little is known, are off \
