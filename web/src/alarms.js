@@ -33,6 +33,7 @@ export function evidenceChart(evidence) {
       "svg",
       {
         viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+        preserveAspectRatio: "none",
         role: "img",
         "aria-label": `evidence against ${evidence.guardrail}: 10 to the ${now.toFixed(1)}, alarm at 10 to the ${evidence.alarm_at.toFixed(1)}`,
       },
@@ -53,7 +54,7 @@ function alarmRow() {
     message = h("p"),
     since = h("p", { class: "note" }),
     chart = h("div");
-  const node = h("li", null, title, message, since, chart);
+  const node = h("li", null, h("div", { role: "alert" }, title, message), since, chart);
   return {
     node,
     update({ alarm, evidence }) {

@@ -39,7 +39,8 @@ export function alarmBanner() {
   return {
     node,
     update(name, alarm) {
-      if (!alarm) {
+      // An alarm of the monitor has a panel of its own.
+      if (!alarm || alarm.reason === "alarm") {
         inner.remove();
         return;
       }

@@ -10,8 +10,8 @@ function standing(experiment, certificate) {
   if (!rails.length) return ["", "No guardrails", "only the reward counts"];
   if (!certificate) return ["", "Not asked yet", "there is no policy before the first decision"];
   if (certificate.fallback === "paused") return ["warn", "❙❙ Paused", "only the safe action is played"];
-  if (certificate.fallback === "alarm") return ["bad", "⚠ Alarm: safe action only", "an assumption is false; see below"];
-  if ((certificate.alarms || []).length) return ["bad", "⚠ Alarm", "an assumption of the certificate is false; see below"];
+  if (certificate.fallback === "alarm") return ["bad", "⚠ Alarm", "only the safe action is played"];
+  if ((certificate.alarms || []).length) return ["bad", "⚠ Alarm", "an assumption of the certificate is false"];
   if (certificate.fallback) return ["bad", "⚠ Safe action only", "no other policy is proven to keep the guardrails yet"];
   const open = rails.filter((g, i) => !verdict(g, certificate.guardrails[i]).holds);
   if (open.length && !promises(experiment))
@@ -45,17 +45,20 @@ export function glance() {
   const cells = {};
   const cell = (key, label, title) => {
     cells[key] = h("dd", { "data-testid": `count-${key}` });
-    node.append(h("div", { title }, h("dt", null, label), cells[key]));
+    const box = h("div", { title }, h("dt", null, label), cells[key]);
+    node.append(box);
+    return box;
   };
   cell("decisions", "decisions");
   cell("outcomes", "outcomes", "complete outcomes that were learned from");
   cell("forced", "safe forced", "decisions for which only the safe action could be played");
   cell("expired", "expired", "decisions without an outcome in time");
-  cell("missing", "missing", "decisions whose outcome never came, and has no default");
+  const missing = cell("missing", "missing", "decisions whose outcome never came, and has no default");
   cell("imported", "imported", "outcomes taken from a file");
   return {
     node,
     update(experiment, state) {
+      show(missing, Boolean(experiment.counts.missing || (experiment.ttl_seconds && !experiment.default_outcome)));
       for (const key of Object.keys(cells)) setText(cells[key], count(experiment.counts[key]));
       const [tone, headline, detail] = standing(experiment, state && state.certificate);
       setText(rails.head, headline);
