@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Evidence;
 use crate::error::{Error, positive};
-use crate::problem::Problem;
 
 /// How wide the confidence ellipsoids are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -79,12 +78,4 @@ pub(crate) fn check_lambda(lambda: f64) -> Result<(), Error> {
             Err(Error::invalid("lambda", lambda, allowed))
         }
     }
-}
-
-/// S: as given, else 1, or √K where arms are their own features, as every mean is at most one range.
-pub(crate) fn norm_or_default(parameter_norm: Option<f64>, problem: &Problem) -> f64 {
-    parameter_norm.unwrap_or_else(|| match problem.features.is_empty() {
-        true => (problem.arms.len() as f64).sqrt(),
-        false => 1.0,
-    })
 }

@@ -48,7 +48,8 @@ impl Oplb {
     /// ```
     /// # use banister::{Oplb, OplbConfig, Problem};
     /// # let problem = Problem::contextual(vec![1.0, 0.0], vec![]);
-    /// let agent = Oplb::new(&problem, &OplbConfig::default())?;
+    /// let config = OplbConfig { parameter_norm: Some(1.0), ..Default::default() };
+    /// let agent = Oplb::new(&problem, &config)?;
     /// let json = agent.save();
     /// assert_eq!(Oplb::restore(&json)?.save(), json);
     /// # Ok::<(), banister::Error>(())

@@ -11,7 +11,7 @@ use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::guarantee::Guarantee;
 use crate::interval::Interval;
-use crate::linear::{Limit, Setup, with_zero_costs};
+use crate::linear::{Limit, Setup, check_parameter_norm, with_zero_costs};
 use crate::problem::Problem;
 use crate::registry::AgentConfig;
 use crate::rivals::saved::{part, to_part};
@@ -103,6 +103,7 @@ impl Recipe<'_> {
         self.parameters.check()?;
         let problem = with_zero_costs(self.problem)?.check()?;
         no_relative(self.config.kind(), &problem)?;
+        check_parameter_norm(self.parameters.parameter_norm, &problem)?;
         let setup = Setup {
             lambda: self.parameters.lambda,
             limit: Limit {
