@@ -97,6 +97,8 @@ pub enum FallbackView {
     MarginNotProven,
     /// The solver gave no policy that checks.
     SolverFailed,
+    /// Rounding may have undone the regression: features are too long for `lambda`.
+    IllConditioned,
     /// The experiment is paused.
     Paused,
 }
@@ -105,6 +107,7 @@ impl From<Fallback> for FallbackView {
     fn from(fallback: Fallback) -> Self {
         match fallback {
             Fallback::MarginNotProven => Self::MarginNotProven,
+            Fallback::IllConditioned => Self::IllConditioned,
             Fallback::Paused => Self::Paused,
             // Reasons that are not known here yet: the agent could not do better.
             _ => Self::SolverFailed,

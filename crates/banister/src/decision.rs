@@ -67,6 +67,9 @@ pub enum Fallback {
     SolverFailed,
     /// Whoever runs the agent asked for the safe action.
     Paused,
+    /// Rounding may have undone the regression on the features: their lengths are too far apart, or too
+    /// large for λ. Declare `norm`, or a larger `lambda`.
+    IllConditioned,
 }
 
 fn whole() -> f64 {

@@ -83,7 +83,7 @@ fn broken_snapshots_are_refused() {
         error.to_string()
     };
     assert!(snapshot(refused(&|j| j["format"] = json!("banister.opb"))).contains("banister.oplb"));
-    assert!(snapshot(refused(&|j| j["version"] = json!(2))).contains("version"));
+    assert!(snapshot(refused(&|j| j["version"] = json!(1))).contains("version"));
     assert!(snapshot(refused(&|j| j["actions"] = json!([1.0, 2.0]))).contains("actions"));
     assert!(
         snapshot(refused(&|j| j["actions"] = json!([1.0, 2.0, 3.0, 4.0]))).contains("safe action")

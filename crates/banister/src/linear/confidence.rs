@@ -45,7 +45,8 @@ pub(crate) struct Confidence {
 }
 
 impl Confidence {
-    /// The radius of a signal's confidence set, in units of its range.
+    /// The radius of a signal's confidence set, in units of its range; with what rounding may add, where
+    /// that is in proportion to it.
     #[inline]
     pub(crate) fn of(&self, evidence: &Evidence, signal: usize) -> f64 {
         let whole = evidence.regression.is_whole(signal);
@@ -62,7 +63,12 @@ impl Confidence {
                 dimension as f64 * (libm::log(1.0 + growth) + self.log_level)
             }
         };
-        evidence.signals[signal].r * square.max(0.0).sqrt() + self.bias
+        let beta = evidence.signals[signal].r * square.max(0.0).sqrt() + self.bias;
+        if whole {
+            beta + evidence.regression.rounding_reach(signal, beta)
+        } else {
+            beta
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod evidence;
 mod named;
 mod parameter_norm;
 mod regression;
+mod rounding;
 mod saved;
 mod space;
 

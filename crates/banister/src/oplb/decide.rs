@@ -35,6 +35,10 @@ impl Oplb {
             self.publish_safe(&safe, Fallback::MarginNotProven);
             return &self.decision;
         }
+        if !self.evidence.is_reliable() {
+            self.publish_safe(&safe, Fallback::IllConditioned);
+            return &self.decision;
+        }
         let published = match self.checked.config.solver {
             Solver::Linearised => self.decide_linearised(&safe),
             Solver::Exact => self.decide_exact(&safe, stop),
@@ -133,6 +137,15 @@ impl Oplb {
                 &mut self.bounds.cost_lower[i][..count],
                 &mut self.bounds.cost_upper[i][..count],
             );
+            let rounding = self.rounding(i + 1);
+            if side == 0 && rounding > 0.0 {
+                for a in 0..count {
+                    let reach = rounding * squares[1][a].sqrt();
+                    // Written so that NaN says nothing.
+                    self.bounds.cost_lower[i][a] = (self.bounds.cost_lower[i][a] - reach).max(0.0);
+                    self.bounds.cost_upper[i][a] = (self.bounds.cost_upper[i][a] + reach).min(1.0);
+                }
+            }
             if guardrail.factor != 0.0 {
                 // (1 − f)·y_0 has ends (lower, upper): y_0 itself.
                 let own = guardrail.safe_from_cost((lower, upper));
@@ -219,6 +232,16 @@ impl Oplb {
         }
         for i in 0..self.evidence.problem.guardrails.len() {
             self.exact.radii[i] = self.radius(i + 1);
+            let rounding = self.rounding(i + 1);
+            if rounding > 0.0 {
+                // In proportion to single actions, however short their mixture.
+                let squares = &self.evidence.actions.columns.squares[1];
+                for (a, cost) in self.exact.costs[i].iter_mut().enumerate() {
+                    if a != column {
+                        *cost += rounding * squares[a].sqrt();
+                    }
+                }
+            }
         }
         let exact = &mut self.exact;
         exact.zeros.resize(count, 0.0);
@@ -257,7 +280,10 @@ impl Oplb {
     #[cold]
     fn publish_safe(&mut self, safe: &SafeReward, reason: Fallback) {
         let column = self.evidence.actions.safe;
-        let value = (safe.centre + self.radius(0) * safe.length).clamp(0.0, 1.0);
+        // Written so that NaN is the most there can be.
+        let value = (safe.centre + self.radius(0) * safe.length)
+            .min(1.0)
+            .max(0.0);
         let cost = |i: usize| self.bounds.cost_upper[i][column];
         (self.certifier).certify_safe(
             &self.evidence.problem,

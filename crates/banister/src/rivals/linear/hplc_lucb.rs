@@ -140,10 +140,11 @@ impl Width {
         };
         let square = evidence.regression.log_dets()[1] + self.log_factor * log_level;
         let noise = self.noise_factor * evidence.signals[signal].r * square.max(0.0).sqrt();
-        match signal {
+        let beta = match signal {
             0 => noise / self.scaling.threshold.min(1.0) + self.bias,
             _ => noise + self.bias,
-        }
+        };
+        beta + evidence.regression.rounding_reach(signal, beta)
     }
 }
 

@@ -210,11 +210,14 @@ impl<R: Rule> Rival<R> {
     #[inline(never)]
     pub(super) fn publish_safe(&mut self, reason: Fallback) {
         let safe = self.evidence.actions.safe;
-        let value = (self.ends(safe, 0).1 + self.evidence.signals[0].offset).clamp(0.0, 1.0);
+        // Written so that NaN is the most there can be.
+        let value = (self.ends(safe, 0).1 + self.evidence.signals[0].offset)
+            .min(1.0)
+            .max(0.0);
         for i in 0..self.costs.len() {
             let known = self.evidence.problem.guardrails[i].safe_cost;
             let upper = self.ends(safe, i + 1).1 + self.evidence.signals[i + 1].offset;
-            self.costs[i] = known.unwrap_or(upper);
+            self.costs[i] = known.unwrap_or(upper.min(1.0));
         }
         let cost = |i: usize| self.costs[i];
         let (problem, decision) = (&self.evidence.problem, &mut self.decision);
