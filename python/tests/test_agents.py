@@ -24,7 +24,7 @@ def arms_agent(seed: int = 7, **more: Any) -> banister.Opb:
 
 
 def linear_agent(seed: int = 7, **more: Any) -> banister.Oplb:
-    return banister.Oplb(safe_action=[1.0, 0.0, 0.0], guardrails=[SPEND], seed=seed, **more)
+    return banister.Oplb(parameter_norm=1, safe_action=[1.0, 0.0, 0.0], guardrails=[SPEND], seed=seed, **more)
 
 
 def play(agent: banister.Agent, rounds: int, seed: int = 0) -> list[Any]:
@@ -391,7 +391,7 @@ def test_arms_come_and_go() -> None:
     assert table["offered"].tolist() == [True, False, True, True, True]
     with pytest.raises(ValueError, match="max_arms"):
         agent.add_arm("f")
-    linear = banister.Oplb(["x", "y"], features=[[1.0, 0.0], [0.6, 0.8]], guardrails=[SPEND])
+    linear = banister.Oplb(["x", "y"], features=[[1.0, 0.0], [0.6, 0.8]], parameter_norm=1, guardrails=[SPEND])
     assert linear.add_arm("z", [0.0, 1.0]) == 2
     linear.retire_arm("y")
     assert linear.arms == ["x", "z"]

@@ -6,6 +6,8 @@ export const ALARMS = {
   margin_not_proven:
     "the safe arm's own costs are not known well enough yet to prove a margin, so only the safe action is played",
   solver_failed: "no policy could be proven safe this time, so only the safe action is played",
+  ill_conditioned:
+    "features are too long for the agent's lambda, so that rounding may undo its bounds and only the safe action is played",
   paused: "the experiment is paused, so every decision is the safe action; outcomes are still taken",
 };
 
@@ -15,6 +17,7 @@ export const reasonTitle = (reason) =>
   ({
     margin_not_proven: "Safe action forced: margin not proven yet",
     solver_failed: "Safe action forced: no policy found",
+    ill_conditioned: "Safe action forced: rounding",
     paused: "Paused: safe action only",
   })[reason] || `Safe action forced: ${reason}`;
 
