@@ -109,6 +109,14 @@ fn the_length_of_parameters_is_declared_and_possible() {
         absent,
         &["parameter_norm", "absent", "√K", "(1, v)", "m = 1 "],
     );
+    // λ follows from short features too.
+    let short = OplbConfig {
+        parameter_norm: Some(1e8),
+        norm: Some(1e-8),
+        ..OplbConfig::default()
+    };
+    let problem_of_short = Problem::contextual(vec![1e-8, 0.0], vec![at_most(0.5, Some(0.1))]);
+    assert!(Oplb::new(&problem_of_short, &short).is_ok());
     // ‖μ‖ ≥ 0.2/0.1 = 2, whichever side is allowed and wherever the range begins: 2.6 is 2 ranges.
     let most = at_most(0.5, Some(0.2));
     let least = Guardrail {

@@ -72,16 +72,15 @@ impl Confidence {
     }
 }
 
-/// The smallest λ: below it rounding makes Σ singular, and nothing that follows from it holds.
+/// The smallest λ beside features of length 1: below it rounding undoes it.
 const LEAST_LAMBDA: f64 = 1e-9;
 
-/// Refuses a ridge that is too small to be one.
-pub(crate) fn check_lambda(lambda: f64) -> Result<(), Error> {
-    match positive("lambda", lambda)? >= LEAST_LAMBDA {
-        true => Ok(()),
-        false => {
-            let allowed = format!("must be at least {LEAST_LAMBDA:e}: rounding would undo it");
-            Err(Error::invalid("lambda", lambda, allowed))
-        }
+/// Refuses a ridge that is too small to be one, beside features that are at most `norm` long.
+pub(crate) fn check_lambda(lambda: f64, norm: Option<f64>) -> Result<(), Error> {
+    let least = LEAST_LAMBDA * norm.map_or(1.0, |norm| (norm * norm).min(1.0));
+    if positive("lambda", lambda)? >= least {
+        return Ok(());
     }
+    let allowed = format!("must be at least {least:e}: rounding would undo it");
+    Err(Error::invalid("lambda", lambda, allowed))
 }

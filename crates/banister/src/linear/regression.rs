@@ -8,7 +8,7 @@
 use banister_solve::dense::{self, RankOne};
 use serde::{Deserialize, Serialize};
 
-use super::rounding::{FOLLOWED, GROUP, Rounding};
+use super::rounding::{GROUP, Rounding};
 
 /// Updates after which W is made afresh, or kept where that is more exact.
 const REFRESH: u32 = 1024;
@@ -288,10 +288,11 @@ impl Regression {
             self.maintain(trace);
         }
         // A length that falls to a fraction loses digits when followed.
-        if !can_follow || !(totals[1] <= 4.0) || self.state.updates.is_multiple_of(FOLLOWED) {
-            Follow::Afresh
-        } else {
+        if can_follow && totals[1] <= 4.0 && self.state.updates > 0 {
             Follow::Update
+        } else {
+            self.state.rounding.follow_anew();
+            Follow::Afresh
         }
     }
 

@@ -30,11 +30,8 @@ const NEGLIGIBLE_COST: f64 = 1e-7;
 /// Outcomes that are summed plainly before they are added to the long sums.
 pub(super) const GROUP: u32 = 32;
 
-/// Updates that tables of whitened actions follow before they are made afresh.
-pub(super) const FOLLOWED: u32 = 256;
-
-/// How much det Σ may grow meanwhile: squared lengths fall by no larger factor.
-const GROWTH: f64 = 16.0;
+/// Relative error of tables of whitened actions beyond which they no longer follow updates.
+const FOLLOWING: f64 = 1e-8;
 
 /// What is known of it; part of the regression's state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,7 +43,8 @@ pub(crate) struct Rounding {
     inverse_trace: f64,
     /// tr Σ.
     trace: f64,
-    /// det Σ in units of what it was when tables of actions were last made afresh.
+    /// Updates that tables of whitened actions may have followed, and what det Σ grew by meanwhile.
+    followed: u32,
     growth: f64,
     /// Per signal: Σ_s of the squares of what its targets were made from.
     sizes: Vec<f64>,
@@ -59,6 +57,7 @@ impl Rounding {
             error: Some(0.0),
             inverse_trace: d as f64 / lambda,
             trace: d as f64 * lambda,
+            followed: 0,
             growth: 1.0,
             sizes: vec![0.0; signals],
         }
@@ -105,12 +104,20 @@ impl Rounding {
             let step = d.sqrt() * (d + 6.0) + 3.0 * d + 8.0;
             self.set(error + f64::EPSILON * step * (self.inverse_trace * trace).sqrt());
         }
-        self.growth *= total;
-        let can_follow = self.growth <= GROWTH;
-        if !can_follow {
-            self.growth = 1.0;
-        }
-        can_follow
+        self.followed += 1;
+        self.growth = (self.growth * total).min(f64::MAX);
+        // Squared lengths have fallen by no larger a factor. Each step's rounding is in proportion to what
+        // they were then; that of the table adds up, and enters through its products with y.
+        let ratio = self.growth.min(self.inverse_trace * trace);
+        let (d, steps) = (d as f64, f64::from(self.followed));
+        let table = 0.5 * steps * steps * d.sqrt() * (d + 6.0) * ratio.sqrt();
+        f64::EPSILON * (steps * (d + 8.0) * ratio + table) <= FOLLOWING
+    }
+
+    /// Tables of whitened actions are made afresh before they are used again.
+    pub(super) fn follow_anew(&mut self) {
+        self.followed = 0;
+        self.growth = 1.0;
     }
 
     /// The error of a W with this ‖W‖², made afresh from a Σ with this trace.
@@ -139,10 +146,8 @@ impl Rounding {
     /// What rounding may add to a bound per unit of ‖x‖ in Σ⁻¹, beside a radius β; NaN where nothing can be
     /// relied upon.
     fn all(&self, d: f64, signal: usize, beta: f64) -> f64 {
-        // Tables of actions: their own product with W (as much as one more update), and what following costs.
-        let steps = f64::from(FOLLOWED);
-        let following = steps * (d + 8.0) * GROWTH + 2.0 * steps * steps * d.sqrt() * (d + 6.0);
-        let eta = 2.0 * self.error.unwrap_or(f64::NAN) + f64::EPSILON * following;
+        // Tables of actions: their own product with W, as much as one more update, and what following costs.
+        let eta = 2.0 * self.error.unwrap_or(f64::NAN) + FOLLOWING;
         eta * ((d + 2.0) * beta + 2.0 * self.sizes[signal].sqrt())
     }
 

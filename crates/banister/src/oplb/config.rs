@@ -156,7 +156,7 @@ impl OplbConfig {
         self.check_horizon(problem)?;
         self.check_combination(problem)?;
         let lambda = self.lambda.unwrap_or_else(|| default_lambda(self.norm));
-        check_lambda(lambda)?;
+        check_lambda(lambda, self.norm)?;
         let parameter_norm = check_parameter_norm(self.parameter_norm, problem)?;
         let unknown = problem.guardrails.iter().filter(|g| g.safe_cost.is_none());
         // One ellipsoid per signal, and beside it a scalar interval per unknown safe cost.

@@ -21,7 +21,7 @@ impl Parameters {
         if let Some(delta) = self.delta {
             open_unit("delta", delta)?;
         }
-        check_lambda(self.lambda)?;
+        check_lambda(self.lambda, self.norm)?;
         if let Some(s) = self.parameter_norm {
             positive("parameter_norm", s)?;
         }
