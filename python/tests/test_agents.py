@@ -71,6 +71,13 @@ def test_every_registered_kind_has_a_class() -> None:
     assert banister.agents() == CLASSES
 
 
+def test_the_numbers_in_force_show() -> None:
+    config = banister.Oplb(4).config
+    assert (config["parameter_norm"], config["lambda"]) == (2.0, 1.0)
+    config = linear_agent(norm=2).config
+    assert (config["parameter_norm"], config["lambda"]) == (1, 4)
+
+
 def test_every_kind_says_what_it_promises() -> None:
     promises = dict(banister._native.guarantees())
     assert list(promises)[0] == banister.Opb.guarantee == "every_round"
@@ -145,6 +152,7 @@ def test_resets_are_saved() -> None:
 
 
 ORIGIN: dict[str, Any] = {
+    "parameter_norm": 1.0,
     "features": [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]],
     "safe": 0,
     "guardrails": [banister.Guardrail("cost", at_most=0.5, safe_cost=0.0, range=(-1.0, 1.0))],

@@ -157,7 +157,10 @@ fn parts_of_actions_are_mixed_and_promised_as_such() {
         serde_json::to_value(view.guarantee).expect("plain"),
         "every_round"
     );
-    assert_eq!(view.agent, config.with_whole_actions());
+    assert_eq!(
+        view.agent,
+        config.with_whole_actions().with_parameter_norm(1.0)
+    );
     let mut scaled = declaration(&AgentConfig::of_kind("gen_op").expect("registered"));
     scaled["agent"]["play"] = json!("scaled");
     match desk.create(scaled) {

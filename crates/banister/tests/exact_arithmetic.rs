@@ -351,7 +351,7 @@ fn an_ill_conditioned_regression_forces_the_safe_action_until_it_recovers() {
         let forced = |agent: &mut dyn Agent| {
             agent.offer(&[1e9, 0.0, 0.0, 1e9]).unwrap();
             let decision = agent.decide();
-            assert!(decision.guardrails[0].slack >= 0.0 || !decision.fallback.is_some());
+            assert!(decision.guardrails[0].slack >= 0.0 || decision.fallback.is_none());
             decision.fallback
         };
         assert_eq!(forced(&mut *agent), None, "{kind}");

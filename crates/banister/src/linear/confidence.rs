@@ -72,6 +72,11 @@ impl Confidence {
     }
 }
 
+/// An upper end in standard units, within the range; the most there can be if it is not a number.
+pub(crate) fn upper_end(x: f64) -> f64 {
+    if x < 1.0 { x.max(0.0) } else { 1.0 }
+}
+
 /// The smallest λ beside features of length 1: below it rounding undoes it.
 const LEAST_LAMBDA: f64 = 1e-9;
 

@@ -15,7 +15,7 @@ mod space;
 
 pub(crate) use actions::{Actions, Columns, Terms};
 pub use confidence::Radius;
-pub(crate) use confidence::{Confidence, check_lambda};
+pub(crate) use confidence::{Confidence, check_lambda, upper_end};
 pub(crate) use evidence::{Evidence, Limit, Setup, with_zero_costs};
 pub(crate) use parameter_norm::{LinearKeys, check_parameter_norm, default_lambda, parameter_norm};
 pub(crate) use regression::{Regression, State};

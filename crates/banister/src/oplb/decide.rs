@@ -5,6 +5,7 @@ use banister_solve::{ConeLimits, ConeProblem, dense};
 use super::{Oplb, Solver};
 use crate::certificate::{Answer, Certifier};
 use crate::decision::{Decision, Fallback};
+use crate::linear::upper_end;
 use crate::optimism::Optimism;
 
 /// The safe action's own bounds, in standard units.
@@ -280,10 +281,7 @@ impl Oplb {
     #[cold]
     fn publish_safe(&mut self, safe: &SafeReward, reason: Fallback) {
         let column = self.evidence.actions.safe;
-        // Written so that NaN is the most there can be.
-        let value = (safe.centre + self.radius(0) * safe.length)
-            .min(1.0)
-            .max(0.0);
+        let value = upper_end(safe.centre + self.radius(0) * safe.length);
         let cost = |i: usize| self.bounds.cost_upper[i][column];
         (self.certifier).certify_safe(
             &self.evidence.problem,

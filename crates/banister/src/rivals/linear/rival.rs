@@ -11,7 +11,7 @@ use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::guarantee::Guarantee;
 use crate::interval::Interval;
-use crate::linear::{Limit, Setup, check_parameter_norm, with_zero_costs};
+use crate::linear::{Limit, Setup, check_parameter_norm, upper_end, with_zero_costs};
 use crate::problem::Problem;
 use crate::registry::AgentConfig;
 use crate::rivals::saved::{part, to_part};
@@ -210,10 +210,7 @@ impl<R: Rule> Rival<R> {
     #[inline(never)]
     pub(super) fn publish_safe(&mut self, reason: Fallback) {
         let safe = self.evidence.actions.safe;
-        // Written so that NaN is the most there can be.
-        let value = (self.ends(safe, 0).1 + self.evidence.signals[0].offset)
-            .min(1.0)
-            .max(0.0);
+        let value = upper_end(self.ends(safe, 0).1 + self.evidence.signals[0].offset);
         for i in 0..self.costs.len() {
             let known = self.evidence.problem.guardrails[i].safe_cost;
             let upper = self.ends(safe, i + 1).1 + self.evidence.signals[i + 1].offset;
