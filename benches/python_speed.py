@@ -226,7 +226,7 @@ def linear_banister(world: Contexts) -> Play:
     safe = [0.0] * world.dimension
     safe[0] = 1.0
     guardrail = banister.Guardrail("spend", at_most=0.5, safe_cost=0.2)
-    agent = banister.Oplb(safe_action=safe, guardrails=[guardrail], norm=1.0, seed=1)
+    agent = banister.Oplb(safe_action=safe, guardrails=[guardrail], norm=1.0, parameter_norm=1.0, seed=1)
     features, means = world.features, world.means
 
     def play(n: int) -> None:

@@ -189,7 +189,7 @@ class ServiceCounts(_Answer):
 class ServiceAlarm(_Answer):
     """Why the safe action is played alone, and since when."""
 
-    #: "margin_not_proven", "solver_failed" or "paused".
+    #: "margin_not_proven", "solver_failed", "ill_conditioned" or "paused".
     reason: str
     since: datetime
     #: The first decision that was forced, as `@` and its number; None for a pause.

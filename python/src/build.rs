@@ -31,10 +31,11 @@ pub(crate) fn agent_schema(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
             kind["takes_features"] = json!(config.takes_features());
             let with_horizon = config.clone().with_horizon(1000, false);
             kind["needs_horizon"] = json!(with_horizon != config);
+            let complete = with_horizon.with_parameter_norm(1.0);
             kind["needs_origin"] = json!(
                 config.takes_features()
-                    && with_horizon.build(&around(&[1.0, 0.0])).is_err()
-                    && with_horizon.build(&around(&[0.0, 0.0])).is_ok()
+                    && complete.build(&around(&[1.0, 0.0])).is_err()
+                    && complete.build(&around(&[0.0, 0.0])).is_ok()
             );
         }
     }
@@ -350,7 +351,7 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
             .collect(),
         _ => Map::new(),
     };
-    let config = config(kind, parameters)?;
+    let config = config(kind, parameters)?.resolved(&problem);
     let agent = config.build(&problem).map_err(in_arguments)?;
     let mut state = State::new(agent, problem, config, seed, declared.are_named);
     state.seed_agent();

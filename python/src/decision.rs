@@ -131,7 +131,7 @@ impl Certificate {
         crate::solution::status_name(self.decision.solver.status)
     }
 
-    /// Why the safe action was forced: "margin_not_proven", "solver_failed", or None.
+    /// Why the safe action was forced: "margin_not_proven", "solver_failed", "ill_conditioned", or None.
     #[getter]
     fn fallback(&self) -> Option<String> {
         let fallback = serde_json::to_value(self.decision.fallback?).ok()?;

@@ -24,7 +24,7 @@ def arms_agent(seed: int = 7, **more: Any) -> banister.Opb:
 
 
 def linear_agent(seed: int = 7, **more: Any) -> banister.Oplb:
-    return banister.Oplb(safe_action=[1.0, 0.0, 0.0], guardrails=[SPEND], seed=seed, **more)
+    return banister.Oplb(parameter_norm=1, safe_action=[1.0, 0.0, 0.0], guardrails=[SPEND], seed=seed, **more)
 
 
 def play(agent: banister.Agent, rounds: int, seed: int = 0) -> list[Any]:
@@ -69,6 +69,13 @@ def test_every_registered_kind_has_a_class() -> None:
         assert agent.config["kind"] == kind
         assert agent.decide().probabilities.sum() == pytest.approx(1)
     assert banister.agents() == CLASSES
+
+
+def test_the_numbers_in_force_show() -> None:
+    config = banister.Oplb(4).config
+    assert (config["parameter_norm"], config["lambda"]) == (2.0, 1.0)
+    config = linear_agent(norm=2).config
+    assert (config["parameter_norm"], config["lambda"]) == (1, 4)
 
 
 def test_every_kind_says_what_it_promises() -> None:
@@ -145,6 +152,7 @@ def test_resets_are_saved() -> None:
 
 
 ORIGIN: dict[str, Any] = {
+    "parameter_norm": 1.0,
     "features": [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]],
     "safe": 0,
     "guardrails": [banister.Guardrail("cost", at_most=0.5, safe_cost=0.0, range=(-1.0, 1.0))],
@@ -391,7 +399,7 @@ def test_arms_come_and_go() -> None:
     assert table["offered"].tolist() == [True, False, True, True, True]
     with pytest.raises(ValueError, match="max_arms"):
         agent.add_arm("f")
-    linear = banister.Oplb(["x", "y"], features=[[1.0, 0.0], [0.6, 0.8]], guardrails=[SPEND])
+    linear = banister.Oplb(["x", "y"], features=[[1.0, 0.0], [0.6, 0.8]], parameter_norm=1, guardrails=[SPEND])
     assert linear.add_arm("z", [0.0, 1.0]) == 2
     linear.retire_arm("y")
     assert linear.arms == ["x", "z"]

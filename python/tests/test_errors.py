@@ -22,7 +22,7 @@ def arms() -> Any:
 
 
 def linear() -> Any:
-    return banister.Oplb(safe_action=[1.0, 0.0], guardrails=[SPEND], seed=1)
+    return banister.Oplb(parameter_norm=1, safe_action=[1.0, 0.0], guardrails=[SPEND], seed=1)
 
 
 def simulate(**more: Any) -> Any:
@@ -82,6 +82,13 @@ CASES: list[tuple[str, type[Exception], Call, list[str]]] = [
     ("safe name", ValueError, lambda: opb(["a"], safe="b"), ['`safe` is "b"', "the arms are a"]),
     ("features", ValueError, lambda: oplb(3, features=[[1.0]]), ["`features`", "one per arm"]),
     ("features nan", ValueError, lambda: oplb(features=[[NAN]]), ["`features[0, 0]`", "finite"]),
+    ("no S", ValueError, lambda: oplb(safe_action=[1.0]), ["`parameter_norm` is absent", "√K", "(1, v)"]),
+    (
+        "short S",
+        ValueError,
+        lambda: oplb(safe_action=[0.1], guardrails=[SPEND], parameter_norm=0.5),
+        ["`guardrails[0].safe_cost`", "parameter_norm"],
+    ),
     ("lambda", ValueError, lambda: oplb(2, lambda_=-1), ["`lambda` is -1", "above 0"]),
     ("no kind", TypeError, lambda: banister.Agent(3), ["banister.Opb"]),
     ("unknown arm", ValueError, lambda: arms().observe("z", 1.0, 0.0), ["`z`", "a, b"]),

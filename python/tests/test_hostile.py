@@ -74,9 +74,9 @@ def anything(rng: np.random.Generator, depth: int = 0) -> Any:
 
 
 def agents() -> list[Any]:
-    linear = banister.Oplb(safe_action=[1.0, 0.0], guardrails=[SPEND], seed=1)
+    linear = banister.Oplb(parameter_norm=1, safe_action=[1.0, 0.0], guardrails=[SPEND], seed=1)
     linear.decide([[0.6, 0.8]])
-    exact = banister.Oplb(["a", "b"], features=[[1.0, 0.0], [0.0, 1.0]], solver="exact", guardrails=[SPEND])
+    exact = banister.Oplb(["a", "b"], features=[[1.0, 0.0], [0.0, 1.0]], solver="exact", parameter_norm=1, guardrails=[SPEND])
     return [banister.Opb(["a", "b", "c"], guardrails=[SPEND], max_arms=9, seed=1), linear, exact]
 
 
@@ -102,8 +102,8 @@ def calls(rng: np.random.Generator) -> list[Callable[[], Any]]:
         lambda: agent.predict(value()),
         lambda: banister.load(value()),
         lambda: banister.Opb(value(), **{keyword: value()}).decide(),
-        lambda: banister.Oplb(features=value(), guardrails=value()).decide(),
-        lambda: banister.Oplb(safe_action=value()).decide(value()),
+        lambda: banister.Oplb(parameter_norm=1, features=value(), guardrails=value()).decide(),
+        lambda: banister.Oplb(parameter_norm=1, safe_action=value()).decide(value()),
         lambda: banister.solve_lp(value(), value(), value()),
         lambda: banister.solve_lp(rng.random((2, 3)), value(), value()),
         lambda: banister.solve_oplb(

@@ -199,7 +199,7 @@ def test_a_decision_and_an_agent(data: dict[str, Any]) -> None:
 
 def test_a_linear_agent_is_judged_row_by_row() -> None:
     log, offered = linear()
-    agent = banister.Oplb(safe_action=[1.0, 0.0], guardrails=[SPEND], seed=1)
+    agent = banister.Oplb(parameter_norm=1, safe_action=[1.0, 0.0], guardrails=[SPEND], seed=1)
     agent.warm_start(log)
     rows = copy.copy(agent).decide_batch(actions=offered).probabilities[:, :3]
     assert banister.evaluate(log, agent) == banister.evaluate(log, rows)

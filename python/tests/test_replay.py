@@ -80,7 +80,7 @@ def test_names_not_numbers_join_a_log_and_an_agent(data: dict[str, Any]) -> None
 
 def test_replay_of_a_linear_agent() -> None:
     log, _ = linear()
-    agent = banister.Oplb(safe_action=[1.0, 0.0], guardrails=[SPEND], seed=1)
+    agent = banister.Oplb(parameter_norm=1, safe_action=[1.0, 0.0], guardrails=[SPEND], seed=1)
     result = banister.replay(log, agent, progress=False)
     assert agent.outcomes == result.accepted > 20
     assert result.outside == 0.0
@@ -95,7 +95,7 @@ def test_replay_of_a_linear_agent() -> None:
         },
         features=["one"],
     )
-    by_context = banister.Oplb(safe_action=[1.0, 0.0])
+    by_context = banister.Oplb(parameter_norm=1, safe_action=[1.0, 0.0])
     result = banister.replay(context, by_context, progress=False)
     assert result.accepted == by_context.outcomes > 20
 
@@ -108,7 +108,7 @@ def test_interruption_leaves_the_agent_as_it_was() -> None:
     data["pscore"] = np.full(rounds, 1 / k)
     data |= {f"x{i}": rng.uniform(size=rounds) for i in range(d)}
     log = banister.Log.from_frame(data, features=[f"x{i}" for i in range(d)], arms=k)
-    agent = banister.Oplb(safe_action=np.eye(k * d)[0], seed=1)
+    agent = banister.Oplb(parameter_norm=1, safe_action=np.eye(k * d)[0], seed=1)
     before = agent.to_json()
     pressed = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
     pressed.start()
@@ -129,7 +129,7 @@ BAD_REPLAYS: list[tuple[Any, dict[str, Any], Any, str]] = [
     ),
     (lambda: "opb", {}, TypeError, "`agent` is str: must be an agent"),
     (
-        lambda: banister.Oplb(safe_action=[1.0, 0.0]),
+        lambda: banister.Oplb(parameter_norm=1, safe_action=[1.0, 0.0]),
         {},
         ValueError,
         "`log` has feature vectors of length 3 (3 arms × 1 features of the context): `agent` takes 2 features",
@@ -149,7 +149,7 @@ def test_bad_replays(agent: Any, options: dict[str, Any], error: Any, message: s
 
 def test_an_agent_without_arms_needs_features(data: dict[str, Any]) -> None:
     log = make(data, features=None)
-    agent = banister.Oplb(safe_action=[1.0, 0.0])
+    agent = banister.Oplb(parameter_norm=1, safe_action=[1.0, 0.0])
     with pytest.raises(ValueError, match="`log` has no features"):
         agent.warm_start(log)
     with pytest.raises(ValueError, match="`log` has no features"):
@@ -161,6 +161,7 @@ def test_an_agent_without_arms_needs_features(data: dict[str, Any]) -> None:
 def test_a_safe_action_that_was_not_offered(data: dict[str, Any]) -> None:
     log = make(data)
     agent = banister.Oplb(
+        parameter_norm=1,
         safe_action=[1.0, 0.0, 0.0],
         guardrails=[{"name": "spend", "at_most": 0.4, "safe_cost": 0.1}],
     )
@@ -191,7 +192,7 @@ def test_warm_start_is_observe_batch(log: banister.Log, data: dict[str, Any]) ->
 def test_warm_start_of_a_linear_agent_is_observe_batch() -> None:
     log, offered = linear()
     warm, fed = (
-        banister.Oplb(safe_action=[1.0, 0.0], guardrails=[SPEND], seed=1) for _ in range(2)
+        banister.Oplb(parameter_norm=1, safe_action=[1.0, 0.0], guardrails=[SPEND], seed=1) for _ in range(2)
     )
     assert warm.warm_start(log) == len(log)
     played = offered[np.arange(len(log)), log.indices]

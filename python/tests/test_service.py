@@ -39,6 +39,8 @@ def _live(make: Make, url: str) -> Any:
 def create(live: Any, **declared: Any) -> str:
     """An experiment under a name of its own."""
     name = next(NAMES)
+    if "context" in declared:
+        declared = {"agent": {"kind": "oplb", "parameter_norm": 2}, **declared}
     live.create(name, **{"arms": ["control", "bold"], "guardrails": [GUARDRAIL], **declared})
     return name
 
@@ -355,7 +357,8 @@ def test_contexts_and_candidates(live: Any) -> None:
         live.decide(name, context=[0.1])
 
     free = next(NAMES)
-    live.create(free, dimension=2, safe_action=np.array([1.0, 0.0]), guardrails=[GUARDRAIL])
+    linear = {"kind": "oplb", "parameter_norm": 1}
+    live.create(free, dimension=2, safe_action=np.array([1.0, 0.0]), guardrails=[GUARDRAIL], agent=linear)
     decision = live.decide(free, actions=np.array([[0.6, 0.8], [0.8, -0.6]]))
     assert set(decision.policy) <= {"0", "1", "safe"}
     live.report(decision, reward=1.0, costs=0.0)

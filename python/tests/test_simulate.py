@@ -130,6 +130,10 @@ class Judged(Arms):
         return MEANS
 
 
+#: How long parameters are in an environment of your own only you can say.
+OPLB: dict[str, Any] = {"kind": "oplb", "parameter_norm": 1.0}
+
+
 class Context:
     """Other actions in every round."""
 
@@ -176,9 +180,11 @@ def test_without_true_means_nothing_is_claimed() -> None:
 
 
 def test_actions_of_your_own_every_round() -> None:
-    result = banister.simulate(Context(), ["oplb"], 600, 2, delay=5, progress=False)
+    result = banister.simulate(Context(), [OPLB], 600, 2, delay=5, progress=False)
     assert result.runs["violations"].sum() == 0
     assert (np.diff(result.curves["regret_mean"]) >= -1e-9).all()
+    with pytest.raises(ValueError, match="`agents\\[0\\].parameter_norm` is absent"):
+        banister.simulate(Context(), ["oplb"], 10, 1, progress=False)
     with pytest.raises(ValueError, match="oplb"):
         banister.simulate(Context(), ["opb"], 10, 1, progress=False)
 
@@ -225,7 +231,7 @@ def test_gymnasium_environments() -> None:
             return self._observe(), reward, False, False, {"costs": [0.1]}
 
     contextual = banister.GymEnvironment(Real(), features=lambda x: x, safe_action=[0.2, 0.0, 0.0])
-    result = banister.simulate(contextual, ["oplb"], 300, 2, guardrails=[SPEND], progress=False)
+    result = banister.simulate(contextual, [OPLB], 300, 2, guardrails=[SPEND], progress=False)
     assert len(result.runs["run"]) == 2
     plain = banister.simulate(Real(), ["opb"], 300, 1, guardrails=[SPEND], progress=False)
     assert len(plain.runs["run"]) == 1

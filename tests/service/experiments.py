@@ -24,6 +24,7 @@ FEATURES = {
     "arms": [{"name": "a", "features": [1, 0]}, {"name": "b", "features": [0.5, 0.5]}],
     "safe": "a",
     "guardrails": [{"name": "cost", "at_most": 0.6, "safe_cost": 0.1}],
+    "agent": {"kind": "oplb", "parameter_norm": 2},
 }
 CONTEXT = {
     "name": "context",
@@ -31,12 +32,14 @@ CONTEXT = {
     "safe": "a",
     "context": 3,
     "guardrails": [{"name": "cost", "at_most": 0.6, "safe_cost": 0.1}],
+    "agent": {"kind": "oplb", "parameter_norm": 2},
 }
 CANDIDATES = {
     "name": "candidates",
     "dimension": 2,
     "safe_action": [1, 0],
     "guardrails": [{"name": "cost", "at_most": 0.6, "safe_cost": 0.1}],
+    "agent": {"kind": "oplb", "parameter_norm": 2},
 }
 SHADOW = ARMS | {"name": "shadow", "shadow": True}
 LIVES = ARMS | {

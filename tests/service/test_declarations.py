@@ -57,6 +57,8 @@ class Maker:
         else:
             options = {"lambda": [1e-6, 1, 1e6], "long_features": ["error", "clip"], "solver": ["linearised", "exact"],
                        "radius": ["logdet", "paper"], "horizon": [5, 1000], "norm": [0.1, 1, 100]}
+            if self.maybe(0.9):
+                made["parameter_norm"] = self.chance.choice([1, 2, 100])
         for key, values in options.items():
             if self.maybe(0.15):
                 made[key] = self.chance.choice(values)
@@ -78,7 +80,7 @@ class Maker:
                 made["context"] = d
         if self.maybe():
             made["reward"] = self.signal()[0]
-        if self.maybe():
+        if self.maybe(0.5 if kind == "arms" else 0.95):
             made["agent"] = self.agent(kind != "arms")
         if self.maybe(0.2):
             made["confidence"] = self.chance.choice([0.001, 0.5, 0.99, 0.999999])

@@ -8,7 +8,8 @@ export const ALARMS = {
   solver_failed: "no policy could be proven safe this time, so only the safe action is played",
   alarm: "an alarm was raised and nobody has acknowledged it yet, so only the safe action is played",
   budget: "the search for a policy ran out of work, so only the safe action is played",
-  ill_conditioned: "the features are so unlike in size that rounding would void the proof, so only the safe action is played",
+  ill_conditioned:
+    "features are too long for the agent's lambda, so that rounding may undo its bounds and only the safe action is played",
   paused: "the experiment is paused, so every decision is the safe action; outcomes are still taken",
 };
 
@@ -20,7 +21,7 @@ export const reasonTitle = (reason) =>
     solver_failed: "Safe action forced: no policy found",
     alarm: "Safe action forced: alarm",
     budget: "Safe action forced: out of work",
-    ill_conditioned: "Safe action forced: ill-conditioned features",
+    ill_conditioned: "Safe action forced: rounding",
     paused: "Paused: safe action only",
   })[reason] || `Safe action forced: ${reason}`;
 

@@ -141,6 +141,8 @@ pub enum FallbackView {
     MarginNotProven,
     /// The solver gave no policy that checks.
     SolverFailed,
+    /// Rounding may have undone the regression: features are too long for `lambda`.
+    IllConditioned,
     /// The experiment is paused.
     Paused,
     /// An alarm was raised and nobody has acknowledged it yet.
@@ -153,6 +155,7 @@ impl From<Fallback> for FallbackView {
     fn from(fallback: Fallback) -> Self {
         match fallback {
             Fallback::MarginNotProven => Self::MarginNotProven,
+            Fallback::IllConditioned => Self::IllConditioned,
             Fallback::Paused => Self::Paused,
             Fallback::Alarm => Self::Alarm,
             Fallback::Budget => Self::Budget,

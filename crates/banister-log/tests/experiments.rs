@@ -26,6 +26,7 @@ fn linear(name: &str) -> Value {
         {"name": "new", "features": [0.6, 0.8]},
         {"name": "odd", "features": [0.0, 1.0]},
     ]);
+    declaration["agent"] = json!({"kind": "oplb", "parameter_norm": 1});
     declaration
 }
 
@@ -117,6 +118,11 @@ fn contexts_are_brought_by_decisions(place: &Place) {
     let desk = Desk::start(&place.database);
     let mut declaration = plain("x");
     declaration["context"] = json!(2);
+    assert_eq!(
+        field(desk.create(declaration.clone())),
+        "agent.parameter_norm"
+    );
+    declaration["agent"] = json!({"kind": "oplb", "parameter_norm": 1.5});
     desk.create(declaration).unwrap();
     for i in 0..40 {
         let context = [f64::from(i % 2), 0.5];
@@ -151,6 +157,7 @@ fn candidates_are_brought_by_decisions(place: &Place) {
     let declaration = json!({
         "name": "x", "dimension": 2, "safe_action": [1.0, 0.0],
         "guardrails": [{"name": "errors", "at_most": 0.5, "safe_cost": 0.1}],
+        "agent": {"kind": "oplb", "parameter_norm": 1},
     });
     desk.create(declaration).unwrap();
     for i in 0..40 {
@@ -255,7 +262,7 @@ fn imports_that_cannot_be_learned_from_are_refused(place: &Place) {
     desk.create(plain("x")).unwrap();
     let declaration = json!({
         "name": "y", "dimension": 2, "safe_action": [1.0, 0.0],
-        "agent": {"kind": "oplb", "norm": 2.0},
+        "agent": {"kind": "oplb", "norm": 2.0, "parameter_norm": 1},
     });
     desk.create(declaration).unwrap();
     let events = whole(&mut *place.open()).len();

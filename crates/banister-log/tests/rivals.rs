@@ -13,7 +13,10 @@ use serde_json::{Value, json};
 fn declaration(config: &AgentConfig) -> Value {
     let mut declaration = plain(config.kind());
     declaration["guardrails"] = json!([{"name": "errors", "at_most": 0.5, "safe_cost": 0.1}]);
-    let config = config.clone().with_horizon(1000, false);
+    let config = config
+        .clone()
+        .with_horizon(1000, false)
+        .with_parameter_norm(1.0);
     declaration["agent"] = serde_json::to_value(&config).expect("plain");
     if config.takes_features() {
         // Nothing costs nothing: where parts of actions are played it has to be so.
@@ -154,7 +157,10 @@ fn parts_of_actions_are_mixed_and_promised_as_such() {
         serde_json::to_value(view.guarantee).expect("plain"),
         "every_round"
     );
-    assert_eq!(view.agent, config.with_whole_actions());
+    assert_eq!(
+        view.agent,
+        config.with_whole_actions().with_parameter_norm(1.0)
+    );
     let mut scaled = declaration(&AgentConfig::of_kind("gen_op").expect("registered"));
     scaled["agent"]["play"] = json!("scaled");
     match desk.create(scaled) {

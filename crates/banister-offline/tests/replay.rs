@@ -75,6 +75,13 @@ fn online(world: &World, calm: &[f64], pleased: &[f64], history: &[(usize, usize
     probability
 }
 
+fn oplb() -> OplbConfig {
+    OplbConfig {
+        parameter_norm: Some(1.0),
+        ..OplbConfig::default()
+    }
+}
+
 /// The first three accepted rounds of an agent that changes its mind have exactly the law of three
 /// rounds played: each of the 64 or 216 histories comes as often as it should. Log and replay have
 /// the same seed on purpose: they must not share random numbers.
@@ -317,7 +324,7 @@ fn linear_agents_are_offered_the_rounds_actions() {
         .collect();
     let run = |features: Features<'_>, safe_action: Vec<f64>| {
         let problem = Problem::contextual(safe_action, vec![spend(0.9, Some(0.1))]);
-        let mut agent = Oplb::new(&problem, &OplbConfig::default()).unwrap();
+        let mut agent = Oplb::new(&problem, &oplb()).unwrap();
         let log = Log {
             features,
             ..columns.log()
@@ -344,7 +351,8 @@ fn linear_agents_are_offered_the_rounds_actions() {
     assert!((chosen - 1.0).abs() < 1e-9);
     // Features of the wrong length are refused by the agent, in the first round.
     let problem = Problem::contextual(vec![1.0, 0.0, 0.0], vec![spend(0.9, Some(0.1))]);
-    let config: AgentConfig = serde_json::from_str(r#"{"kind": "oplb"}"#).unwrap();
+    let config: AgentConfig =
+        serde_json::from_str(r#"{"kind": "oplb", "parameter_norm": 1}"#).unwrap();
     let mut agent = config.build(&problem).unwrap();
     let log = Log {
         features: rows,

@@ -31,6 +31,13 @@ fn by_hand(agent: &mut dyn Agent, columns: &Columns, observe: impl Fn(&mut dyn A
     }
 }
 
+fn oplb() -> OplbConfig {
+    OplbConfig {
+        parameter_norm: Some(1.0),
+        ..OplbConfig::default()
+    }
+}
+
 #[test]
 fn a_k_armed_agent_takes_outcomes_by_arm() {
     let columns = World::three().log(&mut rng(1), 300);
@@ -108,7 +115,7 @@ fn a_linear_agent_takes_outcomes_by_features() {
         let mut safe_action = vec![0.0; size];
         safe_action[0] = 0.5;
         let problem = Problem::contextual(safe_action, vec![spend()]);
-        let mut warm = Oplb::new(&problem, &OplbConfig::default()).unwrap();
+        let mut warm = Oplb::new(&problem, &oplb()).unwrap();
         let mut hand = warm.clone();
         let log = Log {
             features,
@@ -128,7 +135,7 @@ fn a_linear_agent_takes_outcomes_by_features() {
 fn a_linear_agent_with_fixed_actions_takes_outcomes_by_arm() {
     let columns = World::three().log(&mut rng(3), 100);
     let problem = named(vec![vec![1.0, 0.0], vec![0.0, 1.0], vec![0.6, 0.6]]);
-    let mut warm = Oplb::new(&problem, &OplbConfig::default()).unwrap();
+    let mut warm = Oplb::new(&problem, &oplb()).unwrap();
     let mut hand = warm.clone();
     assert_eq!(warm_start(&mut warm, &columns.checked()), Ok(100));
     by_hand(&mut hand, &columns, |agent, t| {

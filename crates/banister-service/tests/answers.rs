@@ -58,7 +58,8 @@ fn decisions_are_written_as_their_type_says() {
     let guardrails = json!([{"name": "a \"cost\"", "at_most": 0.5, "safe_cost": 0.1}]);
     for declaration in [
         json!({"name": "arms", "arms": ["x \u{1f389}", "\"quoted\\"], "safe": "\"quoted\\", "guardrails": guardrails}),
-        json!({"name": "actions", "dimension": 2, "safe_action": [1, 0], "guardrails": guardrails}),
+        json!({"name": "actions", "dimension": 2, "safe_action": [1, 0], "guardrails": guardrails,
+            "agent": {"kind": "oplb", "parameter_norm": 1}}),
     ] {
         let declaration: Declaration = serde_json::from_value(declaration).unwrap();
         writer

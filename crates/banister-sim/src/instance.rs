@@ -57,12 +57,17 @@ impl Instance {
         agent.build(&self.problem.declared, seed, 0).map(|_| ())
     }
 
-    /// With the horizon filled in where it needs one.
+    /// With what follows from the instance filled in: the horizon, and how long parameters are.
     fn prepared(&self, agent: AgentSource) -> AgentSource {
         let unknown = (self.problem.guardrails.iter()).any(|g| g.safe_cost.is_none());
         match agent {
             AgentSource::Declared(config) => {
-                let config = config.with_horizon(self.resolved.run.horizon, unknown);
+                let mut config = config.with_horizon(self.resolved.run.horizon, unknown);
+                if !self.world.parameters.is_empty() && !self.problem.declared.features.is_empty() {
+                    // Environments are made so; where one is not, `check_assumptions` says so.
+                    config = config.with_parameter_norm(1.0);
+                }
+                let config = config.resolved(&self.problem.declared);
                 match self.world.environment {
                     // What a part of an action brings is not known there.
                     Environment::Custom(_) => config.with_whole_actions().into(),

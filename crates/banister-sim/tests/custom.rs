@@ -265,7 +265,11 @@ fn contexts(with_safe: bool, delay: u64, batch: u64) -> CustomExperiment {
         },
         problem,
         environment: Arc::new(Contexts { with_safe }),
-        agents: vec![AgentConfig::Oplb(OplbConfig::default()).into()],
+        agents: vec![
+            AgentConfig::Oplb(OplbConfig::default())
+                .with_parameter_norm(1.0)
+                .into(),
+        ],
     }
 }
 

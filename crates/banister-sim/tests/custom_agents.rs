@@ -174,7 +174,7 @@ fn a_registered_agent_from_outside_is_the_same_agent() {
         assert!(seed == 7 && run < 2);
         AgentConfig::Opb(OpbConfig::default()).build(problem)
     };
-    let oplb = AgentSource::from(AgentConfig::Oplb(OplbConfig::default()));
+    let oplb = AgentSource::from(AgentConfig::Oplb(OplbConfig::default()).with_parameter_norm(1.0));
     let agents = vec![CustomAgent::new("mine", opb).into(), oplb];
     let instance = play(&config, agents).expect("it runs");
     assert_eq!(instance.agents[0].name, "mine");

@@ -248,3 +248,18 @@ fn a_matrix_that_is_not_positive_definite_has_no_factor() {
         assert!(w.iter().all(|&x| x == 7.0), "left as it was");
     }
 }
+
+/// An end that is not a number is the whole range: no cost is certified as 0 by it.
+#[test]
+fn ends_that_are_not_numbers_say_nothing() {
+    let (nan, infinite) = (f64::NAN, f64::INFINITY);
+    let centre = [0.3, nan, 0.3, infinite, -infinite, 0.3, 2.0, -2.0];
+    let squares = [0.01, 0.01, nan, infinite, infinite, infinite, 0.0, 0.0];
+    let (mut lower, mut upper, mut own) = ([9.0; 8], [9.0; 8], [9.0; 8]);
+    dense::both_ends(&centre, 0.0, &squares, 1.0, &mut lower, &mut upper);
+    dense::upper_ends(&centre, 0.0, &squares, 1.0, &mut own);
+    assert_eq!(upper, own);
+    assert_eq!(upper[1..], [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0]);
+    assert_eq!(lower[1..], [0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
+    assert!((lower[0] - 0.2).abs() < 1e-12 && (upper[0] - 0.4).abs() < 1e-12);
+}

@@ -76,6 +76,9 @@ pub enum Fallback {
     Alarm,
     /// The solver used up its work before it had a policy that checks.
     Budget,
+    /// Rounding may have undone the regression on the features: their lengths are too far apart, or too
+    /// large for λ. Declare `norm`, or a larger `lambda`.
+    IllConditioned,
 }
 
 fn whole() -> f64 {

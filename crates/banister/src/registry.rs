@@ -7,6 +7,7 @@ use crate::agent::Agent;
 use crate::config::OpbConfig;
 use crate::error::Error;
 use crate::guarantee::Guarantee;
+use crate::linear::{LinearKeys, default_lambda, parameter_norm};
 use crate::opb::Opb;
 use crate::oplb::{Oplb, OplbConfig};
 use crate::problem::Problem;
@@ -114,11 +115,9 @@ pub(crate) trait Registered {
         let _ = unknown_safe_cost;
         None
     }
-    /// L and S: how long it assumes feature vectors and parameters to be at most (S in units of the
-    /// signals' ranges), where it assumes any such thing.
-    fn assumed_norms(&self, problem: &Problem) -> (Option<f64>, Option<f64>) {
-        let _ = problem;
-        (None, None)
+    /// What a linear agent assumes.
+    fn linear(&mut self) -> Option<LinearKeys<'_>> {
+        None
     }
     /// The least probability of the safe action.
     fn floor(&self) -> f64 {
@@ -189,8 +188,12 @@ impl Registered for OplbConfig {
         self.needs_horizon(unknown_safe_cost)
             .then_some(&mut self.horizon)
     }
-    fn assumed_norms(&self, problem: &Problem) -> (Option<f64>, Option<f64>) {
-        (self.norm, Some(self.parameter_norm_for(problem)))
+    fn linear(&mut self) -> Option<LinearKeys<'_>> {
+        Some(LinearKeys {
+            lambda: Some(&mut self.lambda),
+            parameter_norm: &mut self.parameter_norm,
+            norm: self.norm,
+        })
     }
     fn make(&self, problem: &Problem, _: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
         Ok(Box::new(Oplb::new(problem, self)?))
@@ -311,7 +314,10 @@ impl AgentConfig {
     /// L and S, how long it assumes feature vectors and parameters to be at most (S in units of the
     /// signals' ranges), where it assumes any such thing.
     pub fn assumed_norms(&self, problem: &Problem) -> (Option<f64>, Option<f64>) {
-        self.registered().assumed_norms(problem)
+        match self.clone().registered_mut().linear() {
+            None => (None, None),
+            Some(keys) => (keys.norm, parameter_norm(*keys.parameter_norm, problem)),
+        }
     }
 
     /// What results call it.
@@ -335,6 +341,36 @@ impl AgentConfig {
     pub fn with_horizon(mut self, horizon: u64, unknown_safe_cost: bool) -> Self {
         if let Some(given) = self.registered_mut().horizon(unknown_safe_cost) {
             given.get_or_insert(horizon);
+        }
+        self
+    }
+
+    /// Fills in S where the agent assumes one and none is given: for callers who know how long the
+    /// parameters are.
+    pub fn with_parameter_norm(mut self, s: f64) -> Self {
+        if let Some(keys) = self.registered_mut().linear() {
+            keys.parameter_norm.get_or_insert(s);
+        }
+        self
+    }
+
+    /// The numbers in force: S and λ of a linear agent filled in where they follow from the problem.
+    ///
+    /// ```
+    /// use banister::{AgentConfig, Problem};
+    ///
+    /// let arms = (0..4).map(|a| format!("arm {a}")).collect();
+    /// let problem = Problem { arms, ..Default::default() };
+    /// let AgentConfig::Oplb(oplb) = AgentConfig::of_kind("oplb")?.resolved(&problem) else { panic!() };
+    /// assert_eq!((oplb.parameter_norm, oplb.lambda), (Some(2.0), Some(1.0)));
+    /// # Ok::<(), banister::Error>(())
+    /// ```
+    pub fn resolved(mut self, problem: &Problem) -> Self {
+        if let Some(keys) = self.registered_mut().linear() {
+            *keys.parameter_norm = parameter_norm(*keys.parameter_norm, problem);
+            if let Some(lambda) = keys.lambda {
+                lambda.get_or_insert(default_lambda(keys.norm));
+            }
         }
         self
     }

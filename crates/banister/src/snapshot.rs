@@ -4,6 +4,8 @@
 //! statistics, the intervals in force and the solvers' warm starts, and floats survive JSON
 //! unchanged.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
 use crate::config::OpbConfig;
@@ -63,7 +65,11 @@ pub(crate) fn format_of(json: &str) -> Result<String, Error> {
 }
 
 /// Refuses a snapshot of another format or version, before anything else of it is read.
-pub(crate) fn check_header(json: &str, format: &str, version: u32) -> Result<(), Error> {
+pub(crate) fn check_header(
+    json: &str,
+    format: &str,
+    versions: RangeInclusive<u32>,
+) -> Result<(), Error> {
     let header: Header = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
     if header.format != format {
         return Err(broken(format!(
@@ -71,10 +77,12 @@ pub(crate) fn check_header(json: &str, format: &str, version: u32) -> Result<(),
             header.format
         )));
     }
-    if !(1..=version).contains(&header.version) {
+    if !versions.contains(&header.version) {
         return Err(broken(format!(
-            "its version is {}, this program reads versions 1 to {version}",
-            header.version
+            "its version is {}, this program reads versions {} to {}",
+            header.version,
+            versions.start(),
+            versions.end()
         )));
     }
     Ok(())
@@ -126,7 +134,7 @@ impl Opb {
 
     /// Takes up an agent where [`Opb::save`] left it.
     pub fn restore(json: &str) -> Result<Self, Error> {
-        check_header(json, Self::FORMAT, VERSION)?;
+        check_header(json, Self::FORMAT, 1..=VERSION)?;
         let snapshot: Snapshot = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
         let problem = snapshot.problem.check()?;
         let checked = snapshot.config.check(&problem)?;

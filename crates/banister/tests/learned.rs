@@ -33,7 +33,7 @@ fn agents() -> Vec<(Problem, AgentConfig)> {
             ..OpbConfig::default()
         })
     };
-    let oplb = AgentConfig::Oplb(OplbConfig::default());
+    let oplb = AgentConfig::Oplb(OplbConfig::default()).with_parameter_norm(1.0);
     vec![
         (problem(false, true), opb(Some(6))),
         (problem(false, false), opb(None)),

@@ -341,7 +341,11 @@ fn parameters_must_be_possible() {
     let error = bare.build(&problem).err().unwrap().to_string();
     assert!(error.contains("exploration"), "{error}");
     // With a horizon of 1000 it explores for 100 outcomes.
-    let mut agent = bare.with_horizon(1000, false).build(&problem).unwrap();
+    let mut agent = bare
+        .with_horizon(1000, false)
+        .with_parameter_norm(1.0)
+        .build(&problem)
+        .unwrap();
     agent.offer(&[1.0, 0.0, 0.6, 0.8]).unwrap();
     for round in 0..150 {
         let before = agent.save();

@@ -4,7 +4,7 @@ mod common;
 #[path = "common/linear_rivals.rs"]
 mod worlds;
 
-use banister::{AgentConfig, Guarantee, Guardrail, Problem, SignalConfig};
+use banister::{AgentConfig, Fallback, Guarantee, Guardrail, Problem, SignalConfig};
 use common::Random;
 use common::linear::dot;
 use serde_json::json;
@@ -172,7 +172,9 @@ fn hostile_rounds_end_in_a_certified_decision() {
             );
             let report = decision.solver;
             assert!(report.value.is_finite() && report.upper_bound >= report.value);
-            forced += u32::from(decision.fallback.is_some());
+            // Features whose lengths are 1e16 apart leave nothing to rely on, and say so.
+            let rounded = decision.fallback == Some(Fallback::IllConditioned);
+            forced += u32::from(decision.fallback.is_some() && !rounded);
             for _ in 0..1 + random.below(3) {
                 let cost = match problem.guardrails[0].sub_gaussian {
                     Some(_) => random.choose(&[1.0, 1e30, -1e30]) * random.normal(),

@@ -65,7 +65,7 @@ fn exact_bounds_are_the_extremes_over_the_ellipsoids() {
     for (seed, d) in (0..12).zip([2, 3].into_iter().cycle()) {
         let random = &mut Random::new(seed);
         let world = World::new(random, d, 1);
-        let mut agent = Oplb::new(&world.problem(0.5, true), &OplbConfig::exact()).unwrap();
+        let mut agent = Oplb::new(&world.problem(0.5, true), &common::linear::exact()).unwrap();
         let mut data: [Vec<(Vec<f64>, f64)>; 2] = [Vec::new(), Vec::new()];
         let margin = 0.5 - dot(&world.mu[0], &world.safe);
         for round in 0..120 {
@@ -99,18 +99,18 @@ fn exact_bounds_are_the_extremes_over_the_ellipsoids() {
 fn configs() -> Vec<OplbConfig> {
     let linearised = |optimism| OplbConfig {
         optimism: Some(optimism),
-        ..OplbConfig::default()
+        ..common::linear::oplb()
     };
     vec![
         linearised(Optimism::Least),
         linearised(Optimism::Value),
         linearised(Optimism::Margin),
         linearised(Optimism::Paper),
-        OplbConfig::exact(),
+        common::linear::exact(),
         OplbConfig {
             radius: Radius::Paper,
             norm: Some(1.0),
-            ..OplbConfig::default()
+            ..common::linear::oplb()
         },
     ]
 }
@@ -243,7 +243,7 @@ fn relative_and_lower_guardrails_hold_too() {
         let config = OplbConfig {
             solver,
             delta: 0.2,
-            ..OplbConfig::default()
+            ..common::linear::oplb()
         };
         let held = check_rounds(&world, &problem, &config, 6000, 5);
         assert!(held > 100, "{held} rounds with {solver:?}");
@@ -271,7 +271,7 @@ fn linearised_equals_exact_on_unit_vectors_where_bounds_coincide() {
         optimism: Some(Optimism::Paper),
         parameter_norm: Some(0.1),
         relative_gap: 1e-9,
-        ..OplbConfig::default()
+        ..common::linear::oplb()
     };
     let mut linearised = Oplb::new(&problem, &config(Solver::Linearised)).unwrap();
     let mut exact = Oplb::new(&problem, &config(Solver::Exact)).unwrap();
@@ -307,7 +307,7 @@ fn a_safe_action_of_zero_features_costs_nothing() {
     for solver in [Solver::Linearised, Solver::Exact] {
         let config = OplbConfig {
             solver,
-            ..OplbConfig::default()
+            ..common::linear::oplb()
         };
         let mut agent = Oplb::new(&problem, &config).unwrap();
         let mut earned = 0.0;
@@ -340,7 +340,7 @@ fn confidence_sets_cover_at_level_delta() {
             let config = OplbConfig {
                 delta: 0.1,
                 radius_scale: scale,
-                ..OplbConfig::default()
+                ..common::linear::oplb()
             };
             let mut agent = Oplb::new(&world.problem(0.5, true), &config).unwrap();
             (0..250).any(|_| {

@@ -89,7 +89,11 @@ fn hostile_rounds_end_in_a_certified_policy() {
     let (mut decisions, mut forced, mut budgets) = (0, 0, 0);
     for _ in 0..250 {
         let problem = problem(random);
-        let mut agent = Oplb::new(&problem, &config(random)).unwrap();
+        let mut config = config(random);
+        // Long enough for the safe costs, often not by more.
+        let least = problem.check().unwrap().least_parameter_norm();
+        config.parameter_norm = config.parameter_norm.map(|s| s.max(least));
+        let mut agent = Oplb::new(&problem, &config).unwrap();
         for _ in 0..40 {
             if random.unit() < 0.7 {
                 agent.offer(&actions(random, &problem.features[0])).unwrap();

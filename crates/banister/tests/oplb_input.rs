@@ -20,7 +20,7 @@ fn refused<T: std::fmt::Debug>(result: Result<T, Error>, words: &[&str]) {
 }
 
 fn contextual(change: impl Fn(&mut OplbConfig)) -> Result<Oplb, Error> {
-    let mut config = OplbConfig::default();
+    let mut config = common::linear::oplb();
     change(&mut config);
     let guardrail = at_most(0.5, Some(0.1));
     Oplb::new(
@@ -75,7 +75,7 @@ fn parameters_must_be_possible() {
     let unknown = Problem::contextual(vec![1.0], vec![at_most(0.5, None)]);
     let paper = OplbConfig {
         unknown_safe_cost: UnknownSafeCost::Paper,
-        ..OplbConfig::default()
+        ..common::linear::oplb()
     };
     refused(Oplb::new(&unknown, &paper), &["horizon", "absent", "T_0"]);
     let relative = Problem::contextual(
@@ -95,9 +95,67 @@ fn parameters_must_be_possible() {
     );
     let bonus = OplbConfig {
         optimism: Some(Optimism::Paper),
-        ..OplbConfig::default()
+        ..common::linear::oplb()
     };
     refused(Oplb::new(&relative, &bonus), &["optimism", "relative"]);
+}
+
+/// S bounds what no outcome can tell: it is declared wherever features are, and long enough for the
+/// safe costs.
+#[test]
+fn the_length_of_parameters_is_declared_and_possible() {
+    let absent = contextual(|c| c.parameter_norm = None);
+    refused(
+        absent,
+        &["parameter_norm", "absent", "√K", "(1, v)", "m = 1 "],
+    );
+    // λ follows from short features too.
+    let short = OplbConfig {
+        parameter_norm: Some(1e8),
+        norm: Some(1e-8),
+        ..OplbConfig::default()
+    };
+    let problem_of_short = Problem::contextual(vec![1e-8, 0.0], vec![at_most(0.5, Some(0.1))]);
+    assert!(Oplb::new(&problem_of_short, &short).is_ok());
+    // ‖μ‖ ≥ 0.2/0.1 = 2, whichever side is allowed and wherever the range begins: 2.6 is 2 ranges.
+    let most = at_most(0.5, Some(0.2));
+    let least = Guardrail {
+        at_most: None,
+        at_least: Some(2.5),
+        safe_cost: Some(2.6),
+        range: Some([2.0, 3.3]),
+        ..most.clone()
+    };
+    for (guardrail, needs) in [(most, 2.0), (least, 20.0)] {
+        let problem = Problem::contextual(vec![0.1, 0.0, 0.0], vec![guardrail]);
+        let length = problem.check().unwrap().least_parameter_norm();
+        assert!((length - needs).abs() < 1e-9, "{length}");
+        let agent = |s: f64| {
+            let config = OplbConfig {
+                parameter_norm: Some(s),
+                ..OplbConfig::default()
+            };
+            Oplb::new(&problem, &config)
+        };
+        let words = ["guardrail[0].safe_cost", "parameter_norm", "at least"];
+        refused(agent(needs * 0.999), &words);
+        assert!(agent(needs).is_ok() && agent(needs * 1.001).is_ok());
+        for kind in ["lin_ucb", "lin_ts", "conservative_lin_ucb"] {
+            let rival = |s| AgentConfig::of_kind(kind).unwrap().with_parameter_norm(s);
+            refused(rival(needs * 0.999).build(&problem).map(|_| ()), &words);
+            assert!(rival(needs).build(&problem).is_ok());
+        }
+    }
+    // Arms that are their own features: every mean is known to lie in its range.
+    let far = Guardrail {
+        range: Some([5.0, 6.0]),
+        ..at_most(5.9, Some(5.5))
+    };
+    let resolved = AgentConfig::Oplb(OplbConfig::default()).resolved(&problem(4, vec![far]));
+    let AgentConfig::Oplb(own) = resolved else {
+        panic!()
+    };
+    assert_eq!((own.parameter_norm, own.lambda), (Some(12.0), Some(1.0)));
 }
 
 #[test]
@@ -129,7 +187,7 @@ fn features_must_fit_the_problem() {
         agent.offer(&[0.0, 1.0, f64::NAN, 0.0]),
         &["actions[1][0]", "NaN"],
     );
-    refused(agent.offer(&[1e200, 0.0]), &["actions[0]", "finite"]);
+    refused(agent.offer(&[1e151, 0.0]), &["actions[0]", "1e150"]);
     refused(
         agent.observe_at(&[1.0], 0.5, &[0.5]),
         &["features", "a vector of 1", "length 2"],
@@ -158,7 +216,7 @@ fn a_safe_action_without_features_has_cost_zero() {
     let zero = |guardrail| {
         Oplb::new(
             &Problem::contextual(vec![0.0, 0.0], vec![guardrail]),
-            &OplbConfig::default(),
+            &common::linear::oplb(),
         )
     };
     refused(
@@ -176,7 +234,7 @@ fn a_safe_action_without_features_has_cost_zero() {
     // The safe cost must leave a margin, whatever the features.
     let broken = Problem::contextual(vec![1.0], vec![at_most(0.5, Some(0.5))]);
     refused(
-        Oplb::new(&broken, &OplbConfig::default()),
+        Oplb::new(&broken, &common::linear::oplb()),
         &["guardrail[0].safe_cost", "margin"],
     );
 }

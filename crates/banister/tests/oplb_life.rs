@@ -12,7 +12,7 @@ use common::{Random, observe_batch};
 fn late_outcomes_in_any_order_give_the_same_estimates() {
     let random = &mut Random::new(6);
     let world = World::new(random, 5, 2);
-    let mut prompt = Oplb::new(&world.problem(0.6, true), &OplbConfig::default()).unwrap();
+    let mut prompt = Oplb::new(&world.problem(0.6, true), &common::linear::oplb()).unwrap();
     let mut late = prompt.clone();
     let mut waiting = Vec::new();
     for _ in 0..100 {
@@ -64,7 +64,7 @@ fn an_unknown_safe_cost_is_learnt_by_playing_safe() {
     let world = World::new(random, 12, 1);
     for rule in ["interval", "paper"] {
         let config: OplbConfig = serde_json::from_str(&format!(
-            r#"{{"unknown_safe_cost": "{rule}", "horizon": 20000}}"#
+            r#"{{"unknown_safe_cost": "{rule}", "horizon": 20000, "parameter_norm": 1}}"#
         ))
         .unwrap();
         let mut agent = Oplb::new(&world.problem(0.5, false), &config).unwrap();
@@ -95,7 +95,7 @@ fn an_unknown_safe_cost_is_learnt_by_playing_safe() {
 fn a_budget_that_runs_out_leaves_a_safe_policy_and_an_honest_gap() {
     let random = &mut Random::new(12);
     let world = World::new(random, 8, 1);
-    let full = OplbConfig::exact();
+    let full = common::linear::exact();
     let mut ran_out = 0;
     for max_work in [1, 100, 3000, 20_000] {
         let tiny = OplbConfig {
@@ -133,7 +133,7 @@ fn a_budget_that_runs_out_leaves_a_safe_policy_and_an_honest_gap() {
 fn long_features_are_refused_or_shortened() {
     let problem = Problem::contextual(vec![0.5, 0.0], vec![]);
     let config = |words: &str| -> OplbConfig {
-        serde_json::from_str(&format!(r#"{{"norm": 1.0{words}}}"#)).unwrap()
+        serde_json::from_str(&format!(r#"{{"norm": 1.0, "parameter_norm": 1{words}}}"#)).unwrap()
     };
     let mut strict = Oplb::new(&problem, &config("")).unwrap();
     let error = strict.offer(&[0.6, 0.8, 3.0, 4.0]).unwrap_err().to_string();

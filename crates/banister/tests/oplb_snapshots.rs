@@ -55,7 +55,7 @@ fn restored_agents_go_on_bit_for_bit() {
             for (m, known) in [(1, true), (2, true), (1, false)] {
                 let config = OplbConfig {
                     solver,
-                    ..OplbConfig::default()
+                    ..common::linear::oplb()
                 };
                 play(&config, known, m, fixed);
             }
@@ -64,14 +64,14 @@ fn restored_agents_go_on_bit_for_bit() {
     let t_zero = OplbConfig {
         unknown_safe_cost: UnknownSafeCost::Paper,
         horizon: Some(5000),
-        ..OplbConfig::default()
+        ..common::linear::oplb()
     };
     play(&t_zero, false, 1, false);
 }
 
 #[test]
 fn broken_snapshots_are_refused() {
-    let agent = play(&OplbConfig::default(), false, 1, true);
+    let agent = play(&common::linear::oplb(), false, 1, true);
     let good: Value = serde_json::from_str(&agent.save()).unwrap();
     let refused = |change: &dyn Fn(&mut Value)| {
         let mut json = good.clone();
@@ -84,6 +84,7 @@ fn broken_snapshots_are_refused() {
     };
     assert!(snapshot(refused(&|j| j["format"] = json!("banister.opb"))).contains("banister.oplb"));
     assert!(snapshot(refused(&|j| j["version"] = json!(3))).contains("version"));
+    assert!(snapshot(refused(&|j| j["version"] = json!(1))).contains("version"));
     assert!(snapshot(refused(&|j| j["actions"] = json!([1.0, 2.0]))).contains("actions"));
     assert!(
         snapshot(refused(&|j| j["actions"] = json!([1.0, 2.0, 3.0, 4.0]))).contains("safe action")

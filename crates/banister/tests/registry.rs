@@ -60,7 +60,7 @@ fn kinds() -> Vec<AgentConfig> {
     let configs: Vec<AgentConfig> = variants
         .iter()
         .map(|variant| serde_json::from_value(kind(variant)).expect("defaults suffice"))
-        .map(|config: AgentConfig| config.with_horizon(1000, false))
+        .map(|config: AgentConfig| config.with_horizon(1000, false).with_parameter_norm(2.0))
         .collect();
     assert!(configs.len() >= 2);
     configs

@@ -46,8 +46,9 @@ proptest! {
         let zero = kind == 1;
         let known: Vec<bool> = (0..m).map(|_| random.unit() < 0.6 || zero).collect();
         let guardrails = guardrails(random, m, zero, &known);
-        let config = OplbConfig { lambda: Some(lambda), parameter_norm: Some(2.0), ..OplbConfig::default() };
         let problem = Problem::contextual(safe.clone(), guardrails.clone());
+        let s = problem.check().unwrap().least_parameter_norm().max(2.0);
+        let config = OplbConfig { lambda: Some(lambda), parameter_norm: Some(s), ..OplbConfig::default() };
         let mut agent = Oplb::new(&problem, &config).unwrap();
         let mut data: Vec<Vec<(Vec<f64>, f64)>> = vec![Vec::new(); m + 1];
         for _ in 0..n {
@@ -75,7 +76,7 @@ proptest! {
                 i => (-10.0, 30.0, 1.0 / 30.0, guardrails[i - 1].safe_cost),
             };
             let direct = Direct::new(lambda, &safe, known, &data[signal]);
-            let radius = direct.radius(r, level, 2.0);
+            let radius = direct.radius(r, level, s);
             prop_assert!((agent.radius(signal) - radius).abs() < 1e-9 * radius);
             let estimate = agent.estimate(signal).unwrap();
             for x in &offered {
@@ -107,7 +108,7 @@ proptest! {
         let random = &mut Random::new(seed);
         let world = World::new(random, d, m);
         let problem = world.problem(0.6, known);
-        let config = if exact { OplbConfig::exact() } else { OplbConfig::default() };
+        let config = if exact { common::linear::exact() } else { common::linear::oplb() };
         let set = world.actions(random, k);
         let mut stays = Oplb::new(&problem, &config).unwrap();
         stays.offer(&set.concat()).unwrap();
@@ -147,7 +148,7 @@ fn a_million_updates_do_not_drift() {
     let random = &mut Random::new(3);
     let d = 6;
     let world = World::new(random, d, 1);
-    let mut agent = Oplb::new(&world.problem(0.6, true), &OplbConfig::default()).unwrap();
+    let mut agent = Oplb::new(&world.problem(0.6, true), &common::linear::oplb()).unwrap();
     let set = world.actions(random, 12);
     agent.offer(&set.concat()).unwrap();
     let safe_cost = dot(&world.mu[0], &world.safe);
@@ -209,7 +210,7 @@ fn the_papers_radius_is_its_formula() {
         parameter_norm: Some(1.5),
         lambda: Some(2.0),
         delta: 0.05,
-        ..OplbConfig::default()
+        ..common::linear::oplb()
     };
     let mut agent = Oplb::new(&world.problem(0.6, true), &config).unwrap();
     for n in 0..50 {
@@ -231,13 +232,13 @@ fn units_of_the_features_do_not_matter() {
     let world = World::new(random, 5, 2);
     let scale = 1e-3;
     let scaled = |x: &[f64]| -> Vec<f64> { x.iter().map(|v| v * scale).collect() };
-    let mut plain = Oplb::new(&world.problem(0.6, true), &OplbConfig::default()).unwrap();
+    let mut plain = Oplb::new(&world.problem(0.6, true), &common::linear::oplb()).unwrap();
     let mut problem = world.problem(0.6, true);
     problem.features[0] = scaled(&world.safe);
     let config = OplbConfig {
         lambda: Some(scale * scale),
         parameter_norm: Some(1.0 / scale),
-        ..OplbConfig::default()
+        ..common::linear::oplb()
     };
     let mut other = Oplb::new(&problem, &config).unwrap();
     for _ in 0..200 {

@@ -186,7 +186,7 @@ impl Declaration {
         let safe = self.safe_arm(kind, &arms)?;
         let problem = self.problem(kind, &arms, safe)?;
         let standard = problem.check().map_err(|e| Refusal::of(e, problem_field))?;
-        let config = self.config(kind, &arms)?;
+        let config = self.config(kind, &arms)?.resolved(&problem);
         let mut agent = config.build(&problem).map_err(|error| match error {
             Error::NoFeatures => Refusal::invalid("agent.kind", config.label(), error.to_string()),
             error => Refusal::of(error, |field| match field.split(['.', '[']).next() {
@@ -208,6 +208,25 @@ impl Declaration {
         };
         checked.check_ttl(self.ttl_seconds, self.default_outcome.as_ref())?;
         Ok(checked)
+    }
+
+    /// The same for a declaration from a log. Before S had to be declared it was 1, or √K with a context, also
+    /// where the safe costs need more.
+    pub(crate) fn check_stored(&self) -> Result<Checked, Refusal> {
+        let kind = self.kind()?;
+        let arms: Vec<NamedArm> = self.arms.iter().cloned().map(NamedArm::from).collect();
+        let problem = self.problem(kind, &arms, self.safe_arm(kind, &arms)?)?;
+        let standard = problem.check().map_err(|e| Refusal::of(e, problem_field))?;
+        let former = match kind {
+            Kind::Context(_) => (arms.len() as f64).sqrt(),
+            _ => 1.0,
+        };
+        let mut own = self.clone();
+        if !problem.features.is_empty() {
+            let s = former.max(standard.least_parameter_norm());
+            own.agent = own.agent.map(|agent| agent.with_parameter_norm(s));
+        }
+        own.check()
     }
 
     fn kind(&self) -> Result<Kind, Refusal> {
@@ -372,11 +391,6 @@ impl Declaration {
         if let AgentConfig::Opb(opb) = &mut config {
             // The union bound has to count arms before they come: room for some costs next to nothing.
             opb.max_arms = opb.max_arms.or(Some(2 * arms.len() + 8));
-        }
-        if let (Kind::Context(_), AgentConfig::Oplb(oplb)) = (kind, &mut config) {
-            // Every arm has a parameter of its own, as where arms are their own features.
-            let norm = (arms.len() as f64).sqrt();
-            oplb.parameter_norm = oplb.parameter_norm.or(Some(norm));
         }
         if let Some(confidence) = self.confidence {
             if !(confidence > 0.0 && confidence < 1.0) {

@@ -104,7 +104,10 @@ impl Experiment {
         }
         let saved: Saved = serde_json::from_slice(body).map_err(|e| e.to_string())?;
         let learned = saved.learned;
-        let checked = learned.declaration.check().map_err(|e| e.to_string())?;
+        let checked = learned
+            .declaration
+            .check_stored()
+            .map_err(|e| e.to_string())?;
         let restored = AgentConfig::restore(&learned.agent).map_err(|e| e.to_string())?;
         let facts = facts(
             learned.key,

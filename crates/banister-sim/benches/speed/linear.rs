@@ -166,7 +166,14 @@ pub fn linear() -> Result<(), Failure> {
         "{:<52} {:>10} {:>10} {:>10} {:>10}  target",
         "what", "median", "p99", "longest", "certified"
     );
-    let linearised = OplbConfig::default();
+    let linearised = OplbConfig {
+        parameter_norm: Some(1.0),
+        ..OplbConfig::default()
+    };
+    let exact = OplbConfig {
+        parameter_norm: Some(1.0),
+        ..OplbConfig::exact()
+    };
     for (d, k, fresh, target) in [
         (16, 100, true, 10e3),
         (16, 100, false, 1.5e3),
@@ -198,7 +205,7 @@ pub fn linear() -> Result<(), Failure> {
         (1000, 2e6, 8e6),
     ] {
         for d in [2, 4, 8, 16, 32] {
-            let rounds = play(d, k, true, &OplbConfig::exact())?;
+            let rounds = play(d, k, true, &exact)?;
             let mut against = verdict(rounds.at(0.5), median);
             if p99.is_finite() {
                 against += &format!("; p99 {}", verdict(rounds.at(0.99), p99));

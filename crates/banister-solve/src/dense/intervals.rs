@@ -14,7 +14,7 @@ fn add_scaled_body(g: &[f64], step: f64, means: &mut [f64]) {
 }
 
 wide!(
-    /// upper = centre + offset + radius·√square, clipped to [0, 1].
+    /// upper = centre + offset + radius·√square, clipped to [0, 1]; 1 if that is not a number.
     upper_ends, upper_ends_body,
     (centre: &[f64], offset: f64, squares: &[f64], radius: f64, upper: &mut [f64])
 );
@@ -24,12 +24,13 @@ fn upper_ends_body(centre: &[f64], offset: f64, squares: &[f64], radius: f64, up
     let n = upper.len();
     let (centre, squares) = (&centre[..n], &squares[..n]);
     for a in 0..n {
-        upper[a] = clip(centre[a] + offset + radius * squares[a].sqrt());
+        upper[a] = clip_upper(centre[a] + offset + radius * squares[a].sqrt());
     }
 }
 
 wide!(
-    /// Both ends of centre + offset ± radius·√square, clipped to [0, 1].
+    /// Both ends of centre + offset ± radius·√square, clipped to [0, 1]; all of it for an end that is
+    /// not a number.
     both_ends, both_ends_body,
     (centre: &[f64], offset: f64, squares: &[f64], radius: f64, lower: &mut [f64], upper: &mut [f64])
 );
@@ -47,16 +48,23 @@ fn both_ends_body(
     let (centre, squares, lower) = (&centre[..n], &squares[..n], &mut lower[..n]);
     for a in 0..n {
         let (centre, reach) = (centre[a] + offset, radius * squares[a].sqrt());
-        lower[a] = clip(centre - reach);
-        upper[a] = clip(centre + reach);
+        lower[a] = clip_lower(centre - reach);
+        upper[a] = clip_upper(centre + reach);
     }
 }
 
-/// Into [0, 1].
+/// A lower end into [0, 1]. One that is not a number says nothing: 0.
 #[inline(always)]
-fn clip(x: f64) -> f64 {
+fn clip_lower(x: f64) -> f64 {
     let x = if x > 0.0 { x } else { 0.0 };
     if x < 1.0 { x } else { 1.0 }
+}
+
+/// An upper end into [0, 1]. One that is not a number says nothing: 1.
+#[inline(always)]
+fn clip_upper(x: f64) -> f64 {
+    let x = if x < 1.0 { x } else { 1.0 };
+    if x > 0.0 { x } else { 0.0 }
 }
 
 wide!(

@@ -19,6 +19,8 @@ pub(crate) struct Actions {
     /// Place of the safe action.
     pub safe: usize,
     pub stride: usize,
+    /// Length of the longest.
+    pub longest: f64,
     /// Features as offered, one after another, the safe action included.
     features: Vec<f64>,
     /// Last coordinate of x̃.
@@ -69,6 +71,8 @@ impl Actions {
                 self.features.extend_from_slice(safe_action);
             }
         }
+        let squares = self.features.chunks_exact(d).map(|x| dense::dot(x, x));
+        self.longest = squares.fold(0.0, f64::max).sqrt();
         self.count = self.features.len() / d;
         self.stride = dense::stride(self.count);
         self.is_current = false;

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Evidence;
 use crate::error::{Error, positive};
-use crate::problem::Problem;
 
 /// How wide the confidence ellipsoids are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -46,7 +45,8 @@ pub(crate) struct Confidence {
 }
 
 impl Confidence {
-    /// The radius of a signal's confidence set, in units of its range.
+    /// The radius of a signal's confidence set, in units of its range; with what rounding may add, where
+    /// that is in proportion to it.
     #[inline]
     pub(crate) fn of(&self, evidence: &Evidence, signal: usize) -> f64 {
         let whole = evidence.regression.is_whole(signal);
@@ -63,28 +63,29 @@ impl Confidence {
                 dimension as f64 * (libm::log(1.0 + growth) + self.log_level)
             }
         };
-        evidence.signals[signal].r * square.max(0.0).sqrt() + self.bias
-    }
-}
-
-/// The smallest λ: below it rounding makes Σ singular, and nothing that follows from it holds.
-const LEAST_LAMBDA: f64 = 1e-9;
-
-/// Refuses a ridge that is too small to be one.
-pub(crate) fn check_lambda(lambda: f64) -> Result<(), Error> {
-    match positive("lambda", lambda)? >= LEAST_LAMBDA {
-        true => Ok(()),
-        false => {
-            let allowed = format!("must be at least {LEAST_LAMBDA:e}: rounding would undo it");
-            Err(Error::invalid("lambda", lambda, allowed))
+        let beta = evidence.signals[signal].r * square.max(0.0).sqrt() + self.bias;
+        if whole {
+            beta + evidence.regression.rounding_reach(signal, beta)
+        } else {
+            beta
         }
     }
 }
 
-/// S: as given, else 1, or √K where arms are their own features, as every mean is at most one range.
-pub(crate) fn norm_or_default(parameter_norm: Option<f64>, problem: &Problem) -> f64 {
-    parameter_norm.unwrap_or_else(|| match problem.features.is_empty() {
-        true => (problem.arms.len() as f64).sqrt(),
-        false => 1.0,
-    })
+/// An upper end in standard units, within the range; the most there can be if it is not a number.
+pub(crate) fn upper_end(x: f64) -> f64 {
+    if x < 1.0 { x.max(0.0) } else { 1.0 }
+}
+
+/// The smallest λ beside features of length 1: below it rounding undoes it.
+const LEAST_LAMBDA: f64 = 1e-9;
+
+/// Refuses a ridge that is too small to be one, beside features that are at most `norm` long.
+pub(crate) fn check_lambda(lambda: f64, norm: Option<f64>) -> Result<(), Error> {
+    let least = LEAST_LAMBDA * norm.map_or(1.0, |norm| (norm * norm).min(1.0));
+    if positive("lambda", lambda)? >= least {
+        return Ok(());
+    }
+    let allowed = format!("must be at least {least:e}: rounding would undo it");
+    Err(Error::invalid("lambda", lambda, allowed))
 }

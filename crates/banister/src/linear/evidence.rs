@@ -8,6 +8,9 @@ use crate::guardrail::Direction;
 use crate::problem::{CheckedProblem, Problem, check_vector};
 use crate::signal::Signal;
 
+/// The longest feature vector: sums of squares stay finite.
+const LONGEST: f64 = 1e150;
+
 /// The actions on offer, and what outcomes have said about all signals.
 #[derive(Debug, Clone)]
 pub(crate) struct Evidence {
@@ -171,13 +174,13 @@ impl Evidence {
             let allowed = format!("expected rows of {d} features each");
             return Err(Error::invalid("actions", value, allowed));
         }
-        // A square that overflows or is not a number shows here; the exact fault is looked for then.
+        // One that is too long or not a number shows here; the exact fault is looked for then.
         let Limit { norm, clip, .. } = self.limit;
         let limit = norm * (1.0 + 1e-12);
         let most = if clip { f64::MAX } else { limit * limit };
         for (a, x) in actions.chunks_exact(d).enumerate() {
             let square = dense::dot(x, x);
-            if !(square <= most.min(f64::MAX)) {
+            if !(square <= most.min(LONGEST * LONGEST)) {
                 check_vector(&format!("actions[{a}]"), x, d)?;
                 self.check_norm("actions", a, x)?;
             }
@@ -192,8 +195,8 @@ impl Evidence {
     fn check_norm(&self, field: &str, a: usize, x: &[f64]) -> Result<(), Error> {
         let length = dense::dot(x, x).sqrt();
         let Limit { norm, clip, .. } = self.limit;
-        if !length.is_finite() {
-            let allowed = "the square of its length must be a finite number";
+        if !(length <= LONGEST) {
+            let allowed = format!("must be at most {LONGEST:e} long");
             return Err(Error::invalid(format!("{field}[{a}]"), length, allowed));
         }
         if length > norm * (1.0 + 1e-12) && (!clip || x == self.safe_action) {
@@ -288,11 +291,11 @@ impl Evidence {
             false => 0.0,
         };
         let observed = std::iter::once(&reward).chain(costs);
-        for ((target, signal), (observed, along)) in
-            std::iter::zip(&mut self.targets, &self.signals).zip(observed.zip(&self.along))
-        {
+        for (i, (observed, along)) in observed.zip(&self.along).enumerate() {
             // Standardised first: what lies along x_0 is known beforehand where the safe cost is.
-            *target = observed * signal.scale - along * share;
+            let (observed, known) = (observed * self.signals[i].scale, along * share);
+            self.targets[i] = observed - known;
+            self.regression.add_target(i, observed.abs() + known.abs());
         }
         let update = self.actions.next_update();
         let follow = self.regression.observe(x, y, &self.targets, update);
@@ -304,6 +307,12 @@ impl Evidence {
     pub(crate) fn forget(&mut self) {
         self.regression.clear();
         self.actions.outdated();
+    }
+
+    /// Whether rounding leaves the regression of use; if not, only the safe action can be vouched for.
+    #[inline]
+    pub(crate) fn is_reliable(&self) -> bool {
+        self.regression.rounding().is_small()
     }
 
     /// x̃ of the outcome taken last.

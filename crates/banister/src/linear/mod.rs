@@ -7,14 +7,17 @@ mod actions;
 mod confidence;
 mod evidence;
 mod named;
+mod parameter_norm;
 mod regression;
+mod rounding;
 mod saved;
 mod space;
 
 pub(crate) use actions::{Actions, Columns, Terms};
 pub use confidence::Radius;
-pub(crate) use confidence::{Confidence, check_lambda, norm_or_default};
+pub(crate) use confidence::{Confidence, check_lambda, upper_end};
 pub(crate) use evidence::{Evidence, Limit, Setup, with_zero_costs};
+pub(crate) use parameter_norm::{LinearKeys, check_parameter_norm, default_lambda, parameter_norm};
 pub(crate) use regression::{Regression, State};
 pub(crate) use saved::SavedEvidence;
 pub(crate) use space::Space;

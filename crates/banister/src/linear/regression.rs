@@ -3,12 +3,14 @@
 //! Σ = λI + Σ_s x̃_s x̃_sᵀ = LLᵀ and W = L⁻¹ is kept, lower triangular. An action's whitened features
 //! y = W x̃ give everything: ‖x‖²_{Σ⁻¹} = ‖y‖², ‖z‖²_{Σ⊥⁻¹} = the same over the first p coordinates,
 //! and ⟨x, θ̂⟩ = ⟨y, W Σ_s r_s x̃_s⟩. A rank-one update costs O(d²); every so often W is made afresh
-//! from Σ, which undoes the drift of rounding.
+//! from Σ, where that undoes more rounding than it adds ([`Rounding`]).
 
 use banister_solve::dense::{self, RankOne};
 use serde::{Deserialize, Serialize};
 
-/// Updates after which W is made afresh.
+use super::rounding::{GROUP, Rounding};
+
+/// Updates after which W is made afresh, or kept where that is more exact.
 const REFRESH: u32 = 1024;
 
 /// The regression of m + 1 signals.
@@ -43,13 +45,14 @@ pub(crate) struct State {
     whitened: Vec<f64>,
     /// ln det(Σ⊥/λ) and ln det(Σ/λ).
     log_dets: [f64; 2],
-    /// Updates since W was made afresh.
+    /// Updates since W was made afresh or kept.
     updates: u32,
+    rounding: Rounding,
 }
 
 impl State {
     /// Before the first outcome.
-    fn new(d: usize, lambda: f64, stride: usize, lanes: usize) -> Self {
+    fn new(d: usize, lambda: f64, stride: usize, lanes: usize, signals: usize) -> Self {
         let diagonal = |value: f64| {
             let mut matrix = vec![0.0; d * stride];
             (0..d).for_each(|j| matrix[j * stride + j] = value);
@@ -62,12 +65,13 @@ impl State {
             whitened: vec![0.0; d * lanes],
             log_dets: [0.0; 2],
             updates: 0,
+            rounding: Rounding::new(d, lambda, signals),
         }
     }
 }
 
-/// Long sums, exact to rounding: what came since the last refresh is summed on its own, then added
-/// with what the last addition lost (Kahan). Summed plainly, a million outcomes would lose more
+/// Long sums, exact to rounding: a group of outcomes is summed on its own, then added with what the
+/// last addition lost (Kahan). Summed plainly, a million outcomes would lose more
 /// digits than the updates of W do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -128,7 +132,7 @@ impl Regression {
     pub(crate) fn new(d: usize, across: usize, lambda: f64, coordinates: Vec<usize>) -> Self {
         let stride = dense::stride(d);
         let lanes = dense::stride(coordinates.len());
-        let state = State::new(d, lambda, stride, lanes);
+        let state = State::new(d, lambda, stride, lanes, coordinates.len());
         Self {
             d,
             across,
@@ -144,7 +148,8 @@ impl Regression {
 
     /// Forgets all outcomes.
     pub(crate) fn clear(&mut self) {
-        self.state = State::new(self.d, self.lambda, self.stride, self.lanes);
+        let signals = self.coordinates.len();
+        self.state = State::new(self.d, self.lambda, self.stride, self.lanes, signals);
     }
 
     /// W and the distance between its rows.
@@ -157,6 +162,47 @@ impl Regression {
     #[inline]
     pub(crate) fn log_dets(&self) -> [f64; 2] {
         self.state.log_dets
+    }
+
+    /// What rounding has done to it.
+    #[inline]
+    pub(crate) fn rounding(&self) -> &Rounding {
+        &self.state.rounding
+    }
+
+    /// What rounding may add to the radius β of a signal that regresses on all coordinates; see
+    /// [`Rounding::reach`].
+    #[inline]
+    pub(crate) fn rounding_reach(&self, signal: usize, beta: f64) -> f64 {
+        self.state.rounding.reach(self.d, signal, beta)
+    }
+
+    /// The same for one that is known along x_0; see [`Rounding::reach_across`].
+    pub(crate) fn rounding_across(
+        &self,
+        signal: usize,
+        beta: f64,
+        slope: f64,
+        longest: f64,
+    ) -> f64 {
+        (self.state.rounding).reach_across(self.d, signal, beta, slope, longest)
+    }
+
+    /// The next target of a signal is made from parts of this size in all.
+    #[inline]
+    pub(crate) fn add_target(&mut self, signal: usize, size: f64) {
+        self.state.rounding.add_target(signal, size);
+    }
+
+    /// tr Σ.
+    fn trace(&self) -> f64 {
+        let diagonal = (0..self.d).map(|j| self.state.sigma.at(j * self.stride + j));
+        diagonal.sum()
+    }
+
+    /// ‖W‖² by entries.
+    fn inverse_trace(&self) -> f64 {
+        self.state.factor.iter().map(|w| w * w).sum()
     }
 
     /// Whether a signal regresses on all coordinates, not only on those across x_0.
@@ -230,26 +276,49 @@ impl Regression {
         dense::add_square(&mut state.sigma.recent, stride, x, d);
         // Beyond a signal's own coordinates this means nothing; see below.
         dense::add_product(&mut state.sums.recent, lanes, &x[..d], targets);
-        dense::add_product(&mut state.whitened, lanes, &y, targets);
         self.y = y;
-        update.rank_one.apply(&mut state.whitened, lanes);
-        update.rank_one.apply_lower(&mut state.factor, stride);
-        state.log_dets[1] += libm::log(totals[1]);
-        state.log_dets[0] = match self.across == d {
-            true => state.log_dets[1],
-            false => state.log_dets[0] + libm::log(totals[0]),
-        };
         state.updates += 1;
-        self.forget_beyond();
-        if self.state.updates >= REFRESH {
-            self.refresh();
-            return Follow::Afresh;
-        }
-        // A length that falls to a fraction in one step loses digits when followed.
-        if totals[1] > 4.0 {
-            Follow::Afresh
+        // A square that overflows is in Σ, but no update of W.
+        let is_finite = totals[1] < f64::MAX;
+        if is_finite {
+            dense::add_product(&mut state.whitened, lanes, &self.y, targets);
+            update.rank_one.apply(&mut state.whitened, lanes);
+            update.rank_one.apply_lower(&mut state.factor, stride);
+            state.log_dets[1] += libm::log(totals[1]);
+            state.log_dets[0] = match self.across == d {
+                true => state.log_dets[1],
+                false => state.log_dets[0] + libm::log(totals[0]),
+            };
+            self.forget_beyond();
         } else {
+            state.rounding.give_up();
+        }
+        let trace = self.trace();
+        let can_follow = (self.state.rounding).update(self.d, trace, totals[1]);
+        if self.state.updates.is_multiple_of(GROUP) {
+            self.state.sigma.settle();
+            self.state.sums.settle();
+            self.maintain(trace);
+        }
+        // A length that falls to a fraction loses digits when followed.
+        if can_follow && totals[1] <= 4.0 && self.state.updates > 0 {
             Follow::Update
+        } else {
+            self.state.rounding.follow_anew();
+            Follow::Afresh
+        }
+    }
+
+    /// Makes W afresh when it is time and that is more exact, or when W is worth nothing.
+    fn maintain(&mut self, trace: f64) {
+        if self.state.updates < REFRESH && self.state.rounding.is_small() {
+            return;
+        }
+        self.state.updates = 0;
+        let inverse_trace = self.inverse_trace();
+        if (self.state.rounding).prefers_afresh(self.d, inverse_trace, trace) {
+            let renewed = self.refresh().then(|| self.inverse_trace());
+            self.state.rounding.renew(self.d, renewed, trace);
         }
     }
 
@@ -262,17 +331,14 @@ impl Regression {
         }
     }
 
-    /// Makes W and all that follows from it afresh from Σ.
-    fn refresh(&mut self) {
+    /// Makes W and all that follows from it afresh from settled sums. `false`, and nothing has changed, if
+    /// Σ has lost its positive definiteness to rounding.
+    fn refresh(&mut self) -> bool {
         let (d, stride, lanes) = (self.d, self.stride, self.lanes);
         let state = &mut self.state;
-        state.updates = 0;
-        state.sigma.settle();
-        state.sums.settle();
         let sigma = &state.sigma.settled;
         if !dense::inverse_factor(sigma, stride, d, &mut self.factor, &mut state.factor) {
-            // Σ has lost its positive definiteness to rounding: what is followed is better.
-            return;
+            return false;
         }
         let log = |j: usize, factor: &[f64]| {
             -libm::log(factor[j * stride + j] * factor[j * stride + j] * self.lambda)
@@ -282,6 +348,7 @@ impl Regression {
         let sums = &state.sums.settled;
         dense::lower_times_table(&state.factor, stride, sums, lanes, &mut state.whitened);
         self.forget_beyond();
+        true
     }
 
     /// A signal's estimate in turned coordinates.
@@ -322,6 +389,7 @@ impl Regression {
             && state.factor.len() == own.factor.len()
             && state.sums.fits(&own.sums)
             && state.whitened.len() == own.whitened.len()
+            && state.rounding.fits(&own.rounding)
             && (0..self.d).all(|j| state.factor[j * self.stride + j] > 0.0);
         if fits {
             self.state = state;

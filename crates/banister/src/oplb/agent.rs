@@ -54,7 +54,7 @@ impl Agent for Oplb {
 
     fn assumptions(&self) -> Vec<Assumption> {
         let mut list = self.monitor.assumptions(&self.evidence.problem);
-        let s = (self.checked.config).parameter_norm_for(&self.evidence.problem.declared);
+        let s = self.checked.parameter_norm;
         list.push(Assumption::declared(format!(
             "means are linear in the features, with parameters of length at most S = {s} in units of \
              their ranges"

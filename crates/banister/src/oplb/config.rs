@@ -9,10 +9,10 @@ use crate::config::{
 use crate::error::{Error, open_unit, positive};
 use crate::floor::check_floor;
 use crate::guarantee::Guarantee;
-use crate::linear::{Confidence, Radius, check_lambda, norm_or_default};
+use crate::linear::{Confidence, Radius, check_lambda, check_parameter_norm, default_lambda};
 use crate::monitor::{MonitorConfig, OnBreach, epoch_share};
 use crate::optimism::Optimism;
-use crate::problem::{CheckedProblem, Problem};
+use crate::problem::CheckedProblem;
 
 /// Which problem is solved each round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -56,8 +56,8 @@ pub struct OplbConfig {
     /// λ, the ridge; by default `norm`², or 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lambda: Option<f64>,
-    /// S: every unknown parameter is at most this long, in units of its signal's range; by default 1,
-    /// or √K where arms are their own features.
+    /// S: every unknown parameter is at most this long, in units of its signal's range; to be
+    /// declared, or √K where arms are their own features and means at most one range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameter_norm: Option<f64>,
     /// L: every feature vector is at most this long; unchecked by default (`paper` radii need it).
@@ -117,6 +117,8 @@ pub(crate) struct CheckedOplb {
     pub config: OplbConfig,
     pub optimism: Optimism,
     pub confidence: Confidence,
+    /// S.
+    pub parameter_norm: f64,
     /// Events that δ is shared by.
     events: usize,
     pub monitor: MonitorConfig,
@@ -163,12 +165,6 @@ impl OplbConfig {
         self.on_breach.unwrap_or(self.guarantee().on_breach())
     }
 
-    /// S, also where it is not given: 1, or √K where arms are their own features, as every mean is
-    /// at most one range.
-    pub fn parameter_norm_for(&self, problem: &Problem) -> f64 {
-        norm_or_default(self.parameter_norm, problem)
-    }
-
     /// What results call it when it has no label.
     pub fn default_label(&self) -> String {
         let mut words = Vec::new();
@@ -198,11 +194,7 @@ impl OplbConfig {
         if self.max_work == 0 {
             return Err(Error::invalid("max_work", 0, "must be at least 1"));
         }
-        for (field, value) in [
-            ("lambda", self.lambda),
-            ("parameter_norm", self.parameter_norm),
-            ("norm", self.norm),
-        ] {
+        for (field, value) in [("lambda", self.lambda), ("norm", self.norm)] {
             if let Some(x) = value {
                 positive(field, x)?;
             }
@@ -210,8 +202,9 @@ impl OplbConfig {
         self.radius.check_norm(self.norm)?;
         self.check_horizon(problem)?;
         self.check_combination(problem)?;
-        let lambda = self.lambda.or(self.norm.map(|l| l * l)).unwrap_or(1.0);
-        check_lambda(lambda)?;
+        let lambda = self.lambda.unwrap_or_else(|| default_lambda(self.norm));
+        check_lambda(lambda, self.norm)?;
+        let parameter_norm = check_parameter_norm(self.parameter_norm, problem)?;
         let unknown = problem.guardrails.iter().filter(|g| g.safe_cost.is_none());
         // One ellipsoid per signal, and beside it a scalar interval per unknown safe cost.
         let events = 1 + problem.guardrails.len() + unknown.count();
@@ -233,10 +226,11 @@ impl OplbConfig {
             confidence: Confidence {
                 radius: self.radius,
                 lambda,
-                bias: lambda.sqrt() * self.parameter_norm_for(&problem.declared),
+                bias: lambda.sqrt() * parameter_norm,
                 norm: self.norm.unwrap_or(f64::INFINITY),
                 log_level: libm::log(events as f64 / (self.delta * share)),
             },
+            parameter_norm,
             events,
             monitor,
             config: self.clone(),

@@ -5,6 +5,7 @@ use banister_solve::{ConeLimits, ConeProblem, dense};
 use super::{Oplb, Solver};
 use crate::certificate::{Answer, Certifier};
 use crate::decision::{Decision, Fallback};
+use crate::linear::upper_end;
 use crate::optimism::Optimism;
 
 /// The safe action's own bounds, in standard units.
@@ -36,6 +37,10 @@ impl Oplb {
         let settled = self.t_zero.as_ref().is_none_or(|rule| rule.is_settled());
         if !settled || !self.bounds.has_margin() {
             self.publish_safe(&safe, Fallback::MarginNotProven);
+            return &self.decision;
+        }
+        if !self.evidence.is_reliable() {
+            self.publish_safe(&safe, Fallback::IllConditioned);
             return &self.decision;
         }
         let failure = match self.checked.config.solver {
@@ -142,6 +147,15 @@ impl Oplb {
                 &mut self.bounds.cost_lower[i][..count],
                 &mut self.bounds.cost_upper[i][..count],
             );
+            let rounding = self.rounding(i + 1);
+            if side == 0 && rounding > 0.0 {
+                for a in 0..count {
+                    let reach = rounding * squares[1][a].sqrt();
+                    // Written so that NaN says nothing.
+                    self.bounds.cost_lower[i][a] = (self.bounds.cost_lower[i][a] - reach).max(0.0);
+                    self.bounds.cost_upper[i][a] = (self.bounds.cost_upper[i][a] + reach).min(1.0);
+                }
+            }
             if guardrail.factor != 0.0 {
                 // (1 − f)·y_0 has ends (lower, upper): y_0 itself.
                 let own = guardrail.safe_from_cost((lower, upper));
@@ -235,6 +249,16 @@ impl Oplb {
         }
         for i in 0..self.evidence.problem.guardrails.len() {
             self.exact.radii[i] = self.radius(i + 1);
+            let rounding = self.rounding(i + 1);
+            if rounding > 0.0 {
+                // In proportion to single actions, however short their mixture.
+                let squares = &self.evidence.actions.columns.squares[1];
+                for (a, cost) in self.exact.costs[i].iter_mut().enumerate() {
+                    if a != column {
+                        *cost += rounding * squares[a].sqrt();
+                    }
+                }
+            }
         }
         let exact = &mut self.exact;
         exact.zeros.resize(count, 0.0);
@@ -273,7 +297,7 @@ impl Oplb {
     #[cold]
     fn publish_safe(&mut self, safe: &SafeReward, reason: Fallback) {
         let column = self.evidence.actions.safe;
-        let value = (safe.centre + self.radius(0) * safe.length).clamp(0.0, 1.0);
+        let value = upper_end(safe.centre + self.radius(0) * safe.length);
         let cost = |i: usize| self.bounds.cost_upper[i][column];
         (self.certifier).certify_safe(
             &self.evidence.problem,

@@ -3,6 +3,7 @@
 use super::Oplb;
 use crate::error::Error;
 use crate::interval::Interval;
+use crate::linear::Evidence;
 use crate::problem::check_vector;
 
 /// Signal 0 is the reward, signal 1 + i guardrail i.
@@ -17,6 +18,26 @@ impl Oplb {
             }
             false => 0.0,
         }
+    }
+
+    /// What rounding may add to an action's bound, per unit of ‖x‖ in Σ⁻¹. Where a signal regresses on all
+    /// coordinates, the radius has it already.
+    pub(super) fn rounding(&self, signal: usize) -> f64 {
+        let Evidence {
+            regression,
+            actions,
+            space,
+            ..
+        } = &self.evidence;
+        let beta = self.checked.confidence.of(&self.evidence, signal);
+        if regression.is_whole(signal) {
+            return regression.rounding_reach(signal, beta);
+        }
+        let slope = match space.safe_length == 0.0 {
+            true => 0.0,
+            false => (self.evidence.along[signal] / space.safe_length).abs(),
+        };
+        regression.rounding_across(signal, beta, slope, actions.longest)
     }
 
     /// The estimated parameter, in signal units per feature unit.
@@ -50,7 +71,18 @@ impl Oplb {
             (centre, square) = (mean, length * length);
         }
         centre += self.evidence.signals[signal].offset;
-        let reach = self.radius(signal) * square.sqrt();
+        let mut reach = self.radius(signal) * square.sqrt();
+        if side == 0 {
+            reach +=
+                self.rounding(signal) * self.evidence.actions.columns.squares[1][action].sqrt();
+        }
+        if (centre + reach).is_nan() {
+            // Numbers overflowed: nothing is known.
+            return Ok(Interval {
+                lower: f64::NEG_INFINITY,
+                upper: f64::INFINITY,
+            });
+        }
         Ok(Interval {
             lower: centre - reach,
             upper: centre + reach,

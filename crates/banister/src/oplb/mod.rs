@@ -52,7 +52,9 @@ pub use round::{Ellipsoid, Round, RoundAnswer};
 ///     ..Default::default()
 /// };
 /// let problem = Problem::contextual(vec![1.0, 0.0], vec![spend]);
-/// let mut agent = Oplb::new(&problem, &OplbConfig::default())?;
+/// // No parameter is longer than one range of its signal.
+/// let config = OplbConfig { parameter_norm: Some(1.0), ..Default::default() };
+/// let mut agent = Oplb::new(&problem, &config)?;
 /// // This round there are two actions beside the safe one, each with two features.
 /// agent.offer(&[0.6, 0.8, 0.8, -0.6])?;
 /// let action = agent.decide().draw(0.5); // a uniform random number chooses

@@ -12,7 +12,7 @@ use crate::problem::Problem;
 use crate::safe_cost::SavedTZero;
 use crate::snapshot::{broken, check_header};
 
-/// 2: with the monitor.
+/// 2: with the monitor, and with what rounding may have done to the regression.
 const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
@@ -53,7 +53,8 @@ impl Oplb {
     /// ```
     /// # use banister::{Oplb, OplbConfig, Problem};
     /// # let problem = Problem::contextual(vec![1.0, 0.0], vec![]);
-    /// let agent = Oplb::new(&problem, &OplbConfig::default())?;
+    /// let config = OplbConfig { parameter_norm: Some(1.0), ..Default::default() };
+    /// let agent = Oplb::new(&problem, &config)?;
     /// let json = agent.save();
     /// assert_eq!(Oplb::restore(&json)?.save(), json);
     /// # Ok::<(), banister::Error>(())
@@ -93,7 +94,7 @@ impl Oplb {
 
     /// Takes up an agent where [`Oplb::save`] left it.
     pub fn restore(json: &str) -> Result<Self, Error> {
-        check_header(json, Self::FORMAT, VERSION)?;
+        check_header(json, Self::FORMAT, VERSION..=VERSION)?;
         let snapshot: Snapshot = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
         let mut agent = Self::new(&snapshot.problem, &snapshot.config)?;
         agent.monitor.restore(snapshot.monitor)?;

@@ -52,7 +52,7 @@ impl SavedRival {
 
     /// From JSON; nothing of `saved` has been checked.
     pub(crate) fn read(json: &str) -> Result<Self, Error> {
-        check_header(json, Self::FORMAT, VERSION)?;
+        check_header(json, Self::FORMAT, VERSION..=VERSION)?;
         serde_json::from_str(json).map_err(|e| broken(e.to_string()))
     }
 }

@@ -5,7 +5,7 @@
 #![allow(dead_code)]
 
 use super::Random;
-use banister::{Guardrail, Problem};
+use banister::{Guardrail, OplbConfig, Problem};
 
 /// A matrix by rows.
 pub type Matrix = Vec<Vec<f64>>;
@@ -16,6 +16,22 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 pub fn length(a: &[f64]) -> f64 {
     dot(a, a).sqrt()
+}
+
+/// OPLB for parameters that are at most one range long.
+pub fn oplb() -> OplbConfig {
+    OplbConfig {
+        parameter_norm: Some(1.0),
+        ..OplbConfig::default()
+    }
+}
+
+/// The same, `exact`.
+pub fn exact() -> OplbConfig {
+    OplbConfig {
+        solver: banister::oplb::Solver::Exact,
+        ..oplb()
+    }
 }
 
 /// Solves Ax = b by elimination with pivoting.

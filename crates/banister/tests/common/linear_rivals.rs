@@ -24,7 +24,8 @@ pub fn config(kind: &str, keys: Value) -> AgentConfig {
     if kind == "safe_lucb" && declared["exploration"].is_null() {
         declared["exploration"] = json!(40);
     }
-    serde_json::from_value(declared).expect("known keys")
+    let config: AgentConfig = serde_json::from_value(declared).expect("known keys");
+    config.with_parameter_norm(1.0)
 }
 
 /// A problem with the truth about it: means ⟨x, θ⟩ and ⟨x, μ_i⟩ in the signals' own units.

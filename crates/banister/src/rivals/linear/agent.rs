@@ -13,6 +13,10 @@ impl<R: Rule> Agent for Rival<R> {
     fn decide(&mut self) -> &Decision {
         self.decision.outcomes = self.evidence.outcomes;
         self.evidence.update_actions();
+        if !self.evidence.is_reliable() {
+            self.publish_safe(Fallback::IllConditioned);
+            return &self.decision;
+        }
         let plan = self.rule.plan(&self.evidence);
         let within = self.write_costs(&plan);
         // Who promises safety per action plays one that checks, or the safe one.

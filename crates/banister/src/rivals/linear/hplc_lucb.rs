@@ -17,7 +17,7 @@ use super::{Evidence, Parameters, Plan, Play, Recipe, Rule, Scaling};
 use crate::agent::Agent;
 use crate::error::{Error, positive};
 use crate::guarantee::Guarantee;
-use crate::linear::{Radius, norm_or_default};
+use crate::linear::{LinearKeys, Radius};
 use crate::problem::Problem;
 use crate::registry::{AgentConfig, Registered};
 use crate::rivals::Saved;
@@ -41,7 +41,8 @@ pub struct HplcLucbConfig {
     pub log_factor: f64,
     /// λ, the ridge; by default 0.1.
     pub lambda: f64,
-    /// S: every unknown parameter is at most this long, in units of its signal's range; by default 1.
+    /// S: every unknown parameter is at most this long, in units of its signal's range; to be
+    /// declared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameter_norm: Option<f64>,
     /// How a part of an action is played: `scaled`, the default, or `mixed` with the safe action.
@@ -82,8 +83,12 @@ impl Registered for HplcLucbConfig {
     fn play(&mut self) -> Option<&mut Option<Play>> {
         Some(&mut self.play)
     }
-    fn assumed_norms(&self, problem: &Problem) -> (Option<f64>, Option<f64>) {
-        (None, Some(norm_or_default(self.parameter_norm, problem)))
+    fn linear(&mut self) -> Option<LinearKeys<'_>> {
+        Some(LinearKeys {
+            lambda: None,
+            parameter_norm: &mut self.parameter_norm,
+            norm: None,
+        })
     }
     fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
         let noise_factor = positive("noise_factor", self.noise_factor)?;
@@ -135,10 +140,11 @@ impl Width {
         };
         let square = evidence.regression.log_dets()[1] + self.log_factor * log_level;
         let noise = self.noise_factor * evidence.signals[signal].r * square.max(0.0).sqrt();
-        match signal {
+        let beta = match signal {
             0 => noise / self.scaling.threshold.min(1.0) + self.bias,
             _ => noise + self.bias,
-        }
+        };
+        beta + evidence.regression.rounding_reach(signal, beta)
     }
 }
 

@@ -15,7 +15,7 @@ use super::{Evidence, Parameters, Plan, Recipe, Rule, Sample};
 use crate::agent::Agent;
 use crate::error::{Error, positive};
 use crate::guarantee::Guarantee;
-use crate::linear::{Confidence, Radius, norm_or_default};
+use crate::linear::{Confidence, LinearKeys, Radius};
 use crate::problem::Problem;
 use crate::registry::{AgentConfig, Registered};
 use crate::rivals::{DELTA, Saved};
@@ -33,8 +33,8 @@ pub struct LinTsConfig {
     pub radius: Radius,
     /// λ, the ridge; by default 1.
     pub lambda: f64,
-    /// S: every unknown parameter is at most this long, in units of its signal's range; by default 1,
-    /// or √K where arms are their own features.
+    /// S: every unknown parameter is at most this long, in units of its signal's range; to be
+    /// declared, or √K where arms are their own features and means at most one range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameter_norm: Option<f64>,
     /// L: every feature vector is at most this long; unchecked by default (`paper` radii need it).
@@ -76,11 +76,12 @@ impl Registered for LinTsConfig {
     fn delta(&mut self) -> Option<&mut f64> {
         Some(&mut self.delta)
     }
-    fn assumed_norms(&self, problem: &Problem) -> (Option<f64>, Option<f64>) {
-        (
-            self.norm,
-            Some(norm_or_default(self.parameter_norm, problem)),
-        )
+    fn linear(&mut self) -> Option<LinearKeys<'_>> {
+        Some(LinearKeys {
+            lambda: None,
+            parameter_norm: &mut self.parameter_norm,
+            norm: self.norm,
+        })
     }
     fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
         if let Some(v) = self.v {

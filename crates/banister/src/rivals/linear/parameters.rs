@@ -1,7 +1,7 @@
 //! Parameters that linear rivals share, and their checks.
 
 use crate::error::{Error, open_unit, positive};
-use crate::linear::{Confidence, Radius, check_lambda, norm_or_default};
+use crate::linear::{Confidence, Radius, check_lambda, parameter_norm};
 use crate::problem::Problem;
 
 /// As declared.
@@ -21,7 +21,7 @@ impl Parameters {
         if let Some(delta) = self.delta {
             open_unit("delta", delta)?;
         }
-        check_lambda(self.lambda)?;
+        check_lambda(self.lambda, self.norm)?;
         if let Some(s) = self.parameter_norm {
             positive("parameter_norm", s)?;
         }
@@ -31,9 +31,9 @@ impl Parameters {
         self.radius.check_norm(self.norm)
     }
 
-    /// S.
+    /// S; without any, which is refused before, nothing is known of the parameters.
     pub(super) fn parameter_norm(&self, problem: &Problem) -> f64 {
-        norm_or_default(self.parameter_norm, problem)
+        parameter_norm(self.parameter_norm, problem).unwrap_or(f64::INFINITY)
     }
 
     /// √λ S.

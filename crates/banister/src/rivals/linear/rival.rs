@@ -11,7 +11,7 @@ use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::guarantee::Guarantee;
 use crate::interval::Interval;
-use crate::linear::{Limit, Setup, with_zero_costs};
+use crate::linear::{Limit, Setup, check_parameter_norm, upper_end, with_zero_costs};
 use crate::problem::Problem;
 use crate::registry::AgentConfig;
 use crate::rivals::saved::{part, to_part};
@@ -103,6 +103,7 @@ impl Recipe<'_> {
         self.parameters.check()?;
         let problem = with_zero_costs(self.problem)?.check()?;
         no_relative(self.config.kind(), &problem)?;
+        check_parameter_norm(self.parameters.parameter_norm, &problem)?;
         let setup = Setup {
             lambda: self.parameters.lambda,
             limit: Limit {
@@ -209,11 +210,11 @@ impl<R: Rule> Rival<R> {
     #[inline(never)]
     pub(super) fn publish_safe(&mut self, reason: Fallback) {
         let safe = self.evidence.actions.safe;
-        let value = (self.ends(safe, 0).1 + self.evidence.signals[0].offset).clamp(0.0, 1.0);
+        let value = upper_end(self.ends(safe, 0).1 + self.evidence.signals[0].offset);
         for i in 0..self.costs.len() {
             let known = self.evidence.problem.guardrails[i].safe_cost;
             let upper = self.ends(safe, i + 1).1 + self.evidence.signals[i + 1].offset;
-            self.costs[i] = known.unwrap_or(upper);
+            self.costs[i] = known.unwrap_or(upper.min(1.0));
         }
         let cost = |i: usize| self.costs[i];
         let (problem, decision) = (&self.evidence.problem, &mut self.decision);

@@ -18,7 +18,7 @@ use super::{Evidence, Parameters, Plan, Play, Recipe, Rule, Sample, Scaling};
 use crate::agent::Agent;
 use crate::error::{Error, positive};
 use crate::guarantee::Guarantee;
-use crate::linear::{Radius, norm_or_default};
+use crate::linear::{LinearKeys, Radius};
 use crate::problem::Problem;
 use crate::registry::{AgentConfig, Registered};
 use crate::rivals::Saved;
@@ -42,7 +42,8 @@ pub struct SafeLtsConfig {
     pub log_factor: f64,
     /// λ, the ridge; by default 0.1.
     pub lambda: f64,
-    /// S: every unknown parameter is at most this long, in units of its signal's range; by default 1.
+    /// S: every unknown parameter is at most this long, in units of its signal's range; to be
+    /// declared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameter_norm: Option<f64>,
     /// How a part of an action is played: `scaled`, the default, or `mixed` with the safe action.
@@ -83,8 +84,12 @@ impl Registered for SafeLtsConfig {
     fn play(&mut self) -> Option<&mut Option<Play>> {
         Some(&mut self.play)
     }
-    fn assumed_norms(&self, problem: &Problem) -> (Option<f64>, Option<f64>) {
-        (None, Some(norm_or_default(self.parameter_norm, problem)))
+    fn linear(&mut self) -> Option<LinearKeys<'_>> {
+        Some(LinearKeys {
+            lambda: None,
+            parameter_norm: &mut self.parameter_norm,
+            norm: None,
+        })
     }
     fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
         let noise_factor = positive("noise_factor", self.noise_factor)?;

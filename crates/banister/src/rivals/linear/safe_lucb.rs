@@ -22,7 +22,7 @@ use super::{Evidence, Parameters, Plan, Play, Recipe, Rule, Scaling};
 use crate::agent::Agent;
 use crate::error::Error;
 use crate::guarantee::Guarantee;
-use crate::linear::{Confidence, Radius, norm_or_default};
+use crate::linear::{Confidence, LinearKeys, Radius};
 use crate::problem::Problem;
 use crate::registry::{AgentConfig, Registered};
 use crate::rivals::saved::part;
@@ -43,7 +43,8 @@ pub struct SafeLucbConfig {
     pub radius: Radius,
     /// λ, the ridge; by default 1.
     pub lambda: f64,
-    /// S: every unknown parameter is at most this long, in units of its signal's range; by default 1.
+    /// S: every unknown parameter is at most this long, in units of its signal's range; to be
+    /// declared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameter_norm: Option<f64>,
     /// L: every feature vector is at most this long; unchecked by default (`paper` radii need it).
@@ -101,11 +102,12 @@ impl Registered for SafeLucbConfig {
     fn play(&mut self) -> Option<&mut Option<Play>> {
         Some(&mut self.play)
     }
-    fn assumed_norms(&self, problem: &Problem) -> (Option<f64>, Option<f64>) {
-        (
-            self.norm,
-            Some(norm_or_default(self.parameter_norm, problem)),
-        )
+    fn linear(&mut self) -> Option<LinearKeys<'_>> {
+        Some(LinearKeys {
+            lambda: None,
+            parameter_norm: &mut self.parameter_norm,
+            norm: self.norm,
+        })
     }
     fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
         let exploration = self.outcomes_to_explore()?;

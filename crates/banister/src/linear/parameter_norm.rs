@@ -1,0 +1,107 @@
+//! S, the length that no unknown parameter exceeds: declared, checked, or known where arms are their own
+//! features.
+
+use crate::error::{Error, positive};
+use crate::problem::{CheckedProblem, Problem};
+
+/// Relative rounding that S may be short by.
+const ROUNDING: f64 = 1e-9;
+
+/// The keys of a linear agent whose defaults depend on the problem.
+pub(crate) struct LinearKeys<'a> {
+    /// λ, where it has no default of its own.
+    pub lambda: Option<&'a mut Option<f64>>,
+    /// S.
+    pub parameter_norm: &'a mut Option<f64>,
+    /// L, as declared.
+    pub norm: Option<f64>,
+}
+
+/// λ by default: L², or 1.
+pub(crate) fn default_lambda(norm: Option<f64>) -> f64 {
+    norm.map_or(1.0, |norm| norm * norm)
+}
+
+/// S as given. Where arms are their own features every parameter is a list of K means, so √K times the
+/// largest mean bounds it. Otherwise nothing follows from the problem.
+pub(crate) fn parameter_norm(given: Option<f64>, problem: &Problem) -> Option<f64> {
+    given.or_else(|| {
+        let own = problem.features.is_empty();
+        own.then(|| (problem.arms.len() as f64).sqrt() * largest_mean(problem))
+    })
+}
+
+/// The largest mean that the ranges allow, in units of each signal's range; at least 1.
+fn largest_mean(problem: &Problem) -> f64 {
+    let ranges = std::iter::once(problem.reward.range);
+    let ranges = ranges.chain(problem.guardrails.iter().map(|g| g.range));
+    (ranges.flatten())
+        .map(|[lo, hi]| lo.abs().max(hi.abs()) / (hi - lo))
+        .fold(1.0, f64::max)
+}
+
+/// S, checked: given where features are, and long enough for the safe action's costs.
+pub(crate) fn check_parameter_norm(
+    given: Option<f64>,
+    problem: &CheckedProblem,
+) -> Result<f64, Error> {
+    let declared = &problem.declared;
+    let Some(s) = parameter_norm(given, declared) else {
+        let m = (largest_mean(declared) * 1e4).ceil() / 1e4;
+        let allowed = format!(
+            "must be declared where features are: S, a length that no unknown parameter exceeds, in units of \
+             its signal's range. No mean is more than m = {m} ranges here, so S = √K·m for one-hot features \
+             of K arms, S = m for features (1, v) with v anywhere in the unit ball, and S = √2·m for \
+             (1, v)/√2. A larger S costs reward, one that is too small voids the guarantee"
+        );
+        return Err(Error::invalid("parameter_norm", "absent", allowed));
+    };
+    positive("parameter_norm", s)?;
+    let length = safe_length(declared);
+    for (i, guardrail) in problem.guardrails.iter().enumerate() {
+        // By linearity c_0 = ⟨x_0, μ⟩ in the signal's own units, whichever side is allowed.
+        let Some(cost) = declared.guardrails[i].safe_cost else {
+            continue;
+        };
+        let ranges = cost.abs() / guardrail.signal.unit();
+        if !(ranges <= s * length * (1.0 + ROUNDING)) {
+            let allowed = format!(
+                "a parameter of length S gives the safe action, {length} long, at most S times that, in \
+                 ranges: declare `parameter_norm` (S, {s} here) as at least {}, or mend the features",
+                ranges / length
+            );
+            return Err(Error::invalid(
+                format!("guardrail[{i}].safe_cost"),
+                cost,
+                allowed,
+            ));
+        }
+    }
+    Ok(s)
+}
+
+impl CheckedProblem {
+    /// The shortest length that the parameters of all guardrails can have, given the safe action's costs, in
+    /// units of the signals' ranges: a smaller `parameter_norm` is refused.
+    pub fn least_parameter_norm(&self) -> f64 {
+        let signals = self.guardrails.iter().zip(&self.declared.guardrails);
+        let each = signals.filter_map(|(g, own)| Some(own.safe_cost?.abs() / g.signal.unit()));
+        match each.fold(0.0, f64::max) {
+            0.0 => 0.0,
+            most => most / safe_length(&self.declared),
+        }
+    }
+}
+
+/// ‖x_0‖, scaled first so that no square overflows or vanishes.
+fn safe_length(problem: &Problem) -> f64 {
+    let Some(x) = problem.features.get(problem.safe) else {
+        return 1.0;
+    };
+    let largest = x.iter().fold(0.0_f64, |a, x| a.max(x.abs()));
+    if largest == 0.0 {
+        return 0.0;
+    }
+    let squares = x.iter().map(|x| (x / largest) * (x / largest));
+    largest * squares.sum::<f64>().sqrt()
+}
