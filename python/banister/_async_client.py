@@ -147,6 +147,9 @@ class AsyncClient:
     async def retire_arm(self, name: str, arm: str) -> ServiceExperiment:
         return await self._run(self._calls.retire_arm(name, arm))
 
+    async def acknowledge(self, name: str, note: str = "") -> ServiceExperiment:
+        return await self._run(self._calls.acknowledge(name, note))
+
     # Decisions and outcomes
 
     async def decide(

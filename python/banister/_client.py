@@ -125,8 +125,9 @@ class Client:
             agent: a kind, a dictionary with `kind` and parameters, or an agent of this package.
             description: a line for people.
             shadow: whether only to say what would be done.
-            ttl_seconds: how long to wait for an outcome before `default_outcome` is taken.
-            default_outcome: `{"reward": 0, "costs": {name: 0}}`.
+            ttl_seconds: outcomes are learned this long after their decisions, in the order of decisions.
+            default_outcome: `{"reward": 0, "costs": {name: 0}}`, for those that never come; without it they
+                are counted as missing.
         """
         return self._run(self._calls.create(name, **declaration))
 
@@ -182,6 +183,10 @@ class Client:
     def retire_arm(self, name: str, arm: str) -> ServiceExperiment:
         """Offers an arm no more; what was learned of it is kept."""
         return self._run(self._calls.retire_arm(name, arm))
+
+    def acknowledge(self, name: str, note: str = "") -> ServiceExperiment:
+        """Clears the alarms of an experiment, once a person has seen to them; the note goes to the log."""
+        return self._run(self._calls.acknowledge(name, note))
 
     # Decisions and outcomes
 

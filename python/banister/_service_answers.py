@@ -61,6 +61,10 @@ class ServiceCertificate(_Answer):
     fallback: str | None
     #: How many outcomes were known.
     outcomes: int
+    #: The assumptions it rests on: dictionaries with `text` and `watched`.
+    rests_on: tuple[dict[str, Any], ...] = ()
+    #: Alarms that nobody had acknowledged: where there is one, an assumption is false.
+    alarms: tuple[str, ...] = ()
 
     @classmethod
     def _from_json(cls, json: dict[str, Any]) -> dict[str, Any]:
@@ -183,6 +187,8 @@ class ServiceCounts(_Answer):
     imported: int
     #: Decisions for which the safe action was the only choice.
     forced: int
+    #: Decisions whose outcome never came within their time to live, and has no default.
+    missing: int = 0
 
 
 @dataclass(frozen=True)
@@ -223,6 +229,10 @@ class ServiceExperiment(_Answer):
     alarm: ServiceAlarm | None
     #: The last event of this experiment in the service's log.
     number: int
+    #: Alarms that nobody has acknowledged yet: dictionaries with `kind`, `message`, `since` and more.
+    alarms: tuple[dict[str, Any], ...] = ()
+    #: The assumptions that certificates rest on: dictionaries with `text` and `watched`.
+    rests_on: tuple[dict[str, Any], ...] = ()
 
     def __repr__(self) -> str:
         what = f"{len(self.arms)} arms" if self.arms else f"actions of {self.dimension} features"

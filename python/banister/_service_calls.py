@@ -120,6 +120,11 @@ class Calls:
         known = yield from self._settled(call, name, lambda known: _has_arm(known, wanted))
         return decode(ServiceExperiment, known)
 
+    def acknowledge(self, name: str, note: str) -> Steps[ServiceExperiment]:
+        # What is acknowledged already changes nothing, so asking again does no harm.
+        known = yield from self._json("POST", f"{_path(name)}/alarms:acknowledge", {"note": note})
+        return decode(ServiceExperiment, known)
+
     # Decisions and outcomes
 
     def decide(self, name: str, **request: Any) -> Steps[ServiceDecision]:

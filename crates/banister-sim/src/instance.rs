@@ -1,6 +1,6 @@
 //! A checked instance: what agents meet, before there are any; and which agents fit it.
 
-use banister::{AgentConfig, CheckedProblem, Error};
+use banister::{AgentConfig, CheckedProblem, Error, OnBreach};
 
 use crate::arms;
 use crate::custom::AgentSource;
@@ -57,7 +57,8 @@ impl Instance {
         agent.build(&self.problem.declared, seed, 0).map(|_| ())
     }
 
-    /// With what follows from the instance filled in: the horizon, and how long parameters are.
+    /// With what follows from the instance filled in: the horizon, how long parameters are, and whether
+    /// alarms mean anything.
     fn prepared(&self, agent: AgentSource) -> AgentSource {
         let unknown = (self.problem.guardrails.iter()).any(|g| g.safe_cost.is_none());
         match agent {
@@ -66,6 +67,11 @@ impl Instance {
                 if !self.world.parameters.is_empty() && !self.problem.declared.features.is_empty() {
                     // Environments are made so; where one is not, `check_assumptions` says so.
                     config = config.with_parameter_norm(1.0);
+                }
+                if self.resolved.environment.nominal == Some(true) {
+                    // Outcomes are not those of the means that are declared and judged by: everything that
+                    // watches them would say so, rightly and to no use.
+                    config = config.with_on_breach(OnBreach::Alert);
                 }
                 let config = config.resolved(&self.problem.declared);
                 match self.world.environment {

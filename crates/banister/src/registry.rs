@@ -8,6 +8,7 @@ use crate::config::OpbConfig;
 use crate::error::Error;
 use crate::guarantee::Guarantee;
 use crate::linear::{LinearKeys, default_lambda, parameter_norm};
+use crate::monitor::OnBreach;
 use crate::opb::Opb;
 use crate::oplb::{Oplb, OplbConfig};
 use crate::problem::Problem;
@@ -123,6 +124,10 @@ pub(crate) trait Registered {
     fn floor(&self) -> f64 {
         0.0
     }
+    /// Its reaction to alarms, if it is watched.
+    fn on_breach(&mut self) -> Option<&mut Option<OnBreach>> {
+        None
+    }
     /// How it plays parts of actions, if it does.
     fn play(&mut self) -> Option<&mut Option<Play>> {
         None
@@ -146,6 +151,9 @@ impl Registered for OpbConfig {
     }
     fn floor(&self) -> f64 {
         self.floor
+    }
+    fn on_breach(&mut self) -> Option<&mut Option<OnBreach>> {
+        Some(&mut self.on_breach)
     }
     fn takes_features(&self) -> bool {
         false
@@ -177,6 +185,9 @@ impl Registered for OplbConfig {
     }
     fn floor(&self) -> f64 {
         self.floor
+    }
+    fn on_breach(&mut self) -> Option<&mut Option<OnBreach>> {
+        Some(&mut self.on_breach)
     }
     fn takes_features(&self) -> bool {
         true
@@ -371,6 +382,14 @@ impl AgentConfig {
             if let Some(lambda) = keys.lambda {
                 lambda.get_or_insert(default_lambda(keys.norm));
             }
+        }
+        self
+    }
+
+    /// Fills in the reaction to alarms where the agent is watched and none is given.
+    pub fn with_on_breach(mut self, reaction: OnBreach) -> Self {
+        if let Some(given) = self.registered_mut().on_breach() {
+            given.get_or_insert(reaction);
         }
         self
     }
