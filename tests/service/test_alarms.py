@@ -1,0 +1,96 @@
+"""Alarms over HTTP and on the page, outcomes that wait for their time to live, and one's own export."""
+
+from playwright.sync_api import expect
+
+from .experiments import get, play
+from .server import wait_for
+
+CSV = {"content-type": "text/csv"}
+
+
+def make(service, name="shop", **more):
+    declared = {
+        "name": name,
+        "arms": ["control", "bold"],
+        "safe": "control",
+        "guardrails": [{"name": "complaints", "at_most": 0.12, "safe_cost": 0.02}],
+    }
+    return service.post("/v1/experiments", declared | more).ok(201)
+
+
+def drift(service, name="shop"):
+    """Control keeps its declared cost exactly; everything else complains every time."""
+    outcome = lambda action: (0.5, {"complaints": 0.02 if action == "control" else 1})  # noqa: E731
+
+    def raised():
+        play(service, name, 100, outcome)
+        return get(service, name)["alarms"]
+
+    wait_for(raised, "an alarm")
+    return get(service, name)["alarms"][0]
+
+
+def test_an_alarm_is_shown_counted_and_acknowledged(service, look):
+    made = make(service, agent={"kind": "opb", "optimism": "margin", "run_length": 1000})
+    assert any(a["watched"] for a in made["rests_on"]) and not all(a["watched"] for a in made["rests_on"])
+    alarm = drift(service)
+    assert alarm["kind"] == "breach" and alarm["guardrail"] == "complaints" and alarm["forces_safe"]
+    decision = service.post("/v1/experiments/shop/decisions", {}).ok(200)
+    assert decision["certificate"]["fallback"] == "alarm" and decision["safe"]
+    assert decision["certificate"]["alarms"] == [alarm["message"]]
+    state = get(service, "shop", "/state")
+    assert state["evidence"][0]["points"] and state["evidence"][0]["alarm_at"] == 3
+    assert 'banister_alarms{experiment="shop"} 1' in service.get("/metrics").body.decode()
+
+    page = look("/#/experiments/shop")
+    panel = page.get_by_test_id("alarms")
+    expect(panel).to_contain_text("Guardrail breached")
+    expect(panel.get_by_role("img")).to_have_count(1)
+    expect(page.get_by_test_id("glance-guardrails")).to_contain_text("Alarm")
+    page.picture("alarms")
+    page.get_by_test_id("acknowledge").click()
+    page.get_by_test_id("acknowledge-note").fill("the mail server was down")
+    page.get_by_role("dialog").get_by_role("button", name="Acknowledge", exact=True).click()
+    expect(panel).to_be_hidden()
+    assert get(service, "shop")["alarms"] == []
+    past = get(service, "shop", "/history")["alarms"]
+    assert [a["kind"] for a in past] == ["breach"] and past[0]["acknowledged"]
+    answer = service.post("/v1/experiments/nope/alarms:acknowledge", {})
+    assert answer.status == 404
+    answer = service.post("/v1/experiments/shop/alarms:acknowledge", {"notes": 1})
+    assert answer.status == 422
+
+
+def test_a_report_waits_for_the_time_to_live(service):
+    make(service, ttl_seconds=3600, default_outcome={"reward": 0, "costs": {"complaints": 0}})
+    service.post("/v1/experiments/shop/decisions", {"id": "early"}).ok(200)
+    report = {"decision": "early", "reward": 1, "costs": {"complaints": 0}}
+    told = service.post("/v1/experiments/shop/outcomes", report).ok(200)
+    assert told["status"] == "pending" and told["reward"] == 1
+    assert get(service, "shop", "/decisions/early")["status"] == "pending"
+    assert get(service, "shop")["counts"]["outcomes"] == 0
+    # A file of it teaches nobody else before its time either.
+    rows = service.get("/v1/experiments/shop/export").body.decode()
+    assert ",pending," in rows
+    make(service, "other")
+    answer = service.post("/v1/experiments/other/import", rows.encode(), headers=CSV)
+    assert answer.status == 422
+
+
+def test_an_experiments_own_export_is_not_learned_twice(service):
+    make(service)
+    play(service, "shop", 30, lambda action: (1, {"complaints": 0.02}))
+    rows = service.get("/v1/experiments/shop/export").body.decode()
+    answer = service.post("/v1/experiments/shop/import", rows.encode(), headers=CSV)
+    assert answer.status == 409 and "all 30 rows" in answer.json()["detail"]
+    assert get(service, "shop")["counts"]["imported"] == 0
+    # Rows of others among them are taken, and the rest is counted.
+    head, first, *_ = rows.splitlines()
+    foreign = first.replace(first.split(",")[0], "somebody else's", 1)
+    mixed = "\n".join([head, first, foreign]) + "\n"
+    told = service.post("/v1/experiments/shop/import", mixed.encode(), headers=CSV).ok(200)
+    assert told["outcomes"] == 1 and told["skipped"] == 1
+    # Another experiment may learn from it.
+    make(service, "other")
+    told = service.post("/v1/experiments/other/import", rows.encode(), headers=CSV).ok(200)
+    assert told["outcomes"] == 30 and told["skipped"] == 0
