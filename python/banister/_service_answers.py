@@ -63,8 +63,6 @@ class ServiceCertificate(_Answer):
     outcomes: int
     #: The assumptions it rests on: dictionaries with `text` and `watched`.
     rests_on: tuple[dict[str, Any], ...] = ()
-    #: Alarms that nobody had acknowledged: where there is one, an assumption is false.
-    alarms: tuple[str, ...] = ()
 
     @classmethod
     def _from_json(cls, json: dict[str, Any]) -> dict[str, Any]:

@@ -207,7 +207,8 @@ def test_numbers_at_the_edge(server):
                 assert made.status in (200, 422), (body, made)
                 if made.status == 200:
                     report = {"decision": made.json()["id"], "reward": 0.5, "costs": {guardrail: 0.25}}
-                    assert server.post(f"{path}/outcomes", report).status in (200, 422)
+                    # A time to live may be over before anybody can report.
+                    assert server.post(f"{path}/outcomes", report).status in (200, 409, 422)
             server.get(f"{path}/state").ok(200)
     for experiment in ["context", "candidates", "arms"]:
         server.get(f"/v1/experiments/{experiment}/state").ok(200)

@@ -127,6 +127,10 @@ def test_what_is_exported_can_be_imported(server, format):
         assert file.status == 200 and file.body
         other = f"copy-of-{declaration['name']}"
         server.post("/v1/experiments", declaration | {"name": other}).ok(201)
+        if "ttl_seconds" in declaration:
+            # Outcomes wait for their time: nobody learns from them before.
+            server.post(f"/v1/experiments/{other}/import", file.body, headers=headers).problem(422, "rows")
+            continue
         # One of its decisions has a whole outcome; without guardrails the reward alone is one.
         answer = server.post(f"/v1/experiments/{other}/import", file.body, headers=headers).ok(200)
         assert answer["outcomes"] == 1

@@ -5,13 +5,13 @@ import { count, denoised, interval, level, num } from "./format.js";
 import { promises, verdict } from "./words.js";
 
 // The state of the guardrails in a few words: [tone, headline, detail].
-function standing(experiment, certificate) {
+function standing(experiment, certificate, alarms) {
   const rails = experiment.guardrails;
   if (!rails.length) return ["", "No guardrails", "only the reward counts"];
   if (!certificate) return ["", "Not asked yet", "there is no policy before the first decision"];
   if (certificate.fallback === "paused") return ["warn", "❙❙ Paused", "only the safe action is played"];
   if (certificate.fallback === "alarm") return ["bad", "⚠ Alarm", "only the safe action is played"];
-  if ((certificate.alarms || []).length) return ["bad", "⚠ Alarm", "an assumption of the certificate is false"];
+  if (alarms.length) return ["bad", "⚠ Alarm", "an assumption of the certificate is false"];
   if (certificate.fallback) return ["bad", "⚠ Safe action only", "no other policy is proven to keep the guardrails yet"];
   const open = rails.filter((g, i) => !verdict(g, certificate.guardrails[i]).holds);
   if (open.length && !promises(experiment))
@@ -60,7 +60,7 @@ export function glance() {
     update(experiment, state) {
       show(missing, Boolean(experiment.counts.missing || (experiment.ttl_seconds && !experiment.default_outcome)));
       for (const key of Object.keys(cells)) setText(cells[key], count(experiment.counts[key]));
-      const [tone, headline, detail] = standing(experiment, state && state.certificate);
+      const [tone, headline, detail] = standing(experiment, state && state.certificate, experiment.alarms || []);
       setText(rails.head, headline);
       setAttr(rails.head, "class", tone);
       setText(rails.detail, detail);

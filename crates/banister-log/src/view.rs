@@ -333,12 +333,24 @@ impl ExperimentView {
             ttl_seconds: declaration.ttl_seconds,
             default_outcome: declaration.default_outcome.clone(),
             counts: experiment.counts,
-            rests_on: experiment.facts.assumptions.clone(),
+            rests_on: assumptions(experiment),
             alarm: alarm(experiment),
             alarms: experiment.open_alarms().map(RaisedView::from).collect(),
             number: experiment.number,
         }
     }
+}
+
+/// The assumptions behind certificates. With a time to live an outcome's arrival says nothing about it, and
+/// what never comes has a declared default or is watched.
+fn assumptions(experiment: &Experiment) -> Vec<Assumption> {
+    let mut list = experiment.facts.assumptions.clone();
+    if experiment.checked.declaration.ttl_seconds.is_some() {
+        for assumption in &mut list {
+            assumption.watched |= assumption.text.starts_with("outcomes arrive");
+        }
+    }
+    list
 }
 
 fn alarm(experiment: &Experiment) -> Option<AlarmView> {

@@ -41,8 +41,6 @@ pub struct Certificate {
     pub outcomes: u64,
     /// The assumptions it rests on, and whether something watches each.
     pub rests_on: Vec<Assumption>,
-    /// Alarms that nobody has acknowledged yet: where there is one, an assumption is false.
-    pub alarms: Vec<String>,
 }
 
 /// What is certified of a guardrail.
@@ -298,7 +296,6 @@ pub fn certificate(published: &Published, facts: &Facts) -> Certificate {
         fallback: published.fallback.map(FallbackView::from),
         outcomes: published.outcomes,
         rests_on: facts.assumptions.clone(),
-        alarms: facts.alarms.clone(),
     }
 }
 

@@ -160,7 +160,7 @@ impl Experiment {
             alarm,
             acknowledged: None,
         });
-        self.refresh_facts();
+        self.current = None;
     }
 
     pub(super) fn acknowledge(&mut self, time: Timestamp) {
@@ -171,6 +171,6 @@ impl Experiment {
         // Whatever was raised and not recorded is acknowledged with the rest.
         self.recorded = self.agent().monitor().map_or(0, |monitor| monitor.raised());
         self.missing.acknowledge();
-        self.refresh_facts();
+        self.current = None;
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use banister::{Agent, Assumption, CheckedProblem};
 
-use super::{Arm, RecordedAlarm};
+use super::Arm;
 use crate::declaration::{Checked, Kind};
 
-/// What answers need to know of an experiment; it changes with its arms and its alarms.
+/// What answers need to know of an experiment; it changes only when arms are added.
 #[derive(Debug)]
 pub struct Facts {
     /// Its name.
@@ -26,10 +26,9 @@ pub struct Facts {
     pub safe_action: Vec<f64>,
     /// Its signals.
     pub problem: CheckedProblem,
-    /// The assumptions that certificates rest on.
+    /// The assumptions that certificates rest on; the same for every decision, so that one asked for again
+    /// is answered the same.
     pub assumptions: Vec<Assumption>,
-    /// Alarms that nobody has acknowledged yet, in sentences.
-    pub alarms: Vec<String>,
 }
 
 impl Facts {
@@ -47,22 +46,7 @@ impl Facts {
     }
 }
 
-pub(super) fn facts(
-    key: u64,
-    checked: &Checked,
-    arms: &[Arm],
-    agent: &dyn Agent,
-    alarms: &[RecordedAlarm],
-) -> Arc<Facts> {
-    let open = alarms.iter().filter(|alarm| alarm.acknowledged.is_none());
-    let mut assumptions = agent.assumptions();
-    if checked.declaration.ttl_seconds.is_some() {
-        for assumption in &mut assumptions {
-            // Learned when the time is over, an outcome's arrival says nothing about it; what never
-            // comes is watched, or has a declared default.
-            assumption.watched |= assumption.text.starts_with("outcomes arrive");
-        }
-    }
+pub(super) fn facts(key: u64, checked: &Checked, arms: &[Arm], agent: &dyn Agent) -> Arc<Facts> {
     let guardrails = checked.declaration.guardrails.iter();
     Arc::new(Facts {
         experiment: checked.declaration.name.clone(),
@@ -76,7 +60,6 @@ pub(super) fn facts(
         },
         safe_action: checked.declaration.safe_action.clone().unwrap_or_default(),
         problem: checked.standard.clone(),
-        assumptions,
-        alarms: open.map(|alarm| alarm.alarm.message.clone()).collect(),
+        assumptions: agent.assumptions(),
     })
 }

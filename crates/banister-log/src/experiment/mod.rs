@@ -165,7 +165,7 @@ impl Experiment {
             offered: true,
         });
         let arms: Vec<Arm> = arms.collect();
-        let facts = facts(key, &checked, &arms, &*agent, &[]);
+        let facts = facts(key, &checked, &arms, &*agent);
         Ok(Self {
             key,
             status: ExperimentStatus::Running,
@@ -198,7 +198,6 @@ impl Experiment {
             Event::Changed(json) => {
                 let change = serde_json::from_str(json).map_err(|e| e.to_string())?;
                 self.change(change, record.time);
-                self.refresh_facts();
             }
             Event::ArmAdded { name, features } => {
                 (self.agent.add_arm(name, features.as_deref())).map_err(|e| e.to_string())?;
@@ -207,7 +206,8 @@ impl Experiment {
                     features: features.clone(),
                     offered: true,
                 });
-                self.refresh_facts();
+                self.facts = facts(self.key, &self.checked, &self.arms, &*self.agent);
+                self.current = None;
             }
             Event::ArmRetired { arm } => self.retire(*arm as usize)?,
             // Policies and decisions teach nothing, and parts only once they are complete.
@@ -326,18 +326,6 @@ impl Experiment {
                 decision: Some(number),
             },
         });
-    }
-
-    /// Answers and policies are made anew: arms, alarms or the time to live changed.
-    fn refresh_facts(&mut self) {
-        self.facts = facts(
-            self.key,
-            &self.checked,
-            &self.arms,
-            &*self.agent,
-            &self.alarms,
-        );
-        self.current = None;
     }
 
     fn retire(&mut self, arm: usize) -> Result<(), String> {

@@ -109,13 +109,7 @@ impl Experiment {
             .check_stored()
             .map_err(|e| e.to_string())?;
         let restored = AgentConfig::restore(&learned.agent).map_err(|e| e.to_string())?;
-        let facts = facts(
-            learned.key,
-            &checked,
-            &learned.arms,
-            &*restored.agent,
-            &learned.alarms,
-        );
+        let facts = facts(learned.key, &checked, &learned.arms, &*restored.agent);
         Ok(Some(Self {
             key: learned.key,
             status: learned.status,
