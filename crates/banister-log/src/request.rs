@@ -258,9 +258,9 @@ pub fn action_name(facts: &Facts, candidates: &[Option<String>], action: u32) ->
 pub struct Reported {
     /// What callers call the decision.
     pub decision: String,
-    /// Whether it is complete, and learned.
+    /// True once it is complete and learned.
     pub complete: bool,
-    /// Whether all of it was reported, and waits until the decision's time to live is over.
+    /// True while all of it was reported and waits until the decision's time to live is over.
     pub pending: bool,
     /// The reward, if known.
     pub reward: Option<f64>,

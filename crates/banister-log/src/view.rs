@@ -124,7 +124,7 @@ impl From<&RecordedAlarm> for RaisedView {
 pub struct EvidenceView {
     /// Name of the guardrail.
     pub guardrail: String,
-    /// Whether a detector watches it.
+    /// True if a detector watches it.
     pub watched: bool,
     /// (Outcomes watched, log10 of the largest evidence since the point before).
     pub points: Vec<(u64, f64)>,

@@ -47,7 +47,7 @@ impl<'a> From<&'a ConeSolution> for Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// Why there is no policy that checks.
+    /// Reason for the safe action where the answer does not check.
     #[cold]
     pub(crate) fn failure(&self) -> Fallback {
         match self.status {

@@ -4,7 +4,7 @@
 mod common;
 
 use banister::oplb::Solver;
-use banister::{Agent, AgentConfig, Fallback, Guardrail, Oplb, OplbConfig, Problem};
+use banister::{Agent, AgentConfig, Fallback, Guardrail, OnBreach, Oplb, OplbConfig, Problem};
 use common::Random;
 use common::linear::{length, unit};
 use num_bigint::{BigInt, Sign};
@@ -193,6 +193,8 @@ impl Twin {
             lambda: Some(lambda),
             parameter_norm: Some(s),
             solver,
+            // It is the bounds that are judged, whatever the outcomes say.
+            on_breach: Some(OnBreach::Alert),
             ..OplbConfig::default()
         };
         let known = (length(safe) > 0.0).then_some((safe, safe_cost));

@@ -50,7 +50,7 @@ pub struct AlarmRaised {
     pub message: String,
     /// Strength of the evidence, as a likelihood ratio.
     pub evidence: f64,
-    /// Whether it forces the safe action until it is acknowledged.
+    /// True if it forces the safe action until it is acknowledged.
     pub forces_safe: bool,
 }
 
@@ -98,7 +98,7 @@ impl Experiment {
         raised
     }
 
-    /// Whether some alarm is not recorded yet.
+    /// Returns true if some alarm is not recorded yet.
     pub(crate) fn has_news(&self) -> bool {
         let raised = self.agent().monitor().map_or(0, |monitor| monitor.raised());
         raised > self.recorded || (self.missing.differs() && !self.is_missing_recorded())
@@ -130,14 +130,14 @@ impl Experiment {
         })
     }
 
-    /// Whether outcomes that are missing not at random force the safe action: learning again would not
+    /// Returns true if outcomes that are missing not at random force the safe action: learning again would not
     /// mend them, so only `alert` goes on.
     fn missing_forces_safe(&self) -> bool {
         let monitor = self.agent().monitor();
         monitor.is_some_and(|monitor| monitor.on_breach() != OnBreach::Alert)
     }
 
-    /// Whether the safe action is forced by outcomes that are missing not at random.
+    /// Returns true while outcomes that are missing not at random force the safe action.
     pub(super) fn is_forced_by_missing(&self) -> bool {
         self.missing.differs() && self.missing_forces_safe()
     }

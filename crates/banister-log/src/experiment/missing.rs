@@ -1,6 +1,6 @@
 //! Outcomes that never came, by arm: are they missing at random?
 //!
-//! Whether an outcome goes missing may depend on the time, but not on the arm: then, of the decisions
+//! An outcome may go missing at any time, but not because of its arm: then, of the decisions
 //! whose outcome is missing, the arm drawn is as the policy said. For every arm the bets
 //! Π(1 + λ(1{drawn} − π)) are a martingale under that; their weighted mean reaches 1000 with
 //! probability at most 0.001, ever.
@@ -82,7 +82,7 @@ impl Missing {
         weighted.sum()
     }
 
-    /// Whether arms differ, at level 0.001.
+    /// Returns true if arms differ, at level 0.001.
     pub(super) fn differs(&self) -> bool {
         self.evidence() >= ALARM
     }

@@ -309,7 +309,7 @@ impl Evidence {
         self.actions.outdated();
     }
 
-    /// Whether rounding leaves the regression of use; if not, only the safe action can be vouched for.
+    /// Returns true if rounding leaves the regression of use; if not, only the safe action can be vouched for.
     #[inline]
     pub(crate) fn is_reliable(&self) -> bool {
         self.regression.rounding().is_small()

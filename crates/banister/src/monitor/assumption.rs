@@ -11,7 +11,7 @@ use crate::problem::CheckedProblem;
 pub struct Assumption {
     /// The assumption, in words.
     pub text: String,
-    /// Whether something would notice if it were false.
+    /// True if something would notice were it false.
     pub watched: bool,
 }
 

@@ -24,7 +24,7 @@ pub(super) struct Declared {
     pub state: Sums,
 }
 
-/// What outcomes have said.
+/// Sums over the safe action's outcomes.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Sums {
@@ -34,14 +34,14 @@ pub(super) struct Sums {
     pub next: u64,
 }
 
-/// What refutes a declaration.
+/// Evidence that refutes a declaration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Refuted {
     /// The mean observed, in standard units.
     pub mean: f64,
     /// The evidence, as a likelihood ratio.
     pub evidence: f64,
-    /// Whether the safe action costs more than was declared, not less.
+    /// True if the safe action costs more than was declared, not less.
     pub is_dearer: bool,
 }
 

@@ -27,7 +27,7 @@ const MOST: f64 = 1e200;
 /// Points of the trace; from this many on, every other one is dropped.
 const TRACE: usize = 128;
 
-/// How an outcome becomes a bet.
+/// Kind of bet on an outcome.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Bet {
     /// Y = y − τ of a bounded cost in standard units; λ_0 = 1/(2τ).
@@ -197,7 +197,7 @@ impl Detector {
 }
 
 impl State {
-    /// Whether every number can stand in a detector.
+    /// Returns true if every number can stand in a detector.
     pub(super) fn is_sound(&self) -> bool {
         let sound = |x: &f64| (0.0..=MOST).contains(x);
         self.wealth.iter().all(sound)

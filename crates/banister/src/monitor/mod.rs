@@ -73,14 +73,14 @@ pub struct Alarm {
     pub mean: f64,
     /// Strength of the evidence as a likelihood ratio.
     pub evidence: f64,
-    /// Whether it forces the safe action until it is acknowledged.
+    /// True if it forces the safe action until it is acknowledged.
     pub forces_safe: bool,
 }
 
 /// A decision's outcome as the detectors see it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outcome {
-    /// Whether the action was the safe one.
+    /// True if the action was the safe one.
     pub is_safe: bool,
     /// Probability that the policy gave the safe action: the last one, where the source does not say.
     pub safe_probability: f64,
@@ -95,7 +95,7 @@ pub(crate) struct MonitorConfig {
     pub run_length: f64,
     /// δ of the tests of declared safe costs, all together.
     pub delta: f64,
-    /// Whether a safe action that costs less than declared can void a certificate: not where its
+    /// True if a safe action that costs less than declared can void a certificate: not where its
     /// declared cost serves as an upper bound only.
     pub exact_safe_cost: bool,
 }
@@ -111,7 +111,7 @@ pub struct Monitor {
     room: Vec<f64>,
 }
 
-/// What a snapshot keeps beside the tests.
+/// State that a snapshot keeps beside the tests.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Memory {
@@ -137,7 +137,7 @@ pub(crate) struct SavedMonitor {
     declared: Vec<Option<Sums>>,
 }
 
-/// What an agent does after an outcome.
+/// Consequence of an outcome for the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Next {
@@ -183,7 +183,7 @@ impl Monitor {
         self.config.on_breach
     }
 
-    /// Whether a guardrail's breach detector can run: not for a sub-Gaussian signal relative to the safe
+    /// Returns true if a guardrail has a breach detector: not for a sub-Gaussian signal relative to the safe
     /// action's own mean.
     pub fn watches(&self, guardrail: usize) -> bool {
         self.detectors.get(guardrail).is_some_and(Option::is_some)
@@ -209,7 +209,7 @@ impl Monitor {
         self.saved.order.stride
     }
 
-    /// Whether the safe action is forced.
+    /// Returns true while the safe action is forced.
     #[inline]
     pub(crate) fn forces_safe(&self) -> bool {
         self.saved.alarms.iter().any(|alarm| alarm.forces_safe)
@@ -232,7 +232,7 @@ impl Monitor {
         (self.saved.order).decided(number, safe_probability, self.detectors.len());
     }
 
-    /// Whether an outcome may be learned: not if an earlier epoch made its decision.
+    /// Returns true if an outcome may be learned: not if an earlier epoch made its decision.
     #[inline]
     pub(crate) fn is_current(&self, source: Source) -> bool {
         match source {

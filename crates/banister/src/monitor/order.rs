@@ -22,7 +22,7 @@ const MOST_SKIPPED: u64 = 1 << 20;
 struct Entry {
     number: u64,
     safe_probability: f64,
-    /// Whether the action was the safe one; `None` until the outcome has come.
+    /// True if the action was the safe one; `None` until the outcome has come.
     is_safe: Option<bool>,
 }
 
@@ -154,7 +154,7 @@ impl Order {
         mixed & (self.stride - 1) == 0
     }
 
-    /// Whether it can have been saved by an agent with this many guardrails.
+    /// Returns true if it can have been saved by an agent with this many guardrails.
     pub(super) fn is_sound(&self, guardrails: usize) -> bool {
         let mut numbers = self.entries.iter().map(|e| e.number);
         let first = numbers.next();

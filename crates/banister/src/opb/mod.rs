@@ -75,7 +75,7 @@ pub struct Opb {
     certifier: Certifier,
     decision: Decision,
     pub(crate) monitor: Monitor,
-    /// Whether some guardrail is relative to the safe action's own mean.
+    /// True if some guardrail is relative to the safe action's own mean.
     relative: bool,
     pub(crate) outcomes: u64,
 }
