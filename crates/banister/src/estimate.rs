@@ -231,7 +231,15 @@ impl Estimates {
             let guide = (0.0, 1.0);
             let bernstein = &self.bernstein[place];
             let fresh = (rule.rule).interval(&count, state.sum, bernstein, guide, true);
-            ends.lower = fresh.lower.min(ends.upper);
+            ends = if fresh.lower <= ends.upper {
+                Interval {
+                    lower: fresh.lower,
+                    ..ends
+                }
+            } else {
+                // The mean has risen above what was possible before: all outcomes so far count.
+                fresh
+            };
         }
         ((n > 0).then(|| state.sum / n as f64), ends)
     }
