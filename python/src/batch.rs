@@ -6,12 +6,13 @@ use banister::{Origin, Outcomes, Played};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PyList, PyString};
+use pyo3::types::{PyDict, PyIterator, PyList, PyString};
 
 use crate::agent::Agent;
 use crate::decision::{Decision, Stage, scaled};
 use crate::error::{invalid, mistyped, raise};
 use crate::input::{Numbers, by_column, count, place, same_rows, uniform};
+use crate::pickle::{self, Reduced};
 use crate::state::{Decided, State};
 
 /// Most decisions of one call: some hundred megabytes of them.
@@ -26,6 +27,24 @@ pub(crate) struct DecisionBatch {
 
 #[pymethods]
 impl DecisionBatch {
+    #[new]
+    fn new(pickled: &[u8]) -> PyResult<Self> {
+        let decisions = pickle::decisions(pickle::restore(pickled)?)?;
+        Ok(Self { decisions })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        pickle::reduce(slf, &pickle::values(slf.get().decisions.iter()))
+    }
+
+    /// All decisions as dictionaries of plain values; see `Decision.to_dict`.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let each = self.decisions.iter().map(|one| one.to_dict(py));
+        let dict = PyDict::new(py);
+        dict.set_item("decisions", each.collect::<PyResult<Vec<_>>>()?)?;
+        Ok(dict)
+    }
+
     fn __len__(&self) -> usize {
         self.decisions.len()
     }

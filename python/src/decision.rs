@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 use banister::{Alarm, Decision as Core};
 use numpy::PyArray1;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::pickle::{self, Reduced};
 
 /// How actions are called: names if the user gave any, else numbers.
 #[derive(Debug, Clone)]
@@ -100,7 +103,7 @@ pub(crate) fn word(value: &impl Serialize) -> Option<String> {
 
 /// One guardrail's part of a certificate, in the units of its signal.
 #[pyclass(frozen, get_all, module = "banister")]
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct GuardrailCertificate {
     /// The guardrail.
     name: String,
@@ -116,6 +119,15 @@ pub(crate) struct GuardrailCertificate {
 
 #[pymethods]
 impl GuardrailCertificate {
+    #[new]
+    fn new(pickled: &[u8]) -> PyResult<Self> {
+        pickle::restore(pickled)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        pickle::reduce(slf, slf.get())
+    }
+
     fn __repr__(&self) -> String {
         format!(
             "GuardrailCertificate(name={:?}, pessimistic_cost={:.6}, threshold={:.6}, slack={:.6}, price={:.6})",
@@ -145,6 +157,22 @@ pub(crate) struct Certificate {
 
 #[pymethods]
 impl Certificate {
+    #[new]
+    fn new(pickled: &[u8]) -> PyResult<Self> {
+        Ok(Decision::new(pickled)?.certificate())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        let decision = Decision {
+            decision: Arc::clone(&slf.get().decision),
+            stage: Arc::clone(&slf.get().stage),
+            drawn: 0,
+            serial: 0,
+            features: None,
+        };
+        pickle::reduce(slf, &pickle::values(std::iter::once(&decision)))
+    }
+
     /// One entry per guardrail, in their order.
     #[getter]
     fn guardrails(&self) -> Vec<GuardrailCertificate> {
@@ -315,6 +343,17 @@ pub(crate) fn scaled(features: &[f64], scale: f64) -> Cow<'_, [f64]> {
 
 #[pymethods]
 impl Decision {
+    #[new]
+    fn new(pickled: &[u8]) -> PyResult<Self> {
+        let mut decisions = pickle::decisions(pickle::restore(pickled)?)?;
+        let damaged = || PyValueError::new_err("the pickle holds no decision");
+        decisions.pop().ok_or_else(damaged)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        pickle::reduce(slf, &pickle::values(std::iter::once(slf.get())))
+    }
+
     /// The action to play: its name, or its number where arms have no names.
     #[getter]
     fn action<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

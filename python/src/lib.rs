@@ -17,6 +17,7 @@ mod input;
 mod json;
 mod log;
 mod offline;
+mod pickle;
 mod results;
 mod serials;
 mod simulate;

@@ -111,6 +111,36 @@ pub fn runs(results: &Results) -> DataTable {
     DataTable { columns }
 }
 
+/// Alarms: one row per run.
+///
+/// The columns are instance, agent, run, first_change (the first round with other means), first_alarm (the
+/// first round decided under an alarm), rounds_until_alarm (from the change; empty for an alarm before it),
+/// violations_before_alarm (all of them in a run without one) and violations_after_alarm.
+pub fn alarms(results: &Results) -> DataTable {
+    let mut rows: Vec<(&InstanceResult, &AgentResult, &RunSummary)> = Vec::new();
+    for instance in &results.instances {
+        for agent in &instance.agents {
+            rows.extend(agent.runs.iter().map(|run| (instance, agent, run)));
+        }
+    }
+    let change = |instance: &InstanceResult| instance.changes.first().copied();
+    let until = |instance, run: &RunSummary| run.first_alarm?.checked_sub(change(instance)?);
+    let before = |run: &RunSummary| Some(run.violations? - run.violations_after_alarm);
+    let after = |run: &RunSummary| run.violations.map(|_| run.violations_after_alarm);
+    DataTable {
+        columns: vec![
+            text("instance", rows.iter().map(|r| &r.0.name)),
+            text("agent", rows.iter().map(|r| &r.1.name)),
+            count("run", rows.iter().map(|r| Some(r.2.run))),
+            count("first_change", rows.iter().map(|r| change(r.0))),
+            count("first_alarm", rows.iter().map(|r| r.2.first_alarm)),
+            count("rounds_until_alarm", rows.iter().map(|r| until(r.0, r.2))),
+            count("violations_before_alarm", rows.iter().map(|r| before(r.2))),
+            count("violations_after_alarm", rows.iter().map(|r| after(r.2))),
+        ],
+    }
+}
+
 /// Real numbers; results say that one is unknown by NaN.
 fn known(values: impl Iterator<Item = Option<f64>>) -> Values {
     let known = |x: Option<f64>| x.filter(|x| !x.is_nan());
