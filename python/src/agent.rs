@@ -193,6 +193,7 @@ impl Agent {
                 Of::Action(index) => Some(*index),
                 Of::Named(name) => state.index.get(name).copied(),
             };
+            state.announce();
             let taken = match (index, &of) {
                 (Some(index), _) => state.agent.observe(index, reward, &costs),
                 (None, Of::Named(name)) => Err(banister::Error::UnknownArm {
@@ -474,7 +475,10 @@ impl Agent {
 
     /// The whole state as JSON, random stream included.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
-        self.with(py, true, |state| build::save(state))?
+        self.with(py, true, |state| {
+            state.announce();
+            build::save(state)
+        })?
     }
 
     /// The kind of agent that a snapshot holds.

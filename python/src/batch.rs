@@ -292,6 +292,7 @@ pub(crate) fn observe(
             costs: flat,
             origin,
         };
+        state.announce();
         state.agent.observe_batch(&outcomes).map_err(raise)
     })?
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use banister::{Alarm, Decision as Core};
 use numpy::PyArray1;
@@ -53,6 +54,8 @@ pub(crate) struct Policy {
     pub alarm: Option<Arc<str>>,
     /// The first decision of a batch that is too long for its decisions to be announced one by one.
     pub batch: Option<u64>,
+    /// Whether its outcomes may come by copies that were pickled.
+    is_pickled: AtomicBool,
 }
 
 impl Deref for Policy {
@@ -64,6 +67,23 @@ impl Deref for Policy {
 }
 
 impl Policy {
+    pub(crate) fn new(core: Core, alarm: Option<Arc<str>>, batch: Option<u64>) -> Self {
+        Self {
+            core,
+            alarm,
+            batch,
+            is_pickled: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn is_pickled(&self) -> bool {
+        self.is_pickled.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_pickled(&self) {
+        self.is_pickled.store(true, Ordering::Relaxed);
+    }
+
     /// The alarm as a Python object.
     fn alarm<'py>(&self, py: Python<'py>, stage: &Stage) -> PyResult<Option<Bound<'py, PyAny>>> {
         match (&self.core.alarm, &self.alarm) {

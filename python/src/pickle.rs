@@ -92,6 +92,7 @@ pub(crate) fn values<'a>(decisions: impl Iterator<Item = &'a Decision>) -> Decis
     for one in decisions {
         // Those that share a policy or a stage follow one another.
         if before.is_none_or(|before| !Arc::ptr_eq(&before.decision, &one.decision)) {
+            one.decision.set_pickled();
             values.policies.push(pickled_policy(&one.decision));
         }
         if before.is_none_or(|before| !Arc::ptr_eq(&before.stage, &one.stage)) {
@@ -194,18 +195,15 @@ fn policy(values: PickledPolicy) -> Arc<Policy> {
             (Some(alarm), Some(message))
         }
     };
-    Arc::new(Policy {
-        core: Core {
-            policy: values.policy,
-            scale: values.scale,
-            guardrails: values.guardrails,
-            optimistic_reward: values.optimistic_reward,
-            solver: values.solver,
-            fallback: values.fallback,
-            alarm,
-            outcomes: values.outcomes,
-        },
-        alarm: message,
-        batch: values.batch,
-    })
+    let core = Core {
+        policy: values.policy,
+        scale: values.scale,
+        guardrails: values.guardrails,
+        optimistic_reward: values.optimistic_reward,
+        solver: values.solver,
+        fallback: values.fallback,
+        alarm,
+        outcomes: values.outcomes,
+    };
+    Arc::new(Policy::new(core, message, values.batch))
 }

@@ -1,6 +1,6 @@
 //! An agent of the core with what Python keeps beside it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -80,8 +80,19 @@ pub(crate) struct State {
     pub identity: Identity,
     /// The latest decision whose outcome has come.
     watched: u64,
+    /// Decisions since the last outcome.
+    unannounced: VecDeque<Unannounced>,
     /// The alarm that decisions show, in words.
     described: Option<(Alarm, Arc<str>)>,
+}
+
+/// Decisions of one policy that the monitor does not know of yet.
+struct Unannounced {
+    /// The first and the last of them.
+    serials: (u64, u64),
+    /// Probability of the safe action.
+    safe: f64,
+    policy: Arc<Policy>,
 }
 
 /// Whose decisions an agent takes outcomes of.
@@ -163,6 +174,7 @@ impl State {
             agent,
             identity,
             watched: 0,
+            unannounced: VecDeque::new(),
             described: None,
         };
         state.set_stage();
@@ -212,8 +224,7 @@ impl State {
             None => None,
             Some(alarm) => Some(self.describe(alarm)),
         };
-        let policy = Policy { core, alarm, batch };
-        self.draw(&Arc::new(policy), given)
+        self.draw(&Arc::new(Policy::new(core, alarm, batch)), given)
     }
 
     /// Draws from a policy just decided.
@@ -231,10 +242,36 @@ impl State {
             serial: self.identity.serials.next(),
         };
         if self.is_watched {
-            let safe = policy.batch.is_none().then(|| decision.safe_probability());
-            self.agent.decided(decision.serial, safe);
+            if policy.batch.is_some() || self.unannounced.len() >= LONG {
+                self.announce();
+            }
+            if policy.batch.is_some() {
+                self.agent.decided(decision.serial, None);
+                return decision;
+            }
+            match self.unannounced.back_mut() {
+                Some(last) if Arc::ptr_eq(&last.policy, policy) => last.serials.1 = decision.serial,
+                _ => self.unannounced.push_back(Unannounced {
+                    serials: (decision.serial, decision.serial),
+                    safe: decision.safe_probability(),
+                    policy: Arc::clone(policy),
+                }),
+            }
         }
         decision
+    }
+
+    /// Announces decisions to the monitor, which then waits for their outcomes: not those that were
+    /// dropped, as where somebody only looked at the policy. Outcomes come after that.
+    #[inline]
+    pub(crate) fn announce(&mut self) {
+        while let Some(one) = self.unannounced.pop_front() {
+            if Arc::strong_count(&one.policy) > 1 || one.policy.is_pickled() {
+                for serial in one.serials.0..=one.serials.1 {
+                    self.agent.decided(serial, Some(one.safe));
+                }
+            }
+        }
     }
 
     /// The alarm in a sentence, and its arm as the actions on offer number it.
@@ -297,6 +334,7 @@ impl State {
     /// Forgets all outcomes. Serials go on, so that no decision is taken for one of an earlier life.
     pub(crate) fn reset(&mut self) -> Result<(), banister::Error> {
         self.agent = self.config.build(&self.problem)?;
+        self.unannounced.clear();
         self.resets += 1;
         self.seed_agent();
         self.set_stage();
@@ -316,6 +354,7 @@ impl State {
         costs: &[f64],
     ) -> PyResult<()> {
         let serials = [decision.serial];
+        self.announce();
         self.claim(&serials, &[decision.stage.agent], "action")?;
         let features = decision.played(&self.stage);
         let taken = if self.is_watched && costs.len() == self.stage.guardrails.len() {
@@ -352,6 +391,7 @@ impl State {
         costs: &[f64],
     ) -> PyResult<()> {
         let serials = &decided.serials[..];
+        self.announce();
         self.claim(serials, &decided.agents, "actions")?;
         let is_now = (decided.stage.as_ref()).is_some_and(|stage| Arc::ptr_eq(stage, &self.stage));
         let rows = decided
