@@ -16,6 +16,11 @@ class _Random(Protocol):
 
     def random(self) -> float: ...
 
+class _Labelled(Protocol):
+    """A Series or a table of pandas or polars."""
+
+    def to_numpy(self) -> Any: ...
+
 @final
 class GuardrailCertificate:
     def __new__(cls, pickled: bytes) -> Self: ...
@@ -110,7 +115,12 @@ class Agent:
         self,
         action: Decision | str | int,
         reward: float,
-        costs: float | Sequence[float] | NDArray[Any] | Mapping[str, float] | None = None,
+        costs: float
+        | Sequence[float]
+        | NDArray[Any]
+        | Mapping[str, float]
+        | _Labelled
+        | None = None,
     ) -> None: ...
     def decide_batch(
         self,
@@ -122,7 +132,7 @@ class Agent:
         self,
         actions: object = None,
         rewards: ArrayLike | None = None,
-        costs: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        costs: ArrayLike | Mapping[str, ArrayLike] | _Labelled | None = None,
         *,
         features: ArrayLike | None = None,
     ) -> None: ...

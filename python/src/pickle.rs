@@ -43,9 +43,11 @@ fn unreadable(reason: impl std::fmt::Display) -> PyErr {
 pub(crate) struct Decisions {
     policies: Vec<PickledPolicy>,
     stages: Vec<PickledStage>,
-    /// Policy, stage, action, serial, features.
-    rows: Vec<(u32, u32, usize, u64, Option<Box<[f64]>>)>,
+    rows: Vec<Row>,
 }
+
+/// Policy, stage, action, serial, features.
+type Row = (u32, u32, usize, u64, Option<Box<[f64]>>);
 
 #[derive(Serialize, Deserialize)]
 struct PickledStage {

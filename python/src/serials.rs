@@ -150,7 +150,7 @@ impl Serials {
         let ends = length.checked_mul(64)?.checked_add(saved.first)?;
         let is_sound = length >= 1
             && length <= WINDOW as u64
-            && saved.first % 64 == 0
+            && saved.first.is_multiple_of(64)
             && (saved.first..ends).contains(&saved.last);
         is_sound.then(|| Self {
             last: saved.last,

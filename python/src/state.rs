@@ -220,10 +220,7 @@ impl State {
     /// Decides and draws; `given` is a uniform number from outside, `batch` what [`State::batch`] says.
     pub(crate) fn decide(&mut self, given: Option<f64>, batch: Option<u64>) -> Decision {
         let mut core = self.agent.decide().clone();
-        let alarm = match &mut core.alarm {
-            None => None,
-            Some(alarm) => Some(self.describe(alarm)),
-        };
+        let alarm = core.alarm.as_mut().map(|alarm| self.describe(alarm));
         self.draw(&Arc::new(Policy::new(core, alarm, batch)), given)
     }
 

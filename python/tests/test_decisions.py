@@ -525,7 +525,7 @@ def test_batches_are_watched(size: int, how: str) -> None:
 
 def test_what_another_policy_did_raises_no_alarm_of_a_breach() -> None:
     rows = 2000
-    frame = {"action": ["b"] * rows, "reward": [1.0] * rows, "spend": [1.0] * rows}
+    frame: dict[str, Any] = {"action": ["b"] * rows, "reward": [1.0] * rows, "spend": [1.0] * rows}
     log = banister.Log.from_frame(frame, costs=["spend"], pscore=None, arms=ARMS)
     warm, fitted, observed = opb(), opb(), opb()
     assert warm.warm_start(log) == rows
