@@ -22,6 +22,7 @@ from __future__ import annotations
 from . import _agents
 from ._agent import Agent, agents, load
 from ._agents import *  # noqa: F403  (the classes are made from the registry)
+from ._alarm import Alarm
 from ._async_client import AsyncClient
 from ._client import Client
 from ._compare import ComparisonResult, compare, suites
@@ -80,6 +81,7 @@ from ._sweep import SweepResult, sweep
 
 __all__ = [
     "Agent",
+    "Alarm",
     "AsyncClient",
     "Certificate",
     "Client",

@@ -15,6 +15,11 @@ from ._log_like import LogLike
 
 A = TypeVar("A", bound="Agent")
 
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=lambda: _native._forked(False), after_in_child=lambda: _native._forked(True)
+    )
+
 #: The class of each kind of agent; filled from the registry.
 CLASSES: dict[str, type[Agent]] = {}
 
@@ -95,13 +100,17 @@ class Agent(_native.Agent):
     # For people who come from MABWiser and scikit-learn
 
     def fit(self: A, decisions: object, rewards: ArrayLike, costs: ArrayLike | None = None) -> A:
-        """Forgets everything, then learns from outcomes: `partial_fit` on a fresh agent."""
+        """Forgets everything, then learns from outcomes.
+
+        Arms by name or number are taken for another policy's choices: they raise no alarm of a breach.
+        """
         # On a copy first: outcomes that are refused must not cost what was learned before.
         trial = self.__copy__()
         trial.reset()
-        trial.observe_batch(decisions, rewards, costs)
+        trial._learn(decisions, rewards, costs)
         self.reset()
-        return self.partial_fit(decisions, rewards, costs)
+        self._learn(decisions, rewards, costs)
+        return self
 
     def partial_fit(
         self: A, decisions: object, rewards: ArrayLike, costs: ArrayLike | None = None
@@ -111,17 +120,22 @@ class Agent(_native.Agent):
         return self
 
     def predict(self, contexts: ArrayLike | None = None) -> Any:
-        """An action, drawn from the policy: `decide().action`; a list of them for many contexts.
+        """An action, drawn from the policy; a list of them for many contexts.
 
-        `contexts` (linear agents): features of shape (actions, features), or (rounds, actions,
-        features) for many decisions at once.
+        `contexts` (linear agents): features of shape (rounds, actions, features), for one decision per
+        round. Where outcomes come late, `decide` is better: its `Decision` says what they are of.
         """
         if contexts is None:
-            return self.decide().action
-        features = np.asarray(contexts, dtype=float)
-        if features.ndim == 3:
-            return self.decide_batch(actions=features).actions
-        return self.decide(features).action
+            return self._pick(1).actions[0]
+        shape = np.shape(contexts)
+        if self.takes_features and len(shape) == 2:
+            raise ValueError(
+                f"`contexts` has shape {shape}: {shape[0]} actions of one round, or {shape[0]} rounds? "
+                "For one decision among actions use `decide(actions=contexts).action`; for one per "
+                "row give (rounds, actions, features), as `disjoint_features(contexts, arms)` makes "
+                "them of one context per round"
+            )
+        return self._pick(actions=contexts).actions
 
     def predict_expectations(self) -> dict[Any, float]:
         """The estimated mean reward of every arm; NaN for one that was never played."""

@@ -194,6 +194,7 @@ class ComparisonResult(SimulationResult):
         "pairs",
         "curves",
         "runs",
+        "alarms",
         "traces",
         "published",
         "left_out",
@@ -259,6 +260,10 @@ class ComparisonResult(SimulationResult):
     def points(self) -> list[dict[str, Any]]:
         """What `plot` shows: per instance and agent regret and violation, each (mean, low, high)."""
         return self._compared.points
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values, for JSON: `instances`, `points`, and the columns of every table."""
+        return {**super().to_dict(), "points": self.points}
 
     def __repr__(self) -> str:
         from ._summary import leaderboards

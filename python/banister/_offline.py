@@ -109,8 +109,8 @@ class Evaluation:
         return bool(self.verdicts) and all(v.verdict == "kept" for v in self.verdicts.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as nested dictionaries."""
-        return asdict(self)
+        """All of it as nested dictionaries."""
+        return {**asdict(self), "is_safe": self.is_safe}
 
     def to_pandas(self) -> pd.DataFrame:
         """One row per signal, the reward first; with columns for the verdicts if there are any."""

@@ -66,8 +66,9 @@ class Replay:
         return frame
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as nested dictionaries."""
-        return asdict(self)
+        """The same as nested dictionaries of plain values."""
+        curves = {name: column.tolist() for name, column in self.curves.items()}
+        return {**asdict(self), "curves": curves}
 
     def __repr__(self) -> str:
         signals = {"reward": self.reward, **self.costs}

@@ -211,11 +211,11 @@ def simulate(
 class SimulationResult:
     """What a simulation yields: curves over time, and one row per run.
 
-    The tables have the columns of the command line's `curves.csv` and `runs.csv`.
+    The tables have the columns of the command line's `curves.csv` and `runs.csv`. Results can be pickled.
     """
 
     #: The tables there are, by name.
-    _TABLES: ClassVar[tuple[str, ...]] = ("curves", "runs")
+    _TABLES: ClassVar[tuple[str, ...]] = ("curves", "runs", "alarms")
 
     def __init__(self, results: _native.Results) -> None:
         self._results = results
@@ -235,8 +235,26 @@ class SimulationResult:
         """One entry per run, as a dictionary of columns."""
         return self._results.runs.columns()
 
+    @property
+    def alarms(self) -> dict[str, Any]:
+        """When agents noticed that an assumption had become false, one entry per run.
+
+        `first_change` is the first round with other means, `first_alarm` the first that was decided under
+        an alarm, `rounds_until_alarm` lies between them. NaN where there was none, or the alarm came
+        before the change.
+        """
+        return self._results.alarms.columns()
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values, for JSON: `instances`, and the columns of every table.
+
+        What is unknown is None.
+        """
+        tables = {name: _plain(self.table(name).columns()) for name in self._TABLES}
+        return {"instances": self.instances, **tables}
+
     def table(self, table: str = "curves") -> _native.ResultTable:
-        """"curves" or "runs" as a table of the Arrow C data interface."""
+        """"curves", "runs" or "alarms" as a table of the Arrow C data interface."""
         if table not in self._TABLES:
             *names, last = map(repr, self._TABLES)
             raise ValueError(f"`table` is {table!r}: must be {', '.join(names)} or {last}")
@@ -279,3 +297,13 @@ class SimulationResult:
         from ._summary import summary
 
         return summary(self)
+
+
+def _plain(columns: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Columns as lists, without NaN."""
+
+    def known(column: Any) -> list[Any]:
+        values = column.tolist() if hasattr(column, "tolist") else list(column)
+        return [None if value != value else value for value in values]
+
+    return {name: known(column) for name, column in columns.items()}

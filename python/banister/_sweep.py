@@ -297,6 +297,10 @@ class SweepResult(SimulationResult):
         """The grid's values, one dictionary per instance."""
         return list(self._points.values())
 
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values, with `points` in the order of `instances`."""
+        return {**super().to_dict(), "points": self.points}
+
     def _added(self, table: str) -> dict[str, list[Any]]:
         instances = self.table(table).columns()["instance"]
         keys = next(iter(self._points.values()), {})

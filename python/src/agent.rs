@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use numpy::PyArray1;
+use banister::Origin;
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
@@ -10,8 +11,8 @@ use serde_json::Value;
 
 use crate::batch::{self, DecisionBatch};
 use crate::build;
-use crate::decision::Decision;
-use crate::error::{guarded, mistyped, raise};
+use crate::decision::{Decision, alarm_object, hex};
+use crate::error::{guarded, invalid, mistyped, raise, shown};
 use crate::input::{Numbers, costs, count, number, uniform};
 use crate::json::to_python;
 use crate::state::State;
@@ -66,16 +67,19 @@ impl Agent {
         slow: bool,
         work: impl FnOnce(&mut State) -> R + Send,
     ) -> PyResult<R> {
-        let work = |state: &mut State| match state.is_broken {
-            true => Err(PyRuntimeError::new_err(
-                "this agent failed in the middle of an earlier call and cannot go on: load it from \
-                 its last snapshot",
-            )),
-            false => {
-                let done = guarded(|| work(state));
-                state.is_broken = done.is_err();
-                done
+        let work = |state: &mut State| {
+            if state.is_broken {
+                return Err(PyRuntimeError::new_err(
+                    "this agent failed in the middle of an earlier call and cannot go on: load it from \
+                     its last snapshot",
+                ));
             }
+            let done = guarded(|| {
+                state.follow_fork();
+                work(state)
+            });
+            state.is_broken = done.is_err();
+            done
         };
         if !slow && let Ok(mut state) = self.state.try_lock() {
             return work(&mut state);
@@ -146,7 +150,7 @@ impl Agent {
             _ => None,
         };
         let Some(actions) = actions.filter(|actions| !actions.is_none()) else {
-            return self.with(py, self.is_slow, |state| state.decide(given));
+            return self.with(py, self.is_slow, |state| state.decide(given, None));
         };
         let actions = Numbers::new(actions, "actions")?;
         let meaning = "one row per action, one column per feature";
@@ -155,15 +159,16 @@ impl Agent {
         let slow = self.is_slow || features.len() > LONG;
         self.with(py, slow, |state| {
             state.offer(features)?;
-            Ok(state.decide(given))
+            Ok(state.decide(given, None))
         })?
         .map_err(raise)
     }
 
     /// Takes an outcome: of a `Decision` (also of one long past), or of an arm by name or number.
     ///
-    /// `costs` is a number, a sequence, an array or a dictionary: one cost per guardrail. Nothing
-    /// changes if any number is refused.
+    /// A decision's outcome is taken once, by the agent that made it, in any order. What is given by name
+    /// or number counts as the outcome of the last decision. `costs` is a number, a sequence, an array, or
+    /// by guardrail a dictionary or a pandas Series. Nothing changes if any number is refused.
     ///
     /// >>> import banister
     /// >>> agent = banister.Opb(["control", "bold"], guardrails={"name": "spend", "at_most": 0.5})
@@ -182,24 +187,23 @@ impl Agent {
         let reward = number(reward, "reward")?;
         let costs = self::costs(costs, &self.guardrails)?;
         let of = self.of(action)?;
-        self.with(py, false, |state| match &of {
-            Of::Action(index) => state.agent.observe(*index, reward, &costs),
-            Of::Named(name) => match state.index.get(name) {
-                Some(&index) => state.agent.observe(index, reward, &costs),
-                None => Err(banister::Error::UnknownArm {
+        self.with(py, false, |state| {
+            let index = match &of {
+                Of::Earlier(decision) => return state.observe(decision.get(), reward, &costs),
+                Of::Action(index) => Some(*index),
+                Of::Named(name) => state.index.get(name).copied(),
+            };
+            state.announce();
+            let taken = match (index, &of) {
+                (Some(index), _) => state.agent.observe(index, reward, &costs),
+                (None, Of::Named(name)) => Err(banister::Error::UnknownArm {
                     name: name.clone(),
                     known: state.agent.names().join(", "),
                 }),
-            },
-            Of::Earlier(decision) => {
-                let decision = decision.get();
-                match decision.played(state.stage.offer) {
-                    Some(x) => state.agent.observe_at(&x, reward, &costs),
-                    None => state.agent.observe(decision.drawn, reward, &costs),
-                }
-            }
+                (None, _) => Ok(()),
+            };
+            taken.map_err(raise)
         })?
-        .map_err(raise)
     }
 
     /// Makes many decisions at once, without learning in between.
@@ -219,7 +223,18 @@ impl Agent {
         actions: Option<&Bound<'_, PyAny>>,
         rng: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<DecisionBatch> {
-        batch::decide(self, py, size, actions, rng)
+        batch::decide(self, py, size, actions, rng, true)
+    }
+
+    /// The same for decisions whose outcomes come by name or number.
+    #[pyo3(signature = (size=None, actions=None))]
+    fn _pick(
+        &self,
+        py: Python<'_>,
+        size: Option<&Bound<'_, PyAny>>,
+        actions: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<DecisionBatch> {
+        batch::decide(self, py, size, actions, None, false)
     }
 
     /// Takes many outcomes at once: all of them, or, if one is refused, none.
@@ -241,7 +256,94 @@ impl Agent {
         costs: Option<&Bound<'_, PyAny>>,
         features: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        batch::observe(self, py, actions, rewards, costs, features)
+        batch::observe(
+            self,
+            py,
+            actions,
+            (rewards, costs),
+            features,
+            Origin::Immediate,
+        )
+    }
+
+    /// Takes many outcomes of decisions that others made: they teach, and raise no alarm of a breach.
+    #[pyo3(signature = (actions, rewards, costs=None))]
+    fn _learn(
+        &self,
+        py: Python<'_>,
+        actions: &Bound<'_, PyAny>,
+        rewards: &Bound<'_, PyAny>,
+        costs: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        batch::observe(
+            self,
+            py,
+            Some(actions),
+            (Some(rewards), costs),
+            None,
+            Origin::Logged,
+        )
+    }
+
+    /// Alarms that nobody has acknowledged yet, the oldest first; empty for an agent that is not watched.
+    ///
+    /// >>> import banister
+    /// >>> banister.Opb(2).alarms
+    /// []
+    #[getter]
+    fn alarms<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let (alarms, stage) = self.with(py, false, |state| {
+            (state.alarms(), Arc::clone(&state.stage))
+        })?;
+        (alarms.iter())
+            .map(|(alarm, message)| alarm_object(py, &stage, alarm, message))
+            .collect()
+    }
+
+    /// Clears the alarms, once a person has seen them: their tests start anew, and the safe action is not
+    /// forced any more.
+    fn acknowledge(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, false, |state| state.agent.acknowledge())
+    }
+
+    /// The assumptions that certificates rest on: pairs of a text, and whether something watches it.
+    ///
+    /// >>> import banister
+    /// >>> banister.Opb(2).assumptions[0]
+    /// ('means do not change', True)
+    #[getter]
+    fn assumptions(&self, py: Python<'_>) -> PyResult<Vec<(String, bool)>> {
+        let list = self.with(py, false, |state| state.agent.assumptions())?;
+        Ok(list.into_iter().map(|a| (a.text, a.watched)).collect())
+    }
+
+    /// Evidence of a breach of a guardrail over time, for a figure: one row (outcomes watched, log10 of the
+    /// evidence) each. An alarm is raised at log10 of `run_length`. Empty where nothing watches it.
+    fn evidence<'py>(
+        &self,
+        py: Python<'py>,
+        guardrail: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let place = match guardrail.extract::<String>() {
+            Ok(name) => self.guardrails.iter().position(|g| *g == name),
+            Err(_) => guardrail.extract::<usize>().ok(),
+        };
+        let Some(place) = place.filter(|&place| place < self.guardrails.len()) else {
+            let known = format!("the guardrails are {}", self.guardrails.join(", "));
+            return Err(invalid("guardrail", shown(guardrail), &known));
+        };
+        let trace = self.with(py, false, |state| {
+            let monitor = state.agent.monitor();
+            monitor.map_or(Vec::new(), |m| m.evidence(place).to_vec())
+        })?;
+        let rows = trace.iter().flat_map(|&(n, e)| [n as f64, e]);
+        PyArray1::from_iter(py, rows).reshape([trace.len(), 2])
+    }
+
+    /// The identity of the agent, which its copies and snapshots keep: decisions have it too.
+    #[getter]
+    fn id(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, false, |state| hex(state.identity.id))
     }
 
     /// Offers one more arm, with its features if the agent is linear; returns its number.
@@ -368,19 +470,15 @@ impl Agent {
 
     /// Forgets all outcomes: the agent is as it was made, but for its random draws, which do not repeat.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, true, |state| {
-            state.agent = state.config.build(&state.problem)?;
-            state.resets += 1;
-            state.seed_agent();
-            state.set_stage();
-            Ok(())
-        })?
-        .map_err(raise)
+        self.with(py, true, State::reset)?.map_err(raise)
     }
 
     /// The whole state as JSON, random stream included.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
-        self.with(py, true, |state| build::save(state))?
+        self.with(py, true, |state| {
+            state.announce();
+            build::save(state)
+        })?
     }
 
     /// The kind of agent that a snapshot holds.

@@ -6,13 +6,14 @@ use banister::{Origin, Outcomes, Played};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PyList, PyString};
+use pyo3::types::{PyDict, PyIterator, PyList, PyString};
 
 use crate::agent::Agent;
-use crate::decision::{Decision, scaled};
+use crate::decision::{Decision, Stage, scaled};
 use crate::error::{invalid, mistyped, raise};
-use crate::input::{Numbers, count, place, uniform};
-use crate::state::State;
+use crate::input::{Numbers, by_column, count, place, same_rows, uniform};
+use crate::pickle::{self, Reduced};
+use crate::state::{Decided, State};
 
 /// Most decisions of one call: some hundred megabytes of them.
 const MOST: u64 = 10_000_000;
@@ -26,6 +27,24 @@ pub(crate) struct DecisionBatch {
 
 #[pymethods]
 impl DecisionBatch {
+    #[new]
+    fn new(pickled: &[u8]) -> PyResult<Self> {
+        let decisions = pickle::decisions(pickle::restore(pickled)?)?;
+        Ok(Self { decisions })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        pickle::reduce(slf, &pickle::values(slf.get().decisions.iter()))
+    }
+
+    /// All decisions as dictionaries of plain values; see `Decision.to_dict`.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let each = self.decisions.iter().map(|one| one.to_dict(py));
+        let dict = PyDict::new(py);
+        dict.set_item("decisions", each.collect::<PyResult<Vec<_>>>()?)?;
+        Ok(dict)
+    }
+
     fn __len__(&self) -> usize {
         self.decisions.len()
     }
@@ -95,7 +114,12 @@ pub(crate) fn decide(
     size: Option<&Bound<'_, PyAny>>,
     actions: Option<&Bound<'_, PyAny>>,
     rng: Option<&Bound<'_, PyAny>>,
+    is_kept: bool,
 ) -> PyResult<DecisionBatch> {
+    // Outcomes of decisions that nobody keeps come by name: nothing waits for them.
+    let batch = move |state: &State, size: usize| {
+        if is_kept { state.batch(size) } else { Some(0) }
+    };
     let rng = rng.filter(|rng| !rng.is_none());
     let decisions = match (size, actions) {
         (Some(size), None) => {
@@ -109,7 +133,8 @@ pub(crate) fn decide(
             }
             let given = uniforms(rng, size as usize)?;
             agent.with(py, true, |state| {
-                many(state, size as usize, given.as_deref())
+                let batch = batch(state, size as usize);
+                many(state, size as usize, given.as_deref(), batch)
             })?
         }
         (None, Some(actions)) => {
@@ -122,10 +147,11 @@ pub(crate) fn decide(
             let features = actions.slice()?;
             agent
                 .with(py, true, |state| {
+                    let batch = batch(state, rounds);
                     (0..rounds)
                         .map(|i| {
                             state.offer(&features[i * each..(i + 1) * each])?;
-                            Ok(state.decide(given.as_ref().map(|u| u[i])))
+                            Ok(state.decide(given.as_ref().map(|u| u[i]), batch))
                         })
                         .collect::<Result<Vec<Decision>, banister::Error>>()
                 })?
@@ -142,23 +168,20 @@ pub(crate) fn decide(
 }
 
 /// Many draws from one policy.
-fn many(state: &mut State, size: usize, given: Option<&[f64]>) -> Vec<Decision> {
-    let first = state.decide(given.and_then(|u| u.first().copied()));
-    let mut drawn = Vec::with_capacity(size);
+fn many(
+    state: &mut State,
+    size: usize,
+    given: Option<&[f64]>,
+    batch: Option<u64>,
+) -> Vec<Decision> {
+    let mut drawn: Vec<Decision> = Vec::with_capacity(size);
     for i in 0..size {
-        let action = match (i, first.decision.policy.len()) {
-            (0, _) | (_, 1) => first.drawn,
-            _ => {
-                let uniform = given.map_or_else(|| state.sampler.uniform(), |u| u[i]);
-                first.decision.draw(uniform)
-            }
+        let uniform = given.map(|u| u[i]);
+        let next = match drawn.first() {
+            None => state.decide(uniform, batch),
+            Some(first) => state.draw(&first.decision, uniform),
         };
-        drawn.push(Decision {
-            decision: Arc::clone(&first.decision),
-            stage: Arc::clone(&first.stage),
-            drawn: action,
-            features: state.agent.features(action).map(Box::from),
-        });
+        drawn.push(next);
     }
     drawn
 }
@@ -179,33 +202,25 @@ enum Batch {
     Features,
 }
 
-/// Decisions as what their outcomes are of.
-#[derive(Default)]
-struct Decided {
-    /// Numbers among the arms.
-    numbers: Vec<usize>,
-    /// The offers they were drawn from.
-    offers: Vec<u64>,
-    /// The features of what was played, row after row, if all have any.
-    rows: Option<Vec<f64>>,
-    /// Whether some were played at a part of their length, so that a number does not name them.
-    in_parts: bool,
-}
-
 /// [`Agent::observe_batch`].
 pub(crate) fn observe(
     agent: &Agent,
     py: Python<'_>,
     actions: Option<&Bound<'_, PyAny>>,
-    rewards: Option<&Bound<'_, PyAny>>,
-    costs: Option<&Bound<'_, PyAny>>,
+    (rewards, costs): (Option<&Bound<'_, PyAny>>, Option<&Bound<'_, PyAny>>),
     features: Option<&Bound<'_, PyAny>>,
+    origin: Origin<'static>,
 ) -> PyResult<()> {
     let Some(rewards) = rewards else {
         return Err(PyTypeError::new_err(
             "`rewards` is missing: one per outcome",
         ));
     };
+    same_rows(&[
+        ("rewards", Some(rewards)),
+        ("costs", costs),
+        ("actions", actions),
+    ])?;
     let rewards = Numbers::new(rewards, "rewards")?;
     rewards.expect(&[None], "one reward per outcome")?;
     let n = rewards.shape()[0];
@@ -228,9 +243,11 @@ pub(crate) fn observe(
         None => None,
     };
     let m = agent.guardrails().len();
-    let costs = costs.filter(|costs| !costs.is_none());
-    let costs = match costs {
-        Some(costs) => Some(Numbers::new(costs, "costs")?),
+    let costs = match costs.filter(|costs| !costs.is_none()) {
+        Some(costs) => Some(Numbers::new(
+            &by_column(costs, &agent.guardrails())?,
+            "costs",
+        )?),
         None => None,
     };
     let flat = match &costs {
@@ -251,12 +268,9 @@ pub(crate) fn observe(
     let rewards = rewards.slice()?;
     let given = features.as_ref().map(Numbers::slice).transpose()?;
     agent.with(py, true, |state| {
-        let mut features = given;
-        let numbers;
-        let held;
-        match batch {
-            Batch::Features => numbers = Vec::new(),
-            Batch::Numbers(list) => numbers = list,
+        let numbers = match batch {
+            Batch::Features => Vec::new(),
+            Batch::Numbers(list) => list,
             Batch::Names(names) => {
                 let find = |name: &String| match state.index.get(name) {
                     Some(&index) => Ok(index),
@@ -265,25 +279,20 @@ pub(crate) fn observe(
                         known: state.agent.names().join(", "),
                     })),
                 };
-                numbers = names.iter().map(find).collect::<PyResult<_>>()?;
+                names.iter().map(find).collect::<PyResult<_>>()?
             }
-            Batch::Drawn(decided) => {
-                let offers = &decided.offers;
-                let now = offers.iter().all(|&offer| offer == state.stage.offer);
-                held = decided.rows.filter(|_| !now || decided.in_parts);
-                features = held.as_deref();
-                numbers = decided.numbers;
-            }
-        }
+            Batch::Drawn(decided) => return state.observe_many(&decided, rewards, flat),
+        };
         let outcomes = Outcomes {
-            played: match features {
+            played: match given {
                 Some(x) => Played::Features(x),
                 None => Played::Arms(&numbers),
             },
             rewards,
             costs: flat,
-            origin: Origin::Immediate,
+            origin,
         };
+        state.announce();
         state.agent.observe_batch(&outcomes).map_err(raise)
     })?
 }
@@ -361,8 +370,17 @@ fn drawn<'a>(each: impl Iterator<Item = &'a Decision>) -> Batch {
         ..Decided::default()
     };
     for one in each {
+        if decided.numbers.is_empty() {
+            decided.stage = Some(Arc::clone(&one.stage));
+            decided.batch = Some(one.decision.batch);
+        }
+        let same = |stage: &Arc<Stage>| Arc::ptr_eq(stage, &one.stage);
+        decided.stage = decided.stage.filter(same);
+        decided.batch = decided.batch.filter(|&batch| batch == one.decision.batch);
         decided.numbers.push(one.drawn);
-        decided.offers.push(one.stage.offer);
+        decided.serials.push(one.serial);
+        decided.agents.push(one.stage.agent);
+        decided.safe.push(one.safe_probability());
         decided.in_parts |= one.decision.scale != 1.0;
         match (&mut decided.rows, &one.features) {
             (Some(rows), Some(x)) => rows.extend_from_slice(&scaled(x, one.decision.scale)),

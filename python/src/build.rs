@@ -17,7 +17,8 @@ use crate::decision::Labels;
 use crate::error::{invalid, mistyped, raise};
 use crate::input::{Numbers, count};
 use crate::json::{join, to_json, to_python};
-use crate::state::{Sampler, State};
+use crate::serials::{SavedSerials, Serials};
+use crate::state::{Identity, Sampler, State};
 
 /// The registry of agents as JSON Schema. Each kind says beside its keys what it promises, whether it
 /// takes features, and what it cannot do without: a horizon, or a safe action at the origin.
@@ -353,13 +354,15 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
     };
     let config = config(kind, parameters)?.resolved(&problem);
     let agent = config.build(&problem).map_err(in_arguments)?;
-    let mut state = State::new(agent, problem, config, seed, declared.are_named);
+    let identity = Identity::new(fresh_seed(kwargs.py())?, Vec::new(), Serials::after(0));
+    let mut state = State::new(agent, problem, config, seed, declared.are_named, identity);
     state.seed_agent();
     Ok(state)
 }
 
 const FORMAT: &str = "banister.python";
-const VERSION: u32 = 1;
+/// 2 added the identity and the serials of decisions.
+const VERSION: u32 = 2;
 
 /// What Python adds to an agent's own snapshot: where its random stream stands.
 #[derive(Serialize, Deserialize)]
@@ -374,7 +377,18 @@ struct Saved {
     #[serde(default, skip_serializing_if = "is_zero")]
     resets: u64,
     named: bool,
+    /// Identity, ancestors and decisions; without them it becomes an agent of its own.
+    #[serde(default)]
+    identity: Option<SavedIdentity>,
     agent: Value,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedIdentity {
+    id: u64,
+    ancestors: Vec<(u64, u64)>,
+    decisions: SavedSerials,
 }
 
 fn is_zero(count: &u64) -> bool {
@@ -391,6 +405,11 @@ pub(crate) fn save(state: &State) -> PyResult<String> {
         position: state.sampler.rng.get_word_pos().to_string(),
         resets: state.resets,
         named: state.is_named,
+        identity: Some(SavedIdentity {
+            id: state.identity.id,
+            ancestors: state.identity.ancestors.clone(),
+            decisions: state.identity.serials.save(),
+        }),
         agent,
     };
     serde_json::to_string(&saved).map_err(unreadable)
@@ -404,28 +423,44 @@ fn unreadable(reason: impl std::fmt::Display) -> PyErr {
 pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResult<State> {
     let value: Value = serde_json::from_str(json).map_err(unreadable)?;
     let is_ours = value.get("format").and_then(Value::as_str) == Some(FORMAT);
-    let (agent, sampler, resets, is_named) = if is_ours {
+    let (agent, sampler, resets, is_named, identity) = if is_ours {
         let saved: Saved = serde_json::from_value(value).map_err(unreadable)?;
-        if saved.version != VERSION {
+        if !(1..=VERSION).contains(&saved.version) {
             return Err(unreadable(format!(
-                "its version is {}, this program reads version {VERSION}",
+                "its version is {}, this program reads versions 1 to {VERSION}",
                 saved.version
             )));
         }
         let mut sampler = Sampler::new(saved.seed);
         let position = saved.position.parse().map_err(unreadable)?;
         sampler.rng.set_word_pos(position);
-        (saved.agent.to_string(), sampler, saved.resets, saved.named)
+        let agent = saved.agent.to_string();
+        (agent, sampler, saved.resets, saved.named, saved.identity)
     } else {
-        (json.to_string(), Sampler::new(fresh_seed(py)?), 0, true)
+        let sampler = Sampler::new(fresh_seed(py)?);
+        (json.to_string(), sampler, 0, true, None)
     };
     let restored = AgentConfig::restore(&agent).map_err(raise)?;
+    let identity = match identity {
+        Some(saved) => {
+            let serials = Serials::restore(&saved.decisions);
+            let serials = serials.ok_or_else(|| unreadable("`identity.decisions` is damaged"))?;
+            Identity::new(saved.id, saved.ancestors, serials)
+        }
+        // Its monitor may wait for the outcomes of decisions that another face made.
+        None => {
+            let monitor = restored.agent.monitor();
+            let last = monitor.map_or(0, banister::Monitor::last_announced);
+            Identity::new(fresh_seed(py)?, Vec::new(), Serials::after(last))
+        }
+    };
     let mut state = State::new(
         restored.agent,
         restored.problem,
         restored.config,
         sampler,
         is_named,
+        identity,
     );
     state.resets = resets;
     match kind {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use banister::Guarantee;
 use banister_report::tables::{self, Column, DataTable, Values};
 use banister_sim::compare::{Comparison, Interval95, Published, Verdict, leaderboard, verdicts};
 use banister_sim::{Gathered, Trace};
@@ -9,16 +10,19 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::json::to_python;
+use crate::pickle::{self, Reduced};
 use crate::results::{LazyTable, ResultTable, Results};
 
 /// What a comparison yields.
 #[pyclass(frozen, module = "banister._native")]
 pub(crate) struct Compared {
-    comparison: Comparison,
     results: Arc<banister_sim::Results>,
-    /// Per instance and agent its runs.
-    traces: Vec<Vec<Vec<Trace>>>,
+    /// Per instance those of its agents.
+    guarantees: Vec<Vec<Guarantee>>,
+    /// What the long table is made from.
+    traces: Option<(Comparison, Traces)>,
     published: DataTable,
+    left_out: DataTable,
     boards: LazyTable,
     pairs: LazyTable,
     long: LazyTable,
@@ -26,8 +30,39 @@ pub(crate) struct Compared {
     absent: LazyTable,
 }
 
+/// Per instance and agent its runs.
+type Traces = Vec<Vec<Vec<Trace>>>;
+
 #[pymethods]
 impl Compared {
+    #[new]
+    fn from_pickle(pickled: &[u8]) -> PyResult<Self> {
+        type Values = (
+            banister_sim::Results,
+            Vec<Vec<Guarantee>>,
+            DataTable,
+            DataTable,
+            DataTable,
+        );
+        let (results, guarantees, published, left_out, long): Values = pickle::restore(pickled)?;
+        let compared = Self::around(results, guarantees, published, left_out);
+        compared.long.get(|| long);
+        Ok(compared)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        let own = slf.get();
+        let long = own.traces(slf.py());
+        let values = (
+            &*own.results,
+            &own.guarantees,
+            &own.published,
+            &own.left_out,
+            long.data(),
+        );
+        pickle::reduce(slf, &values)
+    }
+
     /// Curves and runs.
     #[getter]
     fn results(&self) -> Results {
@@ -37,7 +72,7 @@ impl Compared {
     /// One row per instance and agent, best first.
     #[getter]
     fn leaderboard(&self) -> ResultTable {
-        let build = || tables::leaderboards(&self.results, &self.comparison.guarantees());
+        let build = || tables::leaderboards(&self.results, &self.guarantees);
         self.boards.get(build)
     }
 
@@ -62,14 +97,7 @@ impl Compared {
     /// Agents that do not fit an instance.
     #[getter]
     fn left_out(&self) -> ResultTable {
-        let left = &self.comparison.left_out;
-        self.absent.get(|| DataTable {
-            columns: vec![
-                text("instance", left.iter().map(|one| one.instance.clone())),
-                text("agent", left.iter().map(|one| one.agent.clone())),
-                text("reason", left.iter().map(|one| one.why())),
-            ],
-        })
+        self.absent.get(|| self.left_out.clone())
     }
 
     /// What a figure of regret against violation shows, one entry per instance and agent: the means and
@@ -77,12 +105,7 @@ impl Compared {
     #[getter]
     fn points<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut points = Vec::new();
-        for (instance, guarantees) in self
-            .results
-            .instances
-            .iter()
-            .zip(self.comparison.guarantees())
-        {
+        for (instance, guarantees) in std::iter::zip(&self.results.instances, &self.guarantees) {
             for standing in leaderboard(instance) {
                 let place = instance
                     .agents
@@ -110,11 +133,34 @@ impl Compared {
         let results = banister_sim::Results {
             instances: gathered.iter().map(Gathered::result).collect(),
         };
+        let left = &comparison.left_out;
+        let left_out = DataTable {
+            columns: vec![
+                text("instance", left.iter().map(|one| one.instance.clone())),
+                text("agent", left.iter().map(|one| one.agent.clone())),
+                text("reason", left.iter().map(|one| one.why())),
+            ],
+        };
+        let published = published_table(&verdicts(published, &gathered));
+        let traces = gathered.into_iter().map(|one| one.agents).collect();
+        Self {
+            traces: Some((comparison.clone(), traces)),
+            ..Self::around(results, comparison.guarantees(), published, left_out)
+        }
+    }
+
+    fn around(
+        results: banister_sim::Results,
+        guarantees: Vec<Vec<Guarantee>>,
+        published: DataTable,
+        left_out: DataTable,
+    ) -> Self {
         Self {
             results: Arc::new(results),
-            published: published_table(&verdicts(published, &gathered)),
-            traces: gathered.into_iter().map(|one| one.agents).collect(),
-            comparison: comparison.clone(),
+            guarantees,
+            traces: None,
+            published,
+            left_out,
             boards: LazyTable::default(),
             pairs: LazyTable::default(),
             long: LazyTable::default(),
@@ -124,8 +170,14 @@ impl Compared {
     }
 
     fn long_table(&self) -> DataTable {
-        let traces: Vec<&[Vec<Trace>]> = self.traces.iter().map(|agents| &agents[..]).collect();
-        tables::long_form(&self.comparison, &self.results, &traces)
+        // Without traces the table itself was pickled.
+        let Some((comparison, traces)) = &self.traces else {
+            return DataTable {
+                columns: Vec::new(),
+            };
+        };
+        let traces: Vec<&[Vec<Trace>]> = traces.iter().map(|agents| &agents[..]).collect();
+        tables::long_form(comparison, &self.results, &traces)
     }
 }
 

@@ -1,12 +1,18 @@
 //! A decision as Python sees it: the action drawn, the policy it was drawn from, the certificate.
 
 use std::borrow::Cow;
+use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use banister::Decision as Core;
+use banister::{Alarm, Decision as Core};
 use numpy::PyArray1;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
+use serde::{Deserialize, Serialize};
+
+use crate::pickle::{self, Reduced};
 
 /// How actions are called: names if the user gave any, else numbers.
 #[derive(Debug, Clone)]
@@ -28,7 +34,7 @@ impl Labels {
 }
 
 /// What a policy was decided among, shared by the decisions of an offer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Stage {
     pub labels: Labels,
     pub guardrails: Arc<Vec<String>>,
@@ -36,13 +42,88 @@ pub(crate) struct Stage {
     pub actions: usize,
     /// Number of the safe action.
     pub safe: usize,
-    /// Counts the sets of actions offered.
-    pub offer: u64,
+    /// Identity of the agent.
+    pub agent: u64,
+}
+
+/// A policy with its certificate, shared by the decisions drawn from it.
+#[derive(Debug)]
+pub(crate) struct Policy {
+    pub core: Core,
+    /// The alarm of `core` in a sentence.
+    pub alarm: Option<Arc<str>>,
+    /// The first decision of a batch that is too long for its decisions to be announced one by one.
+    pub batch: Option<u64>,
+    /// Whether its outcomes may come by copies that were pickled.
+    is_pickled: AtomicBool,
+}
+
+impl Deref for Policy {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl Policy {
+    pub(crate) fn new(core: Core, alarm: Option<Arc<str>>, batch: Option<u64>) -> Self {
+        Self {
+            core,
+            alarm,
+            batch,
+            is_pickled: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn is_pickled(&self) -> bool {
+        self.is_pickled.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_pickled(&self) {
+        self.is_pickled.store(true, Ordering::Relaxed);
+    }
+
+    /// The alarm as a Python object.
+    fn alarm<'py>(&self, py: Python<'py>, stage: &Stage) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match (&self.core.alarm, &self.alarm) {
+            (Some(alarm), Some(message)) => alarm_object(py, stage, alarm, message).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// An alarm as `banister.Alarm`.
+pub(crate) fn alarm_object<'py>(
+    py: Python<'py>,
+    stage: &Stage,
+    alarm: &Alarm,
+    message: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let fields = PyDict::new(py);
+    fields.set_item("kind", word(&alarm.kind))?;
+    fields.set_item("guardrail", stage.guardrails.get(alarm.guardrail))?;
+    let arm = alarm.arm.map(|arm| stage.labels.of(py, arm)).transpose()?;
+    fields.set_item("arm", arm)?;
+    fields.set_item("outcome", alarm.outcome)?;
+    fields.set_item("outcomes", alarm.outcomes)?;
+    fields.set_item("mean", alarm.mean)?;
+    fields.set_item("evidence", alarm.evidence)?;
+    fields.set_item("forces_safe", alarm.forces_safe)?;
+    fields.set_item("message", message)?;
+    let class = py.import("banister._alarm")?.getattr("Alarm")?;
+    class.call((), Some(&fields))
+}
+
+/// The word that JSON has for a value.
+pub(crate) fn word(value: &impl Serialize) -> Option<String> {
+    let value = serde_json::to_value(value).ok()?;
+    value.as_str().map(str::to_owned)
 }
 
 /// One guardrail's part of a certificate, in the units of its signal.
 #[pyclass(frozen, get_all, module = "banister")]
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct GuardrailCertificate {
     /// The guardrail.
     name: String,
@@ -58,6 +139,15 @@ pub(crate) struct GuardrailCertificate {
 
 #[pymethods]
 impl GuardrailCertificate {
+    #[new]
+    fn new(pickled: &[u8]) -> PyResult<Self> {
+        pickle::restore(pickled)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        pickle::reduce(slf, slf.get())
+    }
+
     fn __repr__(&self) -> String {
         format!(
             "GuardrailCertificate(name={:?}, pessimistic_cost={:.6}, threshold={:.6}, slack={:.6}, price={:.6})",
@@ -81,12 +171,28 @@ impl GuardrailCertificate {
 #[pyclass(frozen, module = "banister")]
 #[derive(Debug, Clone)]
 pub(crate) struct Certificate {
-    pub decision: Arc<Core>,
+    pub decision: Arc<Policy>,
     pub stage: Arc<Stage>,
 }
 
 #[pymethods]
 impl Certificate {
+    #[new]
+    fn new(pickled: &[u8]) -> PyResult<Self> {
+        Ok(Decision::new(pickled)?.certificate())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        let decision = Decision {
+            decision: Arc::clone(&slf.get().decision),
+            stage: Arc::clone(&slf.get().stage),
+            drawn: 0,
+            serial: 0,
+            features: None,
+        };
+        pickle::reduce(slf, &pickle::values(std::iter::once(&decision)))
+    }
+
     /// One entry per guardrail, in their order.
     #[getter]
     fn guardrails(&self) -> Vec<GuardrailCertificate> {
@@ -131,11 +237,18 @@ impl Certificate {
         crate::solution::status_name(self.decision.solver.status)
     }
 
-    /// Why the safe action was forced: "margin_not_proven", "solver_failed", "ill_conditioned", or None.
+    /// Why the safe action was forced, or None: "margin_not_proven" (its costs are not known well enough
+    /// yet), "alarm" (an alarm was raised and nobody has acknowledged it), "budget" (the solver used up its
+    /// work), "ill_conditioned" (rounding may undo the bounds), "solver_failed" or "paused".
     #[getter]
     fn fallback(&self) -> Option<String> {
-        let fallback = serde_json::to_value(self.decision.fallback?).ok()?;
-        fallback.as_str().map(str::to_owned)
+        word(&self.decision.fallback?)
+    }
+
+    /// The oldest alarm that nobody has acknowledged yet: an assumption of the certificate is false.
+    #[getter]
+    fn alarm<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.decision.alarm(py, &self.stage)
     }
 
     /// Number of outcomes that the decision is based on.
@@ -173,6 +286,11 @@ impl Certificate {
         dict.set_item("upper_bound", self.upper_bound())?;
         dict.set_item("gap", self.gap())?;
         dict.set_item("fallback", self.fallback())?;
+        let alarm = match self.alarm(py)? {
+            Some(alarm) => Some(alarm.call_method0("to_dict")?),
+            None => None,
+        };
+        dict.set_item("alarm", alarm)?;
         dict.set_item("outcomes", self.outcomes())?;
         Ok(dict)
     }
@@ -186,8 +304,12 @@ impl Certificate {
             Some(reason) => format!(", fallback={reason:?}"),
             None => String::new(),
         };
+        let alarm = match &self.decision.alarm {
+            Some(message) => format!(", alarm={message:?}"),
+            None => String::new(),
+        };
         format!(
-            "Certificate(slack={{{}}}, optimistic_reward={:.6}, gap={:.3e}{fallback})",
+            "Certificate(slack={{{}}}, optimistic_reward={:.6}, gap={:.3e}{fallback}{alarm})",
             slacks.collect::<Vec<_>>().join(", "),
             self.optimistic_reward(),
             self.gap()
@@ -200,9 +322,11 @@ impl Certificate {
 #[pyclass(frozen, module = "banister")]
 #[derive(Debug, Clone)]
 pub(crate) struct Decision {
-    pub decision: Arc<Core>,
+    pub decision: Arc<Policy>,
     pub stage: Arc<Stage>,
     pub drawn: usize,
+    /// Number among the agent's decisions, from 1.
+    pub serial: u64,
     /// Features of the action, where it has any: what a late outcome is known by.
     pub features: Option<Box<[f64]>>,
 }
@@ -210,13 +334,23 @@ pub(crate) struct Decision {
 impl Decision {
     /// The features of what was played, where an outcome must be taken by them: it is of actions that
     /// are no longer on offer, or of a part of an action.
-    pub(crate) fn played(&self, offer: u64) -> Option<Cow<'_, [f64]>> {
+    pub(crate) fn played(&self, now: &Arc<Stage>) -> Option<Cow<'_, [f64]>> {
         let x = self.features.as_deref()?;
         match self.decision.scale {
-            1.0 if self.stage.offer == offer => None,
+            1.0 if Arc::ptr_eq(&self.stage, now) => None,
             scale => Some(scaled(x, scale)),
         }
     }
+
+    /// Probability that the policy gave the safe action.
+    pub(crate) fn safe_probability(&self) -> f64 {
+        self.decision.probability(self.stage.safe)
+    }
+}
+
+/// An identity as people see it.
+pub(crate) fn hex(id: u64) -> String {
+    format!("{id:016x}")
 }
 
 /// The features of a part of an action.
@@ -229,6 +363,17 @@ pub(crate) fn scaled(features: &[f64], scale: f64) -> Cow<'_, [f64]> {
 
 #[pymethods]
 impl Decision {
+    #[new]
+    fn new(pickled: &[u8]) -> PyResult<Self> {
+        let mut decisions = pickle::decisions(pickle::restore(pickled)?)?;
+        let damaged = || PyValueError::new_err("the pickle holds no decision");
+        decisions.pop().ok_or_else(damaged)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        pickle::reduce(slf, &pickle::values(std::iter::once(slf.get())))
+    }
+
     /// The action to play: its name, or its number where arms have no names.
     #[getter]
     fn action<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -300,14 +445,35 @@ impl Decision {
         }
     }
 
-    /// Everything as a dictionary of plain values, for logs.
-    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    /// The oldest alarm that nobody has acknowledged yet, or None.
+    #[getter]
+    fn alarm<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.decision.alarm(py, &self.stage)
+    }
+
+    /// Its number among the decisions of its agent, from 1.
+    #[getter]
+    fn serial(&self) -> u64 {
+        self.serial
+    }
+
+    /// The identity of the agent that made it: `agent.id`.
+    #[getter]
+    fn agent_id(&self) -> String {
+        hex(self.stage.agent)
+    }
+
+    /// Everything as a dictionary of plain values, for logs. The policy is a list of pairs, without zeros.
+    pub(crate) fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         dict.set_item("action", self.action(py)?)?;
+        dict.set_item("index", self.index())?;
         dict.set_item("probability", self.probability())?;
-        if self.scale() != 1.0 {
-            dict.set_item("scale", self.scale())?;
-        }
+        dict.set_item("is_safe", self.is_safe())?;
+        dict.set_item("scale", self.scale())?;
+        dict.set_item("features", self.features.as_deref().map(<[f64]>::to_vec))?;
+        dict.set_item("agent_id", self.agent_id())?;
+        dict.set_item("serial", self.serial)?;
         let policy = self.decision.policy.iter();
         let policy = policy.map(|&(a, p)| Ok((self.stage.labels.of(py, a)?, p)));
         let policy = policy.collect::<PyResult<Vec<_>>>()?;

@@ -164,6 +164,16 @@ pub(crate) fn costs(value: Option<&Bound<'_, PyAny>>, guardrails: &[String]) -> 
     if let Ok(by_name) = value.cast::<PyDict>() {
         return costs_by_name(by_name, guardrails);
     }
+    // A labelled value goes by its labels, also one that could pass for a number.
+    let py = value.py();
+    if value.hasattr(intern!(py, "to_numpy"))? || value.hasattr(intern!(py, "keys"))? {
+        let labels = py.import(intern!(py, "banister._labels"))?;
+        let found = labels.call_method1(intern!(py, "row"), (value,))?;
+        return match found.cast::<PyDict>() {
+            Ok(by_name) => costs_by_name(by_name, guardrails),
+            Err(_) => Ok(Costs::from_slice(Numbers::new(&found, "costs")?.slice()?)),
+        };
+    }
     if let Ok(number) = value.extract::<f64>() {
         return Ok(Costs::from_elem(number, 1));
     }
@@ -195,6 +205,32 @@ fn costs_by_name(by_name: &Bound<'_, PyDict>, guardrails: &[String]) -> PyResult
             ))),
         })
         .collect()
+}
+
+/// Costs of many outcomes as an array, the columns of a table in the order of the guardrails.
+pub(crate) fn by_column<'py>(
+    costs: &Bound<'py, PyAny>,
+    guardrails: &[String],
+) -> PyResult<Bound<'py, PyAny>> {
+    if costs.cast::<PyArrayDyn<f64>>().is_ok() {
+        return Ok(costs.clone());
+    }
+    let labels = costs.py().import("banister._labels")?;
+    labels.call_method1("columns", (costs, guardrails.to_vec()))
+}
+
+/// Refuses tables whose rows are labelled in different ways: by position they would be mixed up.
+pub(crate) fn same_rows(columns: &[(&str, Option<&Bound<'_, PyAny>>)]) -> PyResult<()> {
+    let labelled = |value: &Bound<'_, PyAny>| value.hasattr("index").unwrap_or(false);
+    let each = columns
+        .iter()
+        .filter_map(|&(name, value)| Some((name, value?)));
+    let each: Vec<_> = each.filter(|(_, value)| labelled(value)).collect();
+    if let [(_, first), _, ..] = &each[..] {
+        let labels = first.py().import("banister._labels")?;
+        labels.call_method1("same_rows", (each,))?;
+    }
+    Ok(())
 }
 
 /// A whole number that is not negative, for counts and seeds.

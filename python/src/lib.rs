@@ -17,7 +17,9 @@ mod input;
 mod json;
 mod log;
 mod offline;
+mod pickle;
 mod results;
+mod serials;
 mod simulate;
 mod solution;
 mod solve;
@@ -51,6 +53,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(offline::judge_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::replay_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::warm_start_agent, module)?)?;
+    module.add_function(wrap_pyfunction!(state::_forked, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::gather_shards, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::read_toml, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::run_experiments, module)?)?;

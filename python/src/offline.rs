@@ -13,6 +13,7 @@ use pyo3::types::{PyDict, PyInt, PyList};
 
 use crate::agent::Agent;
 use crate::build::{declared, guardrails, in_arguments, reward, without_nulls};
+use crate::decision::word;
 use crate::error::{guarded, raise};
 use crate::input::{Numbers, count};
 use crate::json::to_json;
@@ -174,12 +175,6 @@ pub(crate) fn judge_log<'py>(
         verdicts.append(dict)?;
     }
     Ok(verdicts)
-}
-
-/// How JSON writes a word.
-fn word(value: &impl serde::Serialize) -> Option<String> {
-    let value = serde_json::to_value(value).ok()?;
-    value.as_str().map(str::to_owned)
 }
 
 // By hand, as JSON has no infinity.

@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 
 use crate::json::to_python;
+use crate::pickle::{self, Reduced};
 
 /// What a simulation yields.
 #[pyclass(frozen, module = "banister._native")]
@@ -22,6 +23,7 @@ pub(crate) struct Results {
     results: Arc<banister_sim::Results>,
     curves: LazyTable,
     runs: LazyTable,
+    alarms: LazyTable,
 }
 
 /// A table that is built when somebody asks for it, and then kept.
@@ -69,12 +71,30 @@ impl Results {
             results: results.into(),
             curves: LazyTable::default(),
             runs: LazyTable::default(),
+            alarms: LazyTable::default(),
         }
     }
 }
 
 #[pymethods]
 impl Results {
+    #[new]
+    fn from_pickle(pickled: &[u8]) -> PyResult<Self> {
+        Ok(Self::new(pickle::restore::<banister_sim::Results>(
+            pickled,
+        )?))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        pickle::reduce(slf, &*slf.get().results)
+    }
+
+    /// When alarms were raised: one row per run.
+    #[getter]
+    fn alarms(&self) -> ResultTable {
+        self.alarms.get(|| tables::alarms(&self.results))
+    }
+
     /// Statistics over runs at the checkpoints.
     #[getter]
     fn curves(&self) -> ResultTable {
@@ -97,6 +117,7 @@ impl Results {
                 "arms": instance.arms,
                 "guardrails": instance.guardrails,
                 "optimum": instance.optimum,
+                "changes": instance.changes,
                 "agents": instance.agents.iter().map(|a| &a.name).collect::<Vec<_>>(),
                 "knows_means": instance.knows_means(),
             });
@@ -111,8 +132,23 @@ impl Results {
 #[pyclass(frozen, module = "banister._native")]
 pub(crate) struct ResultTable(Arc<Table>);
 
+impl ResultTable {
+    pub(crate) fn data(&self) -> &DataTable {
+        &self.0.data
+    }
+}
+
 #[pymethods]
 impl ResultTable {
+    #[new]
+    fn from_pickle(pickled: &[u8]) -> PyResult<Self> {
+        Ok(Self(Table::new(pickle::restore(pickled)?)))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        pickle::reduce(slf, slf.get().data())
+    }
+
     /// Names of the columns.
     #[getter]
     fn names(&self) -> Vec<String> {

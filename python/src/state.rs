@@ -1,15 +1,51 @@
 //! An agent of the core with what Python keeps beside it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use banister::{AgentConfig, Problem};
+use banister::{AgentConfig, Alarm, Origin, Outcomes, Played, Problem};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use crate::build;
-use crate::decision::{Decision, Labels, Stage};
+use crate::decision::{Decision, Labels, Policy, Stage};
+use crate::error::raise;
+use crate::serials::Serials;
+
+/// This process among those forked from one another: 0 for the first of them.
+static PROCESS: AtomicU64 = AtomicU64::new(0);
+/// Processes that this one forked.
+static CHILDREN: AtomicU64 = AtomicU64::new(0);
+
+/// Follows a fork: called before it, and once more in the child. The n-th child has the same number in every
+/// run of a program, and another one than its parent and siblings.
+#[pyfunction]
+pub(crate) fn _forked(in_child: bool) {
+    if in_child {
+        let child = CHILDREN.swap(0, Ordering::Relaxed);
+        PROCESS.store(
+            mixed(PROCESS.load(Ordering::Relaxed), child),
+            Ordering::Relaxed,
+        );
+    } else {
+        CHILDREN.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Decisions of one call that are announced one by one: a monitor waits for about as many.
+const LONG: usize = 1024;
+
+/// A number that depends on both in every bit (SplitMix64).
+fn mixed(one: u64, other: u64) -> u64 {
+    let mut z = one ^ other.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
 
 /// Where draws come from unless a generator is given.
 pub(crate) struct Sampler {
@@ -39,6 +75,71 @@ pub(crate) struct State {
     pub index: HashMap<String, usize>,
     /// Whether a call failed half-way, by a mistake of ours.
     pub is_broken: bool,
+    /// Whether a monitor watches the outcomes.
+    pub is_watched: bool,
+    pub identity: Identity,
+    /// The latest decision whose outcome has come.
+    watched: u64,
+    /// Decisions since the last outcome.
+    unannounced: VecDeque<Unannounced>,
+    /// The alarm that decisions show, in words.
+    described: Option<(Alarm, Arc<str>)>,
+}
+
+/// Decisions of one policy that the monitor does not know of yet.
+struct Unannounced {
+    /// The first and the last of them.
+    serials: (u64, u64),
+    /// Probability of the safe action.
+    safe: f64,
+    policy: Arc<Policy>,
+}
+
+/// Whose decisions an agent takes outcomes of.
+pub(crate) struct Identity {
+    pub id: u64,
+    /// Agents that this one was forked from, each with the last decision that they have in common.
+    pub ancestors: Vec<(u64, u64)>,
+    pub serials: Serials,
+    /// The process that it decides in.
+    process: u64,
+}
+
+impl Identity {
+    pub(crate) fn new(id: u64, ancestors: Vec<(u64, u64)>, serials: Serials) -> Self {
+        Self {
+            id,
+            ancestors,
+            serials,
+            process: PROCESS.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Whether it, or an agent that it was forked from, made a decision.
+    pub(crate) fn made(&self, agent: u64, serial: u64) -> bool {
+        let is_older = |&(id, last): &(u64, u64)| id == agent && serial <= last;
+        self.id == agent || self.ancestors.iter().any(is_older)
+    }
+}
+
+/// Decisions as what their outcomes are of.
+#[derive(Default)]
+pub(crate) struct Decided {
+    /// Numbers among the arms.
+    pub numbers: Vec<usize>,
+    pub serials: Vec<u64>,
+    /// Probabilities that their policies gave the safe action.
+    pub safe: Vec<f64>,
+    /// Identities of the agents that made them.
+    pub agents: Vec<u64>,
+    /// What they were drawn from, if it is the same for all.
+    pub stage: Option<Arc<Stage>>,
+    /// The features of what was played, row after row, if all have any.
+    pub rows: Option<Vec<f64>>,
+    /// Whether some were played at a part of their length, so that a number does not name them.
+    pub in_parts: bool,
+    /// [`Policy::batch`], if it is the same for all.
+    pub batch: Option<Option<u64>>,
 }
 
 impl State {
@@ -48,6 +149,7 @@ impl State {
         config: AgentConfig,
         sampler: Sampler,
         is_named: bool,
+        identity: Identity,
     ) -> Self {
         let described = serde_json::to_value(&config).unwrap_or_default();
         let kind = described.get("kind").and_then(Value::as_str);
@@ -59,16 +161,21 @@ impl State {
                 guardrails: Arc::new(guardrails.collect()),
                 actions: 0,
                 safe: 0,
-                offer: 0,
+                agent: identity.id,
             }),
             index: HashMap::new(),
-            agent,
             problem,
             config,
             sampler,
             resets: 0,
             is_named,
             is_broken: false,
+            is_watched: agent.monitor().is_some(),
+            agent,
+            identity,
+            watched: 0,
+            unannounced: VecDeque::new(),
+            described: None,
         };
         state.set_stage();
         state
@@ -94,7 +201,7 @@ impl State {
             guardrails: Arc::clone(&self.stage.guardrails),
             actions: set.map_or(0, |set| set.count),
             safe: set.map_or(0, |set| set.safe),
-            offer: self.stage.offer + 1,
+            agent: self.identity.id,
         });
     }
 
@@ -105,19 +212,247 @@ impl State {
         Ok(())
     }
 
-    /// Decides and draws; `given` is a uniform number from outside.
-    pub(crate) fn decide(&mut self, given: Option<f64>) -> Decision {
-        let decision = self.agent.decide().clone();
-        let drawn = match decision.policy[..] {
+    /// What decisions of a batch know it by: its first one if it is too long to be announced one by one.
+    pub(crate) fn batch(&self, size: usize) -> Option<u64> {
+        (size > LONG).then_some(self.identity.serials.last() + 1)
+    }
+
+    /// Decides and draws; `given` is a uniform number from outside, `batch` what [`State::batch`] says.
+    pub(crate) fn decide(&mut self, given: Option<f64>, batch: Option<u64>) -> Decision {
+        let mut core = self.agent.decide().clone();
+        let alarm = core.alarm.as_mut().map(|alarm| self.describe(alarm));
+        self.draw(&Arc::new(Policy::new(core, alarm, batch)), given)
+    }
+
+    /// Draws from a policy just decided.
+    pub(crate) fn draw(&mut self, policy: &Arc<Policy>, given: Option<f64>) -> Decision {
+        let drawn = match policy.core.policy[..] {
             // A policy on one arm needs no random number.
             [(only, _)] => only,
-            _ => decision.draw(given.unwrap_or_else(|| self.sampler.uniform())),
+            _ => policy.draw(given.unwrap_or_else(|| self.sampler.uniform())),
         };
-        Decision {
+        let decision = Decision {
             features: self.agent.features(drawn).map(Box::from),
-            decision: Arc::new(decision),
+            decision: Arc::clone(policy),
             stage: Arc::clone(&self.stage),
             drawn,
+            serial: self.identity.serials.next(),
+        };
+        if self.is_watched {
+            if policy.batch.is_some() || self.unannounced.len() >= LONG {
+                self.announce();
+            }
+            if policy.batch.is_some() {
+                self.agent.decided(decision.serial, None);
+                return decision;
+            }
+            match self.unannounced.back_mut() {
+                Some(last) if Arc::ptr_eq(&last.policy, policy) => last.serials.1 = decision.serial,
+                _ => self.unannounced.push_back(Unannounced {
+                    serials: (decision.serial, decision.serial),
+                    safe: decision.safe_probability(),
+                    policy: Arc::clone(policy),
+                }),
+            }
+        }
+        decision
+    }
+
+    /// Announces decisions to the monitor, which then waits for their outcomes: not those that were
+    /// dropped, as where somebody only looked at the policy. Outcomes come after that.
+    #[inline]
+    pub(crate) fn announce(&mut self) {
+        while let Some(one) = self.unannounced.pop_front() {
+            if Arc::strong_count(&one.policy) > 1 || one.policy.is_pickled() {
+                for serial in one.serials.0..=one.serials.1 {
+                    self.agent.decided(serial, Some(one.safe));
+                }
+            }
+        }
+    }
+
+    /// The alarm in a sentence, and its arm as the actions on offer number it.
+    fn describe(&mut self, alarm: &mut Alarm) -> Arc<str> {
+        let declared = *alarm;
+        if declared.arm == Some(self.problem.safe) {
+            alarm.arm = Some(self.stage.safe);
+        }
+        if let Some((known, text)) = &self.described
+            && *known == declared
+        {
+            return Arc::clone(text);
+        }
+        let name = |arm: usize| {
+            let names = self.problem.arms.get(arm);
+            names.or_else(|| self.agent.names().get(arm))
+        };
+        let name = declared.arm.and_then(name).map(String::as_str);
+        let text = match self.problem.check() {
+            Ok(problem) => declared.describe(&problem, name),
+            Err(error) => error.to_string(),
+        };
+        let text: Arc<str> = text.into();
+        self.described = Some((declared, Arc::clone(&text)));
+        text
+    }
+
+    /// The alarms that nobody has acknowledged yet.
+    pub(crate) fn alarms(&mut self) -> Vec<(Alarm, Arc<str>)> {
+        let alarms = self.agent.monitor().map(|m| m.alarms().to_vec());
+        let mut alarms = alarms.unwrap_or_default();
+        (alarms.iter_mut())
+            .map(|alarm| {
+                let text = self.describe(alarm);
+                (*alarm, text)
+            })
+            .collect()
+    }
+
+    /// Goes on with other draws, and as an agent of its own, in a process that was forked: its siblings
+    /// would draw the same actions, and number their decisions alike.
+    #[inline]
+    pub(crate) fn follow_fork(&mut self) {
+        let process = PROCESS.load(Ordering::Relaxed);
+        if self.identity.process == process {
+            return;
+        }
+        let identity = &mut self.identity;
+        identity.process = process;
+        let shared = (identity.id, identity.serials.last());
+        identity.ancestors.push(shared);
+        identity.id = mixed(identity.id, process);
+        self.sampler = Sampler::new(mixed(self.sampler.seed, process));
+        self.seed_agent();
+        let mut stage = self.stage.as_ref().clone();
+        stage.agent = self.identity.id;
+        self.stage = Arc::new(stage);
+    }
+
+    /// Forgets all outcomes. Serials go on, so that no decision is taken for one of an earlier life.
+    pub(crate) fn reset(&mut self) -> Result<(), banister::Error> {
+        self.agent = self.config.build(&self.problem)?;
+        self.unannounced.clear();
+        self.resets += 1;
+        self.seed_agent();
+        self.set_stage();
+        self.identity.serials.forget();
+        // The monitor expects no outcomes of earlier decisions.
+        self.agent.decided(self.identity.serials.last(), None);
+        self.agent.acknowledge();
+        Ok(())
+    }
+
+    /// Takes the outcome of a decision.
+    #[inline]
+    pub(crate) fn observe(
+        &mut self,
+        decision: &Decision,
+        reward: f64,
+        costs: &[f64],
+    ) -> PyResult<()> {
+        let serials = [decision.serial];
+        self.announce();
+        self.claim(&serials, &[decision.stage.agent], "action")?;
+        let features = decision.played(&self.stage);
+        let taken = if self.is_watched && costs.len() == self.stage.guardrails.len() {
+            let arms = [decision.drawn];
+            let safe = [decision.safe_probability()];
+            let origin = match decision.decision.batch {
+                None => Origin::Announced(&serials),
+                Some(first) if self.in_order(first, &serials) => Origin::InOrder(&serials, &safe),
+                Some(_) => Origin::Logged,
+            };
+            self.agent.observe_batch(&Outcomes {
+                played: match &features {
+                    Some(x) => Played::Features(x),
+                    None => Played::Arms(&arms),
+                },
+                rewards: &[reward],
+                costs,
+                origin,
+            })
+        } else {
+            match &features {
+                Some(x) => self.agent.observe_at(x, reward, costs),
+                None => self.agent.observe(decision.drawn, reward, costs),
+            }
+        };
+        self.settle(&serials, taken)
+    }
+
+    /// Takes the outcomes of many decisions: all, or none.
+    pub(crate) fn observe_many(
+        &mut self,
+        decided: &Decided,
+        rewards: &[f64],
+        costs: &[f64],
+    ) -> PyResult<()> {
+        let serials = &decided.serials[..];
+        self.announce();
+        self.claim(serials, &decided.agents, "actions")?;
+        let is_now = (decided.stage.as_ref()).is_some_and(|stage| Arc::ptr_eq(stage, &self.stage));
+        let rows = decided
+            .rows
+            .as_deref()
+            .filter(|_| !is_now || decided.in_parts);
+        let taken = self.agent.observe_batch(&Outcomes {
+            played: match rows {
+                Some(x) => Played::Features(x),
+                None => Played::Arms(&decided.numbers),
+            },
+            rewards,
+            costs,
+            origin: match decided.batch {
+                Some(None) => Origin::Announced(serials),
+                Some(Some(first)) if self.in_order(first, serials) => {
+                    Origin::InOrder(serials, &decided.safe)
+                }
+                _ => Origin::Logged,
+            },
+        });
+        self.settle(serials, taken)
+    }
+
+    /// Whether outcomes of a long batch, whose first decision is given, come in the order of decisions
+    /// with none left out.
+    fn in_order(&self, first: u64, serials: &[u64]) -> bool {
+        let starts = serials.first().is_some_and(|&serial| {
+            serial == self.watched + 1 || (serial == first && first > self.watched)
+        });
+        starts && serials.windows(2).all(|pair| pair[1] == pair[0] + 1)
+    }
+
+    /// Marks decisions as observed, if this agent made them and none has an outcome yet.
+    #[inline]
+    fn claim(&mut self, serials: &[u64], agents: &[u64], field: &str) -> PyResult<()> {
+        let mut each = std::iter::zip(serials, agents);
+        if let Some((serial, _)) = each.find(|&(&s, &agent)| !self.identity.made(agent, s)) {
+            return Err(PyValueError::new_err(format!(
+                "`{field}` has decision {serial} of another agent: give it to the agent that made it \
+                 (in the process that made it), or give its arm by name or number"
+            )));
+        }
+        (self.identity.serials.take(serials)).map_err(|serial| {
+            PyValueError::new_err(format!(
+                "`{field}` has decision {serial}, whose outcome was taken before (or which is more than \
+                 16 million decisions old): an outcome counts once; if it is another one, give the arm \
+                 by name or number"
+            ))
+        })
+    }
+
+    /// Ends what [`State::claim`] began.
+    #[inline]
+    fn settle(&mut self, serials: &[u64], taken: Result<(), banister::Error>) -> PyResult<()> {
+        match taken {
+            Ok(()) => {
+                self.watched = serials.iter().copied().fold(self.watched, u64::max);
+                Ok(())
+            }
+            Err(error) => {
+                self.identity.serials.give_back(serials);
+                Err(raise(error))
+            }
         }
     }
 }

@@ -38,6 +38,16 @@ def play(agent: banister.Agent, rounds: int, seed: int = 0) -> list[Any]:
     return actions
 
 
+def learned(agent: banister.Agent) -> Any:
+    """The state of an agent but for its identity."""
+    return json.loads(agent.save())["agent"]
+
+
+def plain(decision: banister.Decision) -> dict[str, Any]:
+    """A decision but for who made it, and when."""
+    return {key: value for key, value in decision.to_dict().items() if key not in ("agent_id", "serial")}
+
+
 def draw_actions(rng: np.random.Generator, count: int = 5) -> np.ndarray[Any, Any]:
     x = rng.standard_normal((count, 2))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
@@ -164,7 +174,7 @@ def test_whole_actions_have_scale_one() -> None:
     decision = arms_agent().decide()
     assert decision.scale == 1.0
     assert "scale" not in repr(decision)
-    assert "scale" not in decision.to_dict()
+    assert decision.to_dict()["scale"] == 1.0
     assert arms_agent().decide_batch(3).scale.tolist() == [1.0] * 3
 
 
@@ -173,12 +183,13 @@ def test_parts_of_actions_are_learned_by_their_features() -> None:
     def roful() -> Any:
         return CLASSES["roful"](**ORIGIN, seed=2)
 
-    def learned(agent: Any) -> Any:
+    def believed(agent: Any) -> Any:
         table = agent.estimates()
         columns = [table[f"{signal}_{end}"] for signal in ("reward", "cost") for end in ("mean", "lower", "upper")]
         return np.array(columns)
 
-    by_decision, by_features, by_batch = roful(), roful(), roful()
+    by_decision, by_features = roful(), roful()
+    by_batch = copy.copy(by_decision)
     decisions, outcomes, played = [], [], []
     for i in range(50):
         decision = by_decision.decide()
@@ -195,20 +206,21 @@ def test_parts_of_actions_are_learned_by_their_features() -> None:
     rewards, costs = (list(column) for column in zip(*outcomes, strict=True))
     by_features.observe_batch(features=np.array(played), rewards=rewards, costs=costs)
     by_batch.observe_batch(decisions, rewards, costs)
-    assert (learned(by_features) == learned(by_batch)).all()
+    assert (believed(by_features) == believed(by_batch)).all()
     # Alone or together, the sums are rounded differently.
-    assert np.allclose(learned(by_decision), learned(by_features), rtol=1e-12, atol=1e-12)
+    assert np.allclose(believed(by_decision), believed(by_features), rtol=1e-12, atol=1e-12)
     # Taken as whole actions the same outcomes teach something else.
     by_number = roful()
     by_number.observe_batch([decision.index for decision in decisions], rewards, costs)
-    assert not np.allclose(learned(by_number), learned(by_decision))
-    batch = roful().decide_batch(4)
+    assert not np.allclose(believed(by_number), believed(by_decision))
+    first = roful()
+    batch = first.decide_batch(4)
     assert batch.scale.tolist() == [decision.scale for decision in batch]
-    first, second = roful(), roful()
+    second = copy.copy(first)
     first.observe_batch(batch, rewards[:4], costs[:4])
     for decision, reward, cost in zip(batch, rewards, costs, strict=False):
         second.observe(decision, reward, cost)
-    assert np.allclose(learned(first), learned(second), rtol=1e-12, atol=1e-12)
+    assert np.allclose(believed(first), believed(second), rtol=1e-12, atol=1e-12)
 
 
 def test_a_policy_is_a_distribution_within_its_guardrails() -> None:
@@ -289,14 +301,13 @@ def test_batches_are_the_same_as_one_by_one() -> None:
     for batch in (indices, indices.astype(np.int32), indices.tolist(), named):
         agent = arms_agent()
         agent.observe_batch(batch, rewards, costs[:, None])
-        assert agent.save() == single.save()
+        assert learned(agent) == learned(single)
         assert agent.outcomes == 50
     agent = arms_agent()
     decisions = agent.decide_batch(50)
     assert decisions.actions == [decision.action for decision in decisions]
+    again = copy.copy(agent)
     agent.observe_batch(decisions, rewards, costs)
-    again = arms_agent()
-    again.decide_batch(50)
     again.observe_batch(list(decisions), rewards, costs)
     assert agent.save() == again.save()
 
@@ -319,14 +330,14 @@ def test_linear_batches_are_the_same_as_one_by_one() -> None:
     batch = many.decide_batch(actions=sets)
     for x, decision in zip(sets, batch, strict=True):
         alone = one.decide(x)
-        assert alone.to_dict() == decision.to_dict()
+        assert plain(alone) == plain(decision)
         np.testing.assert_array_equal(alone.features, decision.features)
     assert batch.probabilities.shape == (30, 6)
     rewards, costs = rng.random((2, 30))
     many.observe_batch(batch, rewards, costs[:, None])
     played = np.stack([decision.features for decision in batch if decision.features is not None])
     one.observe_batch(features=played, rewards=rewards, costs=costs[:, None])
-    assert one.save() == many.save()
+    assert learned(one)["regression"] == learned(many)["regression"]
 
 
 def test_late_outcomes_are_known_by_their_features() -> None:
@@ -344,13 +355,13 @@ def test_late_outcomes_are_known_by_their_features() -> None:
 
 def test_actions_are_taken_from_any_array() -> None:
     x = draw_actions(np.random.default_rng(4), 6)
-    expected = linear_agent().decide(x).to_dict()
+    expected = plain(linear_agent().decide(x))
     wide = np.zeros((6, 6))
     wide[:, ::2] = x
     for same in (x.tolist(), np.asfortranarray(x), wide[:, ::2], x.astype(object)):
-        assert linear_agent().decide(same).to_dict() == expected
+        assert plain(linear_agent().decide(same)) == expected
     single = x.astype(np.float32)
-    assert linear_agent().decide(single).to_dict() == linear_agent().decide(single.astype(float)).to_dict()
+    assert plain(linear_agent().decide(single)) == plain(linear_agent().decide(single.astype(float)))
 
 
 def test_snapshots_go_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
@@ -434,7 +445,6 @@ def test_the_manners_of_mabwiser() -> None:
     assert agent.outcomes == 3, "a refused fit forgets nothing"
     linear = linear_agent()
     x = draw_actions(np.random.default_rng(0))
-    assert linear.predict(x) in range(6)
     assert len(linear.predict(np.stack([x, x]))) == 2
 
 

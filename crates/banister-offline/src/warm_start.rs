@@ -1,6 +1,6 @@
 //! Warm start: an agent learns from logged outcomes before its first round.
 
-use banister::{Agent, Error};
+use banister::{Agent, Error, Origin, Outcomes, Played};
 
 use crate::log::CheckedLog;
 
@@ -15,7 +15,8 @@ use crate::log::CheckedLog;
 /// has that action's mean: martingale arguments that hold under any rule of choosing, hence also
 /// under the logging policy. No weights are needed. It fails if the logging policy, or whoever
 /// selected the rows, looked at the outcome itself (say, logs of sales only), if something unlogged
-/// moved both the choice and the outcome, or if the means have changed since.
+/// moved both the choice and the outcome, or if the means have changed since. The costs of the logging
+/// policy say nothing about the agent's own policies, so they raise no alarm of a breach.
 ///
 /// **Errors.** The log itself was checked as a whole before; declare the problem's ranges with
 /// [`Log::declare`](crate::Log::declare), and no number can be refused half-way. Should the agent
@@ -26,14 +27,21 @@ pub fn warm_start(agent: &mut dyn Agent, log: &CheckedLog) -> Result<u64, Error>
     let declared = log.declared();
     let mut by_features = true;
     for (t, (&action, &reward)) in std::iter::zip(declared.actions, declared.rewards).enumerate() {
-        let costs = log.costs(t);
+        let mut take = |played| {
+            agent.observe_batch(&Outcomes {
+                played,
+                rewards: &[reward],
+                costs: log.costs(t),
+                origin: Origin::Logged,
+            })
+        };
         let features = log.played(t).filter(|_| by_features);
         let taken = match features {
-            None => agent.observe(action, reward, costs),
-            Some(features) => match agent.observe_at(&features, reward, costs) {
+            None => take(Played::Arms(&[action])),
+            Some(features) => match take(Played::Features(&features)) {
                 Err(Error::NoFeatures) => {
                     by_features = false;
-                    agent.observe(action, reward, costs)
+                    take(Played::Arms(&[action]))
                 }
                 taken => taken,
             },

@@ -2,7 +2,10 @@
 
 mod common;
 
-use banister::{Agent, Error, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Problem};
+use banister::{
+    Agent, AlarmKind, Error, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Origin, Outcomes, Played,
+    Problem,
+};
 use banister_offline::{Features, Log, disjoint_features, warm_start};
 use common::{Columns, World, rng, uniform};
 
@@ -24,10 +27,16 @@ fn named(features: Vec<Vec<f64>>) -> Problem {
     }
 }
 
-/// Observes by hand, with `observe` for every round.
-fn by_hand(agent: &mut dyn Agent, columns: &Columns, observe: impl Fn(&mut dyn Agent, usize)) {
+/// Observes by hand what `played` says of every round, as another policy's.
+fn by_hand<'a>(agent: &mut dyn Agent, columns: &Columns, played: impl Fn(usize) -> Played<'a>) {
     for t in 0..columns.actions.len() {
-        observe(agent, t);
+        let outcomes = Outcomes {
+            played: played(t),
+            rewards: &columns.rewards[t..t + 1],
+            costs: &columns.costs[t..t + 1],
+            origin: Origin::Logged,
+        };
+        agent.observe_batch(&outcomes).unwrap();
     }
 }
 
@@ -44,9 +53,8 @@ fn a_k_armed_agent_takes_outcomes_by_arm() {
     let mut warm = Opb::new(&named(vec![]), &OpbConfig::default()).unwrap();
     let mut hand = warm.clone();
     assert_eq!(warm_start(&mut warm, &columns.checked()), Ok(300));
-    by_hand(&mut hand, &columns, |agent, t| {
-        let (a, r, c) = (columns.actions[t], columns.rewards[t], columns.costs[t]);
-        agent.observe(a, r, &[c]).unwrap();
+    by_hand(&mut hand, &columns, |t| {
+        Played::Arms(&columns.actions[t..t + 1])
     });
     assert_eq!(warm.save(), hand.save());
     assert_eq!(warm.decide(), hand.decide());
@@ -84,8 +92,8 @@ fn a_linear_agent_takes_outcomes_by_features() {
         sets[at..at + d].to_vec()
     };
     let dimension = d;
-    type Played<'a> = &'a dyn Fn(usize) -> Vec<f64>;
-    let cases: [(Features, Played, usize); 3] = [
+    type Rows<'a> = &'a dyn Fn(usize) -> Vec<f64>;
+    let cases: [(Features, Rows, usize); 3] = [
         (
             Features::Played {
                 dimension,
@@ -122,10 +130,8 @@ fn a_linear_agent_takes_outcomes_by_features() {
             ..columns.log()
         };
         assert_eq!(warm_start(&mut warm, &log.check().unwrap()), Ok(200));
-        by_hand(&mut hand, &columns, |agent, t| {
-            let (r, c) = (columns.rewards[t], columns.costs[t]);
-            agent.observe_at(&played(t), r, &[c]).unwrap();
-        });
+        let rows: Vec<Vec<f64>> = (0..n).map(played).collect();
+        by_hand(&mut hand, &columns, |t| Played::Features(&rows[t]));
         assert_eq!(warm.save(), hand.save());
     }
 }
@@ -138,11 +144,30 @@ fn a_linear_agent_with_fixed_actions_takes_outcomes_by_arm() {
     let mut warm = Oplb::new(&problem, &oplb()).unwrap();
     let mut hand = warm.clone();
     assert_eq!(warm_start(&mut warm, &columns.checked()), Ok(100));
-    by_hand(&mut hand, &columns, |agent, t| {
-        let (a, r, c) = (columns.actions[t], columns.rewards[t], columns.costs[t]);
-        agent.observe(a, r, &[c]).unwrap();
+    by_hand(&mut hand, &columns, |t| {
+        Played::Arms(&columns.actions[t..t + 1])
     });
     assert_eq!(warm.save(), hand.save());
+}
+
+/// The logging policy may break every guardrail: that is no breach of the agent's own policies.
+#[test]
+fn costs_of_the_logging_policy_are_no_breach() {
+    let columns = Columns {
+        actions: vec![1; 2000],
+        costs: vec![1.0; 2000],
+        rewards: vec![0.5; 2000],
+        ..World::three().log(&mut rng(4), 2000)
+    };
+    let mut warm = Opb::new(&named(vec![]), &OpbConfig::default()).unwrap();
+    let mut live = warm.clone();
+    assert_eq!(warm_start(&mut warm, &columns.checked()), Ok(2000));
+    assert_eq!(Agent::monitor(&warm).unwrap().alarms(), []);
+    for _ in 0..2000 {
+        live.observe(1, 0.5, &[1.0]).unwrap();
+    }
+    let alarms = Agent::monitor(&live).unwrap().alarms();
+    assert_eq!(alarms[0].kind, AlarmKind::Breach);
 }
 
 /// Ranges declared from the problem are checked before anything is taken; what only the agent can

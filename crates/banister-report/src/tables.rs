@@ -111,24 +111,22 @@ pub fn runs(results: &Results) -> DataTable {
     DataTable { columns }
 }
 
-/// Alarms of all runs: one row per run. `None` where no means change and no run raised one.
+/// Alarms: one row per run.
 ///
-/// The columns are instance, agent, run, first_change, first_alarm, rounds_until_alarm (from the last
-/// change before it), violations_before_alarm, violations_after_alarm.
-pub fn alarms(results: &Results) -> Option<DataTable> {
+/// The columns are instance, agent, run, first_change (the first round with other means), first_alarm (the
+/// first round decided under an alarm), rounds_until_alarm (from the last change before it),
+/// violations_before_alarm (all of them in a run without one) and violations_after_alarm.
+pub fn alarms(results: &Results) -> DataTable {
     let mut rows: Vec<(&InstanceResult, &AgentResult, &RunSummary)> = Vec::new();
     for instance in &results.instances {
         for agent in &instance.agents {
             rows.extend(agent.runs.iter().map(|run| (instance, agent, run)));
         }
     }
-    let matters = rows
-        .iter()
-        .any(|r| !r.0.changes.is_empty() || r.2.first_alarm.is_some());
     let counted = |name: &str, of: fn(&InstanceResult, &RunSummary) -> Option<u64>| {
         count(name, rows.iter().map(|r| of(r.0, r.2)))
     };
-    matters.then(|| DataTable {
+    DataTable {
         columns: vec![
             text("instance", rows.iter().map(|r| &r.0.name)),
             text("agent", rows.iter().map(|r| &r.1.name)),
@@ -145,6 +143,14 @@ pub fn alarms(results: &Results) -> Option<DataTable> {
                 run.violations.map(|_| run.violations_after_alarm)
             }),
         ],
+    }
+}
+
+/// Returns true where means change or some run raised an alarm.
+pub fn has_alarms(results: &Results) -> bool {
+    results.instances.iter().any(|instance| {
+        let mut runs = instance.agents.iter().flat_map(|agent| &agent.runs);
+        !instance.changes.is_empty() || runs.any(|run| run.first_alarm.is_some())
     })
 }
 

@@ -60,7 +60,8 @@ fn render_all(
         ("runs.csv".to_owned(), runs.to_csv()?),
         ("runs.parquet".to_owned(), runs.to_parquet()?),
     ];
-    if let Some(alarms) = tables::alarms(results) {
+    if tables::has_alarms(results) {
+        let alarms = tables::alarms(results);
         files.push(("alarms.csv".to_owned(), alarms.to_csv()?));
         files.push(("alarms.parquet".to_owned(), alarms.to_parquet()?));
     }

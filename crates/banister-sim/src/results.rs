@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 pub use banister::Direction;
 
 /// The results of one or more experiments, in the order they were asked for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// One entry per instance (environment and guardrails).
     pub instances: Vec<InstanceResult>,
 }
 
 /// All agents on one instance.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InstanceResult {
     /// Short name, used in tables and file names.
     pub name: String,
@@ -47,7 +47,7 @@ impl InstanceResult {
 }
 
 /// A guardrail as the results show it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GuardrailInfo {
     /// Name given by the user, e.g. `spend`.
     pub name: String,
@@ -60,7 +60,7 @@ pub struct GuardrailInfo {
 
 /// The best feasible policy under the true means. Where the actions change there is one in every
 /// round; then these are averages over rounds and runs, and `policy` is empty.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Optimum {
     /// Its expected reward, r*; NaN where the true means are unknown.
     pub reward: f64,
@@ -73,7 +73,7 @@ pub struct Optimum {
 }
 
 /// One agent on one instance, over all runs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentResult {
     /// Label of the agent.
     pub name: String,
@@ -88,7 +88,7 @@ pub struct AgentResult {
 /// Reward, costs and prices belong to the rounds since the previous checkpoint: their mean over
 /// those rounds and over runs; the worst cost is the worst single round of any run, so that no
 /// violation can hide between two checkpoints.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Curve {
     /// Rounds completed at the checkpoint.
     pub round: Vec<u64>,

@@ -12,18 +12,19 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
+use serde::{Deserialize, Serialize};
 
 use crate::TableError;
 
 /// A table by columns, all of the same length.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataTable {
     /// The columns, from left to right.
     pub columns: Vec<Column>,
 }
 
 /// One column of a [`DataTable`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Column {
     /// The header.
     pub name: String,
@@ -32,7 +33,7 @@ pub struct Column {
 }
 
 /// The entries of a column.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Values {
     /// Names.
     Text(Vec<String>),

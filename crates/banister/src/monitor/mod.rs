@@ -209,6 +209,11 @@ impl Monitor {
         self.saved.order.stride
     }
 
+    /// Number of the last decision announced; the next one's must be larger.
+    pub fn last_announced(&self) -> u64 {
+        self.saved.order.last
+    }
+
     /// Returns true while the safe action is forced.
     #[inline]
     pub(crate) fn forces_safe(&self) -> bool {

@@ -5,8 +5,8 @@ use banister_solve::{ConeLimits, ConeProblem, dense};
 use super::{Oplb, Solver};
 use crate::certificate::{Answer, Certifier};
 use crate::decision::{Decision, Fallback};
-use crate::monitor::Next;
 use crate::linear::upper_end;
+use crate::monitor::Next;
 use crate::optimism::Optimism;
 
 /// The safe action's own bounds, in standard units.
@@ -144,7 +144,11 @@ impl Oplb {
         let problem = &self.evidence.problem;
         let mean = problem.guardrails[i].signal_of(sum / pulls.max(1) as f64);
         let key = (problem.declared.safe, i);
-        if self.monitor.refute(key, pulls, mean, self.evidence.outcomes) == Next::Restart {
+        if self
+            .monitor
+            .refute(key, pulls, mean, self.evidence.outcomes)
+            == Next::Restart
+        {
             self.relearn();
         }
     }
