@@ -24,6 +24,8 @@ pub struct State {
     experiments: BTreeMap<u64, Experiment>,
     by_name: HashMap<String, u64>,
     open: Open,
+    /// Set when folding has raised an alarm that no event records yet.
+    pub(crate) has_alarms: bool,
 }
 
 /// A decision without a complete outcome, at hand.
@@ -64,6 +66,7 @@ impl State {
     pub(crate) fn restore(&mut self, experiment: Experiment) {
         let name = experiment.checked.declaration.name.clone();
         self.by_name.insert(name, experiment.key);
+        self.has_alarms |= experiment.has_news();
         self.experiments.insert(experiment.key, experiment);
     }
 
@@ -109,6 +112,7 @@ impl State {
             }
             event => {
                 experiment.apply(record, &event)?;
+                self.has_alarms |= experiment.has_news();
                 // A part makes the record in memory incomplete, an outcome makes it obsolete.
                 if let Some(decision) = record.decision {
                     self.open.remove(decision);

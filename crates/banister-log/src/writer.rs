@@ -206,13 +206,19 @@ impl Engine {
     /// Alarms are raised by folding, so that all replicas raise the same ones; the first to come records
     /// them.
     fn record_alarms(&mut self) {
-        let raised =
-            (self.state.as_ref()).is_some_and(|state| state.experiments().any(|e| e.has_news()));
-        if raised {
-            let attempt = || self.commit(vec![vec![Request::RecordAlarms]]);
-            if catch_unwind(AssertUnwindSafe(attempt)).is_err() {
-                self.distrust();
+        if !self.state.as_ref().is_some_and(|state| state.has_alarms) {
+            return;
+        }
+        let attempt = || self.commit(vec![vec![Request::RecordAlarms]]);
+        match catch_unwind(AssertUnwindSafe(attempt)) {
+            Ok(Some(_)) => {
+                if let Some(state) = &mut self.state {
+                    state.has_alarms = false;
+                }
             }
+            // The next commit tries again.
+            Ok(None) => {}
+            Err(_) => self.distrust(),
         }
     }
 

@@ -18,6 +18,8 @@ const MOST: f64 = 1e100;
 #[serde(deny_unknown_fields)]
 pub struct Missing {
     arms: Vec<ArmMissing>,
+    /// Set once arms were shown to differ, until somebody acknowledges it.
+    differs: bool,
 }
 
 /// One arm's.
@@ -71,6 +73,7 @@ impl Missing {
                 *wealth = (*wealth * (1.0 + bet * surprise)).min(MOST);
             }
         }
+        self.differs |= self.evidence() >= ALARM;
     }
 
     /// Evidence that arms differ in what they miss. Arm j weighs 1/((j+1)(j+2)), so that arms may be added.
@@ -84,7 +87,7 @@ impl Missing {
 
     /// Returns true if arms differ, at level 0.001.
     pub(super) fn differs(&self) -> bool {
-        self.evidence() >= ALARM
+        self.differs
     }
 
     /// The arms that miss the most and the least of their outcomes.
@@ -101,5 +104,6 @@ impl Missing {
         for arm in &mut self.arms {
             arm.wealth = ArmMissing::default().wealth;
         }
+        self.differs = false;
     }
 }
