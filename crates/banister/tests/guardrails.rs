@@ -337,3 +337,27 @@ fn a_known_safe_cost_turns_a_relative_guardrail_into_an_absolute_one() {
         assert_eq!(relative.check("g"), absolute.check("g"));
     }
 }
+
+/// Just after control's first conversion, "at least 98% of control" leaves a margin of a few units in the last
+/// place: the solver took seconds, or minutes, to step back from rounding.
+#[test]
+fn the_first_conversion_of_control_does_not_stall_the_agent() {
+    let declared = Problem {
+        arms: vec!["control".into(), "bold".into(), "wild".into()],
+        guardrails: vec![Guardrail {
+            name: "conversion".into(),
+            at_least: Some(0.98),
+            relative: true,
+            ..Guardrail::default()
+        }],
+        ..Problem::default()
+    };
+    for before in [0, 1, 3, 10, 40, 200] {
+        let mut agent = Opb::new(&declared, &OpbConfig::default()).expect("valid");
+        for n in 0..before + 60 {
+            let conversion = f64::from(u8::from(n >= before));
+            agent.observe(0, conversion, &[conversion]).expect("valid");
+            assert!(agent.decide().guardrails[0].slack >= 0.0);
+        }
+    }
+}
