@@ -9,73 +9,26 @@
 //! | `refuted` | an arm's intervals over time have nothing in common: its mean changed | ≤ δ, ever |
 //! | `safe_cost` | the safe action's outcomes against its declared cost ([`declared`]) | ≤ δ, ever |
 //!
-//! [`OnBreach`] says what an alarm does. Files, in reading order: `detector`, `declared`, `order`, `assumption`.
+//! [`OnBreach`] says what an alarm does. Files, in reading order: `alarm`, `detector`, `declared`, `order`,
+//! `assumption`, `saved`.
 
+mod alarm;
 mod assumption;
 mod declared;
 mod detector;
 mod order;
+mod saved;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Source;
-use crate::error::Error;
 use crate::problem::CheckedProblem;
-use crate::snapshot::broken;
+pub use alarm::{Alarm, AlarmKind, OnBreach};
 pub use assumption::Assumption;
 use declared::{Declared, Sums};
 use detector::Detector;
 use order::Order;
-
-/// Reaction to an alarm.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum OnBreach {
-    /// The safe action alone, until a person acknowledges the alarm.
-    #[default]
-    Safe,
-    /// Evidence from before the alarm is dropped, and learning starts again with a smaller share of δ.
-    Relearn,
-    /// Nothing but the alarm.
-    Alert,
-}
-
-/// Kind of evidence behind an alarm.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AlarmKind {
-    /// The decisions' observed costs are above the threshold.
-    Breach,
-    /// An arm's outcomes contradict each other over time: its mean changed.
-    Refuted,
-    /// The safe action costs other than was declared.
-    SafeCost,
-}
-
-/// An alarm: an assumption is false, at the level of its test.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Alarm {
-    /// Kind of evidence.
-    pub kind: AlarmKind,
-    /// Index of the guardrail.
-    pub guardrail: usize,
-    /// Number of the arm, where the evidence is about one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arm: Option<usize>,
-    /// Outcomes taken when it was raised.
-    pub outcome: u64,
-    /// Outcomes that the evidence rests on: since the cost has been too high, or all of the arm's.
-    pub outcomes: u64,
-    /// Mean of the guardrail's signal over those, in its units (for a relative guardrail: of its excess
-    /// over the factor times the safe mean).
-    pub mean: f64,
-    /// Strength of the evidence as a likelihood ratio.
-    pub evidence: f64,
-    /// True if it forces the safe action until it is acknowledged.
-    pub forces_safe: bool,
-}
+pub(crate) use saved::SavedMonitor;
 
 /// A decision's outcome as the detectors see it.
 #[derive(Debug, Clone, Copy)]
@@ -126,15 +79,6 @@ struct Memory {
     /// Alarms raised so far.
     raised: u64,
     order: Order,
-}
-
-/// A monitor as a snapshot keeps it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SavedMonitor {
-    memory: Memory,
-    detectors: Vec<Option<detector::State>>,
-    declared: Vec<Option<Sums>>,
 }
 
 /// Consequence of an outcome for the agent.
@@ -421,50 +365,6 @@ impl Monitor {
             declared.state = Sums::default();
         }
     }
-
-    pub(crate) fn save(&self) -> SavedMonitor {
-        let detectors = self.detectors.iter();
-        let declared = self.declared.iter();
-        SavedMonitor {
-            memory: self.saved.clone(),
-            detectors: detectors
-                .map(|d| d.as_ref().map(|d| d.state.clone()))
-                .collect(),
-            declared: declared.map(|d| d.as_ref().map(|d| d.state)).collect(),
-        }
-    }
-
-    /// Takes up a saved monitor; one that was never saved starts anew.
-    pub(crate) fn restore(&mut self, saved: Option<SavedMonitor>) -> Result<(), Error> {
-        let Some(saved) = saved else {
-            return Ok(());
-        };
-        let m = self.detectors.len();
-        let fits = saved.detectors.len() == m
-            && saved.declared.len() == m
-            && saved.memory.order.is_sound(m)
-            && std::iter::zip(&self.detectors, &saved.detectors).all(|(own, saved)| {
-                own.is_some() == saved.is_some()
-                    && saved.as_ref().is_none_or(detector::State::is_sound)
-            })
-            && std::iter::zip(&self.declared, &saved.declared)
-                .all(|(own, saved)| own.is_some() == saved.is_some());
-        if !fits {
-            return Err(broken("`monitor` does not fit the problem"));
-        }
-        for (own, saved) in self.detectors.iter_mut().zip(saved.detectors) {
-            if let (Some(own), Some(saved)) = (own, saved) {
-                own.state = saved;
-            }
-        }
-        for (own, saved) in self.declared.iter_mut().zip(saved.declared) {
-            if let (Some(own), Some(saved)) = (own, saved) {
-                own.state = saved;
-            }
-        }
-        self.saved = saved.memory;
-        Ok(())
-    }
 }
 
 /// Share of δ of an epoch, counted from 0: all of it without `relearn`, else 1/(j(j+1)), j = 1, 2, ….
@@ -476,39 +376,4 @@ pub(crate) fn epoch_share(on_breach: OnBreach, epoch: u32) -> f64 {
         }
         _ => 1.0,
     }
-}
-
-impl Alarm {
-    /// The alarm in a sentence; `arm` is the name of its arm, where it is about one.
-    pub fn describe(&self, problem: &CheckedProblem, arm: Option<&str>) -> String {
-        let guardrail = &problem.guardrails[self.guardrail.min(problem.guardrails.len() - 1)];
-        let (name, n, mean) = (&guardrail.name, self.outcomes, short(self.mean));
-        let arm = arm.unwrap_or("the arm");
-        match self.kind {
-            AlarmKind::Breach if guardrail.factor == 0.0 => format!(
-                "{name} averaged {mean} over the last {n} decisions, beyond its threshold {}",
-                guardrail.shown_threshold
-            ),
-            AlarmKind::Breach => format!(
-                "{name} averaged {mean} beyond {} times the safe action's over the last {n} decisions",
-                guardrail.factor
-            ),
-            AlarmKind::Refuted => format!(
-                "the {n} outcomes of {arm} contradict each other on {name} (mean {mean}): its mean has changed"
-            ),
-            AlarmKind::SafeCost => {
-                let declared = guardrail
-                    .safe_cost
-                    .map_or(f64::NAN, |y| guardrail.signal_of(y));
-                format!(
-                    "{arm} averaged {mean} of {name} over {n} outcomes, but its safe cost is declared as {declared}"
-                )
-            }
-        }
-    }
-}
-
-/// Four significant digits.
-fn short(x: f64) -> f64 {
-    format!("{x:.3e}").parse().unwrap_or(x)
 }

@@ -1,0 +1,90 @@
+//! Alarms: what is false, on which evidence, and the reaction to them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::problem::CheckedProblem;
+
+/// Reaction to an alarm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OnBreach {
+    /// The safe action alone, until a person acknowledges the alarm.
+    #[default]
+    Safe,
+    /// Evidence from before the alarm is dropped, and learning starts again with a smaller share of δ.
+    Relearn,
+    /// Nothing but the alarm.
+    Alert,
+}
+
+/// Kind of evidence behind an alarm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AlarmKind {
+    /// The decisions' observed costs are above the threshold.
+    Breach,
+    /// An arm's outcomes contradict each other over time: its mean changed.
+    Refuted,
+    /// The safe action costs other than was declared.
+    SafeCost,
+}
+
+/// An alarm: an assumption is false, at the level of its test.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Alarm {
+    /// Kind of evidence.
+    pub kind: AlarmKind,
+    /// Index of the guardrail.
+    pub guardrail: usize,
+    /// Number of the arm, where the evidence is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<usize>,
+    /// Outcomes taken when it was raised.
+    pub outcome: u64,
+    /// Outcomes that the evidence rests on: since the cost has been too high, or all of the arm's.
+    pub outcomes: u64,
+    /// Mean of the guardrail's signal over those, in its units (for a relative guardrail: of its excess
+    /// over the factor times the safe mean).
+    pub mean: f64,
+    /// Strength of the evidence as a likelihood ratio.
+    pub evidence: f64,
+    /// True if it forces the safe action until it is acknowledged.
+    pub forces_safe: bool,
+}
+
+impl Alarm {
+    /// The alarm in a sentence; `arm` is the name of its arm, where it is about one.
+    pub fn describe(&self, problem: &CheckedProblem, arm: Option<&str>) -> String {
+        let guardrail = &problem.guardrails[self.guardrail.min(problem.guardrails.len() - 1)];
+        let (name, n, mean) = (&guardrail.name, self.outcomes, short(self.mean));
+        let arm = arm.unwrap_or("the arm");
+        match self.kind {
+            AlarmKind::Breach if guardrail.factor == 0.0 => format!(
+                "{name} averaged {mean} over the last {n} decisions, beyond its threshold {}",
+                guardrail.shown_threshold
+            ),
+            AlarmKind::Breach => format!(
+                "{name} averaged {mean} beyond {} times the safe action's over the last {n} decisions",
+                guardrail.factor
+            ),
+            AlarmKind::Refuted => format!(
+                "the {n} outcomes of {arm} contradict each other on {name} (mean {mean}): its mean has changed"
+            ),
+            AlarmKind::SafeCost => {
+                let declared = guardrail
+                    .safe_cost
+                    .map_or(f64::NAN, |y| guardrail.signal_of(y));
+                format!(
+                    "{arm} averaged {mean} of {name} over {n} outcomes, but its safe cost is declared as {declared}"
+                )
+            }
+        }
+    }
+}
+
+/// Four significant digits.
+fn short(x: f64) -> f64 {
+    format!("{x:.3e}").parse().unwrap_or(x)
+}
