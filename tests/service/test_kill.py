@@ -176,8 +176,8 @@ def test_nothing_acknowledged_is_lost(serve, tmp_path):
         keys = list(book.decisions)
         check_book(server, book, keys[checked:])
         checked = len(keys)
-        # Nothing of that was new.
-        assert rebuild(data_dir)["events"] == down["events"]
+        # Nothing of that was new, but an alarm that the last outcomes raised may be recorded only now.
+        assert rebuild(data_dir)["events"] - down["events"] in (0, 1)
         before = down["events"]
 
     check_book(server, book, chance.sample(list(book.decisions), min(500, len(book.decisions))))

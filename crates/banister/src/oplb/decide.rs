@@ -6,7 +6,6 @@ use super::{Oplb, Solver};
 use crate::certificate::{Answer, Certifier};
 use crate::decision::{Decision, Fallback};
 use crate::linear::upper_end;
-use crate::monitor::Next;
 use crate::optimism::Optimism;
 
 /// The safe action's own bounds, in standard units.
@@ -30,13 +29,7 @@ impl Oplb {
     /// and an honest gap.
     pub fn decide_until(&mut self, stop: Option<&mut dyn FnMut() -> bool>) -> &Decision {
         self.begin_decision();
-        let mut safe = self.write_safe();
-        if let Some(i) = self.contradicted.take() {
-            self.contradict(i);
-            self.begin_decision();
-            safe = self.write_safe();
-            self.contradicted = None;
-        }
+        let safe = self.write_safe();
         if self.monitor.forces_safe() {
             self.publish_safe(&safe, Fallback::Alarm);
             return &self.decision;
@@ -86,8 +79,7 @@ impl Oplb {
                     let own = if lower <= upper {
                         (lower, upper)
                     } else {
-                        // What the regression and the action's own outcomes say have nothing in common.
-                        self.contradicted = Some(i);
+                        // They contradict each other, and an outcome of the safe action raises the alarm.
                         self.own_interval(i)
                     };
                     guardrail.cost_bounds(own, own, true)
@@ -108,7 +100,7 @@ impl Oplb {
 
     /// The interval of the safe action's own y under guardrail i: the ellipsoid's, and beside it a
     /// scalar one, since the ellipsoid alone may never prove a margin.
-    fn safe_interval(&self, i: usize) -> (f64, f64) {
+    pub(super) fn safe_interval(&self, i: usize) -> (f64, f64) {
         let (length, centre) = self
             .evidence
             .regression
@@ -132,25 +124,6 @@ impl Oplb {
     fn own_interval(&self, i: usize) -> (f64, f64) {
         let own = self.safe_estimates.as_ref().map(|e| e.of(0)[i + 1]);
         own.map_or((0.0, 1.0), |own| (own.lower, own.upper))
-    }
-
-    /// Raises the alarm that the safe action's two intervals contradict each other.
-    #[cold]
-    fn contradict(&mut self, i: usize) {
-        let Some(estimates) = &self.safe_estimates else {
-            return;
-        };
-        let (pulls, sum) = (estimates.pulls()[0], estimates.of(0)[i + 1].sum);
-        let problem = &self.evidence.problem;
-        let mean = problem.guardrails[i].signal_of(sum / pulls.max(1) as f64);
-        let key = (problem.declared.safe, i);
-        if self
-            .monitor
-            .refute(key, pulls, mean, self.evidence.outcomes)
-            == Next::Restart
-        {
-            self.relearn();
-        }
     }
 
     /// ρ = α_r β: enough bonus for the lemma, which needs (ρ − β) ≥ 2κ_i/Δ_i for every guardrail;

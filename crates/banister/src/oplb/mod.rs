@@ -76,8 +76,6 @@ pub struct Oplb {
     certifier: Certifier,
     decision: Decision,
     monitor: Monitor,
-    /// The guardrail under which the safe action's intervals have nothing in common.
-    contradicted: Option<usize>,
     /// Outcomes for which the T_0 rule holds.
     room: u64,
 }
@@ -134,7 +132,6 @@ impl Oplb {
             decision: certifier.blank(),
             certifier,
             monitor: Monitor::new(problem, checked.monitor),
-            contradicted: None,
             evidence,
             checked,
         }

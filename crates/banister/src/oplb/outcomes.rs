@@ -3,7 +3,6 @@
 use super::Oplb;
 use crate::agent::{Outcomes, Played, Source};
 use crate::error::Error;
-use crate::estimate::Estimates;
 use crate::monitor::{Next, Outcome};
 
 /// The action of an outcome: its number among those on offer now, or its features.
@@ -79,22 +78,41 @@ impl Oplb {
         };
         let taken = self.evidence.outcomes;
         let mut next = (self.monitor).take(&self.evidence.problem, outcome, costs, taken);
-        let refuted = self
-            .safe_estimates
-            .as_mut()
-            .and_then(Estimates::take_refuted);
-        if let (Some(signal), Some(estimates)) = (refuted, &self.safe_estimates) {
-            let (pulls, guardrail) = (estimates.pulls()[0], signal - 1);
-            let mean = estimates.of(0)[signal].sum / pulls as f64;
-            let mean = self.evidence.problem.guardrails[guardrail].signal_of(mean);
-            let safe = self.evidence.problem.declared.safe;
-            if self.monitor.refute((safe, guardrail), pulls, mean, taken) == Next::Restart {
-                next = Next::Restart;
-            }
+        if is_safe && let Some(guardrail) = self.refuted() {
+            next = self.refute(guardrail, next);
         }
         if next == Next::Restart {
             self.relearn();
         }
+    }
+
+    /// The guardrail under which the safe action's own outcomes contradict each other, or the regression.
+    fn refuted(&mut self) -> Option<usize> {
+        let estimates = self.safe_estimates.as_mut()?;
+        if let Some(signal) = estimates.take_refuted() {
+            return Some(signal - 1);
+        }
+        let guardrails = self.evidence.problem.guardrails.iter().enumerate();
+        let mut unknown = guardrails.filter(|(_, g)| g.safe_cost.is_none());
+        let (i, _) = unknown.find(|&(i, _)| {
+            let (lower, upper) = self.safe_interval(i);
+            lower > upper
+        })?;
+        Some(i)
+    }
+
+    /// Raises the alarm that the safe action's mean has changed, or that the linear model is wrong.
+    #[cold]
+    fn refute(&mut self, guardrail: usize, next: Next) -> Next {
+        let Some(estimates) = &self.safe_estimates else {
+            return next;
+        };
+        let (pulls, sum) = (estimates.pulls()[0], estimates.of(0)[guardrail + 1].sum);
+        let problem = &self.evidence.problem;
+        let mean = problem.guardrails[guardrail].signal_of(sum / pulls as f64);
+        let key = (problem.declared.safe, guardrail);
+        let also = (self.monitor).refute(key, pulls, mean, self.evidence.outcomes);
+        if next == Next::Restart { next } else { also }
     }
 
     pub(super) fn check_outcome(&self, reward: f64, costs: &[f64], more: u64) -> Result<(), Error> {
