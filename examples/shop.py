@@ -191,6 +191,8 @@ def open_experiments(client: banister.Client, speed: float) -> list[Experiment]:
         free("recommendations"),
         arms=list(RECOMMENDATIONS),
         context=len(SEGMENTS),
+        # Every segment is a feature of its own, so each parameter has this many entries, none above 1.
+        agent={"kind": "oplb", "parameter_norm": math.sqrt(1 + (len(RECOMMENDATIONS) - 1) * len(SEGMENTS))},
         guardrails=[complaints],
         ttl_seconds=DAY / speed,
         default_outcome={"reward": 0.0, "costs": {"complaints": 0.0}},

@@ -169,12 +169,12 @@ def test_decisions_of_the_far_past_are_refused_rather_than_counted_twice() -> No
 
 def test_a_late_outcome_is_of_its_own_actions_also_in_a_copy() -> None:
     """Sets of actions are not told apart by how many there were."""
-    agent = banister.Oplb(safe_action=[1.0, 0.0], guardrails=[SPEND], seed=7)
+    agent = banister.Oplb(safe_action=[1.0, 0.0], guardrails=[SPEND], parameter_norm=1.0, seed=7)
     twin = copy.copy(agent)
     decision = agent.decide([[0.6, 0.8]])
     twin.decide([[0.8, -0.6]])
     twin.observe_batch([decision, twin.decide([[0.8, -0.6]])], [1.0, 0.0], [0.0, 0.0])
-    exact = banister.Oplb(safe_action=[1.0, 0.0], guardrails=[SPEND], seed=7)
+    exact = banister.Oplb(safe_action=[1.0, 0.0], guardrails=[SPEND], parameter_norm=1.0, seed=7)
     exact.observe_batch(features=np.array([decision.features, [1.0, 0.0]]), rewards=[1.0, 0.0], costs=[0.0, 0.0])
     ours, theirs = (json.loads(a.save())["agent"]["regression"] for a in (twin, exact))
     assert ours == theirs
@@ -261,7 +261,7 @@ def test_rows_in_another_order_are_refused() -> None:
 
 
 def test_predict_does_not_guess_what_rows_are() -> None:
-    agent = banister.Oplb(safe_action=[1.0, 0.0], guardrails=[SPEND], seed=7)
+    agent = banister.Oplb(safe_action=[1.0, 0.0], guardrails=[SPEND], parameter_norm=1.0, seed=7)
     with pytest.raises(ValueError, match=r"shape \(5, 2\): 5 actions of one round, or 5 rounds\?.*decide\(actions"):
         agent.predict(np.ones((5, 2)))
     assert len(agent.predict(np.ones((5, 1, 2)) * [1.0, 0.0])) == 5
@@ -346,7 +346,7 @@ PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
 def decisions() -> list[banister.Decision]:
     alarmed = opb()
     breach(alarmed)
-    linear = banister.Oplb(safe_action=[1.0, 0.0], guardrails=[SPEND], seed=7)
+    linear = banister.Oplb(safe_action=[1.0, 0.0], guardrails=[SPEND], parameter_norm=1.0, seed=7)
     infinite = banister.Opb(2, guardrails=[{**SPEND.to_dict(), "sub_gaussian": 1.0}], reward={"sub_gaussian": 1.0})
     return [
         two().decide(),
@@ -389,7 +389,7 @@ def test_dictionaries_are_complete(decision: banister.Decision) -> None:
 
 
 def test_late_outcomes_of_decisions_that_travelled() -> None:
-    agent = banister.Oplb(safe_action=[1.0, 0.0], guardrails=[SPEND], seed=7)
+    agent = banister.Oplb(safe_action=[1.0, 0.0], guardrails=[SPEND], parameter_norm=1.0, seed=7)
     batch = agent.decide_batch(actions=np.array([[[0.6, 0.8]], [[0.8, -0.6]]]))
     twin = pickle.loads(pickle.dumps(batch))
     assert twin.to_dict() == batch.to_dict()
