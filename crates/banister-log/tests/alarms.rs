@@ -13,6 +13,7 @@ both!(
     what_never_comes_is_counted_and_tested,
     a_breach_forces_the_safe_action_until_it_is_acknowledged,
     alert_only_says_so,
+    what_the_caller_did_in_shadow_mode_is_no_breach_of_ours,
     a_log_of_the_first_version_keeps_its_meaning,
 );
 
@@ -192,6 +193,29 @@ fn alert_only_says_so(place: &Place) {
     let decided = desk.decide("x", "on").unwrap();
     assert_ne!(decided.published.fallback, Some(Fallback::Alarm));
     assert!(!desk.show("x").unwrap().alarms.is_empty());
+}
+
+/// Decisions of a shadow whose outcomes come when it is over: the caller's policy was played, not ours.
+fn what_the_caller_did_in_shadow_mode_is_no_breach_of_ours(place: &Place) {
+    let desk = Desk::start(&place.database);
+    let mut declaration = plain("x");
+    declaration["shadow"] = json!(true);
+    declaration["agent"] = json!({"kind": "opb", "run_length": 100.0});
+    desk.create(declaration).unwrap();
+    for i in 0..100 {
+        let request = json!({"id": format!("{i}"), "taken": "new", "propensity": 1.0});
+        desk.decide_with("x", request).unwrap();
+    }
+    desk.change("x", json!({"shadow": false})).unwrap();
+    desk.decide("x", "own").unwrap();
+    for i in 0..100 {
+        let said = json!({"reward": 0.5, "costs": {"errors": 1}});
+        desk.report("x", &format!("{i}"), said).unwrap();
+    }
+    assert_eq!(desk.show("x").unwrap().alarms.len(), 0);
+    assert_eq!(desk.look("x").watched_one_in, 1);
+    desk.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
 }
 
 /// Events of version 1, and snapshots without a version, as the first program wrote them.

@@ -138,6 +138,8 @@ pub struct Experiment {
     pub missing: Missing,
     /// Alarms of the agent that events record.
     recorded: u64,
+    /// Events that turned shadow mode on or off.
+    shadow_switches: Vec<u64>,
     /// The last policies published: number, and probability of the safe action.
     shares: VecDeque<(u64, f64)>,
     /// The policy over the arms now, and the number of its event once it has one.
@@ -180,6 +182,7 @@ impl Experiment {
             alarms: Vec::new(),
             missing: Missing::default(),
             recorded: 0,
+            shadow_switches: Vec::new(),
             shares: VecDeque::new(),
             current: None,
             arms,
@@ -196,7 +199,10 @@ impl Experiment {
         match event {
             Event::Created(_) => return Err("an experiment is created once".into()),
             Event::Changed(json) => {
-                let change = serde_json::from_str(json).map_err(|e| e.to_string())?;
+                let change: Change = serde_json::from_str(json).map_err(|e| e.to_string())?;
+                if (change.shadow).is_some_and(|s| s != self.checked.declaration.shadow) {
+                    self.shadow_switches.push(record.number);
+                }
                 self.change(change, record.time);
             }
             Event::ArmAdded { name, features } => {
@@ -214,7 +220,7 @@ impl Experiment {
             Event::Policy(_) | Event::Decision(_) | Event::Part(_) => {}
             Event::Outcome(outcome) => {
                 // In shadow mode the caller's own policy was played.
-                let number = record.decision.filter(|_| !self.checked.declaration.shadow);
+                let number = record.decision.filter(|&number| !self.was_shadow(number));
                 let numbers = [number.unwrap_or(0)];
                 let origin = match number {
                     Some(_) => Origin::Announced(&numbers),
@@ -227,7 +233,7 @@ impl Experiment {
                 safe_probability,
             } => {
                 let (numbers, shares) = ([record.decision.unwrap_or(0)], [*safe_probability]);
-                let origin = match self.checked.declaration.shadow {
+                let origin = match self.was_shadow(numbers[0]) {
                     false => Origin::InOrder(&numbers, &shares),
                     true => Origin::Logged,
                 };
@@ -326,6 +332,12 @@ impl Experiment {
                 decision: Some(number),
             },
         });
+    }
+
+    /// Returns true if a decision was made in shadow mode: it may have been switched since.
+    fn was_shadow(&self, decision: u64) -> bool {
+        let since = self.shadow_switches.iter().filter(|&&n| n > decision);
+        self.checked.declaration.shadow ^ (since.count() % 2 == 1)
     }
 
     fn retire(&mut self, arm: usize) -> Result<(), String> {

@@ -39,6 +39,7 @@ struct Learned {
     missing: Missing,
     recorded: u64,
     alarms: Vec<RecordedAlarm>,
+    shadow_switches: Vec<u64>,
     shares: VecDeque<(u64, f64)>,
     agent: String,
 }
@@ -61,6 +62,7 @@ impl Experiment {
             missing: self.missing.clone(),
             recorded: self.recorded,
             alarms: self.alarms.clone(),
+            shadow_switches: self.shadow_switches.clone(),
             shares: self.shares.clone(),
             agent: self.agent.save_learned(),
         }
@@ -120,6 +122,7 @@ impl Experiment {
             missing: learned.missing,
             recorded: learned.recorded,
             alarms: learned.alarms,
+            shadow_switches: learned.shadow_switches,
             shares: learned.shares,
             history: saved.history,
             alarm: saved.alarm,
