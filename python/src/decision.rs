@@ -54,7 +54,7 @@ pub(crate) struct Policy {
     pub alarm: Option<Arc<str>>,
     /// The first decision of a batch that is too long for its decisions to be announced one by one.
     pub batch: Option<u64>,
-    /// Whether its outcomes may come by copies that were pickled.
+    /// True if its outcomes may come by copies that were pickled.
     is_pickled: AtomicBool,
 }
 

@@ -75,7 +75,7 @@ pub(crate) struct State {
     pub index: HashMap<String, usize>,
     /// Whether a call failed half-way, by a mistake of ours.
     pub is_broken: bool,
-    /// Whether a monitor watches the outcomes.
+    /// True if a monitor watches the outcomes.
     pub is_watched: bool,
     pub identity: Identity,
     /// The latest decision whose outcome has come.
@@ -115,7 +115,7 @@ impl Identity {
         }
     }
 
-    /// Whether it, or an agent that it was forked from, made a decision.
+    /// True if it, or an agent that it was forked from, made a decision.
     pub(crate) fn made(&self, agent: u64, serial: u64) -> bool {
         let is_older = |&(id, last): &(u64, u64)| id == agent && serial <= last;
         self.id == agent || self.ancestors.iter().any(is_older)
@@ -136,7 +136,7 @@ pub(crate) struct Decided {
     pub stage: Option<Arc<Stage>>,
     /// The features of what was played, row after row, if all have any.
     pub rows: Option<Vec<f64>>,
-    /// Whether some were played at a part of their length, so that a number does not name them.
+    /// True if some were played at a part of their length, so that a number does not name them.
     pub in_parts: bool,
     /// [`Policy::batch`], if it is the same for all.
     pub batch: Option<Option<u64>>,
@@ -413,7 +413,7 @@ impl State {
         self.settle(serials, taken)
     }
 
-    /// Whether outcomes of a long batch, whose first decision is given, come in the order of decisions
+    /// True if outcomes of a long batch, whose first decision is given, come in the order of decisions
     /// with none left out.
     fn in_order(&self, first: u64, serials: &[u64]) -> bool {
         let starts = serials.first().is_some_and(|&serial| {

@@ -30,7 +30,7 @@ pub(crate) struct Combination<'a> {
 pub(crate) struct Found {
     pub estimate: Estimate,
     pub ends: Ends,
-    /// Whether the log refutes every value.
+    /// True if the log refutes every value.
     pub refuted: bool,
 }
 

@@ -278,7 +278,7 @@ impl Ends {
         }
     }
 
-    /// Whether the interval would exclude a value after `scale` times as many rounds of the same kind,
+    /// True if the interval would exclude a value after `scale` times as many rounds of the same kind,
     /// if `shift` is added to its ends.
     pub(crate) fn excludes(&self, value: f64, scale: f64, shift: [f64; 2]) -> bool {
         match self {

@@ -43,7 +43,7 @@ pub struct Log<'a> {
     pub cost_ranges: Vec<Option<[f64; 2]>>,
     /// Names of the K arms in messages; empty: their numbers.
     pub arm_names: Vec<String>,
-    /// Whether the logging policy learned from the outcomes of this log, as an agent does. Only
+    /// True if the logging policy learned from the outcomes of this log, as an agent does. Only
     /// `mixture` intervals then decide a verdict.
     pub adaptive: bool,
 }

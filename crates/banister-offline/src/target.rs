@@ -184,7 +184,7 @@ pub struct Weights {
 const ROUNDING: f64 = 1e-3;
 
 impl Weights {
-    /// Whether the expected weight may be 1. If the interval lies below, the log lacks a part of what
+    /// True if the expected weight may be 1. If the interval lies below, the log lacks a part of what
     /// the policy plays; if it lies above, the propensities are not those that drew the actions.
     pub fn are_compatible(&self) -> bool {
         !self.are_too_small() && !self.are_too_large()

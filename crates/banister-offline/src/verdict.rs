@@ -274,7 +274,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// Whether the interval is right only for many rounds.
+    /// True if the interval is right only for many rounds.
     fn is_asymptotic(&self) -> bool {
         let kind = self.options.interval;
         matches!(kind, IntervalKind::Normal | IntervalKind::Bootstrap)

@@ -204,7 +204,7 @@ fn extremes() {
     );
 }
 
-/// Whether the wealth at the true mean ever reaches 1/δ, with δ = 0.1.
+/// True if the wealth at the true mean ever reaches 1/δ, with δ = 0.1.
 fn ever_fails(law: &str, seed: u64, rounds: usize, mirror: bool) -> bool {
     let random = &mut Random::new(seed);
     let mut mixture = Mixture::default();

@@ -71,7 +71,7 @@ impl Rounding {
                 .all(|x| *x >= 0.0)
     }
 
-    /// Whether the regression can be relied upon.
+    /// True if the regression can be relied upon.
     #[inline]
     pub(crate) fn is_small(&self) -> bool {
         self.error.is_some()
@@ -125,7 +125,7 @@ impl Rounding {
         f64::EPSILON * (26 + 4 * d) as f64 * inverse_trace * trace
     }
 
-    /// Whether W is better made afresh; otherwise its present ‖W‖² is taken over.
+    /// True if W is better made afresh; otherwise its present ‖W‖² is taken over.
     pub(super) fn prefers_afresh(&mut self, d: usize, inverse_trace: f64, trace: f64) -> bool {
         let Some(error) = self.error else { return true };
         self.inverse_trace = self.inverse_trace.min(inverse_trace);
