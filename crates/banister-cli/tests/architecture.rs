@@ -68,15 +68,15 @@ fn arrows_between_our_crates_point_down() {
         ("banister-table", &[]),
         ("banister-report", &["banister-sim", "banister-table"]),
         ("banister-offline", &["banister"]),
-        ("banister-log", &["banister"]),
+        ("banister-engine", &["banister"]),
         (
             "banister-service",
-            &["banister", "banister-log", "banister-table"],
+            &["banister", "banister-engine", "banister-table"],
         ),
         (
             "banister-cli",
             &[
-                "banister-log",
+                "banister-engine",
                 "banister-service",
                 "banister-solve",
                 "banister",

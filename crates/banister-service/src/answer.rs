@@ -6,7 +6,7 @@ use std::fmt::Write;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use banister::Assumption;
-use banister_log::{
+use banister_engine::{
     AlarmView, Beliefs, Decided, EstimateView, EvidenceView, Facts, FallbackView, Published,
     RaisedView, Reported, StateView, Timestamp, action_name, named_costs,
 };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister_log::{Answer, Asker, Database, Refusal, Request, Store, StoreError};
+use banister_engine::{Answer, Asker, Database, Refusal, Request, Store, StoreError};
 use std::sync::Mutex;
 use tokio::sync::Semaphore;
 

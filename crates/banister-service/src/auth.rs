@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
-use banister_log::{Role, StoredToken, Token};
+use banister_engine::{Role, StoredToken, Token};
 
 use crate::app::Readers;
 use crate::health::Health;

@@ -7,7 +7,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use banister_log::object::Object;
+use banister_engine::object::Object;
 use serde::de::DeserializeOwned;
 
 use crate::app::App;

@@ -1,7 +1,7 @@
 //! A log as a table: the columns that an export has and an import knows.
 
 use axum::http::StatusCode;
-use banister_log::{Facts, Found, Import, Kind, Refusal, action_name, shown_id};
+use banister_engine::{Facts, Found, Import, Kind, Refusal, action_name, shown_id};
 use banister_table::{Column, DataTable, RawTable, Values};
 
 use crate::handlers::audit::{DecisionStatus, candidate_names, decision_of, heard};

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use banister_log::Monitor;
+use banister_engine::Monitor;
 
 use crate::app::Readers;
 use crate::metrics::Metrics;

@@ -1,6 +1,6 @@
 //! banister over HTTP: decisions with guardrails for other programs, and a page for people.
 //!
-//! Everything that is learned lives in the log ([`banister_log`]); this crate is the way in: routes,
+//! Everything that is learned lives in the log ([`banister_engine`]); this crate is the way in: routes,
 //! tokens, limits, metrics, the OpenAPI document and the page. [`routes::ROUTES`] is the table that all
 //! of these are made from.
 

@@ -1,7 +1,9 @@
 //! The OpenAPI document, made from the table of routes and the types of bodies and answers.
 
-use banister_log::OutcomeReport;
-use banister_log::{Change, DecisionRequest, Declaration, ExperimentView, HistoryView, NamedArm};
+use banister_engine::OutcomeReport;
+use banister_engine::{
+    Change, DecisionRequest, Declaration, ExperimentView, HistoryView, NamedArm,
+};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 

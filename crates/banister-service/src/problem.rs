@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use banister_log::Refusal;
+use banister_engine::Refusal;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
@@ -106,8 +106,8 @@ impl From<Refusal> for Problem {
     }
 }
 
-impl From<banister_log::StoreError> for Problem {
-    fn from(error: banister_log::StoreError) -> Self {
+impl From<banister_engine::StoreError> for Problem {
+    fn from(error: banister_engine::StoreError) -> Self {
         Self::unavailable(format!("the log is not available: {error}"))
     }
 }

@@ -5,7 +5,7 @@ use axum::handler::Handler;
 use axum::http::{Method, StatusCode};
 use axum::middleware;
 use axum::routing::{MethodRouter, delete, get, patch, post};
-use banister_log::Role;
+use banister_engine::Role;
 
 use crate::app::App;
 use crate::gate;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
-use banister_log::{Database, Options, REVOKED, Writer};
+use banister_engine::{Database, Options, REVOKED, Writer};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};

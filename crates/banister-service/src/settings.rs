@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use banister_log::Database;
+use banister_engine::Database;
 use serde::Deserialize;
 
 /// Settings as far as somebody gave them.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use banister_log::{
+use banister_engine::{
     Answer, Database, Decided, DecisionRequest, Declaration, Monitor, Options, Request, Writer,
     action_name,
 };

@@ -22,7 +22,7 @@ pub fn rebuild(args: &Rebuild) -> Result<(), Failure> {
     {
         bar.set_style(style);
     }
-    let rebuilt = banister_log::rebuild(&database, |done, all| {
+    let rebuilt = banister_engine::rebuild(&database, |done, all| {
         bar.set_length(all);
         bar.set_position(done);
     });

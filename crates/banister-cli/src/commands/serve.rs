@@ -1,6 +1,6 @@
 //! `banister serve`: decisions over HTTP.
 
-use banister_log::Database;
+use banister_engine::Database;
 use banister_service::{Given, ServeError, Settings};
 
 use crate::args::{LogPlace, Serve};

@@ -1,6 +1,6 @@
 //! `banister token`: who may use a service.
 
-use banister_log::{Role, Store, StoreError, Token};
+use banister_engine::{Role, Store, StoreError, Token};
 
 use super::serve::database_of;
 use crate::args::{LogPlace, TokenCommand};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use banister_log::{
+use banister_engine::{
     Answer, Candidate, DecisionEvent, Event, Facts, FallbackView, Found, Key, Part, Published,
     Record, Request, Timestamp, action_name, named_costs, shown_id,
 };
@@ -147,7 +147,7 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
     let facts = facts(app, name).await?;
     let key = facts.key;
     let wanted = Key::parse(&id);
-    let read = move |store: &mut dyn banister_log::Store| {
+    let read = move |store: &mut dyn banister_engine::Store| {
         let found = store.find(&[(key, wanted)])?.pop().flatten();
         let policy = match found
             .as_ref()
@@ -163,7 +163,7 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
     };
     let (found, policy) = app.read(read).await?;
     let found =
-        found.ok_or_else(|| Problem::from(banister_log::Refusal::unknown("decision", id)))?;
+        found.ok_or_else(|| Problem::from(banister_engine::Refusal::unknown("decision", id)))?;
     let event = decision_of(&found.decision)?;
     let published = match (&event.own, &policy) {
         (Some(own), _) => own.clone(),
@@ -228,7 +228,7 @@ fn known(
     let safe_belief: Option<&banister::Belief> = safe_belief.map(|known| &known.belief);
     let each = published.known.iter().map(|known| {
         let beliefs =
-            banister_log::beliefs(problem, &known.belief, safe_belief, known.action == safe);
+            banister_engine::beliefs(problem, &known.belief, safe_belief, known.action == safe);
         KnownAction {
             action: call(known.action),
             index: known.action,
@@ -243,7 +243,7 @@ fn known(
 
 /// What the reports on a decision amount to.
 pub fn heard(reports: &[Record]) -> Result<(DecisionStatus, Part), Problem> {
-    let heard = banister_log::hear(reports)?;
+    let heard = banister_engine::hear(reports)?;
     let status = match (heard.complete, reports.is_empty()) {
         (Some(true), _) => DecisionStatus::Expired,
         (Some(false), _) => DecisionStatus::Complete,

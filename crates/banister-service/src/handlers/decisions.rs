@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use banister_log::{Answer, DecisionRequest, OutcomeReport, Refusal, Request};
+use banister_engine::{Answer, DecisionRequest, OutcomeReport, Refusal, Request};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ use crate::problem::Problem;
 #[serde(deny_unknown_fields)]
 pub struct DecisionBatch {
     /// The requests.
-    #[serde(deserialize_with = "banister_log::object::list")]
+    #[serde(deserialize_with = "banister_engine::object::list")]
     pub decisions: Vec<DecisionRequest>,
 }
 
@@ -48,7 +48,7 @@ pub struct DecisionResult {
 #[serde(deny_unknown_fields)]
 pub struct OutcomeBatch {
     /// The reports.
-    #[serde(deserialize_with = "banister_log::object::list")]
+    #[serde(deserialize_with = "banister_engine::object::list")]
     pub outcomes: Vec<OutcomeReport>,
 }
 

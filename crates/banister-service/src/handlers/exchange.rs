@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use banister_log::{Answer, Facts, Key, MOST_IMPORTED, Request as Ask, Store};
+use banister_engine::{Answer, Facts, Key, MOST_IMPORTED, Request as Ask, Store};
 use banister_table::{DataTable, ParquetFile, RawTable, TableError};
 use bytes::Bytes;
 use futures_core::Stream;

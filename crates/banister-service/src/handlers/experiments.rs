@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use banister_log::{Answer, Change, Declaration, ExperimentView, NamedArm, Request};
+use banister_engine::{Answer, Change, Declaration, ExperimentView, NamedArm, Request};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use axum::extract::{Extension, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use banister_log::{Answer, Request};
+use banister_engine::{Answer, Request};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use banister_log::{ExperimentStatus, rebuild};
+use banister_engine::{ExperimentStatus, rebuild};
 use common::desk::{Desk, check, conflict, plain};
 use common::{Place, both, until};
 use serde_json::json;

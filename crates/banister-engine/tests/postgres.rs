@@ -5,7 +5,7 @@ mod common;
 use std::process::Command;
 use std::sync::Arc;
 
-use banister_log::{Database, Store, StoreError};
+use banister_engine::{Database, Store, StoreError};
 use common::server::{Server, run, skipped};
 use common::{Place, decision, whole, write};
 use postgres::{Client, NoTls};

@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::{BTreeMap, HashSet};
 
-use banister_log::{
+use banister_engine::{
     Answer, Database, DecisionRequest, EventKind, Options, OutcomeReport, Refusal, Request, rebuild,
 };
 use common::desk::{Desk, check, plain};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use banister_log::{Database, EventKind, Refusal, rebuild};
+use banister_engine::{Database, EventKind, Refusal, rebuild};
 use serde_json::{Value, json};
 
 use super::desk::{Caller, Desk};

@@ -2,7 +2,7 @@
 
 mod common;
 
-use banister_log::{Answer, DecisionRequest, Refusal, Request, StateView};
+use banister_engine::{Answer, DecisionRequest, Refusal, Request, StateView};
 use common::desk::{Desk, check, conflict, field, plain, said, unknown};
 use common::{Place, both, whole};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ fn a_decision_is_made_once_per_id(place: &Place) {
     desk.create(plain("x")).unwrap();
     desk.create(plain("y")).unwrap();
     let first = desk.decide("x", "a").unwrap();
-    let same = |again: banister_log::Decided| {
+    let same = |again: banister_engine::Decided| {
         assert_eq!(again.number, first.number);
         assert_eq!(again.time, first.time);
         assert_eq!(again.action, first.action);

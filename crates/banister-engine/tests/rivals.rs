@@ -4,7 +4,7 @@
 mod common;
 
 use banister::{AgentConfig, Guarantee};
-use banister_log::{Decided, Refusal, rebuild};
+use banister_engine::{Decided, Refusal, rebuild};
 use common::Place;
 use common::desk::{Desk, check, plain};
 use serde_json::{Value, json};

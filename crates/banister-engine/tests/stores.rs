@@ -2,7 +2,9 @@
 
 mod common;
 
-use banister_log::{Database, EventKind, Key, REVOKED, Record, Snapshot, StoredToken, Timestamp};
+use banister_engine::{
+    Database, EventKind, Key, REVOKED, Record, Snapshot, StoredToken, Timestamp,
+};
 use common::{Place, both, decision, record, report, whole, write};
 
 both!(

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use banister_log::{Database, EventKind, Record, Store, Timestamp};
+use banister_engine::{Database, EventKind, Record, Store, Timestamp};
 use server::Server;
 
 /// A log of a test's own, gone at its end.

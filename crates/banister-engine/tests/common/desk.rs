@@ -3,7 +3,7 @@
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use banister_log::{
+use banister_engine::{
     Answer, Asker, Change, Database, Decided, DecisionRequest, Declaration, ExperimentView,
     Monitor, Options, OutcomeReport, Refusal, Reported, Request, StateView, Stats, Writer,
 };

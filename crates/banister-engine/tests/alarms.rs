@@ -3,7 +3,7 @@
 mod common;
 
 use banister::Fallback;
-use banister_log::{Event, EventKind, Evidence, Record, Request, Snapshot, rebuild};
+use banister_engine::{Event, EventKind, Evidence, Record, Request, Snapshot, rebuild};
 use common::desk::{Desk, conflict, plain};
 use common::{Place, both, until};
 use serde_json::json;
@@ -231,7 +231,7 @@ fn a_log_of_the_first_version_keeps_its_meaning(place: &Place) {
     let last = store.begin().unwrap();
     let decision = store.read(0, 100).unwrap().pop().unwrap();
     // Then, a report with a time to live was learned at once.
-    let outcome = Event::Outcome(banister_log::OutcomeEvent {
+    let outcome = Event::Outcome(banister_engine::OutcomeEvent {
         action: 1,
         features: Vec::new(),
         reward: 1.0,

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use banister_log::{Database, Refusal};
+use banister_engine::{Database, Refusal};
 use common::desk::{Desk, plain};
 use common::ledger::{Ledger, agree};
 use common::server::{Server, skipped};

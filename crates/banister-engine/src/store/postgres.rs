@@ -26,7 +26,7 @@ use error::{lost, of};
 use sql::{BEGIN, DECISIONS, DECISIONS_AFTER, FIND, GET, INSERT, KEEP_SNAPSHOT, OVERDUE, READ};
 
 /// Whoever listens here hears of every commit.
-const CHANNEL: &str = "banister_log";
+const CHANNEL: &str = "banister_engine";
 /// Bodies of one statement, in bytes; a message of the protocol has room for a gigabyte.
 const MOST_BYTES: usize = 64 << 20;
 

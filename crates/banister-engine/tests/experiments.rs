@@ -2,7 +2,7 @@
 
 mod common;
 
-use banister_log::{Answer, Import, Refusal, Request, action_name, rebuild};
+use banister_engine::{Answer, Import, Refusal, Request, action_name, rebuild};
 use common::desk::{Desk, check, conflict, field, plain, unknown};
 use common::{Place, both, whole};
 use serde_json::{Value, json};

@@ -82,7 +82,7 @@ impl Writer {
             commit_time: Duration::ZERO,
         };
         let thread = std::thread::Builder::new()
-            .name("banister-log".into())
+            .name("banister-engine".into())
             .spawn(move || engine.run(intake))?;
         Ok(Self {
             asker,
