@@ -3,7 +3,7 @@
 //!
 //! `cargo bench -p banister-solve --bench cone -- [rounds] [K]`
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/it/common/mod.rs"]
 mod common;
 
 use banister_solve::{ConeLimits, ConeSolver, Status};

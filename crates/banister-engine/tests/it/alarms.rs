@@ -1,0 +1,273 @@
+//! Outcomes that wait, outcomes that never come, and alarms: raised, recorded, acknowledged.
+
+use crate::common;
+
+use banister::Fallback;
+use banister_engine::{Event, EventKind, Evidence, Record, Request, Snapshot, rebuild};
+use common::desk::{Desk, conflict, plain};
+use common::{Place, both, until};
+use serde_json::json;
+
+both!(
+    early_reports_wait_for_the_time_to_live,
+    what_never_comes_is_counted_and_tested,
+    a_breach_forces_the_safe_action_until_it_is_acknowledged,
+    alert_only_says_so,
+    what_the_caller_did_in_shadow_mode_is_no_breach_of_ours,
+    a_log_of_the_first_version_keeps_its_meaning,
+);
+
+fn records(place: &Place) -> Vec<Record> {
+    place.open().read(0, 100_000).expect("records")
+}
+
+/// Good outcomes come early and the default is "none": learned as they come, an arm with 5% purchases was
+/// certified at 97%.
+fn early_reports_wait_for_the_time_to_live(place: &Place) {
+    let desk = Desk::start(&place.database);
+    let declaration = json!({
+        "name": "x", "arms": ["control", "bold"], "safe": "control",
+        "guardrails": [{"name": "purchases", "at_least": 0.1, "safe_cost": 0.9}],
+        // Plays the other arm from the start.
+        "agent": {"kind": "opb", "optimism": "margin"},
+        "ttl_seconds": 3, "default_outcome": {"reward": 0, "costs": {"purchases": 0}},
+    });
+    desk.create(declaration).unwrap();
+    let mut bold = Vec::new();
+    for i in 0..60 {
+        let decided = desk.decide("x", &format!("d{i}")).unwrap();
+        let name = &decided.facts.arms[decided.action as usize];
+        let buys = name == "control" || i % 20 == 0;
+        if name == "bold" {
+            bold.push(i);
+        }
+        if buys {
+            let said = json!({"reward": 1, "costs": {"purchases": 1}});
+            let reported = desk.report("x", &format!("d{i}"), said.clone()).unwrap();
+            assert!(reported.pending && !reported.complete);
+            // The same again is no news; another is a contradiction.
+            assert!(desk.report("x", &format!("d{i}"), said).unwrap().pending);
+            let other = json!({"reward": 0});
+            conflict(desk.report("x", &format!("d{i}"), other));
+        }
+    }
+    assert!(!bold.is_empty());
+    assert_eq!(
+        desk.show("x").unwrap().counts.outcomes,
+        0,
+        "nothing is learned before its time"
+    );
+    until("all are learned", || {
+        desk.show("x").unwrap().counts.outcomes == 60
+    });
+    let state = desk.look("x");
+    let (_, _, beliefs) = &state.arms[1];
+    let buyers = bold.iter().filter(|i| *i % 20 == 0).count();
+    let mean = buyers as f64 / bold.len() as f64;
+    assert!((beliefs.guardrails[0].mean.unwrap() - mean).abs() < 1e-12);
+    // In the order of decisions, each once.
+    let matured: Vec<u64> = (records(place).iter())
+        .filter(|r| r.kind == EventKind::Outcome)
+        .map(|r| r.decision.unwrap())
+        .collect();
+    assert!(matured.windows(2).all(|w| w[0] < w[1]) && matured.len() == 60);
+    let reason = conflict(desk.report("x", "d1", json!({"reward": 0.5})));
+    assert!(
+        reason.contains("by default") || reason.contains("another outcome"),
+        "{reason}"
+    );
+    desk.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+}
+
+fn what_never_comes_is_counted_and_tested(place: &Place) {
+    let desk = Desk::start(&place.database);
+    // (name, whether the outcomes of other arms than the safe one get lost)
+    for (name, differs) in [("at-random", false), ("by-arm", true)] {
+        let mut declaration = plain(name);
+        declaration["agent"] = json!({"kind": "opb", "optimism": "margin"});
+        declaration["ttl_seconds"] = json!(0.2);
+        desk.create(declaration).unwrap();
+        for i in 0..240 {
+            let id = format!("{i}");
+            let decided = desk.decide(name, &id).unwrap();
+            let lost = match differs {
+                true => decided.action != 0,
+                false => i % 3 == 0,
+            };
+            if !lost {
+                let said = json!({"reward": 0.5, "costs": {"errors": 0.1}});
+                // Whoever is too late is told so, and nothing else happens.
+                let _ = desk.report(name, &id, said);
+            }
+        }
+        until("all are settled", || {
+            let counts = desk.show(name).unwrap().counts;
+            counts.outcomes + counts.missing == 240
+        });
+        let state = desk.look(name);
+        let missing: u64 = state.missing.iter().map(|counts| counts.1).sum();
+        assert_eq!(missing, desk.show(name).unwrap().counts.missing);
+        let alarms = desk.show(name).unwrap().alarms;
+        if differs {
+            until("an alarm", || !desk.show(name).unwrap().alarms.is_empty());
+            let alarm = &desk.show(name).unwrap().alarms[0].alarm;
+            assert_eq!(alarm.kind, Evidence::Missing);
+            assert!(alarm.message.contains("not at random"), "{}", alarm.message);
+            let decided = desk.decide(name, "after").unwrap();
+            assert_eq!(decided.published.fallback, Some(Fallback::Alarm));
+        } else {
+            assert!(alarms.is_empty(), "{alarms:?}");
+        }
+    }
+    desk.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+}
+
+/// Reports a cost of 1 for every decision until something is raised.
+fn breach(desk: &Desk, name: &str) {
+    for i in 0..400 {
+        if !desk.show(name).unwrap().alarms.is_empty() {
+            return;
+        }
+        let id = format!("breach {i}");
+        let decided = desk.decide(name, &id).unwrap();
+        let cost = if decided.action == 0 {
+            i % 10 == 0
+        } else {
+            true
+        };
+        let said = json!({"reward": 0.5, "costs": {"errors": u8::from(cost)}});
+        desk.report(name, &id, said).unwrap();
+    }
+    panic!("no alarm");
+}
+
+fn a_breach_forces_the_safe_action_until_it_is_acknowledged(place: &Place) {
+    let desk = Desk::start(&place.database);
+    let mut declaration = plain("x");
+    // A low bar, so that few outcomes do.
+    declaration["agent"] = json!({"kind": "opb", "run_length": 100.0, "floor": 0.05});
+    desk.create(declaration).unwrap();
+    breach(&desk, "x");
+    let view = desk.show("x").unwrap();
+    assert!(view.alarms[0].alarm.message.contains("errors"), "{view:?}");
+    assert!(view.alarms[0].alarm.forces_safe);
+    assert_eq!(desk.stats().experiments[0].alarms, view.alarms.len() as u64);
+    let decided = desk.decide("x", "forced").unwrap();
+    assert_eq!(decided.published.fallback, Some(Fallback::Alarm));
+    assert!(decided.facts.assumptions.iter().any(|a| a.watched));
+    // An alarm never drops outcomes.
+    let before = desk.show("x").unwrap().counts.outcomes;
+    let said = json!({"reward": 0.5, "costs": {"errors": 0}});
+    desk.report("x", "forced", said).unwrap();
+    assert_eq!(desk.show("x").unwrap().counts.outcomes, before + 1);
+    let note = || Request::Acknowledge("x".into(), "the payment page was down".into());
+    let view = desk.experiment(note()).unwrap();
+    assert!(view.alarms.is_empty());
+    assert_eq!(desk.decide("x", "free").unwrap().published.fallback, None);
+    // Nothing to acknowledge, nothing to write.
+    let number = desk.show("x").unwrap().number;
+    assert_eq!(desk.experiment(note()).unwrap().number, number);
+    let digest = desk.digest("x").unwrap();
+    desk.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+    let again = Desk::start(&place.database);
+    assert_eq!(again.digest("x").unwrap(), digest);
+    let kinds = records(place)
+        .into_iter()
+        .map(|r| Event::decode(&r.body).unwrap());
+    let kinds: Vec<Event> = kinds.collect();
+    let raised = |e: &&Event| matches!(e, Event::AlarmRaised(_));
+    let acknowledged = |e: &&Event| matches!(e, Event::AlarmsAcknowledged(_));
+    assert!(kinds.iter().filter(raised).count() >= 1);
+    assert_eq!(kinds.iter().filter(acknowledged).count(), 1);
+}
+
+fn alert_only_says_so(place: &Place) {
+    let desk = Desk::start(&place.database);
+    let mut declaration = plain("x");
+    declaration["agent"] = json!({"kind": "opb", "run_length": 100.0, "on_breach": "alert"});
+    desk.create(declaration).unwrap();
+    breach(&desk, "x");
+    let decided = desk.decide("x", "on").unwrap();
+    assert_ne!(decided.published.fallback, Some(Fallback::Alarm));
+    assert!(!desk.show("x").unwrap().alarms.is_empty());
+}
+
+/// Decisions of a shadow whose outcomes come when it is over: the caller's policy was played, not ours.
+fn what_the_caller_did_in_shadow_mode_is_no_breach_of_ours(place: &Place) {
+    let desk = Desk::start(&place.database);
+    let mut declaration = plain("x");
+    declaration["shadow"] = json!(true);
+    declaration["agent"] = json!({"kind": "opb", "run_length": 100.0});
+    desk.create(declaration).unwrap();
+    for i in 0..100 {
+        let request = json!({"id": format!("{i}"), "taken": "new", "propensity": 1.0});
+        desk.decide_with("x", request).unwrap();
+    }
+    desk.change("x", json!({"shadow": false})).unwrap();
+    desk.decide("x", "own").unwrap();
+    for i in 0..100 {
+        let said = json!({"reward": 0.5, "costs": {"errors": 1}});
+        desk.report("x", &format!("{i}"), said).unwrap();
+    }
+    assert_eq!(desk.show("x").unwrap().alarms.len(), 0);
+    assert_eq!(desk.look("x").watched_one_in, 1);
+    desk.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+}
+
+/// Events of version 1, and snapshots without a version, as the first program wrote them.
+fn a_log_of_the_first_version_keeps_its_meaning(place: &Place) {
+    let desk = Desk::start(&place.database);
+    let mut declaration = plain("x");
+    declaration["ttl_seconds"] = json!(3600);
+    declaration["default_outcome"] = json!({"reward": 0, "costs": {"errors": 1}});
+    desk.create(declaration).unwrap();
+    desk.decide("x", "a").unwrap();
+    desk.stop();
+    let mut store = place.open();
+    let last = store.begin().unwrap();
+    let decision = store.read(0, 100).unwrap().pop().unwrap();
+    // Then, a report with a time to live was learned at once.
+    let outcome = Event::Outcome(banister_engine::OutcomeEvent {
+        action: 1,
+        features: Vec::new(),
+        reward: 1.0,
+        costs: vec![0.0],
+        by_default: false,
+    });
+    let mut body = outcome.encode();
+    body[0] = 1;
+    let record = Record {
+        number: last + 1,
+        kind: EventKind::Outcome,
+        decision: Some(decision.number),
+        id: None,
+        body,
+        ..decision
+    };
+    store.append(&[record]).unwrap();
+    store
+        .keep_snapshot(&Snapshot {
+            experiment: 1,
+            number: last + 1,
+            body: br#"{"learned": "in another layout"}"#.to_vec(),
+        })
+        .unwrap();
+    store.commit().unwrap();
+    drop(store);
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+    let desk = Desk::start(&place.database);
+    assert_eq!(desk.show("x").unwrap().counts.outcomes, 1);
+    assert!(
+        desk.report("x", "a", json!({"reward": 1}))
+            .unwrap()
+            .complete
+    );
+    let digest = desk.digest("x").unwrap();
+    desk.stop();
+    assert_eq!(Desk::start(&place.database).digest("x").unwrap(), digest);
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+}

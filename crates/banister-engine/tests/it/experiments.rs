@@ -1,0 +1,356 @@
+//! Experiments: their arms, contexts and candidates, imports, and what is refused.
+
+use crate::common;
+
+use banister_engine::{Answer, Import, Refusal, Request, action_name, rebuild};
+use common::desk::{Desk, check, conflict, field, plain, unknown};
+use common::{Place, both, whole};
+use serde_json::{Value, json};
+
+both!(
+    arms_come_and_go,
+    arms_with_features_come_and_go,
+    contexts_are_brought_by_decisions,
+    candidates_are_brought_by_decisions,
+    imports_teach_what_observing_does,
+    imports_teach_linear_agents_what_observing_does,
+    imports_that_cannot_be_learned_from_are_refused,
+    declarations_are_checked_by_field,
+    ids_are_checked,
+);
+
+fn linear(name: &str) -> Value {
+    let mut declaration = plain(name);
+    declaration["arms"] = json!([
+        {"name": "old", "features": [1.0, 0.0]},
+        {"name": "new", "features": [0.6, 0.8]},
+        {"name": "odd", "features": [0.0, 1.0]},
+    ]);
+    declaration["agent"] = json!({"kind": "oplb", "parameter_norm": 1});
+    declaration
+}
+
+fn outcome() -> Value {
+    json!({"reward": 1, "costs": {"errors": 0}})
+}
+
+/// Decides until this action comes up; says its decision's number.
+fn until_played(desk: &Desk, action: u32) -> String {
+    for _ in 0..2000 {
+        let decided = desk.decide_with("x", json!({})).unwrap();
+        check(&decided);
+        if decided.action == action {
+            return decided.shown_id();
+        }
+        // It learns that this is safe and earns nothing, and tries the others.
+        let poor = json!({"reward": 0, "costs": {"errors": 0}});
+        desk.report("x", &decided.shown_id(), poor).unwrap();
+    }
+    panic!("action {action} never comes up");
+}
+
+/// What lasts: the digest now, after a restart, and folded from nothing.
+fn lasts(place: &Place, desk: Desk) -> Desk {
+    let before = desk.digest("x").unwrap();
+    desk.stop();
+    let rebuilt = rebuild(&place.database, |_, _| {}).unwrap();
+    assert!(rebuilt.is_equal());
+    let own = rebuilt.experiments.iter().find(|e| e.name == "x").unwrap();
+    assert_eq!(own.digest, before.0);
+    let desk = Desk::start(&place.database);
+    assert_eq!(desk.digest("x").unwrap(), before);
+    desk
+}
+
+fn come_and_go(place: &Place, declaration: Value, late: Value) {
+    let desk = Desk::start(&place.database);
+    desk.create(declaration).unwrap();
+    let played = until_played(&desk, 1);
+    desk.retire_arm("x", "new").unwrap();
+    let view = desk.add_arm("x", late.clone()).unwrap();
+    let shown: Vec<_> = (view.arms.iter())
+        .map(|arm| (arm.name.as_str(), arm.offered, arm.safe))
+        .collect();
+    let expected = [
+        ("old", true, true),
+        ("new", false, false),
+        ("odd", true, false),
+        ("late", true, false),
+    ];
+    assert_eq!(shown, expected);
+    // What was decided before still counts.
+    assert!(desk.report("x", &played, outcome()).unwrap().complete);
+    let desk = lasts(place, desk);
+    // Numbers stay what they were: `late` is the fourth, and `new` is never drawn again.
+    let decided = desk.decide_with("x", json!({})).unwrap();
+    assert!(decided.published.policy.iter().all(|entry| entry.0 != 1));
+    assert_eq!(action_name(&decided.facts, &[], 3), "late");
+    let played = until_played(&desk, 3);
+    assert!(desk.report("x", &played, outcome()).unwrap().complete);
+    // What cannot be.
+    conflict(desk.retire_arm("x", "new"));
+    conflict(desk.retire_arm("x", "old"));
+    conflict(desk.add_arm("x", late));
+    conflict(desk.add_arm("x", json!({"name": "new"})));
+    assert_eq!(unknown(desk.retire_arm("x", "nobody")), "arm");
+    assert_eq!(unknown(desk.retire_arm("nobody", "new")), "experiment");
+    assert_eq!(field(desk.add_arm("x", json!({"name": "a\tb"}))), "name");
+    lasts(place, desk);
+}
+
+fn arms_come_and_go(place: &Place) {
+    come_and_go(place, plain("x"), json!({"name": "late"}));
+}
+
+fn arms_with_features_come_and_go(place: &Place) {
+    let late = json!({"name": "late", "features": [0.8, 0.6]});
+    come_and_go(place, linear("x"), late);
+    let desk = Desk::start(&place.database);
+    for arm in [
+        json!({"name": "short", "features": [1.0]}),
+        json!({"name": "none"}),
+    ] {
+        assert_eq!(field(desk.add_arm("x", arm)), "features");
+    }
+}
+
+fn contexts_are_brought_by_decisions(place: &Place) {
+    let desk = Desk::start(&place.database);
+    let mut declaration = plain("x");
+    declaration["context"] = json!(2);
+    assert_eq!(
+        field(desk.create(declaration.clone())),
+        "agent.parameter_norm"
+    );
+    declaration["agent"] = json!({"kind": "oplb", "parameter_norm": 1.5});
+    desk.create(declaration).unwrap();
+    for i in 0..40 {
+        let context = [f64::from(i % 2), 0.5];
+        let request = json!({"id": format!("d{i}"), "context": context});
+        let decided = desk.decide_with("x", request.clone()).unwrap();
+        check(&decided);
+        assert_eq!(
+            desk.decide_with("x", request).unwrap().number,
+            decided.number
+        );
+        let other = json!({"id": format!("d{i}"), "context": [0.25, 0.25]});
+        conflict(desk.decide_with("x", other));
+        desk.report("x", &format!("d{i}"), outcome()).unwrap();
+    }
+    let refused = |request: Value| field(desk.decide_with("x", request));
+    assert_eq!(refused(json!({})), "context");
+    assert_eq!(refused(json!({"context": [1.0]})), "context");
+    assert_eq!(
+        refused(json!({"context": [0.1, 0.1], "actions": [[1.0]]})),
+        "actions"
+    );
+    assert_eq!(field(desk.add_arm("x", json!({"name": "late"}))), "name");
+    desk.retire_arm("x", "odd").unwrap();
+    let request = json!({"context": [0.5, 0.5]});
+    let decided = desk.decide_with("x", request).unwrap();
+    assert!(decided.published.policy.iter().all(|entry| entry.0 != 2));
+    lasts(place, desk);
+}
+
+fn candidates_are_brought_by_decisions(place: &Place) {
+    let desk = Desk::start(&place.database);
+    let declaration = json!({
+        "name": "x", "dimension": 2, "safe_action": [1.0, 0.0],
+        "guardrails": [{"name": "errors", "at_most": 0.5, "safe_cost": 0.1}],
+        "agent": {"kind": "oplb", "parameter_norm": 1},
+    });
+    desk.create(declaration).unwrap();
+    for i in 0..40 {
+        let actions = json!([{"name": "a", "features": [0.0, 1.0]}, [0.6, 0.8]]);
+        let request = json!({"id": format!("d{i}"), "actions": actions});
+        let decided = desk.decide_with("x", request).unwrap();
+        check(&decided);
+        assert_eq!(decided.published.safe, 2);
+        let name = action_name(&decided.facts, &decided.candidates, decided.action);
+        assert_eq!(name, ["a", "1", "safe"][decided.action as usize]);
+        desk.report("x", &format!("d{i}"), outcome()).unwrap();
+    }
+    // The safe action may be among them.
+    let request = json!({"actions": [[0.0, 1.0], [1.0, 0.0]]});
+    assert_eq!(desk.decide_with("x", request).unwrap().published.safe, 1);
+    let refused = |actions: Value| field(desk.decide_with("x", json!({"actions": actions})));
+    assert_eq!(field(desk.decide_with("x", json!({}))), "actions");
+    assert_eq!(refused(json!([])), "actions");
+    assert_eq!(refused(json!([[0.0, 1.0], [1.0]])), "actions[1]");
+    let named = |name: &str| json!([{"name": name, "features": [0.0, 1.0]}]);
+    for name in ["safe", "7", " ", ""] {
+        assert_eq!(refused(named(name)), "actions[0].name", "{name:?}");
+    }
+    lasts(place, desk);
+}
+
+/// Imports outcomes of arms.
+fn import(desk: &Desk, name: &str, import: Import) -> Result<u64, Refusal> {
+    match desk.ask(Request::Import(name.into(), import))? {
+        Answer::Imported(count, _) => Ok(count),
+        other => panic!("not an import: {other:?}"),
+    }
+}
+
+/// What is believed, as text.
+fn beliefs(desk: &Desk, name: &str) -> String {
+    match desk.ask(Request::Look(name.into())) {
+        Ok(Answer::State(view)) => format!("{:?}", view.arms),
+        other => panic!("not a picture: {other:?}"),
+    }
+}
+
+fn teach_alike(place: &Place, declare: impl Fn(&str) -> Value) {
+    let desk = Desk::start(&place.database);
+    let arms = ["old", "new", "odd"];
+    let rows: Vec<(u32, f64, f64)> = (0..1200)
+        .map(|i| (i % 3, f64::from(i % 5) / 4.0, f64::from(i % 7) / 12.0))
+        .collect();
+    // In shadow mode a caller says what was played.
+    let mut shadow = declare("x");
+    shadow["shadow"] = json!(true);
+    desk.create(shadow).unwrap();
+    desk.create(declare("y")).unwrap();
+    let asker = &desk.caller.0;
+    let (sender, receiver) = std::sync::mpsc::channel();
+    for (i, (arm, reward, cost)) in rows.iter().enumerate() {
+        let id = format!("d{i}");
+        let taken = arms[*arm as usize];
+        let decide = json!({"id": id, "taken": taken});
+        let report = json!({"decision": id, "reward": reward, "costs": {"errors": cost}});
+        let requests = vec![
+            Request::Decide("x".into(), serde_json::from_value(decide).unwrap()),
+            Request::Report("x".into(), serde_json::from_value(report).unwrap()),
+        ];
+        let sender = sender.clone();
+        let asked = asker.ask(requests, move |answers| {
+            sender.send(answers.iter().all(Result::is_ok)).unwrap();
+        });
+        asked.unwrap();
+    }
+    drop(sender);
+    assert!(receiver.iter().take(rows.len()).all(|fine| fine));
+    let columns = Import {
+        arms: rows.iter().map(|row| row.0).collect(),
+        features: Vec::new(),
+        rewards: rows.iter().map(|row| row.1).collect(),
+        costs: rows.iter().map(|row| row.2).collect(),
+        ..Import::default()
+    };
+    assert_eq!(import(&desk, "y", columns.clone()), Ok(1200));
+    // Sent again by somebody who did not hear the answer: answered the same, counted once.
+    assert_eq!(import(&desk, "y", columns), Ok(1200));
+    let (observed, imported) = (
+        desk.show("x").unwrap().counts,
+        desk.show("y").unwrap().counts,
+    );
+    assert_eq!((observed.outcomes, imported.imported), (1200, 1200));
+    assert_eq!(beliefs(&desk, "x"), beliefs(&desk, "y"));
+    lasts(place, desk);
+}
+
+fn imports_teach_what_observing_does(place: &Place) {
+    teach_alike(place, plain);
+}
+
+fn imports_teach_linear_agents_what_observing_does(place: &Place) {
+    teach_alike(place, linear);
+}
+
+fn imports_that_cannot_be_learned_from_are_refused(place: &Place) {
+    let desk = Desk::start(&place.database);
+    desk.create(plain("x")).unwrap();
+    let declaration = json!({
+        "name": "y", "dimension": 2, "safe_action": [1.0, 0.0],
+        "agent": {"kind": "oplb", "norm": 2.0, "parameter_norm": 1},
+    });
+    desk.create(declaration).unwrap();
+    let events = whole(&mut *place.open()).len();
+    let good = Import {
+        arms: vec![0, 2],
+        features: Vec::new(),
+        rewards: vec![0.0, 1.0],
+        costs: vec![0.5, 0.5],
+        ..Import::default()
+    };
+    let refused = |name: &str, change: &dyn Fn(&mut Import)| {
+        let mut columns = good.clone();
+        change(&mut columns);
+        field(import(&desk, name, columns))
+    };
+    assert_eq!(refused("x", &|i| i.arms[1] = 3), "row 2: arm");
+    assert_eq!(refused("x", &|i| i.arms.truncate(1)), "arms");
+    assert_eq!(refused("x", &|i| i.costs.truncate(1)), "costs");
+    assert_eq!(refused("x", &|i| i.features.push(1.0)), "features");
+    assert_eq!(refused("x", &|i| i.rewards[1] = 2.0), "row 2: reward");
+    assert!(refused("x", &|i| i.costs[0] = f64::NAN).starts_with("row 1: "));
+    assert_eq!(refused("x", &|i| *i = Import::default()), "rows");
+    let candidates = |features: &[f64]| {
+        let features = features.to_vec();
+        refused("y", &|i| {
+            (i.arms, i.costs) = (Vec::new(), Vec::new());
+            i.features.clone_from(&features);
+        })
+    };
+    assert_eq!(candidates(&[1.0, 0.0, 1.0]), "features");
+    assert!(candidates(&[1.0, 0.0, f64::NAN, 0.0]).starts_with("row 2: features"));
+    assert!(candidates(&[1.0, 0.0, 2.0, 2.0]).starts_with("row 2: features"));
+    // Nothing of them was written.
+    assert_eq!(whole(&mut *place.open()).len(), events);
+    assert_eq!(import(&desk, "x", good.clone()), Ok(2));
+    lasts(place, desk);
+}
+
+fn declarations_are_checked_by_field(place: &Place) {
+    let desk = Desk::start(&place.database);
+    let refused = |change: &dyn Fn(&mut Value)| {
+        let mut declaration = plain("x");
+        change(&mut declaration);
+        field(desk.create(declaration))
+    };
+    assert_eq!(refused(&|d| d["name"] = json!("no spaces")), "name");
+    assert_eq!(refused(&|d| d["name"] = json!("")), "name");
+    assert_eq!(refused(&|d| d["safe"] = json!("nobody")), "safe");
+    assert_eq!(refused(&|d| d["arms"] = json!([])), "arms");
+    assert_eq!(refused(&|d| d["arms"][1] = json!("a\u{7}")), "arms[1].name");
+    assert_eq!(refused(&|d| d["confidence"] = json!(1.5)), "confidence");
+    let default = |reward: f64| json!({"reward": reward, "costs": {"errors": 1}});
+    assert_eq!(
+        refused(&|d| {
+            d["ttl_seconds"] = json!(-1);
+            d["default_outcome"] = default(0.0);
+        }),
+        "ttl_seconds"
+    );
+    assert_eq!(
+        refused(&|d| d["default_outcome"] = default(2.0)),
+        "default_outcome.reward"
+    );
+    assert_eq!(
+        refused(&|d| d["reward"] = json!({"range": [1, 0]})),
+        "reward.range"
+    );
+    let guardrail = |d: &mut Value| d["guardrails"][0]["range"] = json!([1, 0]);
+    assert_eq!(refused(&guardrail), "guardrails[0].range");
+    // Nothing of them was written.
+    assert_eq!(whole(&mut *place.open()), []);
+    desk.create(plain("x")).unwrap();
+    let reason = conflict(desk.create(plain("x")));
+    assert!(reason.contains("`x`"), "{reason}");
+}
+
+fn ids_are_checked(place: &Place) {
+    let desk = Desk::start(&place.database);
+    desk.create(plain("x")).unwrap();
+    let long = "ä".repeat(128);
+    for id in ["", "@7", "a\0b", "a\nb", &format!("{long}b")] {
+        assert_eq!(field(desk.decide("x", id)), "id", "{id:?}");
+    }
+    for id in [long.as_str(), "a b", "日本", "' OR 1 = 1; --", "%s\\"] {
+        let number = desk.decide("x", id).unwrap().number;
+        assert_eq!(desk.decide("x", id).unwrap().number, number);
+        assert!(desk.report("x", id, outcome()).unwrap().complete);
+    }
+    assert_eq!(unknown(desk.decide("nobody", "a")), "experiment");
+    assert_eq!(desk.show("x").unwrap().counts.outcomes, 5);
+}

@@ -1,0 +1,378 @@
+//! What a store promises, held against both stores.
+
+use crate::common;
+
+use banister_engine::{
+    Database, EventKind, Key, REVOKED, Record, Snapshot, StoredToken, Timestamp,
+};
+use common::{Place, both, decision, record, report, whole, write};
+
+both!(
+    numbers_have_no_gaps,
+    rollback_leaves_nothing,
+    a_transaction_that_failed_is_not_committed,
+    a_second_writer_waits_and_sees_the_first_ones_events,
+    an_id_belongs_to_one_decision_of_an_experiment,
+    a_decision_has_one_outcome_and_many_parts,
+    events_come_back_as_they_were_written,
+    reading_goes_page_by_page,
+    decisions_are_found_by_number_and_id,
+    decisions_are_listed_newest_first,
+    overdue_are_those_without_an_outcome,
+    snapshots_only_move_forward,
+    tokens_are_kept_by_name,
+    reopening_keeps_everything,
+    readers_see_what_is_committed,
+    a_reader_makes_no_log,
+);
+
+fn numbers_have_no_gaps(place: &Place) {
+    let mut store = place.open();
+    assert_eq!(store.last(), Ok(0));
+    assert_eq!(store.begin(), Ok(0));
+    let first: Vec<Record> = (1..=3).map(|n| record(n, EventKind::Policy)).collect();
+    store.append(&first).unwrap();
+    store.commit().unwrap();
+    assert_eq!(store.begin(), Ok(3));
+    let second: Vec<Record> = (4..=2000).map(|n| record(n, EventKind::Policy)).collect();
+    store.append(&second).unwrap();
+    // Nothing to append is nothing done.
+    store.append(&[]).unwrap();
+    store.commit().unwrap();
+    assert_eq!(store.last(), Ok(2000));
+    assert_eq!(whole(&mut *store).len(), 2000);
+}
+
+fn rollback_leaves_nothing(place: &Place) {
+    let mut store = place.open();
+    write(&mut *store, &[decision(1, "a")]);
+    store.begin().unwrap();
+    store.append(&[decision(2, "b"), decision(3, "c")]).unwrap();
+    store.rollback();
+    // Again, and without a transaction: nothing to undo.
+    store.rollback();
+    assert_eq!(store.last(), Ok(1));
+    assert_eq!(store.get(2), Ok(None));
+    write(&mut *store, &[decision(2, "b")]);
+    assert_eq!(whole(&mut *store).len(), 2);
+}
+
+fn a_transaction_that_failed_is_not_committed(place: &Place) {
+    let mut store = place.open();
+    write(&mut *store, &[decision(1, "a")]);
+    store.begin().unwrap();
+    assert!(store.append(&[record(1, EventKind::Policy)]).is_err());
+    store.rollback();
+    // It is as good as new.
+    write(&mut *store, &[decision(2, "b")]);
+    assert_eq!(whole(&mut *store).len(), 2);
+    assert!(store.commit().is_err(), "nothing has begun");
+}
+
+fn a_second_writer_waits_and_sees_the_first_ones_events(place: &Place) {
+    let mut first = place.open();
+    let mut second = place.open();
+    assert_eq!(first.begin(), Ok(0));
+    let (sender, begun) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            sender.send(None).unwrap();
+            sender.send(Some(second.begin())).unwrap();
+            let seen = second.read(0, 10).unwrap().len();
+            second.append(&[decision(3, "c")]).unwrap();
+            second.commit().unwrap();
+            assert_eq!(seen, 2);
+        });
+        assert_eq!(begun.recv().unwrap(), None);
+        first.append(&[decision(1, "a"), decision(2, "b")]).unwrap();
+        assert!(begun.try_recv().is_err(), "the first one holds the log");
+        first.commit().unwrap();
+        assert_eq!(begun.recv().unwrap(), Some(Ok(2)));
+    });
+    assert_eq!(whole(&mut *first).len(), 3);
+}
+
+fn an_id_belongs_to_one_decision_of_an_experiment(place: &Place) {
+    let mut store = place.open();
+    let elsewhere = Record {
+        experiment: 2,
+        ..decision(2, "a")
+    };
+    let anonymous = record(3, EventKind::Decision);
+    let nameless = record(4, EventKind::Decision);
+    write(
+        &mut *store,
+        &[decision(1, "a"), elsewhere, anonymous, nameless],
+    );
+    store.begin().unwrap();
+    assert!(store.append(&[decision(5, "a")]).is_err());
+    store.rollback();
+    // Ids that differ in case or accents differ.
+    write(&mut *store, &[decision(5, "A"), decision(6, "ä")]);
+}
+
+fn a_decision_has_one_outcome_and_many_parts(place: &Place) {
+    let mut store = place.open();
+    let events = [
+        decision(1, "a"),
+        decision(2, "b"),
+        report(3, EventKind::Part, 1),
+        report(4, EventKind::Part, 1),
+        report(5, EventKind::Outcome, 1),
+        report(6, EventKind::Outcome, 2),
+    ];
+    write(&mut *store, &events);
+    store.begin().unwrap();
+    assert!(store.append(&[report(7, EventKind::Outcome, 1)]).is_err());
+    store.rollback();
+    assert_eq!(store.last(), Ok(6));
+}
+
+fn events_come_back_as_they_were_written(place: &Place) {
+    let mut store = place.open();
+    let events = [
+        Record {
+            body: Vec::new(),
+            ..decision(1, "quote ' \" \\ % 日本 🙂")
+        },
+        Record {
+            time: Timestamp(i64::MAX),
+            experiment: i64::MAX as u64,
+            decision: Some(i64::MAX as u64),
+            body: (0..=255).cycle().take(100_000).collect(),
+            ..record(2, EventKind::Part)
+        },
+        record(3, EventKind::Experiment),
+        record(4, EventKind::Import),
+    ];
+    write(&mut *store, &events);
+    assert_eq!(store.read(0, 10).unwrap(), events);
+    for event in &events {
+        assert_eq!(store.get(event.number).unwrap().as_ref(), Some(event));
+    }
+}
+
+fn reading_goes_page_by_page(place: &Place) {
+    let mut store = place.open();
+    let events: Vec<Record> = (1..=25).map(|n| record(n, EventKind::Policy)).collect();
+    write(&mut *store, &events);
+    assert_eq!(store.read(0, 10).unwrap(), events[..10]);
+    assert_eq!(store.read(10, 10).unwrap(), events[10..20]);
+    assert_eq!(store.read(20, 10).unwrap(), events[20..]);
+    assert_eq!(store.read(25, 10).unwrap(), []);
+    assert_eq!(store.get(0), Ok(None));
+    assert_eq!(store.get(26), Ok(None));
+}
+
+fn decisions_are_found_by_number_and_id(place: &Place) {
+    let mut store = place.open();
+    let (part, outcome) = (EventKind::Part, EventKind::Outcome);
+    let events = [
+        record(1, EventKind::Experiment),
+        decision(2, "a"),
+        decision(3, "b"),
+        report(4, part, 2),
+        report(5, outcome, 3),
+        report(6, part, 2),
+        report(7, outcome, 2),
+        record(8, EventKind::Decision),
+    ];
+    write(&mut *store, &events);
+    let id = |id: &str| (1, Key::Id(id.into()));
+    let number = |number| (1, Key::Number(number));
+    let keys = [
+        id("b"),
+        id("nobody"),
+        number(2),
+        (2, Key::Id("a".into())),
+        (2, Key::Number(2)),
+        number(1),
+        number(4),
+        number(9),
+        number(u64::MAX),
+        id("a\0b"),
+        id("a"),
+        number(8),
+        number(2),
+    ];
+    let found = store.find(&keys).unwrap();
+    let shown: Vec<Option<(u64, Vec<u64>)>> = (found.iter())
+        .map(|found| {
+            let found = found.as_ref()?;
+            let reports = found.reports.iter().map(|r| r.number).collect();
+            Some((found.decision.number, reports))
+        })
+        .collect();
+    let a = Some((2, vec![4, 6, 7]));
+    let mut expected = vec![None; keys.len()];
+    expected[0] = Some((3, vec![5]));
+    (expected[2], expected[10], expected[12]) = (a.clone(), a.clone(), a);
+    expected[11] = Some((8, vec![]));
+    assert_eq!(shown, expected);
+    assert_eq!(found[2].as_ref().unwrap().decision, events[1]);
+    assert_eq!(found[2].as_ref().unwrap().reports[2], events[6]);
+    assert_eq!(store.find(&[]).unwrap(), []);
+}
+
+fn decisions_are_listed_newest_first(place: &Place) {
+    let mut store = place.open();
+    let other = Record {
+        experiment: 9,
+        ..decision(4, "a")
+    };
+    let events = [
+        decision(1, "a"),
+        decision(2, "b"),
+        report(3, EventKind::Part, 1),
+        other,
+        decision(5, "c"),
+        report(6, EventKind::Outcome, 1),
+    ];
+    write(&mut *store, &events);
+    let mut list = |before, limit| -> Vec<(u64, usize)> {
+        let found = store.decisions(1, before, limit).unwrap();
+        let shown = found.iter().map(|f| (f.decision.number, f.reports.len()));
+        shown.collect()
+    };
+    assert_eq!(list(u64::MAX, 10), [(5, 0), (2, 0), (1, 2)]);
+    assert_eq!(list(u64::MAX, 2), [(5, 0), (2, 0)]);
+    assert_eq!(list(5, 2), [(2, 0), (1, 2)]);
+    assert_eq!(list(1, 2), []);
+    let reports = store.decisions(1, 2, 1).unwrap().remove(0).reports;
+    assert_eq!(reports, [events[2].clone(), events[5].clone()]);
+}
+
+fn overdue_are_those_without_an_outcome(place: &Place) {
+    let mut store = place.open();
+    let other = Record {
+        experiment: 9,
+        ..decision(6, "a")
+    };
+    let events = [
+        decision(1, "a"),
+        decision(2, "b"),
+        decision(3, "c"),
+        report(4, EventKind::Part, 1),
+        report(5, EventKind::Outcome, 2),
+        other,
+        decision(7, "d"),
+    ];
+    write(&mut *store, &events);
+    assert_eq!(store.overdue(1, 0, 7, 10), Ok(vec![1, 3, 7]));
+    assert_eq!(store.overdue(1, 1, 6, 10), Ok(vec![3]));
+    assert_eq!(store.overdue(1, 0, 7, 2), Ok(vec![1, 3]));
+    assert_eq!(store.overdue(2, 0, 7, 10), Ok(vec![]));
+}
+
+fn snapshots_only_move_forward(place: &Place) {
+    let mut store = place.open();
+    let snapshot = |experiment, number, body: &[u8]| Snapshot {
+        experiment,
+        number,
+        body: body.to_vec(),
+    };
+    let (late, early) = (snapshot(4, 20, b"late"), snapshot(4, 10, b"early"));
+    store.keep_snapshot(&snapshot(9, 9, b"other")).unwrap();
+    store.keep_snapshot(&early).unwrap();
+    store.keep_snapshot(&late).unwrap();
+    store.keep_snapshot(&early).unwrap();
+    store.keep_snapshot(&snapshot(4, 20, b"again")).unwrap();
+    assert_eq!(
+        store.snapshots().unwrap(),
+        [late.clone(), snapshot(9, 9, b"other")]
+    );
+    // In a transaction it goes with it.
+    store.begin().unwrap();
+    store.keep_snapshot(&snapshot(4, 30, b"lost")).unwrap();
+    store.rollback();
+    assert_eq!(store.snapshots().unwrap()[0], late);
+}
+
+fn tokens_are_kept_by_name(place: &Place) {
+    let mut store = place.open();
+    let token = |name: &str, role: &str| StoredToken {
+        name: name.into(),
+        role: role.into(),
+        digest: [7; 32],
+        created: Timestamp(123_456),
+    };
+    for (name, role) in [("web", "decide"), ("Ops", "admin"), ("page", "read")] {
+        assert_eq!(store.add_token(&token(name, role)), Ok(true));
+    }
+    assert_eq!(store.add_token(&token("web", "admin")), Ok(false));
+    let all = [
+        token("Ops", "admin"),
+        token("page", "read"),
+        token("web", "decide"),
+    ];
+    assert_eq!(store.tokens().unwrap(), all);
+    assert_eq!(store.revoke_token("page"), Ok(true));
+    assert_eq!(store.revoke_token("page"), Ok(false));
+    // That there was one is remembered, but not what it was; its name is free again.
+    let revoked = store.tokens().unwrap().remove(1);
+    assert_eq!(
+        (revoked.name.as_str(), revoked.role.as_str()),
+        ("page", REVOKED)
+    );
+    assert_ne!(revoked.digest, [7; 32]);
+    assert_eq!(store.add_token(&token("page", "decide")), Ok(true));
+    assert_eq!(store.tokens().unwrap()[1], token("page", "decide"));
+}
+
+fn reopening_keeps_everything(place: &Place) {
+    let mut store = place.open();
+    write(&mut *store, &[decision(1, "a"), decision(2, "b")]);
+    let all = whole(&mut *store);
+    // Left in the middle: as if the process had died.
+    store.begin().unwrap();
+    store.append(&[decision(3, "c")]).unwrap();
+    drop(store);
+    let mut store = place.open();
+    assert_eq!(whole(&mut *store), all);
+    write(&mut *store, &[decision(3, "c")]);
+}
+
+fn readers_see_what_is_committed(place: &Place) {
+    let mut store = place.open();
+    write(&mut *store, &[decision(1, "a")]);
+    let mut reader = place.database.open_reader().unwrap();
+    store.begin().unwrap();
+    store.append(&[decision(2, "b")]).unwrap();
+    assert_eq!(reader.last(), Ok(1));
+    store.commit().unwrap();
+    assert_eq!(reader.last(), Ok(2));
+    assert_eq!(whole(&mut *reader).len(), 2);
+    assert!(
+        reader
+            .begin()
+            .and_then(|_| reader.append(&[decision(3, "c")]))
+            .is_err()
+    );
+}
+
+fn a_reader_makes_no_log(place: &Place) {
+    assert!(place.database.open_reader().is_err());
+    place.open();
+    place.database.open_reader().unwrap();
+}
+
+#[test]
+fn a_file_of_another_program_or_layout_is_refused_by_name() {
+    let place = Place::sqlite();
+    let Database::Sqlite(path) = &place.database else {
+        unreachable!()
+    };
+    drop(place.open());
+    let change = |sql: &str| {
+        let file = rusqlite::Connection::open(path).unwrap();
+        file.execute_batch(sql).unwrap();
+        place.database.open().err().unwrap()
+    };
+    let error = change("PRAGMA user_version = 2");
+    assert!(error.reason.contains("layout 2"), "{error}");
+    let error = change("PRAGMA application_id = 7");
+    assert!(error.reason.contains("another program"), "{error}");
+    assert!(!error.passing);
+    std::fs::write(path, "no database at all, but a text of some length").unwrap();
+    assert!(!place.database.open().err().unwrap().passing);
+}

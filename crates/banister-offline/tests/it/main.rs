@@ -1,0 +1,10 @@
+//! The integration tests of `banister-offline`, one binary.
+
+mod common;
+mod estimators;
+mod evidence;
+mod input;
+mod intervals;
+mod replay;
+mod verdicts;
+mod warm_start;

@@ -1,0 +1,190 @@
+//! The tables in both formats.
+
+use crate::common;
+
+use banister_report::tables::{self, Column, DataTable, Values};
+use banister_sim::results::Results;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+
+fn read_csv(bytes: &[u8]) -> (Vec<String>, Vec<Vec<String>>) {
+    let mut reader = csv::Reader::from_reader(bytes);
+    let header = reader
+        .headers()
+        .expect("a header")
+        .iter()
+        .map(String::from)
+        .collect();
+    let row = |record: csv::StringRecord| record.iter().map(String::from).collect();
+    (
+        header,
+        reader
+            .records()
+            .map(|record| row(record.expect("a row")))
+            .collect(),
+    )
+}
+
+fn cell(table: &(Vec<String>, Vec<Vec<String>>), row: usize, name: &str) -> String {
+    let column = table
+        .0
+        .iter()
+        .position(|n| n == name)
+        .unwrap_or_else(|| panic!("no {name}"));
+    table.1[row][column].clone()
+}
+
+#[test]
+fn curves_have_the_documented_columns_and_values() {
+    let table = read_csv(&tables::curves(&common::results()).to_csv().expect("CSV"));
+    let expected = [
+        "instance",
+        "agent",
+        "round",
+        "regret_mean",
+        "regret_std",
+        "regret_q05",
+        "regret_q95",
+        "reward_mean",
+        "spend, €_cost_mean",
+        "spend, €_cost_max",
+        "spend, €_price_mean",
+        "conversion_cost_mean",
+        "conversion_cost_max",
+        "conversion_price_mean",
+    ];
+    assert_eq!(table.0, expected);
+    assert_eq!(table.1.len(), 9);
+    assert_eq!(cell(&table, 0, "instance"), common::AWKWARD_INSTANCE);
+    assert_eq!(cell(&table, 0, "agent"), common::AWKWARD_AGENT);
+    assert_eq!(cell(&table, 2, "round"), "1000000");
+    assert_eq!(cell(&table, 2, "regret_mean"), "12345.678");
+    assert_eq!(cell(&table, 2, "regret_q95"), "1e17");
+    assert_eq!(cell(&table, 0, "spend, €_cost_mean"), "0.2");
+    assert_eq!(cell(&table, 0, "spend, €_cost_max"), "0.3");
+    assert_eq!(cell(&table, 0, "conversion_cost_mean"), "");
+    // In the second instance the shared guardrail is the second one.
+    assert_eq!(cell(&table, 6, "conversion_cost_mean"), "0.2");
+    assert_eq!(cell(&table, 7, "spend, €_cost_mean"), "1.3");
+}
+
+#[test]
+fn runs_have_the_documented_columns_and_values() {
+    let table = read_csv(&tables::runs(&common::results()).to_csv().expect("CSV"));
+    let expected = [
+        "instance",
+        "agent",
+        "run",
+        "seed",
+        "regret",
+        "reward_end",
+        "violations",
+        "worst_exceedance",
+        "nanoseconds_per_round",
+        "pulls_safe",
+        "pulls_new, \"bold\"",
+        "pulls_other",
+        "pulls_third",
+    ];
+    assert_eq!(table.0, expected);
+    assert_eq!(table.1.len(), 6);
+    assert_eq!(cell(&table, 0, "seed"), u64::MAX.to_string());
+    assert_eq!(cell(&table, 1, "worst_exceedance"), "1e-300");
+    assert_eq!(cell(&table, 0, "nanoseconds_per_round"), "123.5");
+    assert_eq!(cell(&table, 2, "nanoseconds_per_round"), "");
+    assert_eq!(cell(&table, 1, "pulls_new, \"bold\""), "11");
+    assert_eq!(cell(&table, 1, "pulls_other"), "");
+    assert_eq!(cell(&table, 4, "pulls_third"), "20");
+}
+
+#[test]
+fn parquet_read_back_equals_csv() {
+    for table in [
+        tables::curves(&common::results()),
+        tables::runs(&common::results()),
+    ] {
+        let (header, rows) = read_csv(&table.to_csv().expect("CSV"));
+        let bytes = bytes::Bytes::from(table.to_parquet().expect("Parquet"));
+        let reader = SerializedFileReader::new(bytes).expect("a Parquet file");
+        let mut count = 0;
+        for (row, expected) in reader.get_row_iter(None).expect("rows").zip(&rows) {
+            let row = row.expect("a row");
+            let names: Vec<&String> = row.get_column_iter().map(|(name, _)| name).collect();
+            assert_eq!(names, header.iter().collect::<Vec<_>>());
+            for ((name, field), text) in row.get_column_iter().zip(expected) {
+                match field {
+                    Field::Null => assert_eq!(text, "", "{name}"),
+                    Field::Str(value) => assert_eq!(value, text, "{name}"),
+                    Field::ULong(value) => assert_eq!(value.to_string(), *text, "{name}"),
+                    Field::Double(value) => {
+                        let written: f64 = text.parse().expect("a number");
+                        assert_eq!(value.to_bits(), written.to_bits(), "{name}");
+                    }
+                    other => panic!("unexpected {other:?} in {name}"),
+                }
+            }
+            count += 1;
+        }
+        assert_eq!(count, rows.len());
+        assert_eq!(count, table.rows());
+    }
+}
+
+#[test]
+fn numbers_survive_the_text() {
+    let numbers = [
+        0.1 + 0.2,
+        1.0 / 3.0,
+        5e-324,
+        f64::MAX,
+        -0.0,
+        1e16,
+        1e-5,
+        123_456_789.125,
+    ];
+    let values = Values::Number(numbers.iter().copied().map(Some).collect());
+    let table = DataTable {
+        columns: vec![Column {
+            name: "x".into(),
+            values,
+        }],
+    };
+    let (_, rows) = read_csv(&table.to_csv().expect("CSV"));
+    for (number, row) in numbers.iter().zip(rows) {
+        let read: f64 = row[0].parse().expect("a number");
+        assert_eq!(read.to_bits(), number.to_bits(), "{}", row[0]);
+    }
+}
+
+#[test]
+fn empty_results_give_tables_with_only_a_header() {
+    let none = Results { instances: vec![] };
+    let curves = tables::curves(&none);
+    let (header, rows) = read_csv(&curves.to_csv().expect("CSV"));
+    assert_eq!(header.len(), 8);
+    assert!(rows.is_empty());
+    let bytes = bytes::Bytes::from(curves.to_parquet().expect("Parquet"));
+    let reader = SerializedFileReader::new(bytes).expect("a Parquet file");
+    assert_eq!(reader.metadata().file_metadata().num_rows(), 0);
+}
+
+#[test]
+fn a_name_used_twice_keeps_both_columns() {
+    let mut results = common::results();
+    results.instances.truncate(1);
+    results.instances[0].arms = vec!["a".into(), "a".into()];
+    let table = read_csv(&tables::runs(&results).to_csv().expect("CSV"));
+    assert_eq!(cell(&table, 1, "pulls_a"), "1");
+    assert_eq!(cell(&table, 1, "pulls_a#2"), "11");
+}
+
+#[test]
+fn curves_that_are_too_short_leave_cells_empty() {
+    let mut results = common::results();
+    results.instances[0].agents[0].curve.regret_std.truncate(1);
+    results.instances[0].agents[0].curve.cost_mean.clear();
+    let table = read_csv(&tables::curves(&results).to_csv().expect("CSV"));
+    assert_eq!(cell(&table, 0, "regret_std"), "0.01");
+    assert_eq!(cell(&table, 1, "regret_std"), "");
+    assert_eq!(cell(&table, 0, "spend, €_cost_mean"), "");
+}

@@ -1,0 +1,3 @@
+//! The integration tests of `banister-service`, one binary.
+
+mod answers;

@@ -1,0 +1,28 @@
+//! The integration tests of `banister-sim`, one binary.
+
+#[allow(unsafe_code)]
+#[path = "../../../banister-solve/tests/it/common/counting.rs"]
+mod counting;
+// The random source and the brute-force LP of the core's tests.
+mod allocation;
+mod anchors;
+#[path = "../../../banister/tests/it/common/mod.rs"]
+mod bench;
+mod changes;
+mod common;
+mod compare;
+mod coupled;
+mod custom;
+mod custom_agents;
+mod directions;
+mod environments;
+mod hard_instances;
+mod journal;
+mod json;
+mod linear_environments;
+mod linear_runs;
+mod logged;
+mod rivals_safety;
+mod safety;
+mod shards;
+mod simulation;

@@ -1,0 +1,95 @@
+//! Rivals on the paper's instance and on hard ones: those that promise safety in every round keep it, and
+//! those that do not are seen to break it, so the counter counts.
+
+use crate::common;
+
+use banister::{AgentConfig, Guarantee};
+use banister_sim::results::AgentResult;
+use banister_sim::{EnvironmentConfig, ExperimentConfig, Kind, Monitor, Options, RunConfig, run};
+use common::{PAPER_COSTS, PAPER_REWARDS, guardrail};
+
+const HORIZON: u64 = 20_000;
+const RUNS: u64 = 4;
+
+/// Every kind on arms, run side by side; with the share of rounds in which it violated, and its config.
+fn simulate(name: &str, environment: EnvironmentConfig) -> Vec<(AgentConfig, f64, AgentResult)> {
+    let kinds = AgentConfig::kinds();
+    let all = kinds
+        .iter()
+        .map(|k| AgentConfig::of_kind(k).expect("its defaults"));
+    let agents: Vec<AgentConfig> = all.filter(|config| !config.takes_features()).collect();
+    assert!(agents.len() >= 14);
+    let plain = environment.kind == Kind::Bernoulli;
+    let config = ExperimentConfig {
+        name: None,
+        run: RunConfig {
+            horizon: HORIZON,
+            runs: RUNS,
+            checkpoints: 10,
+            ..RunConfig::default()
+        },
+        environment,
+        reward: Default::default(),
+        guardrail: match plain {
+            true => vec![guardrail(0.2, Some(0.0))],
+            false => vec![],
+        },
+        agent: agents.clone(),
+    };
+    let experiment = config.check(name).expect("a valid experiment");
+    let results = run(
+        &[experiment],
+        Options { no_timing: true },
+        &Monitor::default(),
+    );
+    let mut instances = results.expect("it runs").expect("not cancelled").instances;
+    let results = instances.remove(0).agents;
+    assert_eq!(results.len(), agents.len());
+    std::iter::zip(agents, results)
+        .map(|(agent, result)| {
+            let violations: u64 = result.runs.iter().filter_map(|run| run.violations).sum();
+            (agent, violations as f64 / (HORIZON * RUNS) as f64, result)
+        })
+        .collect()
+}
+
+fn instances() -> [(&'static str, EnvironmentConfig); 4] {
+    [
+        (
+            "paper",
+            EnvironmentConfig::arms(Kind::Bernoulli, &PAPER_REWARDS, &[&PAPER_COSTS]),
+        ),
+        ("l1", EnvironmentConfig::named(Kind::L1)),
+        ("l2", EnvironmentConfig::named(Kind::L2)),
+        ("lower_bound", EnvironmentConfig::named(Kind::LowerBound)),
+    ]
+}
+
+#[test]
+fn who_promises_safety_in_every_round_keeps_it_and_the_others_are_caught() {
+    let mut worst: std::collections::BTreeMap<&str, f64> = Default::default();
+    for (name, environment) in instances() {
+        for (agent, share, result) in simulate(name, environment) {
+            if agent.guarantee() == Guarantee::EveryRound {
+                for run in &result.runs {
+                    assert_eq!(run.violations, Some(0), "{} on {name}", agent.kind());
+                }
+            }
+            let own = worst.entry(agent.kind()).or_default();
+            *own = own.max(share);
+            // What ignores guardrails ends at the best arm, which is too dear wherever the guardrail
+            // matters.
+            if agent.guarantee() == Guarantee::Unsafe && name == "lower_bound" {
+                assert!(share > 0.5, "{} on {name}: {share}", agent.kind());
+            }
+            println!("{name:12} {:24} {share:.4}", agent.kind());
+        }
+    }
+    let config = |kind: &str| AgentConfig::of_kind(kind).expect("a kind");
+    for (kind, share) in worst {
+        match config(kind).guarantee() {
+            Guarantee::EveryRound => assert_eq!(share, 0.0, "{kind}"),
+            _ => assert!(share > 0.001, "{kind}: {share}"),
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The integration tests of `banister-solve`, one binary.
+
+mod common;
+mod cone;
+mod cone_allocation;
+mod cone_hostile;
+mod cone_oracles;
+mod cone_search;
+#[allow(unsafe_code)]
+#[path = "common/counting.rs"]
+mod counting;
+mod dense;
+mod policy_lp;

@@ -1,0 +1,3 @@
+//! The integration tests of `banister-table`, one binary.
+
+mod read;

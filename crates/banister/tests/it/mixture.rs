@@ -1,0 +1,267 @@
+//! The mixture interval: against its definition typed again here, at the extremes, and how often it
+//! ever fails.
+
+use crate::common;
+
+use banister::interval::Mixture;
+use common::Random;
+
+/// Exponents of every level with their logarithmic weights, factor by factor. `penalty` scales ψ: 1 in
+/// the definition.
+fn exponents(data: &[f64], mu: f64, penalty: f64) -> Vec<f64> {
+    let weights = |levels: usize| -> Vec<f64> {
+        let raw: Vec<f64> = (0..levels).map(|k| (k as f64 + 6.0).powf(-1.3)).collect();
+        let sum: f64 = raw.iter().sum();
+        raw.iter().map(|w| (0.5 * w / sum).ln()).collect()
+    };
+    let mut found = weights(15);
+    for (k, exponent) in found.iter_mut().enumerate() {
+        let eta = 4.0 * 0.5_f64.powi(k as i32);
+        for x in data {
+            *exponent += -eta * x - (1.0 - mu * (1.0 - (-eta).exp())).ln();
+        }
+    }
+    let mut rest = weights(14);
+    for (k, exponent) in rest.iter_mut().enumerate() {
+        let lambda = [0.9, 0.75]
+            .get(k)
+            .copied()
+            .unwrap_or(0.5_f64.powi(k as i32 - 1));
+        let psi = penalty * (-(1.0 - lambda).ln() - lambda);
+        let mut sum = 0.0;
+        for (j, x) in data.iter().enumerate() {
+            let centre = (0.5 + sum) / (j as f64 + 1.0);
+            *exponent += lambda * (mu - x) - psi * (x - centre).powi(2);
+            sum += x;
+        }
+    }
+    found.extend(rest);
+    found
+}
+
+fn log_wealth(data: &[f64], mu: f64, penalty: f64) -> f64 {
+    let all = exponents(data, mu, penalty);
+    let largest = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    largest + all.iter().map(|e| (e - largest).exp()).sum::<f64>().ln()
+}
+
+/// The root by bisection.
+fn upper(data: &[f64], log_term: f64) -> f64 {
+    if log_wealth(data, 1.0, 1.0) < log_term {
+        return 1.0;
+    }
+    let (mut below, mut above) = (0.0, 1.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (below + above);
+        if log_wealth(data, middle, 1.0) < log_term {
+            below = middle;
+        } else {
+            above = middle;
+        }
+    }
+    above
+}
+
+fn statistics(data: &[f64]) -> Mixture {
+    let mut mixture = Mixture::default();
+    data.iter().for_each(|&x| mixture.push(x));
+    mixture
+}
+
+const LAWS: [&str; 5] = ["bernoulli", "rare", "beta", "two-point", "gaussian"];
+
+/// An observation in [0, 1], and the law's mean.
+fn draw(law: &str, random: &mut Random) -> (f64, f64) {
+    match law {
+        "bernoulli" => (random.bernoulli(0.3), 0.3),
+        "rare" => (random.bernoulli(0.02), 0.02),
+        // The median of three uniform numbers has the law Beta(2, 2).
+        "beta" => {
+            let mut three = [random.unit(), random.unit(), random.unit()];
+            three.sort_unstable_by(f64::total_cmp);
+            (three[1], 0.5)
+        }
+        "two-point" => (0.1 + 0.5 * random.bernoulli(0.2), 0.2),
+        // Symmetric about 1/2, so clipping leaves the mean.
+        _ => ((0.5 + 0.25 * random.normal()).clamp(0.0, 1.0), 0.5),
+    }
+}
+
+#[test]
+fn bounds_are_those_of_the_definition() {
+    let mut random = Random::new(1);
+    for law in LAWS {
+        let mut data = Vec::new();
+        for n in [1, 2, 5, 30, 300, 1000] {
+            while data.len() < n {
+                data.push(draw(law, &mut random).0);
+            }
+            let mixture = statistics(&data);
+            let mirrored: Vec<f64> = data.iter().map(|x| 1.0 - x).collect();
+            for mu in [0.0, 1e-6, 0.1, 0.5, 0.9, 1.0] {
+                let (found, expected) = (mixture.log_wealth(mu), log_wealth(&data, mu, 1.0));
+                assert!(
+                    (found - expected).abs() < 1e-9 * (1.0 + expected.abs()),
+                    "{law} {n} {mu}"
+                );
+            }
+            for log_term in [0.0, 1.0, 2.3, 5.7, 14.0] {
+                let (found, expected) = (mixture.upper(log_term, 1.0), upper(&data, log_term));
+                assert!(
+                    (found - expected).abs() < 1e-9,
+                    "{law} {n} {log_term}: {found} {expected}"
+                );
+                let (found, expected) = (
+                    mixture.lower(log_term, 0.0),
+                    1.0 - upper(&mirrored, log_term),
+                );
+                assert!(
+                    (found - expected).abs() < 1e-9,
+                    "{law} {n} {log_term}: {found} {expected}"
+                );
+            }
+        }
+    }
+}
+
+/// A start right of the root leads to the root, one left of it is kept.
+#[test]
+fn an_earlier_bound_is_a_start() {
+    let mut random = Random::new(2);
+    let data: Vec<f64> = (0..500).map(|_| random.bernoulli(0.3)).collect();
+    let (now, before) = (statistics(&data), statistics(&data[..100]));
+    let (root, earlier) = (now.upper(4.0, 1.0), before.upper(4.0, 1.0));
+    assert!(root < earlier);
+    assert!((now.upper(4.0, earlier) - root).abs() < 1e-11);
+    assert_eq!(now.upper(4.0, 0.2), 0.2);
+    assert_eq!(now.lower(4.0, 0.4), 0.4);
+    assert_eq!(now.upper(4.0, f64::NAN), root);
+    assert_eq!(now.upper(f64::NAN, 1.0), 1.0);
+    // Shards add up, with centres of their own.
+    let mut shards = before;
+    shards.merge(&statistics(&data[100..]));
+    assert_eq!((shards.count(), shards.sum()), (now.count(), now.sum()));
+    assert!((shards.upper(4.0, 1.0) - root).abs() < 0.003);
+    assert_eq!(now.scaled(1.0), now);
+    assert!(now.scaled(10.0).upper(4.0, 1.0) < root);
+}
+
+#[test]
+fn wider_for_a_smaller_delta() {
+    let mut random = Random::new(3);
+    for law in LAWS {
+        let data: Vec<f64> = (0..200).map(|_| draw(law, &mut random).0).collect();
+        let mixture = statistics(&data);
+        let (mut lower, mut upper) = (1.0, 0.0);
+        for step in 0..60 {
+            let log_term = 0.25 * f64::from(step);
+            let now = (mixture.lower(log_term, 0.0), mixture.upper(log_term, 1.0));
+            assert!(now.0 <= lower && now.1 >= upper, "{law} {log_term}");
+            (lower, upper) = now;
+        }
+    }
+}
+
+#[test]
+fn extremes() {
+    let log_term = 40_f64.ln();
+    assert_eq!(Mixture::default().upper(log_term, 1.0), 1.0);
+    assert_eq!(Mixture::default().lower(log_term, 0.0), 0.0);
+    assert_eq!(Mixture::default().scaled(3.0), Mixture::default());
+    // One observation decides nothing at this level.
+    for x in [0.0, 0.5, 1.0] {
+        let one = statistics(&[x]);
+        assert!(one.lower(log_term, 0.0) == 0.0 && one.upper(log_term, 1.0) == 1.0);
+    }
+    for (x, zeros) in [(0.0, true), (1.0, false)] {
+        let mut same = statistics(&[x; 1000]);
+        for _ in 0..3 {
+            let (n, upper, lower) = (
+                same.count() as f64,
+                same.upper(log_term, 1.0),
+                same.lower(log_term, 0.0),
+            );
+            let (trivial, near) = if zeros {
+                (lower, upper)
+            } else {
+                (1.0 - upper, 1.0 - lower)
+            };
+            assert_eq!(trivial, 0.0);
+            // No bound can be below ln(1/δ)/n here; the grid costs about 2.5 nats and a factor of 0.98.
+            assert!(
+                near * n > 0.99 * log_term && near * n < 1.8 * log_term,
+                "{n} {near}"
+            );
+            same = same.scaled(1000.0);
+        }
+    }
+    // A constant has no variance, and a billion observations of one are no problem.
+    let constant = statistics(&[0.3; 1000]).scaled(1e6);
+    let (lower, upper) = (constant.lower(log_term, 0.0), constant.upper(log_term, 1.0));
+    assert!(
+        lower < 0.3 && 0.3 < upper && upper - lower < 1e-5,
+        "{lower} {upper}"
+    );
+}
+
+/// True if the wealth at the true mean ever reaches 1/δ, with δ = 0.1.
+fn ever_fails(law: &str, seed: u64, rounds: usize, mirror: bool) -> bool {
+    let random = &mut Random::new(seed);
+    let mut mixture = Mixture::default();
+    (0..rounds).any(|_| {
+        let (x, mean) = draw(law, random);
+        let (x, mean) = if mirror {
+            (1.0 - x, 1.0 - mean)
+        } else {
+            (x, mean)
+        };
+        mixture.push(x);
+        mixture.log_wealth(mean) >= 10_f64.ln()
+    })
+}
+
+/// At the worst time of a thousand the bounds fail in at most one run of ten.
+#[test]
+fn coverage_at_the_worst_time() {
+    const RUNS: u64 = 300;
+    for law in LAWS {
+        for mirror in [false, true] {
+            let failed = (0..RUNS).filter(|&seed| ever_fails(law, seed, 1000, mirror));
+            let share = failed.count() as f64 / RUNS as f64;
+            assert!(share <= 0.1, "{law} {mirror} {share}");
+        }
+    }
+}
+
+/// A negative control: with the penalty on the variance forgotten the same check fails.
+#[test]
+fn the_coverage_check_can_fail() {
+    let mut failed = 0;
+    for seed in 0..60 {
+        let random = &mut Random::new(seed);
+        let data: Vec<f64> = (0..400).map(|_| draw("gaussian", random).0).collect();
+        let ever = (1..=40).any(|i| log_wealth(&data[..10 * i], 0.5, 0.0) >= 10_f64.ln());
+        failed += u32::from(ever);
+    }
+    assert!(failed > 12, "{failed}");
+}
+
+/// Means that move: the bounds are for their average up to now.
+#[test]
+fn means_that_move() {
+    let mut failed = 0;
+    for seed in 0..300 {
+        let random = &mut Random::new(seed);
+        let (mut mixture, mut sum, mut last) = (Mixture::default(), 0.0, 0.0);
+        let ever = (1..=500).any(|t| {
+            // The mean follows what was seen last: predictable, and far from constant.
+            let mean = 0.1 + 0.3 * last + if t > 250 { 0.5 } else { 0.0 };
+            last = random.bernoulli(mean);
+            sum += mean;
+            mixture.push(last);
+            mixture.log_wealth(sum / f64::from(t)) >= 10_f64.ln()
+        });
+        failed += u32::from(ever);
+    }
+    assert!(failed <= 30, "{failed}");
+}

@@ -1,0 +1,533 @@
+//! The monitor: alarms as rare as promised where the world keeps its promise, soon where it does not.
+
+use crate::common;
+
+use banister::interval::kl;
+use banister::{
+    Agent, AgentConfig, AlarmKind, Fallback, Guardrail, OnBreach, Opb, OpbConfig, Oplb, OplbConfig,
+    Origin, Outcomes, Played, Problem,
+};
+use common::{Random, at_most};
+
+fn problem(arms: usize, threshold: f64, safe_cost: Option<f64>) -> Problem {
+    common::problem(arms, vec![at_most(threshold, safe_cost)])
+}
+
+fn config(on_breach: OnBreach) -> OpbConfig {
+    OpbConfig {
+        on_breach: Some(on_breach),
+        ..Default::default()
+    }
+}
+
+fn breached(agent: &Opb) -> bool {
+    let alarms = agent.monitor().unwrap().alarms();
+    alarms.iter().any(|a| a.kind == AlarmKind::Breach)
+}
+
+/// Outcomes until the breach alarm, at most `most`, of an arm whose cost is `before` for `jump` outcomes
+/// and `after` from then on.
+fn until_alarm(
+    rng: &mut Random,
+    tau: f64,
+    run_length: f64,
+    (jump, before, after): (u64, f64, f64),
+    most: u64,
+) -> Option<u64> {
+    let config = OpbConfig {
+        run_length,
+        ..config(OnBreach::Alert)
+    };
+    let mut agent = Opb::new(&problem(1, tau, None), &config).unwrap();
+    (0..most).find(|&t| {
+        let mean = if t < jump { before } else { after };
+        agent.observe(0, 0.0, &[rng.bernoulli(mean)]).unwrap();
+        breached(&agent)
+    })
+}
+
+#[test]
+fn false_alarms_are_as_rare_as_the_run_length_says() {
+    let mut rng = Random::new(1);
+    let (run_length, runs) = (1000.0, 3000);
+    for (n, tau) in [(100, 0.2), (300, 0.2), (300, 0.05)] {
+        let mut count = |mean: f64| {
+            let alarms = (0..runs)
+                .filter(|_| until_alarm(&mut rng, tau, run_length, (0, mean, mean), n).is_some());
+            alarms.count() as f64 / runs as f64
+        };
+        let (promised, seen) = (n as f64 / run_length, count(tau));
+        let error = (promised * (1.0 - promised) / runs as f64).sqrt();
+        assert!(seen <= promised + 3.0 * error, "{seen} against {promised}");
+        // At this level they do show, and a cost above the threshold shows more often than allowed.
+        assert!(seen > 0.1 * promised, "{seen} against {promised}");
+        let control = count(1.5 * tau);
+        assert!(control > promised + 3.0 * error, "{control}");
+    }
+}
+
+#[test]
+fn a_jump_raises_the_alarm_as_soon_as_the_formula_says() {
+    let mut rng = Random::new(2);
+    let run_length = 1e7;
+    for tau in [0.1, 0.2] {
+        for gap in [0.02, 0.05, 0.1] {
+            let (jump, runs) = (2000, 61);
+            let mut delays: Vec<u64> = (0..runs)
+                .map(|_| {
+                    let law = (jump, tau, tau + gap);
+                    until_alarm(&mut rng, tau, run_length, law, 200_000).unwrap() - jump + 1
+                })
+                .collect();
+            delays.sort_unstable();
+            let median = delays[runs / 2] as f64;
+            let information = kl(tau + gap, tau);
+            let formula = (1.0 + run_length * information).ln() / information;
+            println!("τ {tau} gap {gap}: {median} outcomes, formula {formula:.0}");
+            assert!(median <= 1.2 * formula, "{median} against {formula}");
+        }
+    }
+}
+
+/// Plays rounds with outcomes at once; means of costs by arm. Policies that break the threshold are
+/// counted, from the first round and from the first alarm on.
+fn play(
+    agent: &mut dyn Agent,
+    rng: &mut Random,
+    threshold: f64,
+    rounds: u64,
+    costs: impl Fn(u64, usize) -> f64,
+) -> (u64, u64, Option<u64>) {
+    let (mut violations, mut after, mut alarm) = (0, 0, None);
+    for t in 0..rounds {
+        let decision = agent.decide();
+        let cost: f64 = decision.policy.iter().map(|&(a, p)| p * costs(t, a)).sum();
+        if decision.alarm.is_some() && alarm.is_none() {
+            alarm = Some(t);
+        }
+        let violates = cost > threshold + 1e-12;
+        violations += u64::from(violates);
+        after += u64::from(violates && alarm.is_some());
+        let arm = decision.draw(rng.unit());
+        let (reward, cost) = (rng.bernoulli(0.1 + 0.4 * arm as f64), costs(t, arm));
+        let cost = rng.bernoulli(cost);
+        agent.observe(arm, reward, &[cost]).unwrap();
+    }
+    (violations, after, alarm)
+}
+
+/// Bold's complaints go from 0.10 to 0.20 at threshold 0.12, and nobody noticed.
+#[test]
+fn drift_ends_in_the_safe_action_or_in_a_new_start() {
+    let drifts = |t: u64, arm: usize| match arm {
+        0 => 0.02,
+        _ if t < 50_000 => 0.10,
+        _ => 0.20,
+    };
+    let declared = problem(2, 0.12, Some(0.02));
+    for on_breach in [OnBreach::Safe, OnBreach::Relearn, OnBreach::Alert] {
+        let mut rng = Random::new(3);
+        let mut agent = Opb::new(&declared, &config(on_breach)).unwrap();
+        let (violations, after, alarm) = play(&mut agent, &mut rng, 0.12, 100_000, drifts);
+        let alarm = alarm.expect("an alarm");
+        assert!((50_000..52_000).contains(&alarm), "{on_breach:?}: {alarm}");
+        match on_breach {
+            OnBreach::Alert => assert!(after > 10_000, "{after}"),
+            _ => assert!(after == 0 && violations < 2_000, "{violations}, {after}"),
+        }
+        let decision = agent.decide().clone();
+        let monitor = agent.monitor().unwrap();
+        match on_breach {
+            OnBreach::Safe => assert_eq!(decision.fallback, Some(Fallback::Alarm)),
+            OnBreach::Relearn => {
+                assert_eq!(monitor.epoch(), 1);
+                assert_eq!(decision.fallback, None);
+                assert!(decision.probability(1) > 0.3, "{decision:?}");
+            }
+            OnBreach::Alert => assert_eq!(decision.fallback, None),
+        }
+        // Never a point, and never without the mean.
+        let belief = agent.belief(1).unwrap().costs[0];
+        let mean = belief.mean.unwrap();
+        assert!(belief.lower < mean && mean < belief.upper, "{belief:?}");
+    }
+}
+
+#[test]
+fn a_world_that_keeps_still_raises_no_alarm() {
+    let declared = problem(3, 0.2, Some(0.1));
+    let mut rng = Random::new(4);
+    for _ in 0..10 {
+        let mut agent = Opb::new(&declared, &OpbConfig::default()).unwrap();
+        let still = |_: u64, arm: usize| [0.1, 0.3, 0.2][arm];
+        let (violations, _, alarm) = play(&mut agent, &mut rng, 0.2, 20_000, still);
+        assert_eq!((violations, alarm), (0, None));
+    }
+}
+
+#[test]
+fn a_wrong_declaration_is_noticed() {
+    let mut rng = Random::new(5);
+    // (declared, true, whether the safe action is forced)
+    for (declared, truth, forced) in [(0.02, 0.30, true), (0.10, 0.02, false)] {
+        let mut agent = Opb::new(&problem(2, 0.4, Some(declared)), &OpbConfig::default()).unwrap();
+        let mut seen = None;
+        for n in 1..=2000 {
+            let cost = rng.bernoulli(truth);
+            agent.observe(0, 0.5, &[cost]).unwrap();
+            if let (None, Some(&alarm)) = (seen, agent.monitor().unwrap().alarms().first()) {
+                assert_eq!(alarm.kind, AlarmKind::SafeCost);
+                assert!((alarm.mean - truth).abs() < 0.2, "{alarm:?}");
+                seen = Some(n);
+            }
+        }
+        let limit = if forced { 60 } else { 1000 };
+        assert!(seen.is_some_and(|n| n <= limit), "{seen:?}");
+        let fallback = agent.decide().fallback;
+        assert_eq!(fallback, forced.then_some(Fallback::Alarm));
+        agent.acknowledge();
+        assert_eq!(agent.decide().alarm, None);
+        assert_eq!(agent.decide().fallback, None);
+    }
+}
+
+#[test]
+fn a_true_declaration_is_refuted_no_more_often_than_delta() {
+    let mut rng = Random::new(6);
+    let delta = 0.2;
+    let mut count = |truth: f64| {
+        let refuted = (0..400).filter(|_| {
+            let config = OpbConfig {
+                delta,
+                ..config(OnBreach::Alert)
+            };
+            let mut agent = Opb::new(&problem(1, 0.9, Some(0.3)), &config).unwrap();
+            (0..500).any(|_| {
+                let cost = rng.bernoulli(truth);
+                agent.observe(0, 0.5, &[cost]).unwrap();
+                !agent.monitor().unwrap().alarms().is_empty()
+            })
+        });
+        refuted.count() as f64 / 400.0
+    };
+    let (seen, control) = (count(0.3), count(0.4));
+    assert!(seen <= delta, "{seen}");
+    assert!(control > 0.8, "{control}");
+}
+
+/// Cheap outcomes of the safe arm come at once, dear ones of the other arm come late: in the order of
+/// arrival a safe agent looks like a breach, in the order of decisions it does not.
+#[test]
+fn delays_that_differ_by_arm_raise_no_alarm() {
+    let run = |announce: bool, late: usize, lost: f64| {
+        let mut rng = Random::new(7);
+        let config = OpbConfig {
+            run_length: 1e4,
+            ..config(OnBreach::Alert)
+        };
+        let mut agent = Opb::new(&problem(2, 0.3, Some(0.05)), &config).unwrap();
+        // Decision number, arm, reward, cost; dear ones wait until `late` of them are there.
+        let mut waiting: Vec<(u64, usize, f64, f64)> = Vec::new();
+        for t in 1..=40_000 {
+            let decision = agent.decide();
+            let (p, arm) = (decision.probability(0), decision.draw(rng.unit()));
+            if announce {
+                agent.decided(t, Some(p));
+            }
+            let outcome = (t, arm, rng.unit(), rng.bernoulli([0.05, 0.5][arm]));
+            if rng.unit() < lost {
+                continue;
+            }
+            let mut due = Vec::new();
+            if arm == 0 {
+                due.push(outcome);
+            } else {
+                waiting.push(outcome);
+                if waiting.len() == late {
+                    due.append(&mut waiting);
+                }
+            }
+            for (number, arm, reward, cost) in due {
+                let numbers = [number];
+                let outcomes = Outcomes {
+                    played: Played::Arms(&[arm]),
+                    rewards: &[reward],
+                    costs: &[cost],
+                    origin: if announce {
+                        Origin::Announced(&numbers)
+                    } else {
+                        Origin::Immediate
+                    },
+                };
+                Agent::observe_batch(&mut agent, &outcomes).unwrap();
+            }
+        }
+        (breached(&agent), agent.monitor().unwrap().stride())
+    };
+    assert!(run(false, 300, 0.0).0, "arrival order shows a breach");
+    assert!(!run(true, 300, 0.0).0);
+    let (alarm, stride) = run(true, 100, 0.2);
+    assert!(
+        !alarm && stride == 1,
+        "lost outcomes are given up: {stride}"
+    );
+    let (alarm, stride) = run(true, 3000, 0.0);
+    assert!(!alarm && stride > 1, "later than the window: {stride}");
+}
+
+/// A breach shows through late outcomes too, also where some are lost.
+#[test]
+fn late_outcomes_are_watched() {
+    let mut rng = Random::new(8);
+    for (late, lost) in [(50, 0.0), (50, 0.1), (3000, 0.0)] {
+        let mut agent = Opb::new(&problem(1, 0.2, None), &config(OnBreach::Alert)).unwrap();
+        let mut waiting = std::collections::VecDeque::new();
+        let alarm = (1..100_000_u64).find(|&t| {
+            agent.decided(t, Some(1.0));
+            if rng.unit() >= lost {
+                waiting.push_back((t, rng.bernoulli(0.4)));
+            }
+            if waiting.len() > late {
+                let (number, cost) = waiting.pop_front().unwrap();
+                let outcomes = Outcomes {
+                    played: Played::Arms(&[0]),
+                    rewards: &[0.0],
+                    costs: &[cost],
+                    origin: Origin::Announced(&[number]),
+                };
+                Agent::observe_batch(&mut agent, &outcomes).unwrap();
+            }
+            breached(&agent)
+        });
+        assert!(alarm.is_some(), "{late} {lost}");
+    }
+}
+
+/// Outcomes of decisions made before an alarm are taken, counted, and not believed.
+#[test]
+fn a_new_epoch_does_not_learn_from_old_decisions() {
+    let mut agent = Opb::new(&problem(2, 0.2, Some(0.1)), &config(OnBreach::Relearn)).unwrap();
+    let take = |agent: &mut Opb, number: u64, cost: f64| {
+        Agent::observe_batch(
+            agent,
+            &Outcomes {
+                played: Played::Arms(&[1]),
+                rewards: &[1.0],
+                costs: &[cost],
+                origin: Origin::Announced(&[number]),
+            },
+        )
+        .unwrap();
+    };
+    for number in 1..=100 {
+        agent.decided(number, Some(0.5));
+    }
+    let alarm = (1..100).find(|&number| {
+        take(&mut agent, number, 1.0);
+        agent.monitor().unwrap().epoch() == 1
+    });
+    let alarm = alarm.expect("an alarm");
+    assert_eq!(agent.decide().outcomes, 0);
+    take(&mut agent, 100, 1.0);
+    assert_eq!((agent.outcomes(), agent.decide().outcomes), (alarm + 1, 0));
+    agent.decided(101, Some(0.5));
+    take(&mut agent, 101, 0.0);
+    assert_eq!(agent.decide().outcomes, 1);
+    let restored = Opb::restore(&agent.save()).unwrap();
+    assert_eq!(restored.save(), agent.save());
+}
+
+/// Relative guardrails are watched by the safe action's own outcomes.
+#[test]
+fn a_relative_guardrail_is_watched_with_a_floor() {
+    for (guardrail, drop) in [
+        (
+            Guardrail {
+                name: "conversion".into(),
+                at_least: Some(0.9),
+                relative: true,
+                ..Default::default()
+            },
+            0.3,
+        ),
+        (
+            Guardrail {
+                name: "latency".into(),
+                at_most: Some(1.2),
+                relative: true,
+                ..Default::default()
+            },
+            0.9,
+        ),
+    ] {
+        let declared = Problem {
+            arms: vec!["control".into(), "bold".into()],
+            guardrails: vec![guardrail],
+            ..Default::default()
+        };
+        let config = OpbConfig {
+            floor: 0.2,
+            ..config(OnBreach::Safe)
+        };
+        let mut rng = Random::new(9);
+        let mut agent = Opb::new(&declared, &config).unwrap();
+        let mut alarm = None;
+        for t in 0..60_000 {
+            let decision = agent.decide();
+            assert!(decision.probability(0) >= 0.2 - 1e-12);
+            assert!(decision.guardrails[0].slack >= 0.0);
+            if decision.alarm.is_some() && alarm.is_none() {
+                alarm = Some(t);
+            }
+            let arm = decision.draw(rng.unit());
+            let mean = match (arm, t < 20_000) {
+                (1, false) => drop,
+                _ => 0.6,
+            };
+            let (reward, cost) = (rng.bernoulli(0.2 + 0.5 * arm as f64), rng.bernoulli(mean));
+            agent.observe(arm, reward, &[cost]).unwrap();
+        }
+        let alarm = alarm.expect("an alarm");
+        assert!((20_000..26_000).contains(&alarm), "{alarm}");
+        assert_eq!(agent.decide().fallback, Some(Fallback::Alarm));
+    }
+}
+
+/// With the floor, the policy is the best one that plays the safe action that often.
+#[test]
+fn a_floor_keeps_the_lemma() {
+    let mut rng = Random::new(10);
+    let (rewards, costs) = ([0.1, 0.9, 0.4, 0.6], [0.1, 0.6, 0.3, 0.2]);
+    let (tau, floor) = (0.25, 0.3);
+    for safe_cost in [Some(0.1), None] {
+        let config = OpbConfig {
+            floor,
+            ..Default::default()
+        };
+        let mut agent = Opb::new(&problem(4, tau, safe_cost), &config).unwrap();
+        let mut best = f64::NEG_INFINITY;
+        let mix = |own: f64, other: f64| floor * own + (1.0 - floor) * other;
+        for a in 0..4 {
+            for b in 0..4 {
+                for step in 0..=1000 {
+                    let q = f64::from(step) / 1000.0;
+                    let of = |x: &[f64; 4]| mix(x[0], q * x[a] + (1.0 - q) * x[b]);
+                    if of(&costs) <= tau {
+                        best = best.max(of(&rewards));
+                    }
+                }
+            }
+        }
+        for t in 0..20_000 {
+            let decision = agent.decide();
+            let total: f64 = decision.policy.iter().map(|e| e.1).sum();
+            assert!((total - 1.0).abs() < 1e-12 && decision.probability(0) >= floor - 1e-12);
+            assert!(decision.guardrails[0].slack >= 0.0, "{t}: {decision:?}");
+            if decision.fallback.is_none() {
+                assert!(
+                    decision.optimistic_reward >= best - 1e-9,
+                    "{t}: {decision:?}"
+                );
+            }
+            let cost: f64 = decision.policy.iter().map(|&(a, p)| p * costs[a]).sum();
+            assert!(cost <= tau);
+            let arm = decision.draw(rng.unit());
+            let (reward, cost) = (rng.bernoulli(rewards[arm]), rng.bernoulli(costs[arm]));
+            agent.observe(arm, reward, &[cost]).unwrap();
+        }
+        // It ends near that policy.
+        let decision = agent.decide();
+        let reward: f64 = decision.policy.iter().map(|&(a, p)| p * rewards[a]).sum();
+        assert!(reward > best - 0.08, "{reward} against {best}");
+    }
+}
+
+#[test]
+fn linear_agents_are_watched_too() {
+    let arms = |truth: [f64; 2], on_breach: OnBreach, declared: f64| {
+        let mut rng = Random::new(11);
+        let config = OplbConfig {
+            on_breach: Some(on_breach),
+            ..Default::default()
+        };
+        let mut agent = Oplb::new(&problem(2, 0.3, Some(declared)), &config).unwrap();
+        let costs = move |t: u64, arm: usize| match (arm, t < 5000) {
+            (0, _) => truth[0],
+            (_, true) => 0.2,
+            _ => truth[1],
+        };
+        let seen = play(&mut agent, &mut rng, 0.3, 20_000, costs);
+        (
+            seen,
+            agent.monitor().unwrap().clone(),
+            agent.decide().clone(),
+        )
+    };
+    let ((_, after, alarm), monitor, decision) = arms([0.1, 0.6], OnBreach::Safe, 0.1);
+    assert!(alarm.is_some() && after == 0);
+    assert_eq!(monitor.alarms()[0].kind, AlarmKind::Breach);
+    assert_eq!(decision.fallback, Some(Fallback::Alarm));
+    let ((_, after, alarm), monitor, _) = arms([0.1, 0.6], OnBreach::Relearn, 0.1);
+    assert!(alarm.is_some() && after == 0 && monitor.epoch() >= 1);
+    let (_, monitor, _) = arms([0.1, 0.2], OnBreach::Safe, 0.02);
+    assert_eq!(monitor.alarms()[0].kind, AlarmKind::SafeCost);
+}
+
+#[test]
+fn snapshots_carry_the_monitor() {
+    let mut rng = Random::new(12);
+    let mut agent = Opb::new(&problem(2, 0.2, Some(0.1)), &config(OnBreach::Safe)).unwrap();
+    for number in 1..=600 {
+        agent.decide();
+        agent.decided(number, Some(0.5));
+        if rng.unit() < 0.9 {
+            let arm = rng.below(2);
+            let outcomes = Outcomes {
+                played: Played::Arms(&[arm]),
+                rewards: &[0.5],
+                costs: &[rng.bernoulli(0.35)],
+                origin: Origin::Announced(&[number]),
+            };
+            Agent::observe_batch(&mut agent, &outcomes).unwrap();
+        }
+        let restored = Opb::restore(&agent.save()).unwrap();
+        assert_eq!(restored.save(), agent.save());
+    }
+    assert!(!agent.monitor().unwrap().alarms().is_empty());
+    let mut restored = AgentConfig::restore(&agent.save()).unwrap();
+    assert_eq!(restored.agent.decide(), agent.decide());
+    assert!(restored.agent.decide().alarm.is_some());
+    // Snapshots of version 1 have none.
+    let mut old: serde_json::Value = serde_json::from_str(&agent.save()).unwrap();
+    old["version"] = 1.into();
+    old.as_object_mut().unwrap().remove("monitor");
+    let mut old = Opb::restore(&old.to_string()).unwrap();
+    assert_eq!(old.decide().alarm, None);
+}
+
+#[test]
+fn parameters_of_the_monitor_are_checked() {
+    let refused = |config: OpbConfig, mentions: &str| {
+        let error = Opb::new(&problem(2, 0.2, Some(0.1)), &config).unwrap_err();
+        assert!(error.to_string().contains(mentions), "{error}");
+    };
+    for floor in [-0.1, 1.0, f64::NAN] {
+        let config = OpbConfig {
+            floor,
+            ..Default::default()
+        };
+        refused(config, "`floor`");
+    }
+    for run_length in [0.0, 99.0, f64::INFINITY] {
+        let config = OpbConfig {
+            run_length,
+            ..Default::default()
+        };
+        refused(config, "`run_length`");
+    }
+    let paper = OpbConfig {
+        floor: 0.1,
+        ..OpbConfig::paper(1000)
+    };
+    refused(paper, "`least`, `value` or `margin`");
+}

@@ -1,0 +1,309 @@
+//! The optimism lemma on bounds that agents really have, judged by a brute-force LP.
+
+use crate::common;
+
+use banister::{Decision, Guardrail, Intervals, OnBreach, Opb, OpbConfig, Optimism, Problem};
+use common::{Random, Rebuilt, at_most, brute_force_lp, problem};
+
+const HORIZON: u64 = 10_000;
+
+/// A problem with m guardrails of mixed kinds, safe costs known or not.
+fn random_problem(random: &mut Random, m: usize, relative: bool) -> Problem {
+    let guardrails = (0..m).map(|_| {
+        let threshold = random.between(0.3, 0.8);
+        let known = random.below(2) == 0;
+        match random.below(4) {
+            0 if relative => Guardrail {
+                relative: true,
+                ..at_most(random.between(1.2, 2.0), None)
+            },
+            1 => Guardrail {
+                at_most: None,
+                at_least: Some(1.0 - threshold),
+                ..at_most(0.0, known.then_some(0.9))
+            },
+            _ => at_most(threshold, known.then_some(0.2)),
+        }
+    });
+    let guardrails = guardrails.collect();
+    problem(2 + random.below(5), guardrails)
+}
+
+/// Random outcomes for all arms, each as often as it likes, the safe one often enough.
+fn feed(agents: &mut [Opb], random: &mut Random, m: usize) {
+    let k = agents[0].arm_names().len();
+    for arm in 0..k {
+        let pulls = match arm {
+            0 => 200 + random.below(300),
+            _ => random.below(3) * random.below(200),
+        };
+        let reward_mean = if arm == 0 { 0.2 } else { random.unit() };
+        let means: Vec<f64> = (0..m)
+            .map(|i| {
+                let at_least = agents[0].problem().declared.guardrails[i]
+                    .at_least
+                    .is_some();
+                match (arm, at_least) {
+                    (0, true) => 0.9,
+                    (0, false) => 0.2,
+                    _ => random.unit(),
+                }
+            })
+            .collect();
+        for _ in 0..pulls {
+            let reward = random.bernoulli(reward_mean);
+            let costs: Vec<f64> = means.iter().map(|&p| random.bernoulli(p)).collect();
+            for agent in agents.iter_mut() {
+                agent.observe(arm, reward, &costs).expect("valid");
+            }
+        }
+    }
+}
+
+/// The policy is a distribution, its pessimistic costs are as certified and within the thresholds,
+/// and it stands on at most m + 1 distinct columns.
+fn check_decision(decision: &Decision, agent: &Opb, rebuilt: &Rebuilt, v: Option<&[f64]>) {
+    let m = rebuilt.thresholds.len();
+    let total: f64 = decision.policy.iter().map(|&(_, p)| p).sum();
+    assert!((total - 1.0).abs() < 1e-12 && decision.policy.iter().all(|&(_, p)| p > 0.0));
+    assert!(decision.policy.windows(2).all(|w| w[0].0 < w[1].0));
+    for (i, standard) in agent.problem().guardrails.iter().enumerate() {
+        let cost: f64 = decision
+            .policy
+            .iter()
+            .map(|&(a, p)| p * rebuilt.upper[i][a])
+            .sum();
+        let certificate = &decision.guardrails[i];
+        assert!(
+            cost <= rebuilt.thresholds[i] + 1e-12,
+            "guardrail {i} costs {cost}"
+        );
+        assert!((standard.show(cost) - certificate.pessimistic_cost).abs() < 1e-9);
+        assert!(certificate.slack >= 0.0);
+    }
+    if let Some(v) = v {
+        let value: f64 = decision.policy.iter().map(|&(a, p)| p * v[a]).sum();
+        assert!((value - decision.optimistic_reward).abs() < 1e-9);
+    }
+    // A grain of the safe arm may come on top, where rounding would break a threshold.
+    let mut columns: Vec<Vec<u64>> = decision
+        .policy
+        .iter()
+        .filter(|&&(_, p)| p > 1e-9)
+        .map(|&(a, _)| {
+            let costs = rebuilt
+                .upper
+                .iter()
+                .chain(&rebuilt.lower)
+                .map(|row| row[a].to_bits());
+            costs.chain([rebuilt.reward_upper[a].to_bits()]).collect()
+        })
+        .collect();
+    columns.sort();
+    columns.dedup();
+    assert!(
+        columns.len() <= m + 1,
+        "{} columns for {m} guardrails",
+        columns.len()
+    );
+}
+
+/// Runs `check` on many random agents of the given optimisms, all fed the same outcomes.
+fn on_random_bounds(
+    optimisms: &[Optimism],
+    kinds: &[Intervals],
+    mut check: impl FnMut(&mut [Opb], &Rebuilt, f64),
+) {
+    let mut random = Random::new(21);
+    let mut checked = 0;
+    for round in 0..240 {
+        let m = 1 + round % 3;
+        // The paper's bonus is not made for relative guardrails.
+        let relative = !optimisms.contains(&Optimism::Paper);
+        let declared = random_problem(&mut random, m, relative);
+        let kind = random.choose(kinds);
+        let mut agents: Vec<Opb> = optimisms
+            .iter()
+            .map(|&optimism| {
+                let config = OpbConfig {
+                    intervals: Some(kind),
+                    optimism,
+                    horizon: Some(HORIZON),
+                    // The outcomes fed have nothing to do with what is declared.
+                    on_breach: Some(OnBreach::Alert),
+                    ..OpbConfig::default()
+                };
+                Opb::new(&declared, &config).expect("a valid problem")
+            })
+            .collect();
+        feed(&mut agents, &mut random, m);
+        let rebuilt = Rebuilt::of(&agents[0]);
+        let has_margin = rebuilt.margins.iter().all(|&margin| margin > 0.0);
+        for agent in &mut agents {
+            assert_eq!(agent.decide().fallback.is_none(), has_margin);
+        }
+        if has_margin {
+            let bar = rebuilt.optimistic_value();
+            check(&mut agents, &rebuilt, bar);
+            checked += 1;
+        }
+    }
+    assert!(checked > 120, "only {checked} agents had margin");
+}
+
+const ANYTIME: [Intervals; 4] = [
+    Intervals::Kl,
+    Intervals::Bernstein,
+    Intervals::Subgaussian,
+    Intervals::Hoeffding,
+];
+
+#[test]
+fn every_optimism_is_worth_the_optimistic_value_and_is_certified() {
+    let optimisms = [Optimism::Least, Optimism::Value, Optimism::Margin];
+    on_random_bounds(&optimisms, &ANYTIME, |agents, rebuilt, bar| {
+        for agent in agents {
+            let decision = agent.decide().clone();
+            let optimism = agent.config().optimism;
+            assert!(decision.optimistic_reward >= bar - 1e-9, "{optimism:?}");
+            assert!(decision.solver.upper_bound >= decision.solver.value - 1e-12);
+            assert!(decision.solver.gap < 1e-9);
+            check_decision(&decision, agent, rebuilt, None);
+        }
+    });
+}
+
+#[test]
+fn least_stops_exactly_where_the_lemma_does() {
+    let mut with_bonus = 0;
+    on_random_bounds(&[Optimism::Least], &ANYTIME, |agents, rebuilt, bar| {
+        let value = agents[0].decide().optimistic_reward;
+        // With κ = 0 the LP is worth no more than R̄, so at the smallest κ it is worth just R̄.
+        assert!((value - bar).abs() < 1e-9, "{value} and {bar}");
+        with_bonus += usize::from(rebuilt.pessimistic_value(0.0) < bar - 1e-6);
+    });
+    assert!(with_bonus > 60, "κ was above 0 in {with_bonus} cases only");
+}
+
+#[test]
+fn value_and_margin_solve_the_lp_of_their_kappa() {
+    on_random_bounds(
+        &[Optimism::Value, Optimism::Margin],
+        &ANYTIME,
+        |agents, rebuilt, bar| {
+            let spread = rebuilt.spread();
+            let enough = (bar - rebuilt.reward_upper[0]).max(0.0);
+            for (agent, kappa) in agents.iter_mut().zip([enough, 1.0]) {
+                let decision = agent.decide().clone();
+                let expected = rebuilt.pessimistic_value(kappa);
+                let found = decision.optimistic_reward;
+                assert!(
+                    (found - expected).abs() < 1e-9 * expected.max(1.0),
+                    "{found}, {expected}"
+                );
+                let v: Vec<f64> = (0..spread.len())
+                    .map(|a| rebuilt.reward_upper[a] + kappa * spread[a])
+                    .collect();
+                check_decision(&decision, agent, rebuilt, Some(&v));
+            }
+        },
+    );
+}
+
+#[test]
+fn margin_is_never_more_optimistic_than_the_paper() {
+    let optimisms = [Optimism::Margin, Optimism::Paper];
+    on_random_bounds(
+        &optimisms,
+        &[Intervals::Hoeffding],
+        |agents, rebuilt, bar| {
+            let [margin, paper] = agents else {
+                panic!("two agents")
+            };
+            let smallest = rebuilt
+                .margins
+                .iter()
+                .copied()
+                .fold(f64::INFINITY, f64::min);
+            let spread = rebuilt.spread();
+            // The radius of all [0, 1] signals is the same; unpulled arms have 1/2 around 1/2.
+            let m = rebuilt.thresholds.len();
+            let k = spread.len();
+            let known = margin
+                .problem()
+                .guardrails
+                .iter()
+                .filter(|g| g.safe_cost.is_some())
+                .count();
+            let signals = (k + m * k - known) as f64;
+            let log_term = (2.0 * HORIZON as f64 * signals / margin.config().delta).ln();
+            let mut v = vec![0.0; k];
+            for a in 0..k {
+                let n = margin.pulls()[a] as f64;
+                let (centre, radius) = if n == 0.0 {
+                    (0.5, 0.5)
+                } else {
+                    let saved: serde_json::Value =
+                        serde_json::from_str(&margin.save()).expect("JSON");
+                    let sum = saved["arms"][a]["outcomes"]["signals"][0]["sum"].as_f64();
+                    (sum.expect("a sum") / n, (log_term / (2.0 * n)).sqrt())
+                };
+                v[a] = centre + (1.0 + 2.0 / smallest) * radius;
+                let own = rebuilt.reward_upper[a] + spread[a];
+                assert!(own <= v[a] + 1e-9, "arm {a}: {own} and {}", v[a]);
+            }
+            let by_hand = brute_force_lp(&v, &rebuilt.upper, &rebuilt.thresholds);
+            let expected = by_hand.expect("the safe arm is feasible").0;
+            let found = paper.decide().optimistic_reward;
+            assert!(
+                (found - expected).abs() < 1e-9 * expected,
+                "{found} and {expected}"
+            );
+            assert!(margin.decide().optimistic_reward <= found + 1e-9);
+            assert!(found >= bar - 1e-9);
+        },
+    );
+}
+
+#[test]
+fn the_shadow_price_proves_the_policy_optimal() {
+    let declared = problem(3, vec![at_most(0.4, Some(0.1))]);
+    // Every arm is fed alike, whatever the policies would have played.
+    let config = OpbConfig {
+        on_breach: Some(OnBreach::Alert),
+        ..OpbConfig::default()
+    };
+    let mut agent = Opb::new(&declared, &config).expect("valid");
+    let mut random = Random::new(5);
+    for arm in 0..3 {
+        for _ in 0..300 {
+            let reward = random.bernoulli(0.2 + 0.3 * arm as f64);
+            let cost = random.bernoulli(0.1 + 0.3 * arm as f64);
+            agent.observe(arm, reward, &[cost]).expect("valid");
+        }
+    }
+    let decision = agent.decide().clone();
+    let rebuilt = Rebuilt::of(&agent);
+    // The smallest κ at which the LP is worth R̄, by bisection.
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..100 {
+        let middle = 0.5 * (low + high);
+        if rebuilt.pessimistic_value(middle) < rebuilt.optimistic_value() {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    // By duality λτ + max_a (V_a − λu_a) is the value at the right price λ and more at any other.
+    let price = decision.guardrails[0].price;
+    let spread = rebuilt.spread();
+    let dual = |price: f64| {
+        (0..3)
+            .map(|a| rebuilt.reward_upper[a] + high * spread[a] - price * rebuilt.upper[0][a])
+            .fold(f64::NEG_INFINITY, f64::max)
+            + price * 0.4
+    };
+    assert!(price > 0.0);
+    assert!((dual(price) - decision.optimistic_reward).abs() < 1e-9);
+    assert!(dual(price + 0.01) > dual(price) && dual(price - 0.01) > dual(price));
+}
