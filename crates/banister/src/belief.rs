@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::direction::Direction;
 use crate::estimate::Estimates;
-use crate::guardrail::{Direction, Standard};
+use crate::guardrail::Standard;
 use crate::interval::Interval;
 use crate::problem::CheckedProblem;
 use crate::signal::Signal;

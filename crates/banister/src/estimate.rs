@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::guardrail::Direction;
+use crate::direction::Direction;
 use crate::interval::{Bernstein, Count, Interval, Intervals, Level, Rule};
 use crate::problem::CheckedProblem;
 use crate::signal::Signal;

@@ -15,18 +15,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::direction::Direction;
 use crate::error::{Error, finite};
 use crate::signal::{Signal, SignalConfig, two_numbers};
-
-/// Which side of its threshold a guardrail's signal must stay on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Direction {
-    /// The expected signal must not exceed the threshold.
-    AtMost,
-    /// The expected signal must not fall below the threshold.
-    AtLeast,
-}
 
 /// A guardrail as declared in TOML, JSON or Python.
 ///
@@ -90,6 +81,16 @@ pub struct Standard {
 }
 
 impl Guardrail {
+    /// Declared direction and threshold (a factor of the safe mean where `relative`); `None` unless
+    /// exactly one of `at_most` and `at_least` is given.
+    pub fn bound(&self) -> Option<(Direction, f64)> {
+        match (self.at_most, self.at_least) {
+            (Some(bound), None) => Some((Direction::AtMost, bound)),
+            (None, Some(bound)) => Some((Direction::AtLeast, bound)),
+            _ => None,
+        }
+    }
+
     /// Checks the declaration and brings it to standard form; `field` is how the user calls it.
     pub fn check(&self, field: &str) -> Result<Standard, Error> {
         if self.name.trim().is_empty() {
@@ -99,16 +100,12 @@ impl Guardrail {
                 "a guardrail needs a name",
             ));
         }
-        let (direction, key, bound) = match (self.at_most, self.at_least) {
-            (Some(x), None) => (Direction::AtMost, "at_most", x),
-            (None, Some(x)) => (Direction::AtLeast, "at_least", x),
-            (both, _) => {
-                let found = if both.is_some() { "both" } else { "neither" };
-                let allowed = "give exactly one of `at_most` and `at_least`";
-                return Err(Error::invalid(field, format!("given {found}"), allowed));
-            }
+        let Some((direction, bound)) = self.bound() else {
+            let found = self.at_most.map_or("neither", |_| "both");
+            let allowed = "give exactly one of `at_most` and `at_least`";
+            return Err(Error::invalid(field, format!("given {found}"), allowed));
         };
-        let key = format!("{field}.{key}");
+        let key = format!("{field}.{}", direction.key());
         finite(&key, bound)?;
         let signal = SignalConfig {
             range: self.range,
@@ -137,12 +134,9 @@ impl Guardrail {
         if let (Some(c), Some(y)) = (self.safe_cost, standard.safe_cost)
             && y >= standard.threshold
         {
-            let side = match direction {
-                Direction::AtMost => "below",
-                Direction::AtLeast => "above",
-            };
             let allowed = format!(
-                "the safe action must meet its guardrail with margin: strictly {side} {}",
+                "the safe action must meet its guardrail with margin: strictly {} {}",
+                direction.allowed_side(),
                 standard.shown_threshold
             );
             return Err(Error::invalid(format!("{field}.safe_cost"), c, allowed));

@@ -3,8 +3,8 @@
 use banister_solve::dense;
 
 use super::{Actions, Regression, Space, Terms};
+use crate::direction::Direction;
 use crate::error::Error;
-use crate::guardrail::Direction;
 use crate::problem::{CheckedProblem, Problem, check_vector};
 use crate::signal::Signal;
 

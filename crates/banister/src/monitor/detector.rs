@@ -17,7 +17,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::Outcome;
-use crate::guardrail::{Direction, Standard};
+use crate::direction::Direction;
+use crate::guardrail::Standard;
 
 const BETS: usize = 8;
 /// The bet whose own test says since when the cost has been too high: gaps of about τ/16 and more.
