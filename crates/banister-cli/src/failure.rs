@@ -1,10 +1,10 @@
-//! How commands fail: bad input is exit code 2, anything else 1.
+//! Failures of commands: bad input is exit code 2, anything else 1.
 
 use std::fmt;
 
 use banister_sim::compare::JournalError;
 
-/// Why a command stopped.
+/// Reason that ends a command early.
 #[derive(Debug)]
 pub enum Failure {
     /// The input is wrong; the message names field, value and what is allowed.

@@ -1,5 +1,10 @@
 //! The `banister` command line as a library, for programs that carry it inside, such as the Python
 //! package.
+//!
+//! Reading order: `args` (what can be typed), `commands` (one file or folder each), `input` (errors that
+//! point into the TOML), `progress`, `terminal` (tables), `failure` (exit codes).
+
+#![allow(missing_docs)]
 
 mod args;
 mod commands;

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use banister::Direction;
 use banister_report::tables::rounds_until_alarm;
 use banister_report::{Cell, Table, Tone};
 use banister_sim::Results;
@@ -165,23 +164,22 @@ pub fn summary(results: &Results) -> Table {
     }
 }
 
-/// One row per instance, guardrail and agent: what each guardrail allows, sees and costs.
+/// One row per instance, guardrail and agent: threshold, costs and shadow price.
 pub fn guardrails(results: &Results) -> Table {
     let last = |values: &[f64]| values.last().copied().unwrap_or(f64::NAN);
     let mut rows = Vec::new();
     for instance in &results.instances {
         for (i, guardrail) in instance.guardrails.iter().enumerate() {
-            let (sign, worse): (&str, fn(f64, f64) -> f64) = match guardrail.direction {
-                Direction::AtMost => ("≤", f64::max),
-                Direction::AtLeast => ("≥", f64::min),
-            };
+            let direction = guardrail.direction;
             for agent in &instance.agents {
-                let worst = agent.curve.cost_worst[i].iter().copied().reduce(worse);
+                let costs = agent.curve.cost_worst[i].iter().copied();
+                let worst = costs.reduce(|a, b| direction.worse(a, b));
                 rows.push(vec![
                     Cell::text(&instance.name),
                     Cell::text(format!(
-                        "{} {sign} {}",
+                        "{} {} {}",
                         guardrail.name,
+                        direction.symbol(),
                         digits(guardrail.threshold)
                     )),
                     Cell::text(&agent.name),
@@ -288,7 +286,7 @@ pub fn summary_json(results: &Results) -> serde_json::Value {
     serde_json::Value::Array(rows.collect())
 }
 
-/// What tables show for what is not known.
+/// Placeholder of tables for an unknown value.
 pub const UNKNOWN: &str = "–";
 
 /// A count, if it is known.

@@ -4,8 +4,8 @@ use crate::args::Init;
 use crate::failure::Failure;
 use crate::terminal;
 
-const ARMS: &str = include_str!("../../../../experiments/example.toml");
-const LINEAR: &str = include_str!("../../../../experiments/example-linear.toml");
+const ARMS: &str = include_str!("../../experiments/example.toml");
+const LINEAR: &str = include_str!("../../experiments/example-linear.toml");
 
 pub fn init(args: &Init) -> Result<(), Failure> {
     if args.path.exists() && !args.force {

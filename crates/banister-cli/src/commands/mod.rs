@@ -1,10 +1,10 @@
 //! One command per file.
 
 mod bound;
-mod claims;
+
 mod compare;
 mod init;
-mod linear;
+
 mod rebuild;
 mod reproduce;
 mod run;

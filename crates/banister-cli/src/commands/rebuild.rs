@@ -66,10 +66,11 @@ pub fn rebuild(args: &Rebuild) -> Result<(), Failure> {
             ))?;
         }
     }
-    match rebuilt.is_equal() {
-        true => Ok(()),
-        false => Err(Failure::Other(
+    if rebuilt.is_equal() {
+        Ok(())
+    } else {
+        Err(Failure::Other(
             "what was learned does not follow from the log: a snapshot is damaged".into(),
-        )),
+        ))
     }
 }

@@ -44,7 +44,7 @@ pub fn serve(args: &Serve) -> Result<(), Failure> {
     })
 }
 
-/// What the place of the log and the file of settings give: flags weigh most, the file least.
+/// Settings of the log's place: flags first, then the environment, then the file.
 pub fn given_of(place: &LogPlace) -> Result<Given, Failure> {
     let file = match &place.config {
         None => Given::default(),
@@ -79,11 +79,10 @@ fn start_logs(settings: &Settings) {
         .with_max_level(settings.level)
         .with_target(false);
     // Within one process the first choice stays: the Python package may have started a service before.
-    let _ = match settings.json_logs {
-        true => logs.json().flatten_event(true).try_init(),
-        false => {
-            let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
-            logs.with_ansi(colours).try_init()
-        }
+    let _ = if settings.json_logs {
+        logs.json().flatten_event(true).try_init()
+    } else {
+        let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
+        logs.with_ansi(colours).try_init()
     };
 }

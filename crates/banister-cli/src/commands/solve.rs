@@ -12,11 +12,9 @@ use crate::args::Solve;
 use crate::failure::Failure;
 use crate::input::explain_unknown;
 
-/// What is read.
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 enum Round {
-    /// A policy LP.
     Lp {
         reward: Vec<f64>,
         costs: Vec<Vec<f64>>,

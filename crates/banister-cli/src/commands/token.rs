@@ -36,9 +36,10 @@ fn create(name: &str, role: &str, place: &LogPlace) -> Result<(), Failure> {
 }
 
 fn list(place: &LogPlace) -> Result<(), Failure> {
-    let tokens = match database_of(place)?.exists() {
-        true => open(place)?.tokens().map_err(failed)?,
-        false => Vec::new(),
+    let tokens = if database_of(place)?.exists() {
+        open(place)?.tokens().map_err(failed)?
+    } else {
+        Vec::new()
     };
     if tokens.is_empty() {
         terminal::say("No tokens: the service is open, on this machine only.")?;

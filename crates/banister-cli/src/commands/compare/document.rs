@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{figures, heat, tables};
 
-/// What the report is about.
+/// Subject of the report.
 pub struct Subject<'a> {
     pub title: &'a str,
     pub comparison: &'a Comparison,

@@ -168,9 +168,10 @@ fn values<'a>(all: impl Iterator<Item = &'a FieldValue>) -> Vec<FieldValue> {
 /// The two fields that were asked for.
 fn chosen(asked: &str, names: &[&str]) -> Result<(String, String), Failure> {
     let wrong = |what: String| {
-        let known = match names.is_empty() {
-            true => "nothing is swept here".to_string(),
-            false => format!("the swept fields are {}", names.join(", ")),
+        let known = if names.is_empty() {
+            "nothing is swept here".to_string()
+        } else {
+            format!("the swept fields are {}", names.join(", "))
         };
         Failure::input(format!(
             "`--heat-map` is {what}: give two fields as x,y; {known}"

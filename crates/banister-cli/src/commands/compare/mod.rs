@@ -26,14 +26,14 @@ use crate::terminal;
 /// The journal's name in the folder of the results, while the comparison is not finished.
 pub const JOURNAL: &str = "unfinished.journal";
 
-/// What is compared, and what was published about it.
+/// Instances to compare, with published numbers about them.
 struct Subject {
     title: String,
-    /// Where it writes unless told otherwise.
+    /// Default output folder.
     folder: String,
     entries: Vec<Entry>,
     published: Vec<Published>,
-    /// Where files that experiments name are looked for.
+    /// Folder of files that experiments name.
     files: PathBuf,
 }
 
@@ -106,7 +106,7 @@ fn asked(list: &str) -> Result<Agents, Failure> {
     })
 }
 
-/// What there is to compare.
+/// Prints the suites and agents.
 fn list() -> Result<(), Failure> {
     terminal::print(&tables::suites(&SUITES))?;
     terminal::print(&tables::agents())
@@ -194,9 +194,10 @@ fn not_finite(value: &toml::Value, path: String) -> Option<(String, f64)> {
         toml::Value::Array(list) => (list.iter().enumerate())
             .find_map(|(i, value)| not_finite(value, format!("{path}[{i}]"))),
         toml::Value::Table(table) => table.iter().find_map(|(key, value)| {
-            let path = match path.is_empty() {
-                true => key.clone(),
-                false => format!("{path}.{key}"),
+            let path = if path.is_empty() {
+                key.clone()
+            } else {
+                format!("{path}.{key}")
             };
             not_finite(value, path)
         }),
@@ -211,9 +212,10 @@ fn simulate<'a>(
     out: &Path,
 ) -> Result<(Vec<Gathered<'a>>, Journal), Failure> {
     let (path, experiments) = (out.join(JOURNAL), &comparison.experiments);
-    let (journal, done) = match args.restart {
-        true => (Journal::restart(&path, experiments)?, Vec::new()),
-        false => Journal::open(&path, experiments)?,
+    let (journal, done) = if args.restart {
+        (Journal::restart(&path, experiments)?, Vec::new())
+    } else {
+        Journal::open(&path, experiments)?
     };
     if !done.is_empty() && !args.simulation.quiet {
         eprintln!("going on: {} runs are done already", done.len());

@@ -88,9 +88,10 @@ fn small_percent(share: f64) -> String {
 }
 
 fn interval(interval: &Interval95) -> String {
-    match interval.low.is_nan() {
-        true => UNKNOWN.into(),
-        false => format!("{} to {}", number(interval.low), number(interval.high)),
+    if interval.low.is_nan() {
+        UNKNOWN.into()
+    } else {
+        format!("{} to {}", number(interval.low), number(interval.high))
     }
 }
 
@@ -143,23 +144,28 @@ pub fn against_leader(instance: &InstanceResult) -> Option<Table> {
 pub fn verdicts(verdicts: &[(&Published, Verdict)]) -> Table {
     let rows = verdicts.iter().map(|(published, verdict)| {
         let ours = |interval: &Interval95| {
-            let digits = |x: f64| match published.value.abs() < 100.0 {
-                true => format!("{x:.2}"),
-                false => number(x),
+            let digits = |x: f64| {
+                if published.value.abs() < 100.0 {
+                    format!("{x:.2}")
+                } else {
+                    number(x)
+                }
             };
-            match interval.low.is_nan() {
-                true => digits(interval.mean),
-                false => format!(
+            if interval.low.is_nan() {
+                digits(interval.mean)
+            } else {
+                format!(
                     "{} ({} to {})",
                     digits(interval.mean),
                     digits(interval.low),
                     digits(interval.high)
-                ),
+                )
             }
         };
-        let value = match published.value.abs() < 100.0 {
-            true => published.value.to_string(),
-            false => number(published.value),
+        let value = if published.value.abs() < 100.0 {
+            published.value.to_string()
+        } else {
+            number(published.value)
         };
         let tone = match verdict {
             Verdict::Agrees(_) => Tone::Good,
@@ -228,9 +234,10 @@ pub fn agents() -> Table {
         header: header(&["agent", "for", "promise"]),
         rows: configs
             .map(|config| {
-                let setting = match config.takes_features() {
-                    true => "actions with features",
-                    false => "arms",
+                let setting = if config.takes_features() {
+                    "actions with features"
+                } else {
+                    "arms"
                 };
                 vec![
                     Cell::text(config.kind()),

@@ -1,170 +1,17 @@
-//! `banister reproduce`: the paper's figures and claims, run afresh.
+//! Sections of the report on arms.
 
 use banister_report::LineKind;
 use banister_report::{
     Document, Figure, FigureRef, Panel, ReferenceLine, Row, Section, Series, Table,
 };
-use banister_sim::results::InstanceResult;
-use banister_sim::{EnvironmentConfig, Experiment, Options, Results};
+use banister_sim::Results;
 
-use super::claims::{self, Claim, Distance};
-use super::linear::{self, Linear, Watched};
-use super::run::resolved;
-use crate::args::{Reproduce, Simulation};
-use crate::failure::Failure;
-use crate::input::built_in;
-use crate::progress::with_bar;
+use super::claims::{self, Claim};
+use super::experiments::{MARGINS, Parts};
+use super::linear_report;
 use crate::terminal::{self, final_regret, number};
 
-/// τ, the experiment as published and as the text states it.
-const PAPER: [(&str, &str); 3] = [
-    (
-        include_str!("../../../../experiments/paper/published-1.0.toml"),
-        include_str!("../../../../experiments/paper/text-1.0.toml"),
-    ),
-    (
-        include_str!("../../../../experiments/paper/published-0.5.toml"),
-        include_str!("../../../../experiments/paper/text-0.5.toml"),
-    ),
-    (
-        include_str!("../../../../experiments/paper/published-0.2.toml"),
-        include_str!("../../../../experiments/paper/text-0.2.toml"),
-    ),
-];
-const LOWER_BOUND: &str = include_str!("../../../../experiments/paper/lower-bound.toml");
-const SAFE_COST: [&str; 2] = [
-    include_str!("../../../../experiments/paper/safe-cost-known.toml"),
-    include_str!("../../../../experiments/paper/safe-cost-unknown.toml"),
-];
-/// Margins at which the lower bound is shown.
-pub const MARGINS: [f64; 4] = [0.025, 0.05, 0.1, 0.2];
-
-/// What was run, sorted by what it shows.
-pub struct Parts {
-    /// One instance per τ, with all three agents.
-    pub paper: Results,
-    /// ν and ν' in turn, for each margin.
-    pub lower_bound: Results,
-    /// Safe cost known, then unknown.
-    pub safe_cost: Results,
-    /// Actions with features.
-    pub linear: Linear,
-}
-
-pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
-    let mut experiments = experiments(&args.simulation)?;
-    experiments.extend(linear::experiments(&args.simulation)?);
-    let watched = linear::coverage_experiment(&args.simulation)?;
-    let options = Options {
-        no_timing: args.simulation.no_timing,
-    };
-    let all = experiments.iter().chain([&watched]);
-    let (results, coverage) = with_bar("reproducing", all, &args.simulation, |monitor| {
-        let Some(results) = banister_sim::run(&experiments, options, monitor)? else {
-            return Ok(None);
-        };
-        let coverage = linear::watch(&watched, monitor)?;
-        Ok::<_, banister::Error>(coverage.map(|coverage| (results, coverage)))
-    })?;
-    let parts =
-        sort(results, coverage).ok_or_else(|| Failure::Other("some results are missing".into()))?;
-    experiments.push(watched);
-    let claims = claims::check(&parts);
-    let distances = claims::distances(&parts.paper);
-    let distance_table = claims::distance_table(&distances);
-    let document = document(&parts, &claims, &distance_table);
-    let all = Results {
-        instances: [&parts.paper, &parts.lower_bound, &parts.safe_cost]
-            .into_iter()
-            .flat_map(|r| r.instances.clone())
-            .chain(parts.linear.instances())
-            .collect(),
-    };
-    let written =
-        banister_report::write_results(&args.out, &all, &document, &resolved(&experiments)?)?;
-    if args.simulation.json {
-        let value = serde_json::json!({
-            "results": terminal::summary_json(&all),
-            "claims": claims.iter().map(Claim::to_json).collect::<Vec<_>>(),
-            "published_regret": distances.iter().map(Distance::to_json).collect::<Vec<_>>(),
-        });
-        terminal::say(value)?;
-        return Ok(());
-    }
-    terminal::say("")?;
-    terminal::print(&Table {
-        title: "The paper's experiment".into(),
-        ..terminal::summary(&parts.paper)
-    })?;
-    terminal::print(&distance_table)?;
-    terminal::print(&Table {
-        title: "Actions that change in every round".into(),
-        ..terminal::summary(&Results {
-            instances: vec![parts.linear.contextual.clone()],
-        })
-    })?;
-    terminal::print(&linear::report::coverage_table(&parts.linear))?;
-    terminal::print(&claims::table(&claims))?;
-    terminal::say(format!(
-        "{} files in {}; open {}",
-        written.len(),
-        args.out.display(),
-        args.out.join("report.html").display()
-    ))?;
-    Ok(())
-}
-
-fn experiments(overrides: &Simulation) -> Result<Vec<Experiment>, Failure> {
-    let plain = |text: &str| built_in(text, "", overrides, |_| {});
-    let mut all = Vec::new();
-    for (published, text) in PAPER {
-        all.push(plain(published)?);
-        all.push(plain(text)?);
-    }
-    for margin in MARGINS {
-        for (alternative, symbol) in [(false, "ν"), (true, "ν′")] {
-            let name = format!("{symbol}, Δ = {margin}");
-            all.push(built_in(LOWER_BOUND, &name, overrides, |config| {
-                config.environment = EnvironmentConfig {
-                    margin: Some(margin),
-                    alternative: Some(alternative),
-                    ..config.environment.clone()
-                };
-            })?);
-        }
-    }
-    for text in SAFE_COST {
-        all.push(plain(text)?);
-    }
-    Ok(all)
-}
-
-/// Puts each threshold's published and stated settings side by side: the means are the same, only
-/// the noise differs.
-fn sort(results: Results, coverage: Vec<Watched>) -> Option<Parts> {
-    let mut instances = results.instances.into_iter();
-    let mut paper = Vec::new();
-    for _ in PAPER {
-        let pair: Vec<InstanceResult> = instances.by_ref().take(2).collect();
-        if let [published, text] = &pair[..] {
-            let mut merged = published.clone();
-            merged.agents.extend(text.agents.iter().cloned());
-            paper.push(merged);
-        }
-    }
-    Some(Parts {
-        paper: Results { instances: paper },
-        lower_bound: Results {
-            instances: instances.by_ref().take(2 * MARGINS.len()).collect(),
-        },
-        safe_cost: Results {
-            instances: instances.by_ref().take(SAFE_COST.len()).collect(),
-        },
-        linear: linear::sort(instances, coverage)?,
-    })
-}
-
-fn document(parts: &Parts, claims: &[Claim], distances: &Table) -> Document {
+pub fn document(parts: &Parts, claims: &[Claim], distances: &Table) -> Document {
     let first = &parts.paper.instances[0];
     let (horizon, runs) = (first.horizon, first.agents[0].runs.len());
     Document {
@@ -204,7 +51,7 @@ fn document(parts: &Parts, claims: &[Claim], distances: &Table) -> Document {
             safe_cost_section(&parts.safe_cost),
         ]
         .into_iter()
-        .chain(linear::report::sections(&parts.linear))
+        .chain(linear_report::sections(&parts.linear))
         .collect(),
     }
 }

@@ -4,8 +4,8 @@ use banister_report::{Cell, Figure, FigureRef, Panel, Row, Section, Series, Tabl
 use banister_sim::Results;
 use banister_sim::results::InstanceResult;
 
-use super::claims::arm_ratios;
-use super::{ARM_COUNTS, BANISTER, EXACT, LINEARISED, Linear, MARGINS, Watched};
+use super::linear::{ARM_COUNTS, BANISTER, EXACT, LINEARISED, Linear, MARGINS, Watched};
+use super::linear_claims::arm_ratios;
 use crate::terminal::{self, final_regret, number, optimum_at_the_end, percent};
 
 /// All sections, in order.
@@ -160,7 +160,7 @@ fn safe_cost(linear: &Linear) -> Section {
     }
 }
 
-/// How often the confidence sets held.
+/// Observed coverage of every radius.
 pub fn coverage_table(linear: &Linear) -> Table {
     let row = |watched: &Watched| {
         let (delta, coverage) = (watched.delta, &watched.coverage);
@@ -172,9 +172,10 @@ pub fn coverage_table(linear: &Linear) -> Table {
         vec![
             Cell::text(&watched.radius),
             Cell::number(coverage.runs.to_string()),
-            Cell::number(coverage.left.to_string()).toned(match within {
-                true => Tone::Good,
-                false => Tone::Bad,
+            Cell::number(coverage.left.to_string()).toned(if within {
+                Tone::Good
+            } else {
+                Tone::Bad
             }),
             Cell::number(percent(coverage.left as f64, coverage.runs as f64)),
             Cell::number(percent(delta, 1.0)),

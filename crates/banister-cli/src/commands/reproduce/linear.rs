@@ -1,8 +1,5 @@
 //! The linear part of `banister reproduce`: OPLB on changing actions.
 
-pub mod claims;
-pub mod report;
-
 use banister_rivals::AgentConfig;
 use banister_sim::results::InstanceResult;
 use banister_sim::{Coverage, Experiment, Monitor, Results};
@@ -11,25 +8,25 @@ use crate::args::Simulation;
 use crate::failure::Failure;
 use crate::input::built_in;
 
-const CONTEXTUAL: &str = include_str!("../../../../../experiments/linear/contextual.toml");
-const MARGIN: &str = include_str!("../../../../../experiments/linear/margin.toml");
-const UNKNOWN: &str = include_str!("../../../../../experiments/linear/safe-cost-unknown.toml");
-const ARMS: &str = include_str!("../../../../../experiments/linear/arms.toml");
-const COVERAGE: &str = include_str!("../../../../../experiments/linear/coverage.toml");
+const CONTEXTUAL: &str = include_str!("../../../experiments/linear/contextual.toml");
+const MARGIN: &str = include_str!("../../../experiments/linear/margin.toml");
+const UNKNOWN: &str = include_str!("../../../experiments/linear/safe-cost-unknown.toml");
+const ARMS: &str = include_str!("../../../experiments/linear/arms.toml");
+const COVERAGE: &str = include_str!("../../../experiments/linear/coverage.toml");
 
 /// Margins τ − c_0 at which the same instance is played.
 pub const MARGINS: [f64; 5] = [0.05, 0.1, 0.2, 0.3, 0.4];
 /// Numbers of arms at which OPB and OPLB are compared.
 pub const ARM_COUNTS: [usize; 4] = [4, 8, 16, 32];
 
-/// What the labels of the experiments stand for.
+/// Label of the paper's OPLB, solved to a certified gap.
 pub const EXACT: &str = "OPLB, exact";
-/// The paper's constants with one linear program a round.
+/// Label of the paper's constants with one linear program a round.
 pub const LINEARISED: &str = "OPLB, linearised";
-/// Least optimism, linearised.
+/// Label of banister's default: least optimism, linearised.
 pub const BANISTER: &str = "banister";
 
-/// What was run, sorted by what it shows.
+/// Results by the claim that they show.
 pub struct Linear {
     /// Actions that change, the safe cost known.
     pub contextual: InstanceResult,
@@ -43,7 +40,7 @@ pub struct Linear {
     pub coverage: Vec<Watched>,
 }
 
-/// How often the confidence sets of a radius held.
+/// Observed coverage of a radius.
 pub struct Watched {
     pub radius: String,
     pub delta: f64,
@@ -128,7 +125,7 @@ impl Linear {
     }
 
     /// The safe cost known, then unknown, with the agents that both have.
-    fn safe_cost(&self) -> Results {
+    pub fn safe_cost(&self) -> Results {
         let mut known = self.contextual.clone();
         known.name = "safe cost known".into();
         known

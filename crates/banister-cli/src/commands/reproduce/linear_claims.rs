@@ -1,17 +1,17 @@
-//! What OPLB is said to do, and whether it was seen.
+//! Claims about OPLB, each with its verdict.
 
 use banister::theory::LinearSetting;
 use banister_sim::Coverage;
 use banister_sim::results::{AgentResult, InstanceResult};
 
-use super::{ARM_COUNTS, BANISTER, EXACT, LINEARISED, Linear, MARGINS, Watched};
-use crate::commands::claims::{Claim, NO_VIOLATION, UNKNOWN_LEARNED, unknown_detail};
+use super::claims::{Claim, NO_VIOLATION, UNKNOWN_LEARNED, unknown_detail};
+use super::linear::{ARM_COUNTS, BANISTER, EXACT, LINEARISED, Linear, MARGINS, Watched};
 use crate::terminal::{count, final_regret, number, percent, violations};
 
 /// "Linearised is as good as exact": at most this much more regret.
 const CLOSE: f64 = 1.05;
 
-/// Judges all claims.
+/// Judges every claim about OPLB.
 pub fn check(linear: &Linear) -> Vec<Claim> {
     let mut claims = vec![no_violation(linear)];
     claims.extend(
@@ -64,9 +64,12 @@ fn below_the_theorem(instance: &InstanceResult, agent: &AgentResult) -> Claim {
         .map(|run| run.regret)
         .fold(f64::NEG_INFINITY, f64::max);
     let bounds = theorem(instance);
-    let bound = bounds.map_or(f64::NAN, |b| match agent.name.contains("radii") {
-        true => b.regret_paper_radius,
-        false => b.regret,
+    let bound = bounds.map_or(f64::NAN, |b| {
+        if agent.name.contains("radii") {
+            b.regret_paper_radius
+        } else {
+            b.regret
+        }
     });
     let vacuous = if bound >= instance.horizon as f64 {
         ", itself above T"

@@ -6,8 +6,8 @@ use banister_sim::Results;
 use banister_sim::results::{AgentResult, InstanceResult};
 use serde_json::json;
 
-use super::linear;
-use super::reproduce::{MARGINS, Parts};
+use super::experiments::{MARGINS, Parts};
+use super::linear_claims;
 use crate::terminal::{count, final_regret, final_reward, number, percent, violations};
 
 /// Rounds behind the published figures.
@@ -21,7 +21,7 @@ const REACHED: f64 = 0.95;
 pub const NO_VIOLATION: &str = "No policy violates the constraint";
 pub const UNKNOWN_LEARNED: &str = "An unknown safe cost is learned without a violation";
 
-/// One claim, judged.
+/// Claim with its verdict.
 pub struct Claim {
     pub claim: &'static str,
     pub agent: String,
@@ -35,7 +35,7 @@ impl Claim {
     }
 }
 
-/// Judges all claims.
+/// Judges every claim about arms and features.
 pub fn check(parts: &Parts) -> Vec<Claim> {
     let instances = &parts.paper.instances;
     let mut claims = Vec::new();
@@ -52,7 +52,7 @@ pub fn check(parts: &Parts) -> Vec<Claim> {
     }
     claims.extend(lower_bound(&parts.lower_bound));
     claims.extend(unknown_cost(&parts.safe_cost));
-    claims.extend(linear::claims::check(&parts.linear));
+    claims.extend(linear_claims::check(&parts.linear));
     // By claim rather than by agent, in order of first appearance.
     let mut order: Vec<&str> = Vec::new();
     for claim in &claims {
@@ -194,7 +194,7 @@ fn unknown_cost(results: &Results) -> Vec<Claim> {
         .collect()
 }
 
-/// How an agent did that did not know the safe cost.
+/// Regret and violations of an agent that had to learn the safe cost.
 pub fn unknown_detail(broken: Option<u64>, ratio: f64) -> String {
     let broken = count(broken);
     format!("{broken} violations, {ratio:.2}× the regret of knowing it")
@@ -226,17 +226,17 @@ pub fn table(claims: &[Claim]) -> Table {
     }
 }
 
-/// How far one instance lands from its published number.
+/// Regret of one instance beside its published number.
 pub struct Distance {
     instance: String,
     published: f64,
     ours: f64,
     sd: f64,
-    /// Whether the run is as long as the published one.
+    /// The run is as long as the published one.
     comparable: bool,
 }
 
-/// How far the published settings land from the published numbers.
+/// Compares the published settings with the published numbers.
 pub fn distances(results: &Results) -> Vec<Distance> {
     let pairs = results.instances.iter().zip(PUBLISHED_REGRET);
     pairs
