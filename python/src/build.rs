@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use banister::{AgentConfig, Error, Guarantee, Guardrail, Problem, SignalConfig};
+use banister::{Error, Guarantee, Guardrail, Problem, SignalConfig};
+use banister_rivals::AgentConfig;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString};

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use banister::{AgentConfig, Error};
+use banister::Error;
+use banister_rivals::AgentConfig;
 use banister_sim::compare::{
     self, Agents, Entry, Fields, Journal, JournalError, Published, SUITES, Suite, expand,
 };

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use banister::{AgentConfig, Error, Guardrail, SignalConfig};
+use banister::{Error, Guardrail, SignalConfig};
 use banister_offline::{
     CheckedLog, Estimate, Estimator, Features, IntervalKind, Log, Mean, Model, Options, Replay,
     ReplayOptions, Target,
 };
+use banister_rivals::AgentConfig;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList};

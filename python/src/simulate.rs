@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use banister::{AgentConfig, Error, Problem};
+use banister::{Error, Problem};
+use banister_rivals::AgentConfig;
 use banister_sim::{
     AgentSource, CustomExperiment, EnvironmentConfig, ExperimentConfig, Monitor, Options,
     RunConfig, Shard, gather, plan, run, run_shard,

@@ -4,7 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use banister::{AgentConfig, Alarm, Origin, Outcomes, Played, Problem};
+use banister::{Alarm, Origin, Outcomes, Played, Problem};
+use banister_rivals::AgentConfig;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rand::Rng;

@@ -1,31 +1,53 @@
-//! Developer commands: `cargo xtask test | bench | web`.
+//! Developer commands: `cargo xtask check | test | bench | dist | audit`.
 //!
-//! Nothing needs to be prepared: Debian packages are installed where they are missing, and Python
-//! packages go to a virtual environment under `target/`.
+//! Nothing needs to be prepared: a task says what it misses on this machine and installs it, Debian
+//! packages system-wide and Python packages into virtual environments under `target/`.
+//!
+//! Reading order: `setup` (what a task needs), `test`, `bench` (with `load`), `dist`.
 
+mod bench;
+mod dist;
 mod load;
-mod web;
+mod setup;
+mod test;
 
 use std::ffi::OsStr;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "\
-usage: cargo xtask test [fmt] [clippy] [doc] [web] [rust] [python] [package]   everything, or these steps
-       cargo xtask bench [rust] [python] [service]                       speed, beside others
-       cargo xtask web                                                   build the page from web/src";
+use setup::Setup;
 
-type Outcome = Result<(), String>;
-type Step = fn() -> Outcome;
+const USAGE: &str = "\
+usage: cargo xtask check                        formatting, clippy and the fast tests
+       cargo xtask test [STEP...]               everything, or steps of: fmt lint clippy doc rust python package
+       cargo xtask bench [PART...]              speed, beside others: rust python service
+       cargo xtask dist [PART...]               what is released, built and tried: crates binary wheel
+       cargo xtask audit                        licences, advisories and sources of all dependencies
+options: --no-install                           fail where something would have to be installed";
+
+type Outcome<T = ()> = Result<T, String>;
+
+/// A named part of a task: what it needs, and its work.
+struct Step {
+    name: &'static str,
+    needs: &'static [setup::Need],
+    run: fn() -> Outcome,
+}
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+    let mut args: Vec<String> = std::env::args().skip(1).collect();
+    let given = args.len();
+    args.retain(|arg| arg != "--no-install");
+    let setup = Setup {
+        install: args.len() == given,
+    };
     let outcome = match args.split_first() {
-        Some((task, steps)) if task == "test" => test(steps),
-        Some((task, parts)) if task == "bench" => bench(parts),
-        Some((task, [])) if task == "web" => web(),
+        Some((task, [])) if task == "check" => steps(&setup, &test::CHECK, &[]),
+        Some((task, names)) if task == "test" => steps(&setup, &test::STEPS, names),
+        Some((task, names)) if task == "bench" => steps(&setup, &bench::STEPS, names),
+        Some((task, names)) if task == "dist" => steps(&setup, &dist::STEPS, names),
+        Some((task, [])) if task == "audit" => steps(&setup, &dist::AUDIT, &[]),
         _ => Err(USAGE.into()),
     };
     match outcome {
@@ -37,251 +59,22 @@ fn main() -> ExitCode {
     }
 }
 
-fn test(steps: &[String]) -> Outcome {
-    let all: [(&str, Step); 7] = [
-        ("fmt", || cargo(&["fmt", "--all", "--check"])),
-        ("clippy", || {
-            cargo(&[
-                "clippy",
-                "--workspace",
-                "--all-targets",
-                "--locked",
-                "--",
-                "-D",
-                "warnings",
-            ])
-        }),
-        ("doc", || {
-            let args = ["doc", "--workspace", "--no-deps", "--locked", "--quiet"];
-            run(Command::new(env!("CARGO"))
-                .args(args)
-                .env("RUSTDOCFLAGS", "-D warnings")
-                .current_dir(root()))
-        }),
-        ("web", web_is_built),
-        ("rust", rust_tests),
-        ("python", python_tests),
-        ("package", package_tests),
-    ];
-    if let Some(unknown) = steps.iter().find(|s| all.iter().all(|(name, _)| name != s)) {
+/// Runs the named steps, or all, after preparing the machine for every one of them.
+fn steps(setup: &Setup, all: &[Step], names: &[String]) -> Outcome {
+    if let Some(unknown) = names.iter().find(|n| all.iter().all(|s| s.name != **n)) {
         return Err(format!("there is no step `{unknown}`\n{USAGE}"));
     }
-    for (name, step) in all {
-        if !steps.is_empty() && !steps.iter().any(|s| s == name) {
-            continue;
-        }
+    let wanted = |step: &&Step| names.is_empty() || names.iter().any(|n| n == step.name);
+    let chosen: Vec<&Step> = all.iter().filter(wanted).collect();
+    setup.prepare(chosen.iter().flat_map(|step| step.needs))?;
+    for step in chosen {
+        let name = step.name;
         println!("── {name}");
         let started = Instant::now();
-        step().map_err(|message| format!("step `{name}` failed: {message}"))?;
+        (step.run)().map_err(|message| format!("step `{name}` failed: {message}"))?;
         println!("── {name}: fine, {:.0} s", started.elapsed().as_secs_f64());
     }
     Ok(())
-}
-
-/// The page that the service serves is committed, so that nothing but cargo is needed to build it.
-fn page() -> PathBuf {
-    root().join("web/dist/index.html")
-}
-
-fn web() -> Outcome {
-    let path = page();
-    fs::write(&path, web::build(root())?).map_err(|e| format!("{}: {e}", path.display()))
-}
-
-/// The committed page is what its source says.
-fn web_is_built() -> Outcome {
-    let path = page();
-    let built = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    match built == web::build(root())? {
-        true => Ok(()),
-        false => Err("web/dist/index.html is not what web/src gives: run `cargo xtask web`".into()),
-    }
-}
-
-/// The log's tests run servers of PostgreSQL of their own.
-fn rust_tests() -> Outcome {
-    postgresql()?;
-    cargo(&["test", "--workspace", "--locked"])
-}
-
-fn postgresql() -> Outcome {
-    let installed = fs::read_dir("/usr/lib/postgresql").is_ok_and(|versions| {
-        let mut servers = versions.flatten().map(|v| v.path().join("bin/postgres"));
-        servers.any(|server| server.is_file())
-    });
-    match installed || on_path("postgres") {
-        true => Ok(()),
-        false => apt_install("postgresql"),
-    }
-}
-
-/// HiGHS as an oracle; the report and the service's page in a real browser; the service under faults.
-fn python_tests() -> Outcome {
-    debian_package(
-        "chromium",
-        &["chromium", "chromium-browser", "google-chrome"],
-    )?;
-    let python = python_with("tests/requirements.txt")?;
-    // What the Rust tests built, rather than the same with other features once more.
-    cargo(&["test", "--workspace", "--locked", "--no-run", "--quiet"])?;
-    let binary = target().join("debug").join("banister");
-    run(Command::new(python)
-        .args(["-m", "pytest", "-q", "tests"])
-        .env("BANISTER", binary)
-        .current_dir(root()))
-}
-
-/// The Python package as people get it: a wheel of this checkout, in a fresh environment.
-fn package_tests() -> Outcome {
-    let wheels = target().join("wheels");
-    if wheels.exists() {
-        fs::remove_dir_all(&wheels).map_err(|e| format!("{}: {e}", wheels.display()))?;
-    }
-    let python = environment("venv")?;
-    run(Command::new(&python)
-        .args([
-            "-m",
-            "pip",
-            "wheel",
-            "--quiet",
-            "--disable-pip-version-check",
-        ])
-        .args(["--no-deps", "--wheel-dir"])
-        .args([wheels.as_os_str(), root().as_os_str()]))?;
-    let wheel = fs::read_dir(&wheels)
-        .and_then(|mut files| files.next().transpose())
-        .map_err(|e| format!("{}: {e}", wheels.display()))?
-        .ok_or("pip made no wheel")?;
-    let fresh = target().join("package-venv");
-    if fresh.exists() {
-        fs::remove_dir_all(&fresh).map_err(|e| format!("{}: {e}", fresh.display()))?;
-    }
-    let python = environment("package-venv")?;
-    pip_install(
-        &python,
-        &[
-            wheel.path().as_os_str(),
-            "-r".as_ref(),
-            root().join("python/tests/requirements.txt").as_os_str(),
-        ],
-    )?;
-    // Python looks in the folder of the tests first, not in the checkout: it is the wheel that is
-    // tested, and a test says so.
-    run(Command::new(python)
-        .args(["-m", "pytest", "-q", "python/tests"])
-        .current_dir(root()))
-}
-
-fn bench(parts: &[String]) -> Outcome {
-    let all: [(&str, Step); 3] = [
-        ("rust", rust_bench),
-        ("python", python_bench),
-        ("service", service_bench),
-    ];
-    if let Some(unknown) = parts.iter().find(|p| all.iter().all(|(name, _)| name != p)) {
-        return Err(format!("there is no benchmark `{unknown}`\n{USAGE}"));
-    }
-    let wanted = |name: &str| parts.is_empty() || parts.iter().any(|p| p == name);
-    all.into_iter()
-        .filter(|(name, _)| wanted(name))
-        .try_for_each(|(_, part)| part())
-}
-
-fn rust_bench() -> Outcome {
-    let python = python_with("benches/requirements.txt")?;
-    for (package, bench) in [("banister-sim", "speed"), ("banister-solve", "cone")] {
-        run(Command::new(env!("CARGO"))
-            .args(["bench", "--locked", "-p", package, "--bench", bench])
-            .env("BANISTER_PYTHON", &python)
-            .current_dir(root()))?;
-    }
-    Ok(())
-}
-
-/// The wheel of this checkout beside bandits and solvers that Python can call.
-fn python_bench() -> Outcome {
-    let python = python_with("benches/python-requirements.txt")?;
-    // It is compiled where it is installed: without a compiler its rows say that it is missing.
-    if let Err(message) = pip_install(&python, &["contextualbandits>=0.3.27,<0.4".as_ref()]) {
-        eprintln!("xtask: going on without contextualbandits: {message}");
-    }
-    pip_install(&python, &[root().as_os_str()])?;
-    // Python looks beside the script first, not in the checkout, so this is the wheel.
-    for script in ["python_speed.py", "python_sweep.py"] {
-        run(Command::new(&python)
-            .arg(root().join("benches").join(script))
-            .current_dir(root()))?;
-    }
-    Ok(())
-}
-
-/// The service under load, from a second process on this machine.
-fn service_bench() -> Outcome {
-    debian_package("wrk", &["wrk"])?;
-    cargo(&["build", "--release", "--locked"])?;
-    load::run(
-        &target().join("release").join("banister"),
-        &root().join("benches/load"),
-    )
-}
-
-/// The interpreter of a virtual environment that has the listed packages.
-fn python_with(requirements: &str) -> Result<PathBuf, String> {
-    let python = environment("venv")?;
-    let requirements = root().join(requirements);
-    pip_install(&python, &["-r".as_ref(), requirements.as_os_str()])?;
-    Ok(python)
-}
-
-/// The interpreter of a virtual environment under `target/`, made if it is not there.
-fn environment(name: &str) -> Result<PathBuf, String> {
-    let venv = target().join(name);
-    let python = venv.join("bin").join("python");
-    if !python.exists() {
-        let make = || run(Command::new("python3").args(["-m", "venv"]).arg(&venv));
-        // Debian splits the module that makes environments off its Python.
-        if make().is_err() {
-            apt_install("python3-venv")?;
-            make()?;
-        }
-    }
-    Ok(python)
-}
-
-fn pip_install(python: &Path, what: &[&OsStr]) -> Outcome {
-    run(Command::new(python)
-        .args(["-m", "pip", "install", "--quiet"])
-        .arg("--disable-pip-version-check")
-        .args(what))
-}
-
-/// Installs a Debian package unless one of its programs is there already.
-fn debian_package(package: &str, programs: &[&str]) -> Outcome {
-    if programs.iter().any(|program| on_path(program)) {
-        return Ok(());
-    }
-    apt_install(package)
-}
-
-fn apt_install(package: &str) -> Outcome {
-    println!("   installing the Debian package {package}");
-    let apt = |args: &[&str]| {
-        let mut command = if on_path("sudo") {
-            let mut command = Command::new("sudo");
-            command.args(["-n", "apt-get"]);
-            command
-        } else {
-            Command::new("apt-get")
-        };
-        run(command.args(args).env("DEBIAN_FRONTEND", "noninteractive"))
-    };
-    apt(&["update", "-q"])?;
-    apt(&["install", "-y", "-q", "--no-install-recommends", package])
-}
-
-fn on_path(program: &str) -> bool {
-    std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
 }
 
 fn cargo(args: &[&str]) -> Outcome {
@@ -299,6 +92,11 @@ fn run(command: &mut Command) -> Outcome {
         Ok(status) => Err(format!("`{shown}`: {status}")),
         Err(error) => Err(format!("`{shown}` did not start: {error}")),
     }
+}
+
+/// Turns an input or output error into a message that names the path.
+fn at(path: &Path) -> impl Fn(std::io::Error) -> String + '_ {
+    move |error| format!("{}: {error}", path.display())
 }
 
 fn root() -> &'static Path {

@@ -1,4 +1,4 @@
-//! What can be typed.
+//! Arguments of every command, with their help.
 
 use std::path::PathBuf;
 
@@ -71,9 +71,12 @@ pub enum Command {
         after_help = "Example:\n  banister completions bash > ~/.local/share/bash-completion/completions/banister"
     )]
     Completions {
-        /// Which shell
+        /// Shell to complete for
         shell: Shell,
     },
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
 }
 
 /// How simulations run, whatever they simulate.

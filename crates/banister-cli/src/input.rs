@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use banister::AgentConfig;
+use banister_rivals::AgentConfig;
 use banister_sim::{Experiment, ExperimentConfig};
 use miette::{LabeledSpan, NamedSource, miette};
 

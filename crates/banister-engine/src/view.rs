@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use banister::{AgentConfig, Assumption, Fallback, Guarantee, Guardrail, Monitor, SignalConfig};
+use banister::{Assumption, Fallback, Guarantee, Guardrail, Monitor, SignalConfig};
+use banister_rivals::AgentConfig;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use banister::{AgentConfig, Error, Oplb, OplbConfig};
+use banister::{Error, Oplb, OplbConfig};
+use banister_rivals::AgentConfig;
 use rayon::prelude::*;
 
 use crate::experiment::Experiment;

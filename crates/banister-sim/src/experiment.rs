@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use banister::oplb::Solver;
-use banister::{AgentConfig, CheckedProblem, Error, Guardrail, Problem, SignalConfig};
+use banister::{CheckedProblem, Error, Guardrail, Problem, SignalConfig};
+use banister_rivals::AgentConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::custom::AgentSource;

@@ -1,6 +1,7 @@
 //! A checked instance: what agents meet, before there are any; and which agents fit it.
 
-use banister::{AgentConfig, CheckedProblem, Error, OnBreach};
+use banister::{CheckedProblem, Error, OnBreach};
+use banister_rivals::AgentConfig;
 
 use crate::arms;
 use crate::custom::AgentSource;

@@ -7,7 +7,7 @@ use crate::monitor::{Assumption, Monitor};
 
 /// An agent: publishes policies, takes outcomes.
 ///
-/// To add one, implement this trait and give it a variant in [`crate::AgentConfig`]; every face of
+/// To add one, implement this trait and give it a variant in the registry, `banister_rivals::AgentConfig`; every face of
 /// banister then knows it by its `kind`. The simulator also plays agents that are not registered.
 pub trait Agent: Send {
     /// The policy for the next round, with its certificate.
@@ -170,7 +170,7 @@ pub trait Agent: Send {
         self.beliefs().into_iter().nth(action)
     }
 
-    /// The whole state as versioned JSON, for [`crate::AgentConfig::restore`].
+    /// The whole state as versioned JSON, for `banister_rivals::AgentConfig::restore`.
     fn save(&self) -> String;
 
     /// The same without what only helps the next decision: warm starts, and actions that were offered
@@ -238,7 +238,7 @@ pub enum Played<'a> {
 
 impl<'a> Outcomes<'a> {
     /// Checks the lengths against each other, given the number of guardrails.
-    pub(crate) fn check(&self, guardrails: usize, dimension: Option<usize>) -> Result<(), Error> {
+    pub fn check(&self, guardrails: usize, dimension: Option<usize>) -> Result<(), Error> {
         let count = self.rewards.len();
         let (field, length, expected) = match (self.played, dimension) {
             (Played::Arms(arms), _) => ("actions", arms.len(), count),
@@ -292,7 +292,8 @@ impl<'a> Outcomes<'a> {
     }
 
     /// The costs of outcome i, given the number of guardrails.
-    pub(crate) fn costs_of(&self, i: usize, guardrails: usize) -> &'a [f64] {
+    #[inline]
+    pub fn costs_of(&self, i: usize, guardrails: usize) -> &'a [f64] {
         &self.costs[i * guardrails..(i + 1) * guardrails]
     }
 }

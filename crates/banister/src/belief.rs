@@ -59,7 +59,7 @@ impl Estimate {
 }
 
 /// What estimates by arm say about one of them, if there is such an arm.
-pub(crate) fn of_arm(
+pub fn of_arm(
     problem: &CheckedProblem,
     estimates: &Estimates,
     arm: usize,
@@ -92,7 +92,7 @@ pub(crate) fn of_arm(
 
 /// What intervals in standard units say about an action whose outcomes are not counted: the reward's,
 /// then one per guardrail. Means lie in the middle; ends are clipped to the ranges.
-pub(crate) fn of_intervals(problem: &CheckedProblem, intervals: &[Interval]) -> Belief {
+pub fn of_intervals(problem: &CheckedProblem, intervals: &[Interval]) -> Belief {
     let clipped = |ends: Interval| Interval {
         lower: ends.lower.clamp(0.0, 1.0),
         upper: ends.upper.clamp(0.0, 1.0),

@@ -5,7 +5,7 @@
 
 /// One column per action offered now, in standard units.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Bounds {
+pub struct Bounds {
     /// Column of the safe action.
     pub safe: usize,
     /// τ_i.
@@ -35,7 +35,8 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    pub(crate) fn new(thresholds: Vec<f64>, floor: f64) -> Self {
+    /// No columns yet, under thresholds τ and a floor f.
+    pub fn new(thresholds: Vec<f64>, floor: f64) -> Self {
         let m = thresholds.len();
         Self {
             free_thresholds: thresholds.clone(),
@@ -50,12 +51,14 @@ impl Bounds {
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// Number of columns.
+    #[inline]
+    pub fn columns(&self) -> usize {
         self.reward_upper.len()
     }
 
     /// Makes room for `actions` columns.
-    pub(crate) fn resize(&mut self, actions: usize) {
+    pub fn resize(&mut self, actions: usize) {
         self.reward_upper.resize(actions, 0.0);
         self.spread.resize(actions, 0.0);
         for row in self.cost_lower.iter_mut().chain(&mut self.cost_upper) {
@@ -64,7 +67,7 @@ impl Bounds {
     }
 
     /// Δ from the safe action's column; `settled` overrides the paper's own margin.
-    pub(crate) fn update_margins(&mut self, settled: Option<f64>) {
+    pub fn update_margins(&mut self, settled: Option<f64>) {
         let mut smallest = f64::INFINITY;
         for i in 0..self.margins.len() {
             let margin = self.thresholds[i] - self.cost_upper[i][self.safe];
@@ -91,7 +94,7 @@ impl Bounds {
     }
 
     /// D_a of all columns.
-    pub(crate) fn update_spreads(&mut self) {
+    pub fn update_spreads(&mut self) {
         let spread = &mut self.spread[..];
         spread.fill(0.0);
         for i in 0..self.margins.len() {

@@ -7,13 +7,20 @@ use crate::guardrail::Shown;
 use crate::problem::CheckedProblem;
 
 /// What a solver says about a policy, in standard units.
-pub(crate) struct Answer<'a> {
+pub struct Answer<'a> {
+    /// (action, probability) by increasing action.
     pub support: &'a [(usize, f64)],
+    /// Outcome of the solve.
     pub status: Status,
+    /// Objective at the policy.
     pub value: f64,
+    /// Proven upper bound on the objective of every feasible policy.
     pub upper_bound: f64,
+    /// Pessimistic costs π·u, one per guardrail.
     pub costs: &'a [f64],
+    /// Shadow prices of the thresholds.
     pub prices: &'a [f64],
+    /// Linear problems solved for the proof.
     pub nodes: u64,
 }
 
@@ -59,7 +66,7 @@ impl Answer<'_> {
     /// Whether there is a policy and its pessimistic costs keep the thresholds: without that, none
     /// leaves the agent.
     #[inline(always)]
-    pub(crate) fn is_within(&self, thresholds: &[f64]) -> bool {
+    pub fn is_within(&self, thresholds: &[f64]) -> bool {
         // Written so that NaN fails.
         self.status != Status::Infeasible
             && !self.support.is_empty()
@@ -69,7 +76,7 @@ impl Answer<'_> {
 
 /// Works out certificates.
 #[derive(Debug, Clone)]
-pub(crate) struct Certifier {
+pub struct Certifier {
     /// Lowest reward and width of its range.
     lo: f64,
     unit: f64,
@@ -89,7 +96,8 @@ struct Certify {
 }
 
 impl Certifier {
-    pub(crate) fn new(problem: &CheckedProblem) -> Self {
+    /// The units of a problem.
+    pub fn new(problem: &CheckedProblem) -> Self {
         let unit = problem.reward.unit();
         let guardrails = problem.guardrails.iter().map(|g| Certify {
             shown: g.shown(),
@@ -106,7 +114,7 @@ impl Certifier {
     }
 
     /// A decision with room for everything, before the first.
-    pub(crate) fn blank(&self) -> Decision {
+    pub fn blank(&self) -> Decision {
         let guardrails = self.guardrails.iter().map(|g| GuardrailCertificate {
             threshold: g.shown_threshold,
             ..GuardrailCertificate::default()
@@ -119,7 +127,7 @@ impl Certifier {
 
     /// Writes everything but the policy and the number of outcomes.
     #[inline(always)]
-    pub(crate) fn certify(&self, answer: &Answer, decision: &mut Decision) {
+    pub fn certify(&self, answer: &Answer, decision: &mut Decision) {
         let shown = |x: f64| self.lo + self.unit * x;
         // A bound that rounding left a hair below the value says the same.
         let bound = answer.upper_bound.max(answer.value);
@@ -144,7 +152,7 @@ impl Certifier {
     }
 
     /// The safe action alone, for a reason; `value` bounds its reward, `cost` its costs.
-    pub(crate) fn certify_safe(
+    pub fn certify_safe(
         &self,
         problem: &CheckedProblem,
         action: usize,

@@ -88,7 +88,7 @@ impl Error {
 }
 
 /// Refuses NaN and infinity at the door.
-pub(crate) fn finite(field: &str, value: f64) -> Result<f64, Error> {
+pub fn finite(field: &str, value: f64) -> Result<f64, Error> {
     if value.is_finite() {
         Ok(value)
     } else {
@@ -101,7 +101,7 @@ pub(crate) fn finite(field: &str, value: f64) -> Result<f64, Error> {
 }
 
 /// Refuses anything but a finite number above zero.
-pub(crate) fn positive(field: &str, value: f64) -> Result<f64, Error> {
+pub fn positive(field: &str, value: f64) -> Result<f64, Error> {
     if finite(field, value)? > 0.0 {
         Ok(value)
     } else {
@@ -110,7 +110,7 @@ pub(crate) fn positive(field: &str, value: f64) -> Result<f64, Error> {
 }
 
 /// Refuses anything but a probability strictly between zero and one.
-pub(crate) fn open_unit(field: &str, value: f64) -> Result<f64, Error> {
+pub fn open_unit(field: &str, value: f64) -> Result<f64, Error> {
     if finite(field, value)? > 0.0 && value < 1.0 {
         Ok(value)
     } else {

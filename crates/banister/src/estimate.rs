@@ -13,7 +13,7 @@ use crate::signal::Signal;
 /// Statistics and intervals in force of every signal of every arm (by arm number, retired ones
 /// too), one record per arm: the reward, then one entry per guardrail.
 #[derive(Debug, Clone)]
-pub(crate) struct Estimates {
+pub struct Estimates {
     rules: Vec<SignalRule>,
     /// Whether all intervals are a mean ± a constant/√n, in force as they are.
     symmetric: bool,
@@ -31,22 +31,22 @@ pub(crate) struct Estimates {
 
 /// How one signal is bounded.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SignalRule {
-    pub rule: Rule,
+pub struct SignalRule {
+    pub(crate) rule: Rule,
     /// Whether the lower end is wanted (not for the reward).
-    pub both_sides: bool,
+    pub(crate) both_sides: bool,
     /// Whether intervals are intersected over time.
-    pub intersect: bool,
+    pub(crate) intersect: bool,
     /// How observations are standardised: y = (x − origin)·scale.
-    pub origin: f64,
+    pub(crate) origin: f64,
     /// See `origin`.
-    pub scale: f64,
+    pub(crate) scale: f64,
 }
 
 impl SignalRule {
     /// The rules of a problem's signals, the reward first: `kind` chooses the interval of a signal,
     /// `intersect` whether that kind is intersected over time.
-    pub(crate) fn all(
+    pub fn all(
         problem: &CheckedProblem,
         level: &Level,
         kind: impl Fn(&Signal) -> Intervals,
@@ -82,7 +82,7 @@ impl SignalRule {
 /// One signal of one arm.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SignalState {
+pub struct SignalState {
     /// Sum of the standardised observations.
     pub sum: f64,
     /// Lower end in force.
@@ -92,7 +92,8 @@ pub(crate) struct SignalState {
 }
 
 impl Estimates {
-    pub(crate) fn new(rules: Vec<SignalRule>) -> Self {
+    /// No arms yet, with one rule per signal.
+    pub fn new(rules: Vec<SignalRule>) -> Self {
         Self {
             symmetric: rules.iter().all(|r| r.rule.is_symmetric() && !r.intersect),
             wants_log: rules.iter().any(|r| r.rule.wants_log()),
@@ -111,11 +112,14 @@ impl Estimates {
         self.refuted.take()
     }
 
-    pub(crate) fn pulls(&self) -> &[u64] {
+    /// n: outcomes of every arm.
+    #[inline]
+    pub fn pulls(&self) -> &[u64] {
         &self.pulls
     }
 
-    pub(crate) fn add_arm(&mut self) {
+    /// Adds an arm without outcomes, under the next number.
+    pub fn add_arm(&mut self) {
         self.pulls.push(0);
         for SignalRule { rule, .. } in &self.rules {
             let before = rule.before_the_first_pull();
@@ -130,7 +134,7 @@ impl Estimates {
 
     /// All signals of an arm.
     #[inline]
-    pub(crate) fn of(&self, arm: usize) -> &[SignalState] {
+    pub fn of(&self, arm: usize) -> &[SignalState] {
         let signals = self.rules.len();
         let from = arm * signals;
         &self.state[from..from + signals]
@@ -138,7 +142,7 @@ impl Estimates {
 
     /// Takes one outcome of `arm` and updates its intervals.
     #[inline(always)]
-    pub(crate) fn take(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Count {
+    pub fn take(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Count {
         let pulls = &mut self.pulls[arm];
         *pulls += 1;
         let n = *pulls;
@@ -244,7 +248,8 @@ impl Estimates {
         ((n > 0).then(|| state.sum / n as f64), ends)
     }
 
-    pub(crate) fn save(&self, arm: usize) -> SavedArm {
+    /// State of one arm for a snapshot.
+    pub fn save(&self, arm: usize) -> SavedArm {
         let signals = self.rules.len();
         let kept = self.rules.iter().any(|r| r.rule.wants_bernstein());
         SavedArm {
@@ -259,7 +264,7 @@ impl Estimates {
     }
 
     /// Takes up an arm's saved state in place of its own; the lengths have been checked.
-    pub(crate) fn replace(&mut self, arm: usize, saved: &SavedArm) {
+    pub fn replace(&mut self, arm: usize, saved: &SavedArm) {
         let from = arm * self.rules.len();
         self.pulls[arm] = saved.pulls;
         self.state[from..from + self.rules.len()].copy_from_slice(&saved.signals);
@@ -279,16 +284,19 @@ impl Estimates {
 /// All there is to save of one arm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SavedArm {
+pub struct SavedArm {
+    /// n.
     pub pulls: u64,
+    /// The reward, then one entry per guardrail.
     pub signals: Vec<SignalState>,
+    /// Per signal, where intervals are `bernstein`; empty otherwise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bernstein: Vec<Bernstein>,
 }
 
 impl SavedArm {
     /// Whether it holds so many signals, with their ends in order and no Bernstein states.
-    pub(crate) fn fits(&self, signals: usize) -> bool {
+    pub fn fits(&self, signals: usize) -> bool {
         self.signals.len() == signals
             && self.bernstein.is_empty()
             && self.signals.iter().all(|s| s.lower <= s.upper)

@@ -20,7 +20,8 @@
 //! [`Decision::draw`] takes a uniform number, and agents that sample to decide do so from a seed
 //! ([`Agent::reseed`]).
 //!
-//! The agents of other papers, to compare with, are in [`rivals`].
+//! Agents of your own are built from [`toolkit`]; those of other papers, and the registry of all agents, are in the
+//! crate `banister-rivals`.
 
 mod agent;
 mod belief;
@@ -42,13 +43,11 @@ mod opb;
 pub mod oplb;
 mod optimism;
 mod problem;
-mod registry;
-pub mod rivals;
 mod safe_cost;
 mod signal;
 mod snapshot;
-mod stream;
 pub mod theory;
+pub mod toolkit;
 
 pub use agent::{ActionSet, Agent, Origin, Outcomes, Played};
 pub use banister_solve as solve;
@@ -65,7 +64,6 @@ pub use opb::Opb;
 pub use oplb::{Oplb, OplbConfig};
 pub use optimism::Optimism;
 pub use problem::{CheckedProblem, Problem};
-pub use registry::{AgentConfig, Restored};
 pub use signal::{Signal, SignalConfig, two_numbers};
 
 /// The example of the chapter on linear actions compiles and runs.

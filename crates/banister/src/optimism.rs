@@ -77,7 +77,7 @@ const ROUNDING: f64 = 1e-13;
 
 /// Turns bounds into a policy, remembering where it stopped.
 #[derive(Debug, Clone)]
-pub(crate) struct Planner {
+pub struct Planner {
     optimism: Optimism,
     kappa: f64,
     v: Vec<f64>,
@@ -96,10 +96,14 @@ pub(crate) struct Planner {
 /// The planner's memory, for snapshots.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SavedPlanner {
+pub struct SavedPlanner {
+    /// κ of the last plan.
     pub kappa: f64,
+    /// Basis of the pessimistic LP.
     pub pessimistic: Vec<usize>,
+    /// Basis of the optimistic LP.
     pub optimistic: Vec<usize>,
+    /// Basis of the LP in blocks.
     pub blocked: Vec<usize>,
 }
 
@@ -118,7 +122,7 @@ impl Planner {
     }
 
     /// A planner for bounds that all change in every round.
-    pub(crate) fn dense(optimism: Optimism) -> Self {
+    pub fn dense(optimism: Optimism) -> Self {
         Self {
             dense: true,
             ..Self::new(optimism)
@@ -126,7 +130,7 @@ impl Planner {
     }
 
     /// Actions were added or removed: start afresh, with room for `actions`.
-    pub(crate) fn reset(&mut self, actions: usize) {
+    pub fn reset(&mut self, actions: usize) {
         self.pessimistic.reset();
         self.optimistic.reset();
         self.v.resize(actions, 0.0);
@@ -167,12 +171,12 @@ impl Planner {
     /// All bounds changed, or the margins did.
     pub(crate) fn changed_all(&mut self, bounds: &Bounds) {
         if self.optimism == Optimism::Margin {
-            for column in 0..bounds.len() {
+            for column in 0..bounds.columns() {
                 self.v[column] = bounds.reward_upper[column] + bounds.spread[column];
             }
         }
         if self.dense
-            || bounds.len() < BLOCKS_FROM
+            || bounds.columns() < BLOCKS_FROM
             || bounds.thresholds.len() != 1
             || !bounds.has_margin()
         {
@@ -212,7 +216,7 @@ impl Planner {
     /// The policy for these bounds, which must have margin; with a floor, the part of it that is free to
     /// choose ([`crate::floor::Floor`] adds the rest). Columns, not arms, in its support.
     #[inline]
-    pub(crate) fn plan(&mut self, bounds: &Bounds) -> &Solution {
+    pub fn plan(&mut self, bounds: &Bounds) -> &Solution {
         match self.optimism {
             Optimism::Paper | Optimism::Margin => self.solve_local(bounds),
             _ => self.plan_global(bounds),
@@ -339,7 +343,8 @@ impl Planner {
         self.shared(bounds)
     }
 
-    pub(crate) fn save(&self) -> SavedPlanner {
+    /// Warm starts for a snapshot.
+    pub fn save(&self) -> SavedPlanner {
         SavedPlanner {
             kappa: self.kappa,
             pessimistic: self.pessimistic.basis(),
@@ -353,7 +358,7 @@ impl Planner {
     }
 
     /// Takes up a saved memory; call after [`Planner::reset`].
-    pub(crate) fn restore(&mut self, saved: &SavedPlanner, guardrails: usize) {
+    pub fn restore(&mut self, saved: &SavedPlanner, guardrails: usize) {
         self.kappa = saved.kappa;
         self.pessimistic.set_basis(&saved.pessimistic, guardrails);
         self.optimistic.set_basis(&saved.optimistic, guardrails);

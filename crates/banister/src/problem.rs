@@ -136,14 +136,14 @@ impl Problem {
 impl CheckedProblem {
     /// Whether a reward and costs are possible for their signals.
     #[inline]
-    pub(crate) fn admits(&self, reward: f64, costs: &[f64]) -> bool {
+    pub fn admits(&self, reward: f64, costs: &[f64]) -> bool {
         costs.len() == self.guardrails.len()
             && self.reward.admits(reward)
             && std::iter::zip(&self.guardrails, costs).all(|(g, &cost)| g.signal.admits(cost))
     }
 
     /// The error for a reward and costs that are not.
-    pub(crate) fn refuse(&self, reward: f64, costs: &[f64]) -> Result<(), Error> {
+    pub fn refuse(&self, reward: f64, costs: &[f64]) -> Result<(), Error> {
         let guardrails = &self.guardrails;
         if costs.len() != guardrails.len() {
             let names: Vec<&str> = guardrails.iter().map(|g| g.name.as_str()).collect();

@@ -52,24 +52,21 @@ struct NamedArm {
     outcomes: SavedArm,
 }
 
-pub(crate) fn broken(reason: impl Into<String>) -> Error {
+/// An [`Error::Snapshot`].
+pub fn broken(reason: impl Into<String>) -> Error {
     Error::Snapshot {
         reason: reason.into(),
     }
 }
 
 /// The format that a snapshot says it has.
-pub(crate) fn format_of(json: &str) -> Result<String, Error> {
+pub fn format_of(json: &str) -> Result<String, Error> {
     let header: Header = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
     Ok(header.format)
 }
 
 /// Refuses a snapshot of another format or version, before anything else of it is read.
-pub(crate) fn check_header(
-    json: &str,
-    format: &str,
-    versions: RangeInclusive<u32>,
-) -> Result<(), Error> {
+pub fn check_header(json: &str, format: &str, versions: RangeInclusive<u32>) -> Result<(), Error> {
     let header: Header = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
     if header.format != format {
         return Err(broken(format!(
@@ -90,7 +87,7 @@ pub(crate) fn check_header(
 
 impl Opb {
     /// What its snapshots call their format.
-    pub(crate) const FORMAT: &str = "banister.opb";
+    pub const FORMAT: &str = "banister.opb";
 
     /// The agent's whole state as JSON.
     ///

@@ -12,6 +12,8 @@ mod serve;
 mod solve;
 mod token;
 
+use std::io::Write;
+
 use clap::CommandFactory;
 
 use crate::args::{Args, Command};
@@ -32,8 +34,11 @@ pub fn dispatch(args: Args) -> Result<(), Failure> {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Args::command(), "banister", &mut script);
-            std::io::Write::write_all(&mut std::io::stdout().lock(), &script)?;
-            Ok(())
+            Ok(std::io::stdout().lock().write_all(&script)?)
+        }
+        Command::Man => {
+            let page = clap_mangen::Man::new(Args::command());
+            Ok(page.render(&mut std::io::stdout().lock())?)
         }
     }
 }

@@ -1,57 +1,126 @@
-//! Golden tests are data. Each folder of `tests/golden/` is one call of the program:
+//! Golden tests are data. Each file of `tests/golden/` is one call of the program: its command line, its
+//! exit code, then sections that open with `-- NAME --`:
 //!
-//! - `cmd`: the arguments, `stdin`: the input, anything else that is not an expectation: files of
-//!   the working directory
-//! - `expected/stdout`, `expected/stderr`, `expected/code`: what must come out
-//! - `expected/files`: the names of all files in the working directory afterwards
-//! - `expected/NAME.csv`: what `out/NAME.csv` must hold
+//! - `stdin`: the input; `expected stdout`, `expected stderr`: the output; empty ones are omitted
+//! - `expected files`: the files that the call creates in its working directory
+//! - `expected out/NAME`: the text of a created file
+//! - any other name: a file of the working directory, which the call must leave as it is
 //!
-//! `BLESS=1 cargo test -p banister-cli --test it golden` writes the expectations anew; read the diff.
+//! `BLESS=1 cargo test -p banister-cli --test it golden` records the expectations anew; read the diff.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 
-struct Outcome {
-    stdout: String,
-    stderr: String,
+struct Case {
+    path: PathBuf,
+    args: String,
     code: String,
-    files: String,
+    /// Names and texts, in the file's order.
+    sections: Vec<(String, String)>,
 }
 
-fn call(case: &Path, directory: &Path) -> Outcome {
-    for entry in fs::read_dir(case).unwrap().flatten() {
-        let name = entry.file_name();
-        if name != "cmd" && name != "stdin" && name != "expected" {
-            fs::copy(entry.path(), directory.join(name)).unwrap();
+impl Case {
+    fn read(path: PathBuf) -> Self {
+        let text = fs::read_to_string(&path).unwrap();
+        let mut lines = text.split_inclusive('\n');
+        let mut header = |prefix: &str| {
+            let line = lines.next().and_then(|line| line.strip_prefix(prefix));
+            let value = line.unwrap_or_else(|| panic!("{}: no `{prefix}`", path.display()));
+            value.trim().to_string()
+        };
+        let (args, code) = (header("$ banister"), header("exit code "));
+        let mut sections: Vec<(String, String)> = Vec::new();
+        for line in lines {
+            let name = line
+                .strip_prefix("-- ")
+                .and_then(|l| l.strip_suffix(" --\n"));
+            match (name, sections.last_mut()) {
+                (Some(name), _) => sections.push((name.to_string(), String::new())),
+                (None, Some((_, text))) => *text += line,
+                (None, None) => panic!("{}: text before a section", path.display()),
+            }
+        }
+        Self {
+            path,
+            args,
+            code,
+            sections,
         }
     }
-    let args = fs::read_to_string(case.join("cmd")).unwrap();
-    let stdin = fs::read(case.join("stdin")).unwrap_or_default();
-    let output = Command::cargo_bin("banister")
-        .unwrap()
-        .args(args.split_whitespace())
-        .write_stdin(stdin)
-        .current_dir(directory)
-        .env_clear()
-        .env("LANG", "C.UTF-8")
-        .env("NO_COLOR", "1")
-        .env("COLUMNS", "100")
-        .output()
-        .unwrap();
-    let mut files = Vec::new();
-    list(directory, directory, &mut files);
-    files.sort();
-    Outcome {
-        stdout: hide_times(&String::from_utf8(output.stdout).unwrap()),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-        code: format!("{}\n", output.status.code().unwrap()),
-        files: files.iter().map(|f| format!("{f}\n")).collect(),
+
+    fn section(&self, name: &str) -> &str {
+        let found = self.sections.iter().find(|(n, _)| n == name);
+        found.map_or("", |(_, text)| text)
+    }
+
+    fn inputs(&self) -> impl Iterator<Item = &(String, String)> {
+        let named = |name: &str| name != "stdin" && !name.starts_with("expected ");
+        self.sections.iter().filter(move |(name, _)| named(name))
+    }
+
+    /// The same call with the expectations that it meets now.
+    fn call(&self) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str| directory.path().join(name);
+        for (name, text) in self.inputs() {
+            fs::write(file(name), text).unwrap();
+        }
+        let output = Command::cargo_bin("banister")
+            .unwrap()
+            .args(self.args.split_whitespace())
+            .write_stdin(self.section("stdin"))
+            .current_dir(&directory)
+            .env_clear()
+            .env("LANG", "C.UTF-8")
+            .env("NO_COLOR", "1")
+            .env("COLUMNS", "100")
+            .output()
+            .unwrap();
+        let mut created = Vec::new();
+        list(directory.path(), directory.path(), &mut created);
+        created.retain(|name| self.inputs().all(|(input, _)| input != name));
+        created.sort();
+        let expected = |name: &str, text: String| (format!("expected {name}"), text);
+        let read = |name: &str| fs::read_to_string(file(name)).unwrap_or_default();
+        let mut sections: Vec<(String, String)> = Vec::new();
+        let kept = self.sections.iter().filter(|(name, _)| name == "stdin");
+        sections.extend(kept.cloned());
+        sections.extend(self.inputs().map(|(name, _)| (name.clone(), read(name))));
+        let stdout = hide_times(&String::from_utf8(output.stdout).unwrap());
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let created = created.iter().map(|name| format!("{name}\n")).collect();
+        for (name, text) in [("stdout", stdout), ("stderr", stderr), ("files", created)] {
+            if !text.is_empty() {
+                sections.push(expected(name, text));
+            }
+        }
+        let recorded = |name: &str| name.strip_prefix("expected out/").map(str::to_string);
+        for name in self.sections.iter().filter_map(|(name, _)| recorded(name)) {
+            let name = format!("out/{name}");
+            sections.push(expected(&name, read(&name)));
+        }
+        Self {
+            path: self.path.clone(),
+            args: self.args.clone(),
+            code: output.status.code().unwrap().to_string(),
+            sections,
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("$ banister {}", self.args).trim_end().to_string();
+        text += &format!("\nexit code {}\n", self.code);
+        for (name, section) in &self.sections {
+            let end = if section.ends_with('\n') { "" } else { "\n" };
+            text += &format!("-- {name} --\n{section}{end}");
+        }
+        text
     }
 }
 
-/// How long a solve took is the one thing that differs from call to call.
+/// Replaces solve times, the one thing that differs from call to call.
 fn hide_times(stdout: &str) -> String {
     let mut shown = String::new();
     let mut rest = stdout;
@@ -76,68 +145,48 @@ fn list(root: &Path, directory: &Path, files: &mut Vec<String>) {
     }
 }
 
-#[test]
-fn every_call_answers_as_recorded() {
+fn cases() -> Vec<Case> {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let bless = std::env::var_os("BLESS").is_some();
-    let mut cases: Vec<PathBuf> = fs::read_dir(&golden)
+    let mut paths: Vec<PathBuf> = fs::read_dir(golden)
         .unwrap()
         .flatten()
-        .map(|e| e.path())
+        .map(|entry| entry.path())
         .collect();
-    cases.sort();
+    paths.sort();
+    assert!(paths.len() > 50, "the cases were not found");
+    paths.into_iter().map(Case::read).collect()
+}
+
+#[test]
+fn every_call_answers_as_recorded() {
+    let bless = std::env::var_os("BLESS").is_some();
     let mut wrong = Vec::new();
-    for case in &cases {
-        let directory = tempfile::tempdir().unwrap();
-        let outcome = call(case, directory.path());
-        let expected = case.join("expected");
+    for case in cases() {
+        let now = case.call().text();
         if bless {
-            fs::create_dir_all(&expected).unwrap();
-        }
-        let mut texts = vec![
-            ("stdout".to_string(), outcome.stdout),
-            ("stderr".to_string(), outcome.stderr),
-            ("code".to_string(), outcome.code),
-            ("files".to_string(), outcome.files),
-        ];
-        for entry in fs::read_dir(&expected).into_iter().flatten().flatten() {
-            let name = entry.file_name().into_string().unwrap();
-            if name.ends_with(".csv") {
-                let written = fs::read_to_string(directory.path().join("out").join(&name));
-                texts.push((name, written.unwrap_or_default()));
-            }
-        }
-        for (name, text) in texts {
-            let path = expected.join(&name);
-            if bless {
-                fs::write(&path, &text).unwrap();
-            } else if fs::read_to_string(&path).unwrap_or_default() != text {
-                let case = case.file_name().unwrap().to_string_lossy();
-                wrong.push(format!("{case}: {name} is now\n{text}"));
-            }
+            fs::write(&case.path, now).unwrap();
+        } else if now != case.text() {
+            let name = case.path.file_stem().unwrap().to_string_lossy();
+            wrong.push(format!("{name} is now\n{now}"));
         }
     }
-    assert!(cases.len() > 50, "the cases were not found");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn bad_input_exits_with_2_says_why_and_writes_nothing() {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let read =
-        |case: &Path, name: &str| fs::read_to_string(case.join("expected").join(name)).unwrap();
     let mut errors = 0;
-    for case in fs::read_dir(golden).unwrap().flatten().map(|e| e.path()) {
-        let code = read(&case, "code");
+    for case in cases() {
+        let name = case.path.display();
         assert!(
-            code == "0\n" || code == "2\n",
-            "{}: exit code {code}",
-            case.display()
+            matches!(case.code.as_str(), "0" | "2"),
+            "{name}: exit code {}",
+            case.code
         );
-        if code == "2\n" {
+        if case.code == "2" {
             errors += 1;
-            assert!(!read(&case, "stderr").is_empty(), "{}", case.display());
-            assert!(!read(&case, "files").contains("out/"), "{}", case.display());
+            assert!(!case.section("expected stderr").is_empty(), "{name}");
+            assert!(!case.section("expected files").contains("out/"), "{name}");
         }
     }
     assert!(errors > 40, "only {errors} errors are recorded");

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use banister::{Agent, AgentConfig, CheckedProblem, Guarantee};
+use banister::{Agent, CheckedProblem, Guarantee};
+use banister_rivals::AgentConfig;
 
 use super::{Checked, Declaration, DefaultOutcome, NamedArm};
 use crate::refusal::Refusal;

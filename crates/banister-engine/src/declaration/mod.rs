@@ -4,9 +4,8 @@ mod checks;
 
 use std::collections::BTreeMap;
 
-use banister::{
-    AgentConfig, CheckedProblem, Error, Guardrail, OpbConfig, OplbConfig, Problem, SignalConfig,
-};
+use banister::{CheckedProblem, Error, Guardrail, OpbConfig, OplbConfig, Problem, SignalConfig};
+use banister_rivals::AgentConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

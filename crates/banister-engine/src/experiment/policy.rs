@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use banister::{Agent, AgentConfig, Fallback};
+use banister::{Agent, Fallback};
+use banister_rivals::AgentConfig;
 
 use super::{Experiment, ExperimentStatus};
 use crate::declaration::{Kind, NamedArm, check_length};

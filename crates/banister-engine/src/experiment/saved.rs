@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use banister::AgentConfig;
+use banister_rivals::AgentConfig;
 use serde::{Deserialize, Serialize};
 
 use super::facts::facts;

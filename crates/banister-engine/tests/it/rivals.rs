@@ -3,8 +3,9 @@
 
 use crate::common;
 
-use banister::{AgentConfig, Guarantee};
+use banister::Guarantee;
 use banister_engine::{Decided, Refusal, rebuild};
+use banister_rivals::AgentConfig;
 use common::Place;
 use common::desk::{Desk, check, plain};
 use serde_json::{Value, json};

@@ -4,10 +4,9 @@ use crate::common;
 
 use std::collections::BTreeMap;
 
-use banister::{
-    Agent, AgentConfig, Decision, Error, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Problem,
-};
+use banister::{Agent, Decision, Error, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Problem};
 use banister_offline::{Features, Log, MAX_CHECKPOINTS, ReplayOptions, disjoint_features, replay};
+use banister_rivals::AgentConfig;
 use common::{Columns, World, rng, uniform};
 
 /// Plays one policy until it sees a reward of 1, and another right after.

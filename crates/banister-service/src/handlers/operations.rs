@@ -72,7 +72,7 @@ pub async fn whoami(Extension(guest): Extension<Guest>) -> Response {
 
 /// The registry of agents.
 pub async fn agents() -> Response {
-    json(&banister::AgentConfig::schema())
+    json(&banister_rivals::AgentConfig::schema())
 }
 
 /// The page.

@@ -1,6 +1,6 @@
 //! Rounds per second of every registered agent, and how that compares with banister's own.
 
-use banister::AgentConfig;
+use banister_rivals::AgentConfig;
 use banister_sim::compare::{Agents, Comparison, Entry};
 use banister_sim::{ExperimentConfig, Monitor, Options, run_shard};
 use serde_json::{Value, json};

@@ -4,7 +4,8 @@ use std::iter::repeat;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use banister::{AgentConfig, Error, Guarantee};
+use banister::{Error, Guarantee};
+use banister_rivals::AgentConfig;
 
 use super::grid::FieldValue;
 use super::journal::{Journal, JournalError};

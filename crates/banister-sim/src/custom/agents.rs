@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use banister::{Agent, AgentConfig, Decision, Error, Problem};
+use banister::{Agent, Decision, Error, Problem};
+use banister_rivals::AgentConfig;
 
 /// Rounding that the probabilities of a policy may be off by, together.
 const ROUNDING: f64 = 1e-9;

@@ -3,7 +3,8 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use banister::{AgentConfig, Error, Guardrail, Problem};
+//! use banister::{Error, Guardrail, Problem};
+//! use banister_rivals::AgentConfig;
 //! use banister_sim::{
 //!     CustomEnvironment, CustomExperiment, CustomRun, Monitor, Options, Round, RunConfig,
 //! };

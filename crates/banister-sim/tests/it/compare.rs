@@ -1,6 +1,6 @@
 //! Comparisons: leaderboards, who fits, grids, suites, published numbers.
 
-use banister::AgentConfig;
+use banister_rivals::AgentConfig;
 use banister_sim::compare::{
     Agents, Comparison, Entry, FieldValue, Interval95, Quantity, SUITES, Suite, Verdict, expand,
     leaderboard, student_quantile, verdicts,

@@ -5,7 +5,8 @@ use crate::common;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use banister::{AgentConfig, Error, Guardrail, OpbConfig, OplbConfig, Problem};
+use banister::{Error, Guardrail, OpbConfig, OplbConfig, Problem};
+use banister_rivals::AgentConfig;
 use banister_sim::results::InstanceResult;
 use banister_sim::{
     Arms, CustomEnvironment, CustomExperiment, CustomRun, Monitor, Options, Round, RunConfig, run,

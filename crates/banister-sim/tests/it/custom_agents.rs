@@ -4,7 +4,8 @@ use crate::common;
 
 use std::path::Path;
 
-use banister::{Agent, AgentConfig, Decision, Error, Fallback, OpbConfig, OplbConfig};
+use banister::{Agent, Decision, Error, Fallback, OpbConfig, OplbConfig};
+use banister_rivals::AgentConfig;
 use banister_sim::results::InstanceResult;
 use banister_sim::{
     AgentSource, CustomAgent, Experiment, ExperimentConfig, Monitor, Options, coverage, run,

@@ -18,7 +18,7 @@ fn single(environment: EnvironmentConfig, reward: SignalConfig) -> Experiment {
         environment,
         reward,
         guardrail: vec![],
-        agent: vec![banister::AgentConfig::Opb(OpbConfig::default())],
+        agent: vec![banister_rivals::AgentConfig::Opb(OpbConfig::default())],
     };
     config.check("single").expect("a valid experiment")
 }
@@ -186,7 +186,7 @@ fn signals_of_one_arm_are_drawn_independently() {
                 ..guardrail(0.5, None)
             },
         ],
-        agent: vec![banister::AgentConfig::Opb(OpbConfig::default())],
+        agent: vec![banister_rivals::AgentConfig::Opb(OpbConfig::default())],
     };
     let experiment = config.check("two").expect("valid");
     let environment = laws(&experiment);

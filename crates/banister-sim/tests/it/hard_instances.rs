@@ -3,7 +3,8 @@
 use crate::common;
 
 use banister::theory::lower_bound_margin;
-use banister::{AgentConfig, Error, OpbConfig};
+use banister::{Error, OpbConfig};
+use banister_rivals::AgentConfig;
 use banister_sim::{ArmRef, EnvironmentConfig, Experiment, ExperimentConfig, Kind, RunConfig};
 use common::{guardrail, laws, paper_experiment, simulate};
 

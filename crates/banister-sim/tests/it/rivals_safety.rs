@@ -3,7 +3,8 @@
 
 use crate::common;
 
-use banister::{AgentConfig, Guarantee};
+use banister::Guarantee;
+use banister_rivals::AgentConfig;
 use banister_sim::results::AgentResult;
 use banister_sim::{EnvironmentConfig, ExperimentConfig, Kind, Monitor, Options, RunConfig, run};
 use common::{PAPER_COSTS, PAPER_REWARDS, guardrail};

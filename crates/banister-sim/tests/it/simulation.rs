@@ -2,7 +2,8 @@
 
 use crate::common;
 
-use banister::{AgentConfig, Intervals, Opb, OpbConfig, Optimism};
+use banister::{Intervals, Opb, OpbConfig, Optimism};
+use banister_rivals::AgentConfig;
 use banister_sim::{
     EnvironmentConfig, Experiment, ExperimentConfig, Kind, MAX_CHECKPOINTS, Monitor, Options,
     Results, RunConfig, run, run_shard,

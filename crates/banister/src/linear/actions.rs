@@ -13,11 +13,12 @@ use super::space::Space;
 
 /// Actions with their whitened features, all tables coordinate-major with the same stride.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Actions {
+pub struct Actions {
     /// Number of actions, the safe one included.
     pub count: usize,
     /// Place of the safe action.
     pub safe: usize,
+    /// Distance between two coordinates in a table: `count`, rounded up to whole lanes.
     pub stride: usize,
     /// Length of the longest.
     pub longest: f64,
@@ -25,6 +26,7 @@ pub(crate) struct Actions {
     features: Vec<f64>,
     /// Last coordinate of x̃.
     last: Vec<f64>,
+    /// Lengths and predictions of all actions.
     pub columns: Columns,
     is_current: bool,
     pending: Vec<Update>,
@@ -47,7 +49,7 @@ pub(crate) struct Terms<'a> {
 /// What follows from the regression; what a snapshot keeps of a set that stays.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Columns {
+pub struct Columns {
     /// y = W x̃.
     pub whitened: Vec<f64>,
     /// ‖z‖² in Σ⊥⁻¹ and ‖x‖² in Σ⁻¹.
@@ -80,7 +82,7 @@ impl Actions {
     }
 
     /// Features of an action, as offered.
-    pub(crate) fn features(&self, action: usize) -> &[f64] {
+    pub fn features(&self, action: usize) -> &[f64] {
         let d = self.features.len() / self.count;
         &self.features[action * d..(action + 1) * d]
     }

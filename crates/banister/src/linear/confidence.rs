@@ -19,7 +19,7 @@ pub enum Radius {
 
 impl Radius {
     /// Refuses to go without L where the radius is made from it.
-    pub(crate) fn check_norm(self, norm: Option<f64>) -> Result<(), Error> {
+    pub fn check_norm(self, norm: Option<f64>) -> Result<(), Error> {
         if self == Self::Paper && norm.is_none() {
             return Err(Error::invalid(
                 "norm",
@@ -33,8 +33,10 @@ impl Radius {
 
 /// What radii are made from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Confidence {
+pub struct Confidence {
+    /// Formula of the radius.
     pub radius: Radius,
+    /// λ, the ridge.
     pub lambda: f64,
     /// √λ S.
     pub bias: f64,
@@ -48,7 +50,7 @@ impl Confidence {
     /// The radius of a signal's confidence set, in units of its range; with what rounding may add, where
     /// that is in proportion to it.
     #[inline]
-    pub(crate) fn of(&self, evidence: &Evidence, signal: usize) -> f64 {
+    pub fn of(&self, evidence: &Evidence, signal: usize) -> f64 {
         let whole = evidence.regression.is_whole(signal);
         let square = match self.radius {
             Radius::Logdet => {
@@ -73,7 +75,8 @@ impl Confidence {
 }
 
 /// An upper end in standard units, within the range; the most there can be if it is not a number.
-pub(crate) fn upper_end(x: f64) -> f64 {
+#[inline]
+pub fn upper_end(x: f64) -> f64 {
     if x < 1.0 { x.max(0.0) } else { 1.0 }
 }
 
@@ -81,7 +84,7 @@ pub(crate) fn upper_end(x: f64) -> f64 {
 const LEAST_LAMBDA: f64 = 1e-9;
 
 /// Refuses a ridge that is too small to be one, beside features that are at most `norm` long.
-pub(crate) fn check_lambda(lambda: f64, norm: Option<f64>) -> Result<(), Error> {
+pub fn check_lambda(lambda: f64, norm: Option<f64>) -> Result<(), Error> {
     let least = LEAST_LAMBDA * norm.map_or(1.0, |norm| (norm * norm).min(1.0));
     if positive("lambda", lambda)? >= least {
         return Ok(());

@@ -13,9 +13,10 @@ const LONGEST: f64 = 1e150;
 
 /// The actions on offer, and what outcomes have said about all signals.
 #[derive(Debug, Clone)]
-pub(crate) struct Evidence {
+pub struct Evidence {
+    /// The problem in standard form.
     pub problem: CheckedProblem,
-    pub space: Space,
+    pub(crate) space: Space,
     /// x_0.
     pub safe_action: Vec<f64>,
     /// x̃_0.
@@ -24,7 +25,9 @@ pub(crate) struct Evidence {
     pub signals: Vec<LinearSignal>,
     /// Per signal: its mean per share of x_0, where known beforehand.
     pub along: Vec<f64>,
+    /// Ridge regression of every signal.
     pub regression: Regression,
+    /// Actions on offer.
     pub actions: Actions,
     /// Their names, if they have any.
     pub names: Vec<String>,
@@ -41,7 +44,7 @@ pub(crate) struct Evidence {
 
 /// How long feature vectors may be.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limit {
+pub struct Limit {
     /// L, infinite if undeclared.
     pub norm: f64,
     /// Whether longer ones are shortened rather than refused.
@@ -52,9 +55,10 @@ pub(crate) struct Limit {
 
 /// How the regression is set up.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Setup {
+pub struct Setup {
     /// λ.
     pub lambda: f64,
+    /// Longest feature vector allowed.
     pub limit: Limit,
     /// Whether what lies along x_0 is left out of the regression of a cost that is known there.
     pub projected: bool,
@@ -62,7 +66,7 @@ pub(crate) struct Setup {
 
 /// A signal as the regression sees it: linear in the features, in units of its range.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct LinearSignal {
+pub struct LinearSignal {
     /// Observation times this is the regression's target.
     pub scale: f64,
     /// Standard units are the prediction plus this (a policy's probabilities sum to one).
@@ -84,7 +88,7 @@ impl LinearSignal {
 
 impl Evidence {
     /// No outcomes yet; the problem's arms are on offer, without features the unit vectors.
-    pub(crate) fn new(problem: CheckedProblem, setup: Setup) -> Result<Self, Error> {
+    pub fn new(problem: CheckedProblem, setup: Setup) -> Result<Self, Error> {
         let declared = &problem.declared;
         let (arms, safe) = (declared.arms.len(), declared.safe);
         let features: Vec<f64> = match declared.features.is_empty() {
@@ -150,24 +154,24 @@ impl Evidence {
 
     /// d.
     #[inline]
-    pub(crate) fn dimension(&self) -> usize {
+    pub fn dimension(&self) -> usize {
         self.space.dimension
     }
 
     /// Number of guardrails.
     #[inline]
-    pub(crate) fn guardrails(&self) -> usize {
+    pub fn guardrails(&self) -> usize {
         self.problem.guardrails.len()
     }
 
     /// Features of an action on offer.
-    pub(crate) fn features(&self, action: usize) -> Option<&[f64]> {
+    pub fn features(&self, action: usize) -> Option<&[f64]> {
         (action < self.actions.count).then(|| self.actions.features(action))
     }
 
     /// Replaces the actions to choose among: feature vectors one after another. The safe action comes
     /// after the last if it is not among them.
-    pub(crate) fn offer(&mut self, actions: &[f64]) -> Result<(), Error> {
+    pub fn offer(&mut self, actions: &[f64]) -> Result<(), Error> {
         let d = self.space.dimension;
         if !actions.len().is_multiple_of(d) {
             let value = format!("{} numbers", actions.len());
@@ -208,13 +212,14 @@ impl Evidence {
     }
 
     /// Refuses features that no action can have.
-    pub(crate) fn check_features(&self, features: &[f64]) -> Result<(), Error> {
+    pub fn check_features(&self, features: &[f64]) -> Result<(), Error> {
         check_vector("features", features, self.space.dimension)?;
         self.check_norm("features", 0, features)
     }
 
     /// Refuses the number of an action that is not on offer.
-    pub(crate) fn check_action(&self, action: usize) -> Result<(), Error> {
+    #[inline]
+    pub fn check_action(&self, action: usize) -> Result<(), Error> {
         if action < self.actions.count {
             return Ok(());
         }
@@ -226,7 +231,7 @@ impl Evidence {
 
     /// Refuses a reward or costs that cannot be.
     #[inline]
-    pub(crate) fn check_signals(&self, reward: f64, costs: &[f64]) -> Result<(), Error> {
+    pub fn check_signals(&self, reward: f64, costs: &[f64]) -> Result<(), Error> {
         match self.problem.admits(reward, costs) {
             true => Ok(()),
             false => self.problem.refuse(reward, costs),
@@ -235,7 +240,7 @@ impl Evidence {
 
     /// Brings what is known of the actions on offer up to date.
     #[inline]
-    pub(crate) fn update_actions(&mut self) {
+    pub fn update_actions(&mut self) {
         let terms = Terms {
             space: &self.space,
             along: &self.along,
@@ -245,7 +250,7 @@ impl Evidence {
     }
 
     /// Takes a checked outcome of an action on offer; whether it is the safe one is returned.
-    pub(crate) fn take(&mut self, action: usize, reward: f64, costs: &[f64]) -> bool {
+    pub fn take(&mut self, action: usize, reward: f64, costs: &[f64]) -> bool {
         let is_safe = action == self.actions.safe;
         let mut x = std::mem::take(&mut self.x);
         let mut y = std::mem::take(&mut self.y);
@@ -266,7 +271,7 @@ impl Evidence {
     }
 
     /// Takes a checked outcome by its features; whether it is the safe action's is returned.
-    pub(crate) fn take_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) -> bool {
+    pub fn take_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) -> bool {
         let is_safe = features == self.safe_action;
         let mut x = std::mem::take(&mut self.x);
         if is_safe {
@@ -311,18 +316,19 @@ impl Evidence {
 
     /// Returns true if rounding leaves the regression of use; if not, only the safe action can be vouched for.
     #[inline]
-    pub(crate) fn is_reliable(&self) -> bool {
+    pub fn is_reliable(&self) -> bool {
         self.regression.rounding().is_small()
     }
 
     /// x̃ of the outcome taken last.
-    pub(crate) fn taken(&self) -> &[f64] {
+    #[inline]
+    pub fn taken(&self) -> &[f64] {
         &self.x[..self.space.dimension]
     }
 }
 
 /// With x_0 = 0 every safe cost is 0, by linearity.
-pub(crate) fn with_zero_costs(problem: &Problem) -> Result<Problem, Error> {
+pub fn with_zero_costs(problem: &Problem) -> Result<Problem, Error> {
     let mut problem = problem.clone();
     let is_zero = problem
         .features

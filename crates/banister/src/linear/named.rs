@@ -9,7 +9,7 @@ type Named = (Vec<f64>, Vec<String>);
 
 impl Evidence {
     /// The set on offer with one more action at its end.
-    pub(crate) fn with_arm(&self, name: &str, features: Option<&[f64]>) -> Result<Named, Error> {
+    pub fn with_arm(&self, name: &str, features: Option<&[f64]>) -> Result<Named, Error> {
         self.check_named(name)?;
         check_name(&self.names, name, "arm")?;
         let Some(x) = features else {
@@ -29,7 +29,7 @@ impl Evidence {
     }
 
     /// The set on offer without an action.
-    pub(crate) fn without_arm(&self, arm: usize) -> Result<Named, Error> {
+    pub fn without_arm(&self, arm: usize) -> Result<Named, Error> {
         self.check_named("retire")?;
         self.check_action(arm)?;
         if arm == self.actions.safe {

@@ -8,7 +8,7 @@ use crate::problem::{CheckedProblem, Problem};
 const ROUNDING: f64 = 1e-9;
 
 /// The keys of a linear agent whose defaults depend on the problem.
-pub(crate) struct LinearKeys<'a> {
+pub struct LinearKeys<'a> {
     /// λ, where it has no default of its own.
     pub lambda: Option<&'a mut Option<f64>>,
     /// S.
@@ -18,13 +18,13 @@ pub(crate) struct LinearKeys<'a> {
 }
 
 /// λ by default: L², or 1.
-pub(crate) fn default_lambda(norm: Option<f64>) -> f64 {
+pub fn default_lambda(norm: Option<f64>) -> f64 {
     norm.map_or(1.0, |norm| norm * norm)
 }
 
 /// S as given. Where arms are their own features every parameter is a list of K means, so √K times the
 /// largest mean bounds it. Otherwise nothing follows from the problem.
-pub(crate) fn parameter_norm(given: Option<f64>, problem: &Problem) -> Option<f64> {
+pub fn parameter_norm(given: Option<f64>, problem: &Problem) -> Option<f64> {
     given.or_else(|| {
         let own = problem.features.is_empty();
         own.then(|| (problem.arms.len() as f64).sqrt() * largest_mean(problem))
@@ -41,10 +41,7 @@ fn largest_mean(problem: &Problem) -> f64 {
 }
 
 /// S, checked: given where features are, and long enough for the safe action's costs.
-pub(crate) fn check_parameter_norm(
-    given: Option<f64>,
-    problem: &CheckedProblem,
-) -> Result<f64, Error> {
+pub fn check_parameter_norm(given: Option<f64>, problem: &CheckedProblem) -> Result<f64, Error> {
     let declared = &problem.declared;
     let Some(s) = parameter_norm(given, declared) else {
         let m = (largest_mean(declared) * 1e4).ceil() / 1e4;

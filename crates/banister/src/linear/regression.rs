@@ -15,7 +15,7 @@ const REFRESH: u32 = 1024;
 
 /// The regression of m + 1 signals.
 #[derive(Debug, Clone)]
-pub(crate) struct Regression {
+pub struct Regression {
     d: usize,
     /// p.
     across: usize,
@@ -160,7 +160,7 @@ impl Regression {
 
     /// ln det(Σ⊥/λ) and ln det(Σ/λ).
     #[inline]
-    pub(crate) fn log_dets(&self) -> [f64; 2] {
+    pub fn log_dets(&self) -> [f64; 2] {
         self.state.log_dets
     }
 
@@ -173,7 +173,7 @@ impl Regression {
     /// What rounding may add to the radius β of a signal that regresses on all coordinates; see
     /// [`Rounding::reach`].
     #[inline]
-    pub(crate) fn rounding_reach(&self, signal: usize, beta: f64) -> f64 {
+    pub fn rounding_reach(&self, signal: usize, beta: f64) -> f64 {
         self.state.rounding.reach(self.d, signal, beta)
     }
 
@@ -219,7 +219,8 @@ impl Regression {
     }
 
     /// Room for a vector that the kernels take: d numbers, then zeros up to whole chunks.
-    pub(crate) fn padded(&self) -> usize {
+    #[inline]
+    pub fn padded(&self) -> usize {
         self.stride
     }
 
@@ -229,12 +230,13 @@ impl Regression {
     }
 
     /// y = W x̃, for padded x̃.
-    pub(crate) fn whiten(&self, x: &[f64], y: &mut [f64]) {
+    pub fn whiten(&self, x: &[f64], y: &mut [f64]) {
         dense::lower_times(&self.state.factor, self.stride, x, &mut y[..self.d]);
     }
 
     /// A signal's prediction from whitened features.
-    pub(crate) fn predict(&self, signal: usize, y: &[f64]) -> f64 {
+    #[inline]
+    pub fn predict(&self, signal: usize, y: &[f64]) -> f64 {
         let rows = self.state.whitened.chunks_exact(self.lanes);
         rows.zip(y).map(|(row, y)| row[signal] * y).sum()
     }

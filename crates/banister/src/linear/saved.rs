@@ -11,20 +11,20 @@ use crate::snapshot::broken;
 /// The regression, and the actions on offer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SavedEvidence {
-    pub regression: State,
+pub struct SavedEvidence {
+    pub(crate) regression: State,
     /// Features on offer, one action after another.
-    pub actions: Vec<f64>,
+    pub(crate) actions: Vec<f64>,
     /// Their names, where they have any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub names: Vec<String>,
+    pub(crate) names: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub columns: Option<Columns>,
+    pub(crate) columns: Option<Columns>,
 }
 
 impl Evidence {
     /// All of it.
-    pub(crate) fn save(&self) -> SavedEvidence {
+    pub fn save(&self) -> SavedEvidence {
         SavedEvidence {
             regression: self.regression.state().clone(),
             actions: self.actions.all_features().to_vec(),
@@ -34,7 +34,7 @@ impl Evidence {
     }
 
     /// What outcomes have taught: without actions that were offered by their features alone.
-    pub(crate) fn save_learned(&self) -> SavedEvidence {
+    pub fn save_learned(&self) -> SavedEvidence {
         let declared = &self.problem.declared;
         // Without names there is only the safe action, as before anything was offered.
         let (actions, names) = match self.names.is_empty() {
@@ -53,7 +53,7 @@ impl Evidence {
     }
 
     /// Takes that up again.
-    pub(crate) fn restore(&mut self, saved: SavedEvidence, outcomes: u64) -> Result<(), Error> {
+    pub fn restore(&mut self, saved: SavedEvidence, outcomes: u64) -> Result<(), Error> {
         if !self.regression.restore(saved.regression) {
             return Err(broken("`regression` does not fit the problem's features"));
         }

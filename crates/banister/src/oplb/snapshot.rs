@@ -46,7 +46,7 @@ struct Snapshot {
 
 impl Oplb {
     /// What its snapshots call their format.
-    pub(crate) const FORMAT: &str = "banister.oplb";
+    pub const FORMAT: &str = "banister.oplb";
 
     /// The agent's whole state as JSON.
     ///

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use banister::{AgentConfig, Error, Fallback, Intervals, OnBreach, Opb, OpbConfig, Optimism};
+use banister::{Error, Fallback, Intervals, OnBreach, Opb, OpbConfig, Optimism};
 use common::{Random, at_most, observe_batch, problem, without_monitor};
 
 type Outcome = (usize, f64, Vec<f64>);
@@ -344,30 +344,6 @@ fn a_draw_follows_the_policy() {
         );
     }
     assert_eq!(decision.draw(0.0), decision.policy[0].0);
-}
-
-#[test]
-fn an_agent_built_by_kind_is_the_agent_itself() {
-    let declared = problem(3, vec![at_most(0.5, Some(0.1))]);
-    let config: AgentConfig =
-        serde_json::from_str(r#"{"kind": "opb", "intervals": "hoeffding"}"#).expect("JSON");
-    let config = config.with_horizon(500, false);
-    let mut boxed = config.build(&declared).expect("valid");
-    let direct = OpbConfig {
-        intervals: Some(Intervals::Hoeffding),
-        horizon: Some(500),
-        ..OpbConfig::default()
-    };
-    let mut plain = Opb::new(&declared, &direct).expect("valid");
-    for (arm, reward, costs) in outcomes(&mut Random::new(8), 3, 1, 200) {
-        boxed.observe(arm, reward, &costs).expect("valid");
-        plain.observe(arm, reward, &costs).expect("valid");
-        assert_eq!(boxed.decide(), plain.decide());
-    }
-    assert_eq!(boxed.save(), plain.save());
-    // Anytime intervals need no horizon and get none.
-    let anytime: AgentConfig = serde_json::from_str(r#"{"kind": "opb"}"#).expect("JSON");
-    assert_eq!(anytime.clone().with_horizon(500, false), anytime);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use crate::common;
 
 use banister::oplb::Solver;
-use banister::{Agent, AgentConfig, Fallback, Guardrail, OnBreach, Oplb, OplbConfig, Problem};
+use banister::{Fallback, Guardrail, OnBreach, Oplb, OplbConfig, Problem};
 use common::Random;
 use common::linear::{length, unit};
 use num_bigint::{BigInt, Sign};
@@ -332,54 +332,6 @@ fn published_bounds_are_those_of_exact_arithmetic_or_the_safe_action_is_forced()
     let (all, held): (u32, u32) = (published.iter().sum(), forced.iter().sum());
     assert!(published.iter().all(|&n| n > 100), "{published:?}");
     assert!(held > 50 && exact > all / 2, "{forced:?} {exact} of {all}");
-}
-
-/// Agents that cannot rely on their regression play the safe action and say why, and go on when enough was seen
-/// in every direction.
-#[test]
-fn an_ill_conditioned_regression_forces_the_safe_action_until_it_recovers() {
-    let at_most = |threshold| Guardrail {
-        name: "cost".into(),
-        at_most: Some(threshold),
-        safe_cost: Some(0.0),
-        ..Guardrail::default()
-    };
-    let kinds = AgentConfig::kinds().into_iter();
-    for kind in kinds.filter(|kind| AgentConfig::of_kind(kind).unwrap().takes_features()) {
-        let config = AgentConfig::of_kind(&kind).unwrap();
-        let config = config.with_parameter_norm(1e-9).with_horizon(10, false);
-        let problem = Problem::contextual(vec![0.0, 0.0], vec![at_most(0.5)]);
-        let mut agent = config.build(&problem).unwrap();
-        let forced = |agent: &mut dyn Agent| {
-            agent.offer(&[1e9, 0.0, 0.0, 1e9]).unwrap();
-            let decision = agent.decide();
-            assert!(decision.guardrails[0].slack >= 0.0 || decision.fallback.is_none());
-            decision.fallback
-        };
-        assert_eq!(forced(&mut *agent), None, "{kind}");
-        for _ in 0..64 {
-            agent.observe_at(&[1e60, 1.0], 0.5, &[0.1]).unwrap();
-            agent.observe_at(&[1e9, 1e9], 0.5, &[0.1]).unwrap();
-        }
-        assert_eq!(
-            forced(&mut *agent),
-            Some(Fallback::IllConditioned),
-            "{kind}"
-        );
-        let json = agent.save();
-        let mut agent = AgentConfig::restore(&json).unwrap().agent;
-        assert_eq!(agent.save(), json);
-        assert_eq!(
-            forced(&mut *agent),
-            Some(Fallback::IllConditioned),
-            "{kind}"
-        );
-        for _ in 0..64 {
-            agent.observe_at(&[1e60, 1e60], 0.5, &[0.1]).unwrap();
-            agent.observe_at(&[1e60, -1e60], 0.5, &[0.1]).unwrap();
-        }
-        assert_eq!(forced(&mut *agent), None, "{kind}");
-    }
 }
 
 /// ‖x‖ = 1e7 beside λ = 1: a factor made afresh after a thousand outcomes certified costs of 0.9 as 0.12.

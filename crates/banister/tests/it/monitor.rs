@@ -4,8 +4,8 @@ use crate::common;
 
 use banister::interval::kl;
 use banister::{
-    Agent, AgentConfig, AlarmKind, Fallback, Guardrail, OnBreach, Opb, OpbConfig, Oplb, OplbConfig,
-    Origin, Outcomes, Played, Problem,
+    Agent, AlarmKind, Fallback, Guardrail, OnBreach, Opb, OpbConfig, Oplb, OplbConfig, Origin,
+    Outcomes, Played, Problem,
 };
 use common::{Random, at_most};
 
@@ -494,9 +494,9 @@ fn snapshots_carry_the_monitor() {
         assert_eq!(restored.save(), agent.save());
     }
     assert!(!agent.monitor().unwrap().alarms().is_empty());
-    let mut restored = AgentConfig::restore(&agent.save()).unwrap();
-    assert_eq!(restored.agent.decide(), agent.decide());
-    assert!(restored.agent.decide().alarm.is_some());
+    let mut restored = Opb::restore(&agent.save()).unwrap();
+    assert_eq!(restored.decide(), agent.decide());
+    assert!(restored.decide().alarm.is_some());
     // Snapshots of version 1 have none.
     let mut old: serde_json::Value = serde_json::from_str(&agent.save()).unwrap();
     old["version"] = 1.into();

@@ -5,8 +5,7 @@ use crate::common;
 use banister::oplb::{Ellipsoid, LongFeatures, Radius, Round, Solver};
 use banister::solve::Status;
 use banister::{
-    AgentConfig, Error, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Optimism, Problem,
-    UnknownSafeCost,
+    Error, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Optimism, Problem, UnknownSafeCost,
 };
 use common::linear::{World, dot};
 use common::{Random, at_most, problem};
@@ -140,22 +139,7 @@ fn the_length_of_parameters_is_declared_and_possible() {
         let words = ["guardrail[0].safe_cost", "parameter_norm", "at least"];
         refused(agent(needs * 0.999), &words);
         assert!(agent(needs).is_ok() && agent(needs * 1.001).is_ok());
-        for kind in ["lin_ucb", "lin_ts", "conservative_lin_ucb"] {
-            let rival = |s| AgentConfig::of_kind(kind).unwrap().with_parameter_norm(s);
-            refused(rival(needs * 0.999).build(&problem).map(|_| ()), &words);
-            assert!(rival(needs).build(&problem).is_ok());
-        }
     }
-    // Arms that are their own features: every mean is known to lie in its range.
-    let far = Guardrail {
-        range: Some([5.0, 6.0]),
-        ..at_most(5.9, Some(5.5))
-    };
-    let resolved = AgentConfig::Oplb(OplbConfig::default()).resolved(&problem(4, vec![far]));
-    let AgentConfig::Oplb(own) = resolved else {
-        panic!()
-    };
-    assert_eq!((own.parameter_norm, own.lambda), (Some(12.0), Some(1.0)));
 }
 
 #[test]
@@ -242,12 +226,10 @@ fn a_safe_action_without_features_has_cost_zero() {
 /// Agents for arms say that they take no features.
 #[test]
 fn arms_take_no_features() {
-    let mut agent: Box<dyn banister::Agent> = AgentConfig::Opb(OpbConfig::default())
-        .build(&problem(2, vec![]))
-        .unwrap();
+    let agent: &mut dyn banister::Agent =
+        &mut Opb::new(&problem(2, vec![]), &OpbConfig::default()).unwrap();
     assert_eq!(agent.offer(&[1.0]), Err(Error::NoFeatures));
     assert_eq!(agent.observe_at(&[1.0], 0.0, &[]), Err(Error::NoFeatures));
-    assert!(Opb::new(&problem(2, vec![]), &OpbConfig::default()).is_ok());
 }
 
 /// A linear agent on arms without features: the unit vectors, chosen by number like arms.

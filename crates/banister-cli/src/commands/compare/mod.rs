@@ -7,9 +7,9 @@ mod tables;
 
 use std::path::{Path, PathBuf};
 
-use banister::AgentConfig;
 use banister_report::ReportError;
 use banister_report::tables as data;
+use banister_rivals::AgentConfig;
 use banister_sim::compare::{
     Agents, Comparison, Entry, Journal, LeftOut, Published, SUITES, Suite,
 };

@@ -1,7 +1,8 @@
 //! The tables of a comparison.
 
-use banister::{AgentConfig, Guarantee};
+use banister::Guarantee;
 use banister_report::{Cell, Table, Tone};
+use banister_rivals::AgentConfig;
 use banister_sim::compare::{Interval95, Published, Standing, Verdict, leaderboard, pairs};
 use banister_sim::results::InstanceResult;
 

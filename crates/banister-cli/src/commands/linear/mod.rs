@@ -3,7 +3,7 @@
 pub mod claims;
 pub mod report;
 
-use banister::AgentConfig;
+use banister_rivals::AgentConfig;
 use banister_sim::results::InstanceResult;
 use banister_sim::{Coverage, Experiment, Monitor, Results};
 

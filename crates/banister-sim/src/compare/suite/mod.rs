@@ -4,7 +4,8 @@
 mod arms;
 mod linear;
 
-use banister::{AgentConfig, Error, Guardrail, SignalConfig};
+use banister::{Error, Guardrail, SignalConfig};
+use banister_rivals::AgentConfig;
 use serde_json::Value;
 
 use super::plan::Entry;

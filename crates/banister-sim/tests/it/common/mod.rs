@@ -3,7 +3,8 @@
 // Every test file uses a part of this.
 #![allow(dead_code)]
 
-use banister::{AgentConfig, Guardrail, OpbConfig, Problem};
+use banister::{Guardrail, OpbConfig, Problem};
+use banister_rivals::AgentConfig;
 use banister_sim::results::AgentResult;
 use banister_sim::{
     Arms, Changing, EnvironmentConfig, Experiment, ExperimentConfig, Kind, Monitor, Options,

@@ -4,7 +4,6 @@
 #![allow(dead_code)]
 
 pub mod linear;
-pub mod linear_rivals;
 
 use banister::interval::Interval;
 use banister::{Agent, CheckedProblem, Error, Guardrail, Opb, Origin, Outcomes, Played, Problem};

@@ -1,0 +1,75 @@
+//! Budgets of bandits with knapsacks: τ_i for each of T rounds.
+//!
+//! In that setting one can always stop, at no cost. Here the safe arm is what is left to play, so what it
+//! costs until the end is set aside, as far as that is known.
+
+use banister::Error;
+use banister::toolkit::broken;
+use serde::{Deserialize, Serialize};
+
+use super::Evidence;
+
+/// The budgets, and what has been observed to be spent of them, in standard units.
+pub(super) struct Budget {
+    /// T.
+    pub horizon: u64,
+    /// B_i = τ_i·T.
+    pub limits: Vec<f64>,
+    memory: SavedBudget,
+}
+
+/// What has happened to the budgets.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SavedBudget {
+    spent: Vec<f64>,
+    /// Some budget was once spent. Sums of sub-Gaussian costs can fall again; this stays.
+    over: bool,
+}
+
+impl Budget {
+    pub fn new(evidence: &Evidence, horizon: u64) -> Self {
+        let thresholds = &evidence.bounds.thresholds;
+        Self {
+            horizon,
+            limits: thresholds.iter().map(|t| t * horizon as f64).collect(),
+            memory: SavedBudget {
+                spent: vec![0.0; thresholds.len()],
+                over: false,
+            },
+        }
+    }
+
+    /// B: the smallest of the budgets and of T, which is the budget of rounds.
+    pub fn smallest(&self) -> f64 {
+        let limits = self.limits.iter().copied();
+        limits.fold(self.horizon as f64, f64::min)
+    }
+
+    /// Counts what an outcome cost; `evidence` is still as it was before it.
+    pub fn spend(&mut self, evidence: &Evidence, costs: &[f64]) {
+        let left = self.horizon.saturating_sub(evidence.outcomes + 1) as f64;
+        for (i, guardrail) in evidence.problem.guardrails.iter().enumerate() {
+            self.memory.spent[i] += guardrail.standardise(costs[i]);
+            let reserved = left * guardrail.safe_cost.unwrap_or(0.0);
+            self.memory.over |= self.memory.spent[i] + reserved >= self.limits[i];
+        }
+    }
+
+    /// Whether nothing is left of some budget, or of the rounds.
+    pub fn is_over(&self, evidence: &Evidence) -> bool {
+        self.memory.over || evidence.outcomes >= self.horizon
+    }
+
+    pub fn save(&self) -> SavedBudget {
+        self.memory.clone()
+    }
+
+    pub fn restore(&mut self, saved: SavedBudget) -> Result<(), Error> {
+        if saved.spent.len() != self.limits.len() {
+            return Err(broken(format!("it holds {} budgets", saved.spent.len())));
+        }
+        self.memory = saved;
+        Ok(())
+    }
+}

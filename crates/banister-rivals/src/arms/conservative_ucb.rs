@@ -1,0 +1,91 @@
+//! Conservative UCB, about costs: optimistic as long as what was saved before can pay for it.
+//!
+//! **Problem.** K arms, any number of guardrails, the safe arm's costs known.
+//! **Guarantee.** Cumulative: with probability 1 − δ the expected costs of all arms played, summed, never
+//! exceed the threshold times their number; single rounds may. Outcomes on their way are not counted, so
+//! they can pass that sum by what they cost.
+//! **Cost per round.** O(K·m), no allocation.
+//! **Reference.** Wu, Shariff, Lattimore and Szepesvári, "Conservative Bandits" (2016), Conservative UCB, with
+//! the condition on costs in place of rewards: the arm with the largest U is played if
+//! Σ_a n_a·u_{a,i} + u_{candidate,i} ≤ τ_i·(t + 1) for every guardrail, with the bounds of now and t outcomes
+//! so far; else the safe arm.
+
+use banister::toolkit::open_unit;
+use banister::{Agent, Error, Guarantee, Problem};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Evidence, Plan, Rule, make};
+use crate::registry::{AgentConfig, Registered};
+use crate::setting::known_safe_costs;
+use crate::{DELTA, Saved};
+
+/// Conservative UCB on costs: plays the arm with the largest optimistic reward whenever the pessimistic costs
+/// of everything played, with it, stay within the thresholds times the rounds; else the safe arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConservativeUcbConfig {
+    /// What results call it; by default `conservative_ucb`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// δ: probability with which some interval may fail; by default 0.01.
+    pub delta: f64,
+}
+
+impl Default for ConservativeUcbConfig {
+    fn default() -> Self {
+        Self {
+            label: None,
+            delta: DELTA,
+        }
+    }
+}
+
+impl Registered for ConservativeUcbConfig {
+    fn kind(&self) -> &'static str {
+        "conservative_ucb"
+    }
+    fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Cumulative
+    }
+    fn takes_features(&self) -> bool {
+        false
+    }
+    fn delta(&mut self) -> Option<&mut f64> {
+        Some(&mut self.delta)
+    }
+    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+        open_unit("delta", self.delta)?;
+        let config = AgentConfig::ConservativeUcb(self.clone());
+        make(config, problem, saved, self.delta, |evidence| {
+            known_safe_costs(self.kind(), &evidence.problem)?;
+            Ok(ConservativeUcb)
+        })
+    }
+}
+
+struct ConservativeUcb;
+
+/// Whether the budgets so far can pay for an arm.
+fn affordable(evidence: &Evidence, candidate: usize) -> bool {
+    let bounds = &evidence.bounds;
+    let rounds = evidence.outcomes as f64 + 1.0;
+    std::iter::zip(&bounds.cost_upper, &bounds.thresholds).all(|(upper, threshold)| {
+        let arms = 0..evidence.arms();
+        let spent: f64 = arms.map(|a| evidence.pulls(a) as f64 * upper[a]).sum();
+        spent + upper[candidate] <= threshold * rounds
+    })
+}
+
+impl Rule for ConservativeUcb {
+    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
+        let (candidate, _) = evidence.best(|arm| evidence.bounds.reward_upper[arm]);
+        plan.play(match affordable(evidence, candidate) {
+            true => candidate,
+            false => evidence.safe(),
+        });
+    }
+}

@@ -1,0 +1,176 @@
+//! What a rival on arms has seen: counts, sums, and the intervals U, l, u of all arms.
+
+use banister::interval::Level;
+use banister::toolkit::{Bounds, Estimates, SavedArm, SignalRule, broken};
+use banister::{CheckedProblem, Error, Intervals, Signal};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::saved::{part, to_part};
+
+/// Counts, sums and intervals of all arms, in standard units: signals in [0, 1], costs counted from the
+/// harmless end. Columns of `bounds` are arms.
+#[derive(Debug, Clone)]
+pub(crate) struct Evidence {
+    pub problem: CheckedProblem,
+    pub estimates: Estimates,
+    /// U, l, u and the thresholds τ. The safe arm's known costs are in force, whatever was observed.
+    pub bounds: Bounds,
+    /// ln(1/δ_s), of every signal.
+    pub log_level: f64,
+    /// Outcomes that arrived in all.
+    pub outcomes: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedEvidence {
+    arms: Vec<SavedArm>,
+}
+
+impl Evidence {
+    /// No outcomes yet; the intervals hold together with probability 1 − `delta`.
+    pub(super) fn new(problem: CheckedProblem, delta: f64) -> Self {
+        let arms = problem.declared.arms.len();
+        let costs = problem.guardrails.iter();
+        let costs: usize = costs
+            .map(|g| arms - usize::from(g.safe_cost.is_some()))
+            .sum();
+        let level = Level {
+            delta,
+            signals: arms + costs,
+            arms,
+            horizon: None,
+            log_term: None,
+            rho: 1.0,
+        };
+        let rules = SignalRule::all(&problem, &level, Intervals::suiting, |_| true);
+        let mut estimates = Estimates::new(rules);
+        (0..arms).for_each(|_| estimates.add_arm());
+        let thresholds = problem.guardrails.iter().map(|g| g.threshold).collect();
+        let mut bounds = Bounds::new(thresholds, 0.0);
+        bounds.safe = problem.declared.safe;
+        bounds.resize(arms);
+        let mut own = Self {
+            problem,
+            estimates,
+            bounds,
+            log_level: libm::log(level.signals as f64 / delta),
+            outcomes: 0,
+        };
+        own.refresh();
+        own
+    }
+
+    /// K.
+    #[inline]
+    pub fn arms(&self) -> usize {
+        self.bounds.columns()
+    }
+
+    /// The safe arm.
+    #[inline]
+    pub fn safe(&self) -> usize {
+        self.bounds.safe
+    }
+
+    /// n: outcomes of an arm.
+    #[inline]
+    pub fn pulls(&self, arm: usize) -> u64 {
+        self.estimates.pulls()[arm]
+    }
+
+    /// p̂ of a signal of an arm (0 the reward, 1 + i guardrail i), if it was ever pulled.
+    #[inline]
+    pub fn mean(&self, arm: usize, signal: usize) -> Option<f64> {
+        let n = self.pulls(arm);
+        (n > 0).then(|| self.estimates.of(arm)[signal].sum / n as f64)
+    }
+
+    /// The arm with the largest of some numbers, the first of several, and that number.
+    #[inline]
+    pub fn best(&self, of: impl Fn(usize) -> f64) -> (usize, f64) {
+        let (mut best, mut most) = (self.safe(), f64::NEG_INFINITY);
+        for arm in 0..self.arms() {
+            let own = of(arm);
+            if own > most {
+                (best, most) = (arm, own);
+            }
+        }
+        (best, most)
+    }
+
+    /// The signals, the reward first.
+    pub fn signals(&self) -> impl Iterator<Item = &Signal> {
+        let costs = self.problem.guardrails.iter().map(|g| &g.signal);
+        std::iter::once(&self.problem.reward).chain(costs)
+    }
+
+    /// Takes a checked outcome.
+    pub(super) fn take(&mut self, arm: usize, reward: f64, costs: &[f64]) {
+        self.outcomes += 1;
+        self.estimates.take(arm, reward, costs);
+        self.write(arm);
+    }
+
+    fn write(&mut self, arm: usize) {
+        let state = self.estimates.of(arm);
+        self.bounds.reward_upper[arm] = state[0].upper;
+        for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
+            let (lower, upper) = match guardrail.safe_cost {
+                Some(known) if arm == self.bounds.safe => (known, known),
+                _ => (state[i + 1].lower, state[i + 1].upper),
+            };
+            self.bounds.cost_lower[i][arm] = lower;
+            self.bounds.cost_upper[i][arm] = upper;
+        }
+    }
+
+    fn refresh(&mut self) {
+        for arm in 0..self.arms() {
+            self.write(arm);
+        }
+        self.bounds.update_margins(None);
+    }
+
+    pub(super) fn save(&self) -> Value {
+        let arms = (0..self.arms()).map(|arm| self.estimates.save(arm));
+        to_part(SavedEvidence {
+            arms: arms.collect(),
+        })
+    }
+
+    /// Whether outcomes of these signals can have led there.
+    fn could_hold(&self, saved: &SavedArm) -> bool {
+        let n = saved.pulls as f64;
+        std::iter::zip(self.signals(), &saved.signals).all(|(signal, state)| {
+            let slack = 1e-6 * (1.0 + n);
+            let possible = -slack <= state.sum && state.sum <= n + slack;
+            state.lower >= 0.0
+                && state.upper <= 1.0
+                && (possible || (signal.sub_gaussian.is_some() && n > 0.0))
+        })
+    }
+
+    pub(super) fn restore(&mut self, saved: &Value, outcomes: u64) -> Result<(), Error> {
+        let SavedEvidence { arms } = part("evidence", saved)?;
+        if arms.len() != self.arms() {
+            return Err(broken(format!("it holds {} arms", arms.len())));
+        }
+        let signals = 1 + self.problem.guardrails.len();
+        for (arm, saved) in arms.iter().enumerate() {
+            if !saved.fits(signals) || !self.could_hold(saved) {
+                return Err(broken(format!("arm {arm} does not fit its problem")));
+            }
+            self.estimates.replace(arm, saved);
+        }
+        let pulls: u128 = arms.iter().map(|arm| u128::from(arm.pulls)).sum();
+        if pulls != u128::from(outcomes) {
+            let reason = format!("its arms have {pulls} outcomes, but `outcomes` is {outcomes}");
+            return Err(broken(reason));
+        }
+        self.outcomes = outcomes;
+        self.refresh();
+        Ok(())
+    }
+}

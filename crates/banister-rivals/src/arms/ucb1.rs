@@ -1,0 +1,83 @@
+//! UCB1, the reference that ignores guardrails.
+//!
+//! **Problem.** K arms; guardrails are reported, not kept.
+//! **Guarantee.** None about costs; regret against the best *unconstrained* arm is of order √(KT ln T).
+//! **Cost per round.** O(K), no allocation.
+//! **Reference.** Auer, Cesa-Bianchi and Fischer, "Finite-time Analysis of the Multiarmed Bandit Problem"
+//! (2002), UCB1.
+
+use banister::toolkit::positive;
+use banister::{Agent, Error, Guarantee, Problem};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Evidence, Plan, Rule, make};
+use crate::Saved;
+use crate::registry::{AgentConfig, Registered};
+
+/// UCB1: plays the arm with the largest r̂ + R√(2·`exploration`·ln t / n), whatever it costs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ucb1Config {
+    /// What results call it; by default `ucb1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// How wide the bonus is: 4 is UCB1's √(2 ln t / n) for rewards in [0, 1].
+    pub exploration: f64,
+}
+
+impl Default for Ucb1Config {
+    fn default() -> Self {
+        Self {
+            label: None,
+            exploration: 4.0,
+        }
+    }
+}
+
+impl Registered for Ucb1Config {
+    fn kind(&self) -> &'static str {
+        "ucb1"
+    }
+    fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Unsafe
+    }
+    fn takes_features(&self) -> bool {
+        false
+    }
+    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+        let exploration = positive("exploration", self.exploration)?;
+        let config = AgentConfig::Ucb1(self.clone());
+        make(config, problem, saved, crate::DELTA, |evidence| {
+            let r = evidence.problem.reward.r();
+            Ok(Ucb1 {
+                width: 2.0 * exploration * r * r,
+            })
+        })
+    }
+}
+
+struct Ucb1 {
+    /// 2·exploration·R².
+    width: f64,
+}
+
+impl Rule for Ucb1 {
+    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
+        let log = libm::log(evidence.outcomes.max(1) as f64);
+        let (mut best, mut index) = (0, f64::NEG_INFINITY);
+        for arm in 0..evidence.arms() {
+            let own = match evidence.mean(arm, 0) {
+                None => f64::INFINITY,
+                Some(mean) => mean + (self.width * log / evidence.pulls(arm) as f64).sqrt(),
+            };
+            if own > index {
+                (best, index) = (arm, own);
+            }
+        }
+        plan.play(best);
+    }
+}

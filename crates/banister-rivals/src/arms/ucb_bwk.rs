@@ -1,0 +1,161 @@
+//! UCB for bandits with knapsacks: a doubly optimistic program under slightly smaller budgets.
+//!
+//! **Problem.** K arms, any number of guardrails, a horizon T: guardrail i is a budget of τ_i·T.
+//! **Guarantee.** Cumulative: once the observed costs, with what the safe arm will cost until the end, have spent
+//! a budget, or the T rounds are over, the safe arm is played for the rest. It stands for the null action of
+//! that setting. Where its costs are not known nothing can be set aside for it, and the budget may be exceeded
+//! by them. Single rounds may break guardrails.
+//! **Cost per round.** One arm's intervals and one small linear program, no allocation.
+//! **Reference.** Agrawal and Devanur, "Bandits with Concave Rewards and Convex Knapsacks" (2014), the UCB
+//! algorithm on the special case of knapsacks: LP(U; l) with the thresholds (1−ε)τ. Its ε is of order
+//! √(K/B) up to logarithms, B the smallest budget; the default here, min(1/2, √(K·ln T/B)), is our choice.
+//! If even the lower bounds of all costs leave no policy, the safe arm is played.
+
+use banister::solve::{Lp, Status};
+use banister::toolkit::{finite, open_unit};
+use banister::{Agent, Error, Guarantee, Problem};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::anywhere::Anywhere;
+use super::budget::{Budget, SavedBudget};
+use super::{Evidence, Plan, Rule, make};
+use crate::registry::{AgentConfig, Registered};
+use crate::saved::{part, to_part};
+use crate::setting::horizon;
+use crate::{DELTA, Saved};
+
+/// UCB for bandits with knapsacks: the best policy if every reward is as high and every cost as low as its
+/// interval allows, under thresholds lowered by a share; the safe arm once a budget is spent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct UcbBwkConfig {
+    /// What results call it; by default `ucb_bwk`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// δ: probability with which some interval may fail; by default 0.01.
+    pub delta: f64,
+    /// T: the number of rounds that the budgets are for. It has no default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub horizon: Option<u64>,
+    /// ε: the share of each budget that is held back, 0 or more and below 1; by default
+    /// min(1/2, √(K·ln T/B)), with B the smallest budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<f64>,
+}
+
+impl Default for UcbBwkConfig {
+    fn default() -> Self {
+        Self {
+            label: None,
+            delta: DELTA,
+            horizon: None,
+            epsilon: None,
+        }
+    }
+}
+
+impl Registered for UcbBwkConfig {
+    fn kind(&self) -> &'static str {
+        "ucb_bwk"
+    }
+    fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Cumulative
+    }
+    fn takes_features(&self) -> bool {
+        false
+    }
+    fn delta(&mut self) -> Option<&mut f64> {
+        Some(&mut self.delta)
+    }
+    fn horizon(&mut self, _: bool) -> Option<&mut Option<u64>> {
+        Some(&mut self.horizon)
+    }
+    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+        open_unit("delta", self.delta)?;
+        let horizon = horizon(self.horizon)?;
+        if let Some(epsilon) = self.epsilon
+            && !(finite("epsilon", epsilon)? >= 0.0 && epsilon < 1.0)
+        {
+            return Err(Error::invalid(
+                "epsilon",
+                epsilon,
+                "must be 0 or more and below 1",
+            ));
+        }
+        let config = AgentConfig::UcbBwk(self.clone());
+        make(config, problem, saved, self.delta, |evidence| {
+            let budget = Budget::new(evidence, horizon);
+            let epsilon = self.epsilon.unwrap_or_else(|| {
+                let arms = evidence.arms() as f64;
+                let log = libm::log(horizon as f64);
+                (arms * log / budget.smallest()).sqrt().min(0.5)
+            });
+            let thresholds = evidence.bounds.thresholds.iter();
+            Ok(UcbBwk {
+                thresholds: thresholds.map(|tau| (1.0 - epsilon) * tau).collect(),
+                budget,
+                solver: Anywhere::default(),
+            })
+        })
+    }
+}
+
+struct UcbBwk {
+    /// (1−ε)τ.
+    thresholds: Vec<f64>,
+    budget: Budget,
+    solver: Anywhere,
+}
+
+/// What a snapshot keeps beside the evidence.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Memory {
+    budget: SavedBudget,
+    basis: Vec<usize>,
+}
+
+impl Rule for UcbBwk {
+    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
+        let bounds = &evidence.bounds;
+        if self.budget.is_over(evidence) {
+            plan.play(bounds.safe);
+            return;
+        }
+        let lp = Lp {
+            reward: &bounds.reward_upper,
+            costs: &bounds.cost_lower,
+            thresholds: &self.thresholds,
+        };
+        let solution = self.solver.solve(&lp, bounds.safe);
+        match solution.status {
+            Status::Infeasible => plan.play(bounds.safe),
+            _ => plan.follow(solution),
+        }
+    }
+
+    fn learn(&mut self, evidence: &Evidence, _: usize, costs: &[f64]) {
+        self.budget.spend(evidence, costs);
+    }
+
+    fn save(&self, _: &Evidence, learned: bool) -> Value {
+        to_part(Memory {
+            budget: self.budget.save(),
+            basis: match learned {
+                true => Vec::new(),
+                false => self.solver.basis(),
+            },
+        })
+    }
+
+    fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
+        let memory: Memory = part("memory", memory)?;
+        self.solver.set_basis(&memory.basis, self.thresholds.len());
+        self.budget.restore(memory.budget)
+    }
+}

@@ -1,0 +1,207 @@
+//! Conservative LinUCB, on costs: optimistic as long as the costs so far leave room for it.
+//!
+//! **Problem.** Feature vectors, any x_0 and any number of guardrails; the safe costs are known.
+//! **Guarantee.** With probability 1 − δ, after every round the sum of the mean costs of the actions played
+//! so far is at most τ times their number; single rounds may break guardrails. It counts actions when their
+//! outcomes arrive: while some are pending, those may exceed the budget by what they cost.
+//! **Cost per round.** O(Kd + (m + d)d) on the same actions, O(Kd²) on new ones, no allocation.
+//! **Reference.** Kazerouni, Ghavamzadeh, Abbasi-Yadkori and Van Roy, "Conservative Contextual Linear
+//! Bandits" (2017), CLUCB, with costs in place of the reward that must not fall behind.
+
+use banister::toolkit::broken;
+use banister::toolkit::linear::{Confidence, LinearKeys, Radius};
+use banister::{Agent, Error, Guarantee, Problem};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::lin_ucb::optimistic;
+use super::{Evidence, Parameters, Plan, Recipe, Rule};
+use crate::registry::{AgentConfig, Registered};
+use crate::saved::{part, to_part};
+use crate::setting::known_safe_costs;
+use crate::{DELTA, Saved};
+
+/// Conservative LinUCB: plays the optimistic action if the largest costs that all actions so far may have
+/// had, and its own, stay within τ a round; the safe action otherwise.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConservativeLinUcbConfig {
+    /// What results call it; by default `conservative_lin_ucb`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// δ: probability with which some confidence set may fail; by default 0.01.
+    pub delta: f64,
+    /// How wide the confidence sets are; by default `logdet`.
+    pub radius: Radius,
+    /// λ, the ridge; by default 1.
+    pub lambda: f64,
+    /// S: every unknown parameter is at most this long, in units of its signal's range; to be
+    /// declared, or √K where arms are their own features and means at most one range.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameter_norm: Option<f64>,
+    /// L: every feature vector is at most this long; unchecked by default (`paper` radii need it).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub norm: Option<f64>,
+}
+
+impl Default for ConservativeLinUcbConfig {
+    fn default() -> Self {
+        Self {
+            label: None,
+            delta: DELTA,
+            radius: Radius::default(),
+            lambda: 1.0,
+            parameter_norm: None,
+            norm: None,
+        }
+    }
+}
+
+impl Registered for ConservativeLinUcbConfig {
+    fn kind(&self) -> &'static str {
+        "conservative_lin_ucb"
+    }
+    fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Cumulative
+    }
+    fn takes_features(&self) -> bool {
+        true
+    }
+    fn delta(&mut self) -> Option<&mut f64> {
+        Some(&mut self.delta)
+    }
+    fn linear(&mut self) -> Option<LinearKeys<'_>> {
+        Some(LinearKeys {
+            lambda: None,
+            parameter_norm: &mut self.parameter_norm,
+            norm: self.norm,
+        })
+    }
+    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+        let parameters = Parameters {
+            delta: Some(self.delta),
+            radius: self.radius,
+            lambda: self.lambda,
+            parameter_norm: self.parameter_norm,
+            norm: self.norm,
+        };
+        let recipe = Recipe {
+            config: AgentConfig::ConservativeLinUcb(self.clone()),
+            parameters,
+            problem,
+            saved,
+            play: None,
+        };
+        recipe.make(|evidence| {
+            known_safe_costs(self.kind(), &evidence.problem)?;
+            let signals = evidence.signals.len();
+            let budgets = std::iter::zip(&evidence.problem.guardrails, &evidence.signals[1..]);
+            Ok(ConservativeLinUcb {
+                confidence: parameters.confidence(problem, signals),
+                budgets: budgets
+                    .map(|(guardrail, signal)| Budget {
+                        threshold: guardrail.shown_threshold * signal.scale,
+                        // Known: refused above where it is not.
+                        safe: guardrail.safe_cost.unwrap_or(1.0) - signal.offset,
+                    })
+                    .collect(),
+                played: Played {
+                    safe: 0,
+                    sum: vec![0.0; evidence.regression.padded()],
+                },
+                whitened: vec![0.0; evidence.regression.padded()],
+            })
+        })
+    }
+}
+
+struct ConservativeLinUcb {
+    confidence: Confidence,
+    budgets: Vec<Budget>,
+    played: Played,
+    /// Room for W times the sum.
+    whitened: Vec<f64>,
+}
+
+/// One guardrail, in prediction units.
+struct Budget {
+    threshold: f64,
+    /// The safe action's cost.
+    safe: f64,
+}
+
+/// What was played so far, by the outcomes that arrived.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Played {
+    /// How often the safe action.
+    safe: u64,
+    /// Σ_s x̃_s over the others.
+    sum: Vec<f64>,
+}
+
+impl ConservativeLinUcb {
+    /// Whether an action keeps all budgets.
+    fn affords(&mut self, evidence: &Evidence, action: usize) -> bool {
+        let regression = &evidence.regression;
+        let columns = &evidence.actions.columns;
+        regression.whiten(&self.played.sum, &mut self.whitened);
+        let y = &self.whitened[..evidence.dimension()];
+        // Neither estimate nor interval says more about one action than about the sum of many:
+        // ‖Σ_s x_s‖ in Σ⁻¹ is far below Σ_s ‖x_s‖.
+        let length = y.iter().map(|y| y * y).sum::<f64>().sqrt();
+        let own_length = columns.squares[1][action].sqrt();
+        let rounds = evidence.outcomes as f64 + 1.0;
+        self.budgets.iter().enumerate().all(|(i, budget)| {
+            let radius = self.confidence.of(evidence, i + 1);
+            let safe = self.played.safe as f64 * budget.safe;
+            let so_far = safe + regression.predict(i + 1, y) + radius * length;
+            let own = columns.means[i + 1][action] + radius * own_length;
+            so_far + own <= rounds * budget.threshold
+        })
+    }
+}
+
+impl Rule for ConservativeLinUcb {
+    fn radius(&self, evidence: &Evidence, signal: usize) -> f64 {
+        self.confidence.of(evidence, signal)
+    }
+
+    fn plan(&mut self, evidence: &Evidence) -> Plan {
+        let (beta, safe) = (self.confidence.of(evidence, 0), evidence.actions.safe);
+        let best = optimistic(evidence, beta);
+        if best.action == safe || self.affords(evidence, best.action) {
+            return best;
+        }
+        let columns = &evidence.actions.columns;
+        let own = columns.means[0][safe] + beta * columns.squares[1][safe].sqrt();
+        Plan::whole(safe, own)
+    }
+
+    fn learn(&mut self, evidence: &Evidence, is_safe: bool) {
+        if is_safe {
+            self.played.safe += 1;
+            return;
+        }
+        for (sum, x) in self.played.sum.iter_mut().zip(evidence.taken()) {
+            *sum += x;
+        }
+    }
+
+    fn save(&self, _: &Evidence, _: bool) -> Value {
+        to_part(&self.played)
+    }
+
+    fn restore(&mut self, evidence: &Evidence, memory: &Value) -> Result<(), Error> {
+        let played: Played = part("budget", memory)?;
+        if played.sum.len() != self.played.sum.len() || played.safe > evidence.outcomes {
+            return Err(broken("its budget does not fit its outcomes"));
+        }
+        self.played = played;
+        Ok(())
+    }
+}

@@ -1,0 +1,40 @@
+//! Rivals on feature vectors: what they all keep, and one module for the rule of each.
+//!
+//! Reward and costs are regressed on all d coordinates of the features, nothing projected: signal i has
+//! the mean ⟨x, μ_i⟩ in units of its range, and the threshold counts in the same units (*prediction
+//! units*; `at_least` mirrors both).
+//!
+//! Agents that are safe per action have x_0 = 0 and play an action at a part of its length,
+//! [`banister::Decision::scale`]; see [`Play`] for callers that can only play whole actions.
+
+mod agent;
+mod conservative_lin_ucb;
+mod gen_op;
+mod hplc_lucb;
+mod lin_ts;
+mod lin_ucb;
+mod parameters;
+mod plan;
+mod rival;
+mod roful;
+mod safe_lts;
+mod safe_lucb;
+mod sampled;
+mod scaling;
+
+use banister::toolkit::linear::Evidence;
+pub use conservative_lin_ucb::ConservativeLinUcbConfig;
+pub use gen_op::GenOpConfig;
+pub use hplc_lucb::HplcLucbConfig;
+pub use lin_ts::LinTsConfig;
+pub use lin_ucb::LinUcbConfig;
+pub use plan::Play;
+pub use roful::RofulConfig;
+pub use safe_lts::SafeLtsConfig;
+pub use safe_lucb::SafeLucbConfig;
+
+use parameters::Parameters;
+use plan::Plan;
+use rival::{Recipe, Rule};
+use sampled::Sample;
+use scaling::Scaling;

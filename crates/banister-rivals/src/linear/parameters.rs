@@ -1,0 +1,56 @@
+//! Parameters that linear rivals share, and their checks.
+
+use banister::toolkit::linear::{Confidence, Radius, check_lambda, parameter_norm};
+use banister::toolkit::{open_unit, positive};
+use banister::{Error, Problem};
+
+/// As declared.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parameters {
+    /// δ, for rules whose radii are made from one.
+    pub delta: Option<f64>,
+    pub radius: Radius,
+    pub lambda: f64,
+    pub parameter_norm: Option<f64>,
+    pub norm: Option<f64>,
+}
+
+impl Parameters {
+    /// Refuses numbers that cannot be.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if let Some(delta) = self.delta {
+            open_unit("delta", delta)?;
+        }
+        check_lambda(self.lambda, self.norm)?;
+        if let Some(s) = self.parameter_norm {
+            positive("parameter_norm", s)?;
+        }
+        if let Some(l) = self.norm {
+            positive("norm", l)?;
+        }
+        self.radius.check_norm(self.norm)
+    }
+
+    /// S; without any, which is refused before, nothing is known of the parameters.
+    pub(super) fn parameter_norm(&self, problem: &Problem) -> f64 {
+        parameter_norm(self.parameter_norm, problem).unwrap_or(f64::INFINITY)
+    }
+
+    /// √λ S.
+    pub(super) fn bias(&self, problem: &Problem) -> f64 {
+        self.lambda.sqrt() * self.parameter_norm(problem)
+    }
+
+    /// Radii at level δ_s = δ/`signals`.
+    pub(super) fn confidence(&self, problem: &Problem, signals: usize) -> Confidence {
+        Confidence {
+            radius: self.radius,
+            lambda: self.lambda,
+            bias: self.bias(problem),
+            norm: self.norm.unwrap_or(f64::INFINITY),
+            log_level: self
+                .delta
+                .map_or(0.0, |delta| libm::log(signals as f64 / delta)),
+        }
+    }
+}

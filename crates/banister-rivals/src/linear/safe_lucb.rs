@@ -1,0 +1,228 @@
+//! Safe-LUCB: explores where nothing can go wrong, then is optimistic among what is certified safe.
+//!
+//! **Problem.** Feature vectors beside x_0 = 0, played at any part of their length; one guardrail
+//! ⟨x, μ⟩ ≤ b.
+//! **Guarantee.** With probability 1 − δ, every action played keeps the guardrail; with T' of order T^{2/3}
+//! the regret is of that order.
+//! **Cost per round.** O(Kd + d²) on the same actions, O(Kd²) on new ones, no allocation; one random number
+//! a decision until T' outcomes have arrived.
+//! **Reference.** Amani, Alizadeh and Thrampoulidis, "Linear Stochastic Bandits under Safety Constraints"
+//! (2019), Safe-LUCB. There the cost is μᵀBx with B known and μ the reward's own parameter, and actions fill
+//! a convex set around 0. Here, as for all agents, the cost has a parameter of its own that is estimated from
+//! its observations, and the set is that of all parts of the actions on offer.
+
+use crate::stream::Stream;
+use banister::toolkit::linear::{Confidence, LinearKeys, Radius};
+use banister::{Agent, Error, Guarantee, Problem};
+use rand::Rng as _;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::sampled::save_stream;
+use super::scaling::{Reach, length};
+use super::{Evidence, Parameters, Plan, Play, Recipe, Rule, Scaling};
+use crate::registry::{AgentConfig, Registered};
+use crate::saved::part;
+use crate::{DELTA, Saved};
+
+/// Safe-LUCB: at first random actions, so short that no parameter makes them unsafe; then the part s of x
+/// with the largest s(⟨x, θ̂⟩ + β‖x‖), where s is the largest part that is certified safe.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SafeLucbConfig {
+    /// What results call it; by default `safe_lucb`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// δ: probability with which some confidence set may fail; by default 0.01.
+    pub delta: f64,
+    /// How wide the confidence sets are; by default `logdet`.
+    pub radius: Radius,
+    /// λ, the ridge; by default 1.
+    pub lambda: f64,
+    /// S: every unknown parameter is at most this long, in units of its signal's range; to be
+    /// declared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameter_norm: Option<f64>,
+    /// L: every feature vector is at most this long; unchecked by default (`paper` radii need it).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub norm: Option<f64>,
+    /// T': outcomes of random short actions before it chooses; by default ⌈T^{2/3}⌉, which needs `horizon`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exploration: Option<u64>,
+    /// T, needed where `exploration` is not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub horizon: Option<u64>,
+    /// How a part of an action is played: `scaled`, the default, or `mixed` with the safe action.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub play: Option<Play>,
+}
+
+impl Default for SafeLucbConfig {
+    fn default() -> Self {
+        Self {
+            label: None,
+            delta: DELTA,
+            radius: Radius::default(),
+            lambda: 1.0,
+            parameter_norm: None,
+            norm: None,
+            exploration: None,
+            horizon: None,
+            play: None,
+        }
+    }
+}
+
+impl Registered for SafeLucbConfig {
+    fn kind(&self) -> &'static str {
+        "safe_lucb"
+    }
+    fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+    fn guarantee(&self) -> Guarantee {
+        Play::guarantee(self.play)
+    }
+    fn takes_features(&self) -> bool {
+        true
+    }
+    fn delta(&mut self) -> Option<&mut f64> {
+        Some(&mut self.delta)
+    }
+    fn horizon(&mut self, _: bool) -> Option<&mut Option<u64>> {
+        match self.exploration {
+            None => Some(&mut self.horizon),
+            Some(_) => None,
+        }
+    }
+    fn play(&mut self) -> Option<&mut Option<Play>> {
+        Some(&mut self.play)
+    }
+    fn linear(&mut self) -> Option<LinearKeys<'_>> {
+        Some(LinearKeys {
+            lambda: None,
+            parameter_norm: &mut self.parameter_norm,
+            norm: self.norm,
+        })
+    }
+    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+        let exploration = self.outcomes_to_explore()?;
+        let parameters = Parameters {
+            delta: Some(self.delta),
+            radius: self.radius,
+            lambda: self.lambda,
+            parameter_norm: self.parameter_norm,
+            norm: self.norm,
+        };
+        let recipe = Recipe {
+            config: AgentConfig::SafeLucb(self.clone()),
+            parameters,
+            problem,
+            saved,
+            play: self.play,
+        };
+        recipe.make(|evidence| {
+            let signals = evidence.signals.len();
+            Ok(SafeLucb {
+                scaling: Scaling::new(self.kind(), evidence)?,
+                confidence: parameters.confidence(problem, signals),
+                parameter_norm: parameters.parameter_norm(problem),
+                exploration,
+                stream: Stream::new(0, 0),
+            })
+        })
+    }
+}
+
+impl SafeLucbConfig {
+    /// T'.
+    fn outcomes_to_explore(&self) -> Result<u64, Error> {
+        match (self.exploration, self.horizon) {
+            (_, Some(0)) => Err(Error::invalid("horizon", 0, "must be at least 1")),
+            (Some(given), _) => Ok(given),
+            (None, Some(horizon)) => {
+                let root = libm::cbrt(horizon as f64);
+                // A cube root that rounding left a hair above a whole number is that number.
+                Ok((root * root * (1.0 - 1e-12)).ceil() as u64)
+            }
+            (None, None) => Err(Error::invalid(
+                "horizon",
+                "absent",
+                "how long it explores follows from the horizon: declare it, or `exploration`",
+            )),
+        }
+    }
+}
+
+struct SafeLucb {
+    confidence: Confidence,
+    scaling: Scaling,
+    parameter_norm: f64,
+    /// T'.
+    exploration: u64,
+    stream: Stream,
+}
+
+impl SafeLucb {
+    /// A random action on offer, so short that it is safe for every parameter of length S. One number is
+    /// drawn, if there is a choice.
+    fn explore(&mut self, evidence: &Evidence) -> Plan {
+        let safe = evidence.actions.safe;
+        let others = evidence.actions.count - 1;
+        if others == 0 {
+            return Plan::whole(safe, 0.0);
+        }
+        let drawn = u128::from(self.stream.rng.next_u64()) * others as u128;
+        let drawn = (drawn >> 64) as usize;
+        let action = drawn + usize::from(drawn >= safe);
+        let scale = self.scaling.largest(self.cost_cap(evidence, action));
+        let value = scale * self.upper_reward(evidence, action);
+        Plan::part(action, scale, value)
+    }
+
+    fn upper_reward(&self, evidence: &Evidence, action: usize) -> f64 {
+        let columns = &evidence.actions.columns;
+        let reach = self.confidence.of(evidence, 0) * columns.squares[1][action].sqrt();
+        columns.means[0][action] + reach
+    }
+}
+
+impl Rule for SafeLucb {
+    fn radius(&self, evidence: &Evidence, signal: usize) -> f64 {
+        self.confidence.of(evidence, signal)
+    }
+
+    fn plan(&mut self, evidence: &Evidence) -> Plan {
+        if evidence.outcomes < self.exploration {
+            return self.explore(evidence);
+        }
+        let reach = Reach {
+            reward: self.confidence.of(evidence, 0),
+            cost: self.confidence.of(evidence, 1),
+        };
+        self.scaling.best(evidence, reach, 1.0)
+    }
+
+    /// S‖x‖.
+    fn cost_cap(&self, evidence: &Evidence, action: usize) -> f64 {
+        self.parameter_norm * length(evidence, action)
+    }
+
+    fn samples(&self) -> bool {
+        true
+    }
+
+    fn reseed(&mut self, seed: u64, stream: u64) {
+        self.stream = Stream::new(seed, stream);
+    }
+
+    fn save(&self, evidence: &Evidence, learned: bool) -> Value {
+        save_stream(&self.stream, evidence, learned)
+    }
+
+    fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
+        self.stream = Stream::restore(part("random stream", memory)?);
+        Ok(())
+    }
+}

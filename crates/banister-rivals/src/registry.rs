@@ -1,0 +1,466 @@
+//! The one registry of agents: every kind, what it takes, what it promises, how it is made.
+
+use banister::toolkit::linear::{LinearKeys, default_lambda, parameter_norm};
+use banister::toolkit::{broken, format_of};
+use banister::{Agent, Error, Guarantee, OnBreach, Opb, OpbConfig, Oplb, OplbConfig, Problem};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::arms::{
+    ConservativeUcbConfig, DoslbConfig, KlUcbConfig, LinConKlUcbConfig, LinConTsConfig,
+    MarginAdaptiveConfig, OptimisticMixConfig, PessimisticOptimisticConfig, PrimalDualBwkConfig,
+    SColtsConfig, ThompsonConfig, Ucb1Config, UcbBwkConfig,
+};
+use crate::linear::{
+    ConservativeLinUcbConfig, GenOpConfig, HplcLucbConfig, LinTsConfig, LinUcbConfig, Play,
+    RofulConfig, SafeLtsConfig, SafeLucbConfig,
+};
+use crate::{DELTA, Saved, SavedRival};
+
+/// An agent as declared, by its `kind`.
+///
+/// ```
+/// use banister_rivals::AgentConfig;
+///
+/// let config: AgentConfig = serde_json::from_str(r#"{"kind": "opb", "delta": 0.05}"#)?;
+/// assert_eq!(config.label(), "opb");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum AgentConfig {
+    /// The optimistic-pessimistic bandit: K arms, and policies that keep every guardrail in every round
+    /// with probability 1 − `delta`.
+    Opb(OpbConfig),
+    /// The optimistic-pessimistic linear bandit: actions are feature vectors, the same in every round or
+    /// others each time, and policies keep every guardrail in every round with probability 1 − `delta`.
+    Oplb(OplbConfig),
+    /// Optimistic mixing: K arms, and policies that keep every guardrail in every round with probability
+    /// 1 − `delta`: doubly optimistic ones, mixed with the safe arm as far as that needs.
+    OptimisticMix(OptimisticMixConfig),
+    /// S-COLTS: K arms, and policies that keep every guardrail in every round with probability 1 − `delta`:
+    /// sampled ones, mixed with the safe arm as far as that needs.
+    SColts(SColtsConfig),
+    /// Margin-adaptive OPB: K arms and one guardrail, which every policy keeps in every round with
+    /// probability 1 − `delta`; it first looks for an arm with more margin than the safe one.
+    MarginAdaptive(MarginAdaptiveConfig),
+    /// Doubly optimistic: K arms, cumulative costs only.
+    Doslb(DoslbConfig),
+    /// LinConTS: K arms, cumulative costs only, by Thompson sampling of rewards and costs.
+    LinConTs(LinConTsConfig),
+    /// LinCon-KL-UCB: K arms, cumulative costs only, by KL-UCB's bounds of rewards and costs.
+    LinConKlUcb(LinConKlUcbConfig),
+    /// The pessimistic-optimistic primal-dual agent: K arms, cumulative costs only, kept by queues.
+    PessimisticOptimistic(PessimisticOptimisticConfig),
+    /// Conservative UCB: K arms; summed costs keep the thresholds at all times with probability
+    /// 1 − `delta`, single rounds need not.
+    ConservativeUcb(ConservativeUcbConfig),
+    /// UCB for bandits with knapsacks: K arms, cumulative costs only, within budgets for a known number of
+    /// rounds; the safe arm once one is spent.
+    UcbBwk(UcbBwkConfig),
+    /// PrimalDualBwK: K arms, cumulative costs only, within budgets for a known number of rounds; the safe
+    /// arm once one is spent.
+    PrimalDualBwk(PrimalDualBwkConfig),
+    /// UCB1: K arms, guardrails ignored.
+    Ucb1(Ucb1Config),
+    /// KL-UCB: K arms, guardrails ignored.
+    KlUcb(KlUcbConfig),
+    /// Thompson sampling: K arms, guardrails ignored.
+    Thompson(ThompsonConfig),
+    /// HPLC-LUCB: feature vectors beside x_0 = 0, every action played is safe with high probability.
+    HplcLucb(HplcLucbConfig),
+    /// Safe-LTS: feature vectors beside x_0 = 0, Thompson sampling among safe actions.
+    SafeLts(SafeLtsConfig),
+    /// ROFUL: feature vectors beside x_0 = 0, optimistic in direction, safe in length.
+    Roful(RofulConfig),
+    /// GenOP: feature vectors beside x_0 = 0, pessimistic in length, with a larger bonus on the reward.
+    GenOp(GenOpConfig),
+    /// Safe-LUCB: feature vectors beside x_0 = 0, explores short actions first.
+    SafeLucb(SafeLucbConfig),
+    /// Conservative LinUCB: feature vectors, cumulative costs only.
+    ConservativeLinUcb(ConservativeLinUcbConfig),
+    /// LinUCB: feature vectors, guardrails ignored.
+    LinUcb(LinUcbConfig),
+    /// Linear Thompson sampling: feature vectors, guardrails ignored.
+    LinTs(LinTsConfig),
+}
+
+/// What the registry asks of the parameters of an agent.
+pub(crate) trait Registered {
+    /// Its `kind`.
+    fn kind(&self) -> &'static str;
+    /// The label it was given.
+    fn label(&self) -> Option<&str>;
+    /// What results call it without one.
+    fn default_label(&self) -> String {
+        self.kind().into()
+    }
+    /// What it promises.
+    fn guarantee(&self) -> Guarantee;
+    /// Whether it is for actions with features.
+    fn takes_features(&self) -> bool;
+    /// Its δ, if it has one.
+    fn delta(&mut self) -> Option<&mut f64> {
+        None
+    }
+    /// Its horizon, if it cannot run without one, given whether some safe cost is unknown.
+    fn horizon(&mut self, unknown_safe_cost: bool) -> Option<&mut Option<u64>> {
+        let _ = unknown_safe_cost;
+        None
+    }
+    /// What a linear agent assumes.
+    fn linear(&mut self) -> Option<LinearKeys<'_>> {
+        None
+    }
+    /// The least probability of the safe action.
+    fn floor(&self) -> f64 {
+        0.0
+    }
+    /// Its reaction to alarms, if it is watched.
+    fn on_breach(&mut self) -> Option<&mut Option<OnBreach>> {
+        None
+    }
+    /// How it plays parts of actions, if it does.
+    fn play(&mut self) -> Option<&mut Option<Play>> {
+        None
+    }
+    /// The agent: new, or where a snapshot left it.
+    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error>;
+}
+
+impl Registered for OpbConfig {
+    fn kind(&self) -> &'static str {
+        "opb"
+    }
+    fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+    fn default_label(&self) -> String {
+        OpbConfig::default_label(self)
+    }
+    fn guarantee(&self) -> Guarantee {
+        OpbConfig::guarantee(self)
+    }
+    fn floor(&self) -> f64 {
+        self.floor
+    }
+    fn on_breach(&mut self) -> Option<&mut Option<OnBreach>> {
+        Some(&mut self.on_breach)
+    }
+    fn takes_features(&self) -> bool {
+        false
+    }
+    fn delta(&mut self) -> Option<&mut f64> {
+        Some(&mut self.delta)
+    }
+    fn horizon(&mut self, unknown_safe_cost: bool) -> Option<&mut Option<u64>> {
+        self.needs_horizon(unknown_safe_cost)
+            .then_some(&mut self.horizon)
+    }
+    fn make(&self, problem: &Problem, _: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+        Ok(Box::new(Opb::new(problem, self)?))
+    }
+}
+
+impl Registered for OplbConfig {
+    fn kind(&self) -> &'static str {
+        "oplb"
+    }
+    fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+    fn default_label(&self) -> String {
+        OplbConfig::default_label(self)
+    }
+    fn guarantee(&self) -> Guarantee {
+        OplbConfig::guarantee(self)
+    }
+    fn floor(&self) -> f64 {
+        self.floor
+    }
+    fn on_breach(&mut self) -> Option<&mut Option<OnBreach>> {
+        Some(&mut self.on_breach)
+    }
+    fn takes_features(&self) -> bool {
+        true
+    }
+    fn delta(&mut self) -> Option<&mut f64> {
+        Some(&mut self.delta)
+    }
+    fn horizon(&mut self, unknown_safe_cost: bool) -> Option<&mut Option<u64>> {
+        self.needs_horizon(unknown_safe_cost)
+            .then_some(&mut self.horizon)
+    }
+    fn linear(&mut self) -> Option<LinearKeys<'_>> {
+        Some(LinearKeys {
+            lambda: Some(&mut self.lambda),
+            parameter_norm: &mut self.parameter_norm,
+            norm: self.norm,
+        })
+    }
+    fn make(&self, problem: &Problem, _: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+        Ok(Box::new(Oplb::new(problem, self)?))
+    }
+}
+
+impl AgentConfig {
+    fn registered(&self) -> &dyn Registered {
+        match self {
+            Self::Opb(config) => config,
+            Self::Oplb(config) => config,
+            Self::OptimisticMix(config) => config,
+            Self::SColts(config) => config,
+            Self::MarginAdaptive(config) => config,
+            Self::Doslb(config) => config,
+            Self::LinConTs(config) => config,
+            Self::LinConKlUcb(config) => config,
+            Self::PessimisticOptimistic(config) => config,
+            Self::ConservativeUcb(config) => config,
+            Self::UcbBwk(config) => config,
+            Self::PrimalDualBwk(config) => config,
+            Self::Ucb1(config) => config,
+            Self::KlUcb(config) => config,
+            Self::Thompson(config) => config,
+            Self::HplcLucb(config) => config,
+            Self::SafeLts(config) => config,
+            Self::Roful(config) => config,
+            Self::GenOp(config) => config,
+            Self::SafeLucb(config) => config,
+            Self::ConservativeLinUcb(config) => config,
+            Self::LinUcb(config) => config,
+            Self::LinTs(config) => config,
+        }
+    }
+
+    fn registered_mut(&mut self) -> &mut dyn Registered {
+        match self {
+            Self::Opb(config) => config,
+            Self::Oplb(config) => config,
+            Self::OptimisticMix(config) => config,
+            Self::SColts(config) => config,
+            Self::MarginAdaptive(config) => config,
+            Self::Doslb(config) => config,
+            Self::LinConTs(config) => config,
+            Self::LinConKlUcb(config) => config,
+            Self::PessimisticOptimistic(config) => config,
+            Self::ConservativeUcb(config) => config,
+            Self::UcbBwk(config) => config,
+            Self::PrimalDualBwk(config) => config,
+            Self::Ucb1(config) => config,
+            Self::KlUcb(config) => config,
+            Self::Thompson(config) => config,
+            Self::HplcLucb(config) => config,
+            Self::SafeLts(config) => config,
+            Self::Roful(config) => config,
+            Self::GenOp(config) => config,
+            Self::SafeLucb(config) => config,
+            Self::ConservativeLinUcb(config) => config,
+            Self::LinUcb(config) => config,
+            Self::LinTs(config) => config,
+        }
+    }
+
+    /// The registry described as JSON Schema: every kind of agent with its parameters, their types,
+    /// defaults and meanings. The faces of banister are made from it.
+    ///
+    /// ```
+    /// let schema = banister_rivals::AgentConfig::schema();
+    /// assert_eq!(schema["oneOf"][0]["properties"]["kind"]["const"], "opb");
+    /// ```
+    pub fn schema() -> serde_json::Value {
+        schemars::schema_for!(Self).to_value()
+    }
+
+    /// Every kind there is, in the registry's order.
+    ///
+    /// ```
+    /// assert_eq!(banister_rivals::AgentConfig::kinds()[..2], ["opb", "oplb"]);
+    /// ```
+    pub fn kinds() -> Vec<String> {
+        let schema = Self::schema();
+        let kinds = schema["oneOf"].as_array().into_iter().flatten();
+        kinds
+            .filter_map(|kind| kind["properties"]["kind"]["const"].as_str())
+            .map(str::to_string)
+            .collect()
+    }
+
+    /// A kind with its defaults. An unknown one is refused with those there are.
+    pub fn of_kind(kind: &str) -> Result<Self, Error> {
+        let declared = serde_json::json!({ "kind": kind });
+        serde_json::from_value(declared).map_err(|_| {
+            let allowed = format!("the kinds are {}", Self::kinds().join(", "));
+            Error::invalid("kind", kind, allowed)
+        })
+    }
+
+    /// Its `kind`.
+    pub fn kind(&self) -> &'static str {
+        self.registered().kind()
+    }
+
+    /// What it promises about its guardrails.
+    pub fn guarantee(&self) -> Guarantee {
+        self.registered().guarantee()
+    }
+
+    /// The least probability of the safe action in its policies.
+    pub fn floor(&self) -> f64 {
+        self.registered().floor()
+    }
+
+    /// Whether it is for actions with features, which it may be offered anew in every round.
+    pub fn takes_features(&self) -> bool {
+        self.registered().takes_features()
+    }
+
+    /// L and S, how long it assumes feature vectors and parameters to be at most (S in units of the
+    /// signals' ranges), where it assumes any such thing.
+    pub fn assumed_norms(&self, problem: &Problem) -> (Option<f64>, Option<f64>) {
+        match self.clone().registered_mut().linear() {
+            None => (None, None),
+            Some(keys) => (keys.norm, parameter_norm(*keys.parameter_norm, problem)),
+        }
+    }
+
+    /// What results call it.
+    pub fn label(&self) -> String {
+        let config = self.registered();
+        let given = config.label().map(str::to_string);
+        given.unwrap_or_else(|| config.default_label())
+    }
+
+    /// δ, the probability with which the bounds in its certificates may fail.
+    pub fn delta(&self) -> f64 {
+        self.clone().delta_mut().map_or(DELTA, |delta| *delta)
+    }
+
+    /// The same, to change it; `None` for an agent that has no such parameter.
+    pub fn delta_mut(&mut self) -> Option<&mut f64> {
+        self.registered_mut().delta()
+    }
+
+    /// Fills in the horizon where the agent needs one and none is given.
+    pub fn with_horizon(mut self, horizon: u64, unknown_safe_cost: bool) -> Self {
+        if let Some(given) = self.registered_mut().horizon(unknown_safe_cost) {
+            given.get_or_insert(horizon);
+        }
+        self
+    }
+
+    /// Fills in S where the agent assumes one and none is given: for callers who know how long the
+    /// parameters are.
+    pub fn with_parameter_norm(mut self, s: f64) -> Self {
+        if let Some(keys) = self.registered_mut().linear() {
+            keys.parameter_norm.get_or_insert(s);
+        }
+        self
+    }
+
+    /// The numbers in force: S and λ of a linear agent filled in where they follow from the problem.
+    ///
+    /// ```
+    /// use banister::Problem;
+    /// use banister_rivals::AgentConfig;
+    ///
+    /// let arms = (0..4).map(|a| format!("arm {a}")).collect();
+    /// let problem = Problem { arms, ..Default::default() };
+    /// let AgentConfig::Oplb(oplb) = AgentConfig::of_kind("oplb")?.resolved(&problem) else { panic!() };
+    /// assert_eq!((oplb.parameter_norm, oplb.lambda), (Some(2.0), Some(1.0)));
+    /// # Ok::<(), banister::Error>(())
+    /// ```
+    pub fn resolved(mut self, problem: &Problem) -> Self {
+        if let Some(keys) = self.registered_mut().linear() {
+            *keys.parameter_norm = parameter_norm(*keys.parameter_norm, problem);
+            if let Some(lambda) = keys.lambda {
+                lambda.get_or_insert(default_lambda(keys.norm));
+            }
+        }
+        self
+    }
+
+    /// Fills in the reaction to alarms where the agent is watched and none is given.
+    pub fn with_on_breach(mut self, reaction: OnBreach) -> Self {
+        if let Some(given) = self.registered_mut().on_breach() {
+            given.get_or_insert(reaction);
+        }
+        self
+    }
+
+    /// For callers that can only play whole actions: where an agent plays parts of them and is not told
+    /// how, it mixes them with the safe action ([`Play::Mixed`]).
+    pub fn with_whole_actions(mut self) -> Self {
+        if let Some(given) = self.registered_mut().play() {
+            given.get_or_insert(Play::Mixed);
+        }
+        self
+    }
+
+    /// Whether it plays parts of actions as they are ([`banister::Decision::scale`]), not mixed with the safe
+    /// one.
+    pub fn plays_parts(&self) -> bool {
+        let mut own = self.clone();
+        let play = own.registered_mut().play();
+        play.is_some_and(|given| *given != Some(Play::Mixed))
+    }
+
+    /// The agent, ready to run.
+    pub fn build(&self, problem: &Problem) -> Result<Box<dyn Agent>, Error> {
+        self.registered().make(problem, None)
+    }
+
+    /// Takes up an agent where [`Agent::save`] left it, with what it was made from.
+    pub fn restore(json: &str) -> Result<Restored, Error> {
+        fn restored<A: Agent + 'static>(
+            agent: A,
+            problem: Problem,
+            config: AgentConfig,
+        ) -> Restored {
+            Restored {
+                agent: Box::new(agent),
+                problem,
+                config,
+            }
+        }
+        match format_of(json)?.as_str() {
+            Opb::FORMAT => Opb::restore(json).map(|agent| {
+                let problem = agent.problem().declared.clone();
+                let config = Self::Opb(agent.config().clone());
+                restored(agent, problem, config)
+            }),
+            Oplb::FORMAT => Oplb::restore(json).map(|agent| {
+                let problem = agent.problem().declared.clone();
+                let config = Self::Oplb(agent.config().clone());
+                restored(agent, problem, config)
+            }),
+            SavedRival::FORMAT => {
+                let SavedRival {
+                    problem,
+                    config,
+                    saved,
+                    ..
+                } = SavedRival::read(json)?;
+                let agent = config.registered().make(&problem, Some(&saved))?;
+                Ok(Restored {
+                    agent,
+                    problem,
+                    config,
+                })
+            }
+            other => Err(broken(format!(
+                "its format is `{other}`, which no agent has"
+            ))),
+        }
+    }
+}
+
+/// An agent taken up from a snapshot.
+pub struct Restored {
+    /// The agent itself.
+    pub agent: Box<dyn Agent>,
+    /// The problem it was made for.
+    pub problem: Problem,
+    /// Its parameters.
+    pub config: AgentConfig,
+}

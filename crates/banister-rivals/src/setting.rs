@@ -1,0 +1,57 @@
+//! Which problems a rival is for.
+
+use banister::{CheckedProblem, Error};
+
+fn refuse(kind: &str, allowed: String) -> Result<(), Error> {
+    Err(Error::invalid("kind", kind, allowed))
+}
+
+/// Refuses guardrails relative to an unknown safe cost, which none of the rivals' papers has.
+pub(crate) fn no_relative(kind: &str, problem: &CheckedProblem) -> Result<(), Error> {
+    match problem.guardrails.iter().find(|g| g.factor != 0.0) {
+        None => Ok(()),
+        Some(g) => refuse(
+            kind,
+            format!(
+                "it needs absolute thresholds, and `{}` is relative to an unknown safe cost: declare \
+                 `safe_cost`, or use `opb` or `oplb`",
+                g.name
+            ),
+        ),
+    }
+}
+
+/// Refuses an unknown safe cost.
+pub(crate) fn known_safe_costs(kind: &str, problem: &CheckedProblem) -> Result<(), Error> {
+    match problem.guardrails.iter().find(|g| g.safe_cost.is_none()) {
+        None => Ok(()),
+        Some(g) => refuse(
+            kind,
+            format!("it needs every `safe_cost`, and `{}` has none", g.name),
+        ),
+    }
+}
+
+/// Refuses any number of guardrails but one.
+pub(crate) fn one_guardrail(kind: &str, problem: &CheckedProblem) -> Result<(), Error> {
+    match problem.guardrails.len() {
+        1 => Ok(()),
+        m => refuse(
+            kind,
+            format!("it is for one guardrail, and there are {m}: use `opb`"),
+        ),
+    }
+}
+
+/// The horizon of an agent that cannot run without one.
+pub(crate) fn horizon(given: Option<u64>) -> Result<u64, Error> {
+    match given {
+        None => Err(Error::invalid(
+            "horizon",
+            "absent",
+            "its budgets are so many rounds long: give the number of rounds",
+        )),
+        Some(0) => Err(Error::invalid("horizon", 0, "must be at least 1")),
+        Some(horizon) => Ok(horizon),
+    }
+}

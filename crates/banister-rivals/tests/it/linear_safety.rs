@@ -1,0 +1,240 @@
+//! What linear rivals promise, on true parameters; and that who promises nothing is seen to break it.
+
+use crate::common;
+use crate::worlds;
+
+use banister::{Agent, Fallback, Guarantee, Guardrail, Problem, SignalConfig};
+use banister_rivals::AgentConfig;
+use common::Random;
+use common::linear::dot;
+use serde_json::json;
+use worlds::{SCALED, WHOLE, World, all, config, played};
+
+const ROUNDS: usize = 1500;
+
+/// Rounds in which the action played breaks a guardrail by its true mean; whether the costs so far ever
+/// exceeded their budget; and the mean reward of the last rounds.
+fn violations(agent: &AgentConfig, world: &World, seed: u64, changing: bool) -> (usize, bool, f64) {
+    let per_action = agent.guarantee() == Guarantee::PerAction;
+    let mut agent = agent.build(&world.problem).unwrap();
+    agent.reseed(seed, 0);
+    let random = &mut Random::new(1000 + seed);
+    let (mut broken, mut overspent, mut earned) = (0, false, 0.0);
+    let mut sums = vec![0.0; world.mus.len()];
+    for round in 0..ROUNDS {
+        if changing {
+            agent.offer(&world.offer(random)).unwrap();
+        }
+        let x = played(&mut *agent, random.unit());
+        if per_action {
+            let decision = agent.decide();
+            assert!(decision.scale > 0.0 && decision.scale <= 1.0);
+            assert!(decision.guardrails[0].slack >= 0.0, "{decision:?}");
+            assert_eq!(decision.fallback, None);
+        }
+        let excess = |i: usize| world.excess(i, &x);
+        broken += usize::from((0..sums.len()).any(|i| excess(i) > 1e-12));
+        for (i, sum) in sums.iter_mut().enumerate() {
+            *sum += excess(i);
+            overspent |= *sum > 1e-9;
+        }
+        if round >= ROUNDS - 200 {
+            earned += dot(&world.theta, &x) / 200.0;
+        }
+        let (reward, costs) = world.pull(random, &x);
+        agent.observe_at(&x, reward, &costs).unwrap();
+    }
+    (broken, overspent, earned)
+}
+
+#[test]
+fn safe_per_action_is_safe_per_action() {
+    for kind in SCALED {
+        let mut earned = 0.0;
+        for seed in 0..6 {
+            let world = World::of(kind, seed, Some(0.1));
+            for changing in [false, true] {
+                let keys = match seed % 3 {
+                    0 => json!({ "delta": 0.05 }),
+                    1 => json!({ "delta": 0.001, "lambda": 0.5 }),
+                    _ => json!({ "play": null }),
+                };
+                let agent = config(kind, keys);
+                let (broken, _, last) = violations(&agent, &world, seed, changing);
+                assert_eq!(broken, 0, "{kind}, seed {seed}, changing = {changing}");
+                earned += last;
+            }
+        }
+        assert!(earned > 0.0, "{kind} earns nothing: {earned}");
+    }
+}
+
+#[test]
+fn radii_that_are_too_small_are_seen_to_be() {
+    let mut broken = 0;
+    for seed in 0..6 {
+        let world = World::of("hplc_lucb", seed, Some(0.3));
+        let keys = json!({ "noise_factor": 0.01, "lambda": 0.0001 });
+        broken += violations(&config("hplc_lucb", keys), &world, seed, false).0;
+    }
+    assert!(broken > 100, "{broken}");
+}
+
+#[test]
+fn a_budget_is_kept_over_time_and_not_in_every_round() {
+    let (mut broken, mut unsafe_broken) = (0, [0; 2]);
+    for seed in 0..6 {
+        let world = World::whole(seed, Some(0.1));
+        for changing in [false, true] {
+            for (place, kind) in WHOLE.into_iter().enumerate() {
+                let (rounds, overspent, _) =
+                    violations(&config(kind, json!({})), &world, seed, changing);
+                match place {
+                    0 => {
+                        assert!(!overspent, "seed {seed}, changing = {changing}");
+                        broken += rounds;
+                    }
+                    _ => unsafe_broken[place - 1] += rounds,
+                }
+            }
+        }
+    }
+    assert!(broken > 100, "a budget is there to be used: {broken}");
+    assert!(unsafe_broken.iter().all(|&n| n > 1000), "{unsafe_broken:?}");
+}
+
+/// Whatever the units, lengths and observations: a policy, a part of an action, a finite certificate, and
+/// never a panic.
+#[test]
+fn hostile_rounds_end_in_a_certified_decision() {
+    let random = &mut Random::new(78);
+    let mut forced = 0;
+    for kind in all().collect::<Vec<_>>().repeat(40) {
+        let d = 1 + random.below(5);
+        let size = random.choose(&[1.0, 1e-6, 1e6]);
+        let per_action = SCALED.contains(&kind);
+        let safe: Vec<f64> = match per_action {
+            true => vec![0.0; d],
+            false => (0..d).map(|_| size * random.normal()).collect(),
+        };
+        let guardrail = Guardrail {
+            name: "cost".into(),
+            at_most: Some(random.choose(&[0.5, 1e-9, 0.999])),
+            range: Some(random.choose(&[[-1.0, 1.0], [-1e-6, 1e6]])),
+            sub_gaussian: (random.unit() < 0.5).then_some(0.3),
+            safe_cost: Some(0.0),
+            ..Guardrail::default()
+        };
+        let problem = Problem {
+            reward: SignalConfig {
+                range: Some([-1.0, 1.0]),
+                sub_gaussian: Some(0.2),
+            },
+            ..Problem::contextual(safe, vec![guardrail])
+        };
+        let keys = json!({
+            "lambda": random.choose(&[1.0, 1e-6, 1e6]),
+            "parameter_norm": random.choose(&[1.0, 1e-3, 1e3]),
+        });
+        let mut declared = config(kind, keys);
+        let mixed = random.unit() < 0.5;
+        if mixed {
+            declared = declared.with_whole_actions();
+        }
+        let mut agent = declared.build(&problem).unwrap();
+        for _ in 0..40 {
+            if random.unit() < 0.7 {
+                let mut set: Vec<f64> = Vec::new();
+                for _ in 0..random.below(8) {
+                    let scale = random.choose(&[1.0, 1.0, 0.0, 1e-8, 1e8, 1e-200]);
+                    match random.below(4) {
+                        0 if !set.is_empty() => set.extend_from_within(..d),
+                        _ => set.extend((0..d).map(|_| scale * random.normal())),
+                    }
+                }
+                agent.offer(&set).unwrap();
+            }
+            let decision = agent.decide().clone();
+            let set = agent.actions().unwrap();
+            let total: f64 = decision.policy.iter().map(|entry| entry.1).sum();
+            assert!((total - 1.0).abs() < 1e-12, "{kind}: {decision:?}");
+            assert!((decision.policy.iter()).all(|&(a, p)| p >= 0.0 && a < set.count));
+            assert!(decision.scale > 0.0 && decision.scale <= 1.0);
+            assert!(decision.scale == 1.0 || (per_action && !mixed));
+            let certificate = decision.guardrails[0];
+            assert!(
+                certificate.pessimistic_cost.is_finite(),
+                "{kind}: {decision:?}"
+            );
+            assert!(
+                certificate.slack >= 0.0 || !per_action,
+                "{kind}: {decision:?}"
+            );
+            let report = decision.solver;
+            assert!(report.value.is_finite() && report.upper_bound >= report.value);
+            // Features whose lengths are 1e16 apart leave nothing to rely on, and say so.
+            let rounded = decision.fallback == Some(Fallback::IllConditioned);
+            forced += u32::from(decision.fallback.is_some() && !rounded);
+            for _ in 0..1 + random.below(3) {
+                let cost = match problem.guardrails[0].sub_gaussian {
+                    Some(_) => random.choose(&[1.0, 1e30, -1e30]) * random.normal(),
+                    None => random.between(-1e-6, 1.0),
+                };
+                let reward = random.choose(&[1.0, 1.0, 1e30]) * random.normal();
+                let action = random.below(set.count);
+                agent.observe(action, reward, &[cost]).unwrap();
+            }
+        }
+        let json = agent.save();
+        assert_eq!(AgentConfig::restore(&json).unwrap().agent.save(), json);
+    }
+    assert!(forced < 50, "a rule that cannot decide: {forced}");
+}
+
+/// Agents that cannot rely on their regression play the safe action and say why, and go on when enough was seen
+/// in every direction.
+#[test]
+fn an_ill_conditioned_regression_forces_the_safe_action_until_it_recovers() {
+    let at_most = |threshold| Guardrail {
+        name: "cost".into(),
+        at_most: Some(threshold),
+        safe_cost: Some(0.0),
+        ..Guardrail::default()
+    };
+    let kinds = AgentConfig::kinds().into_iter();
+    for kind in kinds.filter(|kind| AgentConfig::of_kind(kind).unwrap().takes_features()) {
+        let config = AgentConfig::of_kind(&kind).unwrap();
+        let config = config.with_parameter_norm(1e-9).with_horizon(10, false);
+        let problem = Problem::contextual(vec![0.0, 0.0], vec![at_most(0.5)]);
+        let mut agent = config.build(&problem).unwrap();
+        let forced = |agent: &mut dyn Agent| {
+            agent.offer(&[1e9, 0.0, 0.0, 1e9]).unwrap();
+            let decision = agent.decide();
+            assert!(decision.guardrails[0].slack >= 0.0 || decision.fallback.is_none());
+            decision.fallback
+        };
+        assert_eq!(forced(&mut *agent), None, "{kind}");
+        for _ in 0..64 {
+            agent.observe_at(&[1e60, 1.0], 0.5, &[0.1]).unwrap();
+            agent.observe_at(&[1e9, 1e9], 0.5, &[0.1]).unwrap();
+        }
+        assert_eq!(
+            forced(&mut *agent),
+            Some(Fallback::IllConditioned),
+            "{kind}"
+        );
+        let json = agent.save();
+        let mut agent = AgentConfig::restore(&json).unwrap().agent;
+        assert_eq!(agent.save(), json);
+        assert_eq!(
+            forced(&mut *agent),
+            Some(Fallback::IllConditioned),
+            "{kind}"
+        );
+        for _ in 0..64 {
+            agent.observe_at(&[1e60, 1e60], 0.5, &[0.1]).unwrap();
+            agent.observe_at(&[1e60, -1e60], 0.5, &[0.1]).unwrap();
+        }
+        assert_eq!(forced(&mut *agent), None, "{kind}");
+    }
+}

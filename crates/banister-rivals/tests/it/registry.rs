@@ -1,0 +1,344 @@
+//! The registry: every kind of agent behind one interface, one restore and one schema.
+
+use crate::common;
+
+use banister::{
+    ActionSet, Agent, Error, Guarantee, Guardrail, Opb, OpbConfig, Origin, Outcomes, Played,
+    Problem, SignalConfig,
+};
+use banister_rivals::AgentConfig;
+use serde_json::{Value, json};
+
+fn guardrails() -> Vec<Guardrail> {
+    vec![
+        Guardrail {
+            name: "spend".into(),
+            at_most: Some(6.0),
+            range: Some([0.0, 10.0]),
+            safe_cost: Some(1.0),
+            ..Default::default()
+        },
+        Guardrail {
+            name: "happiness".into(),
+            at_least: Some(0.3),
+            safe_cost: Some(0.8),
+            ..Default::default()
+        },
+    ]
+}
+
+/// A problem of the setting that a kind is for.
+fn problem(config: &AgentConfig) -> Problem {
+    // Safe per action: parts of actions, beside x_0 = 0.
+    let scaled = config.guarantee() == Guarantee::PerAction;
+    Problem {
+        arms: vec!["control".into(), "bold".into(), "bolder".into()],
+        safe: 0,
+        features: match config.takes_features() {
+            true => {
+                let safe = if scaled { 0.0 } else { 1.0 };
+                vec![vec![safe, 0.0], vec![0.6, 0.8], vec![0.8, 0.6]]
+            }
+            false => vec![],
+        },
+        reward: SignalConfig {
+            range: Some([0.0, 100.0]),
+            ..Default::default()
+        },
+        guardrails: match scaled {
+            true => vec![Guardrail {
+                safe_cost: Some(0.0),
+                ..guardrails().remove(0)
+            }],
+            false => guardrails(),
+        },
+    }
+}
+
+/// Every kind there is, by the schema, so that a new one is tested without being listed.
+fn kinds() -> Vec<AgentConfig> {
+    let schema = AgentConfig::schema();
+    let variants = schema["oneOf"].as_array().expect("a list of kinds");
+    let kind = |variant: &Value| json!({ "kind": variant["properties"]["kind"]["const"] });
+    let configs: Vec<AgentConfig> = variants
+        .iter()
+        .map(|variant| serde_json::from_value(kind(variant)).expect("defaults suffice"))
+        .map(|config: AgentConfig| config.with_horizon(1000, false).with_parameter_norm(2.0))
+        .collect();
+    assert!(configs.len() >= 2);
+    configs
+}
+
+fn each(check: impl Fn(&AgentConfig, &Problem, Box<dyn Agent>)) {
+    for config in kinds() {
+        let problem = problem(&config);
+        // The one kind that is for one guardrail only has tests of its own (`rivals_life.rs`).
+        if config.kind() == "margin_adaptive" {
+            assert!(config.build(&problem).is_err());
+            continue;
+        }
+        let agent = config.build(&problem).expect("a plain problem");
+        check(&config, &problem, agent);
+    }
+}
+
+const ROUNDS: [(usize, f64, [f64; 2]); 5] = [
+    (0, 50.0, [1.0, 0.9]),
+    (1, 80.0, [4.0, 0.7]),
+    (2, 20.0, [9.0, 0.1]),
+    (1, 70.0, [3.0, 0.6]),
+    (0, 40.0, [2.0, 0.8]),
+];
+
+/// As columns, for the first guardrails.
+fn columns(guardrails: usize) -> (Vec<usize>, Vec<f64>, Vec<f64>) {
+    let arms = ROUNDS.iter().map(|r| r.0).collect();
+    let rewards = ROUNDS.iter().map(|r| r.1).collect();
+    let costs = ROUNDS.iter().flat_map(|r| r.2[..guardrails].to_vec());
+    (arms, rewards, costs.collect())
+}
+
+#[test]
+fn every_kind_documents_every_parameter() {
+    let schema = AgentConfig::schema();
+    for variant in schema["oneOf"].as_array().expect("kinds") {
+        for (name, entry) in variant["properties"].as_object().expect("keys") {
+            let documented = entry["description"].as_str().or(entry["const"].as_str());
+            assert!(documented.is_some_and(|text| text.len() > 2), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_batch_is_the_same_as_one_by_one() {
+    each(|config, problem, mut batched| {
+        let mut single = config.build(problem).expect("as before");
+        let m = problem.guardrails.len();
+        for (arm, reward, costs) in ROUNDS {
+            single.observe(arm, reward, &costs[..m]).expect("in range");
+        }
+        let (arms, rewards, costs) = columns(m);
+        let outcomes = Outcomes {
+            played: Played::Arms(&arms),
+            rewards: &rewards,
+            costs: &costs,
+            origin: Origin::Immediate,
+        };
+        batched.observe_batch(&outcomes).expect("in range");
+        assert_eq!(single.save(), batched.save());
+    });
+}
+
+#[test]
+fn a_refused_batch_changes_nothing() {
+    each(|_, problem, mut agent| {
+        let before = agent.save();
+        let m = problem.guardrails.len();
+        let (arms, rewards, mut costs) = columns(m);
+        costs[5 * m - 1] = f64::NAN;
+        let outcomes = Outcomes {
+            played: Played::Arms(&arms),
+            rewards: &rewards,
+            costs: &costs,
+            origin: Origin::Immediate,
+        };
+        assert!(agent.observe_batch(&outcomes).is_err());
+        assert!(
+            (agent.observe_batch(&Outcomes {
+                costs: &costs[1..],
+                ..outcomes
+            }))
+            .is_err()
+        );
+        assert_eq!(agent.save(), before);
+    });
+}
+
+#[test]
+fn a_batch_by_features_is_the_same_as_one_by_one() {
+    each(|config, problem, mut batched| {
+        let m = problem.guardrails.len();
+        let (arms, rewards, costs) = columns(m);
+        let features: Vec<f64> = match config.takes_features() {
+            true => arms
+                .iter()
+                .flat_map(|&a| problem.features[a].clone())
+                .collect(),
+            false => vec![1.0; 10],
+        };
+        let outcomes = Outcomes {
+            played: Played::Features(&features),
+            rewards: &rewards,
+            costs: &costs,
+            origin: Origin::Immediate,
+        };
+        let outcome = batched.observe_batch(&outcomes);
+        if !config.takes_features() {
+            assert_eq!(outcome, Err(Error::NoFeatures));
+            return;
+        }
+        outcome.expect("in range");
+        let mut single = config.build(problem).expect("as before");
+        for (i, x) in features.chunks_exact(2).enumerate() {
+            let costs = &costs[m * i..m * (i + 1)];
+            single.observe_at(x, rewards[i], costs).expect("in range");
+        }
+        assert_eq!(single.save(), batched.save());
+    });
+}
+
+#[test]
+fn any_snapshot_is_restored_by_the_registry() {
+    each(|config, problem, mut agent| {
+        let m = problem.guardrails.len();
+        agent.observe(1, 80.0, &[4.0, 0.7][..m]).expect("in range");
+        agent.decide();
+        let json = agent.save();
+        let restored = AgentConfig::restore(&json).expect("its own snapshot");
+        assert_eq!(restored.agent.save(), json);
+        assert_eq!(&restored.config, config);
+        assert_eq!(&restored.problem, problem);
+        assert_eq!(restored.agent.names(), problem.arms);
+    });
+    for broken in ["", "{}", r#"{"format": "banister.nothing", "version": 1}"#] {
+        assert!(matches!(
+            AgentConfig::restore(broken),
+            Err(Error::Snapshot { .. })
+        ));
+    }
+}
+
+#[test]
+fn beliefs_are_in_the_users_units_and_hold_the_mean() {
+    each(|config, problem, mut agent| {
+        let m = problem.guardrails.len();
+        for (arm, reward, costs) in ROUNDS {
+            agent.observe(arm, reward, &costs[..m]).expect("in range");
+        }
+        let beliefs = agent.beliefs();
+        if beliefs.is_empty() {
+            return; // It does not say.
+        }
+        assert_eq!(beliefs.len(), 3);
+        for belief in &beliefs {
+            assert!(belief.offered);
+            let ranges = [(0.0, 100.0), (0.0, 10.0), (0.0, 1.0)];
+            let estimates = std::iter::once(&belief.reward).chain(&belief.costs);
+            for (estimate, (lo, hi)) in estimates.zip(ranges) {
+                assert!(lo <= estimate.lower && estimate.lower <= estimate.upper);
+                assert!(estimate.upper <= hi);
+            }
+        }
+        if !config.takes_features() {
+            // Plain means of what was observed.
+            assert_eq!(beliefs[1].pulls, Some(2));
+            let near = |x: Option<f64>, y: f64| assert!((x.expect("played") - y).abs() < 1e-12);
+            near(beliefs[1].reward.mean, 75.0);
+            near(beliefs[1].costs[0].mean, 3.5);
+            near(beliefs[1].costs[1].mean, 0.65);
+            near(beliefs[2].costs[1].mean, 0.1);
+            let mean = beliefs[0].reward.mean.expect("played");
+            assert!(beliefs[0].reward.lower < mean && mean < beliefs[0].reward.upper);
+            assert!(
+                beliefs[0].reward.lower > 0.0,
+                "the lower end is an interval's, not the range's"
+            );
+        }
+    });
+}
+
+#[test]
+fn arms_come_and_go() {
+    for config in kinds() {
+        let problem = problem(&config);
+        let mut value = serde_json::to_value(&config).expect("plain");
+        if let AgentConfig::Opb(_) = config {
+            value["max_arms"] = json!(4);
+        }
+        let config: AgentConfig = serde_json::from_value(value).expect("a known key");
+        let Ok(mut agent) = config.build(&problem) else {
+            continue; // It is for one guardrail.
+        };
+        if agent.retire_arm(2).is_err() {
+            continue; // Its arms are fixed.
+        }
+        let mut agent = config.build(&problem).expect("as before");
+        let features = config.takes_features().then_some(&[0.0, 1.0][..]);
+        assert_eq!(agent.add_arm("wild", features), Ok(3));
+        assert!(
+            agent.add_arm("wild", features).is_err(),
+            "the name is taken"
+        );
+        assert_eq!(agent.actions(), Some(ActionSet { count: 4, safe: 0 }));
+        let m = problem.guardrails.len();
+        agent
+            .observe(3, 100.0, &[0.0, 1.0][..m])
+            .expect("it is there");
+        agent.retire_arm(1).expect("it is there");
+        assert!(agent.retire_arm(0).is_err(), "the safe arm stays");
+        let bold = agent.names().iter().position(|name| name == "bold");
+        assert!(
+            agent
+                .decide()
+                .policy
+                .iter()
+                .all(|entry| Some(entry.0) != bold)
+        );
+        let json = agent.save();
+        let restored = AgentConfig::restore(&json).expect("its own snapshot").agent;
+        assert_eq!(restored.names(), agent.names());
+        assert_eq!(restored.save(), json);
+    }
+}
+
+#[test]
+fn outcomes_are_counted() {
+    each(|_, problem, mut agent| {
+        assert_eq!(agent.outcomes(), 0);
+        let m = problem.guardrails.len();
+        for (arm, reward, costs) in ROUNDS {
+            agent.observe(arm, reward, &costs[..m]).expect("in range");
+        }
+        assert_eq!(agent.outcomes(), ROUNDS.len() as u64);
+        let restored = AgentConfig::restore(&agent.save()).expect("its own snapshot");
+        assert_eq!(restored.agent.outcomes(), ROUNDS.len() as u64);
+    });
+}
+
+/// The chapter has one row per kind, and it says what the kind promises.
+#[test]
+fn the_chapter_on_rivals_has_every_kind_with_its_promise() {
+    let chapter = include_str!("../../../../docs/rivals.md");
+    for kind in AgentConfig::kinds() {
+        let config = AgentConfig::of_kind(&kind).expect("it has defaults");
+        let row = format!("| `{kind}` | {} |", config.guarantee().words());
+        let rows = chapter.lines().filter(|line| line.starts_with(&row));
+        assert_eq!(rows.count(), 1, "{row}");
+    }
+}
+
+#[test]
+fn an_agent_built_by_kind_is_the_agent_itself() {
+    let declared = common::problem(3, vec![common::at_most(0.5, Some(0.1))]);
+    let config: AgentConfig =
+        serde_json::from_str(r#"{"kind": "opb", "intervals": "hoeffding"}"#).expect("JSON");
+    let config = config.with_horizon(500, false);
+    let mut boxed = config.build(&declared).expect("valid");
+    let direct = OpbConfig {
+        intervals: Some(banister::Intervals::Hoeffding),
+        horizon: Some(500),
+        ..OpbConfig::default()
+    };
+    let mut plain = Opb::new(&declared, &direct).expect("valid");
+    let mut random = common::Random::new(8);
+    for round in 0..200 {
+        let (arm, reward, costs) = (round % 3, random.unit(), [random.unit()]);
+        boxed.observe(arm, reward, &costs).expect("valid");
+        plain.observe(arm, reward, &costs).expect("valid");
+        assert_eq!(boxed.decide(), plain.decide());
+    }
+    assert_eq!(boxed.save(), plain.save());
+    // Anytime intervals need no horizon and get none.
+    let anytime: AgentConfig = serde_json::from_str(r#"{"kind": "opb"}"#).expect("JSON");
+    assert_eq!(anytime.clone().with_horizon(500, false), anytime);
+}

@@ -1,0 +1,34 @@
+//! Building blocks for agents of your own.
+//!
+//! An agent implements [`crate::Agent`]. The pieces here give it the parts that are the same in every agent, in the
+//! order of a round:
+//!
+//! 1. [`Problem::check`](crate::Problem::check) brings the problem to standard form: signals in [0, 1], costs counted
+//!    from the harmless end.
+//! 2. [`Estimates`] keep counts, sums and confidence intervals of every arm; [`linear::Evidence`] keeps a ridge
+//!    regression of every signal on feature vectors.
+//! 3. [`Bounds`] hold the optimistic rewards and both bounds of the costs, one column per action; a [`Planner`] turns
+//!    them into a policy by the optimism lemma ([`crate::Optimism`]).
+//! 4. A [`Certifier`] writes an [`Answer`] as a [`crate::Decision`] in the user's units.
+//! 5. [`of_arm`] and [`of_intervals`] show what was learned; [`check_header`], [`format_of`] and [`broken`] read
+//!    snapshots.
+//! 6. [`finite`], [`positive`] and [`open_unit`] check parameters.
+//!
+//! The crate `banister-rivals` is made of these.
+
+pub use crate::belief::{of_arm, of_intervals};
+pub use crate::bounds::Bounds;
+pub use crate::certificate::{Answer, Certifier};
+pub use crate::error::{finite, open_unit, positive};
+pub use crate::estimate::{Estimates, SavedArm, SignalRule, SignalState};
+pub use crate::optimism::{Planner, SavedPlanner};
+pub use crate::snapshot::{broken, check_header, format_of};
+
+/// Agents on feature vectors: the actions on offer, and the regression of all signals on them.
+pub mod linear {
+    pub use crate::linear::{
+        Actions, Columns, Confidence, Evidence, Limit, LinearKeys, LinearSignal, Radius,
+        Regression, SavedEvidence, Setup, check_lambda, check_parameter_norm, default_lambda,
+        parameter_norm, upper_end, with_zero_costs,
+    };
+}

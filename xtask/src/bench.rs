@@ -1,0 +1,69 @@
+//! Benchmarks: speed beside other libraries, printed as ratios of one run.
+
+use std::process::Command;
+
+use crate::setup::{Environment, Need, pip};
+use crate::{Outcome, Step, cargo, load, root, run, target};
+
+const RUST: Environment = Environment {
+    name: "bench-venv",
+    requirements: "benches/requirements.txt",
+};
+
+const PYTHON: Environment = Environment {
+    name: "python-bench-venv",
+    requirements: "benches/python-requirements.txt",
+};
+
+pub const STEPS: [Step; 3] = [
+    Step {
+        name: "rust",
+        needs: &[Need::Python(RUST)],
+        run: rust,
+    },
+    Step {
+        name: "python",
+        needs: &[Need::Python(PYTHON)],
+        run: python,
+    },
+    Step {
+        name: "service",
+        needs: &[Need::Debian("wrk", &["wrk"])],
+        run: service,
+    },
+];
+
+fn rust() -> Outcome {
+    for (package, bench) in [("banister-sim", "speed"), ("banister-solve", "cone")] {
+        run(Command::new(env!("CARGO"))
+            .args(["bench", "--locked", "-p", package, "--bench", bench])
+            .env("BANISTER_PYTHON", RUST.python())
+            .current_dir(root()))?;
+    }
+    Ok(())
+}
+
+/// The wheel of this checkout beside bandits and solvers that Python can call.
+fn python() -> Outcome {
+    // It is compiled where it is installed: without a compiler its rows say that it is missing.
+    if let Err(message) = pip(PYTHON, &["install", "contextualbandits>=0.3.27,<0.4"]) {
+        eprintln!("xtask: going on without contextualbandits: {message}");
+    }
+    pip(PYTHON, &["install", &root().to_string_lossy()])?;
+    // Python looks beside the script first, not in the checkout, so this is the wheel.
+    for script in ["python_speed.py", "python_sweep.py"] {
+        run(Command::new(PYTHON.python())
+            .arg(root().join("benches").join(script))
+            .current_dir(root()))?;
+    }
+    Ok(())
+}
+
+/// The service under load, from a second process on this machine.
+fn service() -> Outcome {
+    cargo(&["build", "--release", "--locked"])?;
+    load::run(
+        &target().join("release").join("banister"),
+        &root().join("benches/load"),
+    )
+}

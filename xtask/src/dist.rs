@@ -1,0 +1,195 @@
+//! Releases: what users download, built as they get it and tried in empty environments.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::setup::{Environment, Need, TESTS, pip};
+use crate::{Outcome, Step, at, cargo, root, run, target};
+
+pub const STEPS: [Step; 3] = [
+    Step {
+        name: "crates",
+        needs: &[],
+        run: crates,
+    },
+    Step {
+        name: "binary",
+        needs: &[],
+        run: binary,
+    },
+    Step {
+        name: "wheel",
+        needs: &[Need::Python(TESTS)],
+        run: wheel,
+    },
+];
+
+pub const AUDIT: [Step; 1] = [Step {
+    name: "audit",
+    needs: &[Need::Cargo("cargo-deny")],
+    run: || cargo(&["deny", "--all-features", "check"]),
+}];
+
+/// The one experiment that a fresh installation runs.
+const SMOKE: &str = "\
+run = { horizon = 500, runs = 2 }
+environment = { kind = \"bernoulli\", rewards = [0.1, 0.7], costs = [[0.0, 0.2]] }
+guardrail = [{ name = \"spend\", at_most = 0.5, safe_cost = 0.0 }]
+agent = [{ kind = \"opb\" }]
+";
+
+/// Packages every published crate, and builds each from its package alone.
+fn crates() -> Outcome {
+    cargo(&[
+        "package",
+        "--workspace",
+        "--locked",
+        "--exclude",
+        "xtask",
+        "--exclude",
+        "banister-py",
+    ])
+}
+
+/// A stripped program with its completions, manual page, licences and README in one archive.
+fn binary() -> Outcome {
+    cargo(&[
+        "build",
+        "--profile",
+        "dist",
+        "--locked",
+        "-p",
+        "banister-cli",
+    ])?;
+    let program = target().join("dist").join("banister");
+    let name = format!("banister-{}-{}", env!("CARGO_PKG_VERSION"), triple()?);
+    let place = target().join("archives");
+    let folder = place.join(&name);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(at(&folder))?;
+    }
+    let completions = folder.join("completions");
+    fs::create_dir_all(&completions).map_err(at(&completions))?;
+    for (from, to) in [
+        (program.clone(), "banister"),
+        (root().join("README.md"), "README.md"),
+        (root().join("CHANGELOG.md"), "CHANGELOG.md"),
+        (root().join("LICENSE-MIT"), "LICENSE-MIT"),
+        (root().join("LICENSE-APACHE"), "LICENSE-APACHE"),
+    ] {
+        fs::copy(&from, folder.join(to)).map_err(at(&from))?;
+    }
+    for (shell, file) in [
+        ("bash", "banister.bash"),
+        ("zsh", "_banister"),
+        ("fish", "banister.fish"),
+    ] {
+        write_output(&program, &["completions", shell], &completions.join(file))?;
+    }
+    write_output(&program, &["man"], &folder.join("banister.1"))?;
+    let archive = place.join(format!("{name}.tar.gz"));
+    run(Command::new("tar")
+        .args(["--sort=name", "--owner=0", "--group=0", "-czf"])
+        .arg(&archive)
+        .arg("-C")
+        .arg(&place)
+        .arg(&name))?;
+    println!("   {}", archive.display());
+    try_archive(&archive, &name)
+}
+
+/// Unpacks the archive into an empty folder and runs the program there without any environment.
+fn try_archive(archive: &Path, name: &str) -> Outcome {
+    let place = empty("try-archive")?;
+    run(Command::new("tar")
+        .arg("-xzf")
+        .arg(archive)
+        .current_dir(&place))?;
+    let program = place.join(name).join("banister");
+    fs::write(place.join("smoke.toml"), SMOKE).map_err(at(&place))?;
+    for args in [
+        &["--version"][..],
+        &["run", "smoke.toml", "--quiet", "--out", "out"],
+    ] {
+        run(Command::new(&program)
+            .args(args)
+            .env_clear()
+            .current_dir(&place))?;
+    }
+    for file in ["out/report.html", "out/curves.csv"] {
+        let path = place.join(file);
+        fs::metadata(&path).map_err(at(&path))?;
+    }
+    Ok(())
+}
+
+/// The abi3 wheel, installed with nothing but its declared dependencies, and used once.
+fn wheel() -> Outcome {
+    let place = target().join("archives");
+    fs::create_dir_all(&place).map_err(at(&place))?;
+    run(Command::new(TESTS.program("maturin"))
+        .args(["build", "--quiet", "--profile", "dist", "--out"])
+        .arg(&place)
+        .env("CARGO_TARGET_DIR", target())
+        .current_dir(root()))?;
+    let wheel = newest(&place, ".whl")?;
+    println!("   {}", wheel.display());
+    let folder = empty("try-wheel")?;
+    let environment = Environment {
+        name: "try-wheel",
+        requirements: "",
+    };
+    run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    pip(environment, &["install", &wheel.to_string_lossy()])?;
+    let script = "import banister\n\
+        spend = banister.Guardrail('spend', at_most=0.5, safe_cost=0.1)\n\
+        agent = banister.Opb(['a', 'b'], guardrails=[spend], seed=1)\n\
+        decision = agent.decide()\n\
+        print('banister', banister.__version__, 'decides', decision.action)\n";
+    let program = environment.program("banister");
+    run(Command::new(environment.python())
+        .args(["-I", "-c", script])
+        .env_clear())?;
+    run(Command::new(program).arg("--version").env_clear())
+}
+
+/// A new, empty folder under `target/`.
+fn empty(name: &str) -> Outcome<PathBuf> {
+    let folder = target().join(name);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(at(&folder))?;
+    }
+    fs::create_dir_all(&folder).map_err(at(&folder))?;
+    Ok(folder)
+}
+
+fn newest(folder: &Path, suffix: &str) -> Outcome<PathBuf> {
+    let files = fs::read_dir(folder).map_err(at(folder))?.flatten();
+    files
+        .filter(|file| file.file_name().to_string_lossy().ends_with(suffix))
+        .max_by_key(|file| file.metadata().and_then(|m| m.modified()).ok())
+        .map(|file| file.path())
+        .ok_or_else(|| format!("{}: no {suffix}", folder.display()))
+}
+
+fn write_output(program: &Path, args: &[&str], path: &Path) -> Outcome {
+    let output = Command::new(program)
+        .args(args)
+        .output()
+        .map_err(at(program))?;
+    if !output.status.success() || output.stdout.is_empty() {
+        return Err(format!("`banister {}` printed nothing", args.join(" ")));
+    }
+    fs::write(path, output.stdout).map_err(at(path))
+}
+
+/// The platform that cargo builds for here.
+fn triple() -> Outcome<String> {
+    let output = Command::new("rustc").arg("-vV").output();
+    let text = output.map_err(|error| format!("rustc: {error}"))?.stdout;
+    let text = String::from_utf8_lossy(&text);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_string)
+        .ok_or_else(|| "rustc names no host".into())
+}

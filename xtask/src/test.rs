@@ -1,0 +1,161 @@
+//! The tests: what `cargo xtask test` and `cargo xtask check` run.
+
+use std::fs;
+use std::process::Command;
+
+use crate::setup::{Environment, Need, TESTS, pip};
+use crate::{Outcome, Step, at, cargo, root, run, target};
+
+/// What the tests of the Python package use beside the package itself.
+const PACKAGE: Environment = Environment {
+    name: "package-venv",
+    requirements: "python/tests/requirements.txt",
+};
+
+const FMT: Step = Step {
+    name: "fmt",
+    needs: &[],
+    run: || cargo(&["fmt", "--all", "--check"]),
+};
+
+const CLIPPY: Step = Step {
+    name: "clippy",
+    needs: &[],
+    run: clippy,
+};
+
+pub const STEPS: [Step; 7] = [
+    FMT,
+    Step {
+        name: "lint",
+        needs: &[Need::Python(TESTS)],
+        run: lint,
+    },
+    CLIPPY,
+    Step {
+        name: "doc",
+        needs: &[],
+        run: doc,
+    },
+    Step {
+        name: "rust",
+        needs: &[Need::Postgresql],
+        run: || cargo(&["test", "--workspace", "--locked"]),
+    },
+    Step {
+        name: "python",
+        needs: &[
+            Need::Debian(
+                "chromium",
+                &["chromium", "chromium-browser", "google-chrome"],
+            ),
+            Need::Postgresql,
+            Need::Python(TESTS),
+        ],
+        run: python,
+    },
+    Step {
+        name: "package",
+        needs: &[Need::Python(TESTS), Need::Python(PACKAGE)],
+        run: package,
+    },
+];
+
+pub const CHECK: [Step; 3] = [
+    FMT,
+    CLIPPY,
+    Step {
+        name: "fast tests",
+        needs: &[],
+        run: fast_tests,
+    },
+];
+
+/// Modules of integration tests that simulate or search for seconds, or start servers.
+const SLOW: [&str; 0] = [];
+
+fn clippy() -> Outcome {
+    let args = ["clippy", "--workspace", "--all-targets", "--locked"];
+    cargo(&[&args[..], &["--", "-D", "warnings"]].concat())
+}
+
+fn doc() -> Outcome {
+    let args = ["doc", "--workspace", "--no-deps", "--locked", "--quiet"];
+    run(Command::new(env!("CARGO"))
+        .args(args)
+        .env("RUSTDOCFLAGS", "-D warnings")
+        .current_dir(root()))
+}
+
+/// Formatting and rules of Python and of the page's JavaScript and style sheet.
+fn lint() -> Outcome {
+    let tool = |program: &str, args: &[&str]| {
+        let mut command = Command::new(TESTS.program(program));
+        run(command.args(args).current_dir(root()))
+    };
+    tool("ruff", &["check", "--quiet"])?;
+    tool("ruff", &["format", "--check", "--quiet"])?;
+    tool("deno", &["fmt", "--check", "--quiet"])?;
+    tool("deno", &["lint", "--quiet"])
+}
+
+fn fast_tests() -> Outcome {
+    let skip = SLOW.iter().flat_map(|name| ["--skip", name]);
+    let args = [
+        "test",
+        "--workspace",
+        "--locked",
+        "--quiet",
+        "--tests",
+        "--",
+    ];
+    cargo(&args.into_iter().chain(skip).collect::<Vec<_>>())
+}
+
+/// HiGHS as an oracle; the report and the service's page in a real browser; the service under faults.
+fn python() -> Outcome {
+    // What the Rust tests built, rather than the same with other features once more.
+    cargo(&["test", "--workspace", "--locked", "--no-run", "--quiet"])?;
+    let binary = target().join("debug").join("banister");
+    run(Command::new(TESTS.python())
+        .args(["-m", "pytest", "-q", "tests"])
+        .env("BANISTER", binary)
+        .current_dir(root()))
+}
+
+/// The Python package as people install it: a wheel of this checkout, outside the checkout's folder.
+///
+/// The wheel is built with the development profile, from what the Rust tests have compiled;
+/// `cargo xtask dist wheel` builds and tries the optimised one.
+fn package() -> Outcome {
+    let wheels = target().join("wheels");
+    if wheels.exists() {
+        fs::remove_dir_all(&wheels).map_err(at(&wheels))?;
+    }
+    run(Command::new(TESTS.program("maturin"))
+        .args(["build", "--quiet", "--profile", "dev", "--out"])
+        .arg(&wheels)
+        .env("CARGO_TARGET_DIR", target())
+        .current_dir(root()))?;
+    let wheel = fs::read_dir(&wheels)
+        .and_then(|mut files| files.next().transpose())
+        .map_err(at(&wheels))?
+        .ok_or("maturin built no wheel")?;
+    let wheel = wheel.path();
+    pip(
+        PACKAGE,
+        &[
+            "install",
+            "--force-reinstall",
+            "--no-deps",
+            &wheel.to_string_lossy(),
+        ],
+    )?;
+    // Its dependencies, from what it declares.
+    pip(PACKAGE, &["install", &wheel.to_string_lossy()])?;
+    // Python looks in the folder of the tests first, not in the checkout: it is the wheel that is
+    // tested, and a test says so.
+    run(Command::new(PACKAGE.python())
+        .args(["-m", "pytest", "-q", "python/tests"])
+        .current_dir(root()))
+}
