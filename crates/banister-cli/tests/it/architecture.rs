@@ -1,6 +1,8 @@
 //! Who may import whom, kept by a look at `cargo metadata`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -136,4 +138,123 @@ fn the_core_has_no_threads_no_terminal_no_network() {
         // Agents that sample do so from seeds; solvers have no business with random numbers.
         assert!(core != "banister-solve" || !all.contains("rand"));
     }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            rust_files(&path, files);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// Top-level modules of a crate, each with those that it names as `crate::module`.
+fn modules(src: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let mut files = Vec::new();
+    rust_files(src, &mut files);
+    let module = |path: &Path| {
+        let inner = path.strip_prefix(src).unwrap();
+        let first = inner.components().next().unwrap().as_os_str();
+        first.to_string_lossy().trim_end_matches(".rs").to_string()
+    };
+    let names: BTreeSet<String> = files.iter().map(|path| module(path)).collect();
+    let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for path in &files {
+        let from = module(path);
+        if from == "lib" || from == "main" {
+            continue;
+        }
+        let text = fs::read_to_string(path).unwrap();
+        let code = text
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
+        for line in code {
+            for rest in line.split("crate::").skip(1) {
+                let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
+                let to = &rest[..end.unwrap_or(rest.len())];
+                if to != from && names.contains(to) {
+                    graph
+                        .entry(from.clone())
+                        .or_default()
+                        .insert(to.to_string());
+                }
+            }
+        }
+    }
+    graph
+}
+
+#[test]
+fn modules_of_a_crate_have_no_circles() {
+    let mut crates: Vec<PathBuf> = fs::read_dir(root().join("crates"))
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    crates.extend([root().join("python"), root().join("xtask")]);
+    for path in crates {
+        let graph = modules(&path.join("src"));
+        for name in graph.keys() {
+            let reached = closure(&graph, name);
+            assert!(
+                !reached.contains(name.as_str()),
+                "{}: module `{name}` reaches itself by way of one of {reached:?}",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn the_architecture_page_is_true() {
+    let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let named: BTreeSet<&str> = page.split('`').skip(1).step_by(2).collect();
+    let is_path = |text: &&&str| text.contains('/') && !text.contains([' ', '{', '(', '…']);
+    for path in named.iter().filter(is_path) {
+        assert!(
+            root().join(path).exists(),
+            "docs/architecture.md names `{path}`"
+        );
+    }
+    let mut missing = Vec::new();
+    for entry in fs::read_dir(root().join("crates")).unwrap().flatten() {
+        let name = entry.file_name().to_string_lossy().to_string();
+        let folders = fs::read_dir(entry.path().join("src")).unwrap().flatten();
+        let folders = folders.filter(|f| f.path().is_dir()).map(|f| {
+            let folder = f.file_name().to_string_lossy().to_string();
+            format!("crates/{name}/src/{folder}/")
+        });
+        missing.extend(
+            folders
+                .chain([format!("crates/{name}/")])
+                .filter(|path| !named.contains(path.as_str())),
+        );
+    }
+    let tracked = [
+        "python/",
+        "xtask/",
+        "experiments/",
+        "docs/",
+        "tests/",
+        "benches/",
+        "examples/",
+        "deploy/",
+    ];
+    missing.extend(
+        tracked
+            .map(String::from)
+            .into_iter()
+            .filter(|path| !named.contains(path.as_str())),
+    );
+    assert!(
+        missing.is_empty(),
+        "docs/architecture.md does not name {missing:?}"
+    );
 }
