@@ -1,7 +1,6 @@
 //! The proof that what is learned follows from the log alone.
 
-use crate::experiment::{Experiment, restore_all};
-use crate::state::State;
+use crate::state::{Experiment, State, restore_all};
 use crate::store::{Database, StoreError};
 
 /// What a rebuild found.

@@ -44,9 +44,10 @@ impl fmt::Display for Timestamp {
 impl Serialize for Timestamp {
     /// As text where people read, as the number in the log's own binary records.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match serializer.is_human_readable() {
-            true => serializer.collect_str(self),
-            false => serializer.serialize_i64(self.0),
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            serializer.serialize_i64(self.0)
         }
     }
 }

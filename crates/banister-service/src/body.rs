@@ -63,10 +63,10 @@ pub async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes
             all.extend_from_slice(&data);
         }
     }
-    match declared || length > limit {
-        true => Err(too_long(limit)),
-        false => Ok(all.into()),
+    if declared || length > limit {
+        return Err(too_long(limit));
     }
+    Ok(all.into())
 }
 
 fn too_long(limit: usize) -> Problem {
@@ -78,15 +78,15 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     let given = headers.get(header::CONTENT_TYPE);
     let given = given.map_or("", |value| value.to_str().unwrap_or(""));
     let kind = given.split(';').next().unwrap_or("").trim();
-    match kind.eq_ignore_ascii_case("application/json") {
-        true => Ok(()),
-        false => Err(Problem::of_field(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "content-type",
-            if given.is_empty() { "absent" } else { given },
-            "must be application/json",
-        )),
+    if kind.eq_ignore_ascii_case("application/json") {
+        return Ok(());
     }
+    Err(Problem::of_field(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "content-type",
+        if given.is_empty() { "absent" } else { given },
+        "must be application/json",
+    ))
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {

@@ -52,7 +52,7 @@ pub struct Metrics {
     latency: Family<OperationLabels, Histogram, fn() -> Histogram>,
     commits: Histogram,
     commit_events: Histogram,
-    troubles: Counter,
+    outages: Counter,
     log_last: Gauge,
     log_lag: Gauge,
     decisions: PerExperiment,
@@ -77,7 +77,7 @@ impl Default for Metrics {
             commit_events: Histogram::new([
                 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0,
             ]),
-            troubles: Counter::default(),
+            outages: Counter::default(),
             log_last: Gauge::default(),
             log_lag: Gauge::default(),
             decisions: Family::default(),
@@ -116,7 +116,7 @@ impl Metrics {
         r.register(
             "log_failures",
             "Times the log could not be used",
-            self.troubles.clone(),
+            self.outages.clone(),
         );
         r.register(
             "log_number",
@@ -193,9 +193,9 @@ impl Metrics {
         self.log_lag.set(last.saturating_sub(folded) as i64);
     }
 
-    /// The log could not be used.
-    pub fn trouble(&self) {
-        self.troubles.inc();
+    /// Counts an outage of the log.
+    pub fn outage(&self) {
+        self.outages.inc();
     }
 
     /// Everything as text, with what the writer knows now.

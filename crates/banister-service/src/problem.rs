@@ -124,7 +124,7 @@ impl IntoResponse for Problem {
             let headers = response.headers_mut();
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        // The gate writes the request's id into it.
+        // The middleware writes the request's id into it.
         response.extensions_mut().insert(self);
         response
     }

@@ -1,16 +1,11 @@
 //! The one table of routes: the router, the OpenAPI document and the tests of access are made from it.
 
-use axum::Router;
-use axum::handler::Handler;
-use axum::http::{Method, StatusCode};
-use axum::middleware;
+use axum::http::Method;
 use axum::routing::{MethodRouter, delete, get, patch, post};
 use banister_engine::Role;
 
 use crate::app::App;
-use crate::gate;
 use crate::handlers::{decisions, exchange, experiments, operations};
-use crate::problem::Problem;
 
 /// Who may use a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +52,7 @@ pub struct Route {
     pub queries: &'static [Query],
     /// Statuses of problems it can have, beyond those that all have.
     pub problems: &'static [u16],
-    handler: fn() -> MethodRouter<App>,
+    pub(crate) handler: fn() -> MethodRouter<App>,
 }
 
 /// What a route takes.
@@ -197,28 +192,6 @@ pub static ROUTES: &[Route] = &[
         &[400, 404, 409, 413, 415, 422, 503], post(exchange::import)),
 ];
 
-/// What answers where nothing is: it passes the gate like any route, so that it is counted and logged.
-static NOWHERE: Route = route!(GET "*", Open, "nowhere", "Nothing", Takes::Nothing, (404, Gives::Media(&[])),
+/// Stands for paths without a route, so that the middleware counts and logs them too.
+pub(crate) static NOWHERE: Route = route!(GET "*", Open, "nowhere", "Nothing", Takes::Nothing, (404, Gives::Media(&[])),
     &[], &[], get(operations::health));
-
-/// The router of all routes.
-pub fn router(app: &App) -> Router {
-    let gate =
-        |route: &'static Route| middleware::from_fn_with_state((app.clone(), route), gate::pass);
-    let mut router = Router::new();
-    for route in ROUTES {
-        let methods = (route.handler)().route_layer(gate(route));
-        router = router.route(route.path, methods);
-    }
-    let nothing = || async { Problem::new(StatusCode::NOT_FOUND, "there is nothing at this path") };
-    let other = || async {
-        Problem::new(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "this path knows other methods",
-        )
-    };
-    router
-        .method_not_allowed_fallback(other.layer(gate(&NOWHERE)))
-        .fallback(nothing.layer(gate(&NOWHERE)))
-        .with_state(app.clone())
-}

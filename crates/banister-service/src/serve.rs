@@ -13,14 +13,16 @@ use hyper_util::server::conn::auto::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 
-use crate::app::{App, Readers, Shared};
-use crate::auth::{self, Guests};
+use crate::app::{App, Shared};
 use crate::handlers::exchange::MOST_EXPORTS;
-use crate::health::{Health, Hears};
+use crate::health::Health;
 use crate::metrics::Metrics;
+use crate::middleware::auth::{self, TokenStore};
+use crate::middleware::rate::RateLimiter;
+use crate::monitor::ServiceMonitor;
 use crate::openapi;
-use crate::rate::Rates;
-use crate::routes;
+use crate::readers::Readers;
+use crate::router::router;
 use crate::settings::Settings;
 
 /// How long requests in flight may take to end.
@@ -74,9 +76,10 @@ fn check_log(settings: &Settings) -> Result<(), ServeError> {
     if let Database::Sqlite(path) = database {
         check_path(path).map_err(|reason| about(reason.into()))?;
     }
-    let tokens = match database.exists() {
-        false => Ok(Vec::new()),
-        true => database.open().and_then(|mut store| store.tokens()),
+    let tokens = if database.exists() {
+        database.open().and_then(|mut store| store.tokens())
+    } else {
+        Ok(Vec::new())
     };
     match tokens.map_err(|error| database.explain(error)) {
         Ok(tokens) => {
@@ -104,10 +107,10 @@ fn check_path(path: &Path) -> Result<(), &'static str> {
     if folder.is_some_and(|folder| !folder.is_dir()) {
         return Err("the folder does not exist");
     }
-    match path.exists() && !path.is_file() {
-        true => Err("it is not a file"),
-        false => Ok(()),
+    if path.exists() && !path.is_file() {
+        return Err("it is not a file");
     }
+    Ok(())
 }
 
 async fn run(
@@ -121,7 +124,7 @@ async fn run(
         .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
         .map_err(system(format!("listening on {listen}")))?;
     let address = listener.local_addr().map_err(system("listening"))?;
-    let service = routes::router(&app).into_make_service_with_connect_info::<SocketAddr>();
+    let service = router(&app).into_make_service_with_connect_info::<SocketAddr>();
     let handle = Handle::new();
     let tls = match &settings.tls {
         None => None,
@@ -129,7 +132,7 @@ async fn run(
     };
     // Whoever reads the address may tell the process to stop at once.
     let stop = StopSignals::new().map_err(system("listening to signals"))?;
-    // Whoever reads the address may also ask at once; but a log in trouble is no reason to say nothing.
+    // Whoever reads the address may also ask at once; but an outage of the log is no reason to say nothing.
     let begun = Instant::now();
     while !app.is_ready() && begun.elapsed() < PATIENCE {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -183,7 +186,7 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
     let health = Arc::new(Health::default());
     let database = settings.database.clone();
     let readers = Arc::new(Readers::new(database.clone(), health.clone()));
-    let hears = Hears {
+    let monitor = ServiceMonitor {
         health: health.clone(),
         readers: readers.clone(),
         metrics: metrics.clone(),
@@ -192,19 +195,17 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
         snapshot_every: settings.snapshot_every,
         ..Options::default()
     };
-    let writer = Writer::start(database, options, Box::new(hears))
+    let writer = Writer::start(database, options, Box::new(monitor))
         .map_err(system("starting the log's thread"))?;
     // Without tokens only this machine is served, whatever becomes of them while we run.
     let exposed = !settings.listen.ip().is_loopback();
-    let guests = Arc::new(Guests::new(
-        settings.require_token || exposed,
-        health.clone(),
-    ));
-    auth::follow(&guests, &readers).map_err(system("starting a thread"))?;
+    let required = settings.require_token || exposed;
+    let tokens = Arc::new(TokenStore::new(required, health.clone()));
+    auth::start_refreshing(&tokens, &readers).map_err(system("starting a thread"))?;
     let app = App::new(Shared {
-        asker: writer.asker(),
-        rates: Rates::new(settings.rate),
-        guests,
+        writer: writer.handle(),
+        rates: RateLimiter::new(settings.rate),
+        tokens,
         metrics,
         health,
         readers,

@@ -50,9 +50,10 @@ impl Given {
     /// These settings, and where they are silent the other ones.
     pub fn or(self, other: Self) -> Self {
         // Where the log is, is one thing said in two ways: whoever says it one way means neither of the other's.
-        let place = match self.data_dir.is_some() || self.database.is_some() {
-            true => (self.data_dir, self.database),
-            false => (other.data_dir, other.database),
+        let place = if self.data_dir.is_some() || self.database.is_some() {
+            (self.data_dir, self.database)
+        } else {
+            (other.data_dir, other.database)
         };
         Self {
             listen: self.listen.or(other.listen),
@@ -115,10 +116,10 @@ impl Given {
         }
         let within = |field: &str, given: Option<usize>, default: usize, most: usize| {
             let value = given.unwrap_or(default);
-            match (1..=most).contains(&value) {
-                true => Ok(value),
-                false => Err(invalid(field, value, &format!("must be 1 to {most}"))),
+            if (1..=most).contains(&value) {
+                return Ok(value);
             }
+            Err(invalid(field, value, &format!("must be 1 to {most}")))
         };
         let snapshot_every = self.snapshot_every.unwrap_or(20_000);
         if snapshot_every == 0 {

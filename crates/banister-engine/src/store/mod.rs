@@ -3,11 +3,14 @@
 
 mod postgres;
 mod sqlite;
+mod token;
 
 use std::path::PathBuf;
 
-use crate::event::Record;
+use crate::events::Record;
 use crate::time::Timestamp;
+
+pub use token::{Role, Token};
 
 /// What a store cannot do now, in its own words.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
