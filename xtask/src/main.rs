@@ -1,10 +1,9 @@
-//! Developer commands: `cargo xtask test | bench | web`.
+//! Developer commands: `cargo xtask test | bench`.
 //!
 //! Nothing needs to be prepared: Debian packages are installed where they are missing, and Python
 //! packages go to a virtual environment under `target/`.
 
 mod load;
-mod web;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,9 +12,8 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 const USAGE: &str = "\
-usage: cargo xtask test [fmt] [clippy] [doc] [web] [rust] [python] [package]   everything, or these steps
-       cargo xtask bench [rust] [python] [service]                       speed, beside others
-       cargo xtask web                                                   build the page from web/src";
+usage: cargo xtask test [fmt] [clippy] [doc] [rust] [python] [package]   everything, or these steps
+       cargo xtask bench [rust] [python] [service]                       speed, beside others";
 
 type Outcome = Result<(), String>;
 type Step = fn() -> Outcome;
@@ -25,7 +23,6 @@ fn main() -> ExitCode {
     let outcome = match args.split_first() {
         Some((task, steps)) if task == "test" => test(steps),
         Some((task, parts)) if task == "bench" => bench(parts),
-        Some((task, [])) if task == "web" => web(),
         _ => Err(USAGE.into()),
     };
     match outcome {
@@ -38,7 +35,7 @@ fn main() -> ExitCode {
 }
 
 fn test(steps: &[String]) -> Outcome {
-    let all: [(&str, Step); 7] = [
+    let all: [(&str, Step); 6] = [
         ("fmt", || cargo(&["fmt", "--all", "--check"])),
         ("clippy", || {
             cargo(&[
@@ -58,7 +55,6 @@ fn test(steps: &[String]) -> Outcome {
                 .env("RUSTDOCFLAGS", "-D warnings")
                 .current_dir(root()))
         }),
-        ("web", web_is_built),
         ("rust", rust_tests),
         ("python", python_tests),
         ("package", package_tests),
@@ -76,26 +72,6 @@ fn test(steps: &[String]) -> Outcome {
         println!("── {name}: fine, {:.0} s", started.elapsed().as_secs_f64());
     }
     Ok(())
-}
-
-/// The page that the service serves is committed, so that nothing but cargo is needed to build it.
-fn page() -> PathBuf {
-    root().join("web/dist/index.html")
-}
-
-fn web() -> Outcome {
-    let path = page();
-    fs::write(&path, web::build(root())?).map_err(|e| format!("{}: {e}", path.display()))
-}
-
-/// The committed page is what its source says.
-fn web_is_built() -> Outcome {
-    let path = page();
-    let built = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    match built == web::build(root())? {
-        true => Ok(()),
-        false => Err("web/dist/index.html is not what web/src gives: run `cargo xtask web`".into()),
-    }
 }
 
 /// The log's tests run servers of PostgreSQL of their own.
