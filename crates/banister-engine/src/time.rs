@@ -19,7 +19,7 @@ impl Timestamp {
         Self(since.map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(i64::MAX)))
     }
 
-    /// So many seconds earlier.
+    /// Moment `seconds` earlier.
     pub fn minus_seconds(self, seconds: f64) -> Self {
         Self(self.0.saturating_sub((seconds * 1e6) as i64))
     }

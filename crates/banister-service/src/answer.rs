@@ -205,13 +205,13 @@ pub struct ArmState {
     pub missing: u64,
 }
 
-/// A JSON answer.
+/// Serialises an answer.
 pub fn json(value: &impl Serialize) -> Response {
     // Our own types have nothing to fail on.
     raw(serde_json::to_string(value).unwrap_or_default())
 }
 
-/// An answer that is JSON already.
+/// Wraps an answer that is JSON already.
 pub fn raw(json: String) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], json).into_response()
 }
@@ -256,7 +256,7 @@ fn shared(published: &PublishedPolicy, facts: &Facts, candidates: &[Option<Strin
     format!("\"policy\":{policy},\"certificate\":{certificate}")
 }
 
-/// A policy with names.
+/// Renders a policy with names.
 pub fn policy(
     published: &PublishedPolicy,
     facts: &Facts,
@@ -273,7 +273,7 @@ pub fn policy(
         .collect()
 }
 
-/// A certificate with names.
+/// Renders a certificate with names.
 pub fn certificate(published: &PublishedPolicy, facts: &Facts) -> Certificate {
     let guardrails = std::iter::zip(&facts.guardrails, &published.guardrails);
     let solver = published.solver;
@@ -304,7 +304,7 @@ pub fn certificate(published: &PublishedPolicy, facts: &Facts) -> Certificate {
     }
 }
 
-/// What is known of an outcome, with names.
+/// Renders an outcome with names.
 pub fn outcome(reported: &Reported) -> OutcomeAnswer {
     OutcomeAnswer {
         decision: reported.decision.clone(),
@@ -318,7 +318,7 @@ pub fn outcome(reported: &Reported) -> OutcomeAnswer {
     }
 }
 
-/// The live picture, with names.
+/// Renders the live state with names.
 pub fn state(view: &LiveState) -> State {
     let facts = &view.facts;
     let published = view.published.as_deref();

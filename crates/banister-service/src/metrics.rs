@@ -1,4 +1,4 @@
-//! What Prometheus reads.
+//! Metrics for Prometheus.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU64};
@@ -187,7 +187,7 @@ impl Metrics {
         self.commit_events.observe(events as f64);
     }
 
-    /// How far the log was folded.
+    /// Sets the log's last event and the lag of this process.
     pub fn follows(&self, folded: u64, last: u64) {
         self.log_last.set(last as i64);
         self.log_lag.set(last.saturating_sub(folded) as i64);

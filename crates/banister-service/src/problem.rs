@@ -78,12 +78,10 @@ impl Problem {
         }
     }
 
-    /// 503.
     pub fn unavailable(detail: impl Into<Box<str>>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, detail)
     }
 
-    /// As JSON.
     pub fn to_json(&self) -> String {
         // Strings and a number: there is nothing to fail on.
         serde_json::to_string(self).unwrap_or_default()

@@ -7,16 +7,13 @@ use banister_engine::Role;
 use crate::app::App;
 use crate::handlers::{decisions, exchange, experiments, operations};
 
-/// Who may use a route.
+/// Role that a route needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Anybody.
+    /// No token needed.
     Open,
-    /// Whoever may look.
     Read,
-    /// Whoever may decide and report.
     Decide,
-    /// Whoever may create and change.
     Admin,
 }
 
@@ -32,32 +29,24 @@ impl Access {
     }
 }
 
-/// A route.
 pub struct Route {
-    /// Its method.
     pub method: Method,
-    /// Its path.
     pub path: &'static str,
-    /// Who may use it.
     pub access: Access,
-    /// What it does, in one word for programs.
+    /// Operation id, for programs.
     pub operation: &'static str,
-    /// And for people.
     pub summary: &'static str,
-    /// What it takes.
     pub takes: Takes,
-    /// What it gives: status, and the name of a schema or a media type.
+    /// Status and content of its answer.
     pub gives: (u16, Gives),
-    /// Queries it knows.
     pub queries: &'static [Query],
     /// Statuses of problems it can have, beyond those that all have.
     pub problems: &'static [u16],
     pub(crate) handler: fn() -> MethodRouter<App>,
 }
 
-/// What a route takes.
+/// Body of a route's request.
 pub enum Takes {
-    /// Nothing.
     Nothing,
     /// JSON of a schema.
     Json(&'static str),
@@ -67,7 +56,7 @@ pub enum Takes {
     File,
 }
 
-/// What a route gives.
+/// Content of a route's answer.
 pub enum Gives {
     /// JSON of a schema.
     Json(&'static str),
@@ -77,9 +66,7 @@ pub enum Gives {
 
 /// A parameter in the query.
 pub struct Query {
-    /// Its name.
     pub name: &'static str,
-    /// What it means.
     pub summary: &'static str,
     /// Its schema as JSON.
     pub schema: &'static str,
@@ -124,7 +111,7 @@ macro_rules! route {
     };
 }
 
-/// All routes.
+/// All routes, in the order of the OpenAPI document.
 pub static ROUTES: &[Route] = &[
     route!(GET "/", Open, "page", "The page", Takes::Nothing, (200, Gives::Media(&["text/html"])), &[], &[],
         get(operations::page)),

@@ -25,14 +25,14 @@ use crate::readers::Readers;
 use crate::router::router;
 use crate::settings::Settings;
 
-/// How long requests in flight may take to end.
+/// Longest time that requests in flight may take to end.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long the address is held back until the log is open.
+/// Longest time that the address is held back until the log is open.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long a caller may take to send a request's head.
+/// Longest time that a caller may take to send a request's head.
 const HEAD: Duration = Duration::from_secs(15);
 
-/// Why a service did not start, or broke off.
+/// Error of a service that did not start, or broke off.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
@@ -42,9 +42,7 @@ pub enum ServeError {
     /// The operating system refused something.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
         what: String,
-        /// What it said.
         source: std::io::Error,
     },
 }
@@ -173,7 +171,7 @@ async fn run(
     served.map_err(system("serving"))
 }
 
-/// How long a caller may take to say what is wanted.
+/// Limits the time that a caller may take to send a request's head.
 fn limit_heads(builder: &mut Builder<TokioExecutor>) {
     (builder.http1())
         .timer(TokioTimer::new())
@@ -231,7 +229,7 @@ async fn tls(cert: &Path, key: &Path) -> Result<RustlsConfig, ServeError> {
     Ok(config)
 }
 
-/// What asks the process to end.
+/// Signals that ask the process to end.
 struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
@@ -245,7 +243,7 @@ impl StopSignals {
         })
     }
 
-    /// Until somebody does.
+    /// Waits for one of them.
     async fn wait(mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}

@@ -42,7 +42,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// What a TOML file gives.
+    /// Reads the settings of a TOML file.
     pub fn from_toml(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
     }
@@ -73,7 +73,7 @@ impl Given {
         }
     }
 
-    /// Where the log is.
+    /// Location of the log.
     pub fn database(&self) -> Result<Database, String> {
         let folder = self.data_dir.clone().unwrap_or_else(|| PathBuf::from("."));
         match self.database.as_deref() {
@@ -150,18 +150,17 @@ impl Given {
     }
 }
 
-/// Checked settings.
+/// Settings after the check, with defaults.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Address and port.
     pub listen: SocketAddr,
-    /// Where the log is.
+    /// Location of the log.
     pub database: Database,
     /// Certificate chain and key.
     pub tls: Option<(PathBuf, PathBuf)>,
-    /// Whether tokens are asked for although none was made.
+    /// True if a token is needed although none was made.
     pub require_token: bool,
-    /// Longest body.
     pub max_body: usize,
     /// Longest body of an import.
     pub max_import: usize,
@@ -169,13 +168,10 @@ pub struct Settings {
     pub max_batch: usize,
     /// Requests per second of one token or address; 0: any number.
     pub rate: f64,
-    /// When a request is given up.
     pub timeout: Duration,
     /// Events after which experiments are snapshotted anew.
     pub snapshot_every: u64,
-    /// What is logged.
     pub level: tracing::Level,
-    /// Whether logs are JSON.
     pub json_logs: bool,
 }
 

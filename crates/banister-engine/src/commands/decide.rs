@@ -20,12 +20,11 @@ pub struct Decide {
     pub request: DecisionRequest,
 }
 
-/// Decision as made.
+/// Decision with the policy it was drawn from.
 #[derive(Debug, Clone)]
 pub struct Decided {
     /// Number of its event.
     pub number: u64,
-    /// Caller's id.
     pub id: Option<String>,
     pub time: Timestamp,
     pub action: u32,

@@ -15,11 +15,9 @@ pub struct DecisionEvent {
     pub policy: Option<u64>,
     /// The policy of this decision alone.
     pub own: Option<Arc<PublishedPolicy>>,
-    /// The action drawn.
     pub action: u32,
-    /// Its probability.
     pub probability: f64,
-    /// Why the safe action was forced, if it was.
+    /// Reason for which the safe action was forced.
     pub fallback: Option<banister::Fallback>,
     /// The uniform number that drew it.
     pub draw: f64,
@@ -29,7 +27,7 @@ pub struct DecisionEvent {
     pub context: Vec<f64>,
     /// The candidates, if the request brought any.
     pub candidates: Vec<Candidate>,
-    /// Whether it was made in shadow mode.
+    /// True if it was made in shadow mode.
     pub shadow: bool,
     /// In shadow mode: the action that the caller took, if known then.
     pub taken: Option<u32>,
@@ -37,12 +35,10 @@ pub struct DecisionEvent {
     pub propensity: Option<f64>,
 }
 
-/// A candidate action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
     /// Its name; unnamed ones go by their index.
     pub name: Option<String>,
-    /// Its features.
     pub features: Vec<f64>,
 }
 

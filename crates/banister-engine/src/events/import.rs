@@ -14,7 +14,6 @@ pub struct Import {
     pub arms: Vec<u32>,
     /// Features, one vector after another; empty where actions are arms.
     pub features: Vec<f64>,
-    /// The rewards.
     pub rewards: Vec<f64>,
     /// One cost per guardrail, one outcome after another.
     pub costs: Vec<f64>,

@@ -25,11 +25,9 @@ pub struct OutcomeEvent {
     pub action: u32,
     /// Its features, where it has any.
     pub features: Vec<f64>,
-    /// The reward.
     pub reward: f64,
-    /// The costs.
     pub costs: Vec<f64>,
-    /// Whether the time to live was over and (some of) it is the declared default.
+    /// True if the time to live was over and (some of) it is the declared default.
     pub by_default: bool,
 }
 

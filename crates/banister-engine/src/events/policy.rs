@@ -16,19 +16,17 @@ pub struct PublishedPolicy {
     /// (action, probability), by increasing action.
     #[serde(with = "shares")]
     pub policy: Vec<(u32, f64)>,
-    /// The safe action.
     pub safe: u32,
     /// One entry per guardrail.
     pub guardrails: Vec<GuardrailCertificate>,
-    /// Optimistic reward.
     pub optimistic_reward: f64,
-    /// What the solver proved.
+    /// Proof of the solver.
     pub solver: SolverReport,
-    /// Why the safe action was forced, if it was.
+    /// Reason for which the safe action was forced.
     pub fallback: Option<Fallback>,
     /// Outcomes it is based on.
     pub outcomes: u64,
-    /// What was believed of the policy's actions, and of the safe one.
+    /// Beliefs about the policy's actions, and about the safe one.
     pub known: Vec<Known>,
     /// The policy's own reward and guardrails.
     pub estimates: Estimates,
@@ -37,12 +35,10 @@ pub struct PublishedPolicy {
     pub rendered: OnceLock<String>,
 }
 
-/// What was believed of one action.
+/// Belief about one action.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Known {
-    /// The action.
     pub action: u32,
-    /// The belief.
     pub belief: Belief,
 }
 
@@ -50,7 +46,6 @@ pub struct Known {
 /// guardrail that is the excess over the factor times the safe mean, as in certificates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Estimates {
-    /// Expected reward.
     pub reward: Estimate,
     /// Expected signal per guardrail.
     pub guardrails: Vec<Estimate>,

@@ -27,12 +27,11 @@ impl From<banister::Estimate> for EstimateView {
     }
 }
 
-/// What is believed of an action, in the units of certificates.
+/// Beliefs about an action, in the units of certificates.
 #[derive(Debug, Clone)]
 pub struct Beliefs {
-    /// Outcomes of it.
+    /// Outcomes observed.
     pub pulls: Option<u64>,
-    /// Its reward.
     pub reward: EstimateView,
     /// Its signal under each guardrail; relative ones as the excess over the factor times the safe mean.
     pub guardrails: Vec<EstimateView>,

@@ -17,24 +17,21 @@ use crate::time::Timestamp;
 #[derive(Debug)]
 pub struct ReadState(pub Arc<str>);
 
-/// The live picture of an experiment.
+/// Live state of an experiment.
 #[derive(Debug)]
 pub struct LiveState {
     /// The experiment's last event.
     pub number: u64,
-    /// When the picture was taken.
     pub time: Timestamp,
-    /// Outcomes known.
     pub outcomes: u64,
     /// The policy now; for experiments whose decisions bring their actions, the last one.
     pub published: Option<Arc<PublishedPolicy>>,
-    /// Facts of the candidates it chooses among; empty for arms.
+    /// Names of the candidates it chooses among; empty for arms.
     pub candidates: Vec<Option<String>>,
-    /// Facts, to call actions by.
     pub facts: Arc<Facts>,
-    /// Every arm: number, whether it is on offer, what is believed.
+    /// Number, offer and beliefs of every arm.
     pub arms: Vec<(usize, bool, Beliefs)>,
-    /// Whether the safe action is forced.
+    /// Set while the safe action is forced.
     pub alarm: Option<AlarmView>,
     /// Alarms that nobody has acknowledged yet, oldest first.
     pub alarms: Vec<RaisedView>,

@@ -17,16 +17,14 @@ pub struct Stats {
     pub experiments: Vec<ExperimentStats>,
 }
 
-/// One experiment's numbers.
 #[derive(Debug, Clone)]
 pub struct ExperimentStats {
     /// What it is called.
     pub name: String,
-    /// What has happened.
     pub counts: Counts,
     /// Slack of the latest policy by guardrail.
     pub slacks: Vec<(String, f64)>,
-    /// Whether the safe action is forced now.
+    /// True while the safe action is forced.
     pub is_forced: bool,
     /// Alarms that nobody has acknowledged yet.
     pub alarms: u64,

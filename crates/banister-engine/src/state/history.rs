@@ -1,4 +1,4 @@
-//! What the page draws over time: a bounded trace of policies, and counts by the minute.
+//! History of an experiment: a bounded trace of policies, and counts by the minute.
 
 use std::collections::VecDeque;
 
@@ -28,13 +28,10 @@ pub struct History {
 /// A policy at some moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// When it was published.
     pub time: i64,
-    /// Its estimated reward.
     pub reward: Estimate,
-    /// Its optimistic reward.
     pub optimistic_reward: f64,
-    /// Whether it was the safe action, forced.
+    /// True if the safe action was forced.
     pub forced: bool,
     /// Per guardrail: estimate, pessimistic cost, threshold, price.
     pub guardrails: Vec<GuardrailPoint>,
@@ -60,11 +57,9 @@ pub struct GuardrailPoint {
 /// Counts of one minute.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Minute {
-    /// Its beginning.
+    /// Beginning of the minute, in microseconds.
     pub time: i64,
-    /// Decisions.
     pub decisions: u64,
-    /// Outcomes.
     pub outcomes: u64,
     /// Decisions where the safe action was forced.
     pub forced: u64,

@@ -42,7 +42,6 @@ const PAGE: usize = 10_000;
 pub struct State {
     /// Number of the last event folded.
     pub number: u64,
-    /// Its time.
     pub time: Timestamp,
     experiments: BTreeMap<u64, Experiment>,
     by_name: HashMap<String, u64>,
@@ -76,7 +75,7 @@ impl State {
         &self.open
     }
 
-    /// Puts an experiment from a snapshot in place.
+    /// Adds an experiment.
     pub(crate) fn restore(&mut self, experiment: Experiment) {
         let name = experiment.checked.declaration.name.clone();
         self.by_name.insert(name, experiment.key);
@@ -84,7 +83,7 @@ impl State {
         self.experiments.insert(experiment.key, experiment);
     }
 
-    /// Takes a record as it stands in the log. Experiments that a snapshot brought further already
+    /// Folds a record of the log. Experiments that a snapshot brought further already
     /// leave it alone.
     pub(crate) fn apply(&mut self, record: &Record) -> Result<(), String> {
         let damaged = |reason: String| format!("event {} cannot be read: {reason}", record.number);
@@ -104,7 +103,6 @@ impl State {
         self.fold(record, event).map_err(damaged)
     }
 
-    /// Takes an event.
     pub(crate) fn fold(&mut self, record: &Record, event: Event) -> Result<(), String> {
         self.passed(record);
         if let Event::Created(json) = &event {
@@ -136,7 +134,7 @@ impl State {
         Ok(())
     }
 
-    /// Takes everything that a store has up to an event; `seen` hears of every record, after it was taken.
+    /// Folds the store's events up to `last`; `seen` is called with every record after it is folded.
     pub(crate) fn follow(
         &mut self,
         store: &mut dyn Store,

@@ -1,4 +1,4 @@
-//! When snapshots are taken: one with each commit, until all are done, so that no request waits long.
+//! Schedule of snapshots: one with each commit, until all are done, so that no request waits long.
 
 use super::{Experiment, State};
 use crate::events::Record;
@@ -8,7 +8,7 @@ use crate::store::{Snapshot, Store, StoreError};
 #[derive(Default)]
 pub(crate) struct SnapshotRound {
     pub due: Vec<u64>,
-    /// Where the last round began.
+    /// Event at which the last round began.
     pub began: u64,
 }
 

@@ -8,10 +8,9 @@ use rand::RngExt;
 use super::StoredToken;
 use crate::time::Timestamp;
 
-/// What a token may do; each role may do what those before it may.
+/// Rights of a token; each role includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
-    /// Look.
     Read,
     /// Ask for decisions and report outcomes.
     Decide,
@@ -20,7 +19,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// All roles.
+    /// Weakest first.
     pub const ALL: [Self; 3] = [Self::Read, Self::Decide, Self::Admin];
 
     /// What it is called.
@@ -50,11 +49,11 @@ impl FromStr for Role {
     }
 }
 
-/// A new token.
+/// Fresh token, before its secret is shown and forgotten.
 pub struct Token {
     /// The secret, to be shown once.
     pub secret: String,
-    /// What is kept.
+    /// Part that the log keeps.
     pub stored: StoredToken,
 }
 

@@ -100,7 +100,6 @@ impl<C: Command> Job for CommandJob<C> {
     }
 }
 
-/// A query.
 pub(super) struct QueryJob<Q: Query> {
     query: Option<Q>,
     answer: Option<Result<Q::Answer, Refusal>>,

@@ -1,4 +1,4 @@
-//! What the log knows of a decision: what was known, what was decided, why it is safe, what happened.
+//! Audit trail of a decision: the estimates, the policy and its certificate, the outcome.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -264,7 +264,6 @@ fn audit_event(record: &Record) -> Result<AuditEvent, Problem> {
     })
 }
 
-/// A decision's event.
 pub fn decision_of(record: &Record) -> Result<Arc<DecisionEvent>, Problem> {
     match decode(record)? {
         Event::Decision(event) => Ok(event),

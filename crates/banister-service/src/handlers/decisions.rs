@@ -84,7 +84,6 @@ pub struct Page {
     before: Option<u64>,
 }
 
-/// POST.
 pub async fn decide(
     State(app): State<App>,
     InPath(name): InPath<String>,
@@ -100,7 +99,6 @@ pub async fn decide(
     Ok(raw(answer::decision(&decided)))
 }
 
-/// POST.
 pub async fn report(
     State(app): State<App>,
     InPath(name): InPath<String>,
@@ -111,7 +109,6 @@ pub async fn report(
     Ok(json(&answer::outcome(&reported)))
 }
 
-/// POST.
 pub async fn decide_batch(
     State(app): State<App>,
     InPath(name): InPath<String>,
@@ -128,7 +125,6 @@ pub async fn decide_batch(
     results("decision", answers, |decided| answer::decision(&decided))
 }
 
-/// POST.
 pub async fn report_batch(
     State(app): State<App>,
     InPath(name): InPath<String>,
@@ -147,7 +143,6 @@ pub async fn report_batch(
     })
 }
 
-/// GET.
 pub async fn list(
     State(app): State<App>,
     InPath(name): InPath<String>,
@@ -185,7 +180,6 @@ pub async fn list(
     }))
 }
 
-/// GET.
 pub async fn audit(
     State(app): State<App>,
     InPath((name, id)): InPath<(String, String)>,

@@ -30,7 +30,7 @@ const PAGE: usize = 2000;
 
 /// Exports at a time.
 pub const MOST_EXPORTS: usize = 16;
-/// How long a piece waits to be taken.
+/// Longest time that a piece of an export waits for its reader.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What was imported.
@@ -60,7 +60,6 @@ enum Format {
     Parquet,
 }
 
-/// GET.
 pub async fn export(
     State(app): State<App>,
     InPath(name): InPath<String>,
@@ -155,7 +154,6 @@ fn stalled() -> Problem {
     Problem::unavailable("nobody takes the file")
 }
 
-/// POST.
 pub async fn import(
     State(app): State<App>,
     InPath(name): InPath<String>,

@@ -30,13 +30,11 @@ pub struct Dry {
     dry_run: bool,
 }
 
-/// GET.
 pub async fn list(State(app): State<App>) -> Result<Response, Problem> {
     let experiments = app.query(ListExperiments).await?;
     Ok(json(&ExperimentList { experiments }))
 }
 
-/// POST.
 pub async fn create(
     State(app): State<App>,
     InQuery(dry): InQuery<Dry>,
@@ -65,7 +63,6 @@ async fn check(declaration: Declaration) -> Result<ExperimentView, Problem> {
     }
 }
 
-/// GET.
 pub async fn show(
     State(app): State<App>,
     InPath(name): InPath<String>,
@@ -73,7 +70,6 @@ pub async fn show(
     Ok(json(&app.query(ReadExperiment(name.into())).await?))
 }
 
-/// PATCH.
 pub async fn change(
     State(app): State<App>,
     InPath(name): InPath<String>,
@@ -84,7 +80,6 @@ pub async fn change(
     Ok(json(&app.execute(command).await?))
 }
 
-/// POST.
 pub async fn add_arm(
     State(app): State<App>,
     InPath(name): InPath<String>,
@@ -95,7 +90,6 @@ pub async fn add_arm(
     Ok((StatusCode::CREATED, json(&view)).into_response())
 }
 
-/// DELETE.
 pub async fn retire_arm(
     State(app): State<App>,
     InPath((name, arm)): InPath<(String, String)>,
@@ -113,7 +107,6 @@ pub struct Acknowledgement {
     pub note: String,
 }
 
-/// POST.
 pub async fn acknowledge(
     State(app): State<App>,
     InPath(name): InPath<String>,
@@ -126,7 +119,6 @@ pub async fn acknowledge(
     Ok(json(&app.execute(command).await?))
 }
 
-/// GET.
 pub async fn state(
     State(app): State<App>,
     InPath(name): InPath<String>,
@@ -135,7 +127,6 @@ pub async fn state(
     Ok(json(&answer::state(&state)))
 }
 
-/// GET.
 pub async fn history(
     State(app): State<App>,
     InPath(name): InPath<String>,

@@ -45,7 +45,6 @@ pub async fn ready(State(app): State<App>) -> Result<Response, Problem> {
     }
 }
 
-/// Numbers for Prometheus.
 pub async fn metrics(State(app): State<App>) -> Response {
     // Without the writer's numbers, the rest is still worth reading.
     let stats = app.query(ReadStats).await.unwrap_or_default();
@@ -54,12 +53,10 @@ pub async fn metrics(State(app): State<App>) -> Response {
     ([(header::CONTENT_TYPE, kind)], text).into_response()
 }
 
-/// The OpenAPI document.
 pub async fn openapi(State(app): State<App>) -> Response {
     raw(app.openapi.clone())
 }
 
-/// What the token may do.
 pub async fn whoami(Extension(principal): Extension<Principal>) -> Response {
     json(&WhoAmI {
         role: principal.role.name(),
@@ -72,7 +69,6 @@ pub async fn agents() -> Response {
     json(&banister::AgentConfig::schema())
 }
 
-/// The page.
 pub async fn page() -> Response {
     let mut response = (
         [(header::CONTENT_TYPE, "text/html; charset=utf-8")],

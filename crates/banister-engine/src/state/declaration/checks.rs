@@ -39,8 +39,9 @@ impl Declaration {
         for (i, guardrail) in self.guardrails.iter().enumerate() {
             let field = |name: &str| format!("guardrails[{i}].{name}");
             range(field("range"), guardrail.range)?;
-            given(field("at_most"), guardrail.at_most)?;
-            given(field("at_least"), guardrail.at_least)?;
+            if let Some((direction, bound)) = guardrail.bound() {
+                check(field(direction.key()), bound, LARGEST_SIGNAL)?;
+            }
             given(field("sub_gaussian"), guardrail.sub_gaussian)?;
             given(field("safe_cost"), guardrail.safe_cost)?;
         }

@@ -137,7 +137,7 @@ impl From<DeclaredArm> for NamedArm {
     }
 }
 
-/// Where a decision's actions come from.
+/// Source of a decision's actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Named arms, with features of their own or without.
@@ -153,17 +153,15 @@ pub enum Kind {
 pub struct CheckedDeclaration {
     /// As declared, with the agent filled in.
     pub declaration: Declaration,
-    /// Where actions come from.
     pub kind: Kind,
     /// The arms; none for candidates.
     pub arms: Vec<NamedArm>,
     /// Number of the safe arm, 0 for candidates.
     pub safe: usize,
-    /// What the agent is made for.
+    /// Problem that the agent is built for.
     pub problem: Problem,
-    /// The same, checked.
+    /// `problem` in standard form.
     pub standard: CheckedProblem,
-    /// The agent's parameters.
     pub config: AgentConfig,
 }
 

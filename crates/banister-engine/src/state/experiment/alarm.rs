@@ -59,11 +59,10 @@ pub struct AlarmRaised {
 pub struct RecordedAlarm {
     /// Number of its event.
     pub number: u64,
-    /// When it was raised.
+    /// Time at which it was raised, in microseconds.
     pub since: i64,
-    /// The alarm.
     pub alarm: AlarmRaised,
-    /// When a person acknowledged it.
+    /// Time at which a person acknowledged it.
     pub acknowledged: Option<i64>,
 }
 

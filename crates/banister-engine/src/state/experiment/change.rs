@@ -85,7 +85,7 @@ impl Experiment {
         }
     }
 
-    /// Whether a change would change nothing.
+    /// Returns true if a change would change nothing.
     pub(crate) fn is_as(&self, change: &Change) -> bool {
         let declaration = &self.checked.declaration;
         let same = |known: &Option<_>, wanted: &Option<Option<_>>| {

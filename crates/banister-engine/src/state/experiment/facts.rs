@@ -1,4 +1,4 @@
-//! What answers need to know of an experiment.
+//! Facts of an experiment that answers need.
 
 use std::sync::Arc;
 
@@ -7,14 +7,13 @@ use banister::{Agent, Assumption, CheckedProblem};
 use super::Arm;
 use crate::state::declaration::{CheckedDeclaration, Kind};
 
-/// What answers need to know of an experiment; it changes only when arms are added.
+/// Facts of an experiment that answers need; they change only when arms are added.
 #[derive(Debug)]
 pub struct Facts {
-    /// Its name.
+    /// Name of the experiment.
     pub experiment: String,
     /// The number of the event that created it.
     pub key: u64,
-    /// Where its actions come from.
     pub kind: Kind,
     /// Names of its arms, retired ones too; empty where decisions bring candidates.
     pub arms: Vec<String>,
@@ -24,7 +23,6 @@ pub struct Facts {
     pub safe: Option<u32>,
     /// Features of the safe action, where decisions bring candidates.
     pub safe_action: Vec<f64>,
-    /// Its signals.
     pub problem: CheckedProblem,
     /// The assumptions that certificates rest on; the same for every decision, so that one asked for again
     /// is answered the same.

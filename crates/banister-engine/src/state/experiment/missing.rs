@@ -22,7 +22,7 @@ pub struct Missing {
     differs: bool,
 }
 
-/// One arm's.
+/// Counts of one arm, and the wealth of the bets against it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArmMissing {

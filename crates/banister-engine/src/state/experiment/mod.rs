@@ -64,12 +64,10 @@ pub struct Counts {
     pub forced: u64,
 }
 
-/// What was imported at once.
+/// One import.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Imported {
-    /// Digest of it.
     pub digest: u64,
-    /// Outcomes.
     pub outcomes: u64,
     /// The last of its events.
     pub number: u64,
@@ -82,16 +80,15 @@ pub struct Arm {
     pub name: String,
     /// Its features, where arms have any.
     pub features: Option<Vec<f64>>,
-    /// Whether it is on offer.
+    /// False once it is retired.
     pub offered: bool,
 }
 
-/// Since when the safe action is forced, and why.
+/// Time and reason for which the safe action is forced.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Alarm {
-    /// Why.
     pub reason: Fallback,
-    /// Since when.
+    /// Time at which it began, in microseconds.
     pub since: i64,
     /// The first decision that was; none while it is only paused.
     pub decision: Option<u64>,
@@ -100,9 +97,8 @@ pub struct Alarm {
 /// The last policy that decisions were drawn from.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Latest {
-    /// The policy.
     pub published: Arc<PublishedPolicy>,
-    /// Facts of the candidates it chooses among; empty for arms.
+    /// Names of the candidates it chooses among; empty for arms.
     pub candidates: Vec<Option<String>>,
 }
 
@@ -110,23 +106,17 @@ pub struct Latest {
 pub struct Experiment {
     /// The number of the event that created it.
     pub key: u64,
-    /// As declared, checked.
     pub checked: CheckedDeclaration,
-    /// Whether it decides.
     pub status: ExperimentStatus,
-    /// When it was created.
     pub created: Timestamp,
-    /// Its last event.
+    /// Number of its last event.
     pub number: u64,
-    /// The arms.
     pub arms: Vec<Arm>,
-    /// What has happened.
     pub counts: Counts,
-    /// What was imported.
     pub imports: Vec<Imported>,
     /// The trace for the page.
     pub history: History,
-    /// Whether the safe action is forced.
+    /// Set while the safe action is forced.
     pub alarm: Option<Alarm>,
     /// The last policy that decisions were drawn from.
     pub latest: Option<Latest>,
@@ -196,7 +186,7 @@ impl Experiment {
         })
     }
 
-    /// Takes one of its events, the first aside. Events were checked before they were written, so the
+    /// Folds one of its events, the first aside. Events were checked before they were written, so the
     /// agent refuses none; if one cannot be taken, the log is damaged.
     pub(crate) fn apply(&mut self, record: &Record, event: &Event) -> Result<(), String> {
         self.number = record.number;

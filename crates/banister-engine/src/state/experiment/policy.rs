@@ -1,4 +1,4 @@
-//! What the agent is asked, in the log's own numbers of arms.
+//! Questions to the agent, in the log's own numbers of arms.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 use crate::state::declaration::{Kind, NamedArm, check_length};
 
 impl Experiment {
-    /// Whether the agent would take an outcome after `more` others: what is written must fold.
+    /// Checks that the agent would take an outcome after `more` others: events that are written must fold.
     pub(crate) fn check_outcome(
         &self,
         features: &[f64],
@@ -36,12 +36,12 @@ impl Experiment {
         &mut *self.agent
     }
 
-    /// Whether outcomes are taken by features.
+    /// Returns true if outcomes are taken by features.
     pub(crate) fn is_linear(&self) -> bool {
         self.checked.config.takes_features()
     }
 
-    /// What the agent calls an arm: linear agents number only those on offer.
+    /// Agent's number of an arm: linear agents number only those on offer.
     pub(super) fn own_number(&self, arm: usize) -> Option<usize> {
         let name = &self.arms.get(arm)?.name;
         let names = self.agent.names();
@@ -51,7 +51,7 @@ impl Experiment {
         names.iter().position(|own| own == name)
     }
 
-    /// What the log calls an arm of the agent's.
+    /// Log's number of one of the agent's arms.
     fn number_of(&self, own: usize) -> u32 {
         let names = self.agent.names();
         let number = match names.get(own) {
@@ -180,7 +180,7 @@ impl Experiment {
         ))
     }
 
-    /// What the agent believes of every arm, by the log's numbers.
+    /// Agent's beliefs about every arm, by the log's numbers.
     pub(crate) fn beliefs(&mut self) -> Vec<(usize, banister::Belief)> {
         if self.checked.kind != Kind::Arms {
             return Vec::new();
@@ -192,7 +192,7 @@ impl Experiment {
             .collect()
     }
 
-    /// Whether an arm could be added.
+    /// Checks that an arm can be added.
     pub(crate) fn check_new_arm(&self, arm: &NamedArm) -> Result<(), Refusal> {
         if self.checked.kind != Kind::Arms {
             let allowed = match self.checked.kind {
@@ -215,7 +215,7 @@ impl Experiment {
         })
     }
 
-    /// Whether an arm could be retired.
+    /// Checks that an arm can be retired.
     pub(crate) fn check_retired(&self, arm: usize) -> Result<(), Refusal> {
         if self.checked.kind != Kind::Arms {
             return Ok(());

@@ -44,11 +44,10 @@ struct Learned {
     agent: String,
 }
 
-/// Version of snapshots.
 const VERSION: u32 = 2;
 
 impl Experiment {
-    /// What is learned, as text: the same for the same events.
+    /// Part of the snapshot that depends on the events alone.
     fn learned(&self) -> Learned {
         Learned {
             key: self.key,
@@ -74,7 +73,6 @@ impl Experiment {
         blake3::hash(&learned).to_hex().to_string()
     }
 
-    /// For a snapshot.
     pub(crate) fn save(&self) -> Vec<u8> {
         let saved = Saved {
             version: VERSION,

@@ -8,7 +8,7 @@ use super::error::{lost, of};
 use super::{CHANNEL, connection};
 use crate::store::StoreError;
 
-/// How often `wake` is called at least: that is how the end is noticed.
+/// Longest time between calls of `wake`, whose answer ends the thread.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The first wait before connecting again; each next one is twice as long, up to [`PAUSE`].
 const FIRST: Duration = Duration::from_millis(100);

@@ -39,7 +39,7 @@ pub(super) struct Postgres {
     stage: Stage,
 }
 
-/// Where a transaction stands.
+/// Stage of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Idle,

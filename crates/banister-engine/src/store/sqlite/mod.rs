@@ -119,7 +119,7 @@ impl Sqlite {
         c.pragma_update(None, "temp_store", "memory")
     }
 
-    /// Whether the file is a log; `false` if it is empty, an error if it is something else.
+    /// Returns true if the file is a log, `false` if it is empty, an error if it is something else.
     fn is_ours(&self) -> Result<bool, StoreError> {
         let pragma = |name: &str| {
             let value = (self.connection).pragma_query_value(None, name, |row| row.get(0));
