@@ -32,15 +32,15 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     }
 }
 
-/// Bytes of a body that is too long that are read and thrown away: whoever still sends would not hear why
-/// it was refused.
+/// Bytes of a body that is too long that are read and dropped: a caller who is still sending would not get
+/// the refusal.
 const MOST_THROWN: usize = 16 << 20;
 
 /// Reads a body up to a limit.
 pub async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, Problem> {
     let mut body = pin!(body);
     let mut all = Vec::new();
-    // Whoever says beforehand how long it is, and waits, hears it before sending.
+    // Callers who announce the length, and wait, are refused before they send.
     let declared = body.size_hint().lower() > limit as u64;
     if declared && headers.contains_key(header::EXPECT) {
         return Err(too_long(limit));

@@ -2,10 +2,10 @@
 //!
 //! Everything that is learned lives in the engine ([`banister_engine`]); this crate is the way in. Read
 //! [`routes::ROUTES`] first, the table that the router, the OpenAPI document and the tests of access are
-//! made from; then `middleware/` (what every request passes), `handlers/` (one subject per file),
+//! made from; then `router.rs` with `middleware/` (what every request passes), `handlers/` (one subject per file),
 //! `answer.rs` and `problem.rs` (JSON out), `body.rs` (JSON in), `app.rs` with `readers.rs` (what handlers
 //! share), `health.rs`, `monitor.rs` and `metrics.rs` (watching the log), `openapi.rs`, `page.rs`, and
-//! `settings.rs`, `router.rs`, `serve.rs` (from settings to a running service).
+//! `settings.rs`, `serve.rs` (from settings to a running service).
 
 #![allow(missing_docs)]
 

@@ -52,7 +52,7 @@ fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> ServeError 
     move |source| ServeError::System { what, source }
 }
 
-/// Serves until the process is told to stop. `started` hears where, once connections are taken.
+/// Serves until the process gets a signal to stop. `started` gets the address, once connections are taken.
 pub fn serve(
     settings: Settings,
     started: impl FnOnce(SocketAddr) + Send,

@@ -55,11 +55,13 @@ pub trait Command: Send + 'static {
     fn execute(self, transaction: &mut Transaction) -> Result<Reply<Self::Answer>, Refusal>;
 }
 
+type ReadAnswer<A> = Box<dyn FnOnce(&mut State) -> Result<A, Refusal> + Send>;
+
 /// Answer of a command, sent once its events are durable.
 pub enum Reply<A> {
     Ready(A),
     /// Read from the state after the commit's events are folded.
-    AfterFold(Box<dyn FnOnce(&mut State) -> Result<A, Refusal> + Send>),
+    AfterFold(ReadAnswer<A>),
 }
 
 impl<A> Reply<A> {

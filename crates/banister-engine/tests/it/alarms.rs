@@ -91,9 +91,10 @@ fn what_never_comes_is_counted_and_tested(place: &Place) {
         for i in 0..240 {
             let id = format!("{i}");
             let decided = engine.decide(name, &id).unwrap();
-            let lost = match differs {
-                true => decided.action != 0,
-                false => i % 3 == 0,
+            let lost = if differs {
+                decided.action != 0
+            } else {
+                i % 3 == 0
             };
             if !lost {
                 let said = json!({"reward": 0.5, "costs": {"errors": 0.1}});

@@ -36,19 +36,16 @@ fn declaration(config: &AgentConfig) -> Value {
 /// A policy whose slack is not negative, if the agent promises that.
 fn checked(config: &AgentConfig, decided: &Decided) {
     let promise = config.clone().with_whole_actions().guarantee();
-    match promise == Guarantee::EveryRound {
-        true => {
-            let rails = &decided.published.guardrails;
-            assert!(
-                rails.iter().all(|g| g.slack >= 0.0),
-                "{config:?}: {rails:?}"
-            );
-            check(decided);
-        }
-        false => {
-            let total: f64 = (decided.published.policy.iter()).map(|entry| entry.1).sum();
-            assert!((total - 1.0).abs() < 1e-9, "the policy sums to {total}");
-        }
+    if promise == Guarantee::EveryRound {
+        let rails = &decided.published.guardrails;
+        assert!(
+            rails.iter().all(|g| g.slack >= 0.0),
+            "{config:?}: {rails:?}"
+        );
+        check(decided);
+    } else {
+        let total: f64 = (decided.published.policy.iter()).map(|entry| entry.1).sum();
+        assert!((total - 1.0).abs() < 1e-9, "the policy sums to {total}");
     }
 }
 

@@ -19,7 +19,7 @@ impl Declaration {
         }
         .with_whole_actions();
         if config.plays_parts() {
-            let allowed = "decisions choose whole actions: use `mixed`, or leave it away";
+            let allowed = "decisions choose whole actions: use `mixed`, or omit it";
             return Err(Refusal::invalid("agent.play", "scaled", allowed));
         }
         if linear && !config.takes_features() {
@@ -54,7 +54,7 @@ impl Declaration {
             let default = OpbConfig::default().delta;
             let kind = config.kind();
             let Some(own) = config.delta_mut() else {
-                let allowed = format!("`{kind}` has no `delta`: leave it away");
+                let allowed = format!("`{kind}` has no `delta`: omit it");
                 return Err(Refusal::invalid("confidence", confidence, allowed));
             };
             if *own != default && *own != given {

@@ -255,8 +255,8 @@ impl Declaration {
                     return Err(Refusal::invalid("dimension", d, allowed));
                 }
                 if count > 0 {
-                    let allowed = "with `dimension` every decision brings its own actions: leave `arms` away, \
-                                   or give the arms `features` and leave `dimension` away";
+                    let allowed = "with `dimension` every decision brings its own actions: omit `arms`, \
+                                   or give the arms `features` and omit `dimension`";
                     return Err(Refusal::invalid("arms", format!("{count} arms"), allowed));
                 }
                 Ok(Kind::Candidates(d))

@@ -56,8 +56,7 @@ impl Declaration {
             ),
             Kind::Context(d) => {
                 if let Some(i) = arms.iter().position(|arm| arm.features.is_some()) {
-                    let allowed =
-                        "with `context` an arm's features are the context's: leave them away";
+                    let allowed = "with `context` an arm's features are the context's: omit them";
                     return Err(Refusal::invalid(
                         format!("arms[{i}].features"),
                         "given",

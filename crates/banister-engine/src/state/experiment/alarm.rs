@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Experiment;
 use crate::time::Timestamp;
 
-/// Most alarms that are kept at hand; the log has all of them.
+/// Most alarms kept in memory; the log has all of them.
 const MOST_KEPT: usize = 100;
 
 /// Kind of evidence behind an alarm.

@@ -20,7 +20,7 @@ pub(crate) fn listen(url: String, wake: Box<dyn Fn() -> bool + Send>) {
     let _ = thread.spawn(move || {
         let mut wait = FIRST;
         while wake() {
-            match hear(&url, &*wake, || wait = FIRST) {
+            match wait_for_commits(&url, &*wake, || wait = FIRST) {
                 Ok(()) => return,
                 // Trouble with the log is the writer's to report.
                 Err(_) => {
@@ -33,7 +33,11 @@ pub(crate) fn listen(url: String, wake: Box<dyn Fn() -> bool + Send>) {
 }
 
 /// Listens until `wake` says no, or until the connection breaks.
-fn hear(url: &str, wake: &dyn Fn() -> bool, connected: impl FnOnce()) -> Result<(), StoreError> {
+fn wait_for_commits(
+    url: &str,
+    wake: &dyn Fn() -> bool,
+    connected: impl FnOnce(),
+) -> Result<(), StoreError> {
     let mut client = connection::connect(url)?;
     client
         .batch_execute(&format!("LISTEN {CHANNEL}"))

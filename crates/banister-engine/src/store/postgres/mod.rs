@@ -25,7 +25,7 @@ pub(super) use listen::listen;
 use error::{lost, of};
 use sql::{BEGIN, DECISIONS, DECISIONS_AFTER, FIND, GET, INSERT, KEEP_SNAPSHOT, OVERDUE, READ};
 
-/// Whoever listens here hears of every commit.
+/// Channel on which every commit is announced.
 const CHANNEL: &str = "banister_engine";
 /// Bodies of one statement, in bytes; a message of the protocol has room for a gigabyte.
 const MOST_BYTES: usize = 64 << 20;
