@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use banister::FieldError;
 use banister_rivals::AgentConfig;
 use banister_sim::{Experiment, ExperimentConfig};
 use miette::{LabeledSpan, NamedSource, miette};
+use serde::de::DeserializeOwned;
 
 use crate::args::Simulation;
 use crate::failure::Failure;
@@ -60,8 +62,7 @@ fn parse(
     overrides: &Simulation,
     adjust: impl FnOnce(&mut ExperimentConfig),
 ) -> Result<ExperimentConfig, Failure> {
-    let mut config: ExperimentConfig =
-        toml::from_str(text).map_err(|error| toml_failure(source, text, &error))?;
+    let mut config: ExperimentConfig = from_toml(source, text)?;
     adjust(&mut config);
     config.run.horizon = overrides.horizon.unwrap_or(config.run.horizon);
     config.run.runs = overrides.runs.unwrap_or(config.run.runs);
@@ -100,53 +101,49 @@ fn fail(
     Failure::Input(report.with_source_code(NamedSource::new(source, text.to_string())))
 }
 
-pub fn toml_failure(source: &str, text: &str, error: &toml::de::Error) -> Failure {
-    if let Some(error) = misfit_of_agent(text) {
-        return check_failure(source, text, &error);
-    }
-    let message = error.message();
-    let (key, help) = explain_unknown(message);
-    let from = error.span().map_or(0, |span| span.start);
-    let span = key
-        .as_deref()
-        .and_then(|key| find_key(text, from, key).or_else(|| find_key(text, 0, key)))
-        .or(error.span());
-    fail(source, text, message, span, help)
+/// Parses TOML; an error names the field, and points at it.
+pub fn from_toml<T: DeserializeOwned>(source: &str, text: &str) -> Result<T, Failure> {
+    let parsed = toml::Deserializer::parse(text).map_err(|error| FieldError {
+        field: ".".into(),
+        error,
+    });
+    (parsed.and_then(banister::deserialize)).map_err(|FieldError { field, error }| {
+        let message = error.message();
+        if let Some(explained) = banister::explain(&field, message) {
+            return match misfit_of_agent(text, &field, message) {
+                Some(error) => check_failure(source, text, &error),
+                None => fail(source, text, &explained.to_string(), error.span(), None),
+            };
+        }
+        let (key, help) = explain_unknown(message);
+        let from = error.span().map_or(0, |span| span.start);
+        let span = key
+            .as_deref()
+            .and_then(|key| find_key(text, from, key).or_else(|| find_key(text, 0, key)))
+            .or(error.span());
+        fail(source, text, message, span, help)
+    })
 }
 
-/// Which key of which agent is of the wrong type: the parser only says that some is. Without the bad one the
-/// message is another.
-fn misfit_of_agent(text: &str) -> Option<banister::Error> {
+/// Finds the key of an agent that is of the wrong type: agents of all kinds share a table, so that the path
+/// ends at the agent. Without the bad key the message is another.
+fn misfit_of_agent(text: &str, field: &str, message: &str) -> Option<banister::Error> {
+    let index = field.strip_prefix("agent[")?.strip_suffix(']')?;
+    let index: usize = index.parse().ok()?;
     let file: toml::Table = toml::from_str(text).ok()?;
-    let read = |table: &toml::Table| {
-        let agent: Result<AgentConfig, _> = table.clone().try_into();
-        agent.map_err(|error| error.message().to_string())
-    };
-    for (i, agent) in file.get("agent")?.as_array()?.iter().enumerate() {
-        let table = agent.as_table()?;
-        let Err(message) = read(table) else { continue };
-        if !message.starts_with("invalid ") {
-            return None;
+    let table = file.get("agent")?.get(index)?.as_table()?;
+    let (key, value) = table.iter().find(|(key, _)| {
+        let mut rest = table.clone();
+        rest.remove(key.as_str());
+        let read: Result<AgentConfig, _> = rest.try_into();
+        *key != "kind" && read.err().is_none_or(|error| error.message() != message)
+    })?;
+    match banister::explain(&format!("{field}.{key}"), message)? {
+        banister::Error::Invalid { field, allowed, .. } => {
+            Some(banister::Error::invalid(field, value, allowed))
         }
-        let culprit = table.iter().find(|(key, _)| {
-            let mut rest = table.clone();
-            rest.remove(key.as_str());
-            *key != "kind" && read(&rest).err().as_ref() != Some(&message)
-        });
-        let (key, value) = culprit?;
-        let expected = message
-            .rsplit_once("expected ")
-            .map_or("", |(_, words)| words);
-        let allowed = match expected {
-            "f64" => "must be a number".into(),
-            "u64" | "usize" => "must be a whole number, 0 or more".into(),
-            "" => message,
-            other => format!("must be {other}"),
-        };
-        let field = format!("agent[{i}].{key}");
-        return Some(banister::Error::invalid(field, value, allowed));
+        other => Some(other),
     }
-    None
 }
 
 /// The unknown word in one of serde's messages, and the nearest of the expected ones.

@@ -1,60 +1,68 @@
-//! The ordered event log of banister's decision service.
+//! The engine of banister's decision service: an ordered event log, and everything that is learned from it.
 //!
 //! Decisions and outcomes are events, numbered without gaps; what is learned is a fold over them.
-//! [`Writer`] owns the log: it takes requests from a queue, makes many of them durable with one sync
-//! (group commit), folds what it wrote, and only then answers. The log is a SQLite file, or a
+//! [`Writer`] owns the log: it takes [commands](Command) from a queue, makes the events of many durable
+//! with one sync (group commit), folds them, and only then answers. The log is a SQLite file, or a
 //! PostgreSQL database that any number of processes share: whoever writes holds the counter row, has
 //! first folded everything that others wrote, and so decides on exactly the state that the log holds.
 //!
 //! ```text
-//!   request → desk (checks, decides) → events → commit → fold → answer
+//!   command → queue → execute (checks, decides) → events → commit → fold → answer
+//!   query   → queue → state → answer
 //! ```
+//!
+//! | read | for |
+//! |---|---|
+//! | `events/` | what the log holds |
+//! | `store/` | where it is kept: SQLite, PostgreSQL; tokens |
+//! | `state/` | the fold: declarations, experiments, snapshots |
+//! | `commands/` | operations that write events |
+//! | `queries/` | operations that read the state |
+//! | `writer/` | the queue, the group commit, outages, expiry |
+//! | `rebuild.rs` | the proof that the state follows from the log |
+//! | `refusal.rs`, `time.rs`, `object.rs` | errors, timestamps, strict JSON objects |
+//!
+//! Uses the core crate; knows nothing of HTTP.
 
-mod declaration;
-mod desk;
-mod event;
-mod experiment;
-mod expiry;
-mod history;
+#![allow(missing_docs)]
+
+mod commands;
+mod events;
 pub mod object;
-mod published;
-mod queue;
+mod queries;
 mod rebuild;
 mod refusal;
-mod request;
-mod snapshots;
 mod state;
 mod store;
 mod time;
-mod token;
-mod view;
 mod writer;
 
-pub use declaration::{
-    Checked, Declaration, DeclaredArm, DefaultOutcome, Kind, LONGEST_FEATURES, MOST_ACTIONS,
-    NamedArm,
+pub use commands::{
+    AcknowledgeAlarms, AddArm, ChangeExperiment, Command, CreateExperiment, Decide, Decided,
+    DecisionRequest, Expire, ImportOutcomes, MOST_IMPORTED, NamedAction, OfferedAction,
+    OutcomeReport, Reply, Report, Reported, RetireArm, Transaction,
 };
-pub use desk::{Heard, MOST_IMPORTED, hear, named_costs};
-pub use event::{Candidate, DecisionEvent, Event, EventKind, Import, OutcomeEvent, Part, Record};
-pub use experiment::{
-    Alarm, AlarmRaised, Arm, ArmMissing, Change, Counts, Evidence, Experiment, ExperimentStatus,
-    Facts, Imported, Latest, Missing, RecordedAlarm,
+pub use events::{
+    Candidate, DecisionEvent, Estimates, Event, EventKind, Import, Known, OutcomeEvent,
+    OutcomeSoFar, Part, PublishedPolicy, Record, candidate_names, named_costs, replay_reports,
+    shown_id,
 };
-pub use history::{GuardrailPoint, History, Minute, Point};
-pub use published::{Estimates, Known, Published};
-pub use queue::{Asker, Busy};
+pub use queries::{
+    AlarmView, ArmView, Beliefs, EstimateView, EvidenceView, ExperimentStats, ExperimentView,
+    FallbackView, HistoryView, ListExperiments, LiveState, MinuteView, PointView, Query,
+    RaisedView, ReadDigest, ReadExperiment, ReadFacts, ReadHistory, ReadState, ReadStats, Stats,
+    TtlStatus, beliefs,
+};
 pub use rebuild::{Rebuilt, RebuiltExperiment, rebuild};
 pub use refusal::Refusal;
-pub use request::{
-    Answer, Decided, DecisionRequest, Life, NamedAction, OfferedAction, OutcomeReport, Overdue,
-    Reported, Request, action_name, shown_id,
+pub use state::{
+    Alarm, AlarmRaised, Arm, ArmMissing, Change, CheckedDeclaration, Counts, Declaration,
+    DeclaredArm, DefaultOutcome, Evidence, Experiment, ExperimentStatus, Facts, GuardrailPoint,
+    History, Imported, Kind, LONGEST_FEATURES, Latest, MOST_ACTIONS, Minute, Missing, NamedArm,
+    Point, RecordedAlarm, State,
 };
-pub use state::State;
-pub use store::{Database, Found, Key, REVOKED, Snapshot, Store, StoreError, StoredToken};
+pub use store::{
+    Database, Found, Key, REVOKED, Role, Snapshot, Store, StoreError, StoredToken, Token,
+};
 pub use time::Timestamp;
-pub use token::{Role, Token};
-pub use view::{
-    AlarmView, ArmView, Beliefs, EstimateView, EvidenceView, ExperimentStats, ExperimentView,
-    FallbackView, HistoryView, MinuteView, PointView, RaisedView, StateView, Stats, beliefs,
-};
-pub use writer::{Monitor, Options, Writer};
+pub use writer::{Busy, Monitor, Options, Writer, WriterHandle};

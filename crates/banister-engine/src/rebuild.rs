@@ -1,13 +1,11 @@
 //! The proof that what is learned follows from the log alone.
 
-use crate::experiment::{Experiment, restore_all};
-use crate::state::State;
+use crate::state::{Experiment, State, restore_all};
 use crate::store::{Database, StoreError};
 
-/// What a rebuild found.
+/// Result of a rebuild.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rebuilt {
-    /// Events folded.
     pub events: u64,
     /// One entry per experiment.
     pub experiments: Vec<RebuiltExperiment>,
@@ -18,9 +16,8 @@ pub struct Rebuilt {
 pub struct RebuiltExperiment {
     /// What it is called.
     pub name: String,
-    /// Outcomes learned from.
     pub outcomes: u64,
-    /// Where its snapshot stands, if it has one.
+    /// Number of the last event in its snapshot.
     pub snapshot: Option<u64>,
     /// Digest of what is learned, folded from nothing.
     pub digest: String,
@@ -29,14 +26,15 @@ pub struct RebuiltExperiment {
 }
 
 impl Rebuilt {
-    /// Whether every experiment came out the same both ways.
+    /// Returns true if every experiment came out the same both ways.
     pub fn is_equal(&self) -> bool {
         let same = |e: &RebuiltExperiment| e.from_snapshot.as_ref().is_none_or(|d| *d == e.digest);
         self.experiments.iter().all(same)
     }
 }
 
-/// Folds the whole log from nothing, and again from the snapshots; `progress` hears how far it is.
+/// Folds the whole log from its first event, and again from the snapshots; `progress` gets the number of
+/// events folded and of all.
 pub fn rebuild(
     database: &Database,
     mut progress: impl FnMut(u64, u64),

@@ -1,8 +1,8 @@
-//! Why the log says no, in words for the person who asked.
+//! Refusals: the engine's errors, in words for the caller.
 
 use banister::Error;
 
-/// Why a request was not carried out. Nothing was written.
+/// Reason for which a command or query was refused. Nothing was written.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -11,35 +11,26 @@ pub enum Refusal {
     Invalid {
         /// The field, as the request spells it: `guardrails[0].at_most`.
         field: String,
-        /// What was given.
         value: String,
-        /// What is allowed.
         allowed: String,
     },
     /// There is no such experiment, decision or arm.
     #[error("there is no {what} `{name}`")]
     Unknown {
-        /// What was looked for.
+        /// `experiment`, `decision` or `arm`.
         what: &'static str,
         /// What it was called.
         name: String,
     },
     /// It contradicts what the log already holds.
     #[error("{reason}")]
-    Conflict {
-        /// How.
-        reason: String,
-    },
+    Conflict { reason: String },
     /// The log cannot be read or written now. Trying again later may help.
     #[error("the log is not available: {reason}")]
-    Unavailable {
-        /// Why not.
-        reason: String,
-    },
+    Unavailable { reason: String },
 }
 
 impl Refusal {
-    /// A [`Refusal::Invalid`].
     pub fn invalid(
         field: impl Into<String>,
         value: impl std::fmt::Display,
@@ -52,21 +43,18 @@ impl Refusal {
         }
     }
 
-    /// A [`Refusal::Conflict`].
     pub fn conflict(reason: impl Into<String>) -> Self {
         Self::Conflict {
             reason: reason.into(),
         }
     }
 
-    /// A [`Refusal::Unavailable`].
     pub fn unavailable(reason: impl std::fmt::Display) -> Self {
         Self::Unavailable {
             reason: reason.to_string(),
         }
     }
 
-    /// A [`Refusal::Unknown`].
     pub fn unknown(what: &'static str, name: impl Into<String>) -> Self {
         Self::Unknown {
             what,

@@ -19,7 +19,7 @@ impl Timestamp {
         Self(since.map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(i64::MAX)))
     }
 
-    /// So many seconds earlier.
+    /// Moment `seconds` earlier.
     pub fn minus_seconds(self, seconds: f64) -> Self {
         Self(self.0.saturating_sub((seconds * 1e6) as i64))
     }
@@ -44,9 +44,10 @@ impl fmt::Display for Timestamp {
 impl Serialize for Timestamp {
     /// As text where people read, as the number in the log's own binary records.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match serializer.is_human_readable() {
-            true => serializer.collect_str(self),
-            false => serializer.serialize_i64(self.0),
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            serializer.serialize_i64(self.0)
         }
     }
 }

@@ -3,11 +3,13 @@
 //! by that column.
 //!
 //! Style, script and data are all inside the file, and its content security policy forbids loading
-//! anything else. The charts are drawn with uPlot (its licence stands beside it in `assets/`);
+//! anything else. The charts are drawn with uPlot (the crate `banister-uplot`, with its licence);
 //! without JavaScript, and on paper, the page shows the static drawings.
 //!
 //! Once all charts are drawn, the script sets `data-drawn` of the root element to their number;
 //! an error sets `data-error` to its message and leaves the static drawings in place.
+
+use banister_uplot::{CSS as UPLOT_CSS, JS as UPLOT_JS};
 
 use crate::canvas::escape;
 use crate::drawing::Drawing;
@@ -119,8 +121,6 @@ impl Cell {
     }
 }
 
-const UPLOT_JS: &str = include_str!("../assets/uPlot.iife.min.js");
-const UPLOT_CSS: &str = include_str!("../assets/uPlot.min.css");
 const SCRIPT: &str = include_str!("../assets/report.js");
 const STYLE: &str = include_str!("../assets/report.css");
 

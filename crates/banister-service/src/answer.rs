@@ -7,8 +7,8 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use banister::Assumption;
 use banister_engine::{
-    AlarmView, Beliefs, Decided, EstimateView, EvidenceView, Facts, FallbackView, Published,
-    RaisedView, Reported, StateView, Timestamp, action_name, named_costs,
+    AlarmView, Beliefs, Decided, EstimateView, EvidenceView, Facts, FallbackView, LiveState,
+    PublishedPolicy, RaisedView, Reported, Timestamp, named_costs,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -205,13 +205,13 @@ pub struct ArmState {
     pub missing: u64,
 }
 
-/// A JSON answer.
+/// Serialises an answer.
 pub fn json(value: &impl Serialize) -> Response {
     // Our own types have nothing to fail on.
     raw(serde_json::to_string(value).unwrap_or_default())
 }
 
-/// An answer that is JSON already.
+/// Wraps an answer that is JSON already.
 pub fn raw(json: String) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], json).into_response()
 }
@@ -219,16 +219,17 @@ pub fn raw(json: String) -> Response {
 /// A decision as JSON: the same as serialising [`Decision`], and a test says so, but most of it is
 /// written only once per policy.
 pub fn decision(decided: &Decided) -> String {
-    let shared = match decided.candidates.is_empty() {
-        true => {
-            let render = || shared(&decided.published, &decided.facts, &[]);
-            decided.published.rendered.get_or_init(render).clone()
-        }
+    let render = || shared(&decided.published, &decided.facts, &decided.candidates);
+    let shared = if decided.candidates.is_empty() {
+        decided.published.rendered.get_or_init(render).clone()
+    } else {
         // The same policy object never serves two sets of candidates, but names are this request's.
-        false => shared(&decided.published, &decided.facts, &decided.candidates),
+        render()
     };
     let mut out = String::with_capacity(shared.len() + 256);
-    let name = action_name(&decided.facts, &decided.candidates, decided.action);
+    let name = decided
+        .facts
+        .action_name(&decided.candidates, decided.action);
     let text = |s: &str| serde_json::to_string(s).unwrap_or_default();
     // Writing into a string does not fail.
     let _ = write!(
@@ -249,18 +250,22 @@ pub fn decision(decided: &Decided) -> String {
 }
 
 /// The part of a decision that its policy determines.
-fn shared(published: &Published, facts: &Facts, candidates: &[Option<String>]) -> String {
+fn shared(published: &PublishedPolicy, facts: &Facts, candidates: &[Option<String>]) -> String {
     let policy = serde_json::to_string(&policy(published, facts, candidates)).unwrap_or_default();
     let certificate = serde_json::to_string(&certificate(published, facts)).unwrap_or_default();
     format!("\"policy\":{policy},\"certificate\":{certificate}")
 }
 
-/// A policy with names.
-pub fn policy(published: &Published, facts: &Facts, candidates: &[Option<String>]) -> Vec<Share> {
+/// Renders a policy with names.
+pub fn policy(
+    published: &PublishedPolicy,
+    facts: &Facts,
+    candidates: &[Option<String>],
+) -> Vec<Share> {
     let entries = published.policy.iter();
     entries
         .map(|&(index, probability)| Share {
-            action: action_name(facts, candidates, index),
+            action: facts.action_name(candidates, index),
             index,
             safe: index == published.safe,
             probability,
@@ -268,8 +273,8 @@ pub fn policy(published: &Published, facts: &Facts, candidates: &[Option<String>
         .collect()
 }
 
-/// A certificate with names.
-pub fn certificate(published: &Published, facts: &Facts) -> Certificate {
+/// Renders a certificate with names.
+pub fn certificate(published: &PublishedPolicy, facts: &Facts) -> Certificate {
     let guardrails = std::iter::zip(&facts.guardrails, &published.guardrails);
     let solver = published.solver;
     let status = serde_json::to_value(solver.status);
@@ -299,7 +304,7 @@ pub fn certificate(published: &Published, facts: &Facts) -> Certificate {
     }
 }
 
-/// What is known of an outcome, with names.
+/// Renders an outcome with names.
 pub fn outcome(reported: &Reported) -> OutcomeAnswer {
     OutcomeAnswer {
         decision: reported.decision.clone(),
@@ -313,8 +318,8 @@ pub fn outcome(reported: &Reported) -> OutcomeAnswer {
     }
 }
 
-/// The live picture, with names.
-pub fn state(view: &StateView) -> State {
+/// Renders the live state with names.
+pub fn state(view: &LiveState) -> State {
     let facts = &view.facts;
     let published = view.published.as_deref();
     let arm = |(number, offered, beliefs): &(usize, bool, Beliefs)| ArmState {

@@ -1,4 +1,4 @@
-//! What requests bring: JSON of a bounded size, paths and queries, with errors that name the field.
+//! Extractors: JSON of a bounded size, paths and queries, with errors that name the field.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -7,6 +7,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
+use banister::FieldError;
 use banister_engine::object::Object;
 use serde::de::DeserializeOwned;
 
@@ -31,15 +32,15 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     }
 }
 
-/// Bytes of a body that is too long that are read and thrown away: whoever still sends would not hear why
-/// it was refused.
+/// Bytes of a body that is too long that are read and dropped: a caller who is still sending would not get
+/// the refusal.
 const MOST_THROWN: usize = 16 << 20;
 
 /// Reads a body up to a limit.
 pub async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, Problem> {
     let mut body = pin!(body);
     let mut all = Vec::new();
-    // Whoever says beforehand how long it is, and waits, hears it before sending.
+    // Callers who announce the length, and wait, are refused before they send.
     let declared = body.size_hint().lower() > limit as u64;
     if declared && headers.contains_key(header::EXPECT) {
         return Err(too_long(limit));
@@ -63,10 +64,10 @@ pub async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes
             all.extend_from_slice(&data);
         }
     }
-    match declared || length > limit {
-        true => Err(too_long(limit)),
-        false => Ok(all.into()),
+    if declared || length > limit {
+        return Err(too_long(limit));
     }
+    Ok(all.into())
 }
 
 fn too_long(limit: usize) -> Problem {
@@ -78,30 +79,29 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     let given = headers.get(header::CONTENT_TYPE);
     let given = given.map_or("", |value| value.to_str().unwrap_or(""));
     let kind = given.split(';').next().unwrap_or("").trim();
-    match kind.eq_ignore_ascii_case("application/json") {
-        true => Ok(()),
-        false => Err(Problem::of_field(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "content-type",
-            if given.is_empty() { "absent" } else { given },
-            "must be application/json",
-        )),
+    if kind.eq_ignore_ascii_case("application/json") {
+        return Ok(());
     }
+    Err(Problem::of_field(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "content-type",
+        if given.is_empty() { "absent" } else { given },
+        "must be application/json",
+    ))
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
-    let parsed = serde_path_to_error::deserialize::<_, Object<T>>(&mut json);
-    let Object(value) = parsed.map_err(|error| {
-        let path = error.path().to_string();
-        refuse(&path, &error.into_inner())
+    let Object(value) = banister::deserialize(&mut json).map_err(refuse)?;
+    json.end().map_err(|error| {
+        let field = ".".to_string();
+        refuse(FieldError { field, error })
     })?;
-    json.end().map_err(|error| refuse(".", &error))?;
     Ok(value)
 }
 
-/// What is wrong with a body, in words for people who do not write Rust.
-fn refuse(path: &str, error: &serde_json::Error) -> Problem {
+/// Renders an error in a body.
+fn refuse(FieldError { field, error }: FieldError<serde_json::Error>) -> Problem {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     let text = text.strip_suffix(&place).unwrap_or(&text);
@@ -109,25 +109,15 @@ fn refuse(path: &str, error: &serde_json::Error) -> Problem {
         let detail = format!("the body is not JSON: {text}{place}");
         return Problem::new(StatusCode::BAD_REQUEST, detail);
     }
+    let field = if field == "." { "body" } else { &field };
     let status = StatusCode::UNPROCESSABLE_ENTITY;
-    let field = if path == "." { "body" } else { path };
-    let found = text
-        .strip_prefix("invalid type: ")
-        .or_else(|| text.strip_prefix("invalid value: "));
-    match found.and_then(|found| found.split_once(", expected ")) {
-        Some((found, expected)) => {
-            let allowed = match expected {
-                "f64" => "must be a number",
-                "bool" | "a boolean" => "must be true or false",
-                "a string" => "must be a text",
-                "a sequence" => "must be a list",
-                "a map" | "an object" => "must be an object",
-                "usize" | "u64" | "u32" => "must be a whole number that is not negative",
-                other => &format!("must be {other}"),
-            };
-            Problem::of_field(status, field, found, allowed)
-        }
-        None => {
+    match banister::explain(field, text) {
+        Some(banister::Error::Invalid {
+            field,
+            value,
+            allowed,
+        }) => Problem::of_field(status, field, value, allowed),
+        _ => {
             let mut problem = Problem::new(status, format!("`{field}`: {text}"));
             problem.field = Some(field.into());
             problem
@@ -153,7 +143,6 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for InPath<T> {
     }
 }
 
-/// The query.
 pub struct InQuery<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequestParts<App> for InQuery<T> {

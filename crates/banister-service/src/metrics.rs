@@ -1,9 +1,9 @@
-//! What Prometheus reads.
+//! Metrics for Prometheus.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 
-use banister_engine::Stats;
+use banister_engine::{ExperimentStats, Stats};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -40,8 +40,35 @@ struct GuardrailLabels {
     guardrail: String,
 }
 
-type Float = Gauge<f64, AtomicU64>;
 type PerExperiment = Family<ExperimentLabels, Gauge<i64, AtomicI64>>;
+
+/// Gauges of every experiment: name, help, value.
+type ExperimentGauge = (&'static str, &'static str, fn(&ExperimentStats) -> u64);
+const PER_EXPERIMENT: [ExperimentGauge; 7] = [
+    ("decisions", "Decisions made", |e| e.counts.decisions),
+    ("outcomes", "Outcomes learned from", |e| {
+        e.counts.outcomes + e.counts.imported
+    }),
+    ("expired", "Decisions that got the default outcome", |e| {
+        e.counts.expired
+    }),
+    (
+        "fallbacks",
+        "Decisions where the safe action was forced",
+        |e| e.counts.forced,
+    ),
+    ("forced", "Whether the safe action is forced now", |e| {
+        u64::from(e.is_forced)
+    }),
+    ("alarms", "Alarms that nobody has acknowledged yet", |e| {
+        e.alarms
+    }),
+    (
+        "missing",
+        "Decisions whose outcome never came within their time to live",
+        |e| e.counts.missing,
+    ),
+];
 
 /// Counters and histograms of one service.
 pub struct Metrics {
@@ -52,114 +79,57 @@ pub struct Metrics {
     latency: Family<OperationLabels, Histogram, fn() -> Histogram>,
     commits: Histogram,
     commit_events: Histogram,
-    troubles: Counter,
+    outages: Counter,
     log_last: Gauge,
     log_lag: Gauge,
-    decisions: PerExperiment,
-    outcomes: PerExperiment,
-    expired: PerExperiment,
-    forced: PerExperiment,
-    forced_now: PerExperiment,
-    alarms: PerExperiment,
-    missing: PerExperiment,
-    slack: Family<GuardrailLabels, Float>,
+    /// In the order of [`PER_EXPERIMENT`].
+    experiments: [PerExperiment; PER_EXPERIMENT.len()],
+    slack: Family<GuardrailLabels, Gauge<f64, AtomicU64>>,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
+        const EVENTS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0];
         let latency = || Histogram::new(SECONDS);
-        let mut metrics = Self {
+        let metrics = Self {
             registry: Registry::with_prefix("banister"),
             rendering: Mutex::default(),
             requests: Family::default(),
             latency: Family::new_with_constructor(latency as fn() -> Histogram),
             commits: Histogram::new(SECONDS),
-            commit_events: Histogram::new([
-                1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0,
-            ]),
-            troubles: Counter::default(),
+            commit_events: Histogram::new(EVENTS),
+            outages: Counter::default(),
             log_last: Gauge::default(),
             log_lag: Gauge::default(),
-            decisions: Family::default(),
-            outcomes: Family::default(),
-            expired: Family::default(),
-            forced: Family::default(),
-            forced_now: Family::default(),
-            alarms: Family::default(),
-            missing: Family::default(),
+            experiments: Default::default(),
             slack: Family::default(),
         };
-        metrics.register();
-        metrics
+        metrics.registered()
     }
 }
 
 impl Metrics {
-    fn register(&mut self) {
+    fn registered(mut self) -> Self {
         let r = &mut self.registry;
         r.register("http_requests", "Requests answered", self.requests.clone());
-        r.register(
-            "http_request_seconds",
-            "Time to answer",
-            self.latency.clone(),
-        );
-        r.register(
-            "commit_seconds",
-            "Time of a group commit",
-            self.commits.clone(),
-        );
-        r.register(
-            "commit_events",
-            "Events of a group commit",
-            self.commit_events.clone(),
-        );
-        r.register(
-            "log_failures",
-            "Times the log could not be used",
-            self.troubles.clone(),
-        );
-        r.register(
-            "log_number",
-            "Number of the log's last event",
-            self.log_last.clone(),
-        );
-        r.register(
-            "log_lag_events",
-            "Events in the log that this process has not folded yet",
-            self.log_lag.clone(),
-        );
-        r.register("decisions", "Decisions made", self.decisions.clone());
-        r.register("outcomes", "Outcomes learned from", self.outcomes.clone());
-        r.register(
-            "expired",
-            "Decisions that got the default outcome",
-            self.expired.clone(),
-        );
-        r.register(
-            "fallbacks",
-            "Decisions where the safe action was forced",
-            self.forced.clone(),
-        );
-        r.register(
-            "forced",
-            "Whether the safe action is forced now",
-            self.forced_now.clone(),
-        );
-        r.register(
-            "alarms",
-            "Alarms that nobody has acknowledged yet",
-            self.alarms.clone(),
-        );
-        r.register(
-            "missing",
-            "Decisions whose outcome never came within their time to live",
-            self.missing.clone(),
-        );
-        r.register(
-            "guardrail_slack",
-            "Slack of the latest policy",
-            self.slack.clone(),
-        );
+        let latency = self.latency.clone();
+        r.register("http_request_seconds", "Time to answer", latency);
+        let commits = self.commits.clone();
+        r.register("commit_seconds", "Time of a group commit", commits);
+        let events = self.commit_events.clone();
+        r.register("commit_events", "Events of a group commit", events);
+        let outages = self.outages.clone();
+        r.register("log_failures", "Times the log could not be used", outages);
+        let last = self.log_last.clone();
+        r.register("log_number", "Number of the log's last event", last);
+        let lag = "Events in the log that this process has not folded yet";
+        r.register("log_lag_events", lag, self.log_lag.clone());
+        for ((name, help, _), family) in PER_EXPERIMENT.iter().zip(&self.experiments) {
+            r.register(*name, *help, family.clone());
+        }
+        let slack = self.slack.clone();
+        r.register("guardrail_slack", "Slack of the latest policy", slack);
+        self
     }
 
     /// A request was answered.
@@ -187,47 +157,29 @@ impl Metrics {
         self.commit_events.observe(events as f64);
     }
 
-    /// How far the log was folded.
+    /// Sets the log's last event and the lag of this process.
     pub fn follows(&self, folded: u64, last: u64) {
         self.log_last.set(last as i64);
         self.log_lag.set(last.saturating_sub(folded) as i64);
     }
 
-    /// The log could not be used.
-    pub fn trouble(&self) {
-        self.troubles.inc();
+    /// Counts an outage of the log.
+    pub fn outage(&self) {
+        self.outages.inc();
     }
 
     /// Everything as text, with what the writer knows now.
     pub fn render(&self, stats: &Stats) -> String {
         let _alone = self.rendering.lock();
-        for family in [
-            &self.decisions,
-            &self.outcomes,
-            &self.expired,
-            &self.forced,
-            &self.forced_now,
-            &self.alarms,
-            &self.missing,
-        ] {
-            family.clear();
-        }
+        self.experiments.iter().for_each(PerExperiment::clear);
         self.slack.clear();
         for experiment in &stats.experiments {
             let labels = ExperimentLabels {
                 experiment: experiment.name.clone(),
             };
-            let set = |family: &PerExperiment, value: u64| {
-                family.get_or_create(&labels).set(value as i64);
-            };
-            let counts = experiment.counts;
-            set(&self.decisions, counts.decisions);
-            set(&self.outcomes, counts.outcomes + counts.imported);
-            set(&self.expired, counts.expired);
-            set(&self.forced, counts.forced);
-            set(&self.forced_now, u64::from(experiment.is_forced));
-            set(&self.alarms, experiment.alarms);
-            set(&self.missing, counts.missing);
+            for ((_, _, value), family) in PER_EXPERIMENT.iter().zip(&self.experiments) {
+                family.get_or_create(&labels).set(value(experiment) as i64);
+            }
             for (guardrail, slack) in &experiment.slacks {
                 let labels = GuardrailLabels {
                     experiment: experiment.name.clone(),

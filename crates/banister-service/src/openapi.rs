@@ -16,7 +16,6 @@ use crate::handlers::operations::{Status, WhoAmI};
 use crate::problem::Problem;
 use crate::routes::{Access, Gives, ROUTES, Route, Takes};
 
-/// The document.
 pub fn document() -> Value {
     let mut paths = Map::new();
     for route in ROUTES {

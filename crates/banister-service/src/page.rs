@@ -1,11 +1,11 @@
-//! The page: one file, built from `web/` by `cargo xtask web`, with everything in it.
+//! The page: one file with everything in it, joined from `web/` by `build.rs`.
 
 use std::sync::OnceLock;
 
-/// The page.
-pub const HTML: &str = include_str!("../../../web/dist/index.html");
+pub const HTML: &str = include_str!(concat!(env!("OUT_DIR"), "/index.html"));
 
-/// What the page may do: run its own script, style itself, talk to this service, nothing else.
+/// Content security policy: the page may run its own script, style itself and talk to this service, nothing
+/// else.
 pub fn security_policy() -> &'static str {
     static POLICY: OnceLock<String> = OnceLock::new();
     POLICY.get_or_init(|| {
@@ -18,7 +18,7 @@ pub fn security_policy() -> &'static str {
     })
 }
 
-/// The text of the page's one script.
+/// Finds the text of the page's one script.
 fn script() -> Option<&'static str> {
     let (_, rest) = HTML.split_once("<script>")?;
     rest.split_once("</script>").map(|(script, _)| script)

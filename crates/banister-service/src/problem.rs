@@ -78,12 +78,10 @@ impl Problem {
         }
     }
 
-    /// 503.
     pub fn unavailable(detail: impl Into<Box<str>>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, detail)
     }
 
-    /// As JSON.
     pub fn to_json(&self) -> String {
         // Strings and a number: there is nothing to fail on.
         serde_json::to_string(self).unwrap_or_default()
@@ -124,7 +122,7 @@ impl IntoResponse for Problem {
             let headers = response.headers_mut();
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        // The gate writes the request's id into it.
+        // The middleware writes the request's id into it.
         response.extensions_mut().insert(self);
         response
     }

@@ -1,27 +1,19 @@
 //! The one table of routes: the router, the OpenAPI document and the tests of access are made from it.
 
-use axum::Router;
-use axum::handler::Handler;
-use axum::http::{Method, StatusCode};
-use axum::middleware;
+use axum::http::Method;
 use axum::routing::{MethodRouter, delete, get, patch, post};
 use banister_engine::Role;
 
 use crate::app::App;
-use crate::gate;
 use crate::handlers::{decisions, exchange, experiments, operations};
-use crate::problem::Problem;
 
-/// Who may use a route.
+/// Role that a route needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Anybody.
+    /// No token needed.
     Open,
-    /// Whoever may look.
     Read,
-    /// Whoever may decide and report.
     Decide,
-    /// Whoever may create and change.
     Admin,
 }
 
@@ -37,32 +29,24 @@ impl Access {
     }
 }
 
-/// A route.
 pub struct Route {
-    /// Its method.
     pub method: Method,
-    /// Its path.
     pub path: &'static str,
-    /// Who may use it.
     pub access: Access,
-    /// What it does, in one word for programs.
+    /// Operation id, for programs.
     pub operation: &'static str,
-    /// And for people.
     pub summary: &'static str,
-    /// What it takes.
     pub takes: Takes,
-    /// What it gives: status, and the name of a schema or a media type.
+    /// Status and content of its answer.
     pub gives: (u16, Gives),
-    /// Queries it knows.
     pub queries: &'static [Query],
     /// Statuses of problems it can have, beyond those that all have.
     pub problems: &'static [u16],
-    handler: fn() -> MethodRouter<App>,
+    pub(crate) handler: fn() -> MethodRouter<App>,
 }
 
-/// What a route takes.
+/// Body of a route's request.
 pub enum Takes {
-    /// Nothing.
     Nothing,
     /// JSON of a schema.
     Json(&'static str),
@@ -72,7 +56,7 @@ pub enum Takes {
     File,
 }
 
-/// What a route gives.
+/// Content of a route's answer.
 pub enum Gives {
     /// JSON of a schema.
     Json(&'static str),
@@ -82,9 +66,7 @@ pub enum Gives {
 
 /// A parameter in the query.
 pub struct Query {
-    /// Its name.
     pub name: &'static str,
-    /// What it means.
     pub summary: &'static str,
     /// Its schema as JSON.
     pub schema: &'static str,
@@ -129,7 +111,7 @@ macro_rules! route {
     };
 }
 
-/// All routes.
+/// All routes, in the order of the OpenAPI document.
 pub static ROUTES: &[Route] = &[
     route!(GET "/", Open, "page", "The page", Takes::Nothing, (200, Gives::Media(&["text/html"])), &[], &[],
         get(operations::page)),
@@ -197,28 +179,6 @@ pub static ROUTES: &[Route] = &[
         &[400, 404, 409, 413, 415, 422, 503], post(exchange::import)),
 ];
 
-/// What answers where nothing is: it passes the gate like any route, so that it is counted and logged.
-static NOWHERE: Route = route!(GET "*", Open, "nowhere", "Nothing", Takes::Nothing, (404, Gives::Media(&[])),
+/// Stands for paths without a route, so that the middleware counts and logs them too.
+pub(crate) static NOWHERE: Route = route!(GET "*", Open, "nowhere", "Nothing", Takes::Nothing, (404, Gives::Media(&[])),
     &[], &[], get(operations::health));
-
-/// The router of all routes.
-pub fn router(app: &App) -> Router {
-    let gate =
-        |route: &'static Route| middleware::from_fn_with_state((app.clone(), route), gate::pass);
-    let mut router = Router::new();
-    for route in ROUTES {
-        let methods = (route.handler)().route_layer(gate(route));
-        router = router.route(route.path, methods);
-    }
-    let nothing = || async { Problem::new(StatusCode::NOT_FOUND, "there is nothing at this path") };
-    let other = || async {
-        Problem::new(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "this path knows other methods",
-        )
-    };
-    router
-        .method_not_allowed_fallback(other.layer(gate(&NOWHERE)))
-        .fallback(nothing.layer(gate(&NOWHERE)))
-        .with_state(app.clone())
-}

@@ -13,24 +13,26 @@ use hyper_util::server::conn::auto::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 
-use crate::app::{App, Readers, Shared};
-use crate::auth::{self, Guests};
+use crate::app::{App, Shared};
 use crate::handlers::exchange::MOST_EXPORTS;
-use crate::health::{Health, Hears};
+use crate::health::Health;
 use crate::metrics::Metrics;
+use crate::middleware::auth::{self, TokenStore};
+use crate::middleware::rate::RateLimiter;
+use crate::monitor::ServiceMonitor;
 use crate::openapi;
-use crate::rate::Rates;
-use crate::routes;
+use crate::readers::Readers;
+use crate::router::router;
 use crate::settings::Settings;
 
-/// How long requests in flight may take to end.
+/// Longest time that requests in flight may take to end.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long the address is held back until the log is open.
+/// Longest time that the address is held back until the log is open.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long a caller may take to send a request's head.
+/// Longest time that a caller may take to send a request's head.
 const HEAD: Duration = Duration::from_secs(15);
 
-/// Why a service did not start, or broke off.
+/// Error of a service that did not start, or broke off.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
@@ -40,9 +42,7 @@ pub enum ServeError {
     /// The operating system refused something.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
         what: String,
-        /// What it said.
         source: std::io::Error,
     },
 }
@@ -52,7 +52,7 @@ fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> ServeError 
     move |source| ServeError::System { what, source }
 }
 
-/// Serves until the process is told to stop. `started` hears where, once connections are taken.
+/// Serves until the process gets a signal to stop. `started` gets the address, once connections are taken.
 pub fn serve(
     settings: Settings,
     started: impl FnOnce(SocketAddr) + Send,
@@ -74,9 +74,10 @@ fn check_log(settings: &Settings) -> Result<(), ServeError> {
     if let Database::Sqlite(path) = database {
         check_path(path).map_err(|reason| about(reason.into()))?;
     }
-    let tokens = match database.exists() {
-        false => Ok(Vec::new()),
-        true => database.open().and_then(|mut store| store.tokens()),
+    let tokens = if database.exists() {
+        database.open().and_then(|mut store| store.tokens())
+    } else {
+        Ok(Vec::new())
     };
     match tokens.map_err(|error| database.explain(error)) {
         Ok(tokens) => {
@@ -104,10 +105,10 @@ fn check_path(path: &Path) -> Result<(), &'static str> {
     if folder.is_some_and(|folder| !folder.is_dir()) {
         return Err("the folder does not exist");
     }
-    match path.exists() && !path.is_file() {
-        true => Err("it is not a file"),
-        false => Ok(()),
+    if path.exists() && !path.is_file() {
+        return Err("it is not a file");
     }
+    Ok(())
 }
 
 async fn run(
@@ -121,7 +122,7 @@ async fn run(
         .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
         .map_err(system(format!("listening on {listen}")))?;
     let address = listener.local_addr().map_err(system("listening"))?;
-    let service = routes::router(&app).into_make_service_with_connect_info::<SocketAddr>();
+    let service = router(&app).into_make_service_with_connect_info::<SocketAddr>();
     let handle = Handle::new();
     let tls = match &settings.tls {
         None => None,
@@ -129,7 +130,7 @@ async fn run(
     };
     // Whoever reads the address may tell the process to stop at once.
     let stop = StopSignals::new().map_err(system("listening to signals"))?;
-    // Whoever reads the address may also ask at once; but a log in trouble is no reason to say nothing.
+    // Whoever reads the address may also ask at once; but an outage of the log is no reason to say nothing.
     let begun = Instant::now();
     while !app.is_ready() && begun.elapsed() < PATIENCE {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -170,7 +171,7 @@ async fn run(
     served.map_err(system("serving"))
 }
 
-/// How long a caller may take to say what is wanted.
+/// Limits the time that a caller may take to send a request's head.
 fn limit_heads(builder: &mut Builder<TokioExecutor>) {
     (builder.http1())
         .timer(TokioTimer::new())
@@ -183,7 +184,7 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
     let health = Arc::new(Health::default());
     let database = settings.database.clone();
     let readers = Arc::new(Readers::new(database.clone(), health.clone()));
-    let hears = Hears {
+    let monitor = ServiceMonitor {
         health: health.clone(),
         readers: readers.clone(),
         metrics: metrics.clone(),
@@ -192,19 +193,17 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
         snapshot_every: settings.snapshot_every,
         ..Options::default()
     };
-    let writer = Writer::start(database, options, Box::new(hears))
+    let writer = Writer::start(database, options, Box::new(monitor))
         .map_err(system("starting the log's thread"))?;
     // Without tokens only this machine is served, whatever becomes of them while we run.
     let exposed = !settings.listen.ip().is_loopback();
-    let guests = Arc::new(Guests::new(
-        settings.require_token || exposed,
-        health.clone(),
-    ));
-    auth::follow(&guests, &readers).map_err(system("starting a thread"))?;
+    let required = settings.require_token || exposed;
+    let tokens = Arc::new(TokenStore::new(required, health.clone()));
+    auth::start_refreshing(&tokens, &readers).map_err(system("starting a thread"))?;
     let app = App::new(Shared {
-        asker: writer.asker(),
-        rates: Rates::new(settings.rate),
-        guests,
+        writer: writer.handle(),
+        rates: RateLimiter::new(settings.rate),
+        tokens,
         metrics,
         health,
         readers,
@@ -230,7 +229,7 @@ async fn tls(cert: &Path, key: &Path) -> Result<RustlsConfig, ServeError> {
     Ok(config)
 }
 
-/// What asks the process to end.
+/// Signals that ask the process to end.
 struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
@@ -244,7 +243,7 @@ impl StopSignals {
         })
     }
 
-    /// Until somebody does.
+    /// Waits for one of them.
     async fn wait(mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}

@@ -42,7 +42,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// What a TOML file gives.
+    /// Reads the settings of a TOML file.
     pub fn from_toml(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
     }
@@ -50,9 +50,10 @@ impl Given {
     /// These settings, and where they are silent the other ones.
     pub fn or(self, other: Self) -> Self {
         // Where the log is, is one thing said in two ways: whoever says it one way means neither of the other's.
-        let place = match self.data_dir.is_some() || self.database.is_some() {
-            true => (self.data_dir, self.database),
-            false => (other.data_dir, other.database),
+        let place = if self.data_dir.is_some() || self.database.is_some() {
+            (self.data_dir, self.database)
+        } else {
+            (other.data_dir, other.database)
         };
         Self {
             listen: self.listen.or(other.listen),
@@ -72,7 +73,7 @@ impl Given {
         }
     }
 
-    /// Where the log is.
+    /// Location of the log.
     pub fn database(&self) -> Result<Database, String> {
         let folder = self.data_dir.clone().unwrap_or_else(|| PathBuf::from("."));
         match self.database.as_deref() {
@@ -115,10 +116,10 @@ impl Given {
         }
         let within = |field: &str, given: Option<usize>, default: usize, most: usize| {
             let value = given.unwrap_or(default);
-            match (1..=most).contains(&value) {
-                true => Ok(value),
-                false => Err(invalid(field, value, &format!("must be 1 to {most}"))),
+            if (1..=most).contains(&value) {
+                return Ok(value);
             }
+            Err(invalid(field, value, &format!("must be 1 to {most}")))
         };
         let snapshot_every = self.snapshot_every.unwrap_or(20_000);
         if snapshot_every == 0 {
@@ -149,18 +150,17 @@ impl Given {
     }
 }
 
-/// Checked settings.
+/// Settings after the check, with defaults.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Address and port.
     pub listen: SocketAddr,
-    /// Where the log is.
+    /// Location of the log.
     pub database: Database,
     /// Certificate chain and key.
     pub tls: Option<(PathBuf, PathBuf)>,
-    /// Whether tokens are asked for although none was made.
+    /// True if a token is needed although none was made.
     pub require_token: bool,
-    /// Longest body.
     pub max_body: usize,
     /// Longest body of an import.
     pub max_import: usize,
@@ -168,13 +168,10 @@ pub struct Settings {
     pub max_batch: usize,
     /// Requests per second of one token or address; 0: any number.
     pub rate: f64,
-    /// When a request is given up.
     pub timeout: Duration,
     /// Events after which experiments are snapshotted anew.
     pub snapshot_every: u64,
-    /// What is logged.
     pub level: tracing::Level,
-    /// Whether logs are JSON.
     pub json_logs: bool,
 }
 

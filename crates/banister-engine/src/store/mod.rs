@@ -1,21 +1,23 @@
-//! Where the log is kept: one table of events, numbered without gaps by a counter row that every
+//! Stores of the log: one table of events, numbered without gaps by a counter row that every
 //! writing transaction takes first.
 
 mod postgres;
 mod sqlite;
+mod token;
 
 use std::path::PathBuf;
 
-use crate::event::Record;
+use crate::events::Record;
 use crate::time::Timestamp;
 
-/// What a store cannot do now, in its own words.
+pub use token::{Role, Token};
+
+/// Error of a store, in the database's words.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{reason}")]
 pub struct StoreError {
-    /// What went wrong.
     pub reason: String,
-    /// Whether it can be expected to pass: a full disk, a database that restarts.
+    /// True if it can be expected to pass: a full disk, a database that restarts.
     pub passing: bool,
 }
 
@@ -35,7 +37,7 @@ impl StoreError {
     }
 }
 
-/// Where the log is.
+/// Location of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Database {
     /// A file of this machine.
@@ -53,7 +55,7 @@ impl Database {
         })
     }
 
-    /// Whether there is something to open; of a server, only opening tells.
+    /// Returns true if there is something to open; of a server, only opening tells.
     pub fn exists(&self) -> bool {
         match self {
             Self::Sqlite(path) => path.exists(),
@@ -104,17 +106,16 @@ impl Database {
     }
 }
 
-/// Which decision is looked for, in an experiment.
+/// Key of a decision in its experiment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Key {
-    /// By its number.
     Number(u64),
     /// By the caller's id.
     Id(String),
 }
 
 impl Key {
-    /// What a caller calls it: `@17` is the decision with the number 17, anything else is an id.
+    /// Parses a caller's name of a decision: `@17` is the one with the number 17, anything else is an id.
     pub fn parse(id: &str) -> Self {
         let number = id.strip_prefix('@').and_then(|n| n.parse::<u64>().ok());
         match number {
@@ -128,16 +129,14 @@ impl Key {
 /// A decision and what was reported on it, in the log's order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// The decision.
     pub decision: Record,
     /// Parts and the outcome.
     pub reports: Vec<Record>,
 }
 
-/// An experiment's snapshot.
+/// Experiment as folded up to an event, encoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
-    /// The experiment.
     pub experiment: u64,
     /// All of its events up to this number are in it.
     pub number: u64,
@@ -153,7 +152,7 @@ pub const REVOKED: &str = "revoked";
 pub struct StoredToken {
     /// What it is called.
     pub name: String,
-    /// What it may do; [`REVOKED`]: nothing any more.
+    /// Name of a [`Role`], or [`REVOKED`].
     pub role: String,
     /// Digest of the token.
     pub digest: [u8; 32],
@@ -179,7 +178,6 @@ pub trait Store: Send {
     fn last(&mut self) -> Result<u64, StoreError>;
     /// Up to `limit` events after a number, in their order.
     fn read(&mut self, after: u64, limit: usize) -> Result<Vec<Record>, StoreError>;
-    /// One event.
     fn get(&mut self, number: u64) -> Result<Option<Record>, StoreError>;
     /// Decisions with what was reported on them.
     fn find(&mut self, keys: &[(u64, Key)]) -> Result<Vec<Option<Found>>, StoreError>;
@@ -205,12 +203,10 @@ pub trait Store: Send {
         upto: u64,
         limit: usize,
     ) -> Result<Vec<u64>, StoreError>;
-    /// The snapshots.
     fn snapshots(&mut self) -> Result<Vec<Snapshot>, StoreError>;
     /// Keeps a snapshot in place of the experiment's last; it is only a short cut, so this need not be
     /// durable at once.
     fn keep_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), StoreError>;
-    /// The tokens.
     fn tokens(&mut self) -> Result<Vec<StoredToken>, StoreError>;
     /// Keeps a token; `false` if its name is taken by one that was not revoked.
     fn add_token(&mut self, token: &StoredToken) -> Result<bool, StoreError>;

@@ -3,8 +3,8 @@
 use crate::common;
 
 use banister::Fallback;
-use banister_engine::{Event, EventKind, Evidence, Record, Request, Snapshot, rebuild};
-use common::desk::{Desk, conflict, plain};
+use banister_engine::{AcknowledgeAlarms, Event, EventKind, Evidence, Record, Snapshot, rebuild};
+use common::engine::{Engine, conflict, plain};
 use common::{Place, both, until};
 use serde_json::json;
 
@@ -24,7 +24,7 @@ fn records(place: &Place) -> Vec<Record> {
 /// Good outcomes come early and the default is "none": learned as they come, an arm with 5% purchases was
 /// certified at 97%.
 fn early_reports_wait_for_the_time_to_live(place: &Place) {
-    let desk = Desk::start(&place.database);
+    let engine = Engine::start(&place.database);
     let declaration = json!({
         "name": "x", "arms": ["control", "bold"], "safe": "control",
         "guardrails": [{"name": "purchases", "at_least": 0.1, "safe_cost": 0.9}],
@@ -32,10 +32,10 @@ fn early_reports_wait_for_the_time_to_live(place: &Place) {
         "agent": {"kind": "opb", "optimism": "margin"},
         "ttl_seconds": 3, "default_outcome": {"reward": 0, "costs": {"purchases": 0}},
     });
-    desk.create(declaration).unwrap();
+    engine.create(declaration).unwrap();
     let mut bold = Vec::new();
     for i in 0..60 {
-        let decided = desk.decide("x", &format!("d{i}")).unwrap();
+        let decided = engine.decide("x", &format!("d{i}")).unwrap();
         let name = &decided.facts.arms[decided.action as usize];
         let buys = name == "control" || i % 20 == 0;
         if name == "bold" {
@@ -43,24 +43,24 @@ fn early_reports_wait_for_the_time_to_live(place: &Place) {
         }
         if buys {
             let said = json!({"reward": 1, "costs": {"purchases": 1}});
-            let reported = desk.report("x", &format!("d{i}"), said.clone()).unwrap();
+            let reported = engine.report("x", &format!("d{i}"), said.clone()).unwrap();
             assert!(reported.pending && !reported.complete);
             // The same again is no news; another is a contradiction.
-            assert!(desk.report("x", &format!("d{i}"), said).unwrap().pending);
+            assert!(engine.report("x", &format!("d{i}"), said).unwrap().pending);
             let other = json!({"reward": 0});
-            conflict(desk.report("x", &format!("d{i}"), other));
+            conflict(engine.report("x", &format!("d{i}"), other));
         }
     }
     assert!(!bold.is_empty());
     assert_eq!(
-        desk.show("x").unwrap().counts.outcomes,
+        engine.show("x").unwrap().counts.outcomes,
         0,
         "nothing is learned before its time"
     );
     until("all are learned", || {
-        desk.show("x").unwrap().counts.outcomes == 60
+        engine.show("x").unwrap().counts.outcomes == 60
     });
-    let state = desk.look("x");
+    let state = engine.live_state("x");
     let (_, _, beliefs) = &state.arms[1];
     let buyers = bold.iter().filter(|i| *i % 20 == 0).count();
     let mean = buyers as f64 / bold.len() as f64;
@@ -71,108 +71,115 @@ fn early_reports_wait_for_the_time_to_live(place: &Place) {
         .map(|r| r.decision.unwrap())
         .collect();
     assert!(matured.windows(2).all(|w| w[0] < w[1]) && matured.len() == 60);
-    let reason = conflict(desk.report("x", "d1", json!({"reward": 0.5})));
+    let reason = conflict(engine.report("x", "d1", json!({"reward": 0.5})));
     assert!(
         reason.contains("by default") || reason.contains("another outcome"),
         "{reason}"
     );
-    desk.stop();
+    engine.stop();
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
 }
 
 fn what_never_comes_is_counted_and_tested(place: &Place) {
-    let desk = Desk::start(&place.database);
+    let engine = Engine::start(&place.database);
     // (name, whether the outcomes of other arms than the safe one get lost)
     for (name, differs) in [("at-random", false), ("by-arm", true)] {
         let mut declaration = plain(name);
         declaration["agent"] = json!({"kind": "opb", "optimism": "margin"});
         declaration["ttl_seconds"] = json!(0.2);
-        desk.create(declaration).unwrap();
+        engine.create(declaration).unwrap();
         for i in 0..240 {
             let id = format!("{i}");
-            let decided = desk.decide(name, &id).unwrap();
-            let lost = match differs {
-                true => decided.action != 0,
-                false => i % 3 == 0,
+            let decided = engine.decide(name, &id).unwrap();
+            let lost = if differs {
+                decided.action != 0
+            } else {
+                i % 3 == 0
             };
             if !lost {
                 let said = json!({"reward": 0.5, "costs": {"errors": 0.1}});
                 // Whoever is too late is told so, and nothing else happens.
-                let _ = desk.report(name, &id, said);
+                let _ = engine.report(name, &id, said);
             }
         }
         until("all are settled", || {
-            let counts = desk.show(name).unwrap().counts;
+            let counts = engine.show(name).unwrap().counts;
             counts.outcomes + counts.missing == 240
         });
-        let state = desk.look(name);
+        let state = engine.live_state(name);
         let missing: u64 = state.missing.iter().map(|counts| counts.1).sum();
-        assert_eq!(missing, desk.show(name).unwrap().counts.missing);
-        let alarms = desk.show(name).unwrap().alarms;
+        assert_eq!(missing, engine.show(name).unwrap().counts.missing);
+        let alarms = engine.show(name).unwrap().alarms;
         if differs {
-            until("an alarm", || !desk.show(name).unwrap().alarms.is_empty());
-            let alarm = &desk.show(name).unwrap().alarms[0].alarm;
+            until("an alarm", || !engine.show(name).unwrap().alarms.is_empty());
+            let alarm = &engine.show(name).unwrap().alarms[0].alarm;
             assert_eq!(alarm.kind, Evidence::Missing);
             assert!(alarm.message.contains("not at random"), "{}", alarm.message);
-            let decided = desk.decide(name, "after").unwrap();
+            let decided = engine.decide(name, "after").unwrap();
             assert_eq!(decided.published.fallback, Some(Fallback::Alarm));
         } else {
             assert!(alarms.is_empty(), "{alarms:?}");
         }
     }
-    desk.stop();
+    engine.stop();
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
 }
 
 /// Reports a cost of 1 for every decision until something is raised.
-fn breach(desk: &Desk, name: &str) {
+fn breach(engine: &Engine, name: &str) {
     for i in 0..400 {
-        if !desk.show(name).unwrap().alarms.is_empty() {
+        if !engine.show(name).unwrap().alarms.is_empty() {
             return;
         }
         let id = format!("breach {i}");
-        let decided = desk.decide(name, &id).unwrap();
+        let decided = engine.decide(name, &id).unwrap();
         let cost = if decided.action == 0 {
             i % 10 == 0
         } else {
             true
         };
         let said = json!({"reward": 0.5, "costs": {"errors": u8::from(cost)}});
-        desk.report(name, &id, said).unwrap();
+        engine.report(name, &id, said).unwrap();
     }
     panic!("no alarm");
 }
 
 fn a_breach_forces_the_safe_action_until_it_is_acknowledged(place: &Place) {
-    let desk = Desk::start(&place.database);
+    let engine = Engine::start(&place.database);
     let mut declaration = plain("x");
     // A low bar, so that few outcomes do.
     declaration["agent"] = json!({"kind": "opb", "run_length": 100.0, "floor": 0.05});
-    desk.create(declaration).unwrap();
-    breach(&desk, "x");
-    let view = desk.show("x").unwrap();
+    engine.create(declaration).unwrap();
+    breach(&engine, "x");
+    let view = engine.show("x").unwrap();
     assert!(view.alarms[0].alarm.message.contains("errors"), "{view:?}");
     assert!(view.alarms[0].alarm.forces_safe);
-    assert_eq!(desk.stats().experiments[0].alarms, view.alarms.len() as u64);
-    let decided = desk.decide("x", "forced").unwrap();
+    assert_eq!(
+        engine.stats().experiments[0].alarms,
+        view.alarms.len() as u64
+    );
+    let decided = engine.decide("x", "forced").unwrap();
     assert_eq!(decided.published.fallback, Some(Fallback::Alarm));
     assert!(decided.facts.assumptions.iter().any(|a| a.watched));
     // An alarm never drops outcomes.
-    let before = desk.show("x").unwrap().counts.outcomes;
+    let before = engine.show("x").unwrap().counts.outcomes;
     let said = json!({"reward": 0.5, "costs": {"errors": 0}});
-    desk.report("x", "forced", said).unwrap();
-    assert_eq!(desk.show("x").unwrap().counts.outcomes, before + 1);
-    let note = || Request::Acknowledge("x".into(), "the payment page was down".into());
-    let view = desk.experiment(note()).unwrap();
+    engine.report("x", "forced", said).unwrap();
+    assert_eq!(engine.show("x").unwrap().counts.outcomes, before + 1);
+    let note = || AcknowledgeAlarms {
+        experiment: "x".into(),
+        note: "the payment page was down".into(),
+    };
+    let view = engine.execute(note()).unwrap();
     assert!(view.alarms.is_empty());
-    assert_eq!(desk.decide("x", "free").unwrap().published.fallback, None);
+    assert_eq!(engine.decide("x", "free").unwrap().published.fallback, None);
     // Nothing to acknowledge, nothing to write.
-    let number = desk.show("x").unwrap().number;
-    assert_eq!(desk.experiment(note()).unwrap().number, number);
-    let digest = desk.digest("x").unwrap();
-    desk.stop();
+    let number = engine.show("x").unwrap().number;
+    assert_eq!(engine.execute(note()).unwrap().number, number);
+    let digest = engine.digest("x").unwrap();
+    engine.stop();
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
-    let again = Desk::start(&place.database);
+    let again = Engine::start(&place.database);
     assert_eq!(again.digest("x").unwrap(), digest);
     let kinds = records(place)
         .into_iter()
@@ -185,48 +192,48 @@ fn a_breach_forces_the_safe_action_until_it_is_acknowledged(place: &Place) {
 }
 
 fn alert_only_says_so(place: &Place) {
-    let desk = Desk::start(&place.database);
+    let engine = Engine::start(&place.database);
     let mut declaration = plain("x");
     declaration["agent"] = json!({"kind": "opb", "run_length": 100.0, "on_breach": "alert"});
-    desk.create(declaration).unwrap();
-    breach(&desk, "x");
-    let decided = desk.decide("x", "on").unwrap();
+    engine.create(declaration).unwrap();
+    breach(&engine, "x");
+    let decided = engine.decide("x", "on").unwrap();
     assert_ne!(decided.published.fallback, Some(Fallback::Alarm));
-    assert!(!desk.show("x").unwrap().alarms.is_empty());
+    assert!(!engine.show("x").unwrap().alarms.is_empty());
 }
 
 /// Decisions of a shadow whose outcomes come when it is over: the caller's policy was played, not ours.
 fn what_the_caller_did_in_shadow_mode_is_no_breach_of_ours(place: &Place) {
-    let desk = Desk::start(&place.database);
+    let engine = Engine::start(&place.database);
     let mut declaration = plain("x");
     declaration["shadow"] = json!(true);
     declaration["agent"] = json!({"kind": "opb", "run_length": 100.0});
-    desk.create(declaration).unwrap();
+    engine.create(declaration).unwrap();
     for i in 0..100 {
         let request = json!({"id": format!("{i}"), "taken": "new", "propensity": 1.0});
-        desk.decide_with("x", request).unwrap();
+        engine.decide_with("x", request).unwrap();
     }
-    desk.change("x", json!({"shadow": false})).unwrap();
-    desk.decide("x", "own").unwrap();
+    engine.change("x", json!({"shadow": false})).unwrap();
+    engine.decide("x", "own").unwrap();
     for i in 0..100 {
         let said = json!({"reward": 0.5, "costs": {"errors": 1}});
-        desk.report("x", &format!("{i}"), said).unwrap();
+        engine.report("x", &format!("{i}"), said).unwrap();
     }
-    assert_eq!(desk.show("x").unwrap().alarms.len(), 0);
-    assert_eq!(desk.look("x").watched_one_in, 1);
-    desk.stop();
+    assert_eq!(engine.show("x").unwrap().alarms.len(), 0);
+    assert_eq!(engine.live_state("x").watched_one_in, 1);
+    engine.stop();
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
 }
 
 /// Events of version 1, and snapshots without a version, as the first program wrote them.
 fn a_log_of_the_first_version_keeps_its_meaning(place: &Place) {
-    let desk = Desk::start(&place.database);
+    let engine = Engine::start(&place.database);
     let mut declaration = plain("x");
     declaration["ttl_seconds"] = json!(3600);
     declaration["default_outcome"] = json!({"reward": 0, "costs": {"errors": 1}});
-    desk.create(declaration).unwrap();
-    desk.decide("x", "a").unwrap();
-    desk.stop();
+    engine.create(declaration).unwrap();
+    engine.decide("x", "a").unwrap();
+    engine.stop();
     let mut store = place.open();
     let last = store.begin().unwrap();
     let decision = store.read(0, 100).unwrap().pop().unwrap();
@@ -259,15 +266,16 @@ fn a_log_of_the_first_version_keeps_its_meaning(place: &Place) {
     store.commit().unwrap();
     drop(store);
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
-    let desk = Desk::start(&place.database);
-    assert_eq!(desk.show("x").unwrap().counts.outcomes, 1);
+    let engine = Engine::start(&place.database);
+    assert_eq!(engine.show("x").unwrap().counts.outcomes, 1);
     assert!(
-        desk.report("x", "a", json!({"reward": 1}))
+        engine
+            .report("x", "a", json!({"reward": 1}))
             .unwrap()
             .complete
     );
-    let digest = desk.digest("x").unwrap();
-    desk.stop();
-    assert_eq!(Desk::start(&place.database).digest("x").unwrap(), digest);
+    let digest = engine.digest("x").unwrap();
+    engine.stop();
+    assert_eq!(Engine::start(&place.database).digest("x").unwrap(), digest);
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
 }

@@ -2,8 +2,8 @@
 
 use crate::common;
 
-use banister_engine::{Answer, Import, Refusal, Request, action_name, rebuild};
-use common::desk::{Desk, check, conflict, field, plain, unknown};
+use banister_engine::{Decide, Import, ImportOutcomes, Refusal, Report, rebuild};
+use common::engine::{Either, Engine, check, conflict, field, plain, unknown};
 use common::{Place, both, whole};
 use serde_json::{Value, json};
 
@@ -35,39 +35,39 @@ fn outcome() -> Value {
 }
 
 /// Decides until this action comes up; says its decision's number.
-fn until_played(desk: &Desk, action: u32) -> String {
+fn until_played(engine: &Engine, action: u32) -> String {
     for _ in 0..2000 {
-        let decided = desk.decide_with("x", json!({})).unwrap();
+        let decided = engine.decide_with("x", json!({})).unwrap();
         check(&decided);
         if decided.action == action {
             return decided.shown_id();
         }
         // It learns that this is safe and earns nothing, and tries the others.
         let poor = json!({"reward": 0, "costs": {"errors": 0}});
-        desk.report("x", &decided.shown_id(), poor).unwrap();
+        engine.report("x", &decided.shown_id(), poor).unwrap();
     }
     panic!("action {action} never comes up");
 }
 
 /// What lasts: the digest now, after a restart, and folded from nothing.
-fn lasts(place: &Place, desk: Desk) -> Desk {
-    let before = desk.digest("x").unwrap();
-    desk.stop();
+fn lasts(place: &Place, engine: Engine) -> Engine {
+    let before = engine.digest("x").unwrap();
+    engine.stop();
     let rebuilt = rebuild(&place.database, |_, _| {}).unwrap();
     assert!(rebuilt.is_equal());
     let own = rebuilt.experiments.iter().find(|e| e.name == "x").unwrap();
     assert_eq!(own.digest, before.0);
-    let desk = Desk::start(&place.database);
-    assert_eq!(desk.digest("x").unwrap(), before);
-    desk
+    let engine = Engine::start(&place.database);
+    assert_eq!(engine.digest("x").unwrap(), before);
+    engine
 }
 
 fn come_and_go(place: &Place, declaration: Value, late: Value) {
-    let desk = Desk::start(&place.database);
-    desk.create(declaration).unwrap();
-    let played = until_played(&desk, 1);
-    desk.retire_arm("x", "new").unwrap();
-    let view = desk.add_arm("x", late.clone()).unwrap();
+    let engine = Engine::start(&place.database);
+    engine.create(declaration).unwrap();
+    let played = until_played(&engine, 1);
+    engine.retire_arm("x", "new").unwrap();
+    let view = engine.add_arm("x", late.clone()).unwrap();
     let shown: Vec<_> = (view.arms.iter())
         .map(|arm| (arm.name.as_str(), arm.offered, arm.safe))
         .collect();
@@ -79,23 +79,23 @@ fn come_and_go(place: &Place, declaration: Value, late: Value) {
     ];
     assert_eq!(shown, expected);
     // What was decided before still counts.
-    assert!(desk.report("x", &played, outcome()).unwrap().complete);
-    let desk = lasts(place, desk);
+    assert!(engine.report("x", &played, outcome()).unwrap().complete);
+    let engine = lasts(place, engine);
     // Numbers stay what they were: `late` is the fourth, and `new` is never drawn again.
-    let decided = desk.decide_with("x", json!({})).unwrap();
+    let decided = engine.decide_with("x", json!({})).unwrap();
     assert!(decided.published.policy.iter().all(|entry| entry.0 != 1));
-    assert_eq!(action_name(&decided.facts, &[], 3), "late");
-    let played = until_played(&desk, 3);
-    assert!(desk.report("x", &played, outcome()).unwrap().complete);
+    assert_eq!(decided.facts.action_name(&[], 3), "late");
+    let played = until_played(&engine, 3);
+    assert!(engine.report("x", &played, outcome()).unwrap().complete);
     // What cannot be.
-    conflict(desk.retire_arm("x", "new"));
-    conflict(desk.retire_arm("x", "old"));
-    conflict(desk.add_arm("x", late));
-    conflict(desk.add_arm("x", json!({"name": "new"})));
-    assert_eq!(unknown(desk.retire_arm("x", "nobody")), "arm");
-    assert_eq!(unknown(desk.retire_arm("nobody", "new")), "experiment");
-    assert_eq!(field(desk.add_arm("x", json!({"name": "a\tb"}))), "name");
-    lasts(place, desk);
+    conflict(engine.retire_arm("x", "new"));
+    conflict(engine.retire_arm("x", "old"));
+    conflict(engine.add_arm("x", late));
+    conflict(engine.add_arm("x", json!({"name": "new"})));
+    assert_eq!(unknown(engine.retire_arm("x", "nobody")), "arm");
+    assert_eq!(unknown(engine.retire_arm("nobody", "new")), "experiment");
+    assert_eq!(field(engine.add_arm("x", json!({"name": "a\tb"}))), "name");
+    lasts(place, engine);
 }
 
 fn arms_come_and_go(place: &Place) {
@@ -105,103 +105,101 @@ fn arms_come_and_go(place: &Place) {
 fn arms_with_features_come_and_go(place: &Place) {
     let late = json!({"name": "late", "features": [0.8, 0.6]});
     come_and_go(place, linear("x"), late);
-    let desk = Desk::start(&place.database);
+    let engine = Engine::start(&place.database);
     for arm in [
         json!({"name": "short", "features": [1.0]}),
         json!({"name": "none"}),
     ] {
-        assert_eq!(field(desk.add_arm("x", arm)), "features");
+        assert_eq!(field(engine.add_arm("x", arm)), "features");
     }
 }
 
 fn contexts_are_brought_by_decisions(place: &Place) {
-    let desk = Desk::start(&place.database);
+    let engine = Engine::start(&place.database);
     let mut declaration = plain("x");
     declaration["context"] = json!(2);
     assert_eq!(
-        field(desk.create(declaration.clone())),
+        field(engine.create(declaration.clone())),
         "agent.parameter_norm"
     );
     declaration["agent"] = json!({"kind": "oplb", "parameter_norm": 1.5});
-    desk.create(declaration).unwrap();
+    engine.create(declaration).unwrap();
     for i in 0..40 {
         let context = [f64::from(i % 2), 0.5];
         let request = json!({"id": format!("d{i}"), "context": context});
-        let decided = desk.decide_with("x", request.clone()).unwrap();
+        let decided = engine.decide_with("x", request.clone()).unwrap();
         check(&decided);
         assert_eq!(
-            desk.decide_with("x", request).unwrap().number,
+            engine.decide_with("x", request).unwrap().number,
             decided.number
         );
         let other = json!({"id": format!("d{i}"), "context": [0.25, 0.25]});
-        conflict(desk.decide_with("x", other));
-        desk.report("x", &format!("d{i}"), outcome()).unwrap();
+        conflict(engine.decide_with("x", other));
+        engine.report("x", &format!("d{i}"), outcome()).unwrap();
     }
-    let refused = |request: Value| field(desk.decide_with("x", request));
+    let refused = |request: Value| field(engine.decide_with("x", request));
     assert_eq!(refused(json!({})), "context");
     assert_eq!(refused(json!({"context": [1.0]})), "context");
     assert_eq!(
         refused(json!({"context": [0.1, 0.1], "actions": [[1.0]]})),
         "actions"
     );
-    assert_eq!(field(desk.add_arm("x", json!({"name": "late"}))), "name");
-    desk.retire_arm("x", "odd").unwrap();
+    assert_eq!(field(engine.add_arm("x", json!({"name": "late"}))), "name");
+    engine.retire_arm("x", "odd").unwrap();
     let request = json!({"context": [0.5, 0.5]});
-    let decided = desk.decide_with("x", request).unwrap();
+    let decided = engine.decide_with("x", request).unwrap();
     assert!(decided.published.policy.iter().all(|entry| entry.0 != 2));
-    lasts(place, desk);
+    lasts(place, engine);
 }
 
 fn candidates_are_brought_by_decisions(place: &Place) {
-    let desk = Desk::start(&place.database);
+    let engine = Engine::start(&place.database);
     let declaration = json!({
         "name": "x", "dimension": 2, "safe_action": [1.0, 0.0],
         "guardrails": [{"name": "errors", "at_most": 0.5, "safe_cost": 0.1}],
         "agent": {"kind": "oplb", "parameter_norm": 1},
     });
-    desk.create(declaration).unwrap();
+    engine.create(declaration).unwrap();
     for i in 0..40 {
         let actions = json!([{"name": "a", "features": [0.0, 1.0]}, [0.6, 0.8]]);
         let request = json!({"id": format!("d{i}"), "actions": actions});
-        let decided = desk.decide_with("x", request).unwrap();
+        let decided = engine.decide_with("x", request).unwrap();
         check(&decided);
         assert_eq!(decided.published.safe, 2);
-        let name = action_name(&decided.facts, &decided.candidates, decided.action);
+        let name = decided
+            .facts
+            .action_name(&decided.candidates, decided.action);
         assert_eq!(name, ["a", "1", "safe"][decided.action as usize]);
-        desk.report("x", &format!("d{i}"), outcome()).unwrap();
+        engine.report("x", &format!("d{i}"), outcome()).unwrap();
     }
     // The safe action may be among them.
     let request = json!({"actions": [[0.0, 1.0], [1.0, 0.0]]});
-    assert_eq!(desk.decide_with("x", request).unwrap().published.safe, 1);
-    let refused = |actions: Value| field(desk.decide_with("x", json!({"actions": actions})));
-    assert_eq!(field(desk.decide_with("x", json!({}))), "actions");
+    assert_eq!(engine.decide_with("x", request).unwrap().published.safe, 1);
+    let refused = |actions: Value| field(engine.decide_with("x", json!({"actions": actions})));
+    assert_eq!(field(engine.decide_with("x", json!({}))), "actions");
     assert_eq!(refused(json!([])), "actions");
     assert_eq!(refused(json!([[0.0, 1.0], [1.0]])), "actions[1]");
     let named = |name: &str| json!([{"name": name, "features": [0.0, 1.0]}]);
     for name in ["safe", "7", " ", ""] {
         assert_eq!(refused(named(name)), "actions[0].name", "{name:?}");
     }
-    lasts(place, desk);
+    lasts(place, engine);
 }
 
 /// Imports outcomes of arms.
-fn import(desk: &Desk, name: &str, import: Import) -> Result<u64, Refusal> {
-    match desk.ask(Request::Import(name.into(), import))? {
-        Answer::Imported(count, _) => Ok(count),
-        other => panic!("not an import: {other:?}"),
-    }
+fn import(engine: &Engine, name: &str, import: Import) -> Result<u64, Refusal> {
+    let experiment = name.into();
+    let imported = engine.execute(ImportOutcomes { experiment, import })?;
+    Ok(imported.outcomes)
 }
 
 /// What is believed, as text.
-fn beliefs(desk: &Desk, name: &str) -> String {
-    match desk.ask(Request::Look(name.into())) {
-        Ok(Answer::State(view)) => format!("{:?}", view.arms),
-        other => panic!("not a picture: {other:?}"),
-    }
+fn beliefs(engine: &Engine, name: &str) -> String {
+    format!("{:?}", engine.live_state(name).arms)
 }
 
 fn teach_alike(place: &Place, declare: impl Fn(&str) -> Value) {
-    let desk = Desk::start(&place.database);
+    let engine = Engine::start(&place.database);
     let arms = ["old", "new", "odd"];
     let rows: Vec<(u32, f64, f64)> = (0..1200)
         .map(|i| (i % 3, f64::from(i % 5) / 4.0, f64::from(i % 7) / 12.0))
@@ -209,9 +207,9 @@ fn teach_alike(place: &Place, declare: impl Fn(&str) -> Value) {
     // In shadow mode a caller says what was played.
     let mut shadow = declare("x");
     shadow["shadow"] = json!(true);
-    desk.create(shadow).unwrap();
-    desk.create(declare("y")).unwrap();
-    let asker = &desk.caller.0;
+    engine.create(shadow).unwrap();
+    engine.create(declare("y")).unwrap();
+    let writer = &engine.caller.0;
     let (sender, receiver) = std::sync::mpsc::channel();
     for (i, (arm, reward, cost)) in rows.iter().enumerate() {
         let id = format!("d{i}");
@@ -219,11 +217,17 @@ fn teach_alike(place: &Place, declare: impl Fn(&str) -> Value) {
         let decide = json!({"id": id, "taken": taken});
         let report = json!({"decision": id, "reward": reward, "costs": {"errors": cost}});
         let requests = vec![
-            Request::Decide("x".into(), serde_json::from_value(decide).unwrap()),
-            Request::Report("x".into(), serde_json::from_value(report).unwrap()),
+            Either::Decide(Decide {
+                experiment: "x".into(),
+                request: serde_json::from_value(decide).unwrap(),
+            }),
+            Either::Report(Report {
+                experiment: "x".into(),
+                report: serde_json::from_value(report).unwrap(),
+            }),
         ];
         let sender = sender.clone();
-        let asked = asker.ask(requests, move |answers| {
+        let asked = writer.execute(requests, move |answers| {
             sender.send(answers.iter().all(Result::is_ok)).unwrap();
         });
         asked.unwrap();
@@ -237,16 +241,16 @@ fn teach_alike(place: &Place, declare: impl Fn(&str) -> Value) {
         costs: rows.iter().map(|row| row.2).collect(),
         ..Import::default()
     };
-    assert_eq!(import(&desk, "y", columns.clone()), Ok(1200));
+    assert_eq!(import(&engine, "y", columns.clone()), Ok(1200));
     // Sent again by somebody who did not hear the answer: answered the same, counted once.
-    assert_eq!(import(&desk, "y", columns), Ok(1200));
+    assert_eq!(import(&engine, "y", columns), Ok(1200));
     let (observed, imported) = (
-        desk.show("x").unwrap().counts,
-        desk.show("y").unwrap().counts,
+        engine.show("x").unwrap().counts,
+        engine.show("y").unwrap().counts,
     );
     assert_eq!((observed.outcomes, imported.imported), (1200, 1200));
-    assert_eq!(beliefs(&desk, "x"), beliefs(&desk, "y"));
-    lasts(place, desk);
+    assert_eq!(beliefs(&engine, "x"), beliefs(&engine, "y"));
+    lasts(place, engine);
 }
 
 fn imports_teach_what_observing_does(place: &Place) {
@@ -258,13 +262,13 @@ fn imports_teach_linear_agents_what_observing_does(place: &Place) {
 }
 
 fn imports_that_cannot_be_learned_from_are_refused(place: &Place) {
-    let desk = Desk::start(&place.database);
-    desk.create(plain("x")).unwrap();
+    let engine = Engine::start(&place.database);
+    engine.create(plain("x")).unwrap();
     let declaration = json!({
         "name": "y", "dimension": 2, "safe_action": [1.0, 0.0],
         "agent": {"kind": "oplb", "norm": 2.0, "parameter_norm": 1},
     });
-    desk.create(declaration).unwrap();
+    engine.create(declaration).unwrap();
     let events = whole(&mut *place.open()).len();
     let good = Import {
         arms: vec![0, 2],
@@ -276,7 +280,7 @@ fn imports_that_cannot_be_learned_from_are_refused(place: &Place) {
     let refused = |name: &str, change: &dyn Fn(&mut Import)| {
         let mut columns = good.clone();
         change(&mut columns);
-        field(import(&desk, name, columns))
+        field(import(&engine, name, columns))
     };
     assert_eq!(refused("x", &|i| i.arms[1] = 3), "row 2: arm");
     assert_eq!(refused("x", &|i| i.arms.truncate(1)), "arms");
@@ -297,16 +301,16 @@ fn imports_that_cannot_be_learned_from_are_refused(place: &Place) {
     assert!(candidates(&[1.0, 0.0, 2.0, 2.0]).starts_with("row 2: features"));
     // Nothing of them was written.
     assert_eq!(whole(&mut *place.open()).len(), events);
-    assert_eq!(import(&desk, "x", good.clone()), Ok(2));
-    lasts(place, desk);
+    assert_eq!(import(&engine, "x", good.clone()), Ok(2));
+    lasts(place, engine);
 }
 
 fn declarations_are_checked_by_field(place: &Place) {
-    let desk = Desk::start(&place.database);
+    let engine = Engine::start(&place.database);
     let refused = |change: &dyn Fn(&mut Value)| {
         let mut declaration = plain("x");
         change(&mut declaration);
-        field(desk.create(declaration))
+        field(engine.create(declaration))
     };
     assert_eq!(refused(&|d| d["name"] = json!("no spaces")), "name");
     assert_eq!(refused(&|d| d["name"] = json!("")), "name");
@@ -334,23 +338,23 @@ fn declarations_are_checked_by_field(place: &Place) {
     assert_eq!(refused(&guardrail), "guardrails[0].range");
     // Nothing of them was written.
     assert_eq!(whole(&mut *place.open()), []);
-    desk.create(plain("x")).unwrap();
-    let reason = conflict(desk.create(plain("x")));
+    engine.create(plain("x")).unwrap();
+    let reason = conflict(engine.create(plain("x")));
     assert!(reason.contains("`x`"), "{reason}");
 }
 
 fn ids_are_checked(place: &Place) {
-    let desk = Desk::start(&place.database);
-    desk.create(plain("x")).unwrap();
+    let engine = Engine::start(&place.database);
+    engine.create(plain("x")).unwrap();
     let long = "ä".repeat(128);
     for id in ["", "@7", "a\0b", "a\nb", &format!("{long}b")] {
-        assert_eq!(field(desk.decide("x", id)), "id", "{id:?}");
+        assert_eq!(field(engine.decide("x", id)), "id", "{id:?}");
     }
     for id in [long.as_str(), "a b", "日本", "' OR 1 = 1; --", "%s\\"] {
-        let number = desk.decide("x", id).unwrap().number;
-        assert_eq!(desk.decide("x", id).unwrap().number, number);
-        assert!(desk.report("x", id, outcome()).unwrap().complete);
+        let number = engine.decide("x", id).unwrap().number;
+        assert_eq!(engine.decide("x", id).unwrap().number, number);
+        assert!(engine.report("x", id, outcome()).unwrap().complete);
     }
-    assert_eq!(unknown(desk.decide("nobody", "a")), "experiment");
-    assert_eq!(desk.show("x").unwrap().counts.outcomes, 5);
+    assert_eq!(unknown(engine.decide("nobody", "a")), "experiment");
+    assert_eq!(engine.show("x").unwrap().counts.outcomes, 5);
 }

@@ -5,9 +5,9 @@ use crate::common;
 use std::collections::{BTreeMap, HashSet};
 
 use banister_engine::{
-    Answer, Database, DecisionRequest, EventKind, Options, OutcomeReport, Refusal, Request, rebuild,
+    Database, Decide, DecisionRequest, EventKind, Options, OutcomeReport, Refusal, Report, rebuild,
 };
-use common::desk::{Desk, check, plain};
+use common::engine::{Either, EitherAnswer, Engine, check, plain};
 use common::{Place, whole, write};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
@@ -15,7 +15,7 @@ use proptest::test_runner::{TestCaseError, TestRunner};
 /// What happens.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Requests of one commit.
+    /// Commands of one commit.
     Ask(Vec<Ask>),
     /// The writer stops, and another starts.
     Restart,
@@ -56,38 +56,39 @@ fn experiment(id: u8) -> &'static str {
 }
 
 fn number(value: bool) -> f64 {
-    match value {
-        true => 0.75,
-        false => 0.25,
-    }
+    if value { 0.75 } else { 0.25 }
 }
 
-fn request(ask: &Ask) -> Request {
+fn command(ask: &Ask) -> Either {
     match *ask {
-        Ask::Decide(id) => Request::Decide(
-            experiment(id).into(),
-            Box::new(DecisionRequest {
+        Ask::Decide(id) => Either::Decide(Decide {
+            experiment: experiment(id).into(),
+            request: DecisionRequest {
                 id: Some(format!("d{id}")),
                 ..DecisionRequest::default()
-            }),
-        ),
-        Ask::Report(id, reward, cost) => Request::Report(
-            experiment(id).into(),
-            Box::new(OutcomeReport {
+            },
+        }),
+        Ask::Report(id, reward, cost) => Either::Report(Report {
+            experiment: experiment(id).into(),
+            report: OutcomeReport {
                 decision: format!("d{id}"),
                 reward: reward.map(number),
                 costs: [("errors".to_string(), cost.map(number))].into(),
                 taken: None,
-            }),
-        ),
+            },
+        }),
     }
 }
 
 impl Model {
     /// Holds an answer against what is known, and learns from it.
-    fn hear(&mut self, ask: &Ask, answer: Result<Answer, Refusal>) -> Result<(), TestCaseError> {
+    fn observe(
+        &mut self,
+        ask: &Ask,
+        answer: Result<EitherAnswer, Refusal>,
+    ) -> Result<(), TestCaseError> {
         match (ask, answer) {
-            (Ask::Decide(id), Ok(Answer::Decision(decided))) => {
+            (Ask::Decide(id), Ok(EitherAnswer::Decision(decided))) => {
                 check(&decided);
                 let known = self.0.entry(*id).or_insert((decided.number, None, None));
                 prop_assert_eq!(known.0, decided.number);
@@ -104,7 +105,7 @@ impl Model {
                     |a: Option<bool>, b: Option<bool>| a.zip(b).is_some_and(|(a, b)| a != b);
                 prop_assert!(other(known.1, *reward) || other(known.2, *cost));
             }
-            (Ask::Report(id, reward, cost), Ok(Answer::Outcome(reported))) => {
+            (Ask::Report(id, reward, cost), Ok(EitherAnswer::Outcome(reported))) => {
                 let known = self.0.get_mut(id);
                 let known = known.ok_or_else(|| TestCaseError::fail("never decided"))?;
                 let merge = |known: &mut Option<bool>, news: Option<bool>| {
@@ -130,17 +131,17 @@ impl Model {
     }
 }
 
-fn start(place: &Place) -> Desk {
+fn start(place: &Place) -> Engine {
     let options = Options {
         // A snapshot with almost every commit.
         snapshot_every: 3,
         ..Options::default()
     };
-    Desk::with(&place.database, options)
+    Engine::with(&place.database, options)
 }
 
 /// Ends a writer without its last snapshots.
-fn crash(place: &Place, desk: Desk) -> Option<Place> {
+fn crash(place: &Place, engine: Engine) -> Option<Place> {
     match &place.database {
         Database::Sqlite(path) => {
             // The file as it is now, however the writer ends.
@@ -151,7 +152,7 @@ fn crash(place: &Place, desk: Desk) -> Option<Place> {
             let file = rusqlite::Connection::open(path).expect("the file opens");
             let to = to.display().to_string();
             file.execute("VACUUM INTO ?1", [to]).expect("a copy");
-            desk.stop();
+            engine.stop();
             Some(copy)
         }
         Database::Postgres(url) => {
@@ -159,48 +160,48 @@ fn crash(place: &Place, desk: Desk) -> Option<Place> {
             let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                  WHERE datname = current_database() AND pid <> pg_backend_pid()";
             client.batch_execute(sql).expect("the connections end");
-            desk.stop();
+            engine.stop();
             None
         }
     }
 }
 
 fn run(mut place: Place, steps: &[Step]) -> Result<(), TestCaseError> {
-    let mut desk = start(&place);
+    let mut engine = start(&place);
     for name in EXPERIMENTS {
-        desk.create(plain(name)).expect("it is created");
+        engine.create(plain(name)).expect("it is created");
     }
     let mut model = Model::default();
     for step in steps {
         match step {
             Step::Ask(asks) => {
-                let answers = desk.ask_all(asks.iter().map(request).collect());
+                let answers = engine.execute_all(asks.iter().map(command).collect());
                 let answers = answers.expect("the writer is there");
                 for (ask, answer) in asks.iter().zip(answers) {
-                    model.hear(ask, answer)?;
+                    model.observe(ask, answer)?;
                 }
             }
             Step::Restart => {
-                desk.stop();
-                desk = start(&place);
+                engine.stop();
+                engine = start(&place);
             }
             Step::Crash => {
-                place = crash(&place, desk).unwrap_or(place);
-                desk = start(&place);
+                place = crash(&place, engine).unwrap_or(place);
+                engine = start(&place);
             }
         }
     }
     // What is asked of memory is not asked of the log: something must have opened it.
-    common::until("the log is open", || desk.show("x").is_ok());
+    common::until("the log is open", || engine.show("x").is_ok());
     let mut live = Vec::new();
     let mut complete = 0;
     for name in EXPERIMENTS {
-        let counts = desk.show(name).expect("it is there").counts;
+        let counts = engine.show(name).expect("it is there").counts;
         prop_assert_eq!((counts.decisions, counts.outcomes), model.counts(name));
         complete += model.counts(name).1 as usize;
-        live.push(desk.digest(name).expect("it has a digest"));
+        live.push(engine.digest(name).expect("it has a digest"));
     }
-    desk.stop();
+    engine.stop();
 
     // The log: every decision once, every outcome once.
     let events = whole(&mut *place.open());
@@ -222,10 +223,10 @@ fn run(mut place: Place, steps: &[Step]) -> Result<(), TestCaseError> {
     }
     let fresh = Place::sqlite();
     write(&mut *fresh.open(), &events);
-    let desk = start(&fresh);
-    common::until("the copy is folded", || desk.digest("x").is_ok());
+    let engine = start(&fresh);
+    common::until("the copy is folded", || engine.digest("x").is_ok());
     for (name, live) in EXPERIMENTS.iter().zip(live) {
-        prop_assert_eq!(desk.digest(name).expect("it has a digest"), live);
+        prop_assert_eq!(engine.digest(name).expect("it has a digest"), live);
     }
     Ok(())
 }

@@ -2,11 +2,11 @@
 
 mod alarms;
 mod common;
-mod desk;
+mod decisions;
 mod experiments;
 mod interleavings;
-mod lives;
 mod postgres;
 mod replicas;
 mod rivals;
 mod stores;
+mod ttl;

@@ -320,7 +320,8 @@ fn certificates_count_where_encryption_is_required() {
         });
     }
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "certificates_count_where_encryption_is_required"]);
+    let name = "postgres::certificates_count_where_encryption_is_required";
+    child.args(["--exact", name]);
     child.env(TRUSTING, &port);
     child.env("SSL_CERT_FILE", server.directory().join("ca.pem"));
     let output = String::from_utf8(child.output().unwrap().stdout).unwrap();

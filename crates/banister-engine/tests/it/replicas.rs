@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use banister_engine::{Database, Refusal};
-use common::desk::{Desk, plain};
+use common::engine::{Engine, plain};
 use common::ledger::{Ledger, agree};
 use common::server::{Server, skipped};
 use common::{Place, decision, until, whole};
@@ -35,21 +35,24 @@ fn replicas_share_one_log() {
     let Some(place) = Place::postgres() else {
         return;
     };
-    let desks = [Desk::start(&place.database), Desk::start(&place.database)];
-    desks[0].create(plain("x")).unwrap();
-    until("the other hears of it", || desks[1].show("x").is_ok());
+    let engines = [
+        Engine::start(&place.database),
+        Engine::start(&place.database),
+    ];
+    engines[0].create(plain("x")).unwrap();
+    until("the other hears of it", || engines[1].show("x").is_ok());
     let ledger = Ledger::default();
     std::thread::scope(|scope| {
         for worker in 0..8 {
-            let (ledger, desks) = (&ledger, &desks);
+            let (ledger, engines) = (&ledger, &engines);
             scope.spawn(move || {
                 // Everybody does everything, each in another order, on one replica or on both.
                 for i in 0..150 {
                     let id = format!("d{}", (i * 7 + worker * 41) % 150);
                     match worker % 3 {
-                        0 => ledger.serve(&[&desks[0].caller], &id),
-                        1 => ledger.serve(&[&desks[1].caller], &id),
-                        _ => ledger.serve(&[&desks[0].caller, &desks[1].caller], &id),
+                        0 => ledger.serve(&[&engines[0].caller], &id),
+                        1 => ledger.serve(&[&engines[1].caller], &id),
+                        _ => ledger.serve(&[&engines[0].caller, &engines[1].caller], &id),
                     }
                 }
             });
@@ -58,13 +61,16 @@ fn replicas_share_one_log() {
     assert_eq!(ledger.count(), 8 * 150 * 3);
     assert_eq!(ledger.refused.load(Ordering::SeqCst), 0);
     ledger.check(&place.database);
-    agree(&place.database, &[&desks[0], &desks[1]]);
+    agree(&place.database, &[&engines[0], &engines[1]]);
 }
 
 #[test]
 fn a_replica_that_dies_loses_nothing() {
     let Some(place) = own_server() else { return };
-    let (dying, staying) = (Desk::start(&place.database), Desk::start(&place.database));
+    let (dying, staying) = (
+        Engine::start(&place.database),
+        Engine::start(&place.database),
+    );
     staying.create(plain("x")).unwrap();
     until("the other hears of it", || dying.show("x").is_ok());
     let ledger = Ledger::default();
@@ -98,20 +104,23 @@ fn restarts_of_the_server_lose_nothing() {
     let Some(server) = place.server.clone() else {
         return;
     };
-    let desks = [Desk::start(&place.database), Desk::start(&place.database)];
-    desks[0].create(plain("x")).unwrap();
-    until("the other hears of it", || desks[1].show("x").is_ok());
+    let engines = [
+        Engine::start(&place.database),
+        Engine::start(&place.database),
+    ];
+    engines[0].create(plain("x")).unwrap();
+    until("the other hears of it", || engines[1].show("x").is_ok());
     let ledger = Ledger::default();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for worker in 0..6 {
-            let (ledger, desks, done) = (&ledger, &desks, &done);
+            let (ledger, engines, done) = (&ledger, &engines, &done);
             scope.spawn(move || {
                 for i in 0.. {
                     if done.load(Ordering::SeqCst) {
                         return;
                     }
-                    let caller = &desks[worker % 2].caller;
+                    let caller = &engines[worker % 2].caller;
                     ledger.serve(&[caller], &format!("w{worker}-{i}"));
                 }
             });
@@ -135,7 +144,7 @@ fn restarts_of_the_server_lose_nothing() {
         done.store(true, Ordering::SeqCst);
     });
     ledger.check(&place.database);
-    agree(&place.database, &[&desks[0], &desks[1]]);
+    agree(&place.database, &[&engines[0], &engines[1]]);
 }
 
 #[test]
@@ -143,20 +152,20 @@ fn a_frozen_replica_loses_the_log() {
     let Some(place) = Place::postgres() else {
         return;
     };
-    let desk = Desk::start(&place.database);
-    desk.create(plain("x")).unwrap();
+    let engine = Engine::start(&place.database);
+    engine.create(plain("x")).unwrap();
     let mut frozen = place.open();
     let last = frozen.begin().unwrap();
     frozen.append(&[decision(last + 1, "ghost")]).unwrap();
     // The others get the log once the server has lost patience.
     let ledger = Ledger::default();
-    ledger.serve(&[&desk.caller], "a");
+    ledger.serve(&[&engine.caller], "a");
     let error = frozen.commit().unwrap_err();
     assert!(error.passing, "{error}");
     frozen.rollback();
     assert!(frozen.begin().is_err_and(|error| error.passing));
     ledger.check(&place.database);
-    agree(&place.database, &[&desk]);
+    agree(&place.database, &[&engine]);
 }
 
 #[test]
@@ -167,8 +176,8 @@ fn a_commit_that_fails_is_not_acknowledged() {
     let Database::Postgres(url) = &place.database else {
         return;
     };
-    let desk = Desk::start(&place.database);
-    desk.create(plain("x")).unwrap();
+    let engine = Engine::start(&place.database);
+    engine.create(plain("x")).unwrap();
     // Every commit of events fails at the last moment, as on a full disk.
     let mut client = postgres::Client::connect(url, postgres::NoTls).unwrap();
     let full = "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -178,7 +187,7 @@ fn a_commit_that_fails_is_not_acknowledged() {
     client.batch_execute(full).unwrap();
     let events = place.open().last().unwrap();
     for _ in 0..2 {
-        match desk.decide("x", "a") {
+        match engine.decide("x", "a") {
             Err(Refusal::Unavailable { reason }) => {
                 assert!(reason.contains("disk is full"), "{reason}");
             }
@@ -186,7 +195,7 @@ fn a_commit_that_fails_is_not_acknowledged() {
         }
     }
     // What is in memory can be asked meanwhile, and says nothing of it.
-    assert_eq!(desk.show("x").unwrap().counts.decisions, 0);
+    assert_eq!(engine.show("x").unwrap().counts.decisions, 0);
     assert_eq!(place.open().last(), Ok(events));
     let mut store = place.open();
     store.begin().unwrap();
@@ -203,9 +212,9 @@ fn a_commit_that_fails_is_not_acknowledged() {
     );
     store.rollback();
     let ledger = Ledger::default();
-    ledger.serve(&[&desk.caller], "a");
+    ledger.serve(&[&engine.caller], "a");
     ledger.check(&place.database);
-    agree(&place.database, &[&desk]);
+    agree(&place.database, &[&engine]);
 }
 
 #[test]
@@ -254,11 +263,11 @@ fn another_history_is_read_anew() {
     let (Some(server), Database::Postgres(url)) = (&place.server, &place.database) else {
         return;
     };
-    let desk = Desk::start(&place.database);
-    desk.create(plain("x")).unwrap();
-    desk.decide("x", "lost").unwrap();
+    let engine = Engine::start(&place.database);
+    engine.create(plain("x")).unwrap();
+    engine.decide("x", "lost").unwrap();
     // The same experiment with another past, and more of it.
-    let longer = Desk::start(&other.database);
+    let longer = Engine::start(&other.database);
     longer.create(plain("x")).unwrap();
     let ledger = Ledger::default();
     for i in 0..5 {
@@ -313,10 +322,10 @@ fn another_history_is_read_anew() {
     allow(true);
     let expected = longer.digest("x").unwrap();
     until("the other history is folded", || {
-        desk.digest("x").is_ok_and(|digest| digest == expected)
+        engine.digest("x").is_ok_and(|digest| digest == expected)
     });
-    assert!(desk.decide("x", "d0").unwrap().number == ledger.decisions.lock().unwrap()["d0"]);
-    ledger.serve(&[&desk.caller], "new");
+    assert!(engine.decide("x", "d0").unwrap().number == ledger.decisions.lock().unwrap()["d0"]);
+    ledger.serve(&[&engine.caller], "new");
     ledger.check(&place.database);
-    agree(&place.database, &[&desk]);
+    agree(&place.database, &[&engine]);
 }

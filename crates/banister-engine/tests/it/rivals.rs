@@ -7,7 +7,7 @@ use banister::Guarantee;
 use banister_engine::{Decided, Refusal, rebuild};
 use banister_rivals::AgentConfig;
 use common::Place;
-use common::desk::{Desk, check, plain};
+use common::engine::{Engine, check, plain};
 use serde_json::{Value, json};
 
 /// A declaration that suits a kind.
@@ -37,19 +37,16 @@ fn declaration(config: &AgentConfig) -> Value {
 /// A policy whose slack is not negative, if the agent promises that.
 fn checked(config: &AgentConfig, decided: &Decided) {
     let promise = config.clone().with_whole_actions().guarantee();
-    match promise == Guarantee::EveryRound {
-        true => {
-            let rails = &decided.published.guardrails;
-            assert!(
-                rails.iter().all(|g| g.slack >= 0.0),
-                "{config:?}: {rails:?}"
-            );
-            check(decided);
-        }
-        false => {
-            let total: f64 = (decided.published.policy.iter()).map(|entry| entry.1).sum();
-            assert!((total - 1.0).abs() < 1e-9, "the policy sums to {total}");
-        }
+    if promise == Guarantee::EveryRound {
+        let rails = &decided.published.guardrails;
+        assert!(
+            rails.iter().all(|g| g.slack >= 0.0),
+            "{config:?}: {rails:?}"
+        );
+        check(decided);
+    } else {
+        let total: f64 = (decided.published.policy.iter()).map(|entry| entry.1).sum();
+        assert!((total - 1.0).abs() < 1e-9, "the policy sums to {total}");
     }
 }
 
@@ -61,31 +58,34 @@ fn kinds() -> Vec<AgentConfig> {
 #[test]
 fn every_kind_decides_learns_and_lasts() {
     let place = Place::sqlite();
-    let desk = Desk::start(&place.database);
+    let engine = Engine::start(&place.database);
     for config in kinds() {
         let kind = config.kind();
-        desk.create(declaration(&config))
+        engine
+            .create(declaration(&config))
             .unwrap_or_else(|refusal| panic!("{kind}: {refusal}"));
         for round in 0..40 {
-            let decided = desk.decide_with(kind, json!({})).expect(kind);
+            let decided = engine.decide_with(kind, json!({})).expect(kind);
             checked(&config, &decided);
             let outcome = json!({"reward": round % 2, "costs": {"errors": (round / 2) % 2}});
-            desk.report(kind, &decided.shown_id(), outcome).expect(kind);
+            engine
+                .report(kind, &decided.shown_id(), outcome)
+                .expect(kind);
         }
     }
     let digests: Vec<_> = (kinds().iter())
-        .map(|config| desk.digest(config.kind()).expect("folded"))
+        .map(|config| engine.digest(config.kind()).expect("folded"))
         .collect();
-    desk.stop();
+    engine.stop();
     assert!(
         rebuild(&place.database, |_, _| {})
             .expect("readable")
             .is_equal()
     );
-    let desk = Desk::start(&place.database);
+    let engine = Engine::start(&place.database);
     for (config, digest) in kinds().iter().zip(digests) {
-        assert_eq!(desk.digest(config.kind()).expect("folded"), digest);
-        let decided = desk.decide_with(config.kind(), json!({}));
+        assert_eq!(engine.digest(config.kind()).expect("folded"), digest);
+        let decided = engine.decide_with(config.kind(), json!({}));
         checked(config, &decided.expect("it goes on"));
     }
 }
@@ -94,28 +94,30 @@ fn every_kind_decides_learns_and_lasts() {
 #[test]
 fn arms_that_an_agent_does_not_let_go_are_refused_before_anything_is_written() {
     let place = Place::sqlite();
-    let desk = Desk::start(&place.database);
+    let engine = Engine::start(&place.database);
     for config in kinds() {
         let kind = config.kind();
-        desk.create(declaration(&config)).expect(kind);
-        let before = desk.digest(kind).expect("folded");
-        match desk.retire_arm(kind, "new") {
+        engine.create(declaration(&config)).expect(kind);
+        let before = engine.digest(kind).expect("folded");
+        match engine.retire_arm(kind, "new") {
             Ok(_) => assert!(config.takes_features() || kind == "opb", "{kind}"),
             Err(Refusal::Invalid { allowed, .. }) => {
                 assert!(
                     allowed.contains("the arms of this agent are fixed"),
                     "{allowed}"
                 );
-                assert_eq!(desk.digest(kind).expect("folded"), before);
+                assert_eq!(engine.digest(kind).expect("folded"), before);
             }
             Err(other) => panic!("{kind}: {other}"),
         }
         checked(
             &config,
-            &desk.decide_with(kind, json!({})).expect("it still decides"),
+            &engine
+                .decide_with(kind, json!({}))
+                .expect("it still decides"),
         );
     }
-    desk.stop();
+    engine.stop();
     assert!(
         rebuild(&place.database, |_, _| {})
             .expect("readable")
@@ -126,12 +128,12 @@ fn arms_that_an_agent_does_not_let_go_are_refused_before_anything_is_written() {
 #[test]
 fn agents_that_sample_draw_for_every_decision() {
     let place = Place::sqlite();
-    let desk = Desk::start(&place.database);
+    let engine = Engine::start(&place.database);
     for config in kinds() {
         let kind = config.kind();
-        desk.create(declaration(&config)).expect(kind);
+        engine.create(declaration(&config)).expect(kind);
         let policy = |_| {
-            let decided = desk.decide_with(kind, json!({})).expect(kind);
+            let decided = engine.decide_with(kind, json!({})).expect(kind);
             format!("{:?}", decided.published.policy)
         };
         let policies: Vec<String> = (0..40).map(policy).collect();
@@ -151,9 +153,9 @@ fn agents_that_sample_draw_for_every_decision() {
 #[test]
 fn parts_of_actions_are_mixed_and_promised_as_such() {
     let place = Place::sqlite();
-    let desk = Desk::start(&place.database);
+    let engine = Engine::start(&place.database);
     let config = AgentConfig::of_kind("roful").expect("registered");
-    let view = desk.create(declaration(&config)).expect("it fits");
+    let view = engine.create(declaration(&config)).expect("it fits");
     assert_eq!(
         serde_json::to_value(view.guarantee).expect("plain"),
         "every_round"
@@ -164,7 +166,7 @@ fn parts_of_actions_are_mixed_and_promised_as_such() {
     );
     let mut scaled = declaration(&AgentConfig::of_kind("gen_op").expect("registered"));
     scaled["agent"]["play"] = json!("scaled");
-    match desk.create(scaled) {
+    match engine.create(scaled) {
         Err(Refusal::Invalid { field, .. }) => assert_eq!(field, "agent.play"),
         other => panic!("{other:?}"),
     }

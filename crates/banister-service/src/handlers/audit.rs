@@ -1,16 +1,15 @@
-//! What the log knows of a decision: what was known, what was decided, why it is safe, what happened.
+//! Audit trail of a decision: the estimates, the policy and its certificate, the outcome.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use banister_engine::{
-    Answer, Candidate, DecisionEvent, Event, Facts, FallbackView, Found, Key, Part, Published,
-    Record, Request, Timestamp, action_name, named_costs, shown_id,
+    DecisionEvent, Event, Facts, FallbackView, Found, Key, Part, PublishedPolicy, ReadFacts,
+    Record, Timestamp, candidate_names, named_costs, replay_reports,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::experiments::unexpected;
 use crate::answer::{self, Decision, KnownAction};
 use crate::app::App;
 use crate::problem::Problem;
@@ -116,24 +115,16 @@ pub struct AuditEvent {
     pub kind: &'static str,
 }
 
-/// What answers need to know of an experiment.
-pub async fn facts(app: &App, name: String) -> Result<Arc<Facts>, Problem> {
-    match app.ask(Request::Facts(name.into())).await? {
-        Answer::Facts(facts) => Ok(facts),
-        _ => Err(unexpected()),
-    }
-}
-
 /// A decision in a list.
 pub fn summary(found: &Found, facts: &Facts) -> Result<DecisionSummary, Problem> {
     let event = decision_of(&found.decision)?;
-    let (status, part) = heard(&found.reports)?;
+    let (status, part) = status_of(&found.reports)?;
     let candidates = candidate_names(&event.candidates);
     Ok(DecisionSummary {
-        id: shown_id(found.decision.id.as_deref(), found.decision.number),
+        id: found.decision.shown_id(),
         number: found.decision.number,
         time: found.decision.time,
-        action: action_name(facts, &candidates, event.action),
+        action: facts.action_name(&candidates, event.action),
         probability: event.probability,
         fallback: event.fallback.map(FallbackView::from),
         status,
@@ -144,7 +135,7 @@ pub fn summary(found: &Found, facts: &Facts) -> Result<DecisionSummary, Problem>
 
 /// The audit trail of a decision.
 pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem> {
-    let facts = facts(app, name).await?;
+    let facts = app.query(ReadFacts(name.into())).await?;
     let key = facts.key;
     let wanted = Key::parse(&id);
     let read = move |store: &mut dyn banister_engine::Store| {
@@ -175,14 +166,14 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
     };
     let candidates = candidate_names(&event.candidates);
     let safe = published.safe;
-    let (status, part) = heard(&found.reports)?;
+    let (status, part) = status_of(&found.reports)?;
     let taken = part.taken.filter(|_| event.shadow).or(event.taken);
-    let call = |action: u32| action_name(&facts, &candidates, action);
+    let call = |action: u32| facts.action_name(&candidates, action);
     let decision = &found.decision;
     Ok(Audit {
         known: known(&published, &facts.problem, safe, &call),
         decision: Decision {
-            id: shown_id(decision.id.as_deref(), decision.number),
+            id: decision.shown_id(),
             experiment: facts.experiment.clone(),
             number: decision.number,
             time: decision.time,
@@ -219,7 +210,7 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
 }
 
 fn known(
-    published: &Published,
+    published: &PublishedPolicy,
     problem: &banister::CheckedProblem,
     safe: u32,
     call: &impl Fn(u32) -> String,
@@ -241,21 +232,19 @@ fn known(
     each.collect()
 }
 
-/// What the reports on a decision amount to.
-pub fn heard(reports: &[Record]) -> Result<(DecisionStatus, Part), Problem> {
-    let heard = banister_engine::hear(reports)?;
-    let status = match (heard.complete, reports.is_empty()) {
-        (Some(true), _) => DecisionStatus::Expired,
-        (Some(false), _) => DecisionStatus::Complete,
-        (None, false)
-            if heard.part.reward.is_some() && heard.part.costs.iter().all(Option::is_some) =>
-        {
-            DecisionStatus::Pending
-        }
-        (None, false) => DecisionStatus::Partial,
-        (None, true) => DecisionStatus::Open,
+/// Status of a decision and its outcome as far as reports go.
+pub fn status_of(reports: &[Record]) -> Result<(DecisionStatus, Part), Problem> {
+    let outcome = replay_reports(reports)?;
+    let part = outcome.part;
+    let is_whole = part.reward.is_some() && part.costs.iter().all(Option::is_some);
+    let status = match outcome.complete {
+        Some(true) => DecisionStatus::Expired,
+        Some(false) => DecisionStatus::Complete,
+        None if reports.is_empty() => DecisionStatus::Open,
+        None if is_whole => DecisionStatus::Pending,
+        None => DecisionStatus::Partial,
     };
-    Ok((status, heard.part))
+    Ok((status, part))
 }
 
 fn audit_event(record: &Record) -> Result<AuditEvent, Problem> {
@@ -275,17 +264,11 @@ fn audit_event(record: &Record) -> Result<AuditEvent, Problem> {
     })
 }
 
-/// A decision's event.
 pub fn decision_of(record: &Record) -> Result<Arc<DecisionEvent>, Problem> {
     match decode(record)? {
         Event::Decision(event) => Ok(event),
         _ => Err(damaged(format!("event {} is no decision", record.number))),
     }
-}
-
-/// Facts of candidates.
-pub fn candidate_names(candidates: &[Candidate]) -> Vec<Option<String>> {
-    candidates.iter().map(|c| c.name.clone()).collect()
 }
 
 fn decode(record: &Record) -> Result<Event, Problem> {

@@ -1,14 +1,15 @@
 //! Decisions and outcomes, one by one and in batches.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use banister_engine::{Answer, DecisionRequest, OutcomeReport, Refusal, Request};
+use banister_engine::{Decide, DecisionRequest, OutcomeReport, ReadFacts, Refusal, Report};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::audit::{self, Audit, DecisionList};
-use super::experiments::unexpected;
 use crate::answer::{self, Decision, OutcomeAnswer, json, raw};
 use crate::app::App;
 use crate::body::{InPath, InQuery, Json};
@@ -83,72 +84,65 @@ pub struct Page {
     before: Option<u64>,
 }
 
-/// POST.
 pub async fn decide(
     State(app): State<App>,
     InPath(name): InPath<String>,
     Json(request): Json<DecisionRequest>,
 ) -> Result<Response, Problem> {
-    let request = Request::Decide(name.into(), Box::new(request));
-    match app.ask(request).await? {
-        Answer::Decision(decided) => Ok(raw(answer::decision(&decided))),
-        _ => Err(unexpected()),
-    }
+    let experiment = name.into();
+    let decided = app
+        .execute(Decide {
+            experiment,
+            request,
+        })
+        .await?;
+    Ok(raw(answer::decision(&decided)))
 }
 
-/// POST.
 pub async fn report(
     State(app): State<App>,
     InPath(name): InPath<String>,
     Json(report): Json<OutcomeReport>,
 ) -> Result<Response, Problem> {
-    let request = Request::Report(name.into(), Box::new(report));
-    match app.ask(request).await? {
-        Answer::Outcome(reported) => Ok(json(&answer::outcome(&reported))),
-        _ => Err(unexpected()),
-    }
+    let experiment = name.into();
+    let reported = app.execute(Report { experiment, report }).await?;
+    Ok(json(&answer::outcome(&reported)))
 }
 
-/// POST.
 pub async fn decide_batch(
     State(app): State<App>,
     InPath(name): InPath<String>,
     Json(batch): Json<DecisionBatch>,
 ) -> Result<Response, Problem> {
     check_size(&app, "decisions", batch.decisions.len())?;
-    let name: std::sync::Arc<str> = name.into();
+    let name: Arc<str> = name.into();
     let requests = batch.decisions.into_iter();
-    let requests = requests.map(|request| Request::Decide(name.clone(), Box::new(request)));
-    let answers = app.ask_all(requests.collect()).await?;
-    check_log(&answers)?;
-    Ok(results(answers, |answer| match answer {
-        Answer::Decision(decided) => Some(("decision", answer::decision(&decided))),
-        _ => None,
-    }))
+    let commands = requests.map(|request| Decide {
+        experiment: name.clone(),
+        request,
+    });
+    let answers = app.execute_all(commands.collect()).await?;
+    results("decision", answers, |decided| answer::decision(&decided))
 }
 
-/// POST.
 pub async fn report_batch(
     State(app): State<App>,
     InPath(name): InPath<String>,
     Json(batch): Json<OutcomeBatch>,
 ) -> Result<Response, Problem> {
     check_size(&app, "outcomes", batch.outcomes.len())?;
-    let name: std::sync::Arc<str> = name.into();
+    let name: Arc<str> = name.into();
     let reports = batch.outcomes.into_iter();
-    let requests = reports.map(|report| Request::Report(name.clone(), Box::new(report)));
-    let answers = app.ask_all(requests.collect()).await?;
-    check_log(&answers)?;
-    Ok(results(answers, |answer| match answer {
-        Answer::Outcome(reported) => {
-            let json = serde_json::to_string(&answer::outcome(&reported));
-            Some(("outcome", json.unwrap_or_default()))
-        }
-        _ => None,
-    }))
+    let commands = reports.map(|report| Report {
+        experiment: name.clone(),
+        report,
+    });
+    let answers = app.execute_all(commands.collect()).await?;
+    results("outcome", answers, |reported| {
+        serde_json::to_string(&answer::outcome(&reported)).unwrap_or_default()
+    })
 }
 
-/// GET.
 pub async fn list(
     State(app): State<App>,
     InPath(name): InPath<String>,
@@ -171,7 +165,7 @@ pub async fn list(
         let allowed = format!("must be at most {LARGEST_NUMBER}");
         return Err(Problem::of_field(status, "before", value, allowed));
     }
-    let facts = audit::facts(&app, name).await?;
+    let facts = app.query(ReadFacts(name.into())).await?;
     let key = facts.key;
     let before = page.before.unwrap_or(u64::MAX);
     let found = app
@@ -186,7 +180,6 @@ pub async fn list(
     }))
 }
 
-/// GET.
 pub async fn audit(
     State(app): State<App>,
     InPath((name, id)): InPath<(String, String)>,
@@ -197,38 +190,37 @@ pub async fn audit(
 
 fn check_size(app: &App, field: &str, count: usize) -> Result<(), Problem> {
     let most = app.settings.max_batch;
-    match (1..=most).contains(&count) {
-        true => Ok(()),
-        false => Err(Problem::of_field(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            field,
-            format!("a list of {count}"),
-            format!("must have 1 to {most} entries"),
-        )),
+    if (1..=most).contains(&count) {
+        return Ok(());
     }
+    Err(Problem::of_field(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        field,
+        format!("a list of {count}"),
+        format!("must have 1 to {most} entries"),
+    ))
 }
 
-/// A batch that could not be written at all is a 503 as a whole.
-fn check_log(answers: &[Result<Answer, Refusal>]) -> Result<(), Problem> {
-    let down = |answer: &Result<Answer, Refusal>| match answer {
+/// Renders the answers of a batch, each as JSON under its name or as a problem. A batch that could not be
+/// written at all is a 503 as a whole.
+fn results<A>(
+    name: &str,
+    answers: Vec<Result<A, Refusal>>,
+    render: impl Fn(A) -> String,
+) -> Result<Response, Problem> {
+    let down = |answer: &Result<A, Refusal>| match answer {
         Err(refusal @ Refusal::Unavailable { .. }) => Some(Problem::from(refusal.clone())),
         _ => None,
     };
-    answers.iter().find_map(down).map_or(Ok(()), Err)
-}
-
-/// Answers of a batch, each as JSON under its name or as a problem.
-fn results(
-    answers: Vec<Result<Answer, Refusal>>,
-    render: impl Fn(Answer) -> Option<(&'static str, String)>,
-) -> Response {
+    if let Some(problem) = answers.iter().find_map(down) {
+        return Err(problem);
+    }
     let each = answers.into_iter().map(|answer| match answer.map(&render) {
-        Ok(Some((name, json))) => format!("{{\"status\":200,\"{name}\":{json}}}"),
-        Ok(None) => refused(unexpected()),
+        Ok(json) => format!("{{\"status\":200,\"{name}\":{json}}}"),
         Err(refusal) => refused(refusal.into()),
     });
     let list = each.collect::<Vec<_>>().join(",");
-    raw(format!("{{\"results\":[{list}]}}"))
+    Ok(raw(format!("{{\"results\":[{list}]}}")))
 }
 
 fn refused(problem: Problem) -> String {

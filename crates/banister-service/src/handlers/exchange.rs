@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use banister_engine::{Answer, Facts, Key, MOST_IMPORTED, Request as Ask, Store};
+use banister_engine::{Facts, ImportOutcomes, Key, MOST_IMPORTED, ReadFacts, Store};
 use banister_table::{DataTable, ParquetFile, RawTable, TableError};
 use bytes::Bytes;
 use futures_core::Stream;
@@ -18,20 +18,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use super::audit;
-use super::experiments::unexpected;
+use super::columns;
 use crate::answer::json;
-use crate::app::{App, Readers};
+use crate::app::App;
 use crate::body::{self, InPath, InQuery};
-use crate::columns;
 use crate::problem::Problem;
+use crate::readers::Readers;
 
 /// Decisions read at once.
 const PAGE: usize = 2000;
 
 /// Exports at a time.
 pub const MOST_EXPORTS: usize = 16;
-/// How long a piece waits to be taken.
+/// Longest time that a piece of an export waits for its reader.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What was imported.
@@ -61,14 +60,13 @@ enum Format {
     Parquet,
 }
 
-/// GET.
 pub async fn export(
     State(app): State<App>,
     InPath(name): InPath<String>,
     InQuery(wanted): InQuery<Wanted>,
 ) -> Result<Response, Problem> {
     let format = wanted.format;
-    let facts = audit::facts(&app, name).await?;
+    let facts = app.query(ReadFacts(name.into())).await?;
     let (kind, ending) = match format {
         Format::Csv => ("text/csv; charset=utf-8", "csv"),
         Format::Parquet => ("application/vnd.apache.parquet", "parquet"),
@@ -145,9 +143,10 @@ fn write(
         }
     }
     let last = file.map(ParquetFile::finish).transpose().map_err(failed)?;
-    match last.is_none_or(send) {
-        true => Ok(()),
-        false => Err(stalled()),
+    if last.is_none_or(send) {
+        Ok(())
+    } else {
+        Err(stalled())
     }
 }
 
@@ -155,13 +154,13 @@ fn stalled() -> Problem {
     Problem::unavailable("nobody takes the file")
 }
 
-/// POST.
 pub async fn import(
     State(app): State<App>,
     InPath(name): InPath<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let facts = audit::facts(&app, name.clone()).await?;
+    let experiment: Arc<str> = name.into();
+    let facts = app.query(ReadFacts(experiment.clone())).await?;
     let kind = request.headers().get(header::CONTENT_TYPE);
     let kind = kind
         .and_then(|kind| kind.to_str().ok())
@@ -180,9 +179,10 @@ pub async fn import(
     let content = body::read(&parts.headers, body, app.settings.max_import).await?;
     let readers = app.readers.clone();
     let parsed = tokio::task::spawn_blocking(move || {
-        let table = match parquet {
-            false => RawTable::from_csv(&content, MOST_IMPORTED),
-            true => RawTable::from_parquet(content, MOST_IMPORTED),
+        let table = if parquet {
+            RawTable::from_parquet(content, MOST_IMPORTED)
+        } else {
+            RawTable::from_csv(&content, MOST_IMPORTED)
         };
         let table = table.map_err(|error| {
             Problem::new(
@@ -201,14 +201,12 @@ pub async fn import(
             return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
         }
     };
-    match app.ask(Ask::Import(name.into(), import)).await? {
-        Answer::Imported(outcomes, number) => Ok(json(&Imported {
-            outcomes,
-            skipped,
-            number,
-        })),
-        _ => Err(unexpected()),
-    }
+    let imported = app.execute(ImportOutcomes { experiment, import }).await?;
+    Ok(json(&Imported {
+        outcomes: imported.outcomes,
+        skipped,
+        number: imported.number,
+    }))
 }
 
 /// Ids in a table that are decisions of an experiment. What is a decision stays one, so this may be looked

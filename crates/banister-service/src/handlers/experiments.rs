@@ -3,7 +3,10 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use banister_engine::{Answer, Change, Declaration, ExperimentView, NamedArm, Request};
+use banister_engine::{
+    AcknowledgeAlarms, AddArm, Change, ChangeExperiment, CreateExperiment, Declaration,
+    ExperimentView, ListExperiments, NamedArm, ReadExperiment, ReadHistory, ReadState, RetireArm,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,15 +30,11 @@ pub struct Dry {
     dry_run: bool,
 }
 
-/// GET.
 pub async fn list(State(app): State<App>) -> Result<Response, Problem> {
-    match app.ask(Request::List).await? {
-        Answer::List(experiments) => Ok(json(&ExperimentList { experiments })),
-        _ => Err(unexpected()),
-    }
+    let experiments = app.query(ListExperiments).await?;
+    Ok(json(&ExperimentList { experiments }))
 }
 
-/// POST.
 pub async fn create(
     State(app): State<App>,
     InQuery(dry): InQuery<Dry>,
@@ -44,18 +43,15 @@ pub async fn create(
     if dry.dry_run {
         let name = declaration.name.clone();
         let view = check(declaration).await?;
-        if app.ask(Request::Show(name.as_str().into())).await.is_ok() {
+        let known = app.query(ReadExperiment(name.as_str().into())).await;
+        if known.is_ok() {
             let detail = format!("there is an experiment called `{name}` already");
             return Err(Problem::new(StatusCode::CONFLICT, detail));
         }
         return Ok(json(&view));
     }
-    experiment(
-        &app,
-        Request::Create(Box::new(declaration)),
-        StatusCode::CREATED,
-    )
-    .await
+    let view = app.execute(CreateExperiment(declaration)).await?;
+    Ok((StatusCode::CREATED, json(&view)).into_response())
 }
 
 /// The experiment as it would be.
@@ -67,39 +63,39 @@ async fn check(declaration: Declaration) -> Result<ExperimentView, Problem> {
     }
 }
 
-/// GET.
 pub async fn show(
     State(app): State<App>,
     InPath(name): InPath<String>,
 ) -> Result<Response, Problem> {
-    experiment(&app, Request::Show(name.into()), StatusCode::OK).await
+    Ok(json(&app.query(ReadExperiment(name.into())).await?))
 }
 
-/// PATCH.
 pub async fn change(
     State(app): State<App>,
     InPath(name): InPath<String>,
     Json(change): Json<Change>,
 ) -> Result<Response, Problem> {
-    let request = Request::Change(name.into(), Box::new(change));
-    experiment(&app, request, StatusCode::OK).await
+    let experiment = name.into();
+    let command = ChangeExperiment { experiment, change };
+    Ok(json(&app.execute(command).await?))
 }
 
-/// POST.
 pub async fn add_arm(
     State(app): State<App>,
     InPath(name): InPath<String>,
     Json(arm): Json<NamedArm>,
 ) -> Result<Response, Problem> {
-    experiment(&app, Request::AddArm(name.into(), arm), StatusCode::CREATED).await
+    let experiment = name.into();
+    let view = app.execute(AddArm { experiment, arm }).await?;
+    Ok((StatusCode::CREATED, json(&view)).into_response())
 }
 
-/// DELETE.
 pub async fn retire_arm(
     State(app): State<App>,
     InPath((name, arm)): InPath<(String, String)>,
 ) -> Result<Response, Problem> {
-    experiment(&app, Request::RetireArm(name.into(), arm), StatusCode::OK).await
+    let experiment = name.into();
+    Ok(json(&app.execute(RetireArm { experiment, arm }).await?))
 }
 
 /// An acknowledgement of alarms.
@@ -111,46 +107,29 @@ pub struct Acknowledgement {
     pub note: String,
 }
 
-/// POST.
 pub async fn acknowledge(
     State(app): State<App>,
     InPath(name): InPath<String>,
     Json(acknowledgement): Json<Acknowledgement>,
 ) -> Result<Response, Problem> {
-    let request = Request::Acknowledge(name.into(), acknowledgement.note);
-    experiment(&app, request, StatusCode::OK).await
+    let command = AcknowledgeAlarms {
+        experiment: name.into(),
+        note: acknowledgement.note,
+    };
+    Ok(json(&app.execute(command).await?))
 }
 
-/// GET.
 pub async fn state(
     State(app): State<App>,
     InPath(name): InPath<String>,
 ) -> Result<Response, Problem> {
-    match app.ask(Request::Look(name.into())).await? {
-        Answer::State(view) => Ok(json(&answer::state(&view))),
-        _ => Err(unexpected()),
-    }
+    let state = app.query(ReadState(name.into())).await?;
+    Ok(json(&answer::state(&state)))
 }
 
-/// GET.
 pub async fn history(
     State(app): State<App>,
     InPath(name): InPath<String>,
 ) -> Result<Response, Problem> {
-    match app.ask(Request::Trace(name.into())).await? {
-        Answer::History(history) => Ok(json(&history)),
-        _ => Err(unexpected()),
-    }
-}
-
-async fn experiment(app: &App, request: Request, status: StatusCode) -> Result<Response, Problem> {
-    match app.ask(request).await? {
-        Answer::Experiment(view) => Ok((status, json(&view)).into_response()),
-        _ => Err(unexpected()),
-    }
-}
-
-/// The writer answers what it was asked; this is for the compiler.
-pub fn unexpected() -> Problem {
-    Problem::unavailable("the log gave an answer to another question")
+    Ok(json(&app.query(ReadHistory(name.into())).await?))
 }

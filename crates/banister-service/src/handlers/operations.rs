@@ -3,13 +3,13 @@
 use axum::extract::{Extension, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use banister_engine::{Answer, Request};
+use banister_engine::ReadStats;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::{json, raw};
 use crate::app::App;
-use crate::auth::Guest;
+use crate::middleware::auth::Principal;
 use crate::page;
 use crate::problem::Problem;
 
@@ -36,8 +36,8 @@ pub async fn health() -> Response {
 
 /// The log can be written.
 pub async fn ready(State(app): State<App>) -> Result<Response, Problem> {
-    match app.health.trouble() {
-        None if !app.guests.is_read() => Err(Problem::unavailable("the tokens are being read")),
+    match app.health.outage() {
+        None if !app.tokens.is_read() => Err(Problem::unavailable("the tokens are being read")),
         None => Ok(json(&Status { status: "ready" })),
         Some(reason) => Err(Problem::unavailable(format!(
             "the log is not available: {reason}"
@@ -45,28 +45,22 @@ pub async fn ready(State(app): State<App>) -> Result<Response, Problem> {
     }
 }
 
-/// Numbers for Prometheus.
 pub async fn metrics(State(app): State<App>) -> Response {
     // Without the writer's numbers, the rest is still worth reading.
-    let stats = match app.ask(Request::Stats).await {
-        Ok(Answer::Stats(stats)) => stats,
-        _ => Default::default(),
-    };
+    let stats = app.query(ReadStats).await.unwrap_or_default();
     let text = app.metrics.render(&stats);
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], text).into_response()
 }
 
-/// The OpenAPI document.
 pub async fn openapi(State(app): State<App>) -> Response {
     raw(app.openapi.clone())
 }
 
-/// What the token may do.
-pub async fn whoami(Extension(guest): Extension<Guest>) -> Response {
+pub async fn whoami(Extension(principal): Extension<Principal>) -> Response {
     json(&WhoAmI {
-        role: guest.role.name(),
-        token: guest.name.map(|name| name.to_string()),
+        role: principal.role.name(),
+        token: principal.name.map(|name| name.to_string()),
     })
 }
 
@@ -75,7 +69,6 @@ pub async fn agents() -> Response {
     json(&banister_rivals::AgentConfig::schema())
 }
 
-/// The page.
 pub async fn page() -> Response {
     let mut response = (
         [(header::CONTENT_TYPE, "text/html; charset=utf-8")],

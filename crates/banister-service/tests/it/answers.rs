@@ -2,10 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use banister_engine::{
-    Answer, Database, Decided, DecisionRequest, Declaration, Monitor, Options, Request, Writer,
-    action_name,
-};
+use banister_engine::{CreateExperiment, Database, Decide, Decided, Monitor, Options, Writer};
 use banister_service::answer::{self, Decision};
 use banister_service::openapi;
 use banister_service::routes::{Access, ROUTES};
@@ -16,19 +13,15 @@ struct Deaf;
 impl Monitor for Deaf {
     fn committed(&self, _: usize, _: f64) {}
     fn follows(&self, _: u64, _: u64) {}
-    fn trouble(&self, _: Option<&str>) {}
+    fn outage(&self, _: Option<&str>) {}
 }
 
-fn decide(writer: &Writer, name: &str, request: Value) -> Box<Decided> {
-    let request: DecisionRequest = serde_json::from_value(request).unwrap();
-    match writer
-        .asker()
-        .wait(Request::Decide(name.into(), Box::new(request)))
-        .unwrap()
-    {
-        Answer::Decision(decided) => decided,
-        other => panic!("{other:?}"),
-    }
+fn decide(writer: &Writer, name: &str, request: Value) -> Decided {
+    let command = Decide {
+        experiment: name.into(),
+        request: serde_json::from_value(request).unwrap(),
+    };
+    writer.handle().execute_blocking(command).unwrap()
 }
 
 /// The same decision, serialised from its type.
@@ -39,7 +32,7 @@ fn plain(decided: &Decided) -> String {
         experiment: facts.experiment.clone(),
         number: decided.number,
         time: decided.time,
-        action: action_name(facts, &decided.candidates, decided.action),
+        action: facts.action_name(&decided.candidates, decided.action),
         index: decided.action,
         safe: decided.action == decided.published.safe,
         probability: decided.probability,
@@ -61,11 +54,8 @@ fn decisions_are_written_as_their_type_says() {
         json!({"name": "actions", "dimension": 2, "safe_action": [1, 0], "guardrails": guardrails,
             "agent": {"kind": "oplb", "parameter_norm": 1}}),
     ] {
-        let declaration: Declaration = serde_json::from_value(declaration).unwrap();
-        writer
-            .asker()
-            .wait(Request::Create(Box::new(declaration)))
-            .unwrap();
+        let command = CreateExperiment(serde_json::from_value(declaration).unwrap());
+        writer.handle().execute_blocking(command).unwrap();
     }
     let candidates =
         json!({"id": "a\"b", "actions": [[0.1, 0.2], {"name": "n<>", "features": [0.3, 0.1]}]});

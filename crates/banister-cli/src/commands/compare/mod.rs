@@ -171,8 +171,7 @@ fn stem(path: &Path) -> String {
 fn read(path: &Path) -> Result<Vec<Entry>, Failure> {
     let shown = path.display().to_string();
     let text = input::read_text(path)?;
-    let table: toml::Value =
-        toml::from_str(&text).map_err(|error| input::toml_failure(&shown, &text, &error))?;
+    let table: toml::Value = input::from_toml(&shown, &text)?;
     if let Some((field, value)) = not_finite(&table, String::new()) {
         let error = banister::Error::invalid(field, value, "only finite numbers are allowed");
         return Err(input::check_failure(&shown, &text, &error));
@@ -181,8 +180,7 @@ fn read(path: &Path) -> Result<Vec<Entry>, Failure> {
         .map_err(|error| Failure::Other(format!("cannot read `{shown}`: {error}")))?;
     // Without lists of values the parser knows where a mistake is.
     if !is_grid(&value) {
-        toml::from_str::<banister_sim::ExperimentConfig>(&text)
-            .map_err(|error| input::toml_failure(&shown, &text, &error))?;
+        input::from_toml::<banister_sim::ExperimentConfig>(&shown, &text)?;
     }
     expand(&value, &stem(path)).map_err(|error| input::check_failure(&shown, &text, &error))
 }

@@ -19,11 +19,11 @@ use super::error::{of, unreachable};
 use super::tls;
 use crate::store::StoreError;
 
-/// How long connecting may take, unless the address says otherwise.
+/// Longest time to connect, unless the address says otherwise.
 const CONNECT: Duration = Duration::from_secs(5);
 /// After how much silence the other side is asked whether it is there.
 const KEEPALIVE: Duration = Duration::from_secs(10);
-/// What the library keeps to if an address says nothing.
+/// Defaults of the library where an address says nothing.
 const LIBRARY_KEEPALIVE: Duration = Duration::from_secs(2 * 60 * 60);
 
 // What was acknowledged is on the disk whatever the server's default. A replica that froze or whose
@@ -52,7 +52,6 @@ pub(super) fn open(url: &str) -> Result<Client, StoreError> {
     Ok(client)
 }
 
-/// Connects.
 pub(super) fn connect(url: &str) -> Result<Client, StoreError> {
     let config = config(url)?;
     let connected = match config.get_ssl_mode() {

@@ -58,7 +58,7 @@ fn with_source(error: &Error) -> String {
     }
 }
 
-/// What the server says, by the code that it says it with.
+/// Translates an error of the server by its code.
 fn refused(code: &str, message: &str) -> StoreError {
     let known = match code {
         "53100" => Some("the database server's disk is full"),

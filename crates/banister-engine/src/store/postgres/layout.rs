@@ -47,7 +47,7 @@ CREATE TABLE tokens (
 );
 "#;
 
-/// What a schema holds.
+/// Content of a schema.
 enum Holds {
     Nothing,
     Log,
@@ -115,7 +115,7 @@ fn holds(client: &mut impl GenericClient) -> Result<Holds, StoreError> {
     }
 }
 
-/// Whether the log is of a layout that this program knows.
+/// Checks that the log is of a layout that this program knows.
 fn known(client: &mut impl GenericClient) -> Result<Holds, StoreError> {
     let sql = "SELECT application::text, version::integer FROM meta";
     let row = client.query_opt(sql, &[]).map_err(of)?;

@@ -8,7 +8,7 @@ use super::error::{lost, of};
 use super::{CHANNEL, connection};
 use crate::store::StoreError;
 
-/// How often `wake` is called at least: that is how the end is noticed.
+/// Longest time between calls of `wake`, whose answer ends the thread.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The first wait before connecting again; each next one is twice as long, up to [`PAUSE`].
 const FIRST: Duration = Duration::from_millis(100);
@@ -20,7 +20,7 @@ pub(crate) fn listen(url: String, wake: Box<dyn Fn() -> bool + Send>) {
     let _ = thread.spawn(move || {
         let mut wait = FIRST;
         while wake() {
-            match hear(&url, &*wake, || wait = FIRST) {
+            match wait_for_commits(&url, &*wake, || wait = FIRST) {
                 Ok(()) => return,
                 // Trouble with the log is the writer's to report.
                 Err(_) => {
@@ -33,7 +33,11 @@ pub(crate) fn listen(url: String, wake: Box<dyn Fn() -> bool + Send>) {
 }
 
 /// Listens until `wake` says no, or until the connection breaks.
-fn hear(url: &str, wake: &dyn Fn() -> bool, connected: impl FnOnce()) -> Result<(), StoreError> {
+fn wait_for_commits(
+    url: &str,
+    wake: &dyn Fn() -> bool,
+    connected: impl FnOnce(),
+) -> Result<(), StoreError> {
     let mut client = connection::connect(url)?;
     client
         .batch_execute(&format!("LISTEN {CHANNEL}"))

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use crate::store::StoreError;
 
-/// How errors begin whose reason only the operating system knows.
+/// Beginning of errors whose reason only the operating system knows.
 pub(in crate::store) const UNEXPLAINED: &str = "SQLite";
 
-/// Which file a path leads to.
+/// Identifies the file that a path leads to: device and inode.
 pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
     let found = std::fs::metadata(path).ok()?;
     Some((found.dev(), found.ino()))

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use banister_engine::{Database, EventKind, Refusal, rebuild};
 use serde_json::{Value, json};
 
-use super::desk::{Caller, Desk};
+use super::engine::{Caller, Engine};
 use super::{until, whole};
 
 /// What was acknowledged: decisions by id, and the ids whose outcomes are complete.
@@ -88,14 +88,14 @@ fn value(id: &str) -> Value {
 }
 
 /// All have folded the same, and so does whoever comes late or starts from nothing.
-pub fn agree(database: &Database, desks: &[&Desk]) {
+pub fn agree(database: &Database, engines: &[&Engine]) {
     let rebuilt = rebuild(database, |_, _| {}).expect("it can be rebuilt");
     assert!(rebuilt.is_equal());
     let digest = &rebuilt.experiments[0].digest;
-    let late = Desk::start(database);
-    for desk in desks.iter().copied().chain([&late]) {
+    let late = Engine::start(database);
+    for engine in engines.iter().copied().chain([&late]) {
         until("all events are folded", || {
-            let folded = desk.digest("x");
+            let folded = engine.digest("x");
             folded.is_ok_and(|(own, _)| own == *digest)
         });
     }

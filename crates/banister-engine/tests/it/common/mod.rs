@@ -3,7 +3,7 @@
 // Every test program uses a part of it.
 #![allow(dead_code, unused_macros, unused_imports)]
 
-pub mod desk;
+pub mod engine;
 pub mod ledger;
 pub mod server;
 

@@ -140,15 +140,14 @@ impl Server {
     /// A program of PostgreSQL's, as a user that it accepts.
     fn command(&self, program: &str) -> Command {
         let program = self.binaries.join(program);
-        let mut command = match self.by_root() {
-            false => Command::new(program),
-            true => {
-                let mut command = Command::new("setpriv");
-                command.arg(format!("--reuid={USER}"));
-                command.arg(format!("--regid={USER}"));
-                command.arg("--clear-groups").arg(program);
-                command
-            }
+        let mut command = if self.by_root() {
+            let mut command = Command::new("setpriv");
+            command.arg(format!("--reuid={USER}"));
+            command.arg(format!("--regid={USER}"));
+            command.arg("--clear-groups").arg(program);
+            command
+        } else {
+            Command::new(program)
         };
         command.current_dir(self.directory.path());
         command.stdin(Stdio::null()).stdout(Stdio::null());

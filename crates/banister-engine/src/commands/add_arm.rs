@@ -1,0 +1,28 @@
+//! Adds an arm to an experiment.
+
+use std::sync::Arc;
+
+use super::{Command, Reply, Transaction};
+use crate::events::Event;
+use crate::queries::ExperimentView;
+use crate::refusal::Refusal;
+use crate::state::NamedArm;
+
+#[derive(Debug)]
+pub struct AddArm {
+    pub experiment: Arc<str>,
+    pub arm: NamedArm,
+}
+
+impl Command for AddArm {
+    type Answer = ExperimentView;
+
+    fn execute(self, transaction: &mut Transaction) -> Result<Reply<ExperimentView>, Refusal> {
+        let experiment = transaction.active(&self.experiment)?;
+        experiment.check_new_arm(&self.arm)?;
+        let key = experiment.key;
+        let NamedArm { name, features } = self.arm;
+        transaction.write(key, Event::ArmAdded { name, features });
+        Ok(Reply::experiment(key))
+    }
+}

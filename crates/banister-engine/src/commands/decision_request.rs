@@ -1,0 +1,232 @@
+//! Requests for decisions, and the checks that need only the experiment's declaration.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::events::{Candidate, candidate_names};
+use crate::refusal::Refusal;
+use crate::state::{Experiment, Kind, LARGEST_FEATURE, MOST_ACTIONS, check_length};
+
+/// A request for a decision.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DecisionRequest {
+    /// The caller's id: the same request with the same id gets the same answer. 1 to 128 characters, no
+    /// control characters, not starting with `@`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 128))]
+    pub id: Option<String>,
+    /// The context, if the experiment declares one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Vec<f64>>,
+    /// The candidate actions, if the experiment declares a `dimension`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actions: Option<Vec<OfferedAction>>,
+    /// In shadow mode: the action that the caller takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<String>,
+    /// In shadow mode: the caller's own probability of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub propensity: Option<f64>,
+}
+
+/// A candidate action as requested.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "an action is a list of features, or an object with `name` and `features`"
+)]
+pub enum OfferedAction {
+    /// By its features; it goes by its index.
+    Features(Vec<f64>),
+    /// With a name.
+    Named(#[serde(deserialize_with = "crate::object::one")] NamedAction),
+}
+
+/// A candidate action with a name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NamedAction {
+    /// What it is called.
+    pub name: String,
+    /// Its features.
+    pub features: Vec<f64>,
+}
+
+impl From<OfferedAction> for Candidate {
+    fn from(action: OfferedAction) -> Self {
+        match action {
+            OfferedAction::Features(features) => Self {
+                name: None,
+                features,
+            },
+            OfferedAction::Named(NamedAction { name, features }) => Self {
+                name: Some(name),
+                features,
+            },
+        }
+    }
+}
+
+impl DecisionRequest {
+    /// Digest of everything but the id, to recognise a repeated request; 0 where there is nothing else.
+    pub(super) fn digest(&self) -> u64 {
+        let anonymous = Self {
+            id: None,
+            ..self.clone()
+        };
+        if anonymous == Self::default() {
+            return 0;
+        }
+        crate::events::digest(&serde_json::to_vec(&anonymous).unwrap_or_default())
+    }
+}
+
+/// Takes the context or the candidates out of a request, checked.
+pub(super) fn take_actions(
+    experiment: &Experiment,
+    request: &mut DecisionRequest,
+) -> Result<(Vec<f64>, Vec<Candidate>), Refusal> {
+    let kind = experiment.checked.kind;
+    let (context, actions) = (request.context.take(), request.actions.take());
+    if context.is_some() && !matches!(kind, Kind::Context(_)) {
+        let allowed = "this experiment declares no `context`";
+        return Err(Refusal::invalid("context", "given", allowed));
+    }
+    if actions.is_some() && !matches!(kind, Kind::Candidates(_)) {
+        let allowed = "this experiment chooses among its own arms";
+        return Err(Refusal::invalid("actions", "given", allowed));
+    }
+    match kind {
+        Kind::Arms => Ok((Vec::new(), Vec::new())),
+        Kind::Context(d) => {
+            let allowed = || format!("every decision of this experiment brings {d} numbers");
+            let context =
+                context.ok_or_else(|| Refusal::invalid("context", "absent", allowed()))?;
+            if context.len() != d {
+                let value = format!("{} numbers", context.len());
+                return Err(Refusal::invalid("context", value, allowed()));
+            }
+            check_sizes("context", &context)?;
+            Ok((context, Vec::new()))
+        }
+        Kind::Candidates(d) => {
+            let allowed =
+                format!("every decision of this experiment brings actions of {d} features");
+            let actions = actions.ok_or_else(|| Refusal::invalid("actions", "absent", allowed))?;
+            if actions.is_empty() || actions.len() > MOST_ACTIONS {
+                let value = format!("{} actions", actions.len());
+                let allowed = format!("must be 1 to {MOST_ACTIONS}");
+                return Err(Refusal::invalid("actions", value, allowed));
+            }
+            let candidates: Vec<Candidate> = actions.into_iter().map(Candidate::from).collect();
+            for (i, candidate) in candidates.iter().enumerate() {
+                let x = &candidate.features;
+                if x.len() != d {
+                    let value = format!("{} features", x.len());
+                    let allowed = format!("this experiment's actions have {d}");
+                    return Err(Refusal::invalid(format!("actions[{i}]"), value, allowed));
+                }
+                check_sizes(&format!("actions[{i}]"), x)?;
+            }
+            check_names(&candidates)?;
+            Ok((Vec::new(), candidates))
+        }
+    }
+}
+
+/// Refuses names that do not tell candidates apart: from each other, from indices, from the safe action.
+fn check_names(candidates: &[Candidate]) -> Result<(), Refusal> {
+    let mut taken = std::collections::HashSet::new();
+    for (i, candidate) in candidates.iter().enumerate() {
+        let Some(name) = &candidate.name else {
+            continue;
+        };
+        let field = format!("actions[{i}].name");
+        check_length(&field, name, 200)?;
+        let reserved = name.trim().is_empty() || name == "safe" || name.parse::<u32>().is_ok();
+        if reserved || !taken.insert(name) {
+            let allowed = "needs a name of its own, which is not `safe` and not a number";
+            return Err(Refusal::invalid(field, format!("{name:?}"), allowed));
+        }
+    }
+    Ok(())
+}
+
+/// Number of the action that the caller takes, in shadow mode.
+pub(super) fn taken_action(
+    experiment: &Experiment,
+    shadow: bool,
+    candidates: &[Candidate],
+    taken: Option<&str>,
+) -> Result<Option<u32>, Refusal> {
+    let Some(taken) = taken else {
+        return Ok(None);
+    };
+    if !shadow {
+        let allowed = "only in shadow mode do callers act by themselves";
+        return Err(Refusal::invalid("taken", taken, allowed));
+    }
+    let count = match candidates.len() {
+        0 => experiment.facts.arms.len(),
+        n => n + 1,
+    };
+    let names = candidate_names(candidates);
+    let mut all = 0..count as u32;
+    let found = all.find(|&action| experiment.facts.action_name(&names, action) == taken);
+    match found {
+        Some(action) => Ok(Some(action)),
+        None => Err(Refusal::invalid(
+            "taken",
+            format!("{taken:?}"),
+            "must be the name of an action that could be taken",
+        )),
+    }
+}
+
+pub(super) fn check_propensity(
+    shadow: bool,
+    taken: Option<u32>,
+    propensity: Option<f64>,
+) -> Result<(), Refusal> {
+    let Some(p) = propensity else {
+        return Ok(());
+    };
+    if !shadow || taken.is_none() {
+        let allowed = "it is the caller's probability of `taken`, in shadow mode";
+        return Err(Refusal::invalid("propensity", p, allowed));
+    }
+    if p > 0.0 && p <= 1.0 {
+        return Ok(());
+    }
+    let allowed = "must be above 0 and at most 1";
+    Err(Refusal::invalid("propensity", p, allowed))
+}
+
+fn check_sizes(field: &str, numbers: &[f64]) -> Result<(), Refusal> {
+    // Written so that NaN fails.
+    match numbers.iter().position(|x| !(x.abs() <= LARGEST_FEATURE)) {
+        None => Ok(()),
+        Some(i) => {
+            let allowed = format!("must lie within ±{LARGEST_FEATURE:e}");
+            Err(Refusal::invalid(
+                format!("{field}[{i}]"),
+                numbers[i],
+                allowed,
+            ))
+        }
+    }
+}
+
+pub(super) fn check_id(id: &str) -> Result<(), Refusal> {
+    let count = id.chars().count();
+    let fits =
+        (1..=128).contains(&count) && !id.starts_with('@') && !id.chars().any(char::is_control);
+    if fits {
+        return Ok(());
+    }
+    let shown: String = id.chars().take(40).collect();
+    let allowed =
+        "must be 1 to 128 characters, none of them a control character, the first not `@`";
+    Err(Refusal::invalid("id", format!("{shown:?}"), allowed))
+}

@@ -1,0 +1,95 @@
+//! Expires decisions whose time to live is over: learns their outcomes, in the order of decisions.
+
+use super::transaction::DecisionRecord;
+use super::{Command, Reply, Transaction};
+use crate::events::{Event, OutcomeSoFar};
+use crate::refusal::Refusal;
+use crate::store::Key;
+
+/// Settles decisions of an experiment. Sent by the expiry thread only.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expire {
+    /// Key of the experiment.
+    pub experiment: u64,
+    /// Numbers of the decisions.
+    pub decisions: Vec<u64>,
+    /// Event up to which everything is settled, if there are no decisions.
+    pub settled: u64,
+}
+
+impl Command for Expire {
+    type Answer = ();
+
+    fn execute(self, transaction: &mut Transaction) -> Result<Reply<()>, Refusal> {
+        let experiment = (transaction.state.by_key(self.experiment))
+            .ok_or_else(|| Refusal::unknown("experiment", self.experiment.to_string()))?;
+        let name = experiment.facts.experiment.clone();
+        let key = |&number| (self.experiment, Key::Number(number));
+        let keys: Vec<(u64, Key)> = self.decisions.iter().map(key).collect();
+        let found = transaction
+            .store
+            .find(&keys)
+            .map_err(Refusal::unavailable)?;
+        for found in found.into_iter().flatten() {
+            if let Some(record) = transaction.stored(&found)? {
+                transaction.expire(&name, record)?;
+            }
+        }
+        // Only where nothing is left to be written: what is not durable yet has to be found again.
+        if self.decisions.is_empty()
+            && let Some(experiment) = transaction.state.by_key(self.experiment)
+        {
+            experiment.settled = experiment.settled.max(self.settled);
+        }
+        Ok(Reply::Ready(()))
+    }
+}
+
+impl Transaction<'_> {
+    /// Learns an outcome, filled up with the default one; without a default, an outcome that is not whole
+    /// by now is missing.
+    fn expire(&mut self, name: &str, record: DecisionRecord) -> Result<(), Refusal> {
+        if record.outcome.complete.is_some() {
+            return Ok(());
+        }
+        let experiment = self.state.experiment(name)?;
+        let key = experiment.key;
+        let default = experiment.checked.declaration.default_outcome.as_ref();
+        let mut part = record.outcome.part.clone();
+        part.taken = part.taken.or(record.event.taken);
+        let guardrails = &experiment.facts.guardrails;
+        part.costs.resize(guardrails.len(), None);
+        let is_whole = part.reward.is_some() && part.costs.iter().all(Option::is_some);
+        part.reward = part.reward.or(default.map(|d| d.reward));
+        for (cost, guardrail) in part.costs.iter_mut().zip(guardrails) {
+            *cost = cost.or_else(|| default.and_then(|d| d.costs.get(guardrail).copied()));
+        }
+        // A horizon that is used up refuses outcomes: such a decision lapses.
+        let outcome = if record.event.shadow && part.taken.is_none() {
+            Ok(None)
+        } else {
+            self.outcome(name, &record, &part, !is_whole)
+        };
+        let event = match outcome {
+            Ok(Some(outcome)) => {
+                *self.outcomes.entry(key).or_default() += 1;
+                Event::Matured {
+                    safe_probability: self.policy_of(&record.event)?.safe_share(),
+                    outcome,
+                }
+            }
+            Ok(None) if !record.event.shadow => Event::Missing {
+                action: record.event.action,
+                policy: self.policy_of(&record.event)?.policy.clone(),
+            },
+            _ => Event::Lapsed,
+        };
+        let settled = OutcomeSoFar {
+            complete: Some(true),
+            ..OutcomeSoFar::default()
+        };
+        self.reported.insert(record.number, settled);
+        self.write_report(key, record.number, event);
+        Ok(())
+    }
+}

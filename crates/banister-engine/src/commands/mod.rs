@@ -1,0 +1,84 @@
+//! Commands: the operations that write events, one per file.
+//!
+//! A command checks itself against the state as folded, writes events into the [`Transaction`] of its
+//! commit, and never changes the state: events are folded after they are durable, so a decision never
+//! rests on an outcome that is not in the log. May use `state`, `events`, `store` and the views of
+//! `queries`; knows neither the queue nor the writer.
+//!
+//! Read `transaction.rs` first (what the commands of a commit share), then `decide.rs` with
+//! `decision_request.rs`, `report.rs` and `expire.rs` (outcomes), then the changes of experiments:
+//! `create.rs`, `change.rs`, `add_arm.rs`, `retire_arm.rs`, `import.rs`, `acknowledge.rs` and
+//! `record_alarms.rs`.
+
+mod acknowledge;
+mod add_arm;
+mod change;
+mod create;
+mod decide;
+mod decision_request;
+mod expire;
+mod import;
+mod record_alarms;
+mod report;
+mod retire_arm;
+mod transaction;
+
+pub use acknowledge::AcknowledgeAlarms;
+pub use add_arm::AddArm;
+pub use change::ChangeExperiment;
+pub use create::CreateExperiment;
+pub use decide::{Decide, Decided};
+pub use decision_request::{DecisionRequest, NamedAction, OfferedAction};
+pub use expire::Expire;
+pub use import::{ImportOutcomes, MOST_IMPORTED};
+pub(crate) use record_alarms::RecordAlarms;
+pub use report::{OutcomeReport, Report, Reported};
+pub use retire_arm::RetireArm;
+pub use transaction::Transaction;
+
+use crate::queries::ExperimentView;
+use crate::refusal::Refusal;
+use crate::state::State;
+
+/// Operation that may write events.
+pub trait Command: Send + 'static {
+    type Answer: Send + 'static;
+
+    /// True if commands after it in the same commit need not see its effect on experiments. Others get a
+    /// commit of their own.
+    const SHARES_COMMIT: bool = false;
+
+    /// Announces the decisions that `execute` reads, so that those of a whole commit are looked up at once.
+    fn prepare(&self, _transaction: &mut Transaction) {}
+
+    /// Checks the command and writes its events.
+    fn execute(self, transaction: &mut Transaction) -> Result<Reply<Self::Answer>, Refusal>;
+}
+
+type ReadAnswer<A> = Box<dyn FnOnce(&mut State) -> Result<A, Refusal> + Send>;
+
+/// Answer of a command, sent once its events are durable.
+pub enum Reply<A> {
+    Ready(A),
+    /// Read from the state after the commit's events are folded.
+    AfterFold(ReadAnswer<A>),
+}
+
+impl<A> Reply<A> {
+    pub(crate) fn resolve(self, state: &mut State) -> Result<A, Refusal> {
+        match self {
+            Self::Ready(answer) => Ok(answer),
+            Self::AfterFold(read) => read(state),
+        }
+    }
+}
+
+impl Reply<ExperimentView> {
+    /// The experiment with this key as it is after the commit.
+    fn experiment(key: u64) -> Self {
+        Self::AfterFold(Box::new(move |state| match state.by_key(key) {
+            Some(experiment) => Ok(ExperimentView::new(experiment)),
+            None => Err(Refusal::unavailable("the experiment was not folded")),
+        }))
+    }
+}

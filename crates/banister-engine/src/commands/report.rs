@@ -1,0 +1,265 @@
+//! Reports an outcome: whole or in parts, in any order, counted once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::decision_request::taken_action;
+use super::transaction::DecisionRecord;
+use super::{Command, Reply, Transaction};
+use crate::events::{Event, OutcomeEvent, OutcomeSoFar, Part, shown_id};
+use crate::refusal::Refusal;
+use crate::state::{Experiment, ExperimentStatus, Facts, check_cost_names};
+use crate::store::Key;
+
+/// Reports on a decision. The same report twice gets the same answer.
+#[derive(Debug)]
+pub struct Report {
+    pub experiment: Arc<str>,
+    pub report: OutcomeReport,
+}
+
+/// A report of an outcome, or of a part of one.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutcomeReport {
+    /// Id of the decision.
+    pub decision: String,
+    /// The reward, once it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reward: Option<f64>,
+    /// The costs that are known, by guardrail.
+    #[serde(default, deserialize_with = "crate::object::map")]
+    pub costs: BTreeMap<String, Option<f64>>,
+    /// In shadow mode: the action that the caller took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<String>,
+}
+
+/// Outcome as known after a report.
+#[derive(Debug, Clone)]
+pub struct Reported {
+    /// Name of the decision in answers.
+    pub decision: String,
+    /// True once it is complete and learned.
+    pub complete: bool,
+    /// True while all of it was reported and waits until the decision's time to live is over.
+    pub pending: bool,
+    pub reward: Option<f64>,
+    /// One place per guardrail.
+    pub costs: Vec<Option<f64>>,
+    pub facts: Arc<Facts>,
+}
+
+impl Command for Report {
+    type Answer = Reported;
+    const SHARES_COMMIT: bool = true;
+
+    fn prepare(&self, transaction: &mut Transaction) {
+        transaction.want(&self.experiment, &self.report.decision);
+    }
+
+    fn execute(self, transaction: &mut Transaction) -> Result<Reply<Reported>, Refusal> {
+        let Self {
+            experiment: name,
+            report,
+        } = self;
+        let key = transaction.state.experiment(&name)?.key;
+        let record = (transaction.decision(key, &Key::parse(&report.decision))?)
+            .ok_or_else(|| Refusal::unknown("decision", &report.decision))?;
+        let experiment = transaction.state.experiment(&name)?;
+        let mut part = part(experiment, &report)?;
+        let event = &record.event;
+        part.taken = taken_action(
+            experiment,
+            event.shadow,
+            &event.candidates,
+            report.taken.as_deref(),
+        )?;
+        let facts = experiment.facts.clone();
+        let mut known = record.outcome.part.clone();
+        if record.outcome.complete.is_none() {
+            // An outcome says what was played; whether that was reported does not matter any more.
+            known.taken = known.taken.or(event.taken);
+        }
+        let merged = merge(&facts.guardrails, &known, &part).map_err(|contradiction| {
+            let by_default = match record.outcome.complete {
+                Some(true) => ", by default, since its time to live was over",
+                _ => "",
+            };
+            Refusal::conflict(format!(
+                "the decision `{}` already has another outcome{by_default}: {contradiction}",
+                report.decision
+            ))
+        })?;
+        let news = merged != known;
+        let mut complete = record.outcome.complete.is_some();
+        if news && complete {
+            // Only a lapsed decision is complete without an outcome.
+            return Err(Refusal::conflict(format!(
+                "the time to live of the decision `{}` was over before anybody said what was taken",
+                report.decision
+            )));
+        }
+        if news {
+            if experiment.status == ExperimentStatus::Archived {
+                return Err(Refusal::conflict(format!(
+                    "the experiment `{name}` is archived and takes no more outcomes"
+                )));
+            }
+            let ttl = experiment.checked.declaration.ttl_seconds;
+            // Whether a late report counts must not depend on when somebody looks for expired decisions.
+            if let Some(ttl) = ttl
+                && record.time <= transaction.time.minus_seconds(ttl)
+            {
+                return Err(Refusal::conflict(format!(
+                    "the time to live of the decision `{}` is over ({ttl} s): its outcome is settled",
+                    report.decision
+                )));
+            }
+            let outcome = transaction.outcome(&name, &record, &merged, false)?;
+            // With a time to live nothing is learned before it is over: learned at once, early outcomes
+            // would bias every estimate.
+            let outcome = outcome.filter(|_| ttl.is_none());
+            complete = outcome.is_some();
+            transaction.write_outcome(key, record.number, outcome, &merged);
+        }
+        let is_whole = merged.reward.is_some() && merged.costs.iter().all(Option::is_some);
+        Ok(Reply::Ready(Reported {
+            decision: shown_id(record.id.as_deref(), record.number),
+            complete,
+            pending: is_whole && !complete,
+            reward: merged.reward,
+            costs: merged.costs,
+            facts,
+        }))
+    }
+}
+
+impl Transaction<'_> {
+    /// Writes a complete outcome, or else the part that is known.
+    fn write_outcome(
+        &mut self,
+        experiment: u64,
+        decision: u64,
+        outcome: Option<OutcomeEvent>,
+        known: &Part,
+    ) {
+        let (so_far, event) = match outcome {
+            Some(outcome) => {
+                *self.outcomes.entry(experiment).or_default() += 1;
+                (OutcomeSoFar::from(&outcome), Event::Outcome(outcome))
+            }
+            None => {
+                let so_far = OutcomeSoFar {
+                    part: known.clone(),
+                    complete: None,
+                };
+                (so_far, Event::Part(known.clone()))
+            }
+        };
+        self.reported.insert(decision, so_far);
+        self.write_report(experiment, decision, event);
+    }
+
+    /// Outcome of a decision, checked by the agent; `None` if some number is missing.
+    pub(super) fn outcome(
+        &mut self,
+        name: &str,
+        record: &DecisionRecord,
+        known: &Part,
+        by_default: bool,
+    ) -> Result<Option<OutcomeEvent>, Refusal> {
+        let experiment = self.state.experiment(name)?;
+        let costs: Option<Vec<f64>> = known.costs.iter().copied().collect();
+        let (Some(reward), Some(costs)) = (known.reward, costs) else {
+            return Ok(None);
+        };
+        let event = &record.event;
+        let action = if event.shadow {
+            known.taken.ok_or_else(|| {
+                let allowed = "in shadow mode an outcome needs the action that was taken";
+                Refusal::invalid("taken", "absent", allowed)
+            })?
+        } else {
+            event.action
+        };
+        let before = self.outcomes.get(&experiment.key).copied().unwrap_or(0);
+        let features = if action == event.action {
+            event.features.clone()
+        } else {
+            experiment.features(action, &event.context, &event.candidates)
+        };
+        experiment.check_outcome(&features, reward, &costs, before)?;
+        Ok(Some(OutcomeEvent {
+            action,
+            features,
+            reward,
+            costs,
+            by_default,
+        }))
+    }
+}
+
+/// Checks the numbers of a report, without the action taken.
+fn part(experiment: &Experiment, report: &OutcomeReport) -> Result<Part, Refusal> {
+    let problem = &experiment.checked.standard;
+    if let Some(reward) = report.reward {
+        (problem.reward.check_value("reward", reward))
+            .map_err(|e| Refusal::of(e, str::to_string))?;
+    }
+    check_cost_names("costs", &report.costs, problem)?;
+    let mut costs = Vec::with_capacity(problem.guardrails.len());
+    for guardrail in &problem.guardrails {
+        let cost = report.costs.get(&guardrail.name).copied().flatten();
+        if let Some(cost) = cost {
+            let field = format!("costs.{}", guardrail.name);
+            (guardrail.signal.check_value(&field, cost))
+                .map_err(|e| Refusal::of(e, str::to_string))?;
+        }
+        costs.push(cost);
+    }
+    let says_nothing = report.reward.is_none() && costs.iter().all(Option::is_none);
+    if says_nothing && report.taken.is_none() {
+        let mut allowed = "report a reward".to_string();
+        if !problem.guardrails.is_empty() {
+            allowed += ", costs, or both";
+        }
+        return Err(Refusal::invalid("reward", "absent", allowed));
+    }
+    Ok(Part {
+        reward: report.reward,
+        costs,
+        taken: None,
+    })
+}
+
+/// Merges a report into what is known; an error says what contradicts.
+fn merge(guardrails: &[String], known: &Part, news: &Part) -> Result<Part, String> {
+    fn both<T: PartialEq + Copy + std::fmt::Display>(
+        field: &str,
+        known: Option<T>,
+        news: Option<T>,
+    ) -> Result<Option<T>, String> {
+        match (known, news) {
+            (Some(a), Some(b)) if a != b => Err(format!("`{field}` is {a}, not {b}")),
+            (a, b) => Ok(a.or(b)),
+        }
+    }
+    let mut costs = Vec::with_capacity(news.costs.len());
+    for (i, &cost) in news.costs.iter().enumerate() {
+        let own = known.costs.get(i).copied().flatten();
+        costs.push(both(&guardrails[i], own, cost)?);
+    }
+    let taken = match (known.taken, news.taken) {
+        (Some(a), Some(b)) if a != b => return Err("another action was taken".into()),
+        (a, b) => a.or(b),
+    };
+    Ok(Part {
+        reward: both("reward", known.reward, news.reward)?,
+        costs,
+        taken,
+    })
+}

@@ -1,0 +1,241 @@
+//! Transaction of one commit: the state as folded, the events so far, and what commands before have done.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rand_chacha::ChaCha12Rng;
+
+use crate::events::{DecisionEvent, Event, OutcomeSoFar, PublishedPolicy, Record, replay_reports};
+use crate::refusal::Refusal;
+use crate::state::{Experiment, ExperimentStatus, OpenDecision, State};
+use crate::store::{Found, Key, Store};
+use crate::time::Timestamp;
+
+/// Commands of one commit see each other's decisions and reports through it.
+pub struct Transaction<'a> {
+    pub(super) state: &'a mut State,
+    pub(super) store: &'a mut dyn Store,
+    pub(super) rng: &'a mut ChaCha12Rng,
+    pub(super) time: Timestamp,
+    records: Vec<Record>,
+    events: Vec<Event>,
+    /// Decisions to look up.
+    wanted: Vec<(u64, Key)>,
+    /// Decisions looked up; `None` where there is none.
+    found: HashMap<(u64, Key), Option<Found>>,
+    /// Policies that this commit publishes, by experiment.
+    pub(super) policies: HashMap<u64, (u64, Arc<PublishedPolicy>)>,
+    /// Decisions of this commit, by id and by number.
+    ids: HashMap<(u64, String), u64>,
+    decisions: HashMap<u64, OpenDecision>,
+    /// Outcomes as this commit has changed them, by decision.
+    pub(super) reported: HashMap<u64, OutcomeSoFar>,
+    /// Number of outcomes that this commit completes, by experiment.
+    pub(super) outcomes: HashMap<u64, u64>,
+}
+
+/// Decision with all that a report on it needs.
+pub(super) struct DecisionRecord {
+    pub number: u64,
+    pub id: Option<String>,
+    pub time: Timestamp,
+    pub event: Arc<DecisionEvent>,
+    pub outcome: OutcomeSoFar,
+}
+
+impl<'a> Transaction<'a> {
+    pub(crate) fn new(
+        state: &'a mut State,
+        store: &'a mut dyn Store,
+        rng: &'a mut ChaCha12Rng,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            // Clocks may be set back; the log's times never go back.
+            time: now.max(state.time),
+            state,
+            store,
+            rng,
+            records: Vec::new(),
+            events: Vec::new(),
+            wanted: Vec::new(),
+            found: HashMap::new(),
+            policies: HashMap::new(),
+            ids: HashMap::new(),
+            decisions: HashMap::new(),
+            reported: HashMap::new(),
+            outcomes: HashMap::new(),
+        }
+    }
+
+    /// Notes a decision to look up, unless it is in memory or its experiment is unknown.
+    pub(super) fn want(&mut self, experiment: &str, id: &str) {
+        let Ok(experiment) = self.state.experiment(experiment) else {
+            return;
+        };
+        let experiment = experiment.key;
+        let key = Key::parse(id);
+        let in_memory = match &key {
+            Key::Number(number) => self.state.open().get(*number).is_some(),
+            Key::Id(id) => self.state.open().number(experiment, id).is_some(),
+        };
+        if !in_memory {
+            self.wanted.push((experiment, key));
+        }
+    }
+
+    /// Looks up the decisions noted by [`Self::want`], with one request to the store.
+    pub(crate) fn look_up(&mut self) -> Result<(), Refusal> {
+        let keys = std::mem::take(&mut self.wanted);
+        if !keys.is_empty() {
+            let found = self.store.find(&keys).map_err(Refusal::unavailable)?;
+            self.found.extend(keys.into_iter().zip(found));
+        }
+        Ok(())
+    }
+
+    /// Records and their events, in the log's order.
+    pub(crate) fn into_events(self) -> (Vec<Record>, Vec<Event>) {
+        (self.records, self.events)
+    }
+
+    /// Number that the next event will get.
+    pub(super) fn next_number(&self) -> u64 {
+        self.state.number + 1 + self.records.len() as u64
+    }
+
+    /// Writes an event of an experiment, and returns its number.
+    pub(super) fn write(&mut self, experiment: u64, event: Event) -> u64 {
+        self.push(experiment, None, None, event)
+    }
+
+    /// Writes an event on a decision.
+    pub(super) fn write_report(&mut self, experiment: u64, decision: u64, event: Event) {
+        self.push(experiment, Some(decision), None, event);
+    }
+
+    /// Writes a decision, and returns its number.
+    pub(super) fn write_decision(
+        &mut self,
+        experiment: u64,
+        id: Option<&String>,
+        event: Arc<DecisionEvent>,
+    ) -> u64 {
+        let decision = Event::Decision(event.clone());
+        let number = self.push(experiment, None, id.cloned(), decision);
+        if let Some(id) = id {
+            self.ids.insert((experiment, id.clone()), number);
+        }
+        // Ids and numbers are answered after this commit, but a caller who chose the id may report at once.
+        let open = OpenDecision {
+            experiment,
+            id: id.cloned(),
+            time: self.time,
+            event,
+        };
+        self.decisions.insert(number, open);
+        number
+    }
+
+    fn push(
+        &mut self,
+        experiment: u64,
+        decision: Option<u64>,
+        id: Option<String>,
+        event: Event,
+    ) -> u64 {
+        let number = self.next_number();
+        self.records.push(Record {
+            number,
+            time: self.time,
+            experiment,
+            kind: event.kind(),
+            decision,
+            id,
+            body: event.encode(),
+        });
+        self.events.push(event);
+        number
+    }
+
+    /// Experiment that is not archived.
+    pub(super) fn active(&mut self, name: &str) -> Result<&mut Experiment, Refusal> {
+        let experiment = self.state.experiment(name)?;
+        match experiment.status {
+            ExperimentStatus::Archived => Err(Refusal::conflict(format!(
+                "the experiment `{name}` is archived: it cannot be changed any more"
+            ))),
+            _ => Ok(experiment),
+        }
+    }
+
+    /// Finds a decision of this commit, in memory, or among those looked up.
+    pub(super) fn decision(
+        &mut self,
+        experiment: u64,
+        key: &Key,
+    ) -> Result<Option<DecisionRecord>, Refusal> {
+        let number = match key {
+            Key::Number(number) => Some(*number),
+            Key::Id(id) => (self.ids.get(&(experiment, id.clone())).copied())
+                .or_else(|| self.state.open().number(experiment, id)),
+        };
+        if let Some(number) = number {
+            let open = self.decisions.get(&number);
+            if let Some(open) = open.or_else(|| self.state.open().get(number)) {
+                return Ok((open.experiment == experiment).then(|| DecisionRecord {
+                    number,
+                    id: open.id.clone(),
+                    time: open.time,
+                    event: open.event.clone(),
+                    outcome: self.reported.get(&number).cloned().unwrap_or_default(),
+                }));
+            }
+        }
+        match self.found.get(&(experiment, key.clone())) {
+            Some(Some(found)) => self.stored(found),
+            _ => Ok(None),
+        }
+    }
+
+    /// Decodes a decision of the store; what this commit has reported on it counts before the store.
+    pub(super) fn stored(&self, found: &Found) -> Result<Option<DecisionRecord>, Refusal> {
+        let number = found.decision.number;
+        let Event::Decision(event) = found.decision.event()? else {
+            return Ok(None);
+        };
+        let outcome = match self.reported.get(&number) {
+            Some(outcome) => outcome.clone(),
+            None => replay_reports(&found.reports)?,
+        };
+        Ok(Some(DecisionRecord {
+            number,
+            id: found.decision.id.clone(),
+            time: found.decision.time,
+            event,
+            outcome,
+        }))
+    }
+
+    /// Policy that a decision was drawn from.
+    pub(super) fn policy_of(
+        &mut self,
+        event: &DecisionEvent,
+    ) -> Result<Arc<PublishedPolicy>, Refusal> {
+        let number = match (&event.own, event.policy) {
+            (Some(own), _) => return Ok(own.clone()),
+            (None, Some(number)) => number,
+            (None, None) => return Err(Refusal::unavailable("a decision has no policy")),
+        };
+        if let Some((_, own)) = self.policies.values().find(|(own, _)| *own == number) {
+            return Ok(own.clone());
+        }
+        let record = self.store.get(number).map_err(Refusal::unavailable)?;
+        match record.as_ref().map(Record::event).transpose()? {
+            Some(Event::Policy(published)) => Ok(published),
+            _ => Err(Refusal::unavailable(format!(
+                "event {number} should be a policy"
+            ))),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! A decision as the log keeps it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::PublishedPolicy;
+
+/// Decision with the policy it was drawn from.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DecisionEvent {
+    /// Digest of the request, to tell a repeated one from another with the same id.
+    pub request: u64,
+    /// Number of the policy's event; `None`: the decision has a policy of its own.
+    pub policy: Option<u64>,
+    /// The policy of this decision alone.
+    pub own: Option<Arc<PublishedPolicy>>,
+    pub action: u32,
+    pub probability: f64,
+    /// Reason for which the safe action was forced.
+    pub fallback: Option<banister::Fallback>,
+    /// The uniform number that drew it.
+    pub draw: f64,
+    /// Features of the action, where it has any.
+    pub features: Vec<f64>,
+    /// The context, if the request brought one.
+    pub context: Vec<f64>,
+    /// The candidates, if the request brought any.
+    pub candidates: Vec<Candidate>,
+    /// True if it was made in shadow mode.
+    pub shadow: bool,
+    /// In shadow mode: the action that the caller took, if known then.
+    pub taken: Option<u32>,
+    /// In shadow mode: the caller's probability of it.
+    pub propensity: Option<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Its name; unnamed ones go by their index.
+    pub name: Option<String>,
+    pub features: Vec<f64>,
+}
+
+/// Names of candidates, in their order.
+pub fn candidate_names(candidates: &[Candidate]) -> Vec<Option<String>> {
+    candidates.iter().map(|c| c.name.clone()).collect()
+}

@@ -1,0 +1,76 @@
+//! Outcomes as the log keeps them: in parts, complete, and as far as reports have come.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Event, Record};
+use crate::refusal::Refusal;
+
+/// A part of an outcome, or what is known of one.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Part {
+    /// The reward, if known.
+    pub reward: Option<f64>,
+    /// The costs, one place per guardrail.
+    pub costs: Vec<Option<f64>>,
+    /// In shadow mode: the action that the caller took, if known.
+    pub taken: Option<u32>,
+}
+
+/// A complete outcome, with all that learning from it takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OutcomeEvent {
+    /// The arm, or the candidate's index.
+    pub action: u32,
+    /// Its features, where it has any.
+    pub features: Vec<f64>,
+    pub reward: f64,
+    pub costs: Vec<f64>,
+    /// True if the time to live was over and (some of) it is the declared default.
+    pub by_default: bool,
+}
+
+/// Outcome of a decision as far as its reports go.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct OutcomeSoFar {
+    pub part: Part,
+    /// `Some` once it is complete; true if by default, because the time to live was over.
+    pub complete: Option<bool>,
+}
+
+impl From<&OutcomeEvent> for OutcomeSoFar {
+    fn from(outcome: &OutcomeEvent) -> Self {
+        Self {
+            part: Part {
+                reward: Some(outcome.reward),
+                costs: outcome.costs.iter().copied().map(Some).collect(),
+                taken: Some(outcome.action),
+            },
+            complete: Some(outcome.by_default),
+        }
+    }
+}
+
+/// Replays the reports on a decision, in the log's order.
+pub fn replay_reports(reports: &[Record]) -> Result<OutcomeSoFar, Refusal> {
+    let mut so_far = OutcomeSoFar::default();
+    for record in reports {
+        match record.event()? {
+            Event::Part(part) => so_far.part = part,
+            Event::Outcome(outcome) | Event::Matured { outcome, .. } => {
+                so_far = OutcomeSoFar::from(&outcome);
+            }
+            Event::Lapsed | Event::Missing { .. } => so_far.complete = Some(true),
+            _ => {}
+        }
+    }
+    Ok(so_far)
+}
+
+/// Costs by the guardrails' names, as answers show them.
+pub fn named_costs(guardrails: &[String], costs: &[Option<f64>]) -> BTreeMap<String, Option<f64>> {
+    let known = |i: usize| costs.get(i).copied().flatten();
+    let named = guardrails.iter().enumerate();
+    named.map(|(i, name)| (name.clone(), known(i))).collect()
+}

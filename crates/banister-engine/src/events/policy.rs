@@ -1,0 +1,261 @@
+//! A policy as it left the core: with its certificate, and what was known of its actions.
+
+use std::sync::OnceLock;
+
+use banister::{Agent, Belief, CheckedProblem, Decision, Estimate, Fallback};
+use banister::{GuardrailCertificate, SolverReport, Standard};
+use serde::{Deserialize, Serialize};
+
+/// Most actions whose beliefs are kept with a policy; policies usually have guardrails + 1 actions,
+/// but untried arms share their probability.
+const MOST_KNOWN: usize = 64;
+
+/// A policy and its certificate.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct PublishedPolicy {
+    /// (action, probability), by increasing action.
+    #[serde(with = "shares")]
+    pub policy: Vec<(u32, f64)>,
+    pub safe: u32,
+    /// One entry per guardrail.
+    pub guardrails: Vec<GuardrailCertificate>,
+    pub optimistic_reward: f64,
+    /// Proof of the solver.
+    pub solver: SolverReport,
+    /// Reason for which the safe action was forced.
+    pub fallback: Option<Fallback>,
+    /// Outcomes it is based on.
+    pub outcomes: u64,
+    /// Beliefs about the policy's actions, and about the safe one.
+    pub known: Vec<Known>,
+    /// The policy's own reward and guardrails.
+    pub estimates: Estimates,
+    /// The answer's part that all decisions of this policy share, once somebody asked.
+    #[serde(skip)]
+    pub rendered: OnceLock<String>,
+}
+
+/// Belief about one action.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Known {
+    pub action: u32,
+    pub belief: Belief,
+}
+
+/// Estimates of a policy: what it earns, and where it stands with every guardrail. For a relative
+/// guardrail that is the excess over the factor times the safe mean, as in certificates.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Estimates {
+    pub reward: Estimate,
+    /// Expected signal per guardrail.
+    pub guardrails: Vec<Estimate>,
+}
+
+impl PublishedPolicy {
+    /// Probability of the safe action.
+    pub(crate) fn safe_share(&self) -> f64 {
+        let safe = self.policy.iter().find(|entry| entry.0 == self.safe);
+        safe.map_or(0.0, |entry| entry.1)
+    }
+
+    /// Takes down what an agent has decided; `action_of` numbers its actions as the log does.
+    pub(crate) fn new(
+        agent: &mut dyn Agent,
+        decision: &Decision,
+        problem: &CheckedProblem,
+        safe: usize,
+        action_of: impl Fn(usize) -> u32,
+    ) -> Self {
+        let mut policy: Vec<(u32, f64)> = (decision.policy.iter())
+            .map(|&(own, p)| (action_of(own), p))
+            .collect();
+        policy.sort_unstable_by_key(|entry| entry.0);
+        let mut known = Vec::new();
+        let mut total = Mixture::new(problem.guardrails.len());
+        let safe_belief = agent.belief(safe);
+        for &(own, probability) in &decision.policy {
+            let Some(belief) = agent.belief(own) else {
+                continue;
+            };
+            if own == safe {
+                total.safe = probability;
+                continue;
+            }
+            total.add(probability, &belief);
+            if known.len() < MOST_KNOWN {
+                let action = action_of(own);
+                known.push(Known { action, belief });
+            }
+        }
+        let estimates = total.finish(problem, safe_belief.as_ref());
+        if let Some(belief) = safe_belief {
+            let action = action_of(safe);
+            known.push(Known { action, belief });
+        }
+        known.sort_by_key(|known| known.action);
+        let guardrails = decision.guardrails.iter().map(|g| GuardrailCertificate {
+            pessimistic_cost: bounded(g.pessimistic_cost),
+            threshold: g.threshold,
+            slack: bounded(g.slack),
+            price: bounded(g.price),
+        });
+        Self {
+            policy,
+            safe: action_of(safe),
+            guardrails: guardrails.collect(),
+            optimistic_reward: bounded(decision.optimistic_reward),
+            solver: decision.solver,
+            fallback: decision.fallback,
+            outcomes: decision.outcomes,
+            known,
+            estimates,
+            rendered: OnceLock::new(),
+        }
+    }
+
+    /// The action that a uniform number in [0, 1) selects, and its probability.
+    pub fn draw(&self, uniform: f64) -> (u32, f64) {
+        let mut rest = uniform;
+        for &(action, p) in &self.policy {
+            if rest < p {
+                return (action, p);
+            }
+            rest -= p;
+        }
+        // Probabilities sum to one up to rounding: the last takes what is left.
+        self.policy.last().copied().unwrap_or((0, 1.0))
+    }
+
+    /// The probability of an action.
+    pub fn probability(&self, action: u32) -> f64 {
+        let place = self.policy.binary_search_by_key(&action, |entry| entry.0);
+        place.map_or(0.0, |i| self.policy[i].1)
+    }
+}
+
+/// JSON knows no infinity: what overflowed is as large as a number can be.
+fn bounded(x: f64) -> f64 {
+    if x.is_nan() {
+        f64::MAX
+    } else {
+        x.clamp(f64::MIN, f64::MAX)
+    }
+}
+
+/// The beliefs of a policy's actions, weighted; the safe action's are kept apart, since a relative
+/// guardrail weighs them otherwise.
+struct Mixture {
+    /// Mean (if all have one), lower and upper end, of the reward and of every guardrail.
+    signals: Vec<Estimate>,
+    /// Probability of the safe action.
+    safe: f64,
+}
+
+impl Mixture {
+    fn new(guardrails: usize) -> Self {
+        let nothing = Estimate {
+            mean: Some(0.0),
+            lower: 0.0,
+            upper: 0.0,
+        };
+        Self {
+            signals: vec![nothing; 1 + guardrails],
+            safe: 0.0,
+        }
+    }
+
+    fn add(&mut self, p: f64, belief: &Belief) {
+        let estimates = std::iter::once(&belief.reward).chain(&belief.costs);
+        for (total, own) in self.signals.iter_mut().zip(estimates) {
+            *total = plus(*total, p, own);
+        }
+    }
+
+    fn finish(self, problem: &CheckedProblem, safe: Option<&Belief>) -> Estimates {
+        let with_safe = |own: Estimate, factor: f64, safe: Option<&Estimate>| match safe {
+            Some(safe) => plus(own, self.safe - factor, safe),
+            None => own,
+        };
+        let guardrails = problem.guardrails.iter().zip(&self.signals[1..]);
+        Estimates {
+            reward: with_safe(self.signals[0], 0.0, safe.map(|belief| &belief.reward)),
+            guardrails: guardrails
+                .enumerate()
+                .map(|(i, (guardrail, &own))| {
+                    let safe = safe.and_then(|belief| belief.costs.get(i));
+                    with_safe(own, guardrail.factor, safe)
+                })
+                .collect(),
+        }
+    }
+}
+
+/// An estimate plus a multiple of another, end by end.
+fn plus(total: Estimate, weight: f64, own: &Estimate) -> Estimate {
+    let (low, high) = if weight >= 0.0 {
+        (own.lower, own.upper)
+    } else {
+        (own.upper, own.lower)
+    };
+    let mean = if weight == 0.0 {
+        total.mean
+    } else {
+        total.mean.zip(own.mean).map(|(a, b)| a + weight * b)
+    };
+    Estimate {
+        mean: mean.map(bounded),
+        lower: bounded(total.lower + weight * low),
+        upper: bounded(total.upper + weight * high),
+    }
+}
+
+/// An estimate of a guardrail's signal as its certificate shows it: for a relative guardrail the excess
+/// over the factor times the safe mean.
+pub(crate) fn relative_to_safe(
+    guardrail: &Standard,
+    own: Estimate,
+    safe: Option<&Estimate>,
+    is_safe: bool,
+) -> Estimate {
+    let f = guardrail.factor;
+    match safe.filter(|_| f != 0.0) {
+        None => own,
+        // (1 − f) times its own mean: one interval, not the difference of two.
+        Some(safe) if is_safe => {
+            let nothing = Estimate {
+                mean: Some(0.0),
+                lower: 0.0,
+                upper: 0.0,
+            };
+            plus(nothing, 1.0 - f, safe)
+        }
+        Some(safe) => plus(own, -f, safe),
+    }
+}
+
+/// Actions of equal probability written as one group: untried arms share theirs, and there may be a
+/// thousand of them.
+mod shares {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        policy: &[(u32, f64)],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let groups: Vec<(f64, Vec<u32>)> = policy
+            .chunk_by(|a, b| a.1.to_bits() == b.1.to_bits())
+            .map(|group| (group[0].1, group.iter().map(|entry| entry.0).collect()))
+            .collect();
+        groups.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<(u32, f64)>, D::Error> {
+        let groups = Vec::<(f64, Vec<u32>)>::deserialize(deserializer)?;
+        let flat = groups
+            .into_iter()
+            .flat_map(|(p, actions)| actions.into_iter().map(move |action| (action, p)));
+        Ok(flat.collect())
+    }
+}

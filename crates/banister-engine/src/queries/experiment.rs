@@ -1,0 +1,245 @@
+//! Experiments as people look at them.
+
+use std::sync::Arc;
+
+use banister::{Assumption, Fallback, Guarantee, Guardrail, SignalConfig};
+use banister_rivals::AgentConfig;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Query;
+use crate::events::shown_id;
+use crate::refusal::Refusal;
+use crate::state::{
+    AlarmRaised, Counts, Declaration, DefaultOutcome, Experiment, ExperimentStatus, RecordedAlarm,
+    State, round,
+};
+use crate::time::Timestamp;
+
+/// Asks for all experiments, oldest first.
+#[derive(Debug)]
+pub struct ListExperiments;
+
+impl Query for ListExperiments {
+    type Answer = Vec<ExperimentView>;
+
+    fn answer(self, state: &mut State) -> Result<Vec<ExperimentView>, Refusal> {
+        Ok(state.experiments().map(ExperimentView::new).collect())
+    }
+}
+
+/// Asks for one experiment.
+#[derive(Debug)]
+pub struct ReadExperiment(pub Arc<str>);
+
+impl Query for ReadExperiment {
+    type Answer = ExperimentView;
+
+    fn answer(self, state: &mut State) -> Result<ExperimentView, Refusal> {
+        state.experiment(&self.0).map(|e| ExperimentView::new(e))
+    }
+}
+
+/// An experiment.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "Experiment")]
+pub struct ExperimentView {
+    /// What it is called.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Whether it decides.
+    pub status: ExperimentStatus,
+    /// Whether the caller's own action is what happens.
+    pub shadow: bool,
+    /// When it was created.
+    pub created: Timestamp,
+    /// The arms, retired ones too; none where decisions bring candidates.
+    pub arms: Vec<ArmView>,
+    /// Numbers that every decision brings as its context.
+    pub context: Option<usize>,
+    /// Features of the candidates that every decision brings.
+    pub dimension: Option<usize>,
+    /// Features of the safe action, with `dimension`.
+    pub safe_action: Option<Vec<f64>>,
+    /// Name of the safe arm.
+    pub safe: Option<String>,
+    /// The reward signal.
+    pub reward: SignalConfig,
+    /// The guardrails.
+    pub guardrails: Vec<Guardrail>,
+    /// The probability with which all bounds in certificates hold, and with them what the agent promises.
+    pub confidence: f64,
+    /// The agent.
+    pub agent: AgentConfig,
+    /// What it promises about the guardrails: the default agents are safe in every round.
+    pub guarantee: Guarantee,
+    /// The assumptions that its certificates rest on, and whether something watches each.
+    pub rests_on: Vec<Assumption>,
+    /// Outcomes are learned this many seconds after their decisions, in the order of decisions.
+    pub ttl_seconds: Option<f64>,
+    /// The outcome of a decision that never got one; without it such decisions are counted as missing.
+    pub default_outcome: Option<DefaultOutcome>,
+    /// What has happened so far.
+    pub counts: Counts,
+    /// Whether the safe action is forced now.
+    pub alarm: Option<AlarmView>,
+    /// Alarms that nobody has acknowledged yet, oldest first.
+    pub alarms: Vec<RaisedView>,
+    /// Its last event in the log.
+    pub number: u64,
+}
+
+/// An arm.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "Arm")]
+pub struct ArmView {
+    /// What it is called.
+    pub name: String,
+    /// Whether it is on offer.
+    pub offered: bool,
+    /// Whether it is the safe one.
+    pub safe: bool,
+    /// Its features, where arms have any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub features: Option<Vec<f64>>,
+}
+
+/// The safe action is forced.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "Alarm")]
+pub struct AlarmView {
+    /// Why.
+    pub reason: FallbackView,
+    /// Since when.
+    pub since: Timestamp,
+    /// The first decision that was.
+    pub decision: Option<String>,
+}
+
+/// An alarm: an assumption is false, at the level of its test.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "RaisedAlarm")]
+pub struct RaisedView {
+    /// Number of its event.
+    pub number: u64,
+    /// When it was raised.
+    pub since: Timestamp,
+    /// The alarm.
+    #[serde(flatten)]
+    pub alarm: AlarmRaised,
+    /// When a person acknowledged it.
+    pub acknowledged: Option<Timestamp>,
+}
+
+impl From<&RecordedAlarm> for RaisedView {
+    fn from(recorded: &RecordedAlarm) -> Self {
+        Self {
+            number: recorded.number,
+            since: Timestamp(recorded.since),
+            alarm: recorded.alarm.clone(),
+            acknowledged: recorded.acknowledged.map(Timestamp),
+        }
+    }
+}
+
+/// Why the safe action was forced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "Fallback")]
+pub enum FallbackView {
+    /// The safe action's costs are not known well enough yet to prove any margin.
+    MarginNotProven,
+    /// The solver gave no policy that checks.
+    SolverFailed,
+    /// Rounding may have undone the regression: features are too long for `lambda`.
+    IllConditioned,
+    /// The experiment is paused.
+    Paused,
+    /// An alarm was raised and nobody has acknowledged it yet.
+    Alarm,
+    /// The solver used up its work before it had a policy that checks.
+    Budget,
+}
+
+impl From<Fallback> for FallbackView {
+    fn from(fallback: Fallback) -> Self {
+        match fallback {
+            Fallback::MarginNotProven => Self::MarginNotProven,
+            Fallback::IllConditioned => Self::IllConditioned,
+            Fallback::Paused => Self::Paused,
+            Fallback::Alarm => Self::Alarm,
+            Fallback::Budget => Self::Budget,
+            // Reasons that are not known here yet: the agent could not do better.
+            _ => Self::SolverFailed,
+        }
+    }
+}
+
+impl ExperimentView {
+    /// The experiment that a declaration would make.
+    pub fn preview(declaration: &Declaration) -> Result<Self, Refusal> {
+        let checked = declaration.check()?;
+        let experiment = Experiment::made(0, Timestamp::now(), checked);
+        experiment
+            .map(|experiment| Self::new(&experiment))
+            .map_err(Refusal::unavailable)
+    }
+
+    pub(crate) fn new(experiment: &Experiment) -> Self {
+        let checked = &experiment.checked;
+        let declaration = &checked.declaration;
+        let arms = experiment.arms.iter().enumerate();
+        Self {
+            name: declaration.name.clone(),
+            description: declaration.description.clone(),
+            status: experiment.status,
+            shadow: declaration.shadow,
+            created: experiment.created,
+            arms: arms
+                .map(|(number, arm)| ArmView {
+                    name: arm.name.clone(),
+                    offered: arm.offered,
+                    safe: number == checked.safe,
+                    features: arm.features.clone(),
+                })
+                .collect(),
+            context: declaration.context,
+            dimension: declaration.dimension,
+            safe_action: declaration.safe_action.clone(),
+            safe: declaration.safe.clone(),
+            reward: declaration.reward,
+            guardrails: declaration.guardrails.clone(),
+            confidence: round(1.0 - checked.config.delta()),
+            agent: checked.config.clone(),
+            guarantee: checked.config.guarantee(),
+            ttl_seconds: declaration.ttl_seconds,
+            default_outcome: declaration.default_outcome.clone(),
+            counts: experiment.counts,
+            rests_on: assumptions(experiment),
+            alarm: alarm(experiment),
+            alarms: experiment.open_alarms().map(RaisedView::from).collect(),
+            number: experiment.number,
+        }
+    }
+}
+
+/// The assumptions behind certificates. With a time to live an outcome's arrival says nothing about it, and
+/// what never comes has a declared default or is watched.
+fn assumptions(experiment: &Experiment) -> Vec<Assumption> {
+    let mut list = experiment.facts.assumptions.clone();
+    if experiment.checked.declaration.ttl_seconds.is_some() {
+        for assumption in &mut list {
+            assumption.watched |= assumption.text.starts_with("outcomes arrive");
+        }
+    }
+    list
+}
+
+pub(super) fn alarm(experiment: &Experiment) -> Option<AlarmView> {
+    experiment.alarm.map(|alarm| AlarmView {
+        reason: alarm.reason.into(),
+        since: Timestamp(alarm.since),
+        decision: alarm.decision.map(|number| shown_id(None, number)),
+    })
+}

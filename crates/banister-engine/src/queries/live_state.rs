@@ -1,0 +1,121 @@
+//! Live state of an experiment: the policy now, what is believed of every arm, alarms and evidence.
+
+use std::sync::Arc;
+
+use banister::Monitor;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::experiment::alarm;
+use super::{AlarmView, Beliefs, Query, RaisedView, beliefs};
+use crate::events::PublishedPolicy;
+use crate::refusal::Refusal;
+use crate::state::{Experiment, Facts, Kind, State};
+use crate::time::Timestamp;
+
+/// Asks for the live state of an experiment.
+#[derive(Debug)]
+pub struct ReadState(pub Arc<str>);
+
+/// Live state of an experiment.
+#[derive(Debug)]
+pub struct LiveState {
+    /// The experiment's last event.
+    pub number: u64,
+    pub time: Timestamp,
+    pub outcomes: u64,
+    /// The policy now; for experiments whose decisions bring their actions, the last one.
+    pub published: Option<Arc<PublishedPolicy>>,
+    /// Names of the candidates it chooses among; empty for arms.
+    pub candidates: Vec<Option<String>>,
+    pub facts: Arc<Facts>,
+    /// Number, offer and beliefs of every arm.
+    pub arms: Vec<(usize, bool, Beliefs)>,
+    /// Set while the safe action is forced.
+    pub alarm: Option<AlarmView>,
+    /// Alarms that nobody has acknowledged yet, oldest first.
+    pub alarms: Vec<RaisedView>,
+    /// Evidence of breaches, one entry per guardrail; none for agents that are not watched.
+    pub evidence: Vec<EvidenceView>,
+    /// Decisions whose time to live is over and whose outcome never came, by arm: of how many, how many.
+    pub missing: Vec<(u64, u64)>,
+    /// One decision in this many is watched for breaches; more than 1 where outcomes come very late.
+    pub watched_one_in: u64,
+}
+
+/// Evidence that a guardrail is breached, over time.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "Evidence")]
+pub struct EvidenceView {
+    /// Name of the guardrail.
+    pub guardrail: String,
+    /// True if a detector watches it.
+    pub watched: bool,
+    /// (Outcomes watched, log10 of the largest evidence since the point before).
+    pub points: Vec<(u64, f64)>,
+    /// log10 of the evidence at which an alarm is raised.
+    pub alarm_at: f64,
+}
+
+impl Query for ReadState {
+    type Answer = LiveState;
+
+    fn answer(self, state: &mut State) -> Result<LiveState, Refusal> {
+        let experiment = state.experiment(&self.0)?;
+        let published = match experiment.checked.kind {
+            // Of one that samples the last one that was drawn, not another.
+            Kind::Arms if !experiment.agent().samples() || experiment.latest.is_none() => {
+                Some(experiment.policy()?.1)
+            }
+            _ => (experiment.latest.as_ref()).map(|latest| latest.published.clone()),
+        };
+        let candidates =
+            (experiment.latest.as_ref()).map_or_else(Vec::new, |l| l.candidates.clone());
+        let all = experiment.beliefs();
+        let safe = experiment.checked.safe;
+        let safe =
+            (all.iter().find(|(number, _)| *number == safe)).map(|(_, belief)| belief.clone());
+        let mut arms: Vec<(usize, bool, Beliefs)> = (all.iter())
+            .map(|(number, belief)| {
+                let is_safe = *number == experiment.checked.safe;
+                let view = beliefs(&experiment.checked.standard, belief, safe.as_ref(), is_safe);
+                (*number, experiment.arms[*number].offered, view)
+            })
+            .collect();
+        arms.sort_by_key(|arm| arm.0);
+        Ok(LiveState {
+            number: experiment.number,
+            time: Timestamp::now(),
+            outcomes: experiment.agent().outcomes(),
+            published,
+            candidates,
+            facts: experiment.facts.clone(),
+            missing: (0..experiment.arms.len())
+                .map(|arm| {
+                    let counts = experiment.missing.of(arm).copied().unwrap_or_default();
+                    (counts.matured, counts.missing)
+                })
+                .collect(),
+            arms,
+            alarm: alarm(experiment),
+            alarms: experiment.open_alarms().map(RaisedView::from).collect(),
+            evidence: evidence(experiment),
+            watched_one_in: experiment.agent().monitor().map_or(1, Monitor::stride),
+        })
+    }
+}
+
+fn evidence(experiment: &Experiment) -> Vec<EvidenceView> {
+    let Some(monitor) = experiment.agent().monitor() else {
+        return Vec::new();
+    };
+    let guardrails = experiment.facts.guardrails.iter().enumerate();
+    guardrails
+        .map(|(i, name)| EvidenceView {
+            guardrail: name.clone(),
+            watched: monitor.watches(i),
+            points: monitor.evidence(i).to_vec(),
+            alarm_at: monitor.run_length().log10(),
+        })
+        .collect()
+}

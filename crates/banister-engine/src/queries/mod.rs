@@ -1,0 +1,40 @@
+//! Queries: the operations that read the state and write nothing, one subject per file.
+//!
+//! They are answered from memory, also while the log is unavailable. May use `state` and `events`;
+//! know neither the store nor the commands.
+//!
+//! Read `experiment.rs` (experiments as declared), `live_state.rs` with `estimates.rs` (the policy now and
+//! the agent's estimates), `history.rs` (the trace over time), then the small ones: `facts.rs`,
+//! `digest.rs`, `stats.rs` and `ttl.rs`.
+
+mod digest;
+mod estimates;
+mod experiment;
+mod facts;
+mod history;
+mod live_state;
+mod stats;
+mod ttl;
+
+pub use digest::ReadDigest;
+pub use estimates::{Beliefs, EstimateView, beliefs};
+pub use experiment::{
+    AlarmView, ArmView, ExperimentView, FallbackView, ListExperiments, RaisedView, ReadExperiment,
+};
+pub use facts::ReadFacts;
+pub use history::{HistoryView, MinuteView, PointView, ReadHistory};
+pub use live_state::{EvidenceView, LiveState, ReadState};
+pub use stats::{ExperimentStats, ReadStats, Stats};
+pub(crate) use ttl::ReadTtls;
+pub use ttl::TtlStatus;
+
+use crate::refusal::Refusal;
+use crate::state::State;
+
+/// Operation that only reads the state.
+pub trait Query: Send + 'static {
+    type Answer: Send + 'static;
+
+    /// Reads the answer. The state is mutable only because policies are computed when somebody asks.
+    fn answer(self, state: &mut State) -> Result<Self::Answer, Refusal>;
+}

@@ -1,0 +1,54 @@
+//! Numbers for monitoring.
+
+use super::Query;
+use crate::refusal::Refusal;
+use crate::state::{Counts, State};
+
+/// Asks for the numbers of all experiments.
+#[derive(Debug)]
+pub struct ReadStats;
+
+/// Numbers of the log and of all experiments.
+#[derive(Debug, Clone, Default)]
+pub struct Stats {
+    /// Number of the last event folded.
+    pub number: u64,
+    /// One entry per experiment.
+    pub experiments: Vec<ExperimentStats>,
+}
+
+#[derive(Debug, Clone)]
+pub struct ExperimentStats {
+    /// What it is called.
+    pub name: String,
+    pub counts: Counts,
+    /// Slack of the latest policy by guardrail.
+    pub slacks: Vec<(String, f64)>,
+    /// True while the safe action is forced.
+    pub is_forced: bool,
+    /// Alarms that nobody has acknowledged yet.
+    pub alarms: u64,
+}
+
+impl Query for ReadStats {
+    type Answer = Stats;
+
+    fn answer(self, state: &mut State) -> Result<Stats, Refusal> {
+        let experiments = state.experiments().map(|experiment| {
+            let latest = experiment.latest.as_ref();
+            let guardrails = latest.map_or(&[][..], |latest| &latest.published.guardrails);
+            let slacks = std::iter::zip(&experiment.facts.guardrails, guardrails);
+            ExperimentStats {
+                name: experiment.facts.experiment.clone(),
+                counts: experiment.counts,
+                slacks: slacks.map(|(name, g)| (name.clone(), g.slack)).collect(),
+                is_forced: experiment.alarm.is_some(),
+                alarms: experiment.open_alarms().count() as u64,
+            }
+        });
+        Ok(Stats {
+            number: state.number,
+            experiments: experiments.collect(),
+        })
+    }
+}

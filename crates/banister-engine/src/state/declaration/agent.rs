@@ -1,0 +1,75 @@
+//! The agent that a declaration asks for, with the defaults and limits of a service.
+
+use banister::{OpbConfig, OplbConfig};
+use banister_rivals::AgentConfig;
+
+use super::checks::check_guarantee;
+use super::{Declaration, Kind, LONGEST_FEATURES, NamedArm};
+use crate::refusal::Refusal;
+
+/// Multiplications that exact OPLB may spend on a decision: some hundredths of a second.
+const MOST_WORK: u64 = 20_000_000;
+
+impl Declaration {
+    pub(super) fn config(&self, kind: Kind, arms: &[NamedArm]) -> Result<AgentConfig, Refusal> {
+        let linear = kind != Kind::Arms || arms.iter().any(|arm| arm.features.is_some());
+        let mut config = match (&self.agent, linear) {
+            (Some(given), _) => given.clone(),
+            (None, false) => AgentConfig::Opb(OpbConfig::default()),
+            (None, true) => AgentConfig::Oplb(OplbConfig::default()),
+        }
+        .with_whole_actions();
+        if config.plays_parts() {
+            let allowed = "decisions choose whole actions: use `mixed`, or omit it";
+            return Err(Refusal::invalid("agent.play", "scaled", allowed));
+        }
+        if linear && !config.takes_features() {
+            let allowed = "this agent knows no features: use `oplb`";
+            return Err(Refusal::invalid("agent.kind", config.label(), allowed));
+        }
+        if !linear && config.takes_features() && arms.len() > LONGEST_FEATURES {
+            let allowed = format!(
+                "without `features` every arm is a dimension of its own: at most {LONGEST_FEATURES}, or use `opb`"
+            );
+            return Err(Refusal::invalid(
+                "arms",
+                format!("{} arms", arms.len()),
+                allowed,
+            ));
+        }
+        check_guarantee(&config)?;
+        if let AgentConfig::Oplb(oplb) = &mut config {
+            // One writer serves all experiments: a decision may not hold it up for long.
+            oplb.max_work = oplb.max_work.min(MOST_WORK);
+        }
+        if let AgentConfig::Opb(opb) = &mut config {
+            // The union bound has to count arms before they come: room for some costs next to nothing.
+            opb.max_arms = opb.max_arms.or(Some(2 * arms.len() + 8));
+        }
+        if let Some(confidence) = self.confidence {
+            if !(confidence > 0.0 && confidence < 1.0) {
+                let allowed = "must be above 0 and below 1";
+                return Err(Refusal::invalid("confidence", confidence, allowed));
+            }
+            let given = round(1.0 - confidence);
+            let default = OpbConfig::default().delta;
+            let kind = config.kind();
+            let Some(own) = config.delta_mut() else {
+                let allowed = format!("`{kind}` has no `delta`: omit it");
+                return Err(Refusal::invalid("confidence", confidence, allowed));
+            };
+            if *own != default && *own != given {
+                let allowed = format!("`agent.delta` is {own}: give one of them, or 1 − the other");
+                return Err(Refusal::invalid("confidence", confidence, allowed));
+            }
+            *own = given;
+        }
+        Ok(config)
+    }
+}
+
+/// Rounds to twelve digits: 1 − 0.99 is meant as 0.01.
+pub(crate) fn round(x: f64) -> f64 {
+    let digits = 1e12;
+    (x * digits).round() / digits
+}

@@ -1,0 +1,194 @@
+//! The checks of a declaration that need no agent, and of the agent that comes out.
+
+use std::collections::BTreeMap;
+
+use banister::{Agent, CheckedProblem, Guarantee};
+use banister_rivals::AgentConfig;
+
+use super::{CheckedDeclaration, Declaration, DefaultOutcome, NamedArm};
+use crate::refusal::Refusal;
+
+/// Largest number of a signal, and largest feature: squares and sums of them stay finite.
+const LARGEST_SIGNAL: f64 = 1e100;
+pub(crate) const LARGEST_FEATURE: f64 = 1e50;
+/// The longest time to live, ten years in seconds.
+const LONGEST_TTL: f64 = 315_360_000.0;
+
+impl Declaration {
+    /// Refuses numbers so large, or ranges so narrow, that what is computed from them would overflow.
+    pub(super) fn check_sizes(&self, arms: &[NamedArm]) -> Result<(), Refusal> {
+        let check = |field: String, x: f64, largest: f64| {
+            if x.abs() <= largest {
+                return Ok(());
+            }
+            let allowed = format!("must lie within ±{largest:e}");
+            Err(Refusal::invalid(field, x, allowed))
+        };
+        let range = |field: String, range: Option<[f64; 2]>| {
+            let [lo, hi] = range.unwrap_or([0.0, 1.0]);
+            check(field.clone(), lo, LARGEST_SIGNAL)?;
+            check(field.clone(), hi, LARGEST_SIGNAL)?;
+            if hi > lo && hi - lo < 1.0 / LARGEST_SIGNAL {
+                let allowed = format!("must be at least {:e} wide", 1.0 / LARGEST_SIGNAL);
+                return Err(Refusal::invalid(field, format!("[{lo}, {hi}]"), allowed));
+            }
+            Ok(())
+        };
+        range("reward.range".into(), self.reward.range)?;
+        let given = |field: String, x: Option<f64>| check(field, x.unwrap_or(0.0), LARGEST_SIGNAL);
+        given("reward.sub_gaussian".into(), self.reward.sub_gaussian)?;
+        for (i, guardrail) in self.guardrails.iter().enumerate() {
+            let field = |name: &str| format!("guardrails[{i}].{name}");
+            range(field("range"), guardrail.range)?;
+            if let Some((direction, bound)) = guardrail.bound() {
+                check(field(direction.key()), bound, LARGEST_SIGNAL)?;
+            }
+            given(field("sub_gaussian"), guardrail.sub_gaussian)?;
+            given(field("safe_cost"), guardrail.safe_cost)?;
+        }
+        for (j, &x) in self.safe_action.iter().flatten().enumerate() {
+            check(format!("safe_action[{j}]"), x, LARGEST_FEATURE)?;
+        }
+        for (i, arm) in arms.iter().enumerate() {
+            for (j, &x) in arm.features.iter().flatten().enumerate() {
+                check(format!("arms[{i}].features[{j}]"), x, LARGEST_FEATURE)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl CheckedDeclaration {
+    /// Checks a time to live and the outcome that follows it.
+    pub fn check_ttl(
+        &self,
+        ttl: Option<f64>,
+        default: Option<&DefaultOutcome>,
+    ) -> Result<(), Refusal> {
+        match (ttl, default) {
+            (None, None) => return Ok(()),
+            (Some(ttl), _) if !(ttl > 0.0 && ttl <= LONGEST_TTL) => {
+                let allowed = format!("must be above 0, and at most {LONGEST_TTL} (ten years)");
+                return Err(Refusal::invalid("ttl_seconds", ttl, allowed));
+            }
+            _ => {}
+        }
+        let Some(default) = default else {
+            return Ok(());
+        };
+        let of = |e| Refusal::of(e, |field| format!("default_outcome.{field}"));
+        (self.standard.reward)
+            .check_value("reward", default.reward)
+            .map_err(of)?;
+        for guardrail in &self.standard.guardrails {
+            let field = format!("default_outcome.costs.{}", guardrail.name);
+            let Some(&cost) = default.costs.get(&guardrail.name) else {
+                let allowed = "it needs a cost for every guardrail";
+                return Err(Refusal::invalid(field, "absent", allowed));
+            };
+            (guardrail.signal.check_value(&field, cost))
+                .map_err(|e| Refusal::of(e, str::to_string))?;
+        }
+        check_cost_names("default_outcome.costs", &default.costs, &self.standard)
+    }
+}
+
+/// Refuses an agent whose first decision is not made of finite numbers: its parameters overflow.
+pub(super) fn check_finite(agent: &mut dyn Agent) -> Result<(), Refusal> {
+    let safe = agent.actions().map_or(0, |set| set.safe);
+    let belief = agent.belief(safe);
+    let decision = agent.decide();
+    let mut numbers = vec![decision.optimistic_reward, decision.solver.upper_bound];
+    for guardrail in &decision.guardrails {
+        numbers.extend([guardrail.pessimistic_cost, guardrail.slack, guardrail.price]);
+    }
+    for estimate in belief
+        .iter()
+        .flat_map(|b| b.costs.iter().chain([&b.reward]))
+    {
+        numbers.extend([estimate.lower, estimate.upper]);
+    }
+    if numbers.iter().all(|x| x.is_finite()) {
+        return Ok(());
+    }
+    let allowed = "its parameters are so large or small that its first decision overflows";
+    Err(Refusal::invalid("agent", "given", allowed))
+}
+
+/// Refuses a cost of a guardrail that there is not.
+pub(crate) fn check_cost_names<V>(
+    field: &str,
+    costs: &BTreeMap<String, V>,
+    problem: &CheckedProblem,
+) -> Result<(), Refusal> {
+    let known = |name: &String| problem.guardrails.iter().any(|g| g.name == *name);
+    let Some(name) = costs.keys().find(|name| !known(name)) else {
+        return Ok(());
+    };
+    let names = problem.guardrails.iter().map(|g| g.name.as_str());
+    let names: Vec<&str> = names.collect();
+    let allowed = if names.is_empty() {
+        "this experiment has no guardrails".to_string()
+    } else {
+        format!("the guardrails are {}", names.join(", "))
+    };
+    let field = format!("{field}.{name}");
+    Err(Refusal::invalid(field, "given", allowed))
+}
+
+/// Refuses parameters that void the agent's own guarantee: they are for simulations.
+pub(super) fn check_guarantee(config: &AgentConfig) -> Result<(), Refusal> {
+    let (field, value) = match config {
+        AgentConfig::Opb(opb) if opb.guarantee() != Guarantee::EveryRound => match opb.log_term {
+            Some(x) => ("agent.log_term", x.to_string()),
+            None => ("agent.intervals", "published".to_string()),
+        },
+        AgentConfig::Oplb(oplb) if oplb.guarantee() != Guarantee::EveryRound => {
+            ("agent.radius_scale", oplb.radius_scale.to_string())
+        }
+        _ => return Ok(()),
+    };
+    let allowed = "it voids the guarantee, and is for simulations only: leave it out";
+    Err(Refusal::invalid(field, value, allowed))
+}
+
+/// Refuses a name that cannot stand in an address as it is.
+pub(super) fn check_name(name: &str) -> Result<(), Refusal> {
+    let plain = |c: char| c.is_ascii_alphanumeric();
+    let starts = name.starts_with(plain);
+    let fits = name.chars().all(|c| plain(c) || "._-".contains(c));
+    if starts && fits && name.len() <= 64 {
+        return Ok(());
+    }
+    let allowed = "must be 1 to 64 letters, digits, `.`, `_` or `-`, the first a letter or digit";
+    let shown = if name.is_empty() {
+        "empty".to_string()
+    } else {
+        format!("{:?}", name.chars().take(80).collect::<String>())
+    };
+    Err(Refusal::invalid("name", shown, allowed))
+}
+
+/// Refuses a text that is too long or has control characters.
+pub(crate) fn check_length(field: &str, text: &str, most: usize) -> Result<(), Refusal> {
+    let count = text.chars().count();
+    if count > most {
+        let allowed = format!("at most {most} characters");
+        return Err(Refusal::invalid(
+            field,
+            format!("{count} characters"),
+            allowed,
+        ));
+    }
+    match text.chars().find(|c| c.is_control() && *c != '\n') {
+        None => Ok(()),
+        Some(c) => {
+            let allowed = "control characters are not allowed";
+            Err(Refusal::invalid(
+                field,
+                format!("a text with {c:?}"),
+                allowed,
+            ))
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! An experiment as people declare it, and the check that makes it something to run.
+//!
+//! Read [`Declaration`] here, then `problem.rs` (actions, signals and the safe action), `agent.rs` (the
+//! agent's parameters) and `checks.rs` (limits on numbers, names and texts).
+
+mod agent;
+mod checks;
+mod problem;
+
+use std::collections::BTreeMap;
+
+use banister::{CheckedProblem, Error, Guardrail, Problem, SignalConfig};
+use banister_rivals::AgentConfig;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::object;
+use crate::refusal::Refusal;
+pub(crate) use agent::round;
+pub(crate) use checks::{LARGEST_FEATURE, check_cost_names, check_length};
+use checks::{check_finite, check_name};
+use problem::problem_field;
+
+/// Most arms of an experiment, and most candidate actions of a decision.
+pub const MOST_ACTIONS: usize = 10_000;
+/// Most guardrails of an experiment.
+pub const MOST_GUARDRAILS: usize = 32;
+/// Longest feature vector: the estimators keep its square.
+pub const LONGEST_FEATURES: usize = 1024;
+/// Longest name, in characters.
+const LONGEST_NAME: usize = 200;
+
+/// An experiment as declared.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Declaration {
+    /// What it is called: letters, digits, `.`, `_` and `-`, 1 to 64 of them, the first a letter or digit.
+    #[schemars(
+        length(min = 1, max = 64),
+        regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    )]
+    pub name: String,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// The arms: names, or names with features.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arms: Vec<DeclaredArm>,
+    /// Name of the safe arm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub safe: Option<String>,
+    /// With arms: every decision brings a context of this many numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<usize>,
+    /// Instead of arms: every decision brings candidate actions of this many features.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dimension: Option<usize>,
+    /// With `dimension`: features of the safe action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub safe_action: Option<Vec<f64>>,
+    /// The reward signal.
+    #[serde(default, deserialize_with = "object::one")]
+    pub reward: SignalConfig,
+    /// The guardrails.
+    #[serde(default, deserialize_with = "object::list")]
+    pub guardrails: Vec<Guardrail>,
+    /// The probability with which every policy keeps every guardrail, 1 − δ; by default the agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// The agent; by default `opb` for arms and `oplb` where there are features.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "object::option"
+    )]
+    pub agent: Option<AgentConfig>,
+    /// Decisions are made and logged, but the caller's own action is what happens.
+    #[serde(default)]
+    pub shadow: bool,
+    /// Outcomes are learned this many seconds after their decisions, in the order of decisions, whenever they
+    /// were reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_seconds: Option<f64>,
+    /// The outcome, or the missing part of it, of a decision whose time to live is over; without one such
+    /// decisions are counted as missing.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "object::option"
+    )]
+    pub default_outcome: Option<DefaultOutcome>,
+}
+
+/// An arm as declared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "an arm is its name, or an object with `name` and optional `features`"
+)]
+pub enum DeclaredArm {
+    /// By its name.
+    Name(String),
+    /// With features, for linear agents.
+    Arm(#[serde(deserialize_with = "object::one")] NamedArm),
+}
+
+/// An arm with its features.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NamedArm {
+    /// What it is called.
+    pub name: String,
+    /// Its features, for linear agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<Vec<f64>>,
+}
+
+/// The outcome of a decision that never got one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DefaultOutcome {
+    /// Its reward.
+    pub reward: f64,
+    /// Its cost under every guardrail, by name.
+    #[serde(default, deserialize_with = "object::map")]
+    pub costs: BTreeMap<String, f64>,
+}
+
+impl From<DeclaredArm> for NamedArm {
+    fn from(arm: DeclaredArm) -> Self {
+        match arm {
+            DeclaredArm::Name(name) => Self {
+                name,
+                features: None,
+            },
+            DeclaredArm::Arm(arm) => arm,
+        }
+    }
+}
+
+/// Source of a decision's actions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Named arms, with features of their own or without.
+    Arms,
+    /// Named arms; every decision brings a context of this many numbers.
+    Context(usize),
+    /// Every decision brings candidates of this many features.
+    Candidates(usize),
+}
+
+/// A declaration that was checked.
+#[derive(Debug, Clone)]
+pub struct CheckedDeclaration {
+    /// As declared, with the agent filled in.
+    pub declaration: Declaration,
+    pub kind: Kind,
+    /// The arms; none for candidates.
+    pub arms: Vec<NamedArm>,
+    /// Number of the safe arm, 0 for candidates.
+    pub safe: usize,
+    /// Problem that the agent is built for.
+    pub problem: Problem,
+    /// `problem` in standard form.
+    pub standard: CheckedProblem,
+    pub config: AgentConfig,
+}
+
+impl Declaration {
+    /// Checks everything, and fills in what was left to us.
+    pub fn check(&self) -> Result<CheckedDeclaration, Refusal> {
+        check_name(&self.name)?;
+        check_length("description", &self.description, 10_000)?;
+        let kind = self.kind()?;
+        let arms: Vec<NamedArm> = self.arms.iter().cloned().map(NamedArm::from).collect();
+        for (i, arm) in arms.iter().enumerate() {
+            check_length(&format!("arms[{i}].name"), &arm.name, LONGEST_NAME)?;
+        }
+        if self.guardrails.len() > MOST_GUARDRAILS {
+            let allowed = format!("an experiment has at most {MOST_GUARDRAILS} guardrails");
+            let value = format!("{} guardrails", self.guardrails.len());
+            return Err(Refusal::invalid("guardrails", value, allowed));
+        }
+        for (i, guardrail) in self.guardrails.iter().enumerate() {
+            let field = format!("guardrails[{i}].name");
+            check_length(&field, &guardrail.name, LONGEST_NAME)?;
+        }
+        self.check_sizes(&arms)?;
+        let safe = self.safe_arm(kind, &arms)?;
+        let problem = self.problem(kind, &arms, safe)?;
+        let standard = problem.check().map_err(|e| Refusal::of(e, problem_field))?;
+        let config = self.config(kind, &arms)?.resolved(&problem);
+        let mut agent = config.build(&problem).map_err(|error| match error {
+            Error::NoFeatures => Refusal::invalid("agent.kind", config.label(), error.to_string()),
+            error => Refusal::of(error, |field| match field.split(['.', '[']).next() {
+                Some("arms" | "safe" | "features" | "reward" | "guardrail") => problem_field(field),
+                _ => format!("agent.{field}"),
+            }),
+        })?;
+        check_finite(&mut *agent)?;
+        let mut declaration = self.clone();
+        declaration.agent = Some(config.clone());
+        let checked = CheckedDeclaration {
+            declaration,
+            kind,
+            arms,
+            safe,
+            problem,
+            standard,
+            config,
+        };
+        checked.check_ttl(self.ttl_seconds, self.default_outcome.as_ref())?;
+        Ok(checked)
+    }
+
+    /// The same for a declaration from a log. Before S had to be declared it was 1, or √K with a context, also
+    /// where the safe costs need more.
+    pub(crate) fn check_stored(&self) -> Result<CheckedDeclaration, Refusal> {
+        let kind = self.kind()?;
+        let arms: Vec<NamedArm> = self.arms.iter().cloned().map(NamedArm::from).collect();
+        let problem = self.problem(kind, &arms, self.safe_arm(kind, &arms)?)?;
+        let standard = problem.check().map_err(|e| Refusal::of(e, problem_field))?;
+        let former = match kind {
+            Kind::Context(_) => (arms.len() as f64).sqrt(),
+            _ => 1.0,
+        };
+        let mut own = self.clone();
+        if !problem.features.is_empty() {
+            let s = former.max(standard.least_parameter_norm());
+            own.agent = own.agent.map(|agent| agent.with_parameter_norm(s));
+        }
+        own.check()
+    }
+
+    fn kind(&self) -> Result<Kind, Refusal> {
+        let count = self.arms.len();
+        if count > MOST_ACTIONS {
+            let allowed = format!("an experiment has at most {MOST_ACTIONS} arms");
+            return Err(Refusal::invalid("arms", format!("{count} arms"), allowed));
+        }
+        match (self.dimension, self.context) {
+            (None, None) => Ok(Kind::Arms),
+            (None, Some(d)) => {
+                let length = d.saturating_mul(count.saturating_sub(1)).saturating_add(1);
+                if d == 0 || length > LONGEST_FEATURES {
+                    let allowed = format!(
+                        "must be at least 1, and 1 + (arms − 1)·context at most {LONGEST_FEATURES}"
+                    );
+                    return Err(Refusal::invalid("context", d, allowed));
+                }
+                Ok(Kind::Context(d))
+            }
+            (Some(d), None) => {
+                if d == 0 || d > LONGEST_FEATURES {
+                    let allowed = format!("must be 1 to {LONGEST_FEATURES}");
+                    return Err(Refusal::invalid("dimension", d, allowed));
+                }
+                if count > 0 {
+                    let allowed = "with `dimension` every decision brings its own actions: omit `arms`, \
+                                   or give the arms `features` and omit `dimension`";
+                    return Err(Refusal::invalid("arms", format!("{count} arms"), allowed));
+                }
+                Ok(Kind::Candidates(d))
+            }
+            (Some(d), Some(_)) => {
+                let allowed = "give `context` or `dimension`, not both";
+                Err(Refusal::invalid("dimension", d, allowed))
+            }
+        }
+    }
+}

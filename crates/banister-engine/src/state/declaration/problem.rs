@@ -1,0 +1,117 @@
+//! The problem that a declaration poses to an agent.
+
+use banister::Problem;
+
+use super::{Declaration, Kind, LONGEST_FEATURES, NamedArm};
+use crate::refusal::Refusal;
+
+impl Declaration {
+    pub(super) fn safe_arm(&self, kind: Kind, arms: &[NamedArm]) -> Result<usize, Refusal> {
+        let absent = || "absent".to_string();
+        match (kind, &self.safe, &self.safe_action) {
+            (Kind::Candidates(_), Some(safe), _) => {
+                let allowed = "with `dimension` the safe action is given by `safe_action`";
+                Err(Refusal::invalid("safe", safe, allowed))
+            }
+            (Kind::Candidates(d), None, None) => {
+                let allowed = format!("give the {d} features of the safe action");
+                Err(Refusal::invalid("safe_action", absent(), allowed))
+            }
+            (Kind::Candidates(d), None, Some(x)) if x.len() != d => {
+                let value = format!("{} numbers", x.len());
+                let allowed = format!("`dimension` is {d}");
+                Err(Refusal::invalid("safe_action", value, allowed))
+            }
+            (Kind::Candidates(_), None, Some(_)) => Ok(0),
+            (_, _, Some(_)) => {
+                let allowed =
+                    "only experiments with `dimension` have one: name the `safe` arm instead";
+                Err(Refusal::invalid("safe_action", "given", allowed))
+            }
+            (_, _, None) if arms.is_empty() => {
+                let allowed = "name at least one arm, or give a `dimension`";
+                Err(Refusal::invalid("arms", "empty", allowed))
+            }
+            (_, None, None) => {
+                let allowed = "name the arm that keeps every guardrail with margin";
+                Err(Refusal::invalid("safe", absent(), allowed))
+            }
+            (_, Some(safe), None) => arms
+                .iter()
+                .position(|arm| arm.name == *safe)
+                .ok_or_else(|| Refusal::invalid("safe", safe, "must be the name of an arm")),
+        }
+    }
+
+    pub(super) fn problem(
+        &self,
+        kind: Kind,
+        arms: &[NamedArm],
+        safe: usize,
+    ) -> Result<Problem, Refusal> {
+        let mut problem = match kind {
+            Kind::Candidates(_) => Problem::contextual(
+                self.safe_action.clone().unwrap_or_default(),
+                self.guardrails.clone(),
+            ),
+            Kind::Context(d) => {
+                if let Some(i) = arms.iter().position(|arm| arm.features.is_some()) {
+                    let allowed = "with `context` an arm's features are the context's: omit them";
+                    return Err(Refusal::invalid(
+                        format!("arms[{i}].features"),
+                        "given",
+                        allowed,
+                    ));
+                }
+                // Facts are checked as those of arms, the features are the context's business.
+                let names = Problem {
+                    arms: arms.iter().map(|arm| arm.name.clone()).collect(),
+                    safe,
+                    ..Problem::default()
+                };
+                names.check().map_err(|e| Refusal::of(e, problem_field))?;
+                let mut safe_action = vec![0.0; 1 + (arms.len() - 1) * d];
+                safe_action[0] = 1.0;
+                Problem::contextual(safe_action, self.guardrails.clone())
+            }
+            Kind::Arms => {
+                let with = arms.iter().filter(|arm| arm.features.is_some()).count();
+                if with != 0 && with != arms.len() {
+                    let i = arms.iter().position(|arm| arm.features.is_none());
+                    let field = format!("arms[{}].features", i.unwrap_or(0));
+                    let allowed = "other arms have features: give all or none";
+                    return Err(Refusal::invalid(field, "absent", allowed));
+                }
+                let length = arms[0].features.as_ref().map_or(0, Vec::len);
+                if length > LONGEST_FEATURES {
+                    let allowed = format!("at most {LONGEST_FEATURES} numbers");
+                    let value = format!("{length} numbers");
+                    return Err(Refusal::invalid("arms[0].features", value, allowed));
+                }
+                Problem {
+                    arms: arms.iter().map(|arm| arm.name.clone()).collect(),
+                    safe,
+                    features: arms.iter().filter_map(|arm| arm.features.clone()).collect(),
+                    guardrails: self.guardrails.clone(),
+                    ..Problem::default()
+                }
+            }
+        };
+        problem.reward = self.reward;
+        Ok(problem)
+    }
+}
+
+/// Translates a field of the core into the declaration's words.
+pub(super) fn problem_field(field: &str) -> String {
+    if let Some(rest) = field.strip_prefix("guardrail[") {
+        return format!("guardrails[{rest}");
+    }
+    match field.strip_prefix("features") {
+        Some(rest) => match rest.split_once(']') {
+            Some((number, rest)) => format!("arms{number}].features{rest}"),
+            None => "arms".into(),
+        },
+        None => field.to_string(),
+    }
+}

@@ -1,0 +1,175 @@
+//! Alarms of an experiment: raised while folding, recorded as events, acknowledged by people.
+
+use banister::{AlarmKind, OnBreach};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Experiment;
+use crate::time::Timestamp;
+
+/// Most alarms kept in memory; the log has all of them.
+const MOST_KEPT: usize = 100;
+
+/// Kind of evidence behind an alarm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// The decisions' observed costs are above the threshold.
+    Breach,
+    /// An arm's outcomes contradict each other over time.
+    Refuted,
+    /// The safe action costs other than was declared.
+    SafeCost,
+    /// Arms differ in how many of their outcomes never came.
+    Missing,
+}
+
+impl From<AlarmKind> for Evidence {
+    fn from(kind: AlarmKind) -> Self {
+        match kind {
+            AlarmKind::Breach => Self::Breach,
+            AlarmKind::Refuted => Self::Refuted,
+            AlarmKind::SafeCost => Self::SafeCost,
+        }
+    }
+}
+
+/// An alarm, as its event says it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AlarmRaised {
+    /// Kind of evidence.
+    pub kind: Evidence,
+    /// Name of the guardrail, where it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guardrail: Option<String>,
+    /// Name of the arm, where it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
+    /// The alarm in a sentence.
+    pub message: String,
+    /// Strength of the evidence, as a likelihood ratio.
+    pub evidence: f64,
+    /// True if it forces the safe action until it is acknowledged.
+    pub forces_safe: bool,
+}
+
+/// An alarm in the log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RecordedAlarm {
+    /// Number of its event.
+    pub number: u64,
+    /// Time at which it was raised, in microseconds.
+    pub since: i64,
+    pub alarm: AlarmRaised,
+    /// Time at which a person acknowledged it.
+    pub acknowledged: Option<i64>,
+}
+
+impl Experiment {
+    /// Alarms that the fold has raised and no event records yet.
+    pub(crate) fn unrecorded(&self) -> Vec<AlarmRaised> {
+        let mut raised = Vec::new();
+        if let Some(monitor) = self.agent().monitor() {
+            let new = monitor.raised().saturating_sub(self.recorded);
+            let alarms = monitor.alarms();
+            // The newest are the last; one that replaced an older one of its kind is among them.
+            let mut newest: Vec<_> = alarms.iter().collect();
+            newest.sort_by_key(|alarm| std::cmp::Reverse(alarm.outcome));
+            for alarm in newest
+                .into_iter()
+                .take(usize::try_from(new).unwrap_or(usize::MAX))
+            {
+                let arm = alarm.arm.and_then(|arm| self.agent().names().get(arm));
+                raised.push(AlarmRaised {
+                    kind: alarm.kind.into(),
+                    guardrail: self.facts.guardrails.get(alarm.guardrail).cloned(),
+                    arm: arm.cloned(),
+                    message: alarm.describe(&self.checked.standard, arm.map(String::as_str)),
+                    evidence: alarm.evidence,
+                    forces_safe: alarm.forces_safe,
+                });
+            }
+        }
+        if self.missing.differs() && !self.is_missing_recorded() {
+            raised.extend(self.missing_alarm());
+        }
+        raised
+    }
+
+    /// Returns true if some alarm is not recorded yet.
+    pub(crate) fn has_unrecorded(&self) -> bool {
+        let raised = self.agent().monitor().map_or(0, |monitor| monitor.raised());
+        raised > self.recorded || (self.missing.differs() && !self.is_missing_recorded())
+    }
+
+    fn is_missing_recorded(&self) -> bool {
+        self.open_alarms()
+            .any(|a| a.alarm.kind == Evidence::Missing)
+    }
+
+    fn missing_alarm(&self) -> Option<AlarmRaised> {
+        let (most, least) = self.missing.extremes()?;
+        let share = |arm: usize| {
+            let counts = self.missing.of(arm).copied().unwrap_or_default();
+            let name = self.facts.arms.get(arm).map_or("an action", String::as_str);
+            format!("{} of {} of {name}", counts.missing, counts.matured)
+        };
+        Some(AlarmRaised {
+            kind: Evidence::Missing,
+            guardrail: None,
+            arm: self.facts.arms.get(most).cloned(),
+            message: format!(
+                "outcomes are missing, and not at random: {} never came, but {}",
+                share(most),
+                share(least)
+            ),
+            evidence: self.missing.evidence(),
+            forces_safe: self.missing_forces_safe(),
+        })
+    }
+
+    /// Returns true if outcomes that are missing not at random force the safe action: learning again would not
+    /// mend them, so only `alert` goes on.
+    fn missing_forces_safe(&self) -> bool {
+        let monitor = self.agent().monitor();
+        monitor.is_some_and(|monitor| monitor.on_breach() != OnBreach::Alert)
+    }
+
+    /// Returns true while outcomes that are missing not at random force the safe action.
+    pub(super) fn is_forced_by_missing(&self) -> bool {
+        self.missing.differs() && self.missing_forces_safe()
+    }
+
+    /// Alarms that nobody has acknowledged yet.
+    pub fn open_alarms(&self) -> impl Iterator<Item = &RecordedAlarm> {
+        (self.alarms.iter()).filter(|alarm| alarm.acknowledged.is_none())
+    }
+
+    pub(super) fn record_alarm(&mut self, number: u64, time: Timestamp, alarm: AlarmRaised) {
+        if alarm.kind != Evidence::Missing {
+            self.recorded += 1;
+        }
+        if self.alarms.len() == MOST_KEPT {
+            self.alarms.remove(0);
+        }
+        self.alarms.push(RecordedAlarm {
+            number,
+            since: time.0,
+            alarm,
+            acknowledged: None,
+        });
+        self.current = None;
+    }
+
+    pub(super) fn acknowledge(&mut self, time: Timestamp) {
+        for alarm in &mut self.alarms {
+            alarm.acknowledged.get_or_insert(time.0);
+        }
+        self.agent_mut().acknowledge();
+        // Whatever was raised and not recorded is acknowledged with the rest.
+        self.recorded = self.agent().monitor().map_or(0, |monitor| monitor.raised());
+        self.missing.acknowledge();
+        self.current = None;
+    }
+}

@@ -1,0 +1,104 @@
+//! Changes of a running experiment.
+
+use banister::Fallback;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Alarm, Experiment, ExperimentStatus};
+use crate::state::declaration::DefaultOutcome;
+use crate::time::Timestamp;
+
+/// A change of an experiment; what is absent stays.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Whether it decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<ExperimentStatus>,
+    /// Whether the caller's own action is what happens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shadow: Option<bool>,
+    /// After this many seconds a decision without an outcome gets `default_outcome`; null: never.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given"
+    )]
+    #[schemars(with = "Option<f64>")]
+    pub ttl_seconds: Option<Option<f64>>,
+    /// What counts as the outcome of a decision that never got one; null: nothing.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given_object"
+    )]
+    #[schemars(with = "Option<DefaultOutcome>")]
+    pub default_outcome: Option<Option<DefaultOutcome>>,
+}
+
+/// Tells null from absent.
+fn given<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::<T>::deserialize(deserializer).map(Some)
+}
+
+fn given_object<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    crate::object::option(deserializer).map(Some)
+}
+
+impl Experiment {
+    pub(super) fn change(&mut self, change: Change, time: Timestamp) {
+        let declaration = &mut self.checked.declaration;
+        if let Some(description) = change.description {
+            declaration.description = description;
+        }
+        if let Some(shadow) = change.shadow {
+            declaration.shadow = shadow;
+        }
+        if let Some(ttl) = change.ttl_seconds {
+            declaration.ttl_seconds = ttl;
+        }
+        if let Some(outcome) = change.default_outcome {
+            declaration.default_outcome = outcome;
+        }
+        if let Some(status) = change.status {
+            self.status = status;
+            self.current = None;
+            let was_paused = matches!(self.alarm, Some(alarm) if alarm.reason == Fallback::Paused);
+            match status {
+                ExperimentStatus::Paused if !was_paused => {
+                    self.alarm = Some(Alarm {
+                        reason: Fallback::Paused,
+                        since: time.0,
+                        decision: None,
+                    });
+                }
+                ExperimentStatus::Running if was_paused => self.alarm = None,
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns true if a change would change nothing.
+    pub(crate) fn is_as(&self, change: &Change) -> bool {
+        let declaration = &self.checked.declaration;
+        let same = |known: &Option<_>, wanted: &Option<Option<_>>| {
+            wanted.as_ref().is_none_or(|wanted| wanted == known)
+        };
+        (change.description.as_ref()).is_none_or(|text| *text == declaration.description)
+            && change.status.is_none_or(|status| status == self.status)
+            && change
+                .shadow
+                .is_none_or(|shadow| shadow == declaration.shadow)
+            && change
+                .ttl_seconds
+                .is_none_or(|ttl| ttl == declaration.ttl_seconds)
+            && same(&declaration.default_outcome, &change.default_outcome)
+    }
+}

@@ -1,0 +1,78 @@
+//! Facts of an experiment that answers need.
+
+use std::sync::Arc;
+
+use banister::{Agent, Assumption, CheckedProblem};
+
+use super::Arm;
+use crate::state::declaration::{CheckedDeclaration, Kind};
+
+/// Facts of an experiment that answers need; they change only when arms are added.
+#[derive(Debug)]
+pub struct Facts {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// The number of the event that created it.
+    pub key: u64,
+    pub kind: Kind,
+    /// Names of its arms, retired ones too; empty where decisions bring candidates.
+    pub arms: Vec<String>,
+    /// Names of its guardrails.
+    pub guardrails: Vec<String>,
+    /// The safe arm, if arms have names.
+    pub safe: Option<u32>,
+    /// Features of the safe action, where decisions bring candidates.
+    pub safe_action: Vec<f64>,
+    pub problem: CheckedProblem,
+    /// The assumptions that certificates rest on; the same for every decision, so that one asked for again
+    /// is answered the same.
+    pub assumptions: Vec<Assumption>,
+}
+
+impl Facts {
+    /// Name of an action: the arm's, the candidate's, its index, or `safe`.
+    pub fn action_name(&self, candidates: &[Option<String>], action: u32) -> String {
+        let place = action as usize;
+        match (self.arms.get(place), candidates.get(place)) {
+            (Some(name), _) | (None, Some(Some(name))) => name.clone(),
+            (None, Some(None)) => action.to_string(),
+            (None, None) => "safe".into(),
+        }
+    }
+
+    /// Features of an arm in a context: every arm but the safe one has a block of its own for it, the safe
+    /// one has the first place, whatever the context.
+    pub fn features(&self, arm: usize, context: &[f64]) -> Vec<f64> {
+        let (d, safe) = (context.len(), self.safe.map_or(0, |safe| safe as usize));
+        let mut x = vec![0.0; 1 + (self.arms.len() - 1) * d];
+        match arm.cmp(&safe) {
+            std::cmp::Ordering::Less => x[1 + arm * d..][..d].copy_from_slice(context),
+            std::cmp::Ordering::Equal => x[0] = 1.0,
+            std::cmp::Ordering::Greater => x[1 + (arm - 1) * d..][..d].copy_from_slice(context),
+        }
+        x
+    }
+}
+
+pub(super) fn facts(
+    key: u64,
+    checked: &CheckedDeclaration,
+    arms: &[Arm],
+    agent: &dyn Agent,
+) -> Arc<Facts> {
+    let guardrails = checked.declaration.guardrails.iter();
+    Arc::new(Facts {
+        experiment: checked.declaration.name.clone(),
+        key,
+        kind: checked.kind,
+        arms: arms.iter().map(|arm| arm.name.clone()).collect(),
+        guardrails: guardrails.map(|g| g.name.clone()).collect(),
+        safe: match checked.kind {
+            Kind::Candidates(_) => None,
+            _ => u32::try_from(checked.safe).ok(),
+        },
+        safe_action: checked.declaration.safe_action.clone().unwrap_or_default(),
+        problem: checked.standard.clone(),
+        assumptions: agent.assumptions(),
+    })
+}

@@ -1,0 +1,375 @@
+//! One experiment: a fold over its events.
+//!
+//! What is learned (the agent, the arms, the counts) depends on the events alone, in their order:
+//! [`Experiment::digest`] is the same in every process that has folded the same events. The rest (the
+//! policy in force, the trace for the page) is kept beside it.
+
+mod alarm;
+mod change;
+mod facts;
+mod missing;
+mod policy;
+mod saved;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use banister::{Agent, Fallback, Origin, Outcomes, Played};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::events::PublishedPolicy;
+use crate::events::{DecisionEvent, Event, OutcomeEvent, Record};
+use crate::state::declaration::{CheckedDeclaration, Declaration, Kind};
+use crate::state::history::History;
+use crate::time::Timestamp;
+pub use alarm::{AlarmRaised, Evidence, RecordedAlarm};
+pub use change::Change;
+pub use facts::Facts;
+use facts::facts;
+pub use missing::{ArmMissing, Missing};
+pub(crate) use saved::restore_all;
+
+/// Policies whose share of the safe action is remembered: those that replicas still draw from.
+const MOST_SHARES: usize = 64;
+
+/// Whether an experiment decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ExperimentStatus {
+    /// It decides and learns.
+    #[default]
+    Running,
+    /// Every decision is the safe action; it still learns from outcomes.
+    Paused,
+    /// It is over.
+    Archived,
+}
+
+/// What has happened so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    /// Decisions made.
+    pub decisions: u64,
+    /// Outcomes that were learned from, defaults among them.
+    pub outcomes: u64,
+    /// Decisions whose time to live was over before their outcome was complete.
+    pub expired: u64,
+    /// Those of them that have no outcome at all, not even a default one.
+    #[serde(default)]
+    pub missing: u64,
+    /// Outcomes imported from other logs.
+    pub imported: u64,
+    /// Decisions where the safe action was forced.
+    pub forced: u64,
+}
+
+/// One import.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Imported {
+    pub digest: u64,
+    pub outcomes: u64,
+    /// The last of its events.
+    pub number: u64,
+}
+
+/// An arm, retired ones too. Its number never changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Arm {
+    /// What it is called.
+    pub name: String,
+    /// Its features, where arms have any.
+    pub features: Option<Vec<f64>>,
+    /// False once it is retired.
+    pub offered: bool,
+}
+
+/// Time and reason for which the safe action is forced.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Alarm {
+    pub reason: Fallback,
+    /// Time at which it began, in microseconds.
+    pub since: i64,
+    /// The first decision that was; none while it is only paused.
+    pub decision: Option<u64>,
+}
+
+/// The last policy that decisions were drawn from.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Latest {
+    pub published: Arc<PublishedPolicy>,
+    /// Names of the candidates it chooses among; empty for arms.
+    pub candidates: Vec<Option<String>>,
+}
+
+/// An experiment as folded.
+pub struct Experiment {
+    /// The number of the event that created it.
+    pub key: u64,
+    pub checked: CheckedDeclaration,
+    pub status: ExperimentStatus,
+    pub created: Timestamp,
+    /// Number of its last event.
+    pub number: u64,
+    pub arms: Vec<Arm>,
+    pub counts: Counts,
+    pub imports: Vec<Imported>,
+    /// The trace for the page.
+    pub history: History,
+    /// Set while the safe action is forced.
+    pub alarm: Option<Alarm>,
+    /// The last policy that decisions were drawn from.
+    pub latest: Option<Latest>,
+    /// Up to here every decision has an outcome or is younger than the time to live.
+    pub settled: u64,
+    /// Alarms, the newest last.
+    pub alarms: Vec<RecordedAlarm>,
+    /// Outcomes that never came, by arm.
+    pub missing: Missing,
+    /// Alarms of the agent that events record.
+    recorded: u64,
+    /// Events that turned shadow mode on or off.
+    shadow_switches: Vec<u64>,
+    /// The last policies published: number, and probability of the safe action.
+    shares: VecDeque<(u64, f64)>,
+    /// The policy over the arms now, and the number of its event once it has one.
+    pub(crate) current: Option<(Option<u64>, Arc<PublishedPolicy>)>,
+    pub(crate) facts: Arc<Facts>,
+    agent: Box<dyn Agent>,
+}
+
+impl Experiment {
+    /// As its first event declares it.
+    pub(crate) fn new(record: &Record, json: &str) -> Result<Self, String> {
+        let declaration: Declaration = serde_json::from_str(json).map_err(|e| e.to_string())?;
+        let checked = declaration.check_stored().map_err(|e| e.to_string())?;
+        Self::made(record.number, record.time, checked)
+    }
+
+    /// As a checked declaration makes it.
+    pub(crate) fn made(
+        key: u64,
+        created: Timestamp,
+        checked: CheckedDeclaration,
+    ) -> Result<Self, String> {
+        let mut agent = (checked.config.build(&checked.problem)).map_err(|e| e.to_string())?;
+        // Experiments side by side do not sample alike.
+        agent.reseed(key, 0);
+        let arms = checked.arms.iter().map(|arm| Arm {
+            name: arm.name.clone(),
+            features: arm.features.clone(),
+            offered: true,
+        });
+        let arms: Vec<Arm> = arms.collect();
+        let facts = facts(key, &checked, &arms, &*agent);
+        Ok(Self {
+            key,
+            status: ExperimentStatus::Running,
+            created,
+            number: key,
+            counts: Counts::default(),
+            imports: Vec::new(),
+            history: History::default(),
+            alarm: None,
+            latest: None,
+            settled: key,
+            alarms: Vec::new(),
+            missing: Missing::default(),
+            recorded: 0,
+            shadow_switches: Vec::new(),
+            shares: VecDeque::new(),
+            current: None,
+            arms,
+            facts,
+            agent,
+            checked,
+        })
+    }
+
+    /// Folds one of its events, the first aside. Events were checked before they were written, so the
+    /// agent refuses none; if one cannot be taken, the log is damaged.
+    pub(crate) fn apply(&mut self, record: &Record, event: &Event) -> Result<(), String> {
+        self.number = record.number;
+        match event {
+            Event::Created(_) => return Err("an experiment is created once".into()),
+            Event::Changed(json) => {
+                let change: Change = serde_json::from_str(json).map_err(|e| e.to_string())?;
+                if (change.shadow).is_some_and(|s| s != self.checked.declaration.shadow) {
+                    self.shadow_switches.push(record.number);
+                }
+                self.change(change, record.time);
+            }
+            Event::ArmAdded { name, features } => {
+                (self.agent.add_arm(name, features.as_deref())).map_err(|e| e.to_string())?;
+                self.arms.push(Arm {
+                    name: name.clone(),
+                    features: features.clone(),
+                    offered: true,
+                });
+                self.facts = facts(self.key, &self.checked, &self.arms, &*self.agent);
+                self.current = None;
+            }
+            Event::ArmRetired { arm } => self.retire(*arm as usize)?,
+            // Policies and decisions teach nothing, and parts only once they are complete.
+            Event::Policy(_) | Event::Decision(_) | Event::Part(_) => {}
+            Event::Outcome(outcome) => {
+                // In shadow mode the caller's own policy was played.
+                let number = record.decision.filter(|&number| !self.was_shadow(number));
+                let numbers = [number.unwrap_or(0)];
+                let origin = match number {
+                    Some(_) => Origin::Announced(&numbers),
+                    None => Origin::Logged,
+                };
+                self.observe(record, outcome, origin)?;
+            }
+            Event::Matured {
+                outcome,
+                safe_probability,
+            } => {
+                let (numbers, shares) = ([record.decision.unwrap_or(0)], [*safe_probability]);
+                let origin = if self.was_shadow(numbers[0]) {
+                    Origin::Logged
+                } else {
+                    Origin::InOrder(&numbers, &shares)
+                };
+                self.observe(record, outcome, origin)?;
+                self.missing.came(outcome.action as usize);
+            }
+            Event::Missing { action, policy } => {
+                self.counts.expired += 1;
+                self.counts.missing += 1;
+                self.missing.never_came(*action as usize, policy);
+                self.current = None;
+            }
+            Event::AlarmRaised(json) => {
+                let alarm = serde_json::from_str(json).map_err(|e| e.to_string())?;
+                self.record_alarm(record.number, record.time, alarm);
+            }
+            Event::AlarmsAcknowledged(_) => self.acknowledge(record.time),
+            Event::Lapsed => self.counts.expired += 1,
+            Event::Imported(import) => {
+                (import.outcomes(|outcomes| self.agent.observe_batch(outcomes)))
+                    .map_err(|e| e.to_string())?;
+                let outcomes = import.rewards.len() as u64;
+                self.counts.imported += outcomes;
+                match self.imports.last_mut() {
+                    Some(last) if last.digest == import.digest => {
+                        last.outcomes += outcomes;
+                        last.number = record.number;
+                    }
+                    _ => self.imports.push(Imported {
+                        digest: import.digest,
+                        outcomes,
+                        number: record.number,
+                    }),
+                }
+                self.current = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// A policy was published.
+    pub(crate) fn applied_policy(
+        &mut self,
+        time: Timestamp,
+        number: u64,
+        published: Arc<PublishedPolicy>,
+    ) {
+        self.history.publish(time, &published);
+        if self.shares.len() == MOST_SHARES {
+            self.shares.pop_front();
+        }
+        self.shares.push_back((number, published.safe_share()));
+        if let Some((own, current)) = &mut self.current
+            && own.is_none()
+            && Arc::ptr_eq(current, &published)
+        {
+            *own = Some(number);
+        }
+        self.latest = Some(Latest {
+            published,
+            candidates: Vec::new(),
+        });
+    }
+
+    /// A decision was made.
+    pub(crate) fn applied_decision(
+        &mut self,
+        time: Timestamp,
+        number: u64,
+        decision: &DecisionEvent,
+    ) {
+        if let Some(own) = &decision.own {
+            self.applied_policy(time, number, own.clone());
+            if let Some(latest) = &mut self.latest {
+                let names = decision.candidates.iter().map(|c| c.name.clone());
+                latest.candidates = names.collect();
+            }
+        }
+        let fallback = decision.fallback;
+        if !decision.shadow {
+            let policy = decision.policy.unwrap_or(number);
+            let share = self.shares.iter().rev().find(|(own, _)| *own == policy);
+            let share = share.map_or(0.0, |(_, share)| *share);
+            // With a time to live, outcomes are learned in the order of decisions.
+            let waits = self.checked.declaration.ttl_seconds.is_some();
+            self.agent.decided(number, (!waits).then_some(share));
+        }
+        self.counts.decisions += 1;
+        self.counts.forced += u64::from(fallback.is_some());
+        self.history.decide(time, fallback);
+        self.alarm = fallback.map(|reason| match self.alarm {
+            Some(alarm) if alarm.reason == reason => alarm,
+            _ => Alarm {
+                reason,
+                since: time.0,
+                decision: Some(number),
+            },
+        });
+    }
+
+    /// Returns true if a decision was made in shadow mode: it may have been switched since.
+    fn was_shadow(&self, decision: u64) -> bool {
+        let since = self.shadow_switches.iter().filter(|&&n| n > decision);
+        self.checked.declaration.shadow ^ (since.count() % 2 == 1)
+    }
+
+    fn retire(&mut self, arm: usize) -> Result<(), String> {
+        if self.checked.kind == Kind::Arms {
+            let own = self
+                .own_number(arm)
+                .ok_or("the agent does not know the arm")?;
+            self.agent.retire_arm(own).map_err(|e| e.to_string())?;
+        }
+        let arm = self.arms.get_mut(arm).ok_or("there is no such arm")?;
+        arm.offered = false;
+        self.current = None;
+        Ok(())
+    }
+
+    fn observe(
+        &mut self,
+        record: &Record,
+        outcome: &OutcomeEvent,
+        origin: Origin<'_>,
+    ) -> Result<(), String> {
+        let arms = [outcome.action as usize];
+        let outcomes = Outcomes {
+            played: if outcome.features.is_empty() {
+                Played::Arms(&arms)
+            } else {
+                Played::Features(&outcome.features)
+            },
+            rewards: &[outcome.reward],
+            costs: &outcome.costs,
+            origin,
+        };
+        (self.agent.observe_batch(&outcomes)).map_err(|e| e.to_string())?;
+        self.counts.outcomes += 1;
+        self.counts.expired += u64::from(outcome.by_default);
+        self.history.observe(record.time);
+        self.current = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,164 @@
+//! State: the fold over the whole log.
+//!
+//! Nothing here decides or writes; the same events give the same state in every process. May use
+//! `events` and `store`; knows neither commands nor queries.
+//!
+//! Read this page's [`State`], then `declaration/` (an experiment as declared, and its checks),
+//! `experiment/` (an experiment as folded), `open.rs` (open decisions in memory), `history.rs` (the trace
+//! over time) and `snapshots.rs` (when snapshots are taken).
+
+mod declaration;
+mod experiment;
+mod history;
+mod open;
+mod snapshots;
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::events::{Event, Record};
+use crate::refusal::Refusal;
+use crate::store::{Store, StoreError};
+use crate::time::Timestamp;
+
+pub use declaration::{
+    CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, Kind, LONGEST_FEATURES,
+    MOST_ACTIONS, NamedArm,
+};
+pub(crate) use declaration::{LARGEST_FEATURE, check_cost_names, check_length, round};
+pub(crate) use experiment::restore_all;
+pub use experiment::{
+    Alarm, AlarmRaised, Arm, ArmMissing, Change, Counts, Evidence, Experiment, ExperimentStatus,
+    Facts, Imported, Latest, Missing, RecordedAlarm,
+};
+pub use history::{GuardrailPoint, History, Minute, Point};
+pub(crate) use open::{OpenDecision, OpenDecisions};
+pub(crate) use snapshots::{SnapshotRound, keep_first_snapshot};
+
+/// Events read at once.
+const PAGE: usize = 10_000;
+
+/// The fold over the log.
+#[derive(Default)]
+pub struct State {
+    /// Number of the last event folded.
+    pub number: u64,
+    pub time: Timestamp,
+    experiments: BTreeMap<u64, Experiment>,
+    by_name: HashMap<String, u64>,
+    open: OpenDecisions,
+    /// Set when folding has raised an alarm that no event records yet.
+    pub(crate) has_alarms: bool,
+}
+
+impl State {
+    /// The experiments, oldest first.
+    pub fn experiments(&self) -> impl Iterator<Item = &Experiment> {
+        self.experiments.values()
+    }
+
+    /// An experiment by its name.
+    pub fn experiment(&mut self, name: &str) -> Result<&mut Experiment, Refusal> {
+        let key = self.by_name.get(name);
+        let found = key.and_then(|key| self.experiments.get_mut(key));
+        found.ok_or_else(|| Refusal::unknown("experiment", name))
+    }
+
+    pub(crate) fn by_key(&mut self, key: u64) -> Option<&mut Experiment> {
+        self.experiments.get_mut(&key)
+    }
+
+    pub(crate) fn is_taken(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    pub(crate) fn open(&self) -> &OpenDecisions {
+        &self.open
+    }
+
+    /// Adds an experiment.
+    pub(crate) fn restore(&mut self, experiment: Experiment) {
+        let name = experiment.checked.declaration.name.clone();
+        self.by_name.insert(name, experiment.key);
+        self.has_alarms |= experiment.has_unrecorded();
+        self.experiments.insert(experiment.key, experiment);
+    }
+
+    /// Folds a record of the log. Experiments that a snapshot brought further already
+    /// leave it alone.
+    pub(crate) fn apply(&mut self, record: &Record) -> Result<(), String> {
+        let damaged = |reason: String| format!("event {} cannot be read: {reason}", record.number);
+        if record.number != self.number + 1 {
+            return Err(format!(
+                "the log goes from event {} to event {}",
+                self.number, record.number
+            ));
+        }
+        let done = (self.experiments.get(&record.experiment))
+            .is_some_and(|experiment| experiment.number >= record.number);
+        if done {
+            self.passed(record);
+            return Ok(());
+        }
+        let event = Event::decode(&record.body).map_err(damaged)?;
+        self.fold(record, event).map_err(damaged)
+    }
+
+    pub(crate) fn fold(&mut self, record: &Record, event: Event) -> Result<(), String> {
+        self.passed(record);
+        if let Event::Created(json) = &event {
+            let experiment = Experiment::new(record, json)?;
+            self.restore(experiment);
+            return Ok(());
+        }
+        let experiment = (self.experiments.get_mut(&record.experiment))
+            .ok_or("its experiment was never created")?;
+        match event {
+            Event::Policy(published) => {
+                experiment.number = record.number;
+                experiment.applied_policy(record.time, record.number, published);
+            }
+            Event::Decision(decision) => {
+                experiment.number = record.number;
+                experiment.applied_decision(record.time, record.number, &decision);
+                self.open.insert(record, decision);
+            }
+            event => {
+                experiment.apply(record, &event)?;
+                self.has_alarms |= experiment.has_unrecorded();
+                // A part makes the record in memory incomplete, an outcome makes it obsolete.
+                if let Some(decision) = record.decision {
+                    self.open.remove(decision);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Folds the store's events up to `last`; `seen` is called with every record after it is folded.
+    pub(crate) fn follow(
+        &mut self,
+        store: &mut dyn Store,
+        last: u64,
+        mut seen: impl FnMut(&Record) -> Result<(), String>,
+    ) -> Result<(), StoreError> {
+        while self.number < last {
+            let records = store.read(self.number, PAGE)?;
+            if records.is_empty() {
+                return Err(StoreError::new(format!(
+                    "the log ends at event {}, its counter says {last}",
+                    self.number
+                )));
+            }
+            for record in records.iter().filter(|record| record.number <= last) {
+                self.apply(record).map_err(StoreError::new)?;
+                seen(record).map_err(StoreError::new)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn passed(&mut self, record: &Record) {
+        self.number = record.number;
+        self.time = self.time.max(record.time);
+    }
+}

@@ -1,0 +1,455 @@
+//! The log in one file: SQLite in WAL mode, every commit synced.
+
+mod file;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row, params};
+
+use super::{Found, Key, REVOKED, Snapshot, Store, StoreError, StoredToken};
+use crate::events::{EventKind, Record};
+use crate::time::Timestamp;
+use file::identity;
+pub(super) use file::{UNEXPLAINED, explain, gone};
+
+/// Marks the file as ours ("bani"), so that nobody else's is taken for a log.
+const APPLICATION: i32 = 0x6261_6e69;
+const VERSION: i32 = 1;
+
+const LAYOUT: &str = "
+CREATE TABLE counter (one INTEGER PRIMARY KEY CHECK (one = 1), last INTEGER NOT NULL) STRICT;
+INSERT INTO counter VALUES (1, 0);
+CREATE TABLE probe (one INTEGER PRIMARY KEY CHECK (one = 1), time INTEGER NOT NULL) STRICT;
+INSERT INTO probe VALUES (1, 0);
+CREATE TABLE events (
+  number INTEGER PRIMARY KEY,
+  time INTEGER NOT NULL,
+  experiment INTEGER NOT NULL,
+  kind INTEGER NOT NULL,
+  decision INTEGER,
+  id TEXT,
+  body BLOB NOT NULL
+) STRICT;
+-- An id belongs to one decision of an experiment, and a decision has one outcome.
+CREATE UNIQUE INDEX events_id ON events (experiment, id) WHERE id IS NOT NULL;
+CREATE UNIQUE INDEX events_outcome ON events (decision) WHERE kind = 5;
+CREATE INDEX events_part ON events (decision) WHERE kind = 4;
+CREATE INDEX events_decision ON events (experiment) WHERE kind = 3;
+CREATE TABLE snapshots (
+  experiment INTEGER PRIMARY KEY,
+  number INTEGER NOT NULL,
+  body BLOB NOT NULL
+) STRICT;
+CREATE TABLE tokens (
+  name TEXT PRIMARY KEY,
+  role TEXT NOT NULL,
+  digest BLOB NOT NULL,
+  created INTEGER NOT NULL
+) STRICT;
+";
+
+const COLUMNS: &str = "number, time, experiment, kind, decision, id, body";
+
+pub(super) struct Sqlite {
+    connection: Connection,
+    path: PathBuf,
+    /// Device and inode of the file.
+    file: Option<(u64, u64)>,
+}
+
+impl Sqlite {
+    /// Opens the file, or makes it.
+    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        // SQLite takes a file that is too short for a database for an empty one.
+        if std::fs::metadata(path).is_ok_and(|file| (1..100).contains(&file.len())) {
+            return Err(StoreError::new("the file is not a database"));
+        }
+        let connection = Connection::open(path).map_err(of)?;
+        let mut store = Self::new(connection, path);
+        // Another program's file is left as it is: look first, change then.
+        store.is_ours()?;
+        store.prepare().map_err(of)?;
+        store.lay_out()?;
+        Ok(store)
+    }
+
+    /// Opens the file for reading.
+    pub(super) fn open_reader(path: &Path) -> Result<Self, StoreError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(of)?;
+        connection
+            .busy_timeout(Duration::from_secs(5))
+            .map_err(of)?;
+        Ok(Self::new(connection, path))
+    }
+
+    fn new(connection: Connection, path: &Path) -> Self {
+        Self {
+            connection,
+            path: path.to_path_buf(),
+            file: identity(path),
+        }
+    }
+
+    /// Refuses to go on with a file that was deleted, or replaced by a backup: what is written to it
+    /// would be lost.
+    fn is_in_place(&mut self) -> Result<(), StoreError> {
+        match identity(&self.path) {
+            None => Err(gone()),
+            now if self.file.is_none() => {
+                self.file = now;
+                Ok(())
+            }
+            now if now == self.file => Ok(()),
+            _ => Err(StoreError::passing("the file was replaced")),
+        }
+    }
+
+    fn prepare(&self) -> rusqlite::Result<()> {
+        let c = &self.connection;
+        c.busy_timeout(Duration::from_secs(5))?;
+        c.set_prepared_statement_cache_capacity(64);
+        c.pragma_update(None, "journal_mode", "wal")?;
+        // The log is synced at every commit, not only at checkpoints: what was acknowledged survives
+        // a power cut.
+        c.pragma_update(None, "synchronous", "full")?;
+        c.pragma_update(None, "wal_autocheckpoint", 4000)?;
+        c.pragma_update(None, "cache_size", -65_536)?;
+        c.pragma_update(None, "temp_store", "memory")
+    }
+
+    /// Returns true if the file is a log, `false` if it is empty, an error if it is something else.
+    fn is_ours(&self) -> Result<bool, StoreError> {
+        let pragma = |name: &str| {
+            let value = (self.connection).pragma_query_value(None, name, |row| row.get(0));
+            value.map_err(of)
+        };
+        let (application, version): (i32, i32) =
+            (pragma("application_id")?, pragma("user_version")?);
+        let count = "SELECT count(*) FROM sqlite_master";
+        let tables: i64 = (self.connection)
+            .query_row(count, [], |row| row.get(0))
+            .map_err(of)?;
+        match (application, version, tables) {
+            (APPLICATION, VERSION, _) => Ok(true),
+            (APPLICATION, other, _) => Err(StoreError::new(format!(
+                "the file has layout {other}, this program knows layout {VERSION}"
+            ))),
+            (_, _, 0) => Ok(false),
+            _ => Err(StoreError::new("the file is another program's database")),
+        }
+    }
+
+    fn lay_out(&mut self) -> Result<(), StoreError> {
+        // Two processes may find the file empty at once: one of them lays it out.
+        (self.connection.execute_batch("BEGIN IMMEDIATE")).map_err(of)?;
+        let done = match self.is_ours() {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let marks = format!(
+                    "{LAYOUT} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
+                );
+                self.connection.execute_batch(&marks).map_err(of)
+            }
+            Err(error) => Err(error),
+        };
+        let done = done.and_then(|()| self.commit());
+        if done.is_err() {
+            self.rollback();
+        }
+        done
+    }
+
+    fn records(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<Vec<Record>, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(of)?;
+        let mut rows = statement.query(parameters).map_err(of)?;
+        let mut records = Vec::new();
+        while let Some(row) = rows.next().map_err(of)? {
+            records.push(record(row).map_err(of)?);
+        }
+        Ok(records)
+    }
+
+    fn with_reports(&self, decisions: Vec<Record>) -> Result<Vec<Found>, StoreError> {
+        let each = decisions.into_iter().map(|decision| {
+            Ok(Found {
+                reports: self.reports(decision.number)?,
+                decision,
+            })
+        });
+        each.collect()
+    }
+
+    fn reports(&self, decision: u64) -> Result<Vec<Record>, StoreError> {
+        // Two partial indexes, asked one by one.
+        let parts = format!("SELECT {COLUMNS} FROM events WHERE decision = ?1 AND kind = 4");
+        let outcome = format!("SELECT {COLUMNS} FROM events WHERE decision = ?1 AND kind = 5");
+        let mut reports = self.records(&parts, [decision as i64])?;
+        reports.extend(self.records(&outcome, [decision as i64])?);
+        reports.sort_by_key(|record| record.number);
+        Ok(reports)
+    }
+}
+
+impl Store for Sqlite {
+    fn begin(&mut self) -> Result<u64, StoreError> {
+        self.is_in_place()?;
+        let mut begin = self
+            .connection
+            .prepare_cached("BEGIN IMMEDIATE")
+            .map_err(of)?;
+        begin.execute([]).map_err(of)?;
+        drop(begin);
+        last(&self.connection)
+    }
+
+    fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
+        let Some(last) = records.last() else {
+            return Ok(());
+        };
+        let sql = format!("INSERT INTO events ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
+        let mut insert = self.connection.prepare_cached(&sql).map_err(of)?;
+        for r in records {
+            insert
+                .execute(params![
+                    r.number as i64,
+                    r.time.0,
+                    r.experiment as i64,
+                    r.kind as i16,
+                    r.decision.map(|n| n as i64),
+                    r.id,
+                    r.body
+                ])
+                .map_err(of)?;
+        }
+        let mut update = self
+            .connection
+            .prepare_cached("UPDATE counter SET last = ?1")
+            .map_err(of)?;
+        update.execute([last.number as i64]).map_err(of)?;
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        let mut commit = self.connection.prepare_cached("COMMIT").map_err(of)?;
+        commit.execute([]).map_err(of).map(|_| ())
+    }
+
+    fn rollback(&mut self) {
+        // Without a transaction there is nothing to undo.
+        let _ = self.connection.execute_batch("ROLLBACK");
+    }
+
+    fn probe(&mut self) -> Result<(), StoreError> {
+        // A value that differs each time: SQLite does not write what is there already.
+        let mut update = (self.connection)
+            .prepare_cached("UPDATE probe SET time = max(time + 1, ?1)")
+            .map_err(of)?;
+        update.execute([Timestamp::now().0]).map_err(of).map(|_| ())
+    }
+
+    fn last(&mut self) -> Result<u64, StoreError> {
+        self.is_in_place()?;
+        last(&self.connection)
+    }
+
+    fn read(&mut self, after: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
+        let sql =
+            format!("SELECT {COLUMNS} FROM events WHERE number > ?1 ORDER BY number LIMIT ?2");
+        self.records(&sql, [after as i64, limit as i64])
+    }
+
+    fn get(&mut self, number: u64) -> Result<Option<Record>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM events WHERE number = ?1");
+        Ok(self.records(&sql, [number as i64])?.pop())
+    }
+
+    fn find(&mut self, keys: &[(u64, Key)]) -> Result<Vec<Option<Found>>, StoreError> {
+        let by_number = format!(
+            "SELECT {COLUMNS} FROM events WHERE number = ?1 AND experiment = ?2 AND kind = 3"
+        );
+        let by_id =
+            format!("SELECT {COLUMNS} FROM events WHERE experiment = ?2 AND id = ?1 AND kind = 3");
+        let mut found = Vec::with_capacity(keys.len());
+        for (experiment, key) in keys {
+            let experiment = *experiment as i64;
+            let decision = match key {
+                Key::Number(number) => i64::try_from(*number)
+                    .map(|number| self.records(&by_number, [number, experiment]))
+                    .unwrap_or(Ok(Vec::new()))?,
+                Key::Id(id) => self.records(&by_id, params![id, experiment])?,
+            };
+            found.push(match decision.into_iter().next() {
+                None => None,
+                Some(decision) => Some(Found {
+                    reports: self.reports(decision.number)?,
+                    decision,
+                }),
+            });
+        }
+        Ok(found)
+    }
+
+    fn decisions(
+        &mut self,
+        experiment: u64,
+        before: u64,
+        limit: usize,
+    ) -> Result<Vec<Found>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM events WHERE experiment = ?1 AND kind = 3 AND number < ?2 \
+             ORDER BY number DESC LIMIT ?3"
+        );
+        let before = i64::try_from(before).unwrap_or(i64::MAX);
+        let decisions = self.records(&sql, [experiment as i64, before, limit as i64])?;
+        self.with_reports(decisions)
+    }
+
+    fn decisions_after(
+        &mut self,
+        experiment: u64,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Found>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM events WHERE experiment = ?1 AND kind = 3 AND number > ?2 \
+             ORDER BY number LIMIT ?3"
+        );
+        let decisions = self.records(&sql, [experiment as i64, after as i64, limit as i64])?;
+        self.with_reports(decisions)
+    }
+
+    fn overdue(
+        &mut self,
+        experiment: u64,
+        after: u64,
+        upto: u64,
+        limit: usize,
+    ) -> Result<Vec<u64>, StoreError> {
+        let mut select = (self.connection)
+            .prepare_cached(
+                "SELECT number FROM events AS d \
+                 WHERE experiment = ?1 AND kind = 3 AND number > ?2 AND number <= ?3 AND NOT EXISTS \
+                 (SELECT 1 FROM events AS o WHERE o.decision = d.number AND o.kind = 5) \
+                 ORDER BY number LIMIT ?4",
+            )
+            .map_err(of)?;
+        let parameters = [experiment as i64, after as i64, upto as i64, limit as i64];
+        let rows = select.query_map(parameters, |row| row.get::<_, i64>(0));
+        rows.map_err(of)?
+            .map(|row| row.map(|number| number as u64).map_err(of))
+            .collect()
+    }
+
+    fn snapshots(&mut self) -> Result<Vec<Snapshot>, StoreError> {
+        let mut select = (self.connection)
+            .prepare_cached("SELECT experiment, number, body FROM snapshots ORDER BY experiment")
+            .map_err(of)?;
+        let rows = select.query_map([], |row| {
+            Ok(Snapshot {
+                experiment: row.get::<_, i64>(0)? as u64,
+                number: row.get::<_, i64>(1)? as u64,
+                body: row.get(2)?,
+            })
+        });
+        rows.map_err(of)?.map(|row| row.map_err(of)).collect()
+    }
+
+    fn keep_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), StoreError> {
+        let mut keep = (self.connection)
+            .prepare_cached(
+                "INSERT INTO snapshots VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE \
+                 SET number = excluded.number, body = excluded.body WHERE excluded.number > number",
+            )
+            .map_err(of)?;
+        let experiment = snapshot.experiment as i64;
+        keep.execute(params![experiment, snapshot.number as i64, snapshot.body])
+            .map_err(of)
+            .map(|_| ())
+    }
+
+    fn tokens(&mut self) -> Result<Vec<StoredToken>, StoreError> {
+        let mut select = (self.connection)
+            .prepare_cached("SELECT name, role, digest, created FROM tokens ORDER BY name")
+            .map_err(of)?;
+        let rows = select.query_map([], |row| {
+            Ok(StoredToken {
+                name: row.get(0)?,
+                role: row.get(1)?,
+                digest: row.get(2)?,
+                created: Timestamp(row.get(3)?),
+            })
+        });
+        rows.map_err(of)?.map(|row| row.map_err(of)).collect()
+    }
+
+    fn add_token(&mut self, token: &StoredToken) -> Result<bool, StoreError> {
+        let added = self.connection.execute(
+            "INSERT INTO tokens VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE \
+             SET role = excluded.role, digest = excluded.digest, created = excluded.created \
+             WHERE role = ?5",
+            params![
+                token.name,
+                token.role,
+                token.digest,
+                token.created.0,
+                REVOKED
+            ],
+        );
+        Ok(added.map_err(of)? == 1)
+    }
+
+    fn revoke_token(&mut self, name: &str) -> Result<bool, StoreError> {
+        let revoked = self.connection.execute(
+            "UPDATE tokens SET role = ?2, digest = zeroblob(32) WHERE name = ?1 AND role <> ?2",
+            [name, REVOKED],
+        );
+        Ok(revoked.map_err(of)? == 1)
+    }
+}
+
+fn last(connection: &Connection) -> Result<u64, StoreError> {
+    let mut last = connection
+        .prepare_cached("SELECT last FROM counter")
+        .map_err(of)?;
+    let last: i64 = last.query_row([], |row| row.get(0)).map_err(of)?;
+    Ok(last as u64)
+}
+
+fn record(row: &Row) -> rusqlite::Result<Record> {
+    let kind: i64 = row.get(3)?;
+    Ok(Record {
+        number: row.get::<_, i64>(0)? as u64,
+        time: Timestamp(row.get(1)?),
+        experiment: row.get::<_, i64>(2)? as u64,
+        kind: EventKind::from_number(kind)
+            .ok_or(rusqlite::Error::IntegralValueOutOfRange(3, kind))?,
+        decision: row.get::<_, Option<i64>>(4)?.map(|n| n as u64),
+        id: row.get(5)?,
+        body: row.get(6)?,
+    })
+}
+
+/// A full disk, a read-only file system or a lock can pass; a file that is no database cannot.
+fn of(error: rusqlite::Error) -> StoreError {
+    let Some(code) = error.sqlite_error_code() else {
+        return StoreError::new(format!("{UNEXPLAINED}: {error}"));
+    };
+    let reason = match code {
+        ErrorCode::DiskFull => "the disk is full".to_string(),
+        ErrorCode::ReadOnly => "the file system is read-only".to_string(),
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
+            "another process holds the file".to_string()
+        }
+        _ => format!("{UNEXPLAINED}: {error}"),
+    };
+    match code {
+        ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt => StoreError::new(reason),
+        _ => StoreError::passing(reason),
+    }
+}

@@ -1,0 +1,170 @@
+//! The writer's loop and the group commit.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use super::Engine;
+use super::job::{CommandJob, Job};
+use super::queue::WriterQueue;
+use crate::commands::{RecordAlarms, Transaction};
+use crate::events::Event;
+use crate::refusal::Refusal;
+use crate::state::keep_first_snapshot;
+use crate::store::StoreError;
+use crate::time::Timestamp;
+
+/// Error of a commit of which nothing was written; callers get the reason of the outage.
+pub(super) struct NotCommitted;
+
+impl Engine {
+    pub(super) fn run(&mut self, mut queue: WriterQueue) {
+        // The log is opened at once: those who ask first should not wait for it.
+        self.catch_up();
+        while !queue.is_closed() {
+            let jobs = queue.next(self.commit_time);
+            if jobs.is_empty() {
+                self.catch_up();
+            } else {
+                self.serve(jobs);
+            }
+        }
+        self.snapshot_all();
+    }
+
+    /// Serves jobs in runs: one that changes what others see has a commit of its own.
+    fn serve(&mut self, jobs: Vec<Box<dyn Job>>) {
+        let mut run = Vec::new();
+        for mut job in jobs {
+            // What is in memory can be read whatever becomes of the log.
+            if let Some(state) = &mut self.state
+                && job.is_query()
+            {
+                match catch_unwind(AssertUnwindSafe(|| job.resolve(state))) {
+                    Ok(()) => job.reply(),
+                    Err(_) => self.reset_state(),
+                }
+                continue;
+            }
+            let alone = job.is_alone();
+            if alone && !run.is_empty() {
+                self.serve_run(std::mem::take(&mut run));
+            }
+            run.push(job);
+            if alone {
+                self.serve_run(std::mem::take(&mut run));
+            }
+        }
+        if !run.is_empty() {
+            self.serve_run(run);
+        }
+    }
+
+    /// Serves jobs in one commit. Where it fails, nothing of them is written and all are refused.
+    fn serve_run(&mut self, mut jobs: Vec<Box<dyn Job>>) {
+        match self.try_commit(&mut jobs) {
+            Ok(()) => {
+                jobs.into_iter().for_each(Job::reply);
+                self.record_alarms();
+            }
+            Err(NotCommitted) => {
+                let reason = self.outage.as_deref().unwrap_or("not opened yet");
+                let reason = Refusal::unavailable(reason);
+                jobs.into_iter().for_each(|job| job.refuse(&reason));
+            }
+        }
+    }
+
+    /// Alarms are raised by folding, so that all replicas raise the same ones; the first to come records
+    /// them.
+    fn record_alarms(&mut self) {
+        if !self.state.as_ref().is_some_and(|state| state.has_alarms) {
+            return;
+        }
+        let record = CommandJob::new(vec![RecordAlarms], Box::new(|_| {}));
+        // If it fails, the next commit tries again.
+        if self.try_commit(&mut [Box::new(record)]).is_ok()
+            && let Some(state) = &mut self.state
+        {
+            state.has_alarms = false;
+        }
+    }
+
+    /// Commits, and starts from the log again after a panic.
+    fn try_commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), NotCommitted> {
+        catch_unwind(AssertUnwindSafe(|| self.commit(jobs))).unwrap_or_else(|_| {
+            self.reset_state();
+            Err(NotCommitted)
+        })
+    }
+
+    /// Executes jobs, makes what they write durable, and folds it.
+    fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), NotCommitted> {
+        let begun = Instant::now();
+        while let Err(error) = self.begin() {
+            let passing = error.passing;
+            self.mark_unavailable(error);
+            if !passing || begun.elapsed() > self.options.patience {
+                return Err(NotCommitted);
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        self.write(jobs).map_err(|error| {
+            self.mark_unavailable(error);
+            NotCommitted
+        })
+    }
+
+    /// Executes jobs in a transaction that has begun.
+    fn write(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
+        let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
+            return Err(StoreError::new("not open"));
+        };
+        let store = &mut **store;
+        let begun = Instant::now();
+        let mut transaction = Transaction::new(state, store, &mut self.rng, Timestamp::now());
+        jobs.iter().for_each(|job| job.prepare(&mut transaction));
+        if let Err(refusal) = transaction.look_up() {
+            store.rollback();
+            return Err(StoreError::passing(refusal.to_string()));
+        }
+        for job in jobs.iter_mut() {
+            job.execute(&mut transaction);
+        }
+        let (records, events) = transaction.into_events();
+        if records.is_empty() {
+            store.rollback();
+        } else {
+            let mut written = records.iter().zip(&events);
+            let first = written.find_map(|(record, event)| match event {
+                Event::Created(json) => Some((record, json)),
+                _ => None,
+            });
+            let written = keep_first_snapshot(store, first)
+                .and_then(|()| self.round.step(store, state, self.options.snapshot_every))
+                .and_then(|()| store.append(&records))
+                .and_then(|()| store.commit());
+            if let Err(error) = written {
+                // Whether the commit took place is found out by reading on from the last event folded.
+                store.rollback();
+                return Err(error);
+            }
+            let took = begun.elapsed();
+            self.commit_time = (self.commit_time * 7 + took) / 8;
+            self.monitor.committed(records.len(), took.as_secs_f64());
+        }
+        for (record, event) in records.iter().zip(events) {
+            if let Err(reason) = state.fold(record, event) {
+                // Checked events fold; if one does not, memory is not to be trusted any more.
+                self.state = None;
+                return Err(StoreError::new(reason));
+            }
+        }
+        self.monitor.follows(state.number, state.number);
+        jobs.iter_mut().for_each(|job| job.resolve(state));
+        if !records.is_empty() {
+            // Proved by writing; what only looked something up proves nothing.
+            self.mark_available();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! Thread that finds decisions whose time to live is over.
+//!
+//! It searches beside the writer, so that the writer never waits for a long search; what it finds goes
+//! through the queue like every command, and is checked again there.
+
+use std::time::Duration;
+
+use super::queue::WriterHandle;
+use crate::commands::Expire;
+use crate::queries::{ReadTtls, TtlStatus};
+use crate::store::{Database, Store, StoreError};
+use crate::time::Timestamp;
+
+const PAUSE: Duration = Duration::from_millis(500);
+/// Decisions of one command.
+const CHUNK: usize = 1000;
+
+/// Starts the thread; it ends with the writer.
+pub(super) fn start(database: Database, handle: WriterHandle) -> std::io::Result<()> {
+    let search = move || {
+        loop {
+            std::thread::sleep(PAUSE);
+            if !handle.catch_up() {
+                return;
+            }
+            let Ok(statuses) = handle.query_blocking(ReadTtls) else {
+                continue;
+            };
+            if statuses.is_empty() {
+                continue;
+            }
+            // Opened anew each time: a connection that is kept would keep a file that was replaced.
+            let Ok(mut reader) = database.open_reader() else {
+                continue;
+            };
+            for status in statuses {
+                // The writer reports outages; here one means a new try later.
+                while let Ok(Some(overdue)) = overdue(&mut *reader, &status) {
+                    let more = overdue.decisions.len() == CHUNK;
+                    let expired = handle.execute_blocking(overdue);
+                    if !more || expired.is_err() {
+                        break;
+                    }
+                }
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("banister-expiry".into())
+        .spawn(search)
+        .map(|_| ())
+}
+
+/// Finds the decisions of an experiment whose time to live is over.
+fn overdue(store: &mut dyn Store, status: &TtlStatus) -> Result<Option<Expire>, StoreError> {
+    let cutoff = Timestamp::now().minus_seconds(status.ttl_seconds);
+    let upto = last_before(store, status.settled, cutoff)?;
+    if upto <= status.settled {
+        return Ok(None);
+    }
+    let decisions = store.overdue(status.experiment, status.settled, upto, CHUNK)?;
+    Ok(Some(Expire {
+        experiment: status.experiment,
+        decisions,
+        settled: upto,
+    }))
+}
+
+/// Finds the last event that is not younger than `cutoff`, by bisection: the log's times never go back.
+fn last_before(store: &mut dyn Store, after: u64, cutoff: Timestamp) -> Result<u64, StoreError> {
+    let (mut low, mut high) = (after, store.last()?);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        let old = (store.get(middle)?).is_some_and(|record| record.time <= cutoff);
+        if old {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    Ok(low)
+}

@@ -1,0 +1,137 @@
+//! Commands and queries in the queue, each with its reply channel: their types stay matched behind the box.
+
+use crate::commands::{Command, Reply, Transaction};
+use crate::queries::Query;
+use crate::refusal::Refusal;
+use crate::state::State;
+
+/// Way to answer a caller; called on the writer's thread.
+type Channel<A> = Box<dyn FnOnce(A) + Send>;
+
+/// Commands or a query that are answered together.
+pub(super) trait Job: Send {
+    /// Number of commands.
+    fn len(&self) -> usize {
+        1
+    }
+
+    /// True if it needs nothing but the state in memory.
+    fn is_query(&self) -> bool {
+        false
+    }
+
+    /// True if it needs a commit of its own.
+    fn is_alone(&self) -> bool {
+        false
+    }
+
+    /// Announces the decisions that it reads.
+    fn prepare(&self, _transaction: &mut Transaction) {}
+
+    /// Executes its commands in the transaction.
+    fn execute(&mut self, _transaction: &mut Transaction) {}
+
+    /// Makes its answers, once what it wrote is folded.
+    fn resolve(&mut self, state: &mut State);
+
+    /// Sends its answers.
+    fn reply(self: Box<Self>);
+
+    /// Sends a refusal in place of every answer.
+    fn refuse(self: Box<Self>, reason: &Refusal);
+}
+
+/// A batch of commands of one type.
+pub(super) struct CommandJob<C: Command> {
+    count: usize,
+    commands: Vec<C>,
+    executed: Vec<Result<Reply<C::Answer>, Refusal>>,
+    answers: Vec<Result<C::Answer, Refusal>>,
+    send: Channel<Vec<Result<C::Answer, Refusal>>>,
+}
+
+impl<C: Command> CommandJob<C> {
+    pub(super) fn new(commands: Vec<C>, send: Channel<Vec<Result<C::Answer, Refusal>>>) -> Self {
+        Self {
+            count: commands.len(),
+            commands,
+            executed: Vec::new(),
+            answers: Vec::new(),
+            send,
+        }
+    }
+}
+
+impl<C: Command> Job for CommandJob<C> {
+    fn len(&self) -> usize {
+        self.count
+    }
+
+    fn is_alone(&self) -> bool {
+        !C::SHARES_COMMIT
+    }
+
+    fn prepare(&self, transaction: &mut Transaction) {
+        self.commands
+            .iter()
+            .for_each(|command| command.prepare(transaction));
+    }
+
+    fn execute(&mut self, transaction: &mut Transaction) {
+        let commands = std::mem::take(&mut self.commands).into_iter();
+        self.executed = commands
+            .map(|command| command.execute(transaction))
+            .collect();
+    }
+
+    fn resolve(&mut self, state: &mut State) {
+        let executed = std::mem::take(&mut self.executed).into_iter();
+        self.answers = executed
+            .map(|reply| reply.and_then(|reply| reply.resolve(state)))
+            .collect();
+    }
+
+    fn reply(self: Box<Self>) {
+        (self.send)(self.answers);
+    }
+
+    fn refuse(self: Box<Self>, reason: &Refusal) {
+        (self.send)((0..self.count).map(|_| Err(reason.clone())).collect());
+    }
+}
+
+pub(super) struct QueryJob<Q: Query> {
+    query: Option<Q>,
+    answer: Option<Result<Q::Answer, Refusal>>,
+    send: Channel<Result<Q::Answer, Refusal>>,
+}
+
+impl<Q: Query> QueryJob<Q> {
+    pub(super) fn new(query: Q, send: Channel<Result<Q::Answer, Refusal>>) -> Self {
+        Self {
+            query: Some(query),
+            answer: None,
+            send,
+        }
+    }
+}
+
+impl<Q: Query> Job for QueryJob<Q> {
+    fn is_query(&self) -> bool {
+        true
+    }
+
+    fn resolve(&mut self, state: &mut State) {
+        self.answer = self.query.take().map(|query| query.answer(state));
+    }
+
+    fn reply(self: Box<Self>) {
+        if let Some(answer) = self.answer {
+            (self.send)(answer);
+        }
+    }
+
+    fn refuse(self: Box<Self>, reason: &Refusal) {
+        (self.send)(Err(reason.clone()));
+    }
+}

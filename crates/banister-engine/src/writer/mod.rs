@@ -1,0 +1,132 @@
+//! The writer: the one thread that owns the log. It commits in groups, folds what it wrote, then answers.
+//!
+//! May use everything else in the crate; nothing else in the crate uses it. Read `queue.rs` (the way in)
+//! and `job.rs` (a command or query with its reply channel), then `commit.rs` (the loop and the group
+//! commit), `recovery.rs` (opening the log, outages) and `expiry.rs` (the thread that finds decisions whose
+//! time to live is over).
+
+mod commit;
+mod expiry;
+mod job;
+mod queue;
+mod recovery;
+
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha12Rng;
+
+use crate::state::{SnapshotRound, State};
+use crate::store::{Database, Store};
+use queue::queue;
+pub use queue::{Busy, WriterHandle};
+
+/// Parameters of the writer.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Jobs that wait at most; beyond that, callers get [`Busy`].
+    pub queue: usize,
+    /// Events after which experiments are snapshotted anew.
+    pub snapshot_every: u64,
+    /// Time for which a commit that failed for a passing reason is tried again before callers get an error.
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            queue: 8192,
+            snapshot_every: 20_000,
+            patience: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Observer of the writer, called on its thread.
+pub trait Monitor: Send {
+    /// Events were made durable in one commit.
+    fn committed(&self, events: usize, seconds: f64);
+    /// The log has events up to `last`, and this process has folded those up to `folded`.
+    fn follows(&self, folded: u64, last: u64);
+    /// The log could not be written or read, for this reason; `None`: it can again.
+    fn outage(&self, reason: Option<&str>);
+}
+
+/// Owner of the writer's thread; dropping it stops the thread.
+pub struct Writer {
+    handle: WriterHandle,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    /// Starts the thread. The log is opened on it, and again after every outage.
+    pub fn start(
+        database: Database,
+        options: Options,
+        monitor: Box<dyn Monitor>,
+    ) -> std::io::Result<Self> {
+        let (handle, queue) = queue(options.queue);
+        let listener = handle.clone();
+        database.listen(Box::new(move || listener.catch_up()));
+        expiry::start(database.clone(), handle.clone())?;
+        let mut engine = Engine {
+            database,
+            options,
+            monitor,
+            store: None,
+            state: None,
+            rng: ChaCha12Rng::from_rng(&mut rand::rng()),
+            round: SnapshotRound::default(),
+            outage: Some("the log is being opened".into()),
+            commit_time: Duration::ZERO,
+        };
+        let thread = std::thread::Builder::new()
+            .name("banister-engine".into())
+            .spawn(move || engine.run(queue))?;
+        Ok(Self {
+            handle,
+            thread: Some(thread),
+        })
+    }
+
+    pub fn handle(&self) -> WriterHandle {
+        self.handle.clone()
+    }
+
+    /// Answers the jobs in the queue, snapshots everything and ends.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // If it has ended already there is nothing to stop.
+            self.handle.stop();
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// State of the writer's thread.
+struct Engine {
+    database: Database,
+    options: Options,
+    monitor: Box<dyn Monitor>,
+    /// `None` during an outage.
+    store: Option<Box<dyn Store>>,
+    /// `None` before the log is folded for the first time, and after a defect.
+    state: Option<State>,
+    rng: ChaCha12Rng,
+    round: SnapshotRound,
+    /// Reason for which the log cannot be used now.
+    outage: Option<String>,
+    /// Moving average of the time of commits.
+    commit_time: Duration,
+}

@@ -1,0 +1,190 @@
+//! Bounded queue to the writer, emptied in batches.
+
+use std::sync::mpsc::{
+    Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel,
+};
+use std::time::{Duration, Instant};
+
+use super::job::{CommandJob, Job, QueryJob};
+use crate::commands::Command;
+use crate::queries::Query;
+use crate::refusal::Refusal;
+
+/// Most commands of one batch; more wait for the next.
+const MOST_COMMANDS: usize = 4096;
+/// Time after which an idle writer looks for events of others.
+const IDLE: Duration = Duration::from_millis(250);
+/// Longest time that a batch waits for more.
+const LONGEST_GATHERING: Duration = Duration::from_micros(500);
+
+enum Message {
+    Job(Box<dyn Job>),
+    CatchUp,
+    Stop,
+}
+
+/// Error of a full queue: the caller should come again later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Busy;
+
+/// Sender's end of the writer's queue; cheap to clone.
+#[derive(Clone)]
+pub struct WriterHandle {
+    sender: SyncSender<Message>,
+}
+
+/// Makes a queue that holds `length` jobs.
+pub(super) fn queue(length: usize) -> (WriterHandle, WriterQueue) {
+    let (sender, receiver) = sync_channel(length);
+    let queue = WriterQueue {
+        receiver,
+        last: 0,
+        is_closed: false,
+    };
+    (WriterHandle { sender }, queue)
+}
+
+impl WriterHandle {
+    /// Queues commands that are executed in one commit. `reply` is called on the writer's thread, once
+    /// everything that they wrote is durable; if the writer is gone it is dropped.
+    pub fn execute<C: Command>(
+        &self,
+        commands: Vec<C>,
+        reply: impl FnOnce(Vec<Result<C::Answer, Refusal>>) + Send + 'static,
+    ) -> Result<(), Busy> {
+        self.send(CommandJob::new(commands, Box::new(reply)))
+    }
+
+    /// Queues a query; `reply` is called on the writer's thread.
+    pub fn query<Q: Query>(
+        &self,
+        query: Q,
+        reply: impl FnOnce(Result<Q::Answer, Refusal>) + Send + 'static,
+    ) -> Result<(), Busy> {
+        self.send(QueryJob::new(query, Box::new(reply)))
+    }
+
+    fn send(&self, job: impl Job + 'static) -> Result<(), Busy> {
+        match self.sender.try_send(Message::Job(Box::new(job))) {
+            Ok(()) | Err(TrySendError::Disconnected(_)) => Ok(()),
+            Err(TrySendError::Full(_)) => Err(Busy),
+        }
+    }
+
+    /// Executes a command and blocks until it is durable: for tests and tools.
+    pub fn execute_blocking<C: Command>(&self, command: C) -> Result<C::Answer, Refusal> {
+        let (sender, receiver) = channel();
+        wait(receiver, || {
+            self.execute(vec![command], move |mut answers| {
+                // Nobody may wait any more.
+                let _ = answers.pop().map(|answer| sender.send(answer));
+            })
+        })
+    }
+
+    /// Answers a query and blocks until then: for tests and tools.
+    pub fn query_blocking<Q: Query>(&self, query: Q) -> Result<Q::Answer, Refusal> {
+        let (sender, receiver) = channel();
+        wait(receiver, || {
+            self.query(query, move |answer| {
+                // Nobody may wait any more.
+                let _ = sender.send(answer);
+            })
+        })
+    }
+
+    /// Tells the writer that others may have written; `false` if it is gone.
+    pub fn catch_up(&self) -> bool {
+        !matches!(
+            self.sender.try_send(Message::CatchUp),
+            Err(TrySendError::Disconnected(_))
+        )
+    }
+
+    /// Sends the last message.
+    pub(super) fn stop(&self) {
+        // If the writer has ended already there is nothing to stop.
+        let _ = self.sender.send(Message::Stop);
+    }
+}
+
+fn wait<A>(
+    receiver: Receiver<Result<A, Refusal>>,
+    send: impl FnOnce() -> Result<(), Busy>,
+) -> Result<A, Refusal> {
+    if send().is_err() {
+        return Err(Refusal::unavailable("too many requests are waiting"));
+    }
+    match receiver.recv() {
+        Ok(answer) => answer,
+        Err(_) => Err(Refusal::unavailable("the writer has stopped")),
+    }
+}
+
+/// Writer's end of the queue.
+pub(super) struct WriterQueue {
+    receiver: Receiver<Message>,
+    /// Jobs of the last batch.
+    last: usize,
+    is_closed: bool,
+}
+
+impl WriterQueue {
+    /// True once the last message has come.
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Receives the jobs of the next batch; none if it is time to look for events of others.
+    ///
+    /// Where many ask at once, waiting a moment makes one commit of what would be several: at most half
+    /// as long as a commit takes, so that nobody waits much longer, and not at all where one asks alone.
+    pub(super) fn next(&mut self, commit_time: Duration) -> Vec<Box<dyn Job>> {
+        let mut jobs = Vec::new();
+        let mut count = self.receive(IDLE, &mut jobs);
+        let many = self.last > 1;
+        let until = Instant::now() + (commit_time / 2).min(LONGEST_GATHERING);
+        while count > 0 && count < MOST_COMMANDS && !self.is_closed {
+            let more = self.receive(Duration::ZERO, &mut jobs);
+            if more > 0 {
+                count += more;
+                continue;
+            }
+            let rest = until.saturating_duration_since(Instant::now());
+            if !many || rest.is_zero() || jobs.len() >= self.last.saturating_mul(2) {
+                break;
+            }
+            match self.receive(rest, &mut jobs) {
+                0 => break,
+                more => count += more,
+            }
+        }
+        self.last = jobs.len();
+        jobs
+    }
+
+    /// Receives one message if one comes in time; returns the number of commands that it brought.
+    fn receive(&mut self, wait: Duration, jobs: &mut Vec<Box<dyn Job>>) -> usize {
+        let message = if wait.is_zero() {
+            self.receiver.try_recv().ok()
+        } else {
+            match self.receiver.recv_timeout(wait) {
+                Ok(message) => Some(message),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => Some(Message::Stop),
+            }
+        };
+        match message {
+            Some(Message::Job(job)) => {
+                let count = job.len();
+                jobs.push(job);
+                count
+            }
+            Some(Message::CatchUp) | None => 0,
+            Some(Message::Stop) => {
+                self.is_closed = true;
+                0
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! A log as a table: the columns that an export has and an import knows.
+
+use axum::http::StatusCode;
+use banister_engine::{Facts, Found, Import, Kind, Refusal, candidate_names};
+use banister_table::{Column, DataTable, RawTable, Values};
+
+use super::audit::{DecisionStatus, decision_of, status_of};
+use crate::problem::Problem;
+
+/// Columns that every export has; a guardrail with one of these names is written as `cost_NAME`.
+const OWN: [&str; 9] = [
+    "decision", "number", "time", "action", "index", "pscore", "reward", "status", "shadow",
+];
+
+/// The column of a guardrail's costs.
+fn cost_column(guardrail: &str) -> String {
+    let taken = OWN.contains(&guardrail)
+        || guardrail.starts_with("context_")
+        || guardrail.starts_with("feature_");
+    if taken {
+        format!("cost_{guardrail}")
+    } else {
+        guardrail.to_string()
+    }
+}
+
+/// Numbers that describe the action played or its context: their column and how many there are.
+fn described(facts: &Facts) -> (&'static str, usize) {
+    match facts.kind {
+        Kind::Arms => ("", 0),
+        Kind::Context(d) => ("context", d),
+        Kind::Candidates(d) => ("feature", d),
+    }
+}
+
+/// Decisions as a table: the action is what was played (in shadow mode, what the caller did), and
+/// `pscore` its probability. What is not known is empty.
+pub fn of_decisions(found: &[Found], facts: &Facts) -> Result<DataTable, Problem> {
+    let (prefix, d) = described(facts);
+    let m = facts.guardrails.len();
+    let mut texts: [Vec<String>; 4] = Default::default();
+    let mut numbers: [Vec<Option<u64>>; 3] = Default::default();
+    let mut reals: Vec<Vec<Option<f64>>> = vec![Vec::new(); 2 + m + d];
+    for found in found {
+        let event = decision_of(&found.decision)?;
+        let (status, part) = status_of(&found.reports)?;
+        let candidates = candidate_names(&event.candidates);
+        let (played, pscore) = if event.shadow {
+            (part.taken.or(event.taken), event.propensity)
+        } else {
+            (Some(event.action), Some(event.probability))
+        };
+        let name = played.map(|action| facts.action_name(&candidates, action));
+        texts[0].push(found.decision.shown_id());
+        texts[1].push(found.decision.time.to_string());
+        texts[2].push(name.unwrap_or_default());
+        texts[3].push(
+            match status {
+                DecisionStatus::Open => "open",
+                DecisionStatus::Partial => "partial",
+                DecisionStatus::Pending => "pending",
+                DecisionStatus::Complete => "complete",
+                DecisionStatus::Expired => "expired",
+            }
+            .into(),
+        );
+        numbers[0].push(Some(found.decision.number));
+        numbers[1].push(played.map(u64::from));
+        numbers[2].push(Some(u64::from(event.shadow)));
+        reals[0].push(pscore);
+        reals[1].push(part.reward);
+        for i in 0..m {
+            reals[2 + i].push(part.costs.get(i).copied().flatten());
+        }
+        let candidate = played.and_then(|action| event.candidates.get(action as usize));
+        for i in 0..d {
+            reals[2 + m + i].push(match facts.kind {
+                Kind::Context(_) => event.context.get(i).copied(),
+                _ => match candidate {
+                    Some(candidate) => candidate.features.get(i).copied(),
+                    None => played.and_then(|_| facts.safe_action.get(i).copied()),
+                },
+            });
+        }
+    }
+    let [decision, time, action, status] = texts.map(Values::Text);
+    let [number, index, shadow] = numbers.map(Values::Count);
+    let mut reals = reals.into_iter().map(Values::Number);
+    let mut next = || reals.next().unwrap_or(Values::Number(Vec::new()));
+    let mut columns = vec![
+        ("decision".to_string(), decision),
+        ("number".into(), number),
+        ("time".into(), time),
+        ("action".into(), action),
+        ("index".into(), index),
+        ("pscore".into(), next()),
+        ("reward".into(), next()),
+    ];
+    for guardrail in &facts.guardrails {
+        columns.push((cost_column(guardrail), next()));
+    }
+    for i in 0..d {
+        columns.push((format!("{prefix}_{i}"), next()));
+    }
+    columns.push(("status".into(), status));
+    columns.push(("shadow".into(), shadow));
+    let columns = columns
+        .into_iter()
+        .map(|(name, values)| Column { name, values });
+    Ok(DataTable {
+        columns: columns.collect(),
+    })
+}
+
+/// The outcomes of a table, and how many rows were skipped because they are decisions of the experiment
+/// itself (`is_own`, by id). Rows without a reward or a cost were not complete, and rows that wait for their
+/// time to live are not settled: both are left out.
+pub fn to_import(
+    table: &RawTable,
+    facts: &Facts,
+    is_own: impl Fn(&str) -> bool,
+) -> Result<(Import, u64), Problem> {
+    let (prefix, d) = described(facts);
+    let twice =
+        (table.names.iter().enumerate()).find(|(place, name)| table.names[..*place].contains(name));
+    if let Some((_, name)) = twice {
+        let allowed = "every column needs a name of its own";
+        return Err(invalid(format!("column {name}"), "there twice", allowed));
+    }
+    let place = |name: &str| {
+        table.column(name).ok_or_else(|| {
+            let allowed = format!("the columns are {}", table.names.join(", "));
+            invalid(format!("column {name}"), "absent", allowed)
+        })
+    };
+    let reward = place("reward")?;
+    let costs: Vec<usize> = (facts.guardrails.iter())
+        .map(|guardrail| place(&cost_column(guardrail)))
+        .collect::<Result<_, _>>()?;
+    let action = match facts.kind {
+        Kind::Candidates(_) => None,
+        _ => Some(place("action")?),
+    };
+    let described: Vec<usize> = (0..d)
+        .map(|i| place(&format!("{prefix}_{i}")))
+        .collect::<Result<_, _>>()?;
+    let (id, status) = (table.column("decision"), table.column("status"));
+    let mut import = Import::default();
+    let mut skipped = 0;
+    for (row, cells) in table.rows.iter().enumerate() {
+        let mut signals = std::iter::once(reward).chain(costs.iter().copied());
+        let waits = status.is_some_and(|place| cells[place] == "pending");
+        if waits || signals.any(|place| is_missing(&cells[place])) {
+            continue;
+        }
+        if id.is_some_and(|place| is_own(&cells[place])) {
+            skipped += 1;
+            continue;
+        }
+        let number = |place: usize| -> Result<f64, Problem> {
+            let cell = cells[place].trim();
+            let x = cell.parse::<f64>().ok().filter(|x| x.is_finite());
+            x.ok_or_else(|| {
+                let field = format!("row {}: {}", row + 1, table.names[place]);
+                invalid(field, format!("{cell:?}"), "must be a finite number")
+            })
+        };
+        import.rewards.push(number(reward)?);
+        for &cost in &costs {
+            import.costs.push(number(cost)?);
+        }
+        let numbers: Vec<f64> = described
+            .iter()
+            .map(|&p| number(p))
+            .collect::<Result<_, _>>()?;
+        match action {
+            None => import.features.extend(numbers),
+            Some(place) => {
+                let name = &cells[place];
+                let arm = facts
+                    .arms
+                    .iter()
+                    .position(|own| own == name)
+                    .ok_or_else(|| {
+                        let field = format!("row {}: action", row + 1);
+                        invalid(field, format!("{name:?}"), "must be the name of an arm")
+                    })?;
+                match facts.kind {
+                    Kind::Context(_) => import.features.extend(facts.features(arm, &numbers)),
+                    _ => import.arms.push(arm as u32),
+                }
+            }
+        }
+    }
+    if import.rewards.is_empty() && skipped > 0 {
+        let detail = format!(
+            "all {skipped} rows are decisions of this experiment: their outcomes are learned where they were \
+             reported, and must not count twice"
+        );
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
+    if import.rewards.is_empty() {
+        return Err(invalid("rows", "none", "no row has a reward and all costs"));
+    }
+    Ok((import, skipped))
+}
+
+fn is_missing(cell: &str) -> bool {
+    cell.trim().is_empty() || cell.eq_ignore_ascii_case("nan")
+}
+
+fn invalid(
+    field: impl Into<String>,
+    value: impl std::fmt::Display,
+    allowed: impl Into<String>,
+) -> Problem {
+    Refusal::invalid(field, value, allowed).into()
+}

@@ -1,0 +1,40 @@
+//! The service's observer of the writer: log health, metrics, and the readers' connections.
+
+use std::sync::Arc;
+
+use banister_engine::Monitor;
+
+use crate::health::Health;
+use crate::metrics::Metrics;
+use crate::readers::Readers;
+
+pub struct ServiceMonitor {
+    pub health: Arc<Health>,
+    /// Dropped in an outage, so that the writer can open the log anew.
+    pub readers: Arc<Readers>,
+    pub metrics: Arc<Metrics>,
+}
+
+impl Monitor for ServiceMonitor {
+    fn committed(&self, events: usize, seconds: f64) {
+        self.metrics.committed(events, seconds);
+    }
+
+    fn follows(&self, folded: u64, last: u64) {
+        self.metrics.follows(folded, last);
+    }
+
+    fn outage(&self, reason: Option<&str>) {
+        match reason {
+            Some(reason) => {
+                tracing::error!(reason, "the log is not available");
+                self.metrics.outage();
+            }
+            None => tracing::info!("the log is available"),
+        }
+        self.health.set(reason.map(str::to_string));
+        if reason.is_some() {
+            self.readers.clear();
+        }
+    }
+}
