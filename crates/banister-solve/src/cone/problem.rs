@@ -1,6 +1,6 @@
 //! The cone problem, its limits and its answer.
 
-use crate::solution::{LpError, Status};
+use crate::lp::{LpError, Status, finite};
 
 /// One round of exact OPLB, whitened (math: "OPLB exactly", structure):
 ///
@@ -189,10 +189,6 @@ fn exactly(field: &str, got: usize, expected: usize, because: &'static str) -> R
         expected,
         because,
     })
-}
-
-fn finite(field: &str, values: &[f64]) -> Result<(), LpError> {
-    crate::solution::finite(field, values)
 }
 
 fn radius(field: &str, value: f64) -> Result<(), LpError> {

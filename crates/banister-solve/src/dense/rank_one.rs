@@ -1,6 +1,6 @@
 //! What one outcome changes: the factor, and everything whitened by it.
 
-use crate::scan::LANES;
+use crate::lanes::{LANES, wide};
 
 /// How a factor W, W'W = Σ⁻¹, changes when x is added to Σ: see [`RankOne::of`].
 #[derive(Debug, Clone, Default)]
@@ -77,50 +77,37 @@ pub struct Followed<'a> {
     pub steps: &'a [(f64, bool)],
 }
 
-wide!(
-    /// See [`RankOne::apply`].
-    apply_rank_one, apply_body, (update: &RankOne, table: &mut [f64], stride: usize)
-);
-
-#[inline(always)]
-fn apply_body(update: &RankOne, table: &mut [f64], stride: usize) {
-    for from in (0..stride).step_by(LANES) {
-        fold_chunk::<LANES>(update, table, stride, from, 0);
+wide! {
+    fn apply_rank_one(update: &RankOne, table: &mut [f64], stride: usize) {
+        for from in (0..stride).step_by(LANES) {
+            fold_chunk::<LANES>(update, table, stride, from, 0);
+        }
     }
 }
 
-wide!(
-    /// See [`RankOne::apply_lower`].
-    apply_lower, apply_lower_body, (update: &RankOne, table: &mut [f64], stride: usize)
-);
-
-#[inline(always)]
-fn apply_lower_body(update: &RankOne, table: &mut [f64], stride: usize) {
-    // Columns from..from + LANES are zero in the rows above.
-    for from in (0..update.steps.len()).step_by(LANES) {
-        fold_chunk::<LANES>(update, table, stride, from, from);
+wide! {
+    fn apply_lower(update: &RankOne, table: &mut [f64], stride: usize) {
+        // Columns from..from + LANES are zero in the rows above.
+        for from in (0..update.steps.len()).step_by(LANES) {
+            fold_chunk::<LANES>(update, table, stride, from, from);
+        }
     }
 }
 
-wide!(
-    /// See [`RankOne::follow`].
-    follow, follow_body,
-    (update: &RankOne, table: &mut [f64], stride: usize, followed: &mut Followed)
-);
+wide! {
+    fn follow(update: &RankOne, table: &mut [f64], stride: usize, followed: &mut Followed) {
+        let broad = stride / BROAD * BROAD;
+        for from in (0..broad).step_by(BROAD) {
+            follow_chunk::<BROAD>(update, table, stride, from, followed);
+        }
+        for from in (broad..stride).step_by(LANES) {
+            follow_chunk::<LANES>(update, table, stride, from, followed);
+        }
+    }
+}
 
 /// Columns followed at once: what is common to them is loaded half as often.
 const BROAD: usize = 2 * LANES;
-
-#[inline(always)]
-fn follow_body(update: &RankOne, table: &mut [f64], stride: usize, followed: &mut Followed) {
-    let broad = stride / BROAD * BROAD;
-    for from in (0..broad).step_by(BROAD) {
-        follow_chunk::<BROAD>(update, table, stride, from, followed);
-    }
-    for from in (broad..stride).step_by(LANES) {
-        follow_chunk::<LANES>(update, table, stride, from, followed);
-    }
-}
 
 #[inline(always)]
 fn follow_chunk<const N: usize>(

@@ -4,9 +4,10 @@
 //! be optimal for a price λ ≥ 0. A changed action costs the rebuilding of its block's hull; a solve
 //! costs passes over the hull points of all blocks, of which there are few.
 
-use crate::envelope::{Chord, climb, publish, revive};
-use crate::scan::has_twin;
-use crate::solution::{Lp, Solution};
+use super::envelope::{Chord, climb, publish, revive};
+use super::problem::Lp;
+use super::scan::{best_within, has_twin};
+use super::solution::Solution;
 
 const BLOCK: usize = 64;
 
@@ -161,7 +162,7 @@ impl BlockedLp {
     }
 
     fn cold(&self, tau: f64) -> Option<Chord> {
-        let lo = crate::scan::best_within(&self.hull_v, &self.hull_u, tau)?;
+        let lo = best_within(&self.hull_v, &self.hull_u, tau)?;
         Some(Chord::at(lo))
     }
 

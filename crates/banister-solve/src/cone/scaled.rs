@@ -13,7 +13,7 @@ use super::problem::ConeProblem;
 
 /// A round's rows, padded to whole blocks; the padding has reward −∞.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Round {
+pub(crate) struct ScaledProblem {
     pub actions: usize,
     pub dimension: usize,
     pub safe: usize,
@@ -43,7 +43,7 @@ pub(crate) struct Round {
     pub sound: bool,
 }
 
-impl Round {
+impl ScaledProblem {
     /// Reads the part of the problem that does not depend on the guardrails.
     pub(crate) fn load(&mut self, problem: &ConeProblem<'_>) {
         let (k, p) = (problem.actions(), problem.dimension);

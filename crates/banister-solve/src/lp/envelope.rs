@@ -9,8 +9,9 @@
 //! Reference: math of the policy LP; the paper's Lemma on the support of π* (its mixture weights
 //! are swapped in the proof).
 
-use crate::scan::{best_within, has_twin, line_position, line_top};
-use crate::solution::{Lp, Solution, Status};
+use super::problem::Lp;
+use super::scan::{best_within, has_twin, line_position, line_top};
+use super::solution::{Solution, Status};
 
 /// Passes after which we stop and report the gap honestly. Rounding only: the method is finite.
 const MAX_PASSES: usize = 200;

@@ -1,6 +1,8 @@
 //! Problems from outside, in whatever units they come.
 
-use crate::{Lp, LpError, LpSolver, Solution, Status};
+use super::problem::{Lp, LpError};
+use super::solution::{Solution, Status};
+use super::solver::LpSolver;
 
 /// Solves problems from outside, one at a time and each for itself: what came before leaves no trace
 /// in an answer, only its memory is used again.
