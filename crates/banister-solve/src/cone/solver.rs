@@ -74,6 +74,7 @@ impl ConeSolver {
     }
 
     /// The last policy, all that the next solve depends on beside its problem.
+    #[inline]
     pub fn start(&self) -> &[(usize, f64)] {
         &self.last
     }

@@ -4,6 +4,9 @@
 //! inside the hull is a mixture of others too, and no pair needs it. The hull is taken from within:
 //! a polygon of the actions that reach furthest in sixteen directions. No sorting, and whatever is
 //! left out is inside by a test of its own.
+//!
+//! Gain, on the rounds of `benches/cone.rs` with d = 2: a solve with K = 1000 takes 160 µs instead of
+//! 470 µs (2.9 times; with two guardrails 1.6 times); at K = 100 it costs 10% (16.5 µs instead of 15).
 
 use super::scaled::ScaledProblem;
 

@@ -67,17 +67,20 @@ impl BlockedLp {
         }
     }
 
-    /// Number of actions.
+    /// Number of actions of the problem.
+    #[inline]
     pub fn len(&self) -> usize {
         self.reward.len()
     }
 
-    /// Whether there are no actions.
+    /// True without any action.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.reward.is_empty()
     }
 
     /// Gives action `action` the reward V and the cost u.
+    #[inline]
     pub fn set(&mut self, action: usize, reward: f64, cost: f64) {
         if self.reward[action] == reward && self.cost[0][action] == cost {
             return;
@@ -91,7 +94,8 @@ impl BlockedLp {
         }
     }
 
-    /// The last solution.
+    /// Solution of the last solve.
+    #[inline]
     pub fn solution(&self) -> &Solution {
         &self.solution
     }

@@ -52,7 +52,8 @@ impl LpSolver {
         &self.solution
     }
 
-    /// The last solution.
+    /// Solution of the last solve.
+    #[inline]
     pub fn solution(&self) -> &Solution {
         &self.solution
     }
