@@ -20,7 +20,7 @@ const ROUNDING: f64 = 6e-8;
 /// The actions beyond the guardrail, in single precision, block by block.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Coarse {
-    /// Which actions they are.
+    /// Indices of these actions.
     pub list: Vec<usize>,
     /// Rows of a block: (reward − `level`)/`size`, s, u, ‖Z‖² − u², and the coordinates of Z.
     numbers: Vec<f32>,
@@ -30,7 +30,7 @@ pub(crate) struct Coarse {
     level: f64,
     /// The unit of rewards, as squares of small numbers vanish.
     size: f64,
-    /// What bounds |reward| + |level|, and every term of q and of (s'π)² + ‖Zπ‖².
+    /// Bound of |reward| + |level|, and every term of q and of (s'π)² + ‖Zπ‖².
     reward: f64,
     square: f64,
 }
@@ -46,11 +46,11 @@ pub(crate) struct Near {
     shift: f32,
     along: f32,
     u: f32,
-    /// ‖Z‖² − u².
+    /// Depth ‖Z‖² − u² beyond the guardrail.
     depth: f32,
     /// ρ², raised by more than is lost in the squares.
     rho: f32,
-    /// What rounding may hide of q and of the objective.
+    /// Bound of the rounding error of q and of the objective.
     hidden: f32,
     lost: f32,
 }

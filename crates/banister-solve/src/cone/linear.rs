@@ -48,7 +48,7 @@ pub(crate) struct Linear {
     pub work: u64,
 }
 
-/// What a linear problem came to.
+/// Result of a linear problem.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outcome {
     /// No policy within the guardrail does better.
@@ -57,7 +57,7 @@ pub(crate) struct Outcome {
     pub vertex: Option<usize>,
 }
 
-/// How the plane of the support was left or searched.
+/// Step out of, or within, the plane of the support.
 enum Move {
     /// To the best point of the plane, where c − μMπ is constant; whether μ > 0.
     Rest {

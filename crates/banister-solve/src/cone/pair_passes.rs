@@ -12,7 +12,7 @@ pub(crate) struct End {
     pub reward: f64,
     pub along: f64,
     pub u: f64,
-    /// ‖Z‖².
+    /// Squared length of the column, ‖Z‖².
     pub square: f64,
 }
 
@@ -108,7 +108,7 @@ wide! {
     }
 }
 
-/// What bounds every policy by a mixture: f(π) ≤ Σ_a π_a line_a.
+/// Bound of every policy by a mixture of its actions: f(π) ≤ Σ_a π_a line_a.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<'a> {
     pub at: &'a [f64],

@@ -24,16 +24,16 @@ pub(crate) struct Pairs {
     /// Two lines per action: f_a and a_a + ρ|s_a|, with what they use of the guardrail.
     heights: Vec<f64>,
     uses: Vec<f64>,
-    /// F̄_a.
+    /// F̄_a, one per action.
     bounds: Vec<f64>,
     /// Actions by falling F̄, as far as it is above the target.
     order: Vec<usize>,
     gram: Vec<f64>,
     values: Vec<f64>,
     anchor: Vec<f64>,
-    /// Whether screening left many pairs of a row: the rows to come are solved at once.
+    /// True once screening left many pairs of a row: the rows to come are solved at once.
     crowded: bool,
-    /// Whether single precision is worth trying on those rows, once gathered.
+    /// Use of single precision on those rows, once it was tried.
     coarse: Option<bool>,
     beyond: Coarse,
     /// Actions not inside the hull of others, and what leaving those out may cost.

@@ -83,7 +83,7 @@ wide! {
 }
 
 wide! {
-    /// max_a x_a.
+    /// Largest entry, max_a x_a.
     pub(crate) fn top(x: &[f64]) -> f64 {
         let mut best = [f64::NEG_INFINITY; BLOCK];
         for x in chunks(x) {

@@ -19,7 +19,7 @@ pub(super) const TRIES: usize = 8;
 /// Steps of regret matching between two tries.
 const STEPS: usize = 500;
 
-/// The mixtures' workspace.
+/// Workspace of the mixtures.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Several {
     /// Shares of the guardrails, each in units of the safe action's margin.
@@ -27,7 +27,7 @@ pub(crate) struct Several {
     sums: Vec<f64>,
     regrets: Vec<f64>,
     pub(super) weights: Vec<f64>,
-    /// How far each policy ahead failed, m numbers each.
+    /// Excess of each policy ahead over each threshold, m numbers each.
     failures: Vec<f64>,
     /// The policies ahead, one after the other, and where each ends.
     policies: Vec<(usize, f64)>,

@@ -36,7 +36,7 @@ pub struct ConeSolver {
 impl ConeSolver {
     /// Solves `problem` within `limits`.
     ///
-    /// Sizes and finiteness are the caller's duty ([`solve_cone_once`] is for input from outside);
+    /// Sizes and finiteness are the caller's duty ([`solve_cone_once`] is for user-supplied problems);
     /// where they are not met the answer is the safe action with an infinite bound.
     pub fn solve(
         &mut self,
@@ -200,7 +200,7 @@ impl ConeSolution {
     }
 }
 
-/// Checks one problem from outside and solves it.
+/// Checks a user-supplied problem and solves it.
 ///
 /// ```
 /// use banister_solve::{ConeLimits, ConeProblem, Status, solve_cone_once};

@@ -35,7 +35,7 @@ struct Node {
     vertex: Option<usize>,
     /// Best of C among the actions that do not meet the guardrail.
     others: f64,
-    /// Where its proof is kept.
+    /// Index of its proof.
     row: usize,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Sweep {
     arcs: Vec<Arc>,
     /// Proofs, `width` numbers each.
     proofs: Vec<f64>,
-    /// How many open arcs refer to each proof.
+    /// Number of open arcs that refer to each proof.
     users: Vec<u32>,
     width: usize,
     /// C at the direction at hand.

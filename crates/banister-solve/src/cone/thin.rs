@@ -14,11 +14,11 @@ use super::scaled::ScaledProblem;
 /// exact to the bit everywhere.
 const TANGENTS: [f64; 4] = [0.0, 0.2, 0.42, 0.67];
 const CORNERS: usize = 16;
-/// What a fit or a side of the polygon may be off, in units of the numbers' size.
+/// Error allowed to a fit or a side of the polygon, in units of the numbers' size.
 const CLOSE: f64 = 1e-14;
 
-/// Clears `keep` for actions inside the hull of others; what this may cost the objective, or `None`
-/// if all stay.
+/// Clears `keep` for actions inside the hull of others, and returns the largest loss of the objective,
+/// or `None` if all stay.
 pub(crate) fn thin(scaled: &ScaledProblem, keep: &mut [bool]) -> Option<f64> {
     let k = scaled.actions;
     if scaled.dimension != 1 || k <= CORNERS {
@@ -77,7 +77,7 @@ fn corners(k: usize, point: impl Fn(usize) -> (f64, f64)) -> [usize; CORNERS] {
     corners
 }
 
-/// How far a mixture's number can be off if an action is replaced by others at the same point, give
+/// Largest error of a mixture's number if an action is replaced by others at the same point, give
 /// or take ten times `close`: the numbers are compared with a plane through three of them.
 fn misfit(
     k: usize,
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What `thin` keeps of actions at these points, and the loss.
+    /// Runs `thin` on actions at these points: the actions kept, and the loss.
     fn kept(points: &[(f64, f64)], bend: f64) -> (Vec<bool>, Option<f64>) {
         let k = points.len();
         let along: Vec<f64> = points.iter().map(|p| p.0).collect();

@@ -3,7 +3,7 @@
 use crate::lanes::wide;
 
 wide! {
-    /// means += step·g.
+    /// Moves predictions: means += step·g.
     pub fn add_scaled(g: &[f64], step: f64, means: &mut [f64]) {
         let means = &mut means[..g.len()];
         for a in 0..g.len() {

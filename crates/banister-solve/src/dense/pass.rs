@@ -17,18 +17,18 @@ pub struct WhitenPass<'a> {
     pub factor: &'a [f64],
     /// Distance between rows of W.
     pub factor_stride: usize,
-    /// p.
+    /// Number p of coordinates across the safe action.
     pub across: usize,
     /// Per signal: W Σ_s target·x̃_s, over p or all coordinates.
     pub whitened: &'a [Vec<f64>],
 }
 
-/// What a [`WhitenPass`] fills; all lists are as long as the stride.
+/// Tables that a [`WhitenPass`] fills; all lists are as long as the stride.
 #[derive(Debug)]
 pub struct Whitened<'a> {
     /// y = W x̃ of every action, coordinate-major.
     pub table: &'a mut [f64],
-    /// Distance between coordinates.
+    /// Distance between coordinates of `table`.
     pub stride: usize,
     /// Squared lengths over the first p coordinates, and over all.
     pub squares: &'a mut [Vec<f64>; 2],

@@ -33,7 +33,7 @@ pub struct BlockedLp {
     hull_v: Vec<f64>,
     hull_u: Vec<f64>,
     hull_action: Vec<usize>,
-    /// Whether an action identical to this hull point was left out of the hull.
+    /// True if an action identical to this hull point was left out of the hull.
     hull_twin: Vec<bool>,
     dirty: Vec<usize>,
     is_dirty: Vec<bool>,

@@ -24,7 +24,7 @@ const SAMPLE: usize = 64;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Envelope {
     warm: Option<Chord>,
-    /// Whether more actions than the chord's ends lay on its line: some may be identical.
+    /// True if more actions than the chord's ends lay on its line: some may be identical.
     crowded: bool,
     sample_v: Vec<f64>,
     sample_u: Vec<f64>,
@@ -44,7 +44,7 @@ pub(crate) struct Solved {
     pub top: f64,
     pub passes: usize,
     pub status: Status,
-    /// Whether more actions than the chord's ends lie on its line: some may be identical.
+    /// True if more actions than the chord's ends lie on its line: some may be identical.
     pub crowded: bool,
 }
 

@@ -11,7 +11,7 @@ pub struct Lp<'a> {
     pub thresholds: &'a [f64],
 }
 
-/// Why a problem cannot be posed. Every variant names the field, the value and what is allowed.
+/// Defect of a problem. Every variant names the field, the value and what is allowed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LpError {
@@ -21,13 +21,13 @@ pub enum LpError {
     /// Two fields that must agree in length do not.
     #[error("`{field}` has {got} entries, expected {expected} ({because})")]
     Length {
-        /// The field.
+        /// Name of the field.
         field: String,
-        /// Its length.
+        /// Length of the field.
         got: usize,
         /// The length it should have.
         expected: usize,
-        /// What fixes that length.
+        /// Rule that fixes that length.
         because: &'static str,
     },
     /// A number is NaN or infinite. Only finite numbers are allowed.
@@ -35,7 +35,7 @@ pub enum LpError {
     NotFinite {
         /// The field, with its index.
         field: String,
-        /// The offending value.
+        /// Value that was given.
         value: f64,
     },
     /// A radius is negative, NaN or infinite. Zero switches the uncertainty off.
@@ -43,21 +43,21 @@ pub enum LpError {
     Radius {
         /// The field, with its index.
         field: String,
-        /// The offending value.
+        /// Value that was given.
         value: f64,
     },
     /// The action named safe is not.
     #[error("`safe` is {action}: {because}")]
     Safe {
-        /// The action.
+        /// Index of the action.
         action: usize,
-        /// What is wrong with it.
+        /// Reason, as words that follow the index.
         because: &'static str,
     },
 }
 
 impl Lp<'_> {
-    /// Checks sizes and finiteness, for problems that come from outside.
+    /// Checks sizes and finiteness, for user-supplied problems.
     pub fn check(&self) -> Result<(), LpError> {
         let k = self.reward.len();
         if k == 0 {
@@ -89,7 +89,7 @@ impl Lp<'_> {
         Ok(())
     }
 
-    /// Whether actions `a` and `b` have the same reward and the same costs.
+    /// True if actions `a` and `b` have the same reward and the same costs.
     pub(crate) fn identical(&self, a: usize, b: usize) -> bool {
         self.reward[a] == self.reward[b] && self.costs.iter().all(|row| row[a] == row[b])
     }

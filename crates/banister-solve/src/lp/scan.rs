@@ -91,7 +91,7 @@ pub(crate) fn best_within(v: &[f64], u: &[f64], tau: f64) -> Option<usize> {
     best
 }
 
-/// Whether some other action has the same (V, u) as `lo` or `hi`.
+/// True if some other action has the same (V, u) as `lo` or `hi`.
 pub(crate) fn has_twin(v: &[f64], u: &[f64], lo: usize, hi: usize) -> bool {
     let (p, q) = ((v[lo], u[lo]), (v[hi], u[hi]));
     let mut count = 0;

@@ -4,7 +4,7 @@
 use super::problem::Lp;
 use serde::{Deserialize, Serialize};
 
-/// How a solve ended.
+/// End of a solve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -24,7 +24,7 @@ pub const MAX_RETREATS: usize = 108;
 /// A policy and its certificate.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Solution {
-    /// How the solve ended.
+    /// End of the solve.
     pub status: Status,
     /// The policy as (action, probability), by increasing action; probabilities are positive.
     ///
@@ -47,7 +47,7 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// How far the policy can be from the best one.
+    /// Largest possible distance of the policy's value from the best one.
     #[inline]
     pub fn gap(&self) -> f64 {
         (self.upper_bound - self.value).max(0.0)
@@ -131,7 +131,7 @@ impl Solution {
         }
     }
 
-    /// Whether every cost, as evaluated, is within its threshold.
+    /// True if every cost, as evaluated, is within its threshold.
     pub(crate) fn within(&self, lp: &Lp<'_>) -> bool {
         self.costs.iter().zip(lp.thresholds).all(|(c, t)| c <= t)
     }

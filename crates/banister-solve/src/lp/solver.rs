@@ -15,7 +15,7 @@ pub struct LpSolver {
     solution: Solution,
 }
 
-/// Where a solver stopped, so that a restored agent starts from the same place.
+/// Basis that a solver stopped at, so that a restored agent starts from the same place.
 ///
 /// Indices below K are actions; K + i is the slack of guardrail i.
 pub type Basis = Vec<usize>;
@@ -24,7 +24,7 @@ impl LpSolver {
     /// Solves `lp`. `start` is an action known to meet every threshold (the safe action); without
     /// one a feasible start is searched for, and [`Status::Infeasible`] says there is none.
     ///
-    /// Sizes and finiteness are the caller's duty: [`Lp::check`] is for input from outside.
+    /// Sizes and finiteness are the caller's duty: [`Lp::check`] is for user-supplied problems.
     #[inline]
     pub fn solve(&mut self, lp: &Lp<'_>, start: Option<usize>) -> &Solution {
         self.solve_vertex(lp, start);

@@ -20,7 +20,7 @@ pub(crate) struct Simplex {
     pub(super) y: Vec<f64>,
     pub(super) column: Vec<f64>,
     pub(super) matrix: Vec<f64>,
-    /// How many actions the last pricing pass found at the optimal level.
+    /// Actions that the last pricing pass found at the optimal level.
     pub(super) ties: usize,
     pub(super) pivots: usize,
 }

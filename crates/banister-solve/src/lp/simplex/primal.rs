@@ -91,7 +91,7 @@ impl Simplex {
         (Status::Budget, top)
     }
 
-    /// Whether the basic values are worth what the prices of the last pass allow at most: those
+    /// True if the basic values are worth what the prices of the last pass allow at most: those
     /// prices are a proof whatever the basis, so another pass would show nothing new.
     fn is_proven(&self, lp: &Lp<'_>, top: f64) -> bool {
         let worth = |(&b, &x): (&usize, &f64)| lp.reward.get(b).map_or(0.0, |v| v * x);
