@@ -1,4 +1,5 @@
-//! The estimate of Σ_c f_c s(π_c), a linear combination of policies' expected signals.
+//! Linear combinations Σ_c f_c s(π_c) of policies' expected signals: their terms, round by round, and their
+//! finite-sample intervals.
 //!
 //! One policy is a combination of itself. A relative guardrail asks for s(π) − f·s(safe): both parts
 //! are estimated on the same rounds, so their errors are correlated and only the terms of the
@@ -8,102 +9,26 @@ use banister::Error;
 use banister::interval::Mixture;
 use libm::log;
 
-use crate::estimate::{Estimate, Estimator, IntervalKind, Options};
-use crate::interval::{
-    Bets, Ends, MixtureEnds, bernstein_width, bootstrap, mean_and_variance, normal_quantile,
-};
+use crate::bets::Bets;
+use crate::interval::{Ends, MixtureEnds, bernstein_width, mean_and_variance};
 use crate::log::CheckedLog;
 use crate::model::Predictor;
-use crate::target::Part;
+use crate::options::Options;
+use crate::weights::Part;
 
 pub(crate) struct Combination<'a> {
     pub log: &'a CheckedLog<'a>,
     /// The policy that is judged, with factor 1.
     pub policy: &'a Part<'a>,
-    /// What is added to it: minus f times the safe arm.
+    /// Second part: the safe arm, with factor −f.
     pub reference: Option<&'a Part<'a>>,
     pub predictor: Option<&'a Predictor<'a>>,
     pub options: &'a Options,
 }
 
-/// An estimate with what a verdict asks of its interval.
-pub(crate) struct Found {
-    pub estimate: Estimate,
-    pub ends: Ends,
-    /// True if the log refutes every value.
-    pub refuted: bool,
-}
-
 impl Combination<'_> {
-    fn parts(&self) -> impl Iterator<Item = &Part<'_>> {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &Part<'_>> {
         std::iter::once(self.policy).chain(self.reference)
-    }
-
-    /// The estimate of one signal, and its interval as it would be with more rounds; 0 is the reward.
-    pub(crate) fn estimate(&self, signal: usize) -> Result<Found, Error> {
-        let options = self.options;
-        let (estimate, standard_error, ends) = match options.estimator {
-            Estimator::Snips => self.ratio(signal)?,
-            _ => self.mean(signal)?,
-        };
-        let ends = match (options.estimator, options.interval) {
-            // The spread over rounds says nothing of the model's own error.
-            (Estimator::Dm, _) => Ends::Unknown,
-            // The interval is one for the policy's value, whatever the estimate beside it.
-            (_, IntervalKind::Mixture) => self.mixture(signal)?,
-            _ => Ends::Around(estimate, ends),
-        };
-        let (lower, upper, refuted) = ends.now();
-        let name = self.log.signal_name(signal);
-        if !(estimate.is_finite() && !standard_error.is_nan() && !lower.is_nan() && !upper.is_nan())
-        {
-            let allowed = "sums over the log overflow: scale the signal or clip the weights";
-            return Err(Error::invalid(name, "too large", allowed));
-        }
-        let estimate = Estimate {
-            name: name.to_string(),
-            estimate,
-            standard_error,
-            lower,
-            upper,
-            confidence: options.confidence,
-            n: self.log.rounds() as u64,
-            weights: self.policy.weights.clone(),
-            clipping_bias: self.clipping_bias(signal, estimate),
-        };
-        Ok(Found {
-            estimate,
-            ends,
-            refuted,
-        })
-    }
-
-    /// IPS, DR and DM: the mean of z_t = Σ_c f_c [q̂(π_c) + w_c (y − q̂(a))], with its error and ends.
-    fn mean(&self, signal: usize) -> Result<(f64, f64, (f64, f64)), Error> {
-        let terms = self.terms(signal);
-        let (mean, variance, n) = mean_and_variance(terms.iter().copied());
-        let options = self.options;
-        if options.estimator == Estimator::Dm {
-            return Ok((mean, f64::INFINITY, (f64::NEG_INFINITY, f64::INFINITY)));
-        }
-        let standard_error = (variance / n as f64).sqrt();
-        let ends = match options.interval {
-            IntervalKind::Mixture | IntervalKind::Normal => {
-                around(mean, standard_error, options.confidence)
-            }
-            IntervalKind::Bernstein => self.bernstein(signal, &terms)?,
-            IntervalKind::Bootstrap => {
-                let Options {
-                    resamples,
-                    seed,
-                    confidence,
-                    ..
-                } = *options;
-                let average = |sums: &[f64]| sums.first().map(|sum| sum / n as f64);
-                bootstrap(&[terms], resamples, seed, confidence, average)?
-            }
-        };
-        Ok((mean, standard_error, ends))
     }
 
     /// The mixture interval of v = Σ_c f_c s(π_c), for a signal in [lo, hi].
@@ -116,7 +41,7 @@ impl Combination<'_> {
     /// Where the log is known to contain all of it and weights are not clipped ([`Part::covered`]), the
     /// terms Σ_c f_c w_c (y − lo), or (y − hi), are bounded with expectation v up to a
     /// constant: they are narrower on the far side, above all for rare events.
-    fn mixture(&self, signal: usize) -> Result<Ends, Error> {
+    pub(crate) fn mixture(&self, signal: usize) -> Result<Ends, Error> {
         let [lo, hi] = self.needed_range(signal)?;
         let ([mut lowest, mut highest], mut factors) = ([0.0; 2], 0.0);
         let mut possible = Some([0.0; 2]);
@@ -171,7 +96,7 @@ impl Combination<'_> {
     }
 
     /// z_t, round by round.
-    fn terms(&self, signal: usize) -> Vec<f64> {
+    pub(crate) fn terms(&self, signal: usize) -> Vec<f64> {
         let log = self.log;
         let arms = log.declared().arms;
         let rounds = std::iter::zip(log.observed(signal), log.declared().actions);
@@ -199,7 +124,7 @@ impl Combination<'_> {
     /// z + Σ_c (1 − w_c)·(lowest f_c·residual), whose expectation is at most the true value; the
     /// upper end mirrors it. With a model fitted here the terms are independent within a fold given
     /// the other folds, so each fold has its own bound at δ over the number of folds.
-    fn bernstein(&self, signal: usize, terms: &[f64]) -> Result<(f64, f64), Error> {
+    pub(crate) fn bernstein(&self, signal: usize, terms: &[f64]) -> Result<(f64, f64), Error> {
         let [lo, hi] = self.needed_range(signal)?;
         let unit = hi - lo;
         let residual = match self.predictor {
@@ -270,98 +195,15 @@ impl Combination<'_> {
             Error::invalid(field, "not given", allowed)
         })
     }
-
-    /// SNIPS: Σ_c f_c Σ w_c y / Σ w_c. The delta method gives each round the influence
-    /// Σ_c f_c w_c (y − ŝ_c)/w̄_c.
-    fn ratio(&self, signal: usize) -> Result<(f64, f64, (f64, f64)), Error> {
-        let values: Vec<f64> = self.log.observed(signal).collect();
-        let n = values.len() as f64;
-        let mut columns = Vec::new();
-        for part in self.parts() {
-            let weighted = std::iter::zip(&part.clipped, &values).map(|(w, y)| w * y);
-            columns.push(weighted.collect::<Vec<f64>>());
-            columns.push(part.clipped.clone());
-        }
-        let ratios = |sums: &[f64]| -> Option<f64> {
-            let parts = std::iter::zip(self.parts(), sums.chunks_exact(2));
-            let ratio = |(part, sums): (&Part, &[f64])| match *sums {
-                [top, below] if below > 0.0 => Some(part.factor * (top / below)),
-                _ => None,
-            };
-            parts.map(ratio).sum()
-        };
-        let sums: Vec<f64> = columns.iter().map(|column| column.iter().sum()).collect();
-        let estimate = ratios(&sums).ok_or_else(|| {
-            let allowed = "the log never plays an action that the policy (or the safe arm) plays";
-            Error::invalid("policy", "not covered by the log", allowed)
-        })?;
-        let influence = (0..values.len()).map(|t| -> f64 {
-            let parts = std::iter::zip(self.parts(), sums.chunks_exact(2));
-            let of_part = |(part, sums): (&Part, &[f64])| match *sums {
-                [top, below] => {
-                    part.factor * part.clipped[t] * (values[t] - top / below) * n / below
-                }
-                _ => 0.0,
-            };
-            parts.map(of_part).sum()
-        });
-        let (_, variance, _) = mean_and_variance(influence);
-        let standard_error = (variance / n).sqrt();
-        let Options {
-            resamples,
-            seed,
-            confidence,
-            ..
-        } = *self.options;
-        let ends = match self.options.interval {
-            IntervalKind::Bootstrap => bootstrap(&columns, resamples, seed, confidence, ratios)?,
-            _ => around(estimate, standard_error, confidence),
-        };
-        Ok((estimate, standard_error, ends))
-    }
-
-    /// How far off clipping may put the estimate: the weight lost times what the residual may be.
-    fn clipping_bias(&self, signal: usize, estimate: f64) -> Option<[f64; 2]> {
-        let [lo, hi] = self.log.range(signal)?;
-        let mut bias = [0.0; 2];
-        let mut clipped = false;
-        for part in self.parts() {
-            let lost = part.weights.lost;
-            clipped |= lost > 0.0;
-            let own = match self.options.estimator {
-                // A clipped ratio is a mixture's other part: s = (1 − λ)ŝ + λ·(something in range).
-                Estimator::Snips if self.reference.is_none() => {
-                    let share = lost / part.weights.mean;
-                    [share * (lo - estimate), share * (hi - estimate)]
-                }
-                Estimator::Snips => {
-                    let share = lost / part.weights.mean;
-                    scaled([share * (lo - hi), share * (hi - lo)], part.factor)
-                }
-                Estimator::Ips => scaled([lost * lo, lost * hi], part.factor),
-                Estimator::Dr | Estimator::Dm => {
-                    scaled([lost * (lo - hi), lost * (hi - lo)], part.factor)
-                }
-            };
-            add(&mut bias, own);
-        }
-        clipped.then_some(bias)
-    }
-}
-
-/// The normal interval.
-pub(crate) fn around(centre: f64, standard_error: f64, confidence: f64) -> (f64, f64) {
-    let width = normal_quantile(confidence) * standard_error;
-    (centre - width, centre + width)
 }
 
 /// {factor·x : x in the range}.
-fn scaled([lo, hi]: [f64; 2], factor: f64) -> [f64; 2] {
+pub(crate) fn scaled([lo, hi]: [f64; 2], factor: f64) -> [f64; 2] {
     let (a, b) = (factor * lo, factor * hi);
     [a.min(b), a.max(b)]
 }
 
-fn add(sum: &mut [f64; 2], other: [f64; 2]) {
+pub(crate) fn add(sum: &mut [f64; 2], other: [f64; 2]) {
     sum[0] += other[0];
     sum[1] += other[1];
 }

@@ -1,187 +1,22 @@
-//! Off-policy estimates: what the reward and every cost of a policy would have been.
-
-use std::fmt;
+//! Off-policy estimates of a policy's expected reward and costs.
 
 use banister::Error;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::combination::Combination;
+use crate::combination::{Combination, add, scaled};
+use crate::interval::{Ends, around, bootstrap, mean_and_variance};
 use crate::log::CheckedLog;
 use crate::model::{Model, Predictor};
-use crate::target::{Part, Target, Weights};
-
-/// How a policy's expected signal is estimated; the formulas are on the crate's first page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Estimator {
-    /// Inverse propensity scores (Horvitz–Thompson): unbiased, also on logs that an agent made while it
-    /// learned; large variance.
-    #[default]
-    Ips,
-    /// Self-normalised IPS (Swaminathan and Joachims): a small bias for less variance; the bias need not
-    /// be small where an agent learned during the log.
-    Snips,
-    /// Doubly robust (Dudík, Langford and Li): unbiased if rounds are independent, less variance the
-    /// better the model. Where an agent learned during the log, a cross-fitted model has seen outcomes
-    /// that later propensities depend on, and the estimate is biased.
-    Dr,
-    /// The direct method: the model alone. Its bias is unknown, so its interval is the whole line.
-    Dm,
-}
-
-impl Estimator {
-    /// As it is written in options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ips => "ips",
-            Self::Snips => "snips",
-            Self::Dr => "dr",
-            Self::Dm => "dm",
-        }
-    }
-
-    pub(crate) fn has_model(self) -> bool {
-        matches!(self, Self::Dr | Self::Dm)
-    }
-}
-
-impl fmt::Display for Estimator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// Which confidence interval an estimate carries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IntervalKind {
-    /// Bets on weighted outcomes: holds for any number of rounds, also where an agent learned during
-    /// the log, and where the log lacks actions of the policy. An interval for the policy's value,
-    /// whatever the estimator; the crate's first page has the argument. Needs the signals' ranges;
-    /// narrower with `min_pscore`, or where the log shows one fixed policy.
-    #[default]
-    Mixture,
-    /// Central limit theorem, with the delta method for SNIPS. Holds for many independent rounds. With
-    /// clipping it is an interval for the clipped expectation; see [`Estimate::clipping_bias`].
-    Normal,
-    /// Maurer and Pontil's empirical Bernstein bound: holds for any number of independent rounds and
-    /// includes what clipping hides. Needs the signals' ranges and a bound on the weights (`clip` or
-    /// `min_pscore`); not for SNIPS.
-    Bernstein,
-    /// Percentile bootstrap, seeded; a fitted model is kept as it is. Costs `resamples` passes over the
-    /// log for every signal.
-    Bootstrap,
-}
-
-impl IntervalKind {
-    /// As it is written in options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Mixture => "mixture",
-            Self::Normal => "normal",
-            Self::Bernstein => "bernstein",
-            Self::Bootstrap => "bootstrap",
-        }
-    }
-}
-
-/// How estimates are made.
-///
-/// | key | meaning | default |
-/// |---|---|---|
-/// | `estimator` | `ips`, `snips`, `dr` or `dm` | `ips` |
-/// | `interval` | `mixture`, `normal`, `bernstein` or `bootstrap` | `mixture` |
-/// | `confidence` | probability that an interval covers, each on its own | 0.95 |
-/// | `clip` | weights above are cut to it | none |
-/// | `min_pscore` | the logging policy's smallest probability of any action | unknown |
-/// | `folds` | parts for cross-fitting a model | 5 |
-/// | `ridge` | penalty λ of a fitted regression | 1 |
-/// | `resamples` | bootstrap resamples | 1000 |
-/// | `seed` | of the folds and of the bootstrap | 0 |
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Options {
-    /// Which estimator.
-    pub estimator: Estimator,
-    /// Which interval.
-    pub interval: IntervalKind,
-    /// 1 − δ.
-    pub confidence: f64,
-    /// Largest weight allowed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub clip: Option<f64>,
-    /// The logging policy's smallest probability of any action in any round, known beforehand.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_pscore: Option<f64>,
-    /// k.
-    pub folds: usize,
-    /// λ.
-    pub ridge: f64,
-    /// Bootstrap resamples.
-    pub resamples: usize,
-    /// Seed of the folds and of the bootstrap.
-    pub seed: u64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            estimator: Estimator::default(),
-            interval: IntervalKind::default(),
-            confidence: 0.95,
-            clip: None,
-            min_pscore: None,
-            folds: 5,
-            ridge: 1.0,
-            resamples: 1000,
-            seed: 0,
-        }
-    }
-}
-
-impl Options {
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        check_confidence(self.confidence)?;
-        for (field, value) in [("clip", self.clip), ("ridge", Some(self.ridge))] {
-            if let Some(x) = value
-                && !(x > 0.0 && x.is_finite())
-            {
-                return Err(Error::invalid(field, x, "must be finite and above 0"));
-            }
-        }
-        if let Some(p) = self.min_pscore
-            && !(p > 0.0 && p <= 1.0)
-        {
-            let allowed = "must be above 0 and at most 1";
-            return Err(Error::invalid("min_pscore", p, allowed));
-        }
-        if self.interval == IntervalKind::Bootstrap && self.resamples < 100 {
-            let allowed = "percentiles need at least 100 of them";
-            return Err(Error::invalid("resamples", self.resamples, allowed));
-        }
-        if self.interval == IntervalKind::Bernstein && self.estimator == Estimator::Snips {
-            let allowed = "a ratio has no such bound: use `ips` or `dr`, or the `normal` interval";
-            return Err(Error::invalid("interval", "bernstein for snips", allowed));
-        }
-        Ok(())
-    }
-}
-
-/// Refuses anything but a probability strictly between zero and one.
-pub(crate) fn check_confidence(confidence: f64) -> Result<(), Error> {
-    if confidence > 0.0 && confidence < 1.0 {
-        return Ok(());
-    }
-    let allowed = "must be above 0 and below 1";
-    Err(Error::invalid("confidence", confidence, allowed))
-}
+use crate::options::{Estimator, IntervalKind, Options};
+use crate::target::Target;
+use crate::weights::{Part, Weights};
 
 /// An estimate of one expected signal with its interval.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Estimate {
     /// `reward` or the name of a guardrail.
     pub name: String,
-    /// The estimate.
+    /// Point estimate of the expected signal.
     pub estimate: f64,
     /// Its standard error; infinite for the direct method.
     pub standard_error: f64,
@@ -191,11 +26,11 @@ pub struct Estimate {
     pub upper: f64,
     /// Probability that the interval covers.
     pub confidence: f64,
-    /// Rounds used.
+    /// Number of rounds used.
     pub n: u64,
-    /// The importance weights.
+    /// Importance weights of the policy.
     pub weights: Weights,
-    /// How far the true value may lie below and above the expectation of the estimate because
+    /// Distances that the true value may lie below and above the expectation of the estimate because
     /// weights were clipped, judged by the weight lost in this log; absent if nothing was clipped or
     /// the signal's range is not declared. Mixture and Bernstein intervals include it, the others do
     /// not.
@@ -205,7 +40,7 @@ pub struct Estimate {
 /// The estimates of a policy: its reward and every cost.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Estimates {
-    /// The expected reward.
+    /// Estimate of the expected reward.
     pub reward: Estimate,
     /// One expected signal per guardrail.
     pub costs: Vec<Estimate>,
@@ -220,9 +55,9 @@ pub fn estimate(
     model: Model,
     options: &Options,
 ) -> Result<Estimates, Error> {
-    check_question(log, options)?;
+    options.check(log)?;
     let policy = Part::new(log, 1.0, target, options)?;
-    let predictor = predictor(log, model, options)?;
+    let predictor = Predictor::needed(log, model, options)?;
     let combination = Combination {
         log,
         policy: &policy,
@@ -237,24 +72,156 @@ pub fn estimate(
     })
 }
 
-/// What every question needs: sound options and enough rounds.
-pub(crate) fn check_question(log: &CheckedLog, options: &Options) -> Result<(), Error> {
-    options.check()?;
-    if log.rounds() < 2 {
-        let allowed = "at least 2 rounds are needed to see any spread";
-        return Err(Error::invalid("actions", "1 round", allowed));
-    }
-    Ok(())
+/// An estimate with the interval's dependence on n, which verdicts need.
+pub(crate) struct Found {
+    pub estimate: Estimate,
+    pub ends: Ends,
+    /// True if the log refutes every value.
+    pub refuted: bool,
 }
 
-/// The model, if the estimator has one.
-pub(crate) fn predictor<'a>(
-    log: &CheckedLog<'a>,
-    model: Model<'a>,
-    options: &Options,
-) -> Result<Option<Predictor<'a>>, Error> {
-    let needed = options.estimator.has_model();
-    needed
-        .then(|| Predictor::new(log, model, options))
-        .transpose()
+impl Combination<'_> {
+    /// Estimates one signal; 0 is the reward.
+    pub(crate) fn estimate(&self, signal: usize) -> Result<Found, Error> {
+        let options = self.options;
+        let (estimate, standard_error, ends) = match options.estimator {
+            Estimator::Snips => self.ratio(signal)?,
+            _ => self.mean(signal)?,
+        };
+        let ends = match (options.estimator, options.interval) {
+            // The spread over rounds says nothing of the model's own error.
+            (Estimator::Dm, _) => Ends::Unknown,
+            // The interval is one for the policy's value, whatever the estimate beside it.
+            (_, IntervalKind::Mixture) => self.mixture(signal)?,
+            _ => Ends::Around(estimate, ends),
+        };
+        let (lower, upper, refuted) = ends.now();
+        let name = self.log.signal_name(signal);
+        if !(estimate.is_finite() && !standard_error.is_nan() && !lower.is_nan() && !upper.is_nan())
+        {
+            let allowed = "sums over the log overflow: scale the signal or clip the weights";
+            return Err(Error::invalid(name, "too large", allowed));
+        }
+        let estimate = Estimate {
+            name: name.to_string(),
+            estimate,
+            standard_error,
+            lower,
+            upper,
+            confidence: options.confidence,
+            n: self.log.rounds() as u64,
+            weights: self.policy.weights.clone(),
+            clipping_bias: self.clipping_bias(signal, estimate),
+        };
+        Ok(Found {
+            estimate,
+            ends,
+            refuted,
+        })
+    }
+
+    /// IPS, DR and DM: the mean of z_t = Σ_c f_c [q̂(π_c) + w_c (y − q̂(a))], with its error and ends.
+    fn mean(&self, signal: usize) -> Result<(f64, f64, (f64, f64)), Error> {
+        let terms = self.terms(signal);
+        let (mean, variance, n) = mean_and_variance(terms.iter().copied());
+        let options = self.options;
+        if options.estimator == Estimator::Dm {
+            return Ok((mean, f64::INFINITY, (f64::NEG_INFINITY, f64::INFINITY)));
+        }
+        let standard_error = (variance / n as f64).sqrt();
+        let ends = match options.interval {
+            IntervalKind::Mixture | IntervalKind::Normal => {
+                around(mean, standard_error, options.confidence)
+            }
+            IntervalKind::Bernstein => self.bernstein(signal, &terms)?,
+            IntervalKind::Bootstrap => {
+                let Options {
+                    resamples,
+                    seed,
+                    confidence,
+                    ..
+                } = *options;
+                let average = |sums: &[f64]| sums.first().map(|sum| sum / n as f64);
+                bootstrap(&[terms], resamples, seed, confidence, average)?
+            }
+        };
+        Ok((mean, standard_error, ends))
+    }
+
+    /// SNIPS: Σ_c f_c Σ w_c y / Σ w_c. The delta method gives each round the influence
+    /// Σ_c f_c w_c (y − ŝ_c)/w̄_c.
+    fn ratio(&self, signal: usize) -> Result<(f64, f64, (f64, f64)), Error> {
+        let values: Vec<f64> = self.log.observed(signal).collect();
+        let n = values.len() as f64;
+        let mut columns = Vec::new();
+        for part in self.parts() {
+            let weighted = std::iter::zip(&part.clipped, &values).map(|(w, y)| w * y);
+            columns.push(weighted.collect::<Vec<f64>>());
+            columns.push(part.clipped.clone());
+        }
+        let ratios = |sums: &[f64]| -> Option<f64> {
+            let parts = std::iter::zip(self.parts(), sums.chunks_exact(2));
+            let ratio = |(part, sums): (&Part, &[f64])| match *sums {
+                [top, below] if below > 0.0 => Some(part.factor * (top / below)),
+                _ => None,
+            };
+            parts.map(ratio).sum()
+        };
+        let sums: Vec<f64> = columns.iter().map(|column| column.iter().sum()).collect();
+        let estimate = ratios(&sums).ok_or_else(|| {
+            let allowed = "the log never plays an action that the policy (or the safe arm) plays";
+            Error::invalid("policy", "not covered by the log", allowed)
+        })?;
+        let influence = (0..values.len()).map(|t| -> f64 {
+            let parts = std::iter::zip(self.parts(), sums.chunks_exact(2));
+            let of_part = |(part, sums): (&Part, &[f64])| match *sums {
+                [top, below] => {
+                    part.factor * part.clipped[t] * (values[t] - top / below) * n / below
+                }
+                _ => 0.0,
+            };
+            parts.map(of_part).sum()
+        });
+        let (_, variance, _) = mean_and_variance(influence);
+        let standard_error = (variance / n).sqrt();
+        let Options {
+            resamples,
+            seed,
+            confidence,
+            ..
+        } = *self.options;
+        let ends = match self.options.interval {
+            IntervalKind::Bootstrap => bootstrap(&columns, resamples, seed, confidence, ratios)?,
+            _ => around(estimate, standard_error, confidence),
+        };
+        Ok((estimate, standard_error, ends))
+    }
+
+    /// Largest bias that clipping may cause: the weight lost times the range of the residual.
+    fn clipping_bias(&self, signal: usize, estimate: f64) -> Option<[f64; 2]> {
+        let [lo, hi] = self.log.range(signal)?;
+        let mut bias = [0.0; 2];
+        let mut clipped = false;
+        for part in self.parts() {
+            let lost = part.weights.lost;
+            clipped |= lost > 0.0;
+            let own = match self.options.estimator {
+                // A clipped ratio is a mixture's other part: s = (1 − λ)ŝ + λ·(something in range).
+                Estimator::Snips if self.reference.is_none() => {
+                    let share = lost / part.weights.mean;
+                    [share * (lo - estimate), share * (hi - estimate)]
+                }
+                Estimator::Snips => {
+                    let share = lost / part.weights.mean;
+                    scaled([share * (lo - hi), share * (hi - lo)], part.factor)
+                }
+                Estimator::Ips => scaled([lost * lo, lost * hi], part.factor),
+                Estimator::Dr | Estimator::Dm => {
+                    scaled([lost * (lo - hi), lost * (hi - lo)], part.factor)
+                }
+            };
+            add(&mut bias, own);
+        }
+        clipped.then_some(bias)
+    }
 }

@@ -99,6 +99,13 @@
 //! # Ok::<(), banister::Error>(())
 //! ```
 //!
+//! # Files
+//!
+//! In reading order: `log.rs` and `features.rs` (the data), `options.rs`, `bets.rs` and
+//! `interval.rs` (means of terms), `target.rs` and `weights.rs` (the policy), `ridge.rs` and `model.rs` (q̂),
+//! `combination.rs` and `estimate.rs` (estimators), `verdict.rs`, `warm_start.rs`, `replay.rs`; `random.rs` has the seeded
+//! streams. The crate may use `banister` and nothing else of ours.
+//!
 //! # References
 //!
 //! - Horvitz and Thompson, "A generalization of sampling without replacement from a finite universe",
@@ -114,25 +121,30 @@
 //!   contextual bandits", ACM/IMS Journal of Data Science 2024
 //! - Swaminathan and Joachims, "The self-normalized estimator for counterfactual learning", NIPS 2015
 
+mod bets;
 mod combination;
 mod estimate;
 mod features;
 mod interval;
 mod log;
 mod model;
+mod options;
 mod random;
 mod replay;
 mod ridge;
 mod target;
 mod verdict;
 mod warm_start;
+mod weights;
 
 pub use banister;
-pub use estimate::{Estimate, Estimates, Estimator, IntervalKind, Options, estimate};
+pub use estimate::{Estimate, Estimates, estimate};
 pub use features::disjoint_features;
 pub use log::{CheckedLog, Features, Log};
 pub use model::Model;
+pub use options::{Estimator, IntervalKind, Options};
 pub use replay::{MAX_CHECKPOINTS, Mean, Replay, ReplayCurve, ReplayOptions, replay};
-pub use target::{Target, Weights};
+pub use target::Target;
 pub use verdict::{GuardrailVerdict, Verdict, verdicts};
 pub use warm_start::warm_start;
+pub use weights::Weights;

@@ -1,4 +1,4 @@
-//! Logged rounds as columns, and the check that turns them into something usable.
+//! Logged rounds as columns, and their check.
 
 use banister::{Error, Guardrail, SignalConfig};
 
@@ -35,7 +35,7 @@ pub struct Log<'a> {
     /// The probability with which the logging policy played the action it played; needed by
     /// everything but [`warm_start`](crate::warm_start) and the direct method.
     pub pscores: Option<&'a [f64]>,
-    /// What was known about rounds or actions.
+    /// Features of rounds or actions.
     pub features: Features<'a>,
     /// Lowest and highest possible reward; needed by finite-sample intervals.
     pub reward_range: Option<[f64; 2]>,
@@ -51,7 +51,7 @@ pub struct Log<'a> {
 /// Feature vectors that come with a log.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Features<'a> {
-    /// None.
+    /// A log without features.
     #[default]
     None,
     /// One vector per round, shared by all arms.
@@ -100,7 +100,7 @@ impl<'a> Log<'a> {
         self
     }
 
-    /// Checks every number.
+    /// Checks every number and every length.
     pub fn check(self) -> Result<CheckedLog<'a>, Error> {
         let (n, m) = (self.actions.len(), self.guardrails.len());
         if n == 0 {
@@ -207,7 +207,7 @@ impl<'a> CheckedLog<'a> {
         1 + self.log.guardrails.len()
     }
 
-    /// What a signal is called: 0 is the reward.
+    /// Name of a signal; 0 is the reward.
     pub(crate) fn signal_name(&self, signal: usize) -> &str {
         match signal.checked_sub(1) {
             None => "reward",
@@ -215,7 +215,7 @@ impl<'a> CheckedLog<'a> {
         }
     }
 
-    /// What an arm is called.
+    /// Name of an arm in messages.
     pub(crate) fn arm_name(&self, arm: usize) -> String {
         match self.log.arm_names.get(arm) {
             Some(name) => format!("`{name}`"),
@@ -223,7 +223,7 @@ impl<'a> CheckedLog<'a> {
         }
     }
 
-    /// What a signal was in each round.
+    /// Observed values of a signal, round by round.
     pub(crate) fn observed(&self, signal: usize) -> impl Iterator<Item = f64> + Clone + 'a {
         let (numbers, skip, step) = match signal.checked_sub(1) {
             None => (self.log.rewards, 0, 1),
@@ -232,7 +232,7 @@ impl<'a> CheckedLog<'a> {
         numbers.iter().skip(skip).step_by(step).copied()
     }
 
-    /// What a signal was in one round.
+    /// Observed value of a signal in one round.
     pub(crate) fn value(&self, signal: usize, round: usize) -> f64 {
         match signal.checked_sub(1) {
             None => self.log.rewards[round],
@@ -254,7 +254,7 @@ impl<'a> CheckedLog<'a> {
         &self.log.costs[round * m..(round + 1) * m]
     }
 
-    /// The logging probabilities, or what needs them.
+    /// Logging probabilities; without them, an error that names `user`.
     pub(crate) fn pscores(&self, user: &str) -> Result<&'a [f64], Error> {
         self.log.pscores.ok_or_else(|| {
             let allowed =

@@ -6,12 +6,12 @@
 
 use banister::Error;
 
-use crate::estimate::Options;
 use crate::log::{CheckedLog, Features, count};
+use crate::options::Options;
 use crate::random::{Purpose, below, stream};
 use crate::ridge::Ridge;
 
-/// Where predictions q̂(round, arm) of every signal come from.
+/// Source of predictions q̂(round, arm) of every signal.
 ///
 /// Predictions are moved into the signal's declared range where they leave it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -25,7 +25,7 @@ pub enum Model<'a> {
     Given(&'a [f64]),
 }
 
-/// A model that can be asked.
+/// A checked or fitted model.
 pub(crate) enum Predictor<'a> {
     Given(&'a [f64]),
     Fitted(Fitted<'a>),
@@ -49,11 +49,17 @@ pub(crate) struct Fitted<'a> {
 }
 
 impl<'a> Predictor<'a> {
-    pub(crate) fn new(
+    /// Makes the model, if the estimator has one.
+    pub(crate) fn needed(
         log: &CheckedLog<'a>,
         model: Model<'a>,
         options: &Options,
-    ) -> Result<Self, Error> {
+    ) -> Result<Option<Self>, Error> {
+        let needed = options.estimator.has_model();
+        needed.then(|| Self::new(log, model, options)).transpose()
+    }
+
+    fn new(log: &CheckedLog<'a>, model: Model<'a>, options: &Options) -> Result<Self, Error> {
         let (n, arms, signals) = (log.rounds(), log.declared().arms, log.signals());
         let numbers = match model {
             Model::Fitted => return Fitted::new(log, options).map(Self::Fitted),
@@ -163,16 +169,17 @@ impl<'a> Fitted<'a> {
         // An arm that was not played is thought to be like the others.
         let mean = everything.fit(penalty).ok_or_else(unusable)?;
         for regression in &regressions {
-            let fit = match regression.is_empty() {
-                true => Some(mean.iter().flat_map(|m| pad(*m, d)).collect()),
-                false => regression.fit(penalty),
+            let fit = if regression.is_empty() {
+                Some(mean.iter().flat_map(|m| pad(*m, d)).collect())
+            } else {
+                regression.fit(penalty)
             };
             self.coefficients.push(fit.ok_or_else(unusable)?);
         }
         Ok(())
     }
 
-    /// Models per fold.
+    /// Number of models per fold.
     fn models(&self) -> usize {
         self.own.len() + 1
     }
@@ -182,7 +189,7 @@ impl<'a> Fitted<'a> {
         self.own.binary_search(&arm).unwrap_or(self.own.len())
     }
 
-    /// What a model sees of an arm in a round.
+    /// Features that a model sees of an arm in a round.
     fn row(&self, round: usize, arm: usize) -> &'a [f64] {
         match self.features {
             Features::None | Features::Played { .. } => &[],

@@ -3,7 +3,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What random numbers are for.
+/// Use of random numbers, with a stream of its own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Purpose {
     Folds,

@@ -1,12 +1,11 @@
-//! Replay: an agent lives through a log as if it had been deployed.
+//! Replay of a log through an agent, as if it had been deployed.
 
 use banister::{Agent, Error};
 use serde::{Deserialize, Serialize};
 
-use crate::combination::around;
-use crate::estimate::check_confidence;
-use crate::interval::mean_and_variance;
+use crate::interval::{around, mean_and_variance};
 use crate::log::CheckedLog;
+use crate::options::check_confidence;
 use crate::random::{Purpose, stream, unit};
 use crate::warm_start::at_round;
 
@@ -16,7 +15,7 @@ pub const MAX_CHECKPOINTS: usize = 500;
 /// Rounds between two calls of `stop`.
 const PROGRESS: usize = 256;
 
-/// How a log is replayed.
+/// Options of a replay.
 ///
 /// | key | meaning | default |
 /// |---|---|---|
@@ -26,7 +25,7 @@ const PROGRESS: usize = 256;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReplayOptions {
-    /// M.
+    /// Bound M on π(a)/p(a).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_weight: Option<f64>,
     /// Seed of the rejection sampling.
@@ -45,14 +44,14 @@ impl Default for ReplayOptions {
     }
 }
 
-/// What an agent earned and cost in a replay.
+/// Result of a replay: the agent's reward and costs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Replay {
     /// Rounds of the log that were read.
     pub rows: u64,
     /// Rounds that the agent lived through.
     pub accepted: u64,
-    /// M in use.
+    /// Bound M that was used.
     pub max_weight: f64,
     /// Rounds whose ratio was above M. If there are many, the replayed law is not the agent's.
     pub cut: u64,
@@ -69,7 +68,7 @@ pub struct Replay {
     pub fallbacks: u64,
     /// The agent's policy after the last round, on the actions of that round.
     pub policy: Vec<(usize, f64)>,
-    /// Whether `stop` ended it early.
+    /// True if `stop` ended it early.
     pub stopped: bool,
 }
 
@@ -77,9 +76,9 @@ pub struct Replay {
 /// the agent played in them (a martingale's central limit theorem).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Mean {
-    /// The mean.
+    /// Mean over the accepted rounds.
     pub mean: f64,
-    /// Its standard error.
+    /// Standard error of the mean.
     pub standard_error: f64,
     /// Lower end of the interval.
     pub lower: f64,

@@ -8,7 +8,7 @@ use banister::solve::dense::inverse_factor;
 /// Sums over the rounds seen. Coordinate 0 is the intercept's.
 #[derive(Debug, Clone)]
 pub(crate) struct Ridge {
-    /// 1 + d.
+    /// Number of coefficients, 1 + d.
     size: usize,
     /// Lower triangle of Σ (1, x)(1, x)'.
     gram: Vec<f64>,
@@ -26,12 +26,12 @@ impl Ridge {
         }
     }
 
-    /// Whether no round has been seen.
+    /// True before any round is seen.
     pub(crate) fn is_empty(&self) -> bool {
         self.gram[0] == 0.0
     }
 
-    /// Takes one round.
+    /// Adds one round to the sums.
     pub(crate) fn push(&mut self, x: &[f64], outcome: &[f64]) {
         let at = |j: usize| if j == 0 { 1.0 } else { x[j - 1] };
         for (j, row) in self.gram.chunks_exact_mut(self.size).enumerate() {

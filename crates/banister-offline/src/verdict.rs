@@ -1,16 +1,18 @@
-//! Whether a log shows that a policy keeps its guardrails.
+//! Verdicts on guardrails: kept, broken or undecided by the evidence of a log.
 
 use banister::{Direction, Error, Guardrail};
 use libm::{log10, pow};
 use serde::Serialize;
 
-use crate::combination::{Combination, Found};
-use crate::estimate::{Estimate, Estimator, IntervalKind, Options, check_question, predictor};
+use crate::combination::Combination;
+use crate::estimate::{Estimate, Found};
 use crate::log::CheckedLog;
-use crate::model::Model;
-use crate::target::{Part, Target};
+use crate::model::{Model, Predictor};
+use crate::options::{Estimator, IntervalKind, Options};
+use crate::target::Target;
+use crate::weights::Part;
 
-/// What an interval says about a guardrail.
+/// Verdict of an interval on a guardrail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -28,21 +30,21 @@ const ENOUGH: f64 = 200.0;
 /// Largest multiple of the log that a forecast looks at.
 const MOST_TIMES: f64 = (1_u64 << 30) as f64;
 
-/// One guardrail's verdict.
+/// Verdict on one guardrail, with its grounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GuardrailVerdict {
-    /// The guardrail's name.
+    /// Name of the guardrail.
     pub name: String,
-    /// What the interval says.
+    /// Verdict of the interval.
     pub verdict: Verdict,
-    /// Why, in words.
+    /// Reason of the verdict, in words.
     pub reason: String,
     /// Rounds that an undecided verdict would need in all, to two digits: a forecast, as if further
     /// rounds were like these on average. Absent if no number of them would decide.
     pub rows_needed: Option<u64>,
-    /// Which side of the threshold is allowed.
+    /// Allowed side of the threshold.
     pub direction: Direction,
-    /// What must not be crossed, in signal units; 0 for a relative guardrail.
+    /// Threshold in signal units; 0 for a relative guardrail.
     pub threshold: f64,
     /// The expected signal; for a relative guardrail its excess over f times the safe arm's.
     pub estimate: Estimate,
@@ -70,7 +72,7 @@ pub fn verdicts(
     safe: usize,
     options: &Options,
 ) -> Result<Vec<GuardrailVerdict>, Error> {
-    check_question(log, options)?;
+    options.check(log)?;
     let names = &log.declared().guardrails;
     if guardrails.len() != names.len() {
         let allowed = format!("expected {}: those of the log", names.len());
@@ -80,7 +82,7 @@ pub fn verdicts(
         let allowed = format!("arms are numbered 0 to {}", log.declared().arms - 1);
         return Err(Error::invalid("safe", safe, allowed));
     }
-    let predictor = predictor(log, model, options)?;
+    let predictor = Predictor::needed(log, model, options)?;
     let mut verdicts = Vec::with_capacity(guardrails.len());
     let policy = Part::new(log, 1.0, target, options)?;
     for (i, (guardrail, name)) in std::iter::zip(guardrails, names).enumerate() {
@@ -157,18 +159,15 @@ impl Evidence<'_> {
         );
         let interval = format!("the interval [{}, {}]", short(lower), short(upper));
         let threshold = short(self.threshold);
-        let (inside, outside) = match self.direction {
-            Direction::AtMost => ("at most", "above"),
-            Direction::AtLeast => ("at least", "below"),
-        };
+        let (allowed, forbidden) = (self.direction.words(), self.direction.forbidden_side());
         let enough = |scale: f64| !self.is_asymptotic() || self.effective_rows() * scale >= ENOUGH;
         match self.compare(lower, upper) {
             Verdict::Kept if enough(1.0) => {
-                let reason = format!("{interval} is {inside} {threshold}");
+                let reason = format!("{interval} is {allowed} {threshold}");
                 (Verdict::Kept, reason, None)
             }
             Verdict::Broken if enough(1.0) => {
-                let reason = format!("{interval} is {outside} {threshold}");
+                let reason = format!("{interval} is {forbidden} {threshold}");
                 (Verdict::Broken, reason, None)
             }
             _ => {
@@ -195,16 +194,18 @@ impl Evidence<'_> {
     }
 
     fn compare(&self, lower: f64, upper: f64) -> Verdict {
-        match self.direction {
-            Direction::AtMost if upper <= self.threshold => Verdict::Kept,
-            Direction::AtMost if lower > self.threshold => Verdict::Broken,
-            Direction::AtLeast if lower >= self.threshold => Verdict::Kept,
-            Direction::AtLeast if upper < self.threshold => Verdict::Broken,
-            _ => Verdict::Undecided,
+        let (best, worst) = self.direction.ordered(lower, upper);
+        let excess = |end| self.direction.excess(end, self.threshold);
+        if excess(worst) <= 0.0 {
+            Verdict::Kept
+        } else if excess(best) > 0.0 {
+            Verdict::Broken
+        } else {
+            Verdict::Undecided
         }
     }
 
-    /// Why the interval decides nothing, however narrow.
+    /// Reason for which the interval decides nothing, however narrow.
     fn no_evidence(&self) -> Option<String> {
         if self.options.estimator == Estimator::Dm {
             return Some("the direct method does not know its own error".into());
@@ -238,7 +239,7 @@ impl Evidence<'_> {
         self.lack().or(equal)
     }
 
-    /// What the log lacks of the policies, if anything.
+    /// Part of the policies that the log lacks, if any.
     fn lack(&self) -> Option<String> {
         let weights = || self.parts.iter().map(|part| &part.weights);
         let mut missing: Vec<usize> = weights().flat_map(|w| w.never_played.clone()).collect();
@@ -263,7 +264,7 @@ impl Evidence<'_> {
         ))
     }
 
-    /// What clipping may add to the ends; `None` if that is unknown.
+    /// Distances that clipping may add to the ends; `None` if unknown.
     fn hidden(&self) -> Option<[f64; 2]> {
         let clipped = self.parts.iter().any(|part| part.weights.lost > 0.0);
         // The bias has a sign: for a signal that is never negative, clipping hides only more of it.

@@ -9,7 +9,7 @@ mod table;
 pub use read::RawTable;
 pub use table::{Column, DataTable, ParquetFile, Values};
 
-/// Why a table could not be written or read.
+/// Failure to write or read a table.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TableError {

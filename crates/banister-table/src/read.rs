@@ -1,4 +1,4 @@
-//! Tables of others, read as text: what a column means is for the caller to say.
+//! User-supplied tables, read as text: the caller gives the columns their meaning.
 
 use bytes::Bytes;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -6,17 +6,17 @@ use parquet::record::Field;
 
 use crate::TableError;
 
-/// A table as somebody wrote it. Missing values are empty.
+/// User-supplied table as text; missing values are empty.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawTable {
-    /// The header.
+    /// Column names, from the header.
     pub names: Vec<String>,
     /// The rows, each as long as the header.
     pub rows: Vec<Vec<String>>,
 }
 
 impl RawTable {
-    /// From CSV with a header, up to so many rows.
+    /// Reads CSV with a header, up to `most` rows.
     pub fn from_csv(content: &[u8], most: usize) -> Result<Self, TableError> {
         let mut reader = csv::Reader::from_reader(content);
         let names = reader.headers()?.iter().map(str::to_string).collect();
@@ -28,7 +28,7 @@ impl RawTable {
         Ok(Self { names, rows })
     }
 
-    /// From a Parquet file with flat columns, up to so many rows.
+    /// Reads a Parquet file with flat columns, up to `most` rows.
     pub fn from_parquet(content: Bytes, most: usize) -> Result<Self, TableError> {
         let reader = SerializedFileReader::new(content)?;
         let metadata = reader.metadata().file_metadata();
@@ -51,19 +51,18 @@ impl RawTable {
         Ok(Self { names, rows })
     }
 
-    /// The place of a column.
+    /// Index of a column.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|own| own == name)
     }
 }
 
 fn check_rows(count: usize, most: usize) -> Result<(), TableError> {
-    match count < most {
-        true => Ok(()),
-        false => Err(TableError::Value(format!(
-            "there are more than {most} rows"
-        ))),
+    if count < most {
+        return Ok(());
     }
+    let message = format!("there are more than {most} rows");
+    Err(TableError::Value(message))
 }
 
 /// A value as CSV would write it.

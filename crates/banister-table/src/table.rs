@@ -1,8 +1,7 @@
 //! A table by columns, and its two formats.
 //!
-//! What does not apply to a row (a
-//! guardrail that its instance does not have, a time that was not taken) or is not known (regret
-//! without true means) is empty in CSV and null in Parquet.
+//! An entry that does not apply to a row (a guardrail that its instance does not have, a time that was
+//! not taken) or is unknown (regret without true means) is empty in CSV and null in Parquet.
 
 use std::sync::Arc;
 
@@ -19,32 +18,32 @@ use crate::TableError;
 /// A table by columns, all of the same length.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataTable {
-    /// The columns, from left to right.
+    /// Columns, from left to right.
     pub columns: Vec<Column>,
 }
 
 /// One column of a [`DataTable`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Column {
-    /// The header.
+    /// Name, as in the header.
     pub name: String,
     /// One entry per row.
     pub values: Values,
 }
 
-/// The entries of a column.
+/// Entries of a column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Values {
-    /// Names.
+    /// Text without missing entries.
     Text(Vec<String>),
-    /// Whole numbers.
+    /// Whole numbers, `None` where missing.
     Count(Vec<Option<u64>>),
-    /// Real numbers.
+    /// Real numbers, `None` where missing.
     Number(Vec<Option<f64>>),
 }
 
 impl DataTable {
-    /// The number of rows.
+    /// Number of rows in the table.
     pub fn rows(&self) -> usize {
         let length = |column: &Column| match &column.values {
             Values::Text(v) => v.len(),
@@ -104,7 +103,7 @@ pub struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// With the columns of a table, whose rows are not written yet.
+    /// Begins a file with the columns of a table; no row is written yet.
     ///
     /// # Errors
     /// [`TableError::Parquet`], which no well-formed table causes; likewise below.
@@ -160,7 +159,7 @@ impl ParquetFile {
         Ok(())
     }
 
-    /// The file's bytes.
+    /// Completes the file and returns its bytes.
     ///
     /// # Errors
     /// As [`ParquetFile::new`].

@@ -115,7 +115,7 @@ fn the_bernstein_interval_is_maurer_and_pontils() {
     assert_eq!(same.unwrap().reward, found);
 }
 
-/// How often intervals cover the true reward and the true cost, over seeded logs.
+/// Rate at which intervals cover the true reward and the true cost, over seeded logs.
 fn coverage(world: &World, options: &Options, logs: u64, n: usize) -> [f64; 2] {
     let truth = world.value(&POLICY);
     let mut covered = [0.0; 2];
@@ -187,7 +187,7 @@ fn bernstein_intervals_cover_also_with_few_rounds_and_clipped_weights() {
     assert!(blind[0] < 0.1, "{blind:?}");
 }
 
-/// What is said beyond coverage: the interval shrinks to the estimate with many rounds.
+/// Beyond coverage: the interval shrinks to the estimate with many rounds.
 #[test]
 fn bernstein_intervals_shrink() {
     let world = World::three();

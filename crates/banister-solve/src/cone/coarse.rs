@@ -6,8 +6,9 @@
 //! guardrail and to see that f(v) is below the target, by margins above what rounding may hide:
 //! how v was found does not matter. What is left, usually nothing, is solved in double precision.
 
-use super::passes::{self, pass};
-use super::round::Round;
+use super::passes;
+use super::scaled::ScaledProblem;
+use crate::lanes::wide;
 
 /// Actions per block: as many bytes as a block of `passes.rs` at twice the numbers.
 const LANES: usize = 32;
@@ -19,7 +20,7 @@ const ROUNDING: f64 = 6e-8;
 /// The actions beyond the guardrail, in single precision, block by block.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Coarse {
-    /// Which actions they are.
+    /// Indices of these actions.
     pub list: Vec<usize>,
     /// Rows of a block: (reward − `level`)/`size`, s, u, ‖Z‖² − u², and the coordinates of Z.
     numbers: Vec<f32>,
@@ -29,7 +30,7 @@ pub(crate) struct Coarse {
     level: f64,
     /// The unit of rewards, as squares of small numbers vanish.
     size: f64,
-    /// What bounds |reward| + |level|, and every term of q and of (s'π)² + ‖Zπ‖².
+    /// Bound of |reward| + |level|, and every term of q and of (s'π)² + ‖Zπ‖².
     reward: f64,
     square: f64,
 }
@@ -45,33 +46,33 @@ pub(crate) struct Near {
     shift: f32,
     along: f32,
     u: f32,
-    /// ‖Z‖² − u².
+    /// Depth ‖Z‖² − u² beyond the guardrail.
     depth: f32,
     /// ρ², raised by more than is lost in the squares.
     rho: f32,
-    /// What rounding may hide of q and of the objective.
+    /// Bound of the rounding error of q and of the objective.
     hidden: f32,
     lost: f32,
 }
 
 impl Coarse {
     /// Makes room, so that no later round needs any.
-    pub(crate) fn reserve(&mut self, round: &Round) {
-        let room = round.actions.div_ceil(LANES) * LANES;
+    pub(crate) fn reserve(&mut self, scaled: &ScaledProblem) {
+        let room = scaled.actions.div_ceil(LANES) * LANES;
         let more = |room: usize, has: usize| room.saturating_sub(has);
         self.list.reserve(more(room, self.list.len()));
         self.marks.reserve(more(room, self.marks.len()));
-        let numbers = room * (ROWS + round.dimension);
+        let numbers = room * (ROWS + scaled.dimension);
         self.numbers.reserve(more(numbers, self.numbers.len()));
-        let anchor = more(round.dimension, self.anchor.len());
+        let anchor = more(scaled.dimension, self.anchor.len());
         self.anchor.reserve(anchor);
     }
 
     /// Collects the actions beyond the guardrail.
-    pub(crate) fn gather(&mut self, round: &Round, level: f64) {
-        let (k, p) = (round.actions, round.dimension);
+    pub(crate) fn gather(&mut self, scaled: &ScaledProblem, level: f64) {
+        let (k, p) = (scaled.actions, scaled.dimension);
         self.list.clear();
-        self.list.extend((0..k).filter(|&a| !round.is_slack(a)));
+        self.list.extend((0..k).filter(|&a| !scaled.is_slack(a)));
         let (blocks, rows) = (self.list.len().div_ceil(LANES), ROWS + p);
         self.numbers.clear();
         self.numbers.resize(blocks * LANES * rows, 0.0);
@@ -81,39 +82,39 @@ impl Coarse {
         self.anchor.resize(p, 0.0);
         for (at, &a) in self.list.iter().enumerate() {
             let block = &mut self.numbers[at / LANES * LANES * rows..][at % LANES..];
-            let curve = round.squares[a] - round.u[a] * round.u[a];
-            let reward = (round.reward[a] - level) / round.size;
-            let head = [reward, round.along[a], round.u[a], curve];
+            let curve = scaled.squares[a] - scaled.u[a] * scaled.u[a];
+            let reward = (scaled.reward[a] - level) / scaled.size;
+            let head = [reward, scaled.along[a], scaled.u[a], curve];
             for (r, x) in head.into_iter().enumerate() {
                 block[r * LANES] = x as f32;
             }
             for j in 0..p {
-                block[(ROWS + j) * LANES] = round.z(j, a) as f32;
+                block[(ROWS + j) * LANES] = scaled.z(j, a) as f32;
             }
         }
         let most = |row: &[f64]| row[..k].iter().fold(0.0_f64, |x, y| x.max(y.abs()));
-        let along = most(&round.along);
+        let along = most(&scaled.along);
         self.level = level;
-        self.size = round.size;
-        self.reward = most(&round.reward) + level.abs();
-        self.square = passes::top(&round.squares) + along * along + round.reach * round.reach;
+        self.size = scaled.size;
+        self.reward = most(&scaled.reward) + level.abs();
+        self.square = passes::top(&scaled.squares) + along * along + scaled.reach * scaled.reach;
     }
 
     /// Marks the partners of i, which is within the guardrail and at most `target` by itself, whose
     /// pair may be better than `target`; how many.
-    pub(crate) fn screen(&mut self, round: &Round, i: usize, target: f64) -> usize {
+    pub(crate) fn screen(&mut self, scaled: &ScaledProblem, i: usize, target: f64) -> usize {
         for (j, x) in self.anchor.iter_mut().enumerate() {
-            *x = round.z(j, i) as f32;
+            *x = scaled.z(j, i) as f32;
         }
-        let terms = 2.0 * ROUNDING * (round.dimension + 32) as f64;
-        let (shift, rho) = ((target - self.level) / self.size, round.rho / self.size);
+        let terms = 2.0 * ROUNDING * (scaled.dimension + 32) as f64;
+        let (shift, rho) = ((target - self.level) / self.size, scaled.rho / self.size);
         let lost = 64.0 * ROUNDING * (self.reward + target.abs()) / self.size;
         let near = Near {
-            reward: ((round.reward[i] - target) / self.size) as f32,
+            reward: ((scaled.reward[i] - target) / self.size) as f32,
             shift: shift as f32,
-            along: round.along[i] as f32,
-            u: round.u[i] as f32,
-            depth: (round.squares[i] - round.u[i] * round.u[i]) as f32,
+            along: scaled.along[i] as f32,
+            u: scaled.u[i] as f32,
+            depth: (scaled.squares[i] - scaled.u[i] * scaled.u[i]) as f32,
             rho: (rho * rho * (1.0 + 1e-5) + 1e-30) as f32,
             hidden: (terms * self.square) as f32,
             lost: lost as f32,
@@ -130,9 +131,9 @@ fn floats(row: &[f32]) -> &[Floats] {
     row.as_chunks().0
 }
 
-pass! {
+wide! {
     /// Marks with 1 the pairs that may be better than the target, with 0 the others; counts them.
-    fn screen(near: &Near, anchor: &[f32], numbers: &[f32], marks: &mut [f32]) -> usize {
+    pub(crate) fn screen(near: &Near, anchor: &[f32], numbers: &[f32], marks: &mut [f32]) -> usize {
         let i = *near;
         let mut count = 0;
         let blocks = floats(numbers).chunks_exact(ROWS + anchor.len());
@@ -215,21 +216,21 @@ mod tests {
                 thresholds: &[0.5],
                 safe: 0,
             };
-            let mut round = Round::default();
-            round.load(&problem);
-            prop_assert!(round.guard(&problem, &[1.0]));
-            let within: Vec<usize> = (0..70).filter(|&a| round.is_slack(a)).collect();
-            let least = within.iter().map(|&a| round.value[a]).fold(f64::NEG_INFINITY, f64::max);
-            let target = least + share * (passes::top(&round.value) - least);
+            let mut scaled = ScaledProblem::default();
+            scaled.load(&problem);
+            prop_assert!(scaled.guard(&problem, &[1.0]));
+            let within: Vec<usize> = (0..70).filter(|&a| scaled.is_slack(a)).collect();
+            let least = within.iter().map(|&a| scaled.value[a]).fold(f64::NEG_INFINITY, f64::max);
+            let target = least + share * (passes::top(&scaled.value) - least);
             let mut coarse = Coarse::default();
-            coarse.gather(&round, least);
+            coarse.gather(&scaled, least);
             for &i in &within {
-                let left = coarse.screen(&round, i, target);
+                let left = coarse.screen(&scaled, i, target);
                 prop_assert_eq!(left, (0..coarse.list.len()).filter(|&n| coarse.marks[n] != 0.0).count());
                 for (&j, &mark) in coarse.list.iter().zip(&coarse.marks) {
-                    let gram = (0..2).map(|c| round.z(c, i) * round.z(c, j)).sum();
-                    let (f, _) = pair::<true>(&round.end(i), &round.end(j), gram, round.rho);
-                    let better = f > target + 1e-12 * round.size;
+                    let gram = (0..2).map(|c| scaled.z(c, i) * scaled.z(c, j)).sum();
+                    let (f, _) = pair::<true>(&scaled.end(i), &scaled.end(j), gram, scaled.rho);
+                    let better = f > target + 1e-12 * scaled.size;
                     prop_assert!(mark != 0.0 || !better, "ruled out {i} {j}: {f} {target}");
                 }
             }

@@ -24,7 +24,7 @@
 
 use super::kkt::Kkt;
 use super::passes;
-use super::round::Round;
+use super::scaled::ScaledProblem;
 
 /// Steps after which the bound at hand must do.
 const MAX_STEPS: usize = 400;
@@ -48,7 +48,7 @@ pub(crate) struct Linear {
     pub work: u64,
 }
 
-/// What a linear problem came to.
+/// Result of a linear problem.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outcome {
     /// No policy within the guardrail does better.
@@ -57,7 +57,7 @@ pub(crate) struct Outcome {
     pub vertex: Option<usize>,
 }
 
-/// How the plane of the support was left or searched.
+/// Step out of, or within, the plane of the support.
 enum Move {
     /// To the best point of the plane, where c − μMπ is constant; whether μ > 0.
     Rest {
@@ -70,8 +70,12 @@ enum Move {
 
 impl Linear {
     /// Starts from a feasible policy.
-    pub(crate) fn start(&mut self, round: &Round, support: impl Iterator<Item = (usize, f64)>) {
-        let room = round.dimension + 4;
+    pub(crate) fn start(
+        &mut self,
+        scaled: &ScaledProblem,
+        support: impl Iterator<Item = (usize, f64)>,
+    ) {
+        let room = scaled.dimension + 4;
         for list in [&mut self.weights, &mut self.direction, &mut self.dual] {
             list.clear();
             list.reserve(room);
@@ -80,13 +84,13 @@ impl Linear {
         self.basis.reserve(room);
         self.kkt.reserve(room + 1);
         self.columns.clear();
-        self.columns.reserve(room * round.dimension);
+        self.columns.reserve(room * scaled.dimension);
         self.gram.clear();
         self.gram.resize(room * room, 0.0);
         self.z.clear();
-        self.z.resize(round.dimension, 0.0);
+        self.z.resize(scaled.dimension, 0.0);
         for (a, weight) in support.take(room - 1) {
-            self.enter(round, a, weight);
+            self.enter(scaled, a, weight);
         }
     }
 
@@ -94,25 +98,25 @@ impl Linear {
     /// bound is at most `enough`, or within `tolerance` of the policy at hand.
     pub(crate) fn maximise(
         &mut self,
-        round: &Round,
+        scaled: &ScaledProblem,
         c: &[f64],
         top: f64,
         q: &mut [f64],
         (enough, tolerance): (f64, f64),
     ) -> Outcome {
         q.fill(0.0);
-        self.work += round.actions as u64;
+        self.work += scaled.actions as u64;
         let best = passes::position(c, top);
         let mut out = Outcome {
             bound: top,
-            vertex: round.is_slack(best).then_some(best),
+            vertex: scaled.is_slack(best).then_some(best),
         };
         if out.vertex.is_some() || top <= enough {
             return out;
         }
         let mut entered = None;
         for _ in 0..MAX_STEPS {
-            let step = self.step(round, c);
+            let step = self.step(scaled, c);
             match step {
                 Move::Stuck => break,
                 Move::Rest { priced } => {
@@ -123,16 +127,16 @@ impl Linear {
                         }
                         continue;
                     }
-                    let (bound, at) = self.price(round, c, q);
+                    let (bound, at) = self.price(scaled, c, q);
                     out.bound = out.bound.min(bound);
                     let held: f64 = self.iter().map(|(a, w)| c[a] * w).sum();
                     // Without a price the policy may be inside the cone, where the sweep gains
                     // nothing from it: go on to the cone, however little c improves.
                     let done = bound <= enough || priced && bound - held <= tolerance;
-                    if done || self.basis.contains(&at) || self.basis.len() > round.dimension + 2 {
+                    if done || self.basis.contains(&at) || self.basis.len() > scaled.dimension + 2 {
                         break;
                     }
-                    self.enter(round, at, 0.0);
+                    self.enter(scaled, at, 0.0);
                     entered = Some(at);
                 }
                 Move::Away => {
@@ -152,11 +156,11 @@ impl Linear {
     }
 
     /// Finds where to go from the policy at hand, on the plane of its support.
-    fn step(&mut self, round: &Round, c: &[f64]) -> Move {
+    fn step(&mut self, scaled: &ScaledProblem, c: &[f64]) -> Move {
         let n = self.basis.len();
-        let room = round.dimension + 4;
+        let room = scaled.dimension + 4;
         self.work += (n * n * n / 3 + 4 * n * n) as u64;
-        let largest = self.basis.iter().map(|&a| round.u[a] * round.u[a]);
+        let largest = self.basis.iter().map(|&a| scaled.u[a] * scaled.u[a]);
         // Twins make M singular: a grain on its diagonal lets the better twin drive out the other.
         let grain = 1e-13 + 4e-16 * largest.fold(0.0, f64::max);
         self.kkt.clear(n + 1);
@@ -164,7 +168,7 @@ impl Linear {
             let (a, gram) = (self.basis[r], &self.gram[r * room..]);
             let row = self.kkt.row_mut(r);
             for (x, (&b, g)) in row.iter_mut().zip(self.basis.iter().zip(gram)) {
-                *x = g - round.u[a] * round.u[b];
+                *x = g - scaled.u[a] * scaled.u[b];
             }
             row[r] += grain;
             row[n] = 1.0;
@@ -181,8 +185,8 @@ impl Linear {
         let (mut square, mut forward, mut size, mut spread) = (0.0, 0.0, 0.0, 0.0);
         for (r, &a) in self.basis.iter().enumerate() {
             square += c[a] * p1(r);
-            forward += round.u[a] * p1(r);
-            size += p2(r).abs() * (round.norms[a] + round.u[a].abs());
+            forward += scaled.u[a] * p1(r);
+            size += p2(r).abs() * (scaled.norms[a] + scaled.u[a].abs());
             spread += p2(r) * p2(r);
         }
         self.direction.clear();
@@ -255,9 +259,9 @@ impl Linear {
     }
 
     /// The bound that μπ at the policy at hand proves, and the action that attains it.
-    fn price(&mut self, round: &Round, c: &[f64], q: &mut [f64]) -> (f64, usize) {
-        let p = round.dimension;
-        self.work += (round.actions * (p + 2)) as u64;
+    fn price(&mut self, scaled: &ScaledProblem, c: &[f64], q: &mut [f64]) -> (f64, usize) {
+        let p = scaled.dimension;
+        self.work += (scaled.actions * (p + 2)) as u64;
         self.z.fill(0.0);
         for (w, column) in self.dual.iter().zip(self.columns.chunks_exact(p.max(1))) {
             for (z, x) in self.z.iter_mut().zip(column) {
@@ -266,23 +270,23 @@ impl Linear {
         }
         let norm = self.z.iter().map(|z| z * z).sum::<f64>().sqrt();
         let forward = self.basis.iter().zip(&self.dual);
-        let forward: f64 = forward.map(|(&a, w)| round.u[a] * w).sum();
+        let forward: f64 = forward.map(|(&a, w)| scaled.u[a] * w).sum();
         // Rounded up, so that q'π ≥ 0 on the cone whatever the sums below lose. At the apex μπ may
         // be inside the cone, with u'μπ above its norm.
         let lift = norm.max(forward) * (1.0 + 1e-14);
-        let grain = f64::EPSILON * (p + 8) as f64 * (lift * round.reach + norm);
-        passes::form(&round.z, &self.z, (lift, grain), &round.u, q);
+        let grain = f64::EPSILON * (p + 8) as f64 * (lift * scaled.reach + norm);
+        passes::form(&scaled.z, &self.z, (lift, grain), &scaled.u, q);
         let bound = passes::top_of_sum(c, q);
         (bound, passes::position_of_sum(c, q, bound))
     }
 
-    fn enter(&mut self, round: &Round, a: usize, weight: f64) {
-        let (p, n) = (round.dimension, self.basis.len());
+    fn enter(&mut self, scaled: &ScaledProblem, a: usize, weight: f64) {
+        let (p, n) = (scaled.dimension, self.basis.len());
         let room = p + 4;
         self.basis.push(a);
         self.weights.push(weight);
         for j in 0..p {
-            self.columns.push(round.z(j, a));
+            self.columns.push(scaled.z(j, a));
         }
         self.work += (n * p) as u64;
         let (others, own) = self.columns.split_at(n * p);
@@ -292,7 +296,7 @@ impl Linear {
             self.gram[r * room + n] = product;
             self.gram[n * room + r] = product;
         }
-        self.gram[n * room + n] = round.squares[a];
+        self.gram[n * room + n] = scaled.squares[a];
     }
 
     fn leave(&mut self, r: usize) {

@@ -1,6 +1,7 @@
 //! Passes over all partners of one action: (P) of the theorem.
 
-use super::passes::{BLOCK, Lanes, chunks, chunks_mut, fold, larger, pass};
+use super::passes::{BLOCK, Lanes, chunks, chunks_mut, fold, larger};
+use crate::lanes::wide;
 
 /// Two actions beyond the guardrail that touch it at one mixture must not be lost to rounding.
 const CLOSE: f64 = 1.0 - 1e-12;
@@ -11,7 +12,7 @@ pub(crate) struct End {
     pub reward: f64,
     pub along: f64,
     pub u: f64,
-    /// ‖Z‖².
+    /// Squared length of the column, ‖Z‖².
     pub square: f64,
 }
 
@@ -93,21 +94,21 @@ fn pairs_kernel<const CONE: bool>(i: &End, rows: &PairRows<'_>, rho: f64, out: &
     fold(&best)
 }
 
-pass! {
+wide! {
     /// The objective of every pair (i, j) where it uses up the guardrail, and the best of them.
-    fn pairs_cone(i: &End, rows: &PairRows<'_>, rho: f64, out: &mut [f64]) -> f64 {
+    pub(crate) fn pairs_cone(i: &End, rows: &PairRows<'_>, rho: f64, out: &mut [f64]) -> f64 {
         pairs_kernel::<true>(i, rows, rho, out)
     }
 }
 
-pass! {
+wide! {
     /// The objective of every pair (i, j) where it uses up the guardrail, and the best of them.
-    fn pairs_linear(i: &End, rows: &PairRows<'_>, rho: f64, out: &mut [f64]) -> f64 {
+    pub(crate) fn pairs_linear(i: &End, rows: &PairRows<'_>, rho: f64, out: &mut [f64]) -> f64 {
         pairs_kernel::<false>(i, rows, rho, out)
     }
 }
 
-/// What bounds every policy by a mixture: f(π) ≤ Σ_a π_a line_a.
+/// Bound of every policy by a mixture of its actions: f(π) ≤ Σ_a π_a line_a.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<'a> {
     pub at: &'a [f64],
@@ -115,13 +116,13 @@ pub(crate) struct Line<'a> {
     pub own: f64,
 }
 
-pass! {
+wide! {
     /// Marks with 1 the partners j of i whose pair may be better than `target`, with 0 the others, and
     /// counts them. No root is taken: at the mixture of the pair where a line is at the target, the sign
     /// of ‖Zπ‖² − (u'π)², with that of u'π, tells on which side of it the pair uses up the guardrail.
     ///
     /// Two actions within the guardrail never use it up; two beyond it need X < 0 and X² > CD.
-    fn screen(
+    pub(crate) fn screen(
         i: &End,
         rows: &PairRows<'_>,
         lines: &[Line<'_>; 3],
@@ -212,9 +213,9 @@ fn refine_kernel<const WITHIN: bool>(
     count.iter().sum::<u64>() as usize
 }
 
-pass! {
+wide! {
     /// [`screen`] by solving each pair: marks those better than `target` and counts them.
-    fn refine_within(
+    pub(crate) fn refine_within(
         i: &End,
         rows: &PairRows<'_>,
         rho: f64,
@@ -225,9 +226,9 @@ pass! {
     }
 }
 
-pass! {
+wide! {
     /// [`screen`] by solving each pair: marks those better than `target` and counts them.
-    fn refine_beyond(
+    pub(crate) fn refine_beyond(
         i: &End,
         rows: &PairRows<'_>,
         rho: f64,

@@ -4,10 +4,10 @@ use super::coarse::Coarse;
 use super::pair_passes::{self, Line};
 use super::passes::{self, BLOCK};
 use super::problem::ConeProblem;
-use super::round::Round;
+use super::scaled::ScaledProblem;
 use super::search::{Budget, Search};
 use super::thin::thin;
-use crate::envelope::{Chord, climb};
+use crate::lp::{Chord, climb};
 
 /// A row where more than one pair in this many is left by the screen is crowded.
 const MANY: usize = 32;
@@ -24,16 +24,16 @@ pub(crate) struct Pairs {
     /// Two lines per action: f_a and a_a + ρ|s_a|, with what they use of the guardrail.
     heights: Vec<f64>,
     uses: Vec<f64>,
-    /// F̄_a.
+    /// F̄_a, one per action.
     bounds: Vec<f64>,
     /// Actions by falling F̄, as far as it is above the target.
     order: Vec<usize>,
     gram: Vec<f64>,
     values: Vec<f64>,
     anchor: Vec<f64>,
-    /// Whether screening left many pairs of a row: the rows to come are solved at once.
+    /// True once screening left many pairs of a row: the rows to come are solved at once.
     crowded: bool,
-    /// Whether single precision is worth trying on those rows, once gathered.
+    /// Use of single precision on those rows, once it was tried.
     coarse: Option<bool>,
     beyond: Coarse,
     /// Actions not inside the hull of others, and what leaving those out may cost.
@@ -48,33 +48,33 @@ impl Pairs {
     /// F̄_a(λ) = max(f_a − λ(g_a−τ), a_a + ρ|s_a| − λ(w_a−τ)): √(σ² + t²) less a multiple of t is
     /// convex in (σ, t), and (s'π, ‖Zπ‖) is a mixture of points (s_a, ‖Z_a‖) and (s_a, 0). The best
     /// λ is the slope of a concave envelope, which `envelope.rs` knows how to find.
-    pub(crate) fn bound(&mut self, round: &Round) -> f64 {
-        let k = round.actions;
+    pub(crate) fn bound(&mut self, scaled: &ScaledProblem) -> f64 {
+        let k = scaled.actions;
         self.anchor.clear();
-        self.anchor.reserve(round.dimension);
+        self.anchor.reserve(scaled.dimension);
         self.heights.clear();
         self.uses.clear();
-        self.heights.extend_from_slice(&round.value[..k]);
-        self.uses.extend(round.slack[..k].iter().map(|x| -x));
-        if round.cone {
+        self.heights.extend_from_slice(&scaled.value[..k]);
+        self.uses.extend(scaled.slack[..k].iter().map(|x| -x));
+        if scaled.cone {
             for a in 0..k {
                 self.heights
-                    .push(round.reward[a] + round.rho * round.along[a].abs());
-                self.uses.push(-round.u[a]);
+                    .push(scaled.reward[a] + scaled.rho * scaled.along[a].abs());
+                self.uses.push(-scaled.u[a]);
             }
         }
-        let solved = climb(&self.heights, &self.uses, 0.0, Chord::at(round.safe));
+        let solved = climb(&self.heights, &self.uses, 0.0, Chord::at(scaled.safe));
         let slope = solved.slope.max(0.0);
         let line = |r: usize| self.heights[r] - slope * self.uses[r];
         self.bounds.clear();
         for a in 0..k {
-            let upper = if round.cone { line(k + a) } else { line(a) };
+            let upper = if scaled.cone { line(k + a) } else { line(a) };
             self.bounds.push(line(a).max(upper));
         }
         // Outwards by what the sums may have lost.
-        let grain = 1e-14 * (round.size + slope * round.reach);
+        let grain = 1e-14 * (scaled.size + slope * scaled.reach);
         self.bounds.iter_mut().for_each(|x| *x += grain);
-        self.bounds.resize(round.reward.len(), f64::NEG_INFINITY);
+        self.bounds.resize(scaled.reward.len(), f64::NEG_INFINITY);
         passes::top(&self.bounds)
     }
 
@@ -82,17 +82,17 @@ impl Pairs {
     pub(crate) fn vertices(
         &mut self,
         problem: &ConeProblem<'_>,
-        round: &Round,
+        scaled: &ScaledProblem,
         search: &mut Search,
     ) {
-        let feasible = (0..round.actions).filter(|&a| round.is_slack(a));
-        if let Some(a) = feasible.max_by(|&a, &b| round.value[a].total_cmp(&round.value[b])) {
+        let feasible = (0..scaled.actions).filter(|&a| scaled.is_slack(a));
+        if let Some(a) = feasible.max_by(|&a, &b| scaled.value[a].total_cmp(&scaled.value[b])) {
             search.offer(problem, [(a, 1.0)].into_iter());
         }
         self.gram.clear();
-        self.gram.resize(round.reward.len(), 0.0);
-        self.values.resize(round.reward.len(), 0.0);
-        self.scan_row(problem, round, round.safe, search);
+        self.gram.resize(scaled.reward.len(), 0.0);
+        self.values.resize(scaled.reward.len(), 0.0);
+        self.scan_row(problem, scaled, scaled.safe, search);
     }
 
     /// Scans every pair that no bound rules out, given the sweep's exposure of each action.
@@ -102,25 +102,25 @@ impl Pairs {
     pub(crate) fn scan(
         &mut self,
         problem: &ConeProblem<'_>,
-        round: &Round,
+        scaled: &ScaledProblem,
         exposed: &[f64],
         search: &mut Search,
         budget: &mut Budget<'_, '_>,
     ) {
-        let k = round.actions;
+        let k = scaled.actions;
         let target = search.target();
         let above = |row: &[f64]| row[..k].iter().filter(|&&x| x > target).count();
-        let by_exposure = round.cone && above(exposed) < above(&self.bounds);
+        let by_exposure = scaled.cone && above(exposed) < above(&self.bounds);
         let measure = if by_exposure { exposed } else { &self.bounds };
         self.crowded = false;
         self.coarse = None;
-        self.beyond.reserve(round);
+        self.beyond.reserve(scaled);
         self.order.clear();
         self.order.reserve(k);
         self.order.extend((0..k).filter(|&a| measure[a] > target));
         self.order
             .sort_unstable_by(|&a, &b| measure[b].total_cmp(&measure[a]).then(a.cmp(&b)));
-        self.thin(round, search);
+        self.thin(scaled, search);
         let measure = if by_exposure { exposed } else { &self.bounds };
         let rest = measure[..k].iter().filter(|&&x| x <= target);
         let rest = rest.fold(f64::NEG_INFINITY, |a, &b| a.max(b));
@@ -132,7 +132,7 @@ impl Pairs {
                 search.dismiss(level);
                 break;
             }
-            self.scan_partners(problem, round, exposed, search, budget, i);
+            self.scan_partners(problem, scaled, exposed, search, budget, i);
         }
         search.dismiss(rest);
         if self.loss > 0.0 {
@@ -141,15 +141,15 @@ impl Pairs {
     }
 
     /// Takes the actions that no pair needs out of `order`, if that is cheap in every sense.
-    fn thin(&mut self, round: &Round, search: &Search) {
+    fn thin(&mut self, scaled: &ScaledProblem, search: &Search) {
         self.keep.clear();
-        self.keep.resize(round.actions, true);
+        self.keep.resize(scaled.actions, true);
         self.loss = 0.0;
         // It costs about as much as a few rows.
-        if !round.cone || self.order.len() < FEW {
+        if !scaled.cone || self.order.len() < FEW {
             return;
         }
-        match thin(round, &mut self.keep) {
+        match thin(scaled, &mut self.keep) {
             Some(loss) if loss <= 1e-3 * search.tolerance() => {
                 self.loss = loss;
                 self.order.retain(|&a| self.keep[a]);
@@ -162,52 +162,53 @@ impl Pairs {
     fn scan_partners(
         &mut self,
         problem: &ConeProblem<'_>,
-        round: &Round,
+        scaled: &ScaledProblem,
         exposed: &[f64],
         search: &mut Search,
         budget: &mut Budget<'_, '_>,
         i: usize,
     ) {
-        budget.spend((round.actions * (round.dimension + 8)) as u64);
-        let crowded = self.crowded && round.actions > SMALL;
-        if crowded && self.scan_coarse(problem, round, search, budget, i) {
+        budget.spend((scaled.actions * (scaled.dimension + 8)) as u64);
+        let crowded = self.crowded && scaled.actions > SMALL;
+        if crowded && self.scan_coarse(problem, scaled, search, budget, i) {
             return;
         }
         self.anchor.clear();
         self.anchor
-            .extend((0..round.dimension).map(|j| -round.z(j, i)));
+            .extend((0..scaled.dimension).map(|j| -scaled.z(j, i)));
         let products = (0.0, 0.0);
-        passes::form(&round.z, &self.anchor, products, &round.u, &mut self.gram);
-        if !round.cone || round.actions <= SMALL {
-            return self.scan_row(problem, round, i, search);
+        passes::form(&scaled.z, &self.anchor, products, &scaled.u, &mut self.gram);
+        if !scaled.cone || scaled.actions <= SMALL {
+            return self.scan_row(problem, scaled, i, search);
         }
-        search.pairs += round.actions as u64 - 1;
-        let (end, rows) = (round.end(i), round.pair_rows(&self.gram));
+        search.pairs += scaled.actions as u64 - 1;
+        let (end, rows) = (scaled.end(i), scaled.pair_rows(&self.gram));
         let target = search.target() - self.loss;
-        let lines = [&round.value[..], exposed, &self.bounds[..]].map(|at| Line { at, own: at[i] });
+        let lines =
+            [&scaled.value[..], exposed, &self.bounds[..]].map(|at| Line { at, own: at[i] });
         let mut left = usize::MAX;
         if !self.crowded {
             left = pair_passes::screen(&end, &rows, &lines, target, &mut self.values);
-            self.crowded = left > round.actions / MANY;
+            self.crowded = left > scaled.actions / MANY;
         }
         if self.crowded {
-            left = if round.is_slack(i) {
-                pair_passes::refine_within(&end, &rows, round.rho, target, &mut self.values)
+            left = if scaled.is_slack(i) {
+                pair_passes::refine_within(&end, &rows, scaled.rho, target, &mut self.values)
             } else {
-                pair_passes::refine_beyond(&end, &rows, round.rho, target, &mut self.values)
+                pair_passes::refine_beyond(&end, &rows, scaled.rho, target, &mut self.values)
             };
         }
-        if left < round.actions {
+        if left < scaled.actions {
             search.dismiss(target + self.loss);
         }
         if left == 0 {
             return;
         }
-        for j in 0..round.actions {
+        for j in 0..scaled.actions {
             if self.values[j] != 0.0 && i != j {
                 budget.spend(16);
-                let other = round.end(j);
-                let (f, w) = pair_passes::pair::<true>(&end, &other, self.gram[j], round.rho);
+                let other = scaled.end(j);
+                let (f, w) = pair_passes::pair::<true>(&end, &other, self.gram[j], scaled.rho);
                 if f > search.reached {
                     search.offer(problem, [(i, 1.0 - w), (j, w)].into_iter());
                 }
@@ -219,20 +220,20 @@ impl Pairs {
     fn scan_coarse(
         &mut self,
         problem: &ConeProblem<'_>,
-        round: &Round,
+        scaled: &ScaledProblem,
         search: &mut Search,
         budget: &mut Budget<'_, '_>,
         i: usize,
     ) -> bool {
         let target = search.target() - self.loss;
-        if self.coarse == Some(false) || !round.is_slack(i) || !(round.value[i] <= target) {
+        if self.coarse == Some(false) || !scaled.is_slack(i) || !(scaled.value[i] <= target) {
             return false;
         }
         if self.coarse.is_none() {
-            self.beyond.gather(round, target);
+            self.beyond.gather(scaled, target);
             self.coarse = Some(true);
         }
-        let left = self.beyond.screen(round, i, target);
+        let left = self.beyond.screen(scaled, i, target);
         if left > self.beyond.list.len() / MANY {
             self.coarse = Some(false);
             return false;
@@ -242,13 +243,13 @@ impl Pairs {
         if left == 0 {
             return true;
         }
-        let end = round.end(i);
+        let end = scaled.end(i);
         for (&j, &mark) in self.beyond.list.iter().zip(&self.beyond.marks) {
             if mark != 0.0 {
-                budget.spend(16 + round.dimension as u64);
-                let products = (0..round.dimension).map(|c| round.z(c, i) * round.z(c, j));
+                budget.spend(16 + scaled.dimension as u64);
+                let products = (0..scaled.dimension).map(|c| scaled.z(c, i) * scaled.z(c, j));
                 let gram = products.sum();
-                let (f, w) = pair_passes::pair::<true>(&end, &round.end(j), gram, round.rho);
+                let (f, w) = pair_passes::pair::<true>(&end, &scaled.end(j), gram, scaled.rho);
                 if f > search.reached {
                     search.offer(problem, [(i, 1.0 - w), (j, w)].into_iter());
                 }
@@ -261,16 +262,16 @@ impl Pairs {
     fn scan_row(
         &mut self,
         problem: &ConeProblem<'_>,
-        round: &Round,
+        scaled: &ScaledProblem,
         i: usize,
         search: &mut Search,
     ) {
-        let (end, rows) = (round.end(i), round.pair_rows(&self.gram));
-        search.pairs += round.actions as u64 - 1;
-        let top = if round.cone {
-            pair_passes::pairs_cone(&end, &rows, round.rho, &mut self.values)
+        let (end, rows) = (scaled.end(i), scaled.pair_rows(&self.gram));
+        search.pairs += scaled.actions as u64 - 1;
+        let top = if scaled.cone {
+            pair_passes::pairs_cone(&end, &rows, scaled.rho, &mut self.values)
         } else {
-            pair_passes::pairs_linear(&end, &rows, round.rho, &mut self.values)
+            pair_passes::pairs_linear(&end, &rows, scaled.rho, &mut self.values)
         };
         if !(top > search.reached) {
             return;
@@ -279,13 +280,13 @@ impl Pairs {
             if passes::top(&self.values[b..b + BLOCK]) <= search.reached {
                 continue;
             }
-            for j in b..(b + BLOCK).min(round.actions) {
+            for j in b..(b + BLOCK).min(scaled.actions) {
                 if self.values[j] > search.reached && i != j {
-                    let other = round.end(j);
-                    let (_, w) = if round.cone {
-                        pair_passes::pair::<true>(&end, &other, self.gram[j], round.rho)
+                    let other = scaled.end(j);
+                    let (_, w) = if scaled.cone {
+                        pair_passes::pair::<true>(&end, &other, self.gram[j], scaled.rho)
                     } else {
-                        pair_passes::pair::<false>(&end, &other, self.gram[j], round.rho)
+                        pair_passes::pair::<false>(&end, &other, self.gram[j], scaled.rho)
                     };
                     search.offer(problem, [(i, 1.0 - w), (j, w)].into_iter());
                 }

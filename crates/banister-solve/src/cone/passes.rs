@@ -1,47 +1,16 @@
-//! Passes over all actions, vectorised like those of `scan.rs`: the same operations in the same
-//! order whatever the width of the vectors, no fused multiply-add, so the same bits on every CPU.
+//! Vectorised passes over all actions: the same bits on every CPU (see `lanes.rs`).
 //!
 //! Rows are padded to whole blocks of [`BLOCK`] actions. Z is kept block by block: the p
 //! coordinates of one block's actions lie together, so that a pass reads memory in one stream while
 //! its sums stay in registers.
+
+use crate::lanes::wide;
 
 /// Actions per block: four AVX2 or two AVX-512 registers, enough sums in flight to hide an addition's latency.
 pub(crate) const BLOCK: usize = 16;
 
 /// One number per action of a block.
 pub(crate) type Lanes = [f64; BLOCK];
-
-/// Defines a pass for the vectors every machine has, for AVX2 and for AVX-512; chooses when called.
-/// A macro, as the compiler takes over the wider vectors only into functions it must inline.
-macro_rules! pass {
-    ($(#[$doc:meta])* fn $name:ident($($arg:ident: $kind:ty),* $(,)?) -> $out:ty $body:block) => {
-        $(#[$doc])*
-        pub(crate) fn $name($($arg: $kind),*) -> $out {
-            #[inline(always)]
-            fn kernel($($arg: $kind),*) -> $out $body
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx512f")]
-                fn widest($($arg: $kind),*) -> $out {
-                    kernel($($arg),*)
-                }
-                #[target_feature(enable = "avx2")]
-                fn wide($($arg: $kind),*) -> $out {
-                    kernel($($arg),*)
-                }
-                // SAFETY: the processor has just been asked whether it knows these instructions.
-                #[allow(unsafe_code)]
-                if std::arch::is_x86_feature_detected!("avx512f") {
-                    return unsafe { widest($($arg),*) };
-                } else if std::arch::is_x86_feature_detected!("avx2") {
-                    return unsafe { wide($($arg),*) };
-                }
-            }
-            kernel($($arg),*)
-        }
-    };
-}
-pub(super) use pass;
 
 #[inline(always)]
 pub(super) fn larger(a: f64, b: f64) -> f64 {
@@ -63,9 +32,9 @@ pub(super) fn fold(best: &Lanes) -> f64 {
     best.iter().fold(f64::NEG_INFINITY, |a, &b| larger(b, a))
 }
 
-pass! {
+wide! {
     /// out_a = scale · base_a + offset − Σ_j coef_j Z_{j,a}.
-    fn form(z: &[f64], coef: &[f64], line: (f64, f64), base: &[f64], out: &mut [f64]) -> () {
+    pub(crate) fn form(z: &[f64], coef: &[f64], line: (f64, f64), base: &[f64], out: &mut [f64]) {
         let (scale, offset) = line;
         let rows = chunks(z);
         let p = coef.len();
@@ -84,9 +53,9 @@ pass! {
     }
 }
 
-pass! {
+wide! {
     /// out_a = Σ_j Z_{j,a}².
-    fn squares(z: &[f64], p: usize, out: &mut [f64]) -> () {
+    pub(crate) fn squares(z: &[f64], p: usize, out: &mut [f64]) {
         let rows = chunks(z);
         for (b, out) in chunks_mut(out).iter_mut().enumerate() {
             let mut x = [0.0; BLOCK];
@@ -100,9 +69,9 @@ pass! {
     }
 }
 
-pass! {
+wide! {
     /// max_a x_a + y_a.
-    fn top_of_sum(x: &[f64], y: &[f64]) -> f64 {
+    pub(crate) fn top_of_sum(x: &[f64], y: &[f64]) -> f64 {
         let mut best = [f64::NEG_INFINITY; BLOCK];
         for (x, y) in chunks(x).iter().zip(chunks(y)) {
             for k in 0..BLOCK {
@@ -113,9 +82,9 @@ pass! {
     }
 }
 
-pass! {
-    /// max_a x_a.
-    fn top(x: &[f64]) -> f64 {
+wide! {
+    /// Largest entry, max_a x_a.
+    pub(crate) fn top(x: &[f64]) -> f64 {
         let mut best = [f64::NEG_INFINITY; BLOCK];
         for x in chunks(x) {
             for k in 0..BLOCK {
@@ -143,9 +112,9 @@ pub(crate) fn position(x: &[f64], target: f64) -> usize {
     x.iter().position(|&x| x == target).unwrap_or(0)
 }
 
-pass! {
+wide! {
     /// C at a corner (math: C_φ = a + ρ(cos φ·s + sin φ·u)): out_a = a_a + x s_a + y u_a; its maximum.
-    fn corner(a: &[f64], s: &[f64], u: &[f64], at: (f64, f64), out: &mut [f64]) -> f64 {
+    pub(crate) fn corner(a: &[f64], s: &[f64], u: &[f64], at: (f64, f64), out: &mut [f64]) -> f64 {
         let (x, y) = at;
         let mut best = [f64::NEG_INFINITY; BLOCK];
         let rows = chunks(a).iter().zip(chunks(s)).zip(chunks(u));
@@ -160,9 +129,9 @@ pass! {
     }
 }
 
-pass! {
+wide! {
     /// max_a a_a + x s_a + y u_a + (q_a + r_a)/2: the bound at a corner that two proofs share.
-    fn shared_top(
+    pub(crate) fn shared_top(
         rows_of: (&[f64], &[f64], &[f64]),
         at: (f64, f64),
         q: &[f64],
@@ -182,9 +151,9 @@ pass! {
     }
 }
 
-pass! {
+wide! {
     /// out_a = max(out_a, a_a + x s_a + y u_a).
-    fn raise(rows_of: (&[f64], &[f64], &[f64]), at: (f64, f64), out: &mut [f64]) -> () {
+    pub(crate) fn raise(rows_of: (&[f64], &[f64], &[f64]), at: (f64, f64), out: &mut [f64]) {
         let (a, s, u) = rows_of;
         let (x, y) = at;
         let rows = chunks(a).iter().zip(chunks(s)).zip(chunks(u));

@@ -24,7 +24,7 @@ pub(crate) struct Polish {
     reached: f64,
 }
 
-/// Three actions.
+/// Mixtures of three actions.
 struct Triangle<'a> {
     problem: &'a ConeProblem<'a>,
     actions: [usize; 3],
@@ -203,7 +203,7 @@ impl Triangle<'_> {
         }
     }
 
-    /// Whether a point meets all guardrails but for a little.
+    /// True if a point meets all guardrails but for a little.
     fn fits(&self, (from, to, w): (&[f64; 3], &[f64; 3], f64), norm: f64) -> bool {
         let problem = self.problem;
         (0..problem.costs.len()).all(|i| {

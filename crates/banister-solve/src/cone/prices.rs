@@ -14,7 +14,7 @@ const GRAIN: f64 = 1e-10;
 /// Passes over the prices; one is exact for one guardrail.
 const PASSES: usize = 60;
 
-/// The fit's workspace.
+/// Workspace of the price fit.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Prices {
     /// ∂f less its mean over the support, later the residual.

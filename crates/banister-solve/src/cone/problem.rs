@@ -1,6 +1,6 @@
 //! The cone problem, its limits and its answer.
 
-use crate::solution::{LpError, Status};
+use crate::lp::{LpError, Status, finite};
 
 /// One round of exact OPLB, whitened (math: "OPLB exactly", structure):
 ///
@@ -33,7 +33,7 @@ pub struct ConeProblem<'a> {
     pub safe: usize,
 }
 
-/// When to stop.
+/// Conditions that end a search.
 pub struct ConeLimits<'a> {
     /// Certify until the proven gap is at most this share of the value (of its absolute value, or
     /// of a thousandth of the largest objective of any action should that be larger).
@@ -79,7 +79,7 @@ pub struct ConeSolution {
 }
 
 impl ConeSolution {
-    /// How far the policy can be from the best one.
+    /// Largest possible distance of the policy's value from the best one.
     #[inline]
     pub fn gap(&self) -> f64 {
         (self.upper_bound - self.value).max(0.0)
@@ -87,13 +87,13 @@ impl ConeSolution {
 }
 
 impl ConeProblem<'_> {
-    /// K.
+    /// Number K of actions.
     #[inline]
     pub fn actions(&self) -> usize {
         self.reward.len()
     }
 
-    /// Whether every length fits, so that no index below can miss.
+    /// True if every length fits, so that no index below can miss.
     pub(crate) fn fits(&self) -> bool {
         let (k, m) = (self.reward.len(), self.costs.len());
         self.safe < k
@@ -105,7 +105,7 @@ impl ConeProblem<'_> {
             && self.thresholds.len() == m
     }
 
-    /// Checks sizes, signs and finiteness, for problems that come from outside.
+    /// Checks sizes, signs and finiteness, for user-supplied problems.
     pub fn check(&self) -> Result<(), LpError> {
         let (k, m) = (self.reward.len(), self.costs.len());
         if k == 0 {
@@ -189,10 +189,6 @@ fn exactly(field: &str, got: usize, expected: usize, because: &'static str) -> R
         expected,
         because,
     })
-}
-
-fn finite(field: &str, values: &[f64]) -> Result<(), LpError> {
-    crate::solution::finite(field, values)
 }
 
 fn radius(field: &str, value: f64) -> Result<(), LpError> {

@@ -1,4 +1,4 @@
-//! What the parts of the search share: the best policy, the proof so far, and the budget.
+//! State that the parts of the search share: the best policy, the proof so far, and the budget.
 
 use super::policy::Policy;
 use super::problem::{ConeLimits, ConeProblem};
@@ -47,7 +47,7 @@ impl<'a, 'l> Budget<'a, 'l> {
 pub(crate) struct Search {
     pub best: Policy,
     trial: Policy,
-    /// The largest objective seen at a policy within the guardrail of the round; with one guardrail
+    /// The largest objective seen at a policy within the scaled problem's guardrail; with one guardrail
     /// that of `best`, but for rounding.
     pub reached: f64,
     /// The policy that reached it and its costs, should some of several guardrails fail; else empty.
@@ -55,7 +55,7 @@ pub(crate) struct Search {
     pub ahead_costs: Vec<f64>,
     /// The largest bound of what was set aside unsearched.
     pub proven: f64,
-    /// Whether the round's guardrail is the problem's only one.
+    /// True if the scaled problem's guardrail is the problem's only one.
     single: bool,
     size: f64,
     relative_gap: f64,
@@ -82,12 +82,12 @@ impl Search {
         self.proven = f64::NEG_INFINITY;
     }
 
-    /// The gap allowed.
+    /// Gap at which a policy is certified.
     pub(crate) fn tolerance(&self) -> f64 {
         self.relative_gap * self.best.value.abs().max(1e-3 * self.size)
     }
 
-    /// What is at most this good need not be searched.
+    /// Objective up to which nothing needs to be searched.
     pub(crate) fn target(&self) -> f64 {
         if self.single {
             self.best.value + self.tolerance()
@@ -115,7 +115,7 @@ impl Search {
         }
     }
 
-    /// Tries a policy within the guardrail of the round; true if it is the best so far.
+    /// Tries a policy within the scaled problem's guardrail; true if it is the best so far.
     pub(crate) fn offer(
         &mut self,
         problem: &ConeProblem<'_>,

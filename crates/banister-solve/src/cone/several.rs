@@ -10,107 +10,36 @@
 //! The gap need not close: two policies may be best at the decisive mixture, each failing another
 //! guardrail. It is reported as it is.
 
-use super::ConeSolver;
 use super::polish::Polish;
 use super::problem::ConeProblem;
-use super::search::Budget;
+use super::search::Search;
 
 /// Mixtures tried per guardrail.
-const TRIES: usize = 8;
+pub(super) const TRIES: usize = 8;
 /// Steps of regret matching between two tries.
 const STEPS: usize = 500;
 
-/// The mixtures' workspace.
+/// Workspace of the mixtures.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Several {
     /// Shares of the guardrails, each in units of the safe action's margin.
     shares: Vec<f64>,
     sums: Vec<f64>,
     regrets: Vec<f64>,
-    weights: Vec<f64>,
-    /// How far each policy ahead failed, m numbers each.
+    pub(super) weights: Vec<f64>,
+    /// Excess of each policy ahead over each threshold, m numbers each.
     failures: Vec<f64>,
     /// The policies ahead, one after the other, and where each ends.
     policies: Vec<(usize, f64)>,
     ends: Vec<usize>,
     mixed: Vec<(usize, f64)>,
-    polish: Polish,
-}
-
-impl ConeSolver {
-    /// The best bound that mixtures of the guardrails prove; `None` if the problem makes no sense.
-    pub(super) fn several(
-        &mut self,
-        problem: &ConeProblem<'_>,
-        budget: &mut Budget<'_, '_>,
-    ) -> Option<f64> {
-        let m = problem.costs.len();
-        let margin = |i: usize| problem.thresholds[i] - problem.costs[i][problem.safe];
-        if !(0..m).all(|i| margin(i) > 0.0) {
-            return None;
-        }
-        let mut bound = f64::INFINITY;
-        self.several.begin(m, problem.dimension);
-        self.several.polish.begin(problem);
-        for _ in 0..TRIES * m {
-            self.several.weights.clear();
-            let scaled = (0..m).map(|i| self.several.shares[i] / margin(i));
-            self.several.weights.extend(scaled);
-            let weights = std::mem::take(&mut self.several.weights);
-            self.search.restart();
-            let single = self.single(problem, budget, &weights);
-            self.several.weights = weights;
-            bound = bound.min(single?);
-            if self.search.ahead.is_empty() || budget.spend(1) {
-                break;
-            }
-            self.mix_policies(problem);
-            self.several.polish.run(problem, &mut self.search, budget);
-            let failures = self.search.ahead_costs.iter().enumerate();
-            let failures = failures.map(|(i, cost)| (cost - problem.thresholds[i]) / margin(i));
-            self.several.failures.extend(failures);
-            if bound - self.search.best.value <= self.search.tolerance() {
-                break;
-            }
-            if !self.several.balance(m) {
-                break;
-            }
-        }
-        Some(bound)
-    }
-
-    /// Offers mixtures of the policy ahead with those ahead before.
-    fn mix_policies(&mut self, problem: &ConeProblem<'_>) {
-        let Several {
-            policies,
-            ends,
-            mixed,
-            ..
-        } = &mut self.several;
-        let mut from = 0;
-        for &end in ends.iter() {
-            for eighth in 1..8 {
-                let share = f64::from(eighth) / 8.0;
-                mixed.clear();
-                let old = policies[from..end].iter().map(|&(a, w)| (a, w * share));
-                mixed.extend(old);
-                let new = self
-                    .search
-                    .ahead
-                    .iter()
-                    .map(|&(a, w)| (a, w * (1.0 - share)));
-                mixed.extend(new);
-                self.search.hint(problem, mixed.iter().copied());
-            }
-            from = end;
-        }
-        policies.extend_from_slice(&self.search.ahead);
-        ends.push(policies.len());
-    }
+    pub(super) polish: Polish,
 }
 
 impl Several {
-    fn begin(&mut self, m: usize, dimension: usize) {
+    /// Begins with equal shares.
+    pub(super) fn begin(&mut self, problem: &ConeProblem<'_>) {
+        let (m, dimension) = (problem.costs.len(), problem.dimension);
         // Room for every try, so that no later round needs more.
         let (tries, support) = (TRIES * m, 2 * dimension + 8);
         let more = |room: usize, has: usize| room.saturating_sub(has);
@@ -124,13 +53,50 @@ impl Several {
         self.failures.clear();
         self.policies.clear();
         self.ends.clear();
+        self.polish.begin(problem);
+    }
+
+    /// Sets the weights of the guardrails to their shares, each per unit of the safe action's margin.
+    pub(super) fn weigh(&mut self, problem: &ConeProblem<'_>) {
+        let shares = self.shares.iter().enumerate();
+        self.weights.clear();
+        self.weights
+            .extend(shares.map(|(i, share)| share / margin(problem, i)));
+    }
+
+    /// Offers mixtures of the policy ahead with those ahead before.
+    pub(super) fn mix_policies(&mut self, problem: &ConeProblem<'_>, search: &mut Search) {
+        let mut from = 0;
+        for &end in &self.ends {
+            for eighth in 1..8 {
+                let share = f64::from(eighth) / 8.0;
+                let old = self.policies[from..end]
+                    .iter()
+                    .map(|&(a, w)| (a, w * share));
+                let new = search.ahead.iter().map(|&(a, w)| (a, w * (1.0 - share)));
+                self.mixed.clear();
+                self.mixed.extend(old.chain(new));
+                search.hint(problem, self.mixed.iter().copied());
+            }
+            from = end;
+        }
+        self.policies.extend_from_slice(&search.ahead);
+        self.ends.push(self.policies.len());
+    }
+
+    /// Records how far the policy ahead fails each guardrail.
+    pub(super) fn record_failures(&mut self, problem: &ConeProblem<'_>, search: &Search) {
+        let costs = search.ahead_costs.iter().enumerate();
+        let failures = costs.map(|(i, cost)| (cost - problem.thresholds[i]) / margin(problem, i));
+        self.failures.extend(failures);
     }
 
     /// Shares that make the policies ahead fail their mixture by as much as possible: the
     /// guardrails' side of a matrix game, by regret matching (Tammelin 2014) against the policy that
     /// fails least, later steps counting more. False if some policy fails no mixture by more than
     /// rounding: no share gives a better bound.
-    fn balance(&mut self, m: usize) -> bool {
+    pub(super) fn balance(&mut self) -> bool {
+        let m = self.shares.len();
         let size = self.failures.iter().fold(0.0_f64, |x, f| x.max(f.abs()));
         if !(size > 0.0 && size.is_finite()) {
             return false;
@@ -168,6 +134,11 @@ impl Several {
         least_failing(&self.failures, &self.shares)
             .is_some_and(|row| product(row, &self.shares) > 1e-9 * size)
     }
+}
+
+/// Margin of the safe action, τ_i − w_{i,safe}.
+pub(super) fn margin(problem: &ConeProblem<'_>, i: usize) -> f64 {
+    problem.thresholds[i] - problem.costs[i][problem.safe]
 }
 
 fn product(x: &[f64], y: &[f64]) -> f64 {

@@ -16,7 +16,7 @@
 use super::linear::Linear;
 use super::passes;
 use super::problem::ConeProblem;
-use super::round::Round;
+use super::scaled::ScaledProblem;
 use super::search::{Budget, Search};
 
 /// Halvings of an arc after which rounding decides.
@@ -35,7 +35,7 @@ struct Node {
     vertex: Option<usize>,
     /// Best of C among the actions that do not meet the guardrail.
     others: f64,
-    /// Where its proof is kept.
+    /// Index of its proof.
     row: usize,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Sweep {
     arcs: Vec<Arc>,
     /// Proofs, `width` numbers each.
     proofs: Vec<f64>,
-    /// How many open arcs refer to each proof.
+    /// Number of open arcs that refer to each proof.
     users: Vec<u32>,
     width: usize,
     /// C at the direction at hand.
@@ -64,10 +64,10 @@ pub(crate) struct Sweep {
     pub exposed: Vec<f64>,
 }
 
-/// What a visit works on.
-pub(crate) struct Scene<'s, 'a, 'l> {
+/// The problem and the state that a visit of a direction works on.
+pub(crate) struct SweepContext<'s, 'a, 'l> {
     pub problem: &'s ConeProblem<'s>,
-    pub round: &'s Round,
+    pub scaled: &'s ScaledProblem,
     pub linear: &'s mut Linear,
     pub search: &'s mut Search,
     pub budget: &'s mut Budget<'a, 'l>,
@@ -75,23 +75,23 @@ pub(crate) struct Scene<'s, 'a, 'l> {
 
 impl Sweep {
     /// Sweeps every direction that a (C) point can have.
-    pub(crate) fn run(&mut self, scene: &mut Scene<'_, '_, '_>) {
-        self.prepare(scene.round);
+    pub(crate) fn run(&mut self, context: &mut SweepContext<'_, '_, '_>) {
+        self.prepare(context.scaled);
         let mut last = None;
-        for e in directions(scene.round).into_iter().flatten() {
-            let to = self.solve(scene, e);
+        for e in directions(context.scaled).into_iter().flatten() {
+            let to = self.solve(context, e);
             let from = last.replace(to).unwrap_or(to);
             self.open(from, to, 0);
         }
         while let Some(arc) = self.arcs.pop() {
-            self.visit(scene, arc);
+            self.visit(context, arc);
             self.users[arc.from.row] -= 1;
             self.users[arc.to.row] -= 1;
         }
     }
 
-    fn prepare(&mut self, round: &Round) {
-        let width = round.reward.len();
+    fn prepare(&mut self, scaled: &ScaledProblem) {
+        let width = scaled.reward.len();
         if self.width != width {
             self.width = width;
             self.proofs.clear();
@@ -109,7 +109,7 @@ impl Sweep {
         self.exposed.resize(width, f64::NEG_INFINITY);
         self.mask.clear();
         let hide = |&slack: &f64| if slack >= 0.0 { f64::NEG_INFINITY } else { 0.0 };
-        self.mask.extend(round.slack.iter().map(hide));
+        self.mask.extend(scaled.slack.iter().map(hide));
     }
 
     fn open(&mut self, from: Node, to: Node, depth: u32) {
@@ -119,30 +119,30 @@ impl Sweep {
     }
 
     /// Solves the linear problem in direction e.
-    fn solve(&mut self, scene: &mut Scene<'_, '_, '_>, e: (f64, f64)) -> Node {
-        let (round, search) = (scene.round, &mut *scene.search);
+    fn solve(&mut self, context: &mut SweepContext<'_, '_, '_>, e: (f64, f64)) -> Node {
+        let (scaled, search) = (context.scaled, &mut *context.search);
         let row = self.users.iter().position(|&n| n == 0).unwrap_or(0);
         if self.proofs.len() < (row + 1) * self.width {
             self.proofs.resize((row + 1) * self.width, 0.0);
         }
         let q = &mut self.proofs[row * self.width..(row + 1) * self.width];
-        let at = (round.rho * e.0, round.rho * e.1);
-        let top = passes::corner(&round.reward, &round.along, &round.u, at, &mut self.c);
-        let before = scene.linear.work;
+        let at = (scaled.rho * e.0, scaled.rho * e.1);
+        let top = passes::corner(&scaled.reward, &scaled.along, &scaled.u, at, &mut self.c);
+        let before = context.linear.work;
         let enough = (
             search.target(),
-            (0.05 * search.tolerance()).max(1e-12 * round.size),
+            (0.05 * search.tolerance()).max(1e-12 * scaled.size),
         );
-        let outcome = scene.linear.maximise(round, &self.c, top, q, enough);
+        let outcome = context.linear.maximise(scaled, &self.c, top, q, enough);
         search.nodes += 1;
-        scene
+        context
             .budget
-            .spend(scene.linear.work - before + 4 * round.actions as u64);
+            .spend(context.linear.work - before + 4 * scaled.actions as u64);
         let mut others = f64::NEG_INFINITY;
         if outcome.vertex.is_some() {
             others = passes::top_of_sum(&self.c, &self.mask);
         } else {
-            search.offer(scene.problem, scene.linear.iter());
+            search.offer(context.problem, context.linear.iter());
         }
         Node {
             e,
@@ -154,25 +154,25 @@ impl Sweep {
     }
 
     /// Sets an arc aside or halves it.
-    fn visit(&mut self, scene: &mut Scene<'_, '_, '_>, arc: Arc) {
+    fn visit(&mut self, context: &mut SweepContext<'_, '_, '_>, arc: Arc) {
         let Arc { from, to, depth } = arc;
-        let round = scene.round;
+        let scaled = context.scaled;
         let sum = (from.e.0 + to.e.0, from.e.1 + to.e.1);
         let stretch = 1.0 + (from.e.0 * to.e.0 + from.e.1 * to.e.1);
         let tip = (sum.0 / stretch, sum.1 / stretch);
-        let at = (round.rho * tip.0, round.rho * tip.1);
-        let rows = (&round.reward[..], &round.along[..], &round.u[..]);
+        let at = (scaled.rho * tip.0, scaled.rho * tip.1);
+        let rows = (&scaled.reward[..], &scaled.along[..], &scaled.u[..]);
         let proof = |row: usize| &self.proofs[row * self.width..(row + 1) * self.width];
         let at_tip = passes::shared_top(rows, at, proof(from.row), proof(to.row));
         let bound = from.bound.max(to.bound).max(at_tip);
-        let over = scene.budget.spend(3 * round.actions as u64);
-        if bound <= scene.search.target() {
-            return scene.search.dismiss(bound);
+        let over = context.budget.spend(3 * scaled.actions as u64);
+        if bound <= context.search.target() {
+            return context.search.dismiss(bound);
         }
         if let (Some(a), Some(b)) = (from.vertex, to.vertex) {
             let others = passes::shared_top(rows, at, &self.mask, &self.mask);
             let c = |v: usize, e: (f64, f64)| {
-                round.reward[v] + round.rho * (e.0 * round.along[v] + e.1 * round.u[v])
+                scaled.reward[v] + scaled.rho * (e.0 * scaled.along[v] + e.1 * scaled.u[v])
             };
             let corners = [(from.e, from.others), (to.e, to.others), (tip, others)];
             let covers = |share: f64| {
@@ -181,11 +181,11 @@ impl Sweep {
             };
             if covers(0.0) || covers(1.0) || covers(0.5) {
                 let ends = from.others.max(to.others);
-                let target = scene.search.target();
+                let target = context.search.target();
                 // Worth a few halvings if only the tip makes other actions look good.
                 if depth >= FINE || others <= target || ends > target {
                     for e in [from.e, to.e, tip] {
-                        let at = (round.rho * e.0, round.rho * e.1);
+                        let at = (scaled.rho * e.0, scaled.rho * e.1);
                         passes::raise(rows, at, &mut self.exposed);
                     }
                     return;
@@ -193,11 +193,11 @@ impl Sweep {
             }
         }
         let length = (sum.0 * sum.0 + sum.1 * sum.1).sqrt();
-        let spent = scene.search.nodes >= MAX_NODES;
+        let spent = context.search.nodes >= MAX_NODES;
         if over || spent || depth >= MAX_DEPTH || !(length > 0.0) {
-            return scene.search.dismiss(bound);
+            return context.search.dismiss(bound);
         }
-        let middle = self.solve(scene, (sum.0 / length, sum.1 / length));
+        let middle = self.solve(context, (sum.0 / length, sum.1 / length));
         self.open(from, middle, depth + 1);
         self.open(middle, to, depth + 1);
     }
@@ -205,15 +205,15 @@ impl Sweep {
 
 /// The ends of the arcs to sweep: (s'π, ‖Zπ‖) of a policy that uses up the guardrail is a mixture
 /// of points (s_a, t) with t ≤ ‖Z_a‖, and of the points (s_a, u_a).
-fn directions(round: &Round) -> [Option<(f64, f64)>; 3] {
-    let along = &round.along[..round.actions];
+fn directions(scaled: &ScaledProblem) -> [Option<(f64, f64)>; 3] {
+    let along = &scaled.along[..scaled.actions];
     let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
     for &s in along {
         least = least.min(s);
         most = most.max(s);
     }
     // Without s one direction, and without ρ all are the same.
-    if least == 0.0 && most == 0.0 || round.rho == 0.0 {
+    if least == 0.0 && most == 0.0 || scaled.rho == 0.0 {
         return [Some((0.0, 1.0)), None, None];
     }
     if least < 0.0 && most > 0.0 {
@@ -223,8 +223,8 @@ fn directions(round: &Round) -> [Option<(f64, f64)>; 3] {
     let (mut by_norm, mut by_use) = (0.0_f64, 0.0_f64);
     for (a, s) in along.iter().enumerate() {
         let ratio = |t: f64| if t > 0.0 { t / s.abs() } else { 0.0 };
-        by_norm = by_norm.max(ratio(round.norms[a]));
-        by_use = by_use.max(ratio(round.u[a]));
+        by_norm = by_norm.max(ratio(scaled.norms[a]));
+        by_use = by_use.max(ratio(scaled.u[a]));
     }
     let steepest = by_norm.min(by_use) * (1.0 + 1e-12);
     let end = if steepest.is_finite() {

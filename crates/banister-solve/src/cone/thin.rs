@@ -4,35 +4,41 @@
 //! inside the hull is a mixture of others too, and no pair needs it. The hull is taken from within:
 //! a polygon of the actions that reach furthest in sixteen directions. No sorting, and whatever is
 //! left out is inside by a test of its own.
+//!
+//! Gain, on the rounds of `benches/cone.rs` with d = 2: a solve with K = 1000 takes 160 µs instead of
+//! 470 µs (2.9 times; with two guardrails 1.6 times); at K = 100 it costs 10% (16.5 µs instead of 15).
 
-use super::round::Round;
+use super::scaled::ScaledProblem;
 
 /// Directions whose furthest actions make the polygon: tangents of half the angle, so that all are
 /// exact to the bit everywhere.
 const TANGENTS: [f64; 4] = [0.0, 0.2, 0.42, 0.67];
 const CORNERS: usize = 16;
-/// What a fit or a side of the polygon may be off, in units of the numbers' size.
+/// Error allowed to a fit or a side of the polygon, in units of the numbers' size.
 const CLOSE: f64 = 1e-14;
 
-/// Clears `keep` for actions inside the hull of others; what this may cost the objective, or `None`
-/// if all stay.
-pub(crate) fn thin(round: &Round, keep: &mut [bool]) -> Option<f64> {
-    let k = round.actions;
-    if round.dimension != 1 || k <= CORNERS {
+/// Clears `keep` for actions inside the hull of others, and returns the largest loss of the objective,
+/// or `None` if all stay.
+pub(crate) fn thin(scaled: &ScaledProblem, keep: &mut [bool]) -> Option<f64> {
+    let k = scaled.actions;
+    if scaled.dimension != 1 || k <= CORNERS {
         return None;
     }
-    let point = |a: usize| (round.along[a], round.z(0, a));
+    let point = |a: usize| (scaled.along[a], scaled.z(0, a));
     let corners = corners(k, point);
     let most = |row: &[f64]| row[..k].iter().fold(0.0_f64, |x, y| x.max(y.abs()));
-    let (reward, length) = (most(&round.reward), most(&round.along) + most(&round.norms));
+    let (reward, length) = (
+        most(&scaled.reward),
+        most(&scaled.along) + most(&scaled.norms),
+    );
     let close = CLOSE * length;
-    let rewards = misfit(k, point, &round.reward, &corners, close);
-    let uses = misfit(k, point, &round.u, &corners, close);
-    let worth = 2.0 * (reward + round.rho * length);
+    let rewards = misfit(k, point, &scaled.reward, &corners, close);
+    let uses = misfit(k, point, &scaled.u, &corners, close);
+    let worth = 2.0 * (reward + scaled.rho * length);
     // An action replaced moves f by the first, and the guardrail by the second, which some of the
     // safe action makes good. Corners may be sharp: ten times the distance from a side.
-    let first = rewards + 10.0 * close * round.rho;
-    let share = (uses + 10.0 * close) / round.u[round.safe];
+    let first = rewards + 10.0 * close * scaled.rho;
+    let share = (uses + 10.0 * close) / scaled.u[scaled.safe];
     let loss = first + share * worth;
     for a in 0..k {
         let p = point(a);
@@ -71,7 +77,7 @@ fn corners(k: usize, point: impl Fn(usize) -> (f64, f64)) -> [usize; CORNERS] {
     corners
 }
 
-/// How far a mixture's number can be off if an action is replaced by others at the same point, give
+/// Largest error of a mixture's number if an action is replaced by others at the same point, give
 /// or take ten times `close`: the numbers are compared with a plane through three of them.
 fn misfit(
     k: usize,
@@ -125,7 +131,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What `thin` keeps of actions at these points, and the loss.
+    /// Runs `thin` on actions at these points: the actions kept, and the loss.
     fn kept(points: &[(f64, f64)], bend: f64) -> (Vec<bool>, Option<f64>) {
         let k = points.len();
         let along: Vec<f64> = points.iter().map(|p| p.0).collect();
@@ -146,11 +152,11 @@ mod tests {
             thresholds: &[0.2],
             safe: 0,
         };
-        let mut round = Round::default();
-        round.load(&problem);
-        assert!(round.guard(&problem, &[1.0]));
+        let mut scaled = ScaledProblem::default();
+        scaled.load(&problem);
+        assert!(scaled.guard(&problem, &[1.0]));
         let mut keep = vec![true; k];
-        let loss = thin(&round, &mut keep);
+        let loss = thin(&scaled, &mut keep);
         (keep, loss)
     }
 

@@ -1,55 +1,39 @@
 //! From predictions and squared lengths to the ends of intervals.
 
-wide!(
-    /// means += step·g.
-    add_scaled, add_scaled_body, (g: &[f64], step: f64, means: &mut [f64])
-);
+use crate::lanes::wide;
 
-#[inline(always)]
-fn add_scaled_body(g: &[f64], step: f64, means: &mut [f64]) {
-    let means = &mut means[..g.len()];
-    for a in 0..g.len() {
-        means[a] += step * g[a];
+wide! {
+    /// Moves predictions: means += step·g.
+    pub fn add_scaled(g: &[f64], step: f64, means: &mut [f64]) {
+        let means = &mut means[..g.len()];
+        for a in 0..g.len() {
+            means[a] += step * g[a];
+        }
     }
 }
 
-wide!(
+wide! {
     /// upper = centre + offset + radius·√square, clipped to [0, 1]; 1 if that is not a number.
-    upper_ends, upper_ends_body,
-    (centre: &[f64], offset: f64, squares: &[f64], radius: f64, upper: &mut [f64])
-);
-
-#[inline(always)]
-fn upper_ends_body(centre: &[f64], offset: f64, squares: &[f64], radius: f64, upper: &mut [f64]) {
-    let n = upper.len();
-    let (centre, squares) = (&centre[..n], &squares[..n]);
-    for a in 0..n {
-        upper[a] = clip_upper(centre[a] + offset + radius * squares[a].sqrt());
+    pub fn upper_ends(centre: &[f64], offset: f64, squares: &[f64], radius: f64, upper: &mut [f64]) {
+        let n = upper.len();
+        let (centre, squares) = (&centre[..n], &squares[..n]);
+        for a in 0..n {
+            upper[a] = clip_upper(centre[a] + offset + radius * squares[a].sqrt());
+        }
     }
 }
 
-wide!(
+wide! {
     /// Both ends of centre + offset ± radius·√square, clipped to [0, 1]; all of it for an end that is
     /// not a number.
-    both_ends, both_ends_body,
-    (centre: &[f64], offset: f64, squares: &[f64], radius: f64, lower: &mut [f64], upper: &mut [f64])
-);
-
-#[inline(always)]
-fn both_ends_body(
-    centre: &[f64],
-    offset: f64,
-    squares: &[f64],
-    radius: f64,
-    lower: &mut [f64],
-    upper: &mut [f64],
-) {
-    let n = upper.len();
-    let (centre, squares, lower) = (&centre[..n], &squares[..n], &mut lower[..n]);
-    for a in 0..n {
-        let (centre, reach) = (centre[a] + offset, radius * squares[a].sqrt());
-        lower[a] = clip_lower(centre - reach);
-        upper[a] = clip_upper(centre + reach);
+    pub fn both_ends(centre: &[f64], offset: f64, squares: &[f64], radius: f64, lower: &mut [f64], upper: &mut [f64]) {
+        let n = upper.len();
+        let (centre, squares, lower) = (&centre[..n], &squares[..n], &mut lower[..n]);
+        for a in 0..n {
+            let (centre, reach) = (centre[a] + offset, radius * squares[a].sqrt());
+            lower[a] = clip_lower(centre - reach);
+            upper[a] = clip_upper(centre + reach);
+        }
     }
 }
 
@@ -67,16 +51,13 @@ fn clip_upper(x: f64) -> f64 {
     if x > 0.0 { x } else { 0.0 }
 }
 
-wide!(
+wide! {
     /// out = a + b·√square.
-    reach, reach_body, (a: &[f64], offset: f64, squares: &[f64], b: f64, out: &mut [f64])
-);
-
-#[inline(always)]
-fn reach_body(a: &[f64], offset: f64, squares: &[f64], b: f64, out: &mut [f64]) {
-    let n = out.len();
-    let (a, squares) = (&a[..n], &squares[..n]);
-    for k in 0..n {
-        out[k] = a[k] + offset + b * squares[k].sqrt();
+    pub fn reach(a: &[f64], offset: f64, squares: &[f64], b: f64, out: &mut [f64]) {
+        let n = out.len();
+        let (a, squares) = (&a[..n], &squares[..n]);
+        for k in 0..n {
+            out[k] = a[k] + offset + b * squares[k].sqrt();
+        }
     }
 }

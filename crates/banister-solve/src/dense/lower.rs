@@ -1,18 +1,15 @@
 //! Lower triangular matrices kept by rows: products, sums of squares, factors.
 
-use crate::scan::LANES;
+use crate::lanes::{LANES, wide};
 
-wide!(
+wide! {
     /// y = W x for a lower triangular W; x and every row of W are zero from the diagonal on, up to
     /// whole chunks.
-    lower_times, lower_times_body, (w: &[f64], stride: usize, x: &[f64], y: &mut [f64])
-);
-
-#[inline(always)]
-fn lower_times_body(w: &[f64], stride: usize, x: &[f64], y: &mut [f64]) {
-    for (j, (out, row)) in y.iter_mut().zip(w.chunks_exact(stride)).enumerate() {
-        let to = (j / LANES + 1) * LANES;
-        *out = dot_chunks(&row[..to], &x[..to]);
+    pub fn lower_times(w: &[f64], stride: usize, x: &[f64], y: &mut [f64]) {
+        for (j, (out, row)) in y.iter_mut().zip(w.chunks_exact(stride)).enumerate() {
+            let to = (j / LANES + 1) * LANES;
+            *out = dot_chunks(&row[..to], &x[..to]);
+        }
     }
 }
 
@@ -58,38 +55,32 @@ pub fn lower_times_table(w: &[f64], w_stride: usize, x: &[f64], stride: usize, y
     }
 }
 
-wide!(
+wide! {
     /// Adds xx' to a lower triangle kept by rows; x is padded with zeros to whole chunks.
-    add_square, add_square_body, (sigma: &mut [f64], stride: usize, x: &[f64], d: usize)
-);
-
-#[inline(always)]
-fn add_square_body(sigma: &mut [f64], stride: usize, x: &[f64], d: usize) {
-    let (chunks, _) = x.as_chunks::<LANES>();
-    for (j, row) in sigma.chunks_exact_mut(stride).take(d).enumerate() {
-        let (row, _) = row.as_chunks_mut::<LANES>();
-        let by = x[j];
-        for (out, x) in row[..j / LANES + 1].iter_mut().zip(chunks) {
-            for lane in 0..LANES {
-                out[lane] += by * x[lane];
+    pub fn add_square(sigma: &mut [f64], stride: usize, x: &[f64], d: usize) {
+        let (chunks, _) = x.as_chunks::<LANES>();
+        for (j, row) in sigma.chunks_exact_mut(stride).take(d).enumerate() {
+            let (row, _) = row.as_chunks_mut::<LANES>();
+            let by = x[j];
+            for (out, x) in row[..j / LANES + 1].iter_mut().zip(chunks) {
+                for lane in 0..LANES {
+                    out[lane] += by * x[lane];
+                }
             }
         }
     }
 }
 
-wide!(
+wide! {
     /// Adds y_j times one vector, padded to whole chunks, to row j of a table.
-    add_product, add_product_body, (table: &mut [f64], stride: usize, y: &[f64], vector: &[f64])
-);
-
-#[inline(always)]
-fn add_product_body(table: &mut [f64], stride: usize, y: &[f64], vector: &[f64]) {
-    let (vector, _) = vector.as_chunks::<LANES>();
-    for (row, y) in table.chunks_exact_mut(stride).zip(y) {
-        let (row, _) = row.as_chunks_mut::<LANES>();
-        for (out, v) in row.iter_mut().zip(vector) {
-            for lane in 0..LANES {
-                out[lane] += y * v[lane];
+    pub fn add_product(table: &mut [f64], stride: usize, y: &[f64], vector: &[f64]) {
+        let (vector, _) = vector.as_chunks::<LANES>();
+        for (row, y) in table.chunks_exact_mut(stride).zip(y) {
+            let (row, _) = row.as_chunks_mut::<LANES>();
+            for (out, v) in row.iter_mut().zip(vector) {
+                for lane in 0..LANES {
+                    out[lane] += y * v[lane];
+                }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! New actions in one pass: turned, whitened and predicted, a chunk of them at a time.
 
 use super::dot;
-use crate::scan::LANES;
+use crate::lanes::{LANES, wide};
 
 /// Rows of the factor multiplied at once.
 const ROWS: usize = 4;
@@ -17,18 +17,18 @@ pub struct WhitenPass<'a> {
     pub factor: &'a [f64],
     /// Distance between rows of W.
     pub factor_stride: usize,
-    /// p.
+    /// Number p of coordinates across the safe action.
     pub across: usize,
     /// Per signal: W Σ_s target·x̃_s, over p or all coordinates.
     pub whitened: &'a [Vec<f64>],
 }
 
-/// What a [`WhitenPass`] fills; all lists are as long as the stride.
+/// Tables that a [`WhitenPass`] fills; all lists are as long as the stride.
 #[derive(Debug)]
 pub struct Whitened<'a> {
     /// y = W x̃ of every action, coordinate-major.
     pub table: &'a mut [f64],
-    /// Distance between coordinates.
+    /// Distance between coordinates of `table`.
     pub stride: usize,
     /// Squared lengths over the first p coordinates, and over all.
     pub squares: &'a mut [Vec<f64>; 2],
@@ -49,40 +49,36 @@ impl WhitenPass<'_> {
     }
 }
 
-wide!(
-    /// See [`WhitenPass::run`].
-    whiten_all, whiten_all_body, (pass: &WhitenPass, out: &mut Whitened)
-);
-
-#[inline(always)]
-fn whiten_all_body(pass: &WhitenPass, out: &mut Whitened) {
-    let d = pass.reflector.len();
-    let mut rows = pass.features.chunks(LANES * d);
-    for from in (0..out.stride).step_by(LANES) {
-        turn_chunk(rows.next().unwrap_or(&[]), pass.reflector, out.room);
-        let x = &out.room[..];
-        let whole = d / ROWS * ROWS;
-        for j in (0..whole).step_by(ROWS) {
-            whiten_rows::<ROWS>(pass, x, j, from, out.stride, out.table);
-        }
-        for j in whole..d {
-            whiten_rows::<1>(pass, x, j, from, out.stride, out.table);
-        }
-        out.last[from..from + LANES].copy_from_slice(&x[(d - 1) * LANES..]);
-        let mut square = [0.0; LANES];
-        add_squares(out.table, out.stride, from, 0..pass.across, &mut square);
-        out.squares[0][from..from + LANES].copy_from_slice(&square);
-        add_squares(out.table, out.stride, from, pass.across..d, &mut square);
-        out.squares[1][from..from + LANES].copy_from_slice(&square);
-        for (means, whitened) in out.means.iter_mut().zip(pass.whitened) {
-            let mut sum = [0.0; LANES];
-            for (j, &v) in whitened.iter().enumerate() {
-                let y = &out.table[j * out.stride + from..][..LANES];
-                for lane in 0..LANES {
-                    sum[lane] += v * y[lane];
-                }
+wide! {
+    fn whiten_all(pass: &WhitenPass, out: &mut Whitened) {
+        let d = pass.reflector.len();
+        let mut rows = pass.features.chunks(LANES * d);
+        for from in (0..out.stride).step_by(LANES) {
+            turn_chunk(rows.next().unwrap_or(&[]), pass.reflector, out.room);
+            let x = &out.room[..];
+            let whole = d / ROWS * ROWS;
+            for j in (0..whole).step_by(ROWS) {
+                whiten_rows::<ROWS>(pass, x, j, from, out.stride, out.table);
             }
-            means[from..from + LANES].copy_from_slice(&sum);
+            for j in whole..d {
+                whiten_rows::<1>(pass, x, j, from, out.stride, out.table);
+            }
+            out.last[from..from + LANES].copy_from_slice(&x[(d - 1) * LANES..]);
+            let mut square = [0.0; LANES];
+            add_squares(out.table, out.stride, from, 0..pass.across, &mut square);
+            out.squares[0][from..from + LANES].copy_from_slice(&square);
+            add_squares(out.table, out.stride, from, pass.across..d, &mut square);
+            out.squares[1][from..from + LANES].copy_from_slice(&square);
+            for (means, whitened) in out.means.iter_mut().zip(pass.whitened) {
+                let mut sum = [0.0; LANES];
+                for (j, &v) in whitened.iter().enumerate() {
+                    let y = &out.table[j * out.stride + from..][..LANES];
+                    for lane in 0..LANES {
+                        sum[lane] += v * y[lane];
+                    }
+                }
+                means[from..from + LANES].copy_from_slice(&sum);
+            }
         }
     }
 }

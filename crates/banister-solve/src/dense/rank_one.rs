@@ -1,8 +1,8 @@
-//! What one outcome changes: the factor, and everything whitened by it.
+//! Rank-one updates by one outcome: of the factor, and of everything whitened by it.
 
-use crate::scan::LANES;
+use crate::lanes::{LANES, wide};
 
-/// How a factor W, W'W = Σ⁻¹, changes when x is added to Σ: see [`RankOne::of`].
+/// Update of a factor W, W'W = Σ⁻¹, when x is added to Σ: see [`RankOne::of`].
 #[derive(Debug, Clone, Default)]
 pub struct RankOne {
     steps: Vec<Step>,
@@ -18,12 +18,12 @@ struct Step {
     y: f64,
     /// y_j / t_j with t_j = 1 + Σ_{k<j} y_k².
     lean: f64,
-    /// √(t_j / t_{j+1}).
+    /// Factor √(t_j / t_{j+1}) of the coordinate.
     shrink: f64,
 }
 
 impl RankOne {
-    /// Σ + xx' = L(I + yy')L' and I + yy' = CC' with C lower triangular, so W becomes C⁻¹W and
+    /// Prepares the update by y = W x: Σ + xx' = L(I + yy')L' and I + yy' = CC' with C lower triangular, so W becomes C⁻¹W and
     /// every whitened column u becomes C⁻¹u, whose coordinate j is
     /// (u_j − y_j G_j/t_j) √(t_j/t_{j+1}) with G_j = Σ_{k<j} y_k u_k.
     pub fn of(&mut self, y: &[f64], across: usize) {
@@ -64,7 +64,7 @@ impl RankOne {
     }
 }
 
-/// What is kept of whitened actions u beside the table, by chunks of columns. With G the inner product
+/// Numbers kept of whitened actions u beside the table, by chunks of columns. With G the inner product
 /// ⟨x, u⟩ in Σ⁻¹ before the update, over the first p coordinates or over all, and t likewise: squared
 /// lengths fall by G²/t and predictions move by G times a step.
 #[derive(Debug)]
@@ -77,50 +77,37 @@ pub struct Followed<'a> {
     pub steps: &'a [(f64, bool)],
 }
 
-wide!(
-    /// See [`RankOne::apply`].
-    apply_rank_one, apply_body, (update: &RankOne, table: &mut [f64], stride: usize)
-);
-
-#[inline(always)]
-fn apply_body(update: &RankOne, table: &mut [f64], stride: usize) {
-    for from in (0..stride).step_by(LANES) {
-        fold_chunk::<LANES>(update, table, stride, from, 0);
+wide! {
+    fn apply_rank_one(update: &RankOne, table: &mut [f64], stride: usize) {
+        for from in (0..stride).step_by(LANES) {
+            fold_chunk::<LANES>(update, table, stride, from, 0);
+        }
     }
 }
 
-wide!(
-    /// See [`RankOne::apply_lower`].
-    apply_lower, apply_lower_body, (update: &RankOne, table: &mut [f64], stride: usize)
-);
-
-#[inline(always)]
-fn apply_lower_body(update: &RankOne, table: &mut [f64], stride: usize) {
-    // Columns from..from + LANES are zero in the rows above.
-    for from in (0..update.steps.len()).step_by(LANES) {
-        fold_chunk::<LANES>(update, table, stride, from, from);
+wide! {
+    fn apply_lower(update: &RankOne, table: &mut [f64], stride: usize) {
+        // Columns from..from + LANES are zero in the rows above.
+        for from in (0..update.steps.len()).step_by(LANES) {
+            fold_chunk::<LANES>(update, table, stride, from, from);
+        }
     }
 }
 
-wide!(
-    /// See [`RankOne::follow`].
-    follow, follow_body,
-    (update: &RankOne, table: &mut [f64], stride: usize, followed: &mut Followed)
-);
+wide! {
+    fn follow(update: &RankOne, table: &mut [f64], stride: usize, followed: &mut Followed) {
+        let broad = stride / BROAD * BROAD;
+        for from in (0..broad).step_by(BROAD) {
+            follow_chunk::<BROAD>(update, table, stride, from, followed);
+        }
+        for from in (broad..stride).step_by(LANES) {
+            follow_chunk::<LANES>(update, table, stride, from, followed);
+        }
+    }
+}
 
 /// Columns followed at once: what is common to them is loaded half as often.
 const BROAD: usize = 2 * LANES;
-
-#[inline(always)]
-fn follow_body(update: &RankOne, table: &mut [f64], stride: usize, followed: &mut Followed) {
-    let broad = stride / BROAD * BROAD;
-    for from in (0..broad).step_by(BROAD) {
-        follow_chunk::<BROAD>(update, table, stride, from, followed);
-    }
-    for from in (broad..stride).step_by(LANES) {
-        follow_chunk::<LANES>(update, table, stride, from, followed);
-    }
-}
 
 #[inline(always)]
 fn follow_chunk<const N: usize>(

@@ -135,7 +135,7 @@ fn reversed(case: &ConeCase) -> ConeCase {
     other
 }
 
-/// Every action twice.
+/// The same problem with every action twice.
 fn doubled(case: &ConeCase) -> ConeCase {
     let k = case.actions();
     let twice = |row: &[f64]| {

@@ -1,4 +1,4 @@
-//! What is written is what is read, in both formats; what cannot be read is an error.
+//! Tables read back as they were written, in both formats; an unreadable one is an error.
 
 use banister_table::{Column, DataTable, ParquetFile, RawTable, Values};
 use bytes::Bytes;

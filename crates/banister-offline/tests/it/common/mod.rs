@@ -5,7 +5,7 @@ use banister_offline::{CheckedLog, Log};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Owned columns.
+/// Columns of a log, owned.
 #[derive(Debug, Clone, Default)]
 pub struct Columns {
     pub arms: usize,

@@ -50,7 +50,7 @@ impl ConeCase {
             .sqrt()
     }
 
-    /// (s'π, ‖Zπ‖).
+    /// The pair (s'π, ‖Zπ‖).
     pub fn parts(&self, pi: &[(usize, f64)]) -> (f64, f64) {
         let s = pi.iter().map(|&(a, w)| w * self.along[a]).sum();
         let mean = |j| pi.iter().map(|&(a, w)| w * self.z(j, a)).sum::<f64>();

@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How often this thread has asked for memory.
+/// Number of times that this thread has asked for memory.
 pub fn allocations() -> u64 {
     COUNT.with(Cell::get)
 }

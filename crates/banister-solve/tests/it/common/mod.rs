@@ -55,7 +55,7 @@ impl Case {
         Self::draw(rng, m, actions, grid)
     }
 
-    /// No ties.
+    /// A problem without ties.
     pub fn smooth(rng: &mut Rng, m: usize, actions: usize) -> Self {
         Self::draw(rng, m, actions, None)
     }
@@ -158,7 +158,7 @@ pub fn microlp_value(case: &Case) -> Option<f64> {
     }
 }
 
-/// Clarabel's optimum.
+/// Clarabel's value of the optimum.
 pub fn clarabel_value(case: &Case) -> f64 {
     use clarabel::algebra::CscMatrix;
     use clarabel::solver::*;

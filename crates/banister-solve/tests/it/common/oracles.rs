@@ -75,7 +75,7 @@ fn indices(case: &ConeCase, keep: impl Fn(f64) -> bool) -> Vec<usize> {
         .collect()
 }
 
-/// f_a.
+/// Objective f_a at every action.
 pub fn vertex_values(case: &ConeCase) -> Vec<f64> {
     (0..case.actions())
         .map(|a| case.objective(&[(a, 1.0)]))

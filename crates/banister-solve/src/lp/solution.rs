@@ -1,113 +1,10 @@
-//! The problem, its answer, and what makes the answer trustworthy.
+//! The policy and its certificate, and the last steps that every method shares: identical actions share
+//! their mass, and rounding never leaves a cost above its threshold.
 
+use super::problem::Lp;
 use serde::{Deserialize, Serialize};
 
-/// A policy LP: see the crate's front page.
-#[derive(Debug, Clone, Copy)]
-pub struct Lp<'a> {
-    /// V, one entry per action.
-    pub reward: &'a [f64],
-    /// u, one row per guardrail, each with one entry per action.
-    pub costs: &'a [Vec<f64>],
-    /// τ, one entry per guardrail.
-    pub thresholds: &'a [f64],
-}
-
-/// Why a problem cannot be posed. Every variant names the field, the value and what is allowed.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum LpError {
-    /// There is no action to choose from. Give at least one.
-    #[error("`reward` is empty: a policy needs at least one action")]
-    NoActions,
-    /// Two fields that must agree in length do not.
-    #[error("`{field}` has {got} entries, expected {expected} ({because})")]
-    Length {
-        /// The field.
-        field: String,
-        /// Its length.
-        got: usize,
-        /// The length it should have.
-        expected: usize,
-        /// What fixes that length.
-        because: &'static str,
-    },
-    /// A number is NaN or infinite. Only finite numbers are allowed.
-    #[error("`{field}` is {value}: only finite numbers are allowed")]
-    NotFinite {
-        /// The field, with its index.
-        field: String,
-        /// The offending value.
-        value: f64,
-    },
-    /// A radius is negative, NaN or infinite. Zero switches the uncertainty off.
-    #[error("`{field}` is {value}: a radius is a finite number, 0 or more")]
-    Radius {
-        /// The field, with its index.
-        field: String,
-        /// The offending value.
-        value: f64,
-    },
-    /// The action named safe is not.
-    #[error("`safe` is {action}: {because}")]
-    Safe {
-        /// The action.
-        action: usize,
-        /// What is wrong with it.
-        because: &'static str,
-    },
-}
-
-impl Lp<'_> {
-    /// Checks sizes and finiteness, for problems that come from outside.
-    pub fn check(&self) -> Result<(), LpError> {
-        let k = self.reward.len();
-        if k == 0 {
-            return Err(LpError::NoActions);
-        }
-        if self.thresholds.len() != self.costs.len() {
-            return Err(LpError::Length {
-                field: "thresholds".into(),
-                got: self.thresholds.len(),
-                expected: self.costs.len(),
-                because: "one per row of `costs`",
-            });
-        }
-        finite("reward", self.reward)?;
-        finite("thresholds", self.thresholds)?;
-        for (i, row) in self.costs.iter().enumerate() {
-            if row.len() != k {
-                return Err(LpError::Length {
-                    field: format!("costs[{i}]"),
-                    got: row.len(),
-                    expected: k,
-                    because: "one per action, as in `reward`",
-                });
-            }
-            if row.iter().any(|x| !x.is_finite()) {
-                finite(&format!("costs[{i}]"), row)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether actions `a` and `b` have the same reward and the same costs.
-    pub(crate) fn identical(&self, a: usize, b: usize) -> bool {
-        self.reward[a] == self.reward[b] && self.costs.iter().all(|row| row[a] == row[b])
-    }
-}
-
-pub(crate) fn finite(field: &str, values: &[f64]) -> Result<(), LpError> {
-    match values.iter().position(|x| !x.is_finite()) {
-        None => Ok(()),
-        Some(i) => Err(LpError::NotFinite {
-            field: format!("{field}[{i}]"),
-            value: values[i],
-        }),
-    }
-}
-
-/// How a solve ended.
+/// End of a solve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -127,7 +24,7 @@ pub const MAX_RETREATS: usize = 108;
 /// A policy and its certificate.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Solution {
-    /// How the solve ended.
+    /// End of the solve.
     pub status: Status,
     /// The policy as (action, probability), by increasing action; probabilities are positive.
     ///
@@ -150,7 +47,7 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// How far the policy can be from the best one.
+    /// Largest possible distance of the policy's value from the best one.
     #[inline]
     pub fn gap(&self) -> f64 {
         (self.upper_bound - self.value).max(0.0)
@@ -234,7 +131,7 @@ impl Solution {
         }
     }
 
-    /// Whether every cost, as evaluated, is within its threshold.
+    /// True if every cost, as evaluated, is within its threshold.
     pub(crate) fn within(&self, lp: &Lp<'_>) -> bool {
         self.costs.iter().zip(lp.thresholds).all(|(c, t)| c <= t)
     }

@@ -9,8 +9,9 @@
 //! Reference: math of the policy LP; the paper's Lemma on the support of π* (its mixture weights
 //! are swapped in the proof).
 
-use crate::scan::{best_within, has_twin, line_position, line_top};
-use crate::solution::{Lp, Solution, Status};
+use super::problem::Lp;
+use super::scan::{best_within, has_twin, line_position, line_top};
+use super::solution::{Solution, Status};
 
 /// Passes after which we stop and report the gap honestly. Rounding only: the method is finite.
 const MAX_PASSES: usize = 200;
@@ -23,7 +24,7 @@ const SAMPLE: usize = 64;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Envelope {
     warm: Option<Chord>,
-    /// Whether more actions than the chord's ends lay on its line: some may be identical.
+    /// True if more actions than the chord's ends lay on its line: some may be identical.
     crowded: bool,
     sample_v: Vec<f64>,
     sample_u: Vec<f64>,
@@ -43,7 +44,7 @@ pub(crate) struct Solved {
     pub top: f64,
     pub passes: usize,
     pub status: Status,
-    /// Whether more actions than the chord's ends lie on its line: some may be identical.
+    /// True if more actions than the chord's ends lie on its line: some may be identical.
     pub crowded: bool,
 }
 

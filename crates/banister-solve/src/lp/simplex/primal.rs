@@ -1,44 +1,12 @@
-//! Several guardrails: a revised simplex with m + 1 rows.
-//!
-//! Rows 0..m are the guardrails with their slacks, row m says that probabilities sum to one. With
-//! the safe action known, {safe action, m slacks} is a feasible starting basis, and non-degenerate
-//! since the safe action has margin. A warm start refactors the last basis: still feasible, the
-//! primal method goes on; dual feasible, the dual method repairs it; else a cold start. Dantzig's
-//! rule, Bland's after [`DEGENERATE`] pivots without progress; the basis is refactored at the end
-//! and the final prices are checked against all actions once more, so the bound is the truth and
-//! not a relic of updates.
+//! The primal method from a feasible start, and the policy read off its last basis.
 
-mod basis;
-mod start;
-
-use crate::scan::{price, price_position, reduced};
-use crate::solution::{Lp, Solution, Status};
+use super::basis::{FEASIBLE, PIVOT, Simplex, dot};
+use crate::lp::problem::Lp;
+use crate::lp::scan::{price, price_position, reduced};
+use crate::lp::solution::{Solution, Status};
 
 /// Degenerate pivots in a row after which Bland's rule takes over.
 const DEGENERATE: usize = 50;
-/// Entries of a pivot column below this are zero.
-const PIVOT: f64 = 1e-11;
-/// Basic values above minus this count as non-negative.
-const FEASIBLE: f64 = 1e-12;
-
-/// The solver and its workspace.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Simplex {
-    /// Basic variables, one per row: a < K is an action, K + i the slack of guardrail i.
-    basis: Vec<usize>,
-    /// Inverse of the basis matrix, row-major.
-    inverse: Vec<f64>,
-    /// Values of the basic variables.
-    x: Vec<f64>,
-    /// Simplex multipliers: m prices, then the value of one unit of probability.
-    y: Vec<f64>,
-    column: Vec<f64>,
-    matrix: Vec<f64>,
-    /// How many actions the last pricing pass found at the optimal level.
-    ties: usize,
-    pivots: usize,
-}
-
 enum Step {
     Optimal { top: f64 },
     Moved,
@@ -46,24 +14,7 @@ enum Step {
 }
 
 impl Simplex {
-    pub(crate) fn basis(&self) -> &[usize] {
-        &self.basis
-    }
-
-    pub(crate) fn set_basis(&mut self, basis: &[usize]) {
-        self.basis.clear();
-        self.basis.extend_from_slice(basis);
-    }
-
-    pub(crate) fn solve(&mut self, lp: &Lp<'_>, start: Option<usize>, out: &mut Solution) {
-        let meets = |a: usize| (0..lp.costs.len()).all(|i| lp.costs[i][a] <= lp.thresholds[i]);
-        match start.filter(|&a| a < lp.reward.len() && meets(a)) {
-            Some(a) => self.solve_from(lp, a, out),
-            None => self.solve_from_nowhere(lp, out),
-        }
-    }
-
-    fn solve_from(&mut self, lp: &Lp<'_>, start: usize, out: &mut Solution) {
+    pub(super) fn solve_from(&mut self, lp: &Lp<'_>, start: usize, out: &mut Solution) {
         let m = lp.costs.len();
         let n = m + 1;
         out.clear(m);
@@ -99,15 +50,6 @@ impl Simplex {
         // Slack columns and one action: always regular.
         self.factor(lp);
         self.values(lp);
-    }
-
-    fn is_feasible(&self) -> bool {
-        self.x.iter().all(|&x| x >= -FEASIBLE)
-    }
-
-    /// Reduced costs that count as zero, relative to the size of the numbers at hand.
-    fn tolerance(&self) -> f64 {
-        1e-13 * (1.0 + self.y.iter().fold(0.0_f64, |a, &b| a.max(b.abs())))
     }
 
     fn primal(&mut self, lp: &Lp<'_>, start: usize) -> (Status, f64) {
@@ -149,7 +91,7 @@ impl Simplex {
         (Status::Budget, top)
     }
 
-    /// Whether the basic values are worth what the prices of the last pass allow at most: those
+    /// True if the basic values are worth what the prices of the last pass allow at most: those
     /// prices are a proof whatever the basis, so another pass would show nothing new.
     fn is_proven(&self, lp: &Lp<'_>, top: f64) -> bool {
         let worth = |(&b, &x): (&usize, &f64)| lp.reward.get(b).map_or(0.0, |v| v * x);
@@ -239,59 +181,6 @@ impl Simplex {
         row
     }
 
-    /// Dual simplex from an infeasible basis. False if it is not dual feasible or gives up.
-    fn dual(&mut self, lp: &Lp<'_>) -> bool {
-        let (k, m) = (lp.reward.len(), lp.costs.len());
-        let n = m + 1;
-        for _ in 0..4 * n {
-            let Some(row) = (0..n)
-                .filter(|&r| self.x[r] < -FEASIBLE)
-                .min_by(|&a, &b| self.x[a].total_cmp(&self.x[b]))
-            else {
-                return true;
-            };
-            self.multipliers(lp);
-            let tolerance = 1e3 * self.tolerance();
-            let leaving = &self.inverse[row * n..(row + 1) * n];
-            let mut entering = None;
-            let mut best = f64::INFINITY;
-            for i in 0..m {
-                if self.y[i] < -tolerance {
-                    return false;
-                }
-                if leaving[i] < -PIVOT && self.y[i] / -leaving[i] < best {
-                    best = self.y[i] / -leaving[i];
-                    entering = Some(k + i);
-                }
-            }
-            for a in 0..k {
-                let mut reduced = self.y[m] - lp.reward[a];
-                let mut alpha = leaving[m];
-                for i in 0..m {
-                    let cost = lp.costs[i][a];
-                    reduced += self.y[i] * cost;
-                    alpha += leaving[i] * cost;
-                }
-                if reduced < -tolerance {
-                    return false;
-                }
-                if alpha < -PIVOT && reduced < best * -alpha {
-                    best = reduced.max(0.0) / -alpha;
-                    entering = Some(a);
-                }
-            }
-            let Some(entering) = entering else {
-                return false;
-            };
-            self.direction(lp, entering);
-            if self.column[row].abs() <= PIVOT {
-                return false;
-            }
-            self.pivot(row, entering);
-        }
-        false
-    }
-
     fn publish(&mut self, lp: &Lp<'_>, start: usize, status: Status, top: f64, out: &mut Solution) {
         let (k, m) = (lp.reward.len(), lp.costs.len());
         out.status = status;
@@ -338,8 +227,4 @@ impl Simplex {
         }
         out.support.sort_unstable_by_key(|&(a, _)| a);
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
 }

@@ -1,11 +1,10 @@
-//! Passes over all actions, written so that the compiler vectorises them, with wider vectors where
-//! the processor has them.
+//! Passes over all actions, written so that the compiler vectorises them. AVX2 at most: a pass over a
+//! few hundred actions ends before wider registers pay for themselves.
 //!
-//! Every action's number is computed by the same operations in the same order whatever the width,
-//! and a maximum does not depend on the order it is taken in: results are the same on every CPU.
+//! Results are the same on every CPU (see `lanes.rs`): a maximum does not depend on the order it is
+//! taken in.
 
-/// Width of a chunk: a few vector registers on any machine.
-pub(crate) const LANES: usize = 8;
+use crate::lanes::LANES;
 
 #[inline(always)]
 fn larger(a: f64, b: f64) -> f64 {
@@ -92,7 +91,7 @@ pub(crate) fn best_within(v: &[f64], u: &[f64], tau: f64) -> Option<usize> {
     best
 }
 
-/// Whether some other action has the same (V, u) as `lo` or `hi`.
+/// True if some other action has the same (V, u) as `lo` or `hi`.
 pub(crate) fn has_twin(v: &[f64], u: &[f64], lo: usize, hi: usize) -> bool {
     let (p, q) = ((v[lo], u[lo]), (v[hi], u[hi]));
     let mut count = 0;

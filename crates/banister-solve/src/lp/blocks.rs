@@ -4,9 +4,10 @@
 //! be optimal for a price λ ≥ 0. A changed action costs the rebuilding of its block's hull; a solve
 //! costs passes over the hull points of all blocks, of which there are few.
 
-use crate::envelope::{Chord, climb, publish, revive};
-use crate::scan::has_twin;
-use crate::solution::{Lp, Solution};
+use super::envelope::{Chord, climb, publish, revive};
+use super::problem::Lp;
+use super::scan::{best_within, has_twin};
+use super::solution::Solution;
 
 const BLOCK: usize = 64;
 
@@ -32,7 +33,7 @@ pub struct BlockedLp {
     hull_v: Vec<f64>,
     hull_u: Vec<f64>,
     hull_action: Vec<usize>,
-    /// Whether an action identical to this hull point was left out of the hull.
+    /// True if an action identical to this hull point was left out of the hull.
     hull_twin: Vec<bool>,
     dirty: Vec<usize>,
     is_dirty: Vec<bool>,
@@ -66,17 +67,20 @@ impl BlockedLp {
         }
     }
 
-    /// Number of actions.
+    /// Number of actions of the problem.
+    #[inline]
     pub fn len(&self) -> usize {
         self.reward.len()
     }
 
-    /// Whether there are no actions.
+    /// True without any action.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.reward.is_empty()
     }
 
     /// Gives action `action` the reward V and the cost u.
+    #[inline]
     pub fn set(&mut self, action: usize, reward: f64, cost: f64) {
         if self.reward[action] == reward && self.cost[0][action] == cost {
             return;
@@ -90,7 +94,8 @@ impl BlockedLp {
         }
     }
 
-    /// The last solution.
+    /// Solution of the last solve.
+    #[inline]
     pub fn solution(&self) -> &Solution {
         &self.solution
     }
@@ -161,7 +166,7 @@ impl BlockedLp {
     }
 
     fn cold(&self, tau: f64) -> Option<Chord> {
-        let lo = crate::scan::best_within(&self.hull_v, &self.hull_u, tau)?;
+        let lo = best_within(&self.hull_v, &self.hull_u, tau)?;
         Some(Chord::at(lo))
     }
 

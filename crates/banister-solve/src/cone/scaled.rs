@@ -1,4 +1,4 @@
-//! One round with one guardrail, brought to the form the search works in.
+//! The problem with one guardrail, in the form the search works in.
 //!
 //! ```text
 //!   maximise a'π + ρ √((s'π)² + ‖Zπ‖²)   subject to   k‖Zπ‖ ≤ u'π,  π in the simplex,
@@ -11,14 +11,14 @@ use super::pair_passes::{End, PairRows};
 use super::passes::{self, BLOCK};
 use super::problem::ConeProblem;
 
-/// A round's rows, padded to whole blocks; the padding has reward −∞.
+/// The problem's rows, padded to whole blocks; the padding has reward −∞.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Round {
+pub(crate) struct ScaledProblem {
     pub actions: usize,
     pub dimension: usize,
     pub safe: usize,
     pub rho: f64,
-    /// Whether the guardrail has a norm (k = 1).
+    /// True if the guardrail has a norm (k = 1).
     pub cone: bool,
     pub reward: Vec<f64>,
     pub along: Vec<f64>,
@@ -29,7 +29,7 @@ pub(crate) struct Round {
     pub norms: Vec<f64>,
     /// f_a: the objective at each action.
     pub value: Vec<f64>,
-    /// Whether action a meets the guardrail: u_a − k‖Z_a‖, not negative if so.
+    /// Slack u_a − k‖Z_a‖ of the guardrail at each action, not negative where the action meets it.
     pub slack: Vec<f64>,
     /// The largest |f_a|: the size of the numbers at hand.
     pub size: f64,
@@ -37,13 +37,13 @@ pub(crate) struct Round {
     pub unit: f64,
     /// κ in these units; 1 without a norm. One unit of u is worth this much of τ.
     pub kappa: f64,
-    /// The largest |u_a|.
+    /// Largest |u_a| of all actions.
     pub reach: f64,
-    /// Whether the numbers make sense: finite, ρ ≥ 0, the safe action certain.
+    /// True if the numbers make sense: finite, ρ ≥ 0, the safe action certain.
     pub sound: bool,
 }
 
-impl Round {
+impl ScaledProblem {
     /// Reads the part of the problem that does not depend on the guardrails.
     pub(crate) fn load(&mut self, problem: &ConeProblem<'_>) {
         let (k, p) = (problem.actions(), problem.dimension);
@@ -135,7 +135,7 @@ impl Round {
         self.z[(a / BLOCK * self.dimension + j) * BLOCK + a % BLOCK]
     }
 
-    /// Whether action a alone is a feasible policy.
+    /// True if action a alone is a feasible policy.
     #[inline]
     pub(crate) fn is_slack(&self, a: usize) -> bool {
         self.slack[a] >= 0.0

@@ -1,16 +1,17 @@
-//! Starting from nowhere: problems from outside come without a safe action.
+//! Phase one: user-supplied problems come without a safe action to start from.
 
-use super::{Simplex, dot};
-use crate::scan::price;
-use crate::solution::{Lp, Solution};
+use super::basis::{Simplex, dot};
+use crate::lp::problem::Lp;
+use crate::lp::scan::price;
+use crate::lp::solution::Solution;
 
 /// A mass above this on the artificial action means that no policy meets the thresholds.
 const ARTIFICIAL: f64 = 1e-10;
 
 impl Simplex {
     /// Two phases: first the smallest mass on an artificial action, then a price for it that keeps
-    /// it out. Only for problems from outside: agents always know a safe action.
-    pub(super) fn solve_from_nowhere(&mut self, lp: &Lp<'_>, out: &mut Solution) {
+    /// it out. Only for user-supplied problems: agents always know a safe action.
+    pub(super) fn solve_in_two_phases(&mut self, lp: &Lp<'_>, out: &mut Solution) {
         let k = lp.reward.len();
         let mut reward = vec![0.0; k];
         reward.push(-1.0);

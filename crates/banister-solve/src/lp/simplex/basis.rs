@@ -1,11 +1,42 @@
 //! The algebra of a basis: factor it, read values and prices off it, exchange one variable.
 
-use super::{PIVOT, Simplex, dot};
-use crate::solution::Lp;
+use crate::lp::problem::Lp;
+
+/// Entries of a pivot column below this are zero.
+pub(super) const PIVOT: f64 = 1e-11;
+/// Basic values above minus this count as non-negative.
+pub(super) const FEASIBLE: f64 = 1e-12;
+
+/// The solver and its workspace.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Simplex {
+    /// Basic variables, one per row: a < K is an action, K + i the slack of guardrail i.
+    pub(super) basis: Vec<usize>,
+    /// Inverse of the basis matrix, row-major.
+    pub(super) inverse: Vec<f64>,
+    /// Values of the basic variables.
+    pub(super) x: Vec<f64>,
+    /// Simplex multipliers: m prices, then the value of one unit of probability.
+    pub(super) y: Vec<f64>,
+    pub(super) column: Vec<f64>,
+    pub(super) matrix: Vec<f64>,
+    /// Actions that the last pricing pass found at the optimal level.
+    pub(super) ties: usize,
+    pub(super) pivots: usize,
+}
 
 impl Simplex {
+    pub(super) fn is_feasible(&self) -> bool {
+        self.x.iter().all(|&x| x >= -FEASIBLE)
+    }
+
+    /// Reduced costs that count as zero, relative to the size of the numbers at hand.
+    pub(super) fn tolerance(&self) -> f64 {
+        1e-13 * (1.0 + self.y.iter().fold(0.0_f64, |a, &b| a.max(b.abs())))
+    }
+
     /// Entry `row` of a variable's column.
-    pub(super) fn entry(lp: &Lp<'_>, variable: usize, row: usize) -> f64 {
+    fn entry(lp: &Lp<'_>, variable: usize, row: usize) -> f64 {
         let (k, m) = (lp.reward.len(), lp.costs.len());
         if variable >= k {
             f64::from(u8::from(variable - k == row))
@@ -134,4 +165,8 @@ impl Simplex {
         self.basis[row] = entering;
         self.pivots += 1;
     }
+}
+
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
 }

@@ -1,8 +1,10 @@
-//! Problems from outside, in whatever units they come.
+//! User-supplied problems, in whatever units they come.
 
-use crate::{Lp, LpError, LpSolver, Solution, Status};
+use super::problem::{Lp, LpError};
+use super::solution::{Solution, Status};
+use super::solver::LpSolver;
 
-/// Solves problems from outside, one at a time and each for itself: what came before leaves no trace
+/// Solves user-supplied problems, one at a time and each for itself: what came before leaves no trace
 /// in an answer, only its memory is used again.
 ///
 /// ```
