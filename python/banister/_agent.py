@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import tempfile
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _native, _replay
-from ._log_like import LogLike
+from . import _native
+from .offline import replays
+from .offline.log import LogLike
 
 A = TypeVar("A", bound="Agent")
 
@@ -22,6 +24,35 @@ if hasattr(os, "register_at_fork"):
 
 #: The class of each kind of agent; filled from the registry.
 CLASSES: dict[str, type[Agent]] = {}
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """An alarm: an assumption that certificates rest on is false, at the level of its test."""
+
+    #: "breach" (the decisions' observed costs are above the threshold), "refuted" (an arm's outcomes
+    #: contradict each other over time: its mean changed) or "safe_cost" (the safe action costs other
+    #: than was declared).
+    kind: Literal["breach", "refuted", "safe_cost"]
+    guardrail: str
+    #: The arm that it is about, by name or number; None if it is about all decisions.
+    arm: Any
+    #: Outcomes taken when it was raised.
+    outcome: int
+    #: Outcomes that the evidence rests on.
+    outcomes: int
+    #: Mean of the guardrail's signal over those.
+    mean: float
+    #: Strength of the evidence as a likelihood ratio.
+    evidence: float
+    #: Whether the safe action is forced until `agent.acknowledge()`.
+    forces_safe: bool
+    #: All of it in a sentence.
+    message: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as a dictionary of plain values."""
+        return asdict(self)
 
 
 class Agent(_native.Agent):
@@ -95,7 +126,7 @@ class Agent(_native.Agent):
 
     def warm_start(self, log: LogLike) -> int:
         """Learns every outcome of a log; returns their number. See `banister.warm_start`."""
-        return _replay.warm_start(self, log)
+        return replays.warm_start(self, log)
 
     # For people who come from MABWiser and scikit-learn
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import Self, disjoint_base
 
-from ._alarm import Alarm
+from ._agent import Alarm
 
 __version__: str
 

@@ -111,7 +111,7 @@ pub(crate) fn alarm_object<'py>(
     fields.set_item("evidence", alarm.evidence)?;
     fields.set_item("forces_safe", alarm.forces_safe)?;
     fields.set_item("message", message)?;
-    let class = py.import("banister._alarm")?.getattr("Alarm")?;
+    let class = py.import("banister")?.getattr("Alarm")?;
     class.call((), Some(&fields))
 }
 

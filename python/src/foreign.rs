@@ -200,7 +200,7 @@ fn told<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, PyAny>> 
     let value =
         serde_json::to_value(problem).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let value = crate::json::to_python(py, &value)?;
-    let module = py.import("banister._problem")?;
+    let module = py.import("banister")?;
     module.call_method("Problem", (), Some(value.cast::<PyDict>()?))
 }
 

@@ -167,7 +167,7 @@ pub(crate) fn costs(value: Option<&Bound<'_, PyAny>>, guardrails: &[String]) -> 
     // A labelled value goes by its labels, also one that could pass for a number.
     let py = value.py();
     if value.hasattr(intern!(py, "to_numpy"))? || value.hasattr(intern!(py, "keys"))? {
-        let labels = py.import(intern!(py, "banister._labels"))?;
+        let labels = py.import(intern!(py, "banister._tables"))?;
         let found = labels.call_method1(intern!(py, "row"), (value,))?;
         return match found.cast::<PyDict>() {
             Ok(by_name) => costs_by_name(by_name, guardrails),
@@ -215,7 +215,7 @@ pub(crate) fn by_column<'py>(
     if costs.cast::<PyArrayDyn<f64>>().is_ok() {
         return Ok(costs.clone());
     }
-    let labels = costs.py().import("banister._labels")?;
+    let labels = costs.py().import("banister._tables")?;
     labels.call_method1("columns", (costs, guardrails.to_vec()))
 }
 
@@ -227,7 +227,7 @@ pub(crate) fn same_rows(columns: &[(&str, Option<&Bound<'_, PyAny>>)]) -> PyResu
         .filter_map(|&(name, value)| Some((name, value?)));
     let each: Vec<_> = each.filter(|(_, value)| labelled(value)).collect();
     if let [(_, first), _, ..] = &each[..] {
-        let labels = first.py().import("banister._labels")?;
+        let labels = first.py().import("banister._tables")?;
         labels.call_method1("same_rows", (each,))?;
     }
     Ok(())

@@ -52,7 +52,7 @@ def expected() -> tuple[bytes, bytes]:
 def test_results_do_not_depend_on_where_they_come_from(
     executor: Any, least: int, expected: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(banister._sweep, "LEAST_WORK", least)
+    monkeypatch.setattr(banister.simulation.sweeps, "LEAST_WORK", least)
     assert tables(sweep(executor=executor)) == expected
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar, overload
 
-from ._service_errors import ServiceError
+from .errors import ServiceError
 
 T = TypeVar("T")
 
@@ -175,72 +175,6 @@ class ServiceDecisionSummary(_Answer):
     costs: dict[str, float | None]
 
 
-@dataclass(frozen=True)
-class ServiceCounts(_Answer):
-    """How often what happened in an experiment."""
-
-    decisions: int
-    outcomes: int
-    expired: int
-    imported: int
-    #: Decisions for which the safe action was the only choice.
-    forced: int
-    #: Decisions whose outcome never came within their time to live, and has no default.
-    missing: int = 0
-
-
-@dataclass(frozen=True)
-class ServiceAlarm(_Answer):
-    """Why the safe action is played alone, and since when."""
-
-    #: "margin_not_proven", "solver_failed", "ill_conditioned" or "paused".
-    reason: str
-    since: datetime
-    #: The first decision that was forced, as `@` and its number; None for a pause.
-    decision: str | None
-
-
-@dataclass(frozen=True)
-class ServiceExperiment(_Answer):
-    """An experiment as the service knows it."""
-
-    name: str
-    description: str
-    #: "running", "paused" or "archived".
-    status: str
-    shadow: bool
-    created: datetime
-    #: Dictionaries with `name`, `offered`, `safe`, and `features` where there are any.
-    arms: tuple[dict[str, Any], ...]
-    safe: str | None
-    context: int | None
-    dimension: int | None
-    safe_action: tuple[float, ...] | None
-    reward: dict[str, Any] | None
-    guardrails: tuple[dict[str, Any], ...]
-    confidence: float
-    agent: dict[str, Any]
-    ttl_seconds: float | None
-    default_outcome: dict[str, Any] | None
-    counts: ServiceCounts
-    #: Set as long as decisions are forced to be safe.
-    alarm: ServiceAlarm | None
-    #: The last event of this experiment in the service's log.
-    number: int
-    #: Alarms that nobody has acknowledged yet: dictionaries with `kind`, `message`, `since` and more.
-    alarms: tuple[dict[str, Any], ...] = ()
-    #: The assumptions that certificates rest on: dictionaries with `text` and `watched`.
-    rests_on: tuple[dict[str, Any], ...] = ()
-
-    def __repr__(self) -> str:
-        what = f"{len(self.arms)} arms" if self.arms else f"actions of {self.dimension} features"
-        names = ", ".join(str(guardrail["name"]) for guardrail in self.guardrails)
-        return (
-            f"ServiceExperiment({self.name!r}, {self.status}, {what}, guardrails=[{names}], "
-            f"decisions={self.counts.decisions}, outcomes={self.counts.outcomes})"
-        )
-
-
 class ServiceBatch(Sequence[T], Generic[T]):
     """The results of a batch, one per entry: the entry's result, or the error that it raises.
 
@@ -254,7 +188,7 @@ class ServiceBatch(Sequence[T], Generic[T]):
     >>> batch[1]
     Traceback (most recent call last):
         ...
-    banister._service_errors.ServiceConflictError: another outcome (409)
+    banister.client.errors.ServiceConflictError: another outcome (409)
     """
 
     def __init__(self, results: Sequence[T | ServiceError]) -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._agent import Agent
-from ._guardrail import Guardrail, GuardrailLike
-from ._service_answers import ServiceDecision
-from ._service_json import number, numbers, plain
+from .._agent import Agent
+from .._guardrail import Guardrail, GuardrailLike
+from .answers import ServiceDecision
+from .codec import number, numbers, plain
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 ArmsLike: TypeAlias = Sequence[str] | Sequence[Mapping[str, Any]] | Mapping[str, ArrayLike]
 """Names of arms; or dictionaries with `name` and `features`; or features by name."""
@@ -70,45 +73,26 @@ def segment(text: str, argument: str) -> str:
     return quote(text, safe="") if text.strip(".") else text.replace(".", "%2E")
 
 
-def declaration(
-    name: str,
-    *,
-    arms: ArmsLike | None = None,
-    safe: str | None = None,
-    guardrails: GuardrailLike | Sequence[GuardrailLike] = (),
-    context: int | None = None,
-    dimension: int | None = None,
-    safe_action: ArrayLike | None = None,
-    reward: Mapping[str, Any] | None = None,
-    confidence: float | None = None,
-    agent: AgentLike | None = None,
-    description: str = "",
-    shadow: bool = False,
-    ttl_seconds: float | None = None,
-    default_outcome: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """An experiment's declaration, without what is left at its default."""
+def declaration(name: str, **given: Unpack[Declaration]) -> dict[str, Any]:
+    """Returns an experiment's declaration, without what has its default."""
+    unknown = given.keys() - Declaration.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"an experiment has no `{min(unknown)}`")
     segment(name, "name")
-    listed = [guardrails] if isinstance(guardrails, (Guardrail, Mapping)) else list(guardrails)
-    named = _arms(arms)
-    if safe is None and named:
-        first = named[0]
-        safe = first if isinstance(first, str) else first.get("name")
+    guardrails = given.get("guardrails", ())
+    arms = _arms(given.get("arms"))
+    safe = given.get("safe")
+    if safe is None and arms:
+        safe = arms[0] if isinstance(arms[0], str) else arms[0].get("name")
     fields = {
+        **given,
         "name": name,
-        "description": description or None,
-        "arms": named,
+        "arms": arms,
         "safe": safe,
-        "context": context,
-        "dimension": dimension,
-        "safe_action": safe_action,
-        "reward": reward,
-        "guardrails": listed,
-        "confidence": confidence,
-        "agent": _agent(agent),
-        "shadow": shadow or None,
-        "ttl_seconds": ttl_seconds,
-        "default_outcome": default_outcome,
+        "guardrails": [guardrails] if isinstance(guardrails, (Guardrail, Mapping)) else guardrails,
+        "agent": _agent(given.get("agent")),
+        "description": given.get("description") or None,
+        "shadow": given.get("shadow") or None,
     }
     return {key: plain(value, key) for key, value in fields.items() if value is not None}
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from . import _native
-from ._environment import Environment, is_gym
-from ._extra import extra
-from ._progress import bar
-from ._simulate import Agents, SimulationResult, declared_agents
+from .. import _native
+from .environment import Environment, is_gym
+from .._extra import extra
+from .._progress import bar
+from .run import Agents, SimulationResult, declared_agents
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -248,7 +248,7 @@ class ComparisonResult(SimulationResult):
     def plot(self, instance: str | int | None = None) -> matplotlib.figure.Figure:
         """Regret against violation, one point per agent: who pays for safety with what."""
         with extra("plot"):
-            from ._scatter import scatter
+            from .._scatter import scatter
 
         return scatter(self, instance)
 
@@ -266,11 +266,11 @@ class ComparisonResult(SimulationResult):
         return {**super().to_dict(), "points": self.points}
 
     def __repr__(self) -> str:
-        from ._summary import leaderboards
+        from .summary import leaderboards
 
         return leaderboards(self)
 
     def _repr_html_(self) -> str:
-        from ._summary import leaderboards_html
+        from .summary import leaderboards_html
 
         return leaderboards_html(self)

@@ -16,12 +16,12 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import _native
-from ._extra import extra
-from ._grid import experiments_at, points
-from ._guardrail import GuardrailLike
-from ._progress import bar
-from ._simulate import Agents, EnvironmentLike, Experiment, SimulationResult, declare
+from .. import _native
+from .._extra import extra
+from .grid import experiments_at, points
+from .._guardrail import GuardrailLike
+from .._progress import bar
+from .run import Agents, EnvironmentLike, Experiment, SimulationResult, declare
 
 if TYPE_CHECKING:
     import pandas
@@ -147,7 +147,7 @@ def _pickled(experiment: Experiment) -> bytes:
     makers = [agent[1] for agent in experiment.agents if isinstance(agent, tuple)]
     own = [*makers, type(experiment.environment)]
     names = {getattr(one, "__module__", None) for one in own}
-    names -= {"builtins", "__main__", "banister._environment", None}
+    names -= {"builtins", "__main__", "banister.simulation.environment", None}
     modules = [sys.modules[name] for name in names if name in sys.modules]
     for module in modules:
         cloudpickle.register_pickle_by_value(module)

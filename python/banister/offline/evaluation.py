@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _native
-from ._extra import extra
-from ._frame import numbers
-from ._guardrail import Guardrail, GuardrailLike
-from ._log import Arm, Log
-from ._log_like import LogLike, as_log
-from ._policy import PolicyLike, probabilities
+from .. import _native
+from .._extra import extra
+from .._tables import numbers
+from .._guardrail import Guardrail, GuardrailLike
+from .log import Arm, Log
+from .log import LogLike, as_log
+from .policy import PolicyLike, probabilities
 
 if TYPE_CHECKING:
     import pandas as pd

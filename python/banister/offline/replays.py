@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _native
-from ._extra import extra
-from ._log import Arm, Log
-from ._log_like import LogLike, as_log
-from ._policy import joint_features
-from ._progress import bar
+from .. import _native
+from .._extra import extra
+from .log import Arm, Log
+from .log import LogLike, as_log
+from .policy import joint_features
+from .._progress import bar
 
 if TYPE_CHECKING:
     import pandas as pd

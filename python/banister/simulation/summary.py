@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from ._compare import ComparisonResult
-    from ._simulate import SimulationResult
+    from .comparison import ComparisonResult
+    from .run import SimulationResult
 
 Row = tuple[str, ...]
 

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ._guardrail import Guardrail
-from ._simulate import Experiment
+from .._guardrail import Guardrail
+from .run import Experiment
 
 _RUN = ("horizon", "runs", "seed", "checkpoints", "delay", "batch")
 _PATH = re.compile(r"(environment|reward|agents|guardrails)(?:\[(\d+)\])?\.(.+)")

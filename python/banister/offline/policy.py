@@ -9,9 +9,9 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _native
-from ._frame import numbers
-from ._log import Arm, Log
+from .. import _native
+from .._tables import numbers
+from .log import Arm, Log
 
 PolicyLike: TypeAlias = (
     Arm

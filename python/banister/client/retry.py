@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import TypeAlias, TypeVar
 
-from ._service_errors import ServiceError, ServiceUnavailableError, error_of
+from .errors import ServiceError, ServiceUnavailableError, error_of
 
 T = TypeVar("T")
 

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ._guardrail import Guardrail
-from ._service_errors import ServiceError
+from .._guardrail import Guardrail
+from .errors import ServiceError
 
 T = TypeVar("T")
 

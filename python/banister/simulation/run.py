@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from . import _native
-from ._agent import Agent
-from ._environment import Environment, GymEnvironment, is_gym, problem_of
-from ._extra import extra
-from ._guardrail import GuardrailLike
-from ._progress import bar
+from .. import _native
+from .._agent import Agent
+from .environment import Environment, GymEnvironment, is_gym, problem_of
+from .._extra import extra
+from .._guardrail import GuardrailLike
+from .._progress import bar
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -289,12 +289,12 @@ class SimulationResult:
     def plot(self, instance: str | int | None = None) -> matplotlib.figure.Figure:
         """Regret, costs against their thresholds and reward over time, as a matplotlib figure."""
         with extra("plot"):
-            from ._plot import plot
+            from .._plot import plot
 
         return plot(self, instance)
 
     def __repr__(self) -> str:
-        from ._summary import summary
+        from .summary import summary
 
         return summary(self)
 

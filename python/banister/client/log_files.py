@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ._frame import Table, is_missing
-from ._log import Log
-from ._log_like import LogLike
-from ._service_answers import ServiceExperiment
-from ._service_json import finite
+from .._tables import Table, is_missing
+from ..offline.log import Log
+from ..offline.log import LogLike
+from .state import ServiceExperiment
+from .codec import finite
 
 CSV = "text/csv"
 PARQUET = "application/vnd.apache.parquet"
