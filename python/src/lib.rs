@@ -4,6 +4,8 @@
 //! arguments are checked and named (`input.rs`), errors become `ValueError` and `TypeError`
 //! (`error.rs`), and long work runs without the interpreter's lock.
 
+#![allow(missing_docs)]
+
 mod agent;
 mod batch;
 mod build;

@@ -225,7 +225,7 @@ fn teach<R>(
         state.agent = AgentConfig::restore(&before).map_err(raise)?.agent;
     }
     if offers {
-        state.set_stage();
+        state.refresh_set();
     }
     done
 }
