@@ -23,7 +23,7 @@ import sys
 
 from . import _agent, _agents, client, offline, simulation
 from ._agent import Agent, Alarm, agents, load
-from ._agents import *  # noqa: F403  (the classes are made from the registry)
+from ._agents import *
 from ._guardrail import Guardrail
 from ._native import (
     Certificate,
@@ -36,9 +36,9 @@ from ._native import (
     solve_lp,
     solve_oplb,
 )
-from .client import *  # noqa: F403
-from .offline import *  # noqa: F403
-from .simulation import *  # noqa: F403
+from .client import *
+from .offline import *
+from .simulation import *
 
 __all__ = [
     "Agent",

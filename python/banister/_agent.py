@@ -1,4 +1,4 @@
-"""What all agents have in common beside the native core."""
+"""The base class of all agents: snapshots, logged data, and the methods of scikit-learn."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Alarm:
     mean: float
     #: Strength of the evidence as a likelihood ratio.
     evidence: float
-    #: Whether the safe action is forced until `agent.acknowledge()`.
+    #: True if the safe action is forced until `agent.acknowledge()`.
     forces_safe: bool
     #: All of it in a sentence.
     message: str
@@ -63,11 +63,11 @@ class Agent(_native.Agent):
 
     #: Its name in declarations: "opb".
     kind: ClassVar[str]
-    #: What it promises about its guardrails, with probability 1 − delta: "every_round" (every policy
+    #: The guarantee about its guardrails, with probability 1 − delta: "every_round" (every policy
     #: keeps them in expectation), "per_action" (every single action played does), "cumulative" (they
     #: are kept on average over rounds; single ones may break them) or "unsafe" (nothing).
     guarantee: ClassVar[str]
-    #: Whether it is for actions with features, which may be others in every round.
+    #: True if it is for actions with features, which may be others in every round.
     takes_features: ClassVar[bool]
 
     def __new__(cls: type[A], arms: object = None, **parameters: Any) -> A:

@@ -21,7 +21,7 @@ class Parameter:
     features_only: bool = False
 
 
-#: What every agent's constructor takes beside the parameters of its kind.
+#: Arguments of every agent's constructor, beside the parameters of its kind.
 COMMON = (
     Parameter(
         "arms", "int | Sequence[str] | None", None, "the number of arms, or a list of their names."
@@ -112,11 +112,11 @@ class Kind:
 
     name: str
     description: str
-    #: What it promises about its guardrails: a name, and the same in words.
+    #: The guarantee about its guardrails: a name, and the same in words.
     guarantee: str
     promise: str
     takes_features: bool
-    #: What it cannot do without: the number of rounds, a safe action whose features are all 0.
+    #: True if it needs the number of rounds, or a safe action whose features are all 0.
     needs_horizon: bool
     needs_origin: bool
     parameters: tuple[Parameter, ...]
@@ -130,10 +130,7 @@ class Kind:
     def example(self) -> tuple[str, ...]:
         """Lines of a doctest."""
         lines: tuple[str, ...]
-        if self.needs_origin:
-            lines = _ORIGIN_EXAMPLE
-        else:
-            lines = _FEATURES_EXAMPLE if self.takes_features else _ARMS_EXAMPLE
+        lines = _ORIGIN_EXAMPLE if self.needs_origin else _FEATURES_EXAMPLE if self.takes_features else _ARMS_EXAMPLE
         more = " horizon=1000," if self.needs_horizon else ""
         return tuple(line.format(name=self.class_name, more=more) for line in lines)
 

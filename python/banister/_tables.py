@@ -60,7 +60,7 @@ class Table:
 
 
 def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where a column holds None, NaN or another sign of a missing value."""
+    """Marks None, NaN and other missing values of a column."""
     if values.dtype.kind == "f":
         return cast("NDArray[np.bool_]", np.isnan(values))
     if values.dtype.kind != "O":
@@ -118,7 +118,7 @@ def _imported(module: str) -> Any:
 
 
 def _is_position(labels: list[Any]) -> bool:
-    """Whether labels are those that pandas gives where there are none: 0, 1, ..."""
+    """Returns True for the labels that pandas gives where there are none: 0, 1, ..."""
     return labels == list(range(len(labels))) and not any(isinstance(one, bool) for one in labels)
 
 

@@ -82,7 +82,7 @@ impl DecisionBatch {
         PyArray1::from_iter(py, each.map(|one| one.policy.probability(one.drawn)))
     }
 
-    /// Which part of their length the actions are to be played at; see `Decision.scale`.
+    /// Shares of their length that the actions are to be played at; see `Decision.scale`.
     #[getter]
     fn scale<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_iter(py, self.decisions.iter().map(|one| one.policy.scale))

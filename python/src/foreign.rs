@@ -173,7 +173,7 @@ pub(crate) fn agent(label: String, make: Py<PyAny>, failures: Failures) -> Custo
     CustomAgent::new(label, move |problem, seed, run| {
         Python::attach(|py| {
             let build = || -> PyResult<ForeignAgent> {
-                let told = told(py, problem)?;
+                let told = problem_object(py, problem)?;
                 Ok(ForeignAgent {
                     object: make.bind(py).call1((told,))?.unbind(),
                     rng: generator(py, seed, run, 1)?.unbind(),
@@ -196,7 +196,7 @@ pub(crate) fn agent(label: String, make: Py<PyAny>, failures: Failures) -> Custo
 }
 
 /// The problem as a Python object.
-fn told<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, PyAny>> {
+fn problem_object<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, PyAny>> {
     let value =
         serde_json::to_value(problem).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let value = crate::json::to_python(py, &value)?;
@@ -217,7 +217,7 @@ struct ForeignAgent {
     failures: Failures,
 }
 
-/// What an outcome is of.
+/// Subject of an outcome.
 enum Of<'a> {
     Action(usize),
     Features(&'a [f64]),

@@ -11,12 +11,13 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import banister
 import httpx
 import numpy as np
 import pytest
 from clients import GUARDRAIL, NOW, Make, Time
 from fake_service import CUT, FakeService
+
+import banister
 
 SECRET = "do-not-show-me"
 

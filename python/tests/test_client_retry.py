@@ -7,12 +7,13 @@ from datetime import timedelta
 from email.utils import format_datetime
 from typing import Any
 
-import banister
 import httpx
 import pytest
-from banister.client.retry import Answer, Lost, Pace
 from clients import GUARDRAIL, NOW, Make, Time
 from fake_service import CUT, FakeService, serving
+
+import banister
+from banister.client.retry import Answer, Lost, Pace
 
 
 def test_a_decision_whose_answer_is_lost_is_made_once(client: Any, service: FakeService) -> None:

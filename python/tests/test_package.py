@@ -12,8 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import banister
 import pytest
+
+import banister
 from banister._agent import CLASSES
 from banister._stubs import stubs
 

@@ -122,7 +122,7 @@ def test_editing(service, look):
 def test_a_thousand_arms(service, look):
     names = [f"arm-{i}" for i in range(1000)]
     make(service, arms=["control", *names])
-    table = {"control": CHANCES["control"]} | {name: (0.5, 0.1) for name in names}
+    table = {"control": CHANCES["control"]} | dict.fromkeys(names, (0.5, 0.1))
     play(service, "shop", 200, chances(table, ["complaints"]))
     page = look("/#/experiments/shop")
     rows = page.get_by_test_id("arms-table").locator("tbody tr")

@@ -1,4 +1,4 @@
-"""What the decision service answers, as typed objects with the words of `banister.Decision`."""
+"""Decisions and outcomes of the service, typed, with the words of `banister.Decision`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class _Answer:
-    """What all answers can do."""
+    """Methods of all answers."""
 
     def to_dict(self) -> dict[str, Any]:
         """The same as nested dictionaries."""
@@ -36,7 +36,7 @@ class ServiceEstimate(_Answer):
 
 @dataclass(frozen=True)
 class ServiceGuardrailCertificate(_Answer):
-    """Why a policy keeps one guardrail: the words are those of `banister.GuardrailCertificate`."""
+    """Proof that a policy keeps one guardrail: the words are those of `banister.GuardrailCertificate`."""
 
     name: str
     pessimistic_cost: float
@@ -47,7 +47,7 @@ class ServiceGuardrailCertificate(_Answer):
 
 @dataclass(frozen=True)
 class ServiceCertificate(_Answer):
-    """Why a policy keeps its guardrails: the words are those of `banister.Certificate`."""
+    """Proof that a policy keeps its guardrails: the words are those of `banister.Certificate`."""
 
     guardrails: tuple[ServiceGuardrailCertificate, ...]
     optimistic_reward: float | None
@@ -57,9 +57,9 @@ class ServiceCertificate(_Answer):
     upper_bound: float | None
     gap: float | None
     nodes: int
-    #: Why the safe action was played alone, if it was.
+    #: Reason that the safe action was played alone, if it was.
     fallback: str | None
-    #: How many outcomes were known.
+    #: Number of outcomes that it is based on.
     outcomes: int
     #: The assumptions it rests on: dictionaries with `text` and `watched`.
     rests_on: tuple[dict[str, Any], ...] = ()
@@ -95,7 +95,7 @@ class ServiceDecision(_Answer):
     #: From the name of each action that may be drawn to its probability.
     policy: dict[str, float]
     certificate: ServiceCertificate = field(repr=False)
-    #: Whether this is only what the service would do.
+    #: True if this is only what the service would do.
     shadow: bool = False
 
     @property
@@ -110,7 +110,7 @@ class ServiceDecision(_Answer):
 
 @dataclass(frozen=True)
 class ServiceOutcome(_Answer):
-    """What is known of a decision's outcome."""
+    """The outcome of a decision, as far as it is known."""
 
     decision: str
     #: "partial" as long as the reward or a cost is missing, then "complete".
@@ -131,7 +131,7 @@ class ServiceEvent(_Answer):
 
 @dataclass(frozen=True)
 class ServiceKnown(_Answer):
-    """What was known of one action of a policy when it was decided."""
+    """Estimates of one action of a policy when it was decided."""
 
     action: str
     index: int

@@ -1,4 +1,4 @@
-"""The bodies of requests to the decision service, from what people have in their hands."""
+"""Bodies of requests to the decision service, from Python's objects."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ number of a single one."""
 
 
 class Declaration(TypedDict, total=False):
-    """What an experiment is declared with, beside its name."""
+    """The declaration of an experiment, beside its name."""
 
     arms: ArmsLike | None
     safe: str | None
@@ -54,7 +54,7 @@ MOST_ENTRIES, MOST_BYTES = 1000, 2**20
 
 
 class _Unchanged:
-    """Stands for an argument that was left out where None says something."""
+    """Stands for an omitted argument where None has a meaning."""
 
     def __repr__(self) -> str:
         return "UNCHANGED"
@@ -178,7 +178,7 @@ def decision_requests(requests: int | Iterable[Mapping[str, Any]]) -> list[dict[
 
 
 def located(make: Any, where: str) -> Any:
-    """What `make` returns; an error of it says where."""
+    """Calls `make`; an error of it says where."""
     try:
         return make()
     except (TypeError, ValueError) as error:
@@ -236,7 +236,7 @@ def outcome_reports(outcomes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any
 
 
 def pieces(entries: Iterable[dict[str, Any]]) -> Iterator[list[bytes]]:
-    """Entries of a batch as JSON, so many at a time as the service takes in one request."""
+    """Yields entries of a batch as JSON, n at a time, as many as the service takes in one request."""
     piece: list[bytes] = []
     size = 0
     for entry in entries:

@@ -43,7 +43,7 @@ def plain(value: Any, field: str) -> Any:
 
 def number(value: Any, field: str) -> float:
     """A finite number; True and False are 1 and 0, as in the package's arrays."""
-    if isinstance(value, np.ndarray) and value.ndim == 0 or isinstance(value, np.generic):
+    if (isinstance(value, np.ndarray) and value.ndim == 0) or isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, (int, float)):
         raise TypeError(f"`{field}` is {value!r} ({type(value).__name__}): must be a number")
@@ -67,7 +67,7 @@ def numbers(values: Any, field: str) -> list[float]:
 
 
 def agrees(asked: Any, known: Any) -> bool:
-    """Whether what the service knows is what was asked for, beside defaults that it filled in."""
+    """Returns True if the service knows what was asked for, beside defaults that it filled in."""
     if asked is None or known is None:
         return asked is None or asked is False
     if isinstance(asked, str) and isinstance(known, dict):
@@ -103,7 +103,7 @@ def decode(kind: type[T], value: Any) -> T:
 
 @cache
 def _reader(kind: Any) -> Callable[[Any], Any]:
-    """What reads values of a type; made once for each."""
+    """Makes the reader for values of a type, once for each."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         (inner,) = (argument for argument in arguments if argument is not type(None))

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from .._tables import Table, is_missing
-from ..offline.log import Log
-from ..offline.log import LogLike
-from .state import ServiceExperiment
+from ..offline.log import Log, LogLike
 from .codec import finite
+from .state import ServiceExperiment
 
 CSV = "text/csv"
 PARQUET = "application/vnd.apache.parquet"

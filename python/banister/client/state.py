@@ -1,4 +1,4 @@
-"""The live picture of an experiment and its past, as the decision service tells them."""
+"""Experiments as the service declares them, their live state and their history."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .answers import (
 
 @dataclass(frozen=True)
 class ServiceCounts(_Answer):
-    """How often what happened in an experiment."""
+    """Counts of the events of an experiment."""
 
     decisions: int
     outcomes: int
@@ -30,7 +30,7 @@ class ServiceCounts(_Answer):
 
 @dataclass(frozen=True)
 class ServiceAlarm(_Answer):
-    """Why the safe action is played alone, and since when."""
+    """Reason that the safe action is played alone, and since when."""
 
     #: "margin_not_proven", "solver_failed", "ill_conditioned" or "paused".
     reason: str
@@ -92,7 +92,7 @@ class ServiceEstimates(_Answer):
 
 @dataclass(frozen=True)
 class ServiceArm(_Answer):
-    """What is known of an arm."""
+    """Estimates of an arm."""
 
     name: str
     offered: bool
@@ -106,7 +106,7 @@ class ServiceArm(_Answer):
 
 @dataclass(frozen=True)
 class ServiceState(_Answer):
-    """The live picture of an experiment.
+    """The live state of an experiment.
 
     Policy, certificate and estimates are those of now; with a context or changing actions, those of
     the last decision, and None before the first.
@@ -146,14 +146,14 @@ class ServicePoint(_Answer):
     time: datetime
     reward: ServiceEstimate
     optimistic_reward: float | None
-    #: Whether the safe action was the only choice.
+    #: True if the safe action was the only choice.
     forced: bool
     guardrails: tuple[ServiceGuardrailPoint, ...]
 
 
 @dataclass(frozen=True)
 class ServiceMinute(_Answer):
-    """What happened in one minute."""
+    """Counts of one minute."""
 
     time: datetime
     decisions: int

@@ -219,7 +219,7 @@ def _answer(response: httpx.Response) -> Answer:
     return Answer(response.status_code, response.headers, response.content)
 
 
-class request(Generic[P, T]):  # noqa: N801  (a decorator)
+class request(Generic[P, T]):
     """A method of both clients, written once: the function it decorates yields a request's steps.
 
     A blocking client has it as a method that returns the answer, an async one as a coroutine function.

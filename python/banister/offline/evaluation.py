@@ -1,4 +1,4 @@
-"""What another policy would have earned and cost, from logged rounds."""
+"""Off-policy evaluation: reward and costs of another policy, from logged rounds."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _native
 from .._extra import extra
-from .._tables import numbers
 from .._guardrail import Guardrail, GuardrailLike
-from .log import Arm, Log
-from .log import LogLike, as_log
+from .._tables import numbers
+from .log import Arm, Log, LogLike, as_log
 from .policy import PolicyLike, probabilities
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class Estimate:
     confidence: float
     #: Rounds of the log.
     n: int
-    #: How many rounds of the policy itself would tell as much (Kish), after clipping.
+    #: Number of rounds of the policy itself that would tell as much (Kish), after clipping.
     effective_sample_size: float
     #: Before clipping.
     largest_weight: float
@@ -44,16 +43,16 @@ class Estimate:
     mean_weight: float
     #: Interval of that expectation at 99.9%; the upper end is infinite below 30 effective rounds.
     mean_weight_interval: tuple[float, float]
-    #: Whether the expected weight may be 1. If not: below 1, the log lacks a part of what the policy
+    #: True if the expected weight may be 1. If not: below 1, the log lacks a part of what the policy
     #: plays; above 1, the propensities are not those that drew the actions.
     weights_compatible: bool
     #: Arms that the policy plays and the log never does.
     never_played: tuple[Arm, ...]
     #: Share of rounds whose weight was clipped.
     share_clipped: float
-    #: What clipping took from the mean weight: the part of the policy that is not seen any more.
+    #: Mean weight lost by clipping: the part of the policy that is not seen any more.
     lost_weight: float
-    #: How far the truth may lie below and above because of it, if the signal's range is declared.
+    #: Bounds on the bias of clipping, below and above, if the signal's range is declared.
     clipping_bias: tuple[float, float] | None = None
 
     def __repr__(self) -> str:
@@ -65,26 +64,26 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a log shows about one guardrail."""
+    """Verdict of a log on one guardrail."""
 
     name: str
     #: "kept" or "broken" if the whole interval is on one side of the threshold and is evidence.
     verdict: Literal["kept", "broken", "undecided"]
-    #: Why, in words.
+    #: Reason of the verdict, in words.
     reason: str
     #: Rounds that an undecided verdict would need in all: a forecast, as if further rounds were like
     #: these on average. None if it is decided, or if no number of them would decide.
     rows_needed: int | None
     direction: Literal["at_most", "at_least"]
-    #: What must not be crossed; 0 for a relative guardrail.
+    #: The threshold; 0 for a relative guardrail.
     threshold: float
     #: The expected signal; for a relative guardrail its excess over the factor times the safe arm's.
     estimate: Estimate
 
     def __repr__(self) -> str:
-        sign = "≤" if self.direction == "at_most" else "≥"
+        symbol = _native.direction_symbol(self.direction)
         return (
-            f"Verdict({self.name} {sign} {self.threshold:.4g} is {self.verdict}: "
+            f"Verdict({self.name} {symbol} {self.threshold:.4g} is {self.verdict}: "
             f"{self.estimate.estimate:.4g}; {self._why()})"
         )
 
@@ -105,7 +104,7 @@ class Evaluation:
 
     @property
     def is_safe(self) -> bool:
-        """Whether there are verdicts and each of them is "kept"."""
+        """True if there are verdicts and each of them is "kept"."""
         return bool(self.verdicts) and all(v.verdict == "kept" for v in self.verdicts.values())
 
     def to_dict(self) -> dict[str, Any]:
@@ -137,8 +136,8 @@ class Evaluation:
             line = f"  {one.name:<{width}}  {one.estimate:.4f}  [{one.lower:.4f}, {one.upper:.4f}]"
             judged = self.verdicts.get(one.name)
             if judged:
-                sign = "≤" if judged.direction == "at_most" else "≥"
-                line += f"  {sign} {judged.threshold:.4g}: {judged.verdict}"
+                symbol = _native.direction_symbol(judged.direction)
+                line += f"  {symbol} {judged.threshold:.4g}: {judged.verdict}"
                 if judged.estimate.estimate != one.estimate:
                     excess = judged.estimate
                     line += f" (relative: {excess.estimate:.4f} "
@@ -294,10 +293,7 @@ def _by_name(
     listed: Sequence[Any] = [guardrails] if one else list(cast("Sequence[Any]", guardrails))
     given = {}
     for i, guardrail in enumerate(listed):
-        if isinstance(guardrail, Mapping):
-            name = guardrail.get("name")
-        else:
-            name = getattr(guardrail, "name", None)
+        name = guardrail.get("name") if isinstance(guardrail, Mapping) else getattr(guardrail, "name", None)
         if name not in log.guardrails:
             known = ", ".join(log.guardrails) or "none"
             raise ValueError(f"`guardrails[{i}].name` is {name!r}: the log's costs are {known}")

@@ -38,7 +38,7 @@ class Log:
     Log(3 rounds, arms=[control, bold], costs=[complaints])
     """
 
-    #: What the arms are called, in the order of their numbers.
+    #: Names of the arms, in the order of their numbers.
     arms: tuple[Arm, ...]
     #: The number of the arm played in each round.
     indices: NDArray[np.uintp]
@@ -46,15 +46,15 @@ class Log:
     rewards: NDArray[np.float64]
     #: One row per round, one column per guardrail.
     costs: NDArray[np.float64]
-    #: What the columns of `costs` are called.
+    #: Names of the columns of `costs`.
     guardrails: tuple[str, ...]
     #: The probability with which the arm was played; None if it is not known.
     pscores: NDArray[np.float64] | None = None
-    #: What was known of each round, one row per round.
+    #: Context of each round, one row per round.
     context: NDArray[np.float64] | None = None
     #: Features of all actions of each round: (rounds, arms, features).
     offered: NDArray[np.float64] | None = None
-    #: Whether the logging policy learned from these outcomes, as an agent does.
+    #: True if the logging policy learned from these outcomes, as an agent does.
     adaptive: bool = False
 
     def __post_init__(self) -> None:
@@ -297,10 +297,7 @@ def _named_costs(
         named = {name: numbers(column, f"costs[{name!r}]") for name, column in costs.items()}
     else:
         array = numbers(costs, "costs")
-        if array.ndim == 2:
-            named = {f"cost_{i}": column for i, column in enumerate(array.T)}
-        else:
-            named = {"cost": array}
+        named = {f"cost_{i}": column for i, column in enumerate(array.T)} if array.ndim == 2 else {"cost": array}
     for name, column in named.items():
         if column.shape != (rounds,):
             raise ValueError(
@@ -378,6 +375,6 @@ def _columns_of(columns: Sequence[str], guardrails: Sequence[str]) -> dict[str, 
     """The column of each guardrail's costs, as far as there is one."""
     found = {name: name for name in guardrails if name in columns}
     if not found and len(guardrails) <= 1:
-        name = guardrails[0] if guardrails else "cost"
-        found = {name: column for column in ("costs", "cost") if column in columns}
+        only = [column for column in ("cost", "costs") if column in columns]
+        found = {guardrails[0] if guardrails else "cost": column for column in only[:1]}
     return found

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from .. import _native
 from .._extra import extra
-from .log import Arm, Log
-from .log import LogLike, as_log
-from .policy import joint_features
 from .._progress import bar
+from .log import Arm, Log, LogLike, as_log
+from .policy import joint_features
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +33,7 @@ class ReplayMean:
 
 @dataclass(frozen=True)
 class Replay:
-    """What an agent earned and cost in a replay."""
+    """Results of a replay: the reward and the costs of an agent."""
 
     #: Rounds of the log.
     rows: int
@@ -122,9 +121,7 @@ def replay(
     options = {"max_weight": max_weight, "seed": seed, "confidence": confidence}
     with bar("replaying", progress) as update:
         done = _native.replay_log(own, agent, options=options, progress=update)
-    means = {
-        name: curve for name, curve in zip(("reward", *own.guardrails), done["means"], strict=True)
-    }
+    means = dict(zip(("reward", *own.guardrails), done["means"], strict=True))
     costs = zip(own.guardrails, done["costs"], strict=False)
     # An action beyond the log's is the agent's safe one, where that was not offered.
     called = {a: own.arms[a] if a < len(own.arms) else "safe" for a, _ in done["policy"]}

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from .. import _native
-from .environment import Environment, is_gym
 from .._extra import extra
 from .._progress import bar
+from .environment import Environment, is_gym
 from .run import Agents, SimulationResult, declared_agents
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ _ALLOWED = (
 
 
 def _sources(suite: object) -> tuple[list[Any], str]:
-    """What the native half takes: names of suites, pairs of a name and an experiment; and the folder
+    """Returns the sources: names of suites, pairs of a name and an experiment; and the folder
     in which the files that experiments name are looked for."""
     if isinstance(suite, (str, os.PathLike, Mapping)) or not isinstance(suite, Iterable):
         every = [suite]
@@ -182,7 +182,7 @@ def _experiment(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ComparisonResult(SimulationResult):
-    """What a comparison yields: leaderboards, paired differences, and every run.
+    """Results of a comparison: leaderboards, paired differences, and every run.
 
     Beside the tables of a simulation it has those of the command line's `leaderboard.csv`,
     `pairs.csv` and `traces.parquet`, with the same numbers. Each is a dictionary of columns; `table`,
@@ -220,7 +220,7 @@ class ComparisonResult(SimulationResult):
 
     @property
     def pairs(self) -> dict[str, Any]:
-        """How much more regret `agent` had than `other`, run by run on the same outcomes.
+        """Regret of `agent` beyond that of `other`, run by run on the same outcomes.
 
         `gain` is how many times wider the interval would be without the same outcomes.
         """
@@ -258,7 +258,7 @@ class ComparisonResult(SimulationResult):
 
     @property
     def points(self) -> list[dict[str, Any]]:
-        """What `plot` shows: per instance and agent regret and violation, each (mean, low, high)."""
+        """Points of `plot`: per instance and agent regret and violation, each (mean, low, high)."""
         return self._compared.points
 
     def to_dict(self) -> dict[str, Any]:

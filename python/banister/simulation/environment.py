@@ -89,7 +89,7 @@ class GymEnvironment:
 
 @dataclass(frozen=True)
 class Problem:
-    """What an agent of your own is told before a run: `MyAgent(problem)`.
+    """The problem that an agent of your own is made with: `MyAgent(problem)`.
 
     >>> import banister
     >>> problem = banister.Problem(arms=["control", "bold"], safe=0)
@@ -103,7 +103,7 @@ class Problem:
     safe: int = 0
     #: One row of features per arm, where arms have any.
     features: Sequence[Sequence[float]] = ()
-    #: What is known of the reward: its range, or its sub-Gaussian constant.
+    #: Declaration of the reward: its range, or its sub-Gaussian constant.
     reward: Mapping[str, Any] = field(default_factory=dict)
     #: The guardrails, with the keys of `banister.Guardrail`.
     guardrails: Sequence[Mapping[str, Any]] = ()
@@ -122,14 +122,14 @@ class Problem:
 
 
 def is_gym(environment: object) -> bool:
-    """Whether an object is an environment in the style of Gymnasium."""
+    """Returns True for an environment in the style of Gymnasium."""
     return callable(getattr(environment, "step", None)) and callable(
         getattr(environment, "reset", None)
     )
 
 
 def problem_of(environment: object) -> dict[str, Any]:
-    """What agents are told of an environment written in Python, but for reward and guardrails."""
+    """Returns the problem of an environment written in Python, but for reward and guardrails."""
     safe_action = getattr(environment, "safe_action", None)
     if safe_action is not None:
         x: NDArray[np.float64] = np.asarray(safe_action, dtype=float)

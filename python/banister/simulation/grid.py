@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from .. import _native
 from .._guardrail import Guardrail
 from .run import Experiment
 
@@ -127,13 +128,13 @@ def _plain(guardrail: Any) -> dict[str, Any]:
 
 
 def _label(guardrails: Sequence[Any], key: str, value: Any) -> str:
-    """What a point is called by one of its values: `delta = 0.1`, `spend ≤ 0.5`."""
+    """Names a point by one of its values: `delta = 0.1`, `spend ≤ 0.5`."""
     found = re.fullmatch(r"guardrails(?:\[(\d+)\]|\.(.+))\.(at_most|at_least)", key)
     if found is None:
         return f"{key.rpartition('.')[2]} = {_shown(value)}"
     index, name, side = found.groups()
-    sign = "≤" if side == "at_most" else "≥"
-    return f"{name if index is None else guardrails[int(index)]} {sign} {_shown(value)}"
+    symbol = _native.direction_symbol(side)
+    return f"{name if index is None else guardrails[int(index)]} {symbol} {_shown(value)}"
 
 
 def _shown(value: Any) -> str:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from .. import _native
 from .._agent import Agent
-from .environment import Environment, GymEnvironment, is_gym, problem_of
 from .._extra import extra
 from .._guardrail import GuardrailLike
 from .._progress import bar
+from .environment import Environment, GymEnvironment, is_gym, problem_of
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -98,7 +98,7 @@ def declare(
         path = Path(environment)
         folder, stem = str(path.parent), path.stem
         environment = _native.read_toml(path.read_text(encoding="utf-8"))
-    # What the environment brings beside itself: all of an experiment's file, or its attributes.
+    # An environment may bring more than itself: all of an experiment's file, or its attributes.
     brought: dict[str, Any] = {}
     problem = None
     if isinstance(environment, Mapping):
@@ -209,7 +209,7 @@ def simulate(
 
 
 class SimulationResult:
-    """What a simulation yields: curves over time, and one row per run.
+    """Results of a simulation: curves over time, and one row per run.
 
     The tables have the columns of the command line's `curves.csv` and `runs.csv`. Results can be pickled.
     """
@@ -222,7 +222,7 @@ class SimulationResult:
 
     @property
     def instances(self) -> list[dict[str, Any]]:
-        """What was simulated: names, arms, guardrails, the best feasible policy, agents."""
+        """The instances: names, arms, guardrails, the best feasible policy, agents."""
         return self._results.instances
 
     @property
@@ -237,7 +237,7 @@ class SimulationResult:
 
     @property
     def alarms(self) -> dict[str, Any]:
-        """When agents noticed that an assumption had become false, one entry per run.
+        """Rounds in which agents noticed that an assumption had become false, one entry per run.
 
         `first_change` is the first round with other means, `first_alarm` the first that was decided under
         an alarm, `rounds_until_alarm` lies between them. NaN where there was none, or the alarm came

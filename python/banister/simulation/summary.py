@@ -88,7 +88,7 @@ def _boards(result: ComparisonResult) -> list[tuple[str, list[Row]]]:
 
 
 def _notes(result: ComparisonResult) -> list[str]:
-    """What else there is to look at."""
+    """Points to further tables."""
     verdicts: list[str] = result.published["verdict"]
     absent = len(result.left_out["agent"])
     notes = []

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .. import _native
 from .._extra import extra
-from .grid import experiments_at, points
 from .._guardrail import GuardrailLike
 from .._progress import bar
+from .grid import experiments_at, points
 from .run import Agents, EnvironmentLike, Experiment, SimulationResult, declare
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TASKS_PER_WORKER = 16
 LEAST_WORK, MOST_WORK = 50_000_000, 5_000_000_000
 
-#: What no second try would change.
+#: Errors that no second try would change.
 _FINAL = (ValueError, TypeError, KeyboardInterrupt)
 
 Task = tuple[int, int, int]
@@ -184,7 +184,7 @@ class _Progress:
 
 @contextmanager
 def _submitter(executor: object, workers: int) -> Iterator[Callable[[bool], Any]]:
-    """What gives an executor to submit to, a new one if the last broke; stopped if all fails."""
+    """Yields a function that returns the executor, a new one if the last broke; stops it on failure."""
     if executor == "processes":
         # loky rather than the standard library's pool: it needs no `if __name__ == "__main__"` in
         # scripts, carries classes of a notebook, and notices workers that die.
@@ -284,7 +284,7 @@ class _Ray:
 
 
 class SweepResult(SimulationResult):
-    """What a sweep yields: the tables of a simulation, with a column for each key of the grid."""
+    """Results of a sweep: the tables of a simulation, with a column for each key of the grid."""
 
     def __init__(
         self, results: _native.Results, names: list[str], values: list[dict[str, Any]]
