@@ -51,7 +51,7 @@ class Alarm:
     message: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as a dictionary of plain values."""
+        """Returns the same as a dictionary of plain values."""
         return asdict(self)
 
 
@@ -76,7 +76,7 @@ class Agent(_native.Agent):
     # Snapshots
 
     def save(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The whole state as JSON, also written to `path` if given: all of it, or nothing.
+        """Returns the whole state as JSON, also written to `path` if given: all of it, or nothing.
 
         A loaded agent goes on as if it had not stopped, also in what it draws.
         """
@@ -151,7 +151,7 @@ class Agent(_native.Agent):
         return self
 
     def predict(self, contexts: ArrayLike | None = None) -> Any:
-        """An action, drawn from the policy; a list of them for many contexts.
+        """Returns an action, drawn from the policy; a list of them for many contexts.
 
         `contexts` (linear agents): features of shape (rounds, actions, features), for one decision per
         round. Where outcomes come late, `decide` is better: its `Decision` says what they are of.
@@ -169,7 +169,7 @@ class Agent(_native.Agent):
         return self._pick(actions=contexts).actions
 
     def predict_expectations(self) -> dict[Any, float]:
-        """The estimated mean reward of every arm; NaN for one that was never played."""
+        """Returns the estimated mean reward of every arm; NaN for one that was never played."""
         table = self.estimates()
         return dict(zip(table["arm"], table["reward_mean"].tolist(), strict=True))
 
@@ -198,7 +198,7 @@ def load(source: str | os.PathLike[str]) -> Agent:
 
 
 def agents() -> dict[str, type[Agent]]:
-    """Every kind of agent there is, each with its class.
+    """Returns every kind of agent there is, each with its class.
 
     >>> import banister
     >>> banister.agents()["opb"] is banister.Opb

@@ -32,7 +32,7 @@ class Table:
             )
 
     def column(self, name: Any, argument: str) -> NDArray[Any]:
-        """A column as it is."""
+        """Returns a column as an array."""
         if name not in self.names:
             known = ", ".join(map(repr, self.names))
             raise ValueError(
@@ -47,7 +47,7 @@ class Table:
         return cast("NDArray[Any]", values)
 
     def numbers(self, name: Any, argument: str) -> NDArray[np.float64]:
-        """A column of numbers, none of them missing."""
+        """Returns a column of numbers, none of them missing."""
         values = self.column(name, argument)
         missing = is_missing(values)
         if missing.any():
@@ -70,7 +70,7 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def numbers(values: Any, argument: str, where: str = "") -> NDArray[np.float64]:
-    """Real numbers as a contiguous array of doubles: the same memory where it is one already."""
+    """Returns real numbers as a contiguous array of doubles: the same memory where it is one already."""
     try:
         array = np.asarray(values)
         # NumPy would read numbers from text, and make NaN of None.
@@ -86,7 +86,7 @@ def numbers(values: Any, argument: str, where: str = "") -> NDArray[np.float64]:
 
 
 def _from_arrow(frame: object) -> dict[str, Any]:
-    """The columns of an Arrow stream, by whichever library is there to read it."""
+    """Returns the columns of an Arrow stream, by whichever library is there to read it."""
     pyarrow = _imported("pyarrow")
     if pyarrow is None:
         polars = _imported("polars")
@@ -129,7 +129,7 @@ def _once(labels: list[Any]) -> None:
 
 
 def row(costs: Any) -> object:
-    """The costs of one outcome: a dictionary by label, or an array where there are no labels."""
+    """Returns the costs of one outcome: a dictionary by label, or an array where there are no labels."""
     if isinstance(costs, Mapping):
         return dict(costs)
     if hasattr(costs, "columns"):
@@ -152,7 +152,7 @@ def row(costs: Any) -> object:
 
 
 def columns(costs: Any, guardrails: list[str]) -> object:
-    """The costs of many outcomes with one column per guardrail, in their order."""
+    """Returns the costs of many outcomes with one column per guardrail, in their order."""
     is_table = hasattr(costs, "columns") or hasattr(costs, "__arrow_c_stream__")
     if not isinstance(costs, Mapping) and (not is_table or hasattr(costs, "name")):
         return costs

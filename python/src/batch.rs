@@ -39,7 +39,8 @@ impl DecisionBatch {
 
     /// All decisions as dictionaries of plain values; see `Decision.to_dict`.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let each = self.decisions.iter().map(|one| one.to_dict(py));
+        let each = self.decisions.iter().cloned();
+        let each = each.map(|one| Decision::to_dict(&Bound::new(py, one)?));
         let dict = PyDict::new(py);
         dict.set_item("decisions", each.collect::<PyResult<Vec<_>>>()?)?;
         Ok(dict)

@@ -151,15 +151,19 @@ impl GuardrailCertificate {
     }
 
     /// Returns the same as a dictionary.
-    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        dict.set_item("name", &self.name)?;
-        dict.set_item("pessimistic_cost", self.pessimistic_cost)?;
-        dict.set_item("threshold", self.threshold)?;
-        dict.set_item("slack", self.slack)?;
-        dict.set_item("price", self.price)?;
-        Ok(dict)
+    fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
+        let names = ["name", "pessimistic_cost", "threshold", "slack", "price"];
+        attributes(slf, &names)
     }
+}
+
+/// Collects attributes of an object as a dictionary.
+fn attributes<'py>(object: &Bound<'py, PyAny>, names: &[&str]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(object.py());
+    for name in names {
+        dict.set_item(name, object.getattr(*name)?)?;
+    }
+    Ok(dict)
 }
 
 /// Proof that a policy keeps its guardrails, and a bound on its reward.
@@ -269,20 +273,26 @@ impl Certificate {
     }
 
     /// Returns the same as a dictionary of plain values.
-    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        let guardrails = self.guardrails();
-        let guardrails = guardrails.iter().map(|entry| entry.to_dict(py));
+    fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
+        let names = [
+            "guardrails",
+            "optimistic_reward",
+            "status",
+            "value",
+            "upper_bound",
+            "gap",
+        ];
+        let dict = attributes(
+            slf,
+            &[&names[..], &["fallback", "alarm", "outcomes"]].concat(),
+        )?;
+        let plain = |object: Bound<'py, PyAny>| object.call_method0("to_dict");
+        let guardrails = slf.getattr("guardrails")?.try_iter()?;
+        let guardrails = guardrails.map(|entry| plain(entry?));
         dict.set_item("guardrails", guardrails.collect::<PyResult<Vec<_>>>()?)?;
-        dict.set_item("optimistic_reward", self.optimistic_reward())?;
-        dict.set_item("status", self.status())?;
-        dict.set_item("value", self.value())?;
-        dict.set_item("upper_bound", self.upper_bound())?;
-        dict.set_item("gap", self.gap())?;
-        dict.set_item("fallback", self.fallback())?;
-        let alarm = self.alarm(py)?.map(|alarm| alarm.call_method0("to_dict"));
-        dict.set_item("alarm", alarm.transpose()?)?;
-        dict.set_item("outcomes", self.outcomes())?;
+        if let Some(alarm) = slf.get().alarm(slf.py())? {
+            dict.set_item("alarm", plain(alarm)?)?;
+        }
         Ok(dict)
     }
 
@@ -449,19 +459,20 @@ impl Decision {
         hex(self.set.agent)
     }
 
-    /// Returns everything as a dictionary of plain values, for logs. The policy is a list of pairs, without zeros.
-    pub(crate) fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        dict.set_item("action", self.action(py)?)?;
-        dict.set_item("index", self.index())?;
-        dict.set_item("probability", self.probability())?;
-        dict.set_item("is_safe", self.is_safe())?;
-        dict.set_item("scale", self.scale())?;
-        dict.set_item("features", self.features.as_deref().map(<[f64]>::to_vec))?;
-        dict.set_item("agent_id", self.agent_id())?;
-        dict.set_item("serial", self.serial)?;
-        dict.set_item("policy", self.policy(py)?.items())?;
-        dict.set_item("certificate", self.certificate().to_dict(py)?)?;
+    /// Returns everything as a dictionary of plain values, for logs. The policy is a list of pairs, without
+    /// zeros.
+    pub(crate) fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
+        let (py, decision) = (slf.py(), slf.get());
+        let names = ["action", "index", "probability", "is_safe", "scale"];
+        let dict = attributes(
+            slf,
+            &[&names[..], &["features", "agent_id", "serial"]].concat(),
+        )?;
+        let features = decision.features.as_deref().map(<[f64]>::to_vec);
+        dict.set_item("features", features)?;
+        dict.set_item("policy", decision.policy(py)?.items())?;
+        let certificate = Bound::new(py, decision.certificate())?;
+        dict.set_item("certificate", Certificate::to_dict(&certificate)?)?;
         Ok(dict)
     }
 

@@ -113,7 +113,8 @@ def test_editing(service, look):
     page.get_by_role("dialog").get_by_label("complaints").fill("0.5")
     confirm(page, "Save")
     expect(page.locator(".lead")).to_have_text("what sells")
-    expect(page.locator(".declared")).to_contain_text("1 min: outcomes are learned then; the default outcome: reward 0, complaints 0.5")
+    rule = "1 min: outcomes are learned then; the default outcome: reward 0, complaints 0.5"
+    expect(page.locator(".declared")).to_contain_text(rule)
     changed = get(service, "shop")
     assert (changed["description"], changed["ttl_seconds"]) == ("what sells", 60)
     assert changed["default_outcome"] == {"reward": 0, "costs": {"complaints": 0.5}}

@@ -16,12 +16,12 @@ class _Answer:
     """Methods of all answers."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as nested dictionaries."""
+        """Returns the same as nested dictionaries."""
         return asdict(self)  # type: ignore[call-overload, no-any-return]
 
 
 def _policy(json: Any) -> Any:
-    """The service's list of actions as a dictionary from their names to their probabilities."""
+    """Returns the service's list of actions as a dictionary from their names to their probabilities."""
     return json if json is None else {one["action"]: one["probability"] for one in json}
 
 

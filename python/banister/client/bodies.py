@@ -64,7 +64,7 @@ UNCHANGED: Any = _Unchanged()
 
 
 def segment(text: str, argument: str) -> str:
-    """A name as a part of a path."""
+    """Returns a name as a part of a path."""
     if not isinstance(text, str):
         raise TypeError(f"`{argument}` is {text!r} ({type(text).__name__}): must be a str")
     if not text:
@@ -121,7 +121,7 @@ def _agent(agent: AgentLike | None) -> Mapping[str, Any] | None:
 
 
 def change(**fields: Any) -> dict[str, Any]:
-    """The fields of a change that are given."""
+    """Returns the fields of a change that are given."""
     given = {key: plain(value, key) for key, value in fields.items() if value is not UNCHANGED}
     if not given:
         raise TypeError("nothing to change: give at least one argument")
@@ -136,7 +136,7 @@ def decision_request(
     taken: str | None = None,
     propensity: float | None = None,
 ) -> dict[str, Any]:
-    """A request for a decision. It always has an id: to ask again is to ask for the same decision."""
+    """Returns a request for a decision. It always has an id: to ask again is to ask for the same decision."""
     if id is not None and not isinstance(id, str):
         raise TypeError(f"`id` is {id!r} ({type(id).__name__}): must be a str")
     fields = {
@@ -166,7 +166,7 @@ def _actions(actions: Any) -> list[Any]:
 
 
 def decision_requests(requests: int | Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Requests for many decisions: how many, or the arguments of each."""
+    """Returns requests for many decisions: their number, or the arguments of each."""
     if isinstance(requests, (int, np.integer)):
         if requests < 0:
             raise ValueError(f"`requests` is {requests}: must be at least 0")
@@ -192,7 +192,7 @@ def outcome_report(
     costs: CostsLike | None = None,
     taken: str | None = None,
 ) -> dict[str, Any]:
-    """A report of an outcome, or of a part of it."""
+    """Returns a report of an outcome, or of a part of it."""
     if not isinstance(decision, (ServiceDecision, str)):
         raise TypeError(
             f"`decision` is {decision!r} ({type(decision).__name__}): must be a decision or its id"
@@ -228,7 +228,7 @@ def _costs(decision: ServiceDecision | str, costs: CostsLike) -> dict[str, float
 
 
 def outcome_reports(outcomes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Reports of many outcomes, from dictionaries with the arguments of each."""
+    """Returns reports of many outcomes, from dictionaries with the arguments of each."""
     return [
         located(lambda one=one: outcome_report(**one), f"outcomes[{i}]")
         for i, one in enumerate(outcomes)

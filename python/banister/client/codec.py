@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def plain(value: Any, field: str) -> Any:
-    """The same as JSON's own types; arrays become lists. NaN and infinities are refused."""
+    """Returns the same as JSON's own types; arrays become lists. NaN and infinities are refused."""
     if isinstance(value, Guardrail):
         value = value.to_dict()
     if isinstance(value, (np.ndarray, np.generic)):
@@ -42,7 +42,7 @@ def plain(value: Any, field: str) -> Any:
 
 
 def number(value: Any, field: str) -> float:
-    """A finite number; True and False are 1 and 0, as in the package's arrays."""
+    """Returns a finite number; True and False are 1 and 0, as in the package's arrays."""
     if (isinstance(value, np.ndarray) and value.ndim == 0) or isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, (int, float)):
@@ -51,7 +51,7 @@ def number(value: Any, field: str) -> float:
 
 
 def finite(value: float, field: str) -> float:
-    """The number itself, unless it is NaN or infinite."""
+    """Returns the number itself, unless it is NaN or infinite."""
     if not math.isfinite(value):
         shown = "NaN" if math.isnan(value) else str(value)
         raise ValueError(f"`{field}` is {shown}: only finite numbers are allowed")
@@ -59,7 +59,7 @@ def finite(value: float, field: str) -> float:
 
 
 def numbers(values: Any, field: str) -> list[float]:
-    """A row of finite numbers."""
+    """Returns a row of finite numbers."""
     row = plain(values, field)
     if not isinstance(row, list):
         raise TypeError(f"`{field}` is {row!r} ({type(row).__name__}): must be a row of numbers")
@@ -90,7 +90,7 @@ class _Unfit(Exception):
 
 
 def decode(kind: type[T], value: Any) -> T:
-    """A typed object from the service's JSON. Keys that are not known here are left out."""
+    """Returns a typed object from the service's JSON. Unknown keys are ignored."""
     try:
         decoded: T = _reader(typing.cast(Any, kind))(value)
     except _Unfit as error:

@@ -71,7 +71,7 @@ class ServiceError(Exception):
     def from_problem(
         problem: Mapping[str, Any], status: int | None = None, request_id: str | None = None
     ) -> ServiceError:
-        """The error that a problem document (RFC 9457) describes, as the class for its status."""
+        """Returns the error that a problem document (RFC 9457) describes, as the class for its status."""
         told = problem.get("status")
         code = status if status is not None else told if isinstance(told, int) else 500
         texts = {key: _text(problem.get(key)) for key in ("field", "value", "allowed")}
@@ -125,7 +125,7 @@ def _class_of(status: int) -> type[ServiceError]:
 
 
 def error_of(status: int, content: bytes, request_id: str | None) -> ServiceError:
-    """The error of an answer, which may not be from the service but from something before it."""
+    """Returns the error of an answer, which may not be from the service but from something before it."""
     try:
         problem = json.loads(content)
     except ValueError:

@@ -166,7 +166,7 @@ def _refused(answer: Answer) -> ServiceError:
 
 
 def _unavailable(call: Call, result: Answer | Lost) -> tuple[ServiceError, Exception | None]:
-    """The error to raise if there is no further attempt."""
+    """Returns the error to raise if there is no further attempt."""
     if isinstance(result, Answer):
         error = _refused(result)
         if call.repeatable or result.status == 429:

@@ -108,11 +108,11 @@ class Evaluation:
         return bool(self.verdicts) and all(v.verdict == "kept" for v in self.verdicts.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as nested dictionaries."""
+        """Returns all of it as nested dictionaries."""
         return {**asdict(self), "is_safe": self.is_safe}
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row per signal, the reward first; with columns for the verdicts if there are any."""
+        """Returns one row per signal, the reward first; with columns for the verdicts if there are any."""
         with extra("pandas"):
             import pandas as pd
 
@@ -121,10 +121,8 @@ class Evaluation:
             row = asdict(one)
             judged = self.verdicts.get(one.name)
             if self.verdicts:
-                row["threshold"] = judged.threshold if judged else None
-                row["verdict"] = judged.verdict if judged else None
-                row["reason"] = judged.reason if judged else None
-                row["rows_needed"] = judged.rows_needed if judged else None
+                keys = ("threshold", "verdict", "reason", "rows_needed")
+                row |= {key: getattr(judged, key, None) for key in keys}
             rows.append(row)
         frame: pd.DataFrame = pd.DataFrame(rows).set_index("name")
         return frame
@@ -275,7 +273,7 @@ def _estimate(found: Mapping[str, Any], log: Log) -> Estimate:
 
 
 def _names(guardrails: GuardrailLike | Sequence[GuardrailLike] | None) -> list[str]:
-    """The names of the guardrails, as far as they have one."""
+    """Returns the names of the guardrails, as far as they have one."""
     if guardrails is None:
         return []
     each = [guardrails] if isinstance(guardrails, (Guardrail, Mapping)) else guardrails
@@ -286,7 +284,7 @@ def _names(guardrails: GuardrailLike | Sequence[GuardrailLike] | None) -> list[s
 def _by_name(
     guardrails: GuardrailLike | Sequence[GuardrailLike] | None, log: Log
 ) -> dict[str, Any]:
-    """The guardrails in the order of the log's costs."""
+    """Returns the guardrails in the order of the log's costs."""
     if guardrails is None:
         return {}
     one = isinstance(guardrails, Mapping) or hasattr(guardrails, "to_dict")

@@ -79,7 +79,7 @@ class Log:
         arms: int | Sequence[Arm] | None = None,
         adaptive: bool = False,
     ) -> Log:
-        """A log from the columns of a table.
+        """Returns a log from the columns of a table.
 
         Parameters:
             frame: a pandas or polars DataFrame, a dictionary of columns, or anything with
@@ -120,7 +120,7 @@ class Log:
         costs: ArrayLike | Mapping[str, ArrayLike] | None = None,
         arms: Sequence[Arm] | None = None,
     ) -> Log:
-        """A log from the dictionary that Open Bandit Pipeline calls `bandit_feedback`.
+        """Returns a log from the dictionary that Open Bandit Pipeline calls `bandit_feedback`.
 
         `context` becomes the features. There are no costs in obp: give them as an array of shape
         (n_rounds,) or (n_rounds, m), called "cost" or "cost_0", "cost_1", ..., or by name. Rounds
@@ -183,7 +183,7 @@ class Log:
         return f"Log({', '.join(parts)})"
 
     def number(self, arm: object, argument: str = "arm") -> int:
-        """The number of an arm, given its name or its number.
+        """Returns the number of an arm, given its name or its number.
 
         >>> import banister
         >>> frame = {"action": ["a", "b"], "reward": [0, 1]}
@@ -205,7 +205,7 @@ class Log:
         )
 
     def with_costs(self, names: Sequence[str]) -> Log:
-        """The same rounds with these costs alone, in this order."""
+        """Returns the same rounds with these costs alone, in this order."""
         if tuple(names) == self.guardrails:
             return self
         places = [self.guardrails.index(name) for name in names]
@@ -221,7 +221,7 @@ def _short(names: Sequence[object]) -> str:
 def _numbered(
     values: NDArray[Any], where: str, arms: int | Sequence[Arm] | None, by_number: bool = False
 ) -> tuple[NDArray[np.uintp], tuple[Arm, ...]]:
-    """The arm of each row as a number, and what the arms are called."""
+    """Returns the arm of each row as a number, and the names of the arms."""
     missing = is_missing(values)
     if missing.any():
         row = int(missing.argmax())
@@ -354,7 +354,7 @@ LogLike: TypeAlias = Log | Mapping[str, Any] | Any
 
 
 def as_log(log: LogLike, guardrails: Sequence[str], arms: Sequence[Arm] | None = None) -> Log:
-    """The log itself, or one from a frame with the usual columns, or from obp's dictionary.
+    """Returns the log itself, or one from a frame with the usual columns, or from obp's dictionary.
 
     A guardrail's costs are in the column of its name; those of a single one also in `costs` or `cost`.
     For other columns there is `Log.from_frame`.
@@ -372,7 +372,7 @@ def as_log(log: LogLike, guardrails: Sequence[str], arms: Sequence[Arm] | None =
 
 
 def _columns_of(columns: Sequence[str], guardrails: Sequence[str]) -> dict[str, str]:
-    """The column of each guardrail's costs, as far as there is one."""
+    """Returns the column of each guardrail's costs, as far as there is one."""
     found = {name: name for name in guardrails if name in columns}
     if not found and len(guardrails) <= 1:
         only = [column for column in ("cost", "costs") if column in columns]

@@ -57,7 +57,7 @@ class Replay:
     curves: dict[str, NDArray[Any]] = field(repr=False)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The curves: accepted rounds, rows read, running means of the reward and of each cost."""
+        """Returns the curves: accepted rounds, rows read, running means of the reward and of each cost."""
         with extra("pandas"):
             import pandas as pd
 
@@ -65,7 +65,7 @@ class Replay:
         return frame
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as nested dictionaries of plain values."""
+        """Returns the same as nested dictionaries of plain values."""
         curves = {name: column.tolist() for name, column in self.curves.items()}
         return {**asdict(self), "curves": curves}
 
@@ -158,7 +158,7 @@ def warm_start(agent: _native.Agent, log: LogLike) -> int:
 
 
 def aligned(log: LogLike, agent: _native.Agent) -> Log:
-    """The log with arms and costs numbered as an agent numbers them."""
+    """Returns the log with arms and costs numbered as an agent numbers them."""
     if not isinstance(agent, _native.Agent):
         raise TypeError(
             f"`agent` is {type(agent).__name__}: must be an agent, such as banister.Opb(...)"

@@ -21,7 +21,7 @@ SuiteLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
 
 
 def suites() -> dict[str, str]:
-    """The suites of instances there are, each with what it is for.
+    """Returns the suites of instances there are, each with what it is for.
 
     >>> import banister
     >>> banister.suites()["hard"]
@@ -158,7 +158,7 @@ def _hint(one: object) -> str:
 
 
 def _experiment(given: Mapping[str, Any]) -> dict[str, Any]:
-    """An experiment in the words of TOML, with plain values where Python has objects."""
+    """Returns an experiment in the words of TOML, with plain values where Python has objects."""
     # An environment alone will do, where it brings its guardrails.
     alone = "kind" in given and "environment" not in given
     experiment: dict[str, Any] = {"environment": given} if alone else dict(given)
@@ -246,14 +246,14 @@ class ComparisonResult(SimulationResult):
         return self._compared.left_out.columns()
 
     def plot(self, instance: str | int | None = None) -> matplotlib.figure.Figure:
-        """Regret against violation, one point per agent: who pays for safety with what."""
+        """Draws regret against violation, one point per agent."""
         with extra("plot"):
             from .._scatter import scatter
 
         return scatter(self, instance)
 
     def plot_curves(self, instance: str | int | None = None) -> matplotlib.figure.Figure:
-        """Regret, costs against their thresholds and reward over time: `SimulationResult.plot`."""
+        """Draws regret, costs against their thresholds and reward over time: `SimulationResult.plot`."""
         return super().plot(instance)
 
     @property
@@ -262,7 +262,7 @@ class ComparisonResult(SimulationResult):
         return self._compared.points
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values, for JSON: `instances`, `points`, and the columns of every table."""
+        """Returns all of it as plain values, for JSON: `instances`, `points`, and the columns of every table."""
         return {**super().to_dict(), "points": self.points}
 
     def __repr__(self) -> str:

@@ -26,7 +26,7 @@ class Environment(Protocol):
     """
 
     def actions(self, rng: np.random.Generator) -> ArrayLike | None:
-        """The round's actions, one row of features each; None where they are the arms."""
+        """Returns the round's actions, one row of features each; None where they are the arms."""
 
     def pull(self, action: int, rng: np.random.Generator) -> tuple[float, Any]:
         """Plays an action: its reward and its costs, one per guardrail."""
@@ -73,11 +73,11 @@ class GymEnvironment:
         self._observation, _ = self.env.reset(seed=int(rng.integers(2**31)))
 
     def actions(self, rng: np.random.Generator) -> ArrayLike | None:
-        """The features of the observation, if there are any."""
+        """Returns the features of the observation, if there are any."""
         return None if self.features is None else self.features(self._observation)
 
     def pull(self, action: int, rng: np.random.Generator) -> tuple[float, Any]:
-        """One step of the environment."""
+        """Takes one step of the environment."""
         self._observation, reward, terminated, truncated, info = self.env.step(action)
         costs = info.get("cost", info.get("costs"))
         if terminated or truncated:

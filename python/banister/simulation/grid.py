@@ -23,7 +23,7 @@ _ALLOWED = (
 
 
 def points(grid: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
-    """Every combination of the grid's values."""
+    """Returns every combination of the grid's values."""
     if not isinstance(grid, Mapping):
         raise TypeError(f"`grid` is {grid!r}: must be a dictionary from keys to lists of values")
     columns: list[list[Any]] = []
@@ -37,7 +37,7 @@ def points(grid: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
 
 
 def experiments_at(base: Experiment, points: Sequence[Mapping[str, Any]]) -> list[Experiment]:
-    """The experiment with the values of every point, each with a name of its own."""
+    """Returns the experiment with the values of every point, each with a name of its own."""
     made = [_experiment_at(base, point) for point in points]
     # Long lists and close numbers look the same in short.
     counts = Counter(experiment.name for experiment in made)

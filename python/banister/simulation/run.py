@@ -45,20 +45,11 @@ class Experiment:
 
     def check(self) -> _native.Experiment:
         """Checks everything."""
-        return _native.Experiment(
-            self.environment,
-            self.agents,
-            run=self.run,
-            guardrails=self.guardrails,
-            reward=self.reward,
-            name=self.name,
-            folder=self.folder,
-            problem=self.problem,
-        )
+        return _native.Experiment(**vars(self))
 
 
 def declared_agent(agent: AgentLike, label: str | None = None) -> Any:
-    """A declaration, or a pair of a label and what makes an agent."""
+    """Returns a declaration, or a pair of a label and what makes an agent."""
     if isinstance(agent, str):
         agent = {"kind": agent}
     elif isinstance(agent, type) and issubclass(agent, Agent):
@@ -76,7 +67,7 @@ def declared_agent(agent: AgentLike, label: str | None = None) -> Any:
 
 
 def declared_agents(agents: Agents) -> list[Any]:
-    """All agents, in order."""
+    """Returns all agents, in order."""
     if isinstance(agents, Mapping) and "kind" not in agents:
         return [declared_agent(agent, str(label)) for label, agent in agents.items()]
     if isinstance(agents, (str, Mapping, Agent)) or callable(agents):
@@ -92,7 +83,7 @@ def declare(
     name: str | None,
     **run: int | None,
 ) -> Experiment:
-    """An experiment from the arguments of `simulate`; what is None comes from the environment."""
+    """Returns an experiment from the arguments of `simulate`; what is None comes from the environment."""
     folder, stem = "", "simulation"
     if isinstance(environment, (str, os.PathLike)):
         path = Path(environment)
@@ -246,7 +237,7 @@ class SimulationResult:
         return self._results.alarms.columns()
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values, for JSON: `instances`, and the columns of every table.
+        """Returns all of it as plain values, for JSON: `instances`, and the columns of every table.
 
         What is unknown is None.
         """
@@ -254,7 +245,7 @@ class SimulationResult:
         return {"instances": self.instances, **tables}
 
     def table(self, table: str = "curves") -> _native.ResultTable:
-        """"curves", "runs" or "alarms" as a table of the Arrow C data interface."""
+        """Returns "curves", "runs" or "alarms" as a table of the Arrow C data interface."""
         if table not in self._TABLES:
             *names, last = map(repr, self._TABLES)
             raise ValueError(f"`table` is {table!r}: must be {', '.join(names)} or {last}")
@@ -265,7 +256,7 @@ class SimulationResult:
         return found
 
     def to_pandas(self, table: str = "curves") -> pandas.DataFrame:
-        """The table as a pandas DataFrame."""
+        """Returns the table as a pandas DataFrame."""
         with extra("pandas"):
             import pandas
 
@@ -273,21 +264,21 @@ class SimulationResult:
         return frame
 
     def to_polars(self, table: str = "curves") -> polars.DataFrame:
-        """The table as a polars DataFrame, sharing memory."""
+        """Returns the table as a polars DataFrame, sharing memory."""
         with extra("polars"):
             import polars
 
         return polars.DataFrame(self.table(table))
 
     def to_arrow(self, table: str = "curves") -> pyarrow.Table:
-        """The table as a pyarrow Table, sharing memory."""
+        """Returns the table as a pyarrow Table, sharing memory."""
         with extra("arrow"):
             import pyarrow
 
         return pyarrow.table(self.table(table))
 
     def plot(self, instance: str | int | None = None) -> matplotlib.figure.Figure:
-        """Regret, costs against their thresholds and reward over time, as a matplotlib figure."""
+        """Draws regret, costs against their thresholds and reward over time, as a matplotlib figure."""
         with extra("plot"):
             from .._plot import plot
 

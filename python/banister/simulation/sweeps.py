@@ -45,7 +45,7 @@ def run_task(experiment: bytes, task: Task, timing: bool) -> bytes:
 
 @lru_cache(maxsize=64)
 def _checked(experiment: bytes) -> _native.Experiment:
-    """The experiment, checked once for all of its tasks in this worker."""
+    """Returns the experiment, checked once for all of its tasks in this worker."""
     import cloudpickle
 
     checked: _native.Experiment = cloudpickle.loads(experiment).check()
@@ -141,7 +141,7 @@ def sweep(
 
 
 def _pickled(experiment: Experiment) -> bytes:
-    """The experiment with classes of your own by value: workers need not have their modules."""
+    """Returns the experiment with classes of your own by value: workers need not have their modules."""
     import cloudpickle
 
     makers = [agent[1] for agent in experiment.agents if isinstance(agent, tuple)]
@@ -298,7 +298,7 @@ class SweepResult(SimulationResult):
         return list(self._points.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values, with `points` in the order of `instances`."""
+        """Returns all of it as plain values, with `points` in the order of `instances`."""
         return {**super().to_dict(), "points": self.points}
 
     def _added(self, table: str) -> dict[str, list[Any]]:
@@ -307,12 +307,12 @@ class SweepResult(SimulationResult):
         return {key: [self._points[name][key] for name in instances] for key in keys}
 
     def to_pandas(self, table: str = "curves") -> pandas.DataFrame:
-        """The table as a pandas DataFrame, with the grid's columns."""
+        """Returns the table as a pandas DataFrame, with the grid's columns."""
         frame: pandas.DataFrame = super().to_pandas(table).assign(**self._added(table))
         return frame
 
     def to_polars(self, table: str = "curves") -> polars.DataFrame:
-        """The table as a polars DataFrame, with the grid's columns."""
+        """Returns the table as a polars DataFrame, with the grid's columns."""
         with extra("polars"):
             import polars
 
@@ -320,7 +320,7 @@ class SweepResult(SimulationResult):
         return super().to_polars(table).with_columns(added)
 
     def to_arrow(self, table: str = "curves") -> pyarrow.Table:
-        """The table as a pyarrow Table, with the grid's columns."""
+        """Returns the table as a pyarrow Table, with the grid's columns."""
         with extra("arrow"):
             import pyarrow
 
