@@ -27,7 +27,7 @@ def model(workload):
     lp.col_cost_ = np.array(reward)
     lp.col_lower_, lp.col_upper_ = np.zeros(actions), np.full(actions, highspy.kHighsInf)
     lp.row_lower_ = np.array([-highspy.kHighsInf] * guardrails + [1.0])
-    lp.row_upper_ = np.array(thresholds + [1.0])
+    lp.row_upper_ = np.array([*thresholds, 1.0])
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     lp.a_matrix_.start_ = np.arange(guardrails + 2) * actions
     lp.a_matrix_.index_ = np.tile(np.arange(actions), guardrails + 1)

@@ -726,10 +726,7 @@ def three_digits(x: float) -> str:
 
 def machine() -> dict[str, object]:
     versions = {}
-    for name in (
-        "banister numpy scipy highspy cvxpy clarabel mabwiser river contextualbandits "
-        "vowpal-wabbit-next"
-    ).split():
+    for name in ["banister", "numpy", "scipy", "highspy", "cvxpy", "clarabel", "mabwiser", "river", "contextualbandits", "vowpal-wabbit-next"]:
         try:
             versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

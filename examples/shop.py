@@ -94,7 +94,7 @@ def visits(seed: int, per_day: float) -> Iterator[Visit]:
         hour = now % DAY / HOUR
         rhythm = 1 - 0.8 * math.cos((hour - 3) / 24 * 2 * math.pi)
         now += rng.exponential(DAY / (per_day * rhythm * 1.2 ** (now / DAY)))
-        mobile = 0.2 + 0.4 * (18 <= hour)
+        mobile = 0.2 + 0.4 * (hour >= 18)
         segment = rng.choice(3, p=[0.6 * (1 - mobile), 0.4 * (1 - mobile), mobile])
         yield Visit(now, int(segment), tuple(rng.random(7)), rng.uniform(-1, 1))
 

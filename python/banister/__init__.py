@@ -19,16 +19,12 @@ True
 
 from __future__ import annotations
 
-from . import _agents
-from ._agent import Agent, agents, load
-from ._agents import *  # noqa: F403  (the classes are made from the registry)
-from ._alarm import Alarm
-from ._async_client import AsyncClient
-from ._client import Client
-from ._compare import ComparisonResult, compare, suites
-from ._environment import Environment, GymEnvironment
+import sys
+
+from . import _agent, _agents, client, offline, simulation
+from ._agent import Agent, Alarm, agents, load
+from ._agents import *
 from ._guardrail import Guardrail
-from ._log import Log
 from ._native import (
     Certificate,
     Decision,
@@ -40,107 +36,40 @@ from ._native import (
     solve_lp,
     solve_oplb,
 )
-from ._offline import Estimate, Evaluation, Verdict, evaluate
-from ._policy import disjoint_features
-from ._problem import Problem
-from ._replay import Replay, ReplayMean, replay, warm_start
-from ._service_answers import (
-    ServiceAlarm,
-    ServiceAudit,
-    ServiceBatch,
-    ServiceCertificate,
-    ServiceCounts,
-    ServiceDecision,
-    ServiceDecisionSummary,
-    ServiceEstimate,
-    ServiceEvent,
-    ServiceExperiment,
-    ServiceGuardrailCertificate,
-    ServiceKnown,
-    ServiceOutcome,
-)
-from ._service_errors import (
-    ServiceAuthError,
-    ServiceConflictError,
-    ServiceError,
-    ServiceNotFoundError,
-    ServiceRefusedError,
-    ServiceUnavailableError,
-)
-from ._service_state import (
-    ServiceArm,
-    ServiceEstimates,
-    ServiceGuardrailPoint,
-    ServiceHistory,
-    ServiceMinute,
-    ServicePoint,
-    ServiceState,
-)
-from ._simulate import SimulationResult, simulate
-from ._sweep import SweepResult, sweep
+from .client import *
+from .offline import *
+from .simulation import *
 
 __all__ = [
     "Agent",
     "Alarm",
-    "AsyncClient",
     "Certificate",
-    "Client",
-    "ComparisonResult",
     "Decision",
     "DecisionBatch",
-    "Environment",
-    "Estimate",
-    "Evaluation",
     "Guardrail",
     "GuardrailCertificate",
-    "GymEnvironment",
-    "Log",
-    "Problem",
-    "Replay",
-    "ReplayMean",
-    "ServiceAlarm",
-    "ServiceArm",
-    "ServiceAudit",
-    "ServiceAuthError",
-    "ServiceBatch",
-    "ServiceCertificate",
-    "ServiceConflictError",
-    "ServiceCounts",
-    "ServiceDecision",
-    "ServiceDecisionSummary",
-    "ServiceError",
-    "ServiceEstimate",
-    "ServiceEstimates",
-    "ServiceEvent",
-    "ServiceExperiment",
-    "ServiceGuardrailCertificate",
-    "ServiceGuardrailPoint",
-    "ServiceHistory",
-    "ServiceKnown",
-    "ServiceMinute",
-    "ServiceNotFoundError",
-    "ServiceOutcome",
-    "ServicePoint",
-    "ServiceRefusedError",
-    "ServiceState",
-    "ServiceUnavailableError",
-    "SimulationResult",
     "Solution",
     "SolutionBatch",
-    "SweepResult",
-    "Verdict",
     "__version__",
     "agents",
-    "compare",
-    "disjoint_features",
-    "evaluate",
     "load",
-    "replay",
-    "simulate",
     "solve_lp",
     "solve_oplb",
-    "suites",
-    "sweep",
-    "warm_start",
 ]
 __all__ += _agents.__all__
+__all__ += client.__all__
+__all__ += offline.__all__
+__all__ += simulation.__all__
+
+# Pickles of earlier versions name these modules.
+sys.modules |= {
+    f"{__name__}.{_old}": _module
+    for _module, _olds in {
+        _agent: ["_alarm"],
+        client: ["_service_answers", "_service_state"],
+        client.errors: ["_service_errors"],
+        offline: ["_log", "_offline", "_replay"],
+        simulation: ["_compare", "_environment", "_problem", "_simulate", "_sweep"],
+    }.items()
+    for _old in _olds
+}

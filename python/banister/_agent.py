@@ -1,17 +1,19 @@
-"""What all agents have in common beside the native core."""
+"""The base class of all agents: snapshots, logged data, and the methods of scikit-learn."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _native, _replay
-from ._log_like import LogLike
+from . import _native
+from .offline import replays
+from .offline.log import LogLike
 
 A = TypeVar("A", bound="Agent")
 
@@ -24,6 +26,35 @@ if hasattr(os, "register_at_fork"):
 CLASSES: dict[str, type[Agent]] = {}
 
 
+@dataclass(frozen=True)
+class Alarm:
+    """An alarm: an assumption that certificates rest on is false, at the level of its test."""
+
+    #: "breach" (the decisions' observed costs are above the threshold), "refuted" (an arm's outcomes
+    #: contradict each other over time: its mean changed) or "safe_cost" (the safe action costs other
+    #: than was declared).
+    kind: Literal["breach", "refuted", "safe_cost"]
+    guardrail: str
+    #: The arm that it is about, by name or number; None if it is about all decisions.
+    arm: Any
+    #: Outcomes taken when it was raised.
+    outcome: int
+    #: Outcomes that the evidence rests on.
+    outcomes: int
+    #: Mean of the guardrail's signal over those.
+    mean: float
+    #: Strength of the evidence as a likelihood ratio.
+    evidence: float
+    #: True if the safe action is forced until `agent.acknowledge()`.
+    forces_safe: bool
+    #: All of it in a sentence.
+    message: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the same as a dictionary of plain values."""
+        return asdict(self)
+
+
 class Agent(_native.Agent):
     """An agent: decides, observes, learns. Make one with its class, such as `banister.Opb`.
 
@@ -32,11 +63,11 @@ class Agent(_native.Agent):
 
     #: Its name in declarations: "opb".
     kind: ClassVar[str]
-    #: What it promises about its guardrails, with probability 1 − delta: "every_round" (every policy
+    #: The guarantee about its guardrails, with probability 1 − delta: "every_round" (every policy
     #: keeps them in expectation), "per_action" (every single action played does), "cumulative" (they
     #: are kept on average over rounds; single ones may break them) or "unsafe" (nothing).
     guarantee: ClassVar[str]
-    #: Whether it is for actions with features, which may be others in every round.
+    #: True if it is for actions with features, which may be others in every round.
     takes_features: ClassVar[bool]
 
     def __new__(cls: type[A], arms: object = None, **parameters: Any) -> A:
@@ -45,7 +76,7 @@ class Agent(_native.Agent):
     # Snapshots
 
     def save(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The whole state as JSON, also written to `path` if given: all of it, or nothing.
+        """Returns the whole state as JSON, also written to `path` if given: all of it, or nothing.
 
         A loaded agent goes on as if it had not stopped, also in what it draws.
         """
@@ -95,7 +126,7 @@ class Agent(_native.Agent):
 
     def warm_start(self, log: LogLike) -> int:
         """Learns every outcome of a log; returns their number. See `banister.warm_start`."""
-        return _replay.warm_start(self, log)
+        return replays.warm_start(self, log)
 
     # For people who come from MABWiser and scikit-learn
 
@@ -120,7 +151,7 @@ class Agent(_native.Agent):
         return self
 
     def predict(self, contexts: ArrayLike | None = None) -> Any:
-        """An action, drawn from the policy; a list of them for many contexts.
+        """Returns an action, drawn from the policy; a list of them for many contexts.
 
         `contexts` (linear agents): features of shape (rounds, actions, features), for one decision per
         round. Where outcomes come late, `decide` is better: its `Decision` says what they are of.
@@ -138,7 +169,7 @@ class Agent(_native.Agent):
         return self._pick(actions=contexts).actions
 
     def predict_expectations(self) -> dict[Any, float]:
-        """The estimated mean reward of every arm; NaN for one that was never played."""
+        """Returns the estimated mean reward of every arm; NaN for one that was never played."""
         table = self.estimates()
         return dict(zip(table["arm"], table["reward_mean"].tolist(), strict=True))
 
@@ -167,7 +198,7 @@ def load(source: str | os.PathLike[str]) -> Agent:
 
 
 def agents() -> dict[str, type[Agent]]:
-    """Every kind of agent there is, each with its class.
+    """Returns every kind of agent there is, each with its class.
 
     >>> import banister
     >>> banister.agents()["opb"] is banister.Opb

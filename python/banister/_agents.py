@@ -12,7 +12,7 @@ from typing import Any
 
 from . import _native
 from ._agent import CLASSES, Agent
-from ._registry import COMMON, Kind, kinds
+from ._registry import Kind, kinds
 
 __all__: list[str] = []
 
@@ -20,9 +20,7 @@ __all__: list[str] = []
 def _documented(kind: Kind) -> str:
     promise = f'Promise: {kind.promise} (`guarantee` is "{kind.guarantee}").'
     lines = [kind.description, "", promise, "", "Parameters:"]
-    for parameter in (*COMMON, *kind.parameters):
-        if parameter.features_only and not kind.takes_features:
-            continue
+    for parameter in kind.arguments:
         text = f"{parameter.name}: {parameter.description}"
         lines += textwrap.wrap(text, 92, initial_indent="    ", subsequent_indent="        ")
         for choice, meaning in parameter.choices.items():
@@ -42,8 +40,7 @@ def _signature(kind: Kind) -> inspect.Signature:
             else inspect.Parameter.KEYWORD_ONLY,
             default=parameter.default,
         )
-        for parameter in (*COMMON, *kind.parameters)
-        if kind.takes_features or not parameter.features_only
+        for parameter in kind.arguments
     ]
     return inspect.Signature(parameters)
 

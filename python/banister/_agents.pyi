@@ -12,9 +12,7 @@ from ._guardrail import GuardrailLike
 __all__ = ["Opb", "Oplb", "OptimisticMix", "SColts", "MarginAdaptive", "Doslb", "LinConTs", "LinConKlUcb", "PessimisticOptimistic", "ConservativeUcb", "UcbBwk", "PrimalDualBwk", "Ucb1", "KlUcb", "Thompson", "HplcLucb", "SafeLts", "Roful", "GenOp", "SafeLucb", "ConservativeLinUcb", "LinUcb", "LinTs"]
 
 class Opb(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["every_round"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -39,9 +37,7 @@ class Opb(Agent):
     ) -> Opb: ...
 
 class Oplb(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["every_round"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -72,9 +68,7 @@ class Oplb(Agent):
     ) -> Oplb: ...
 
 class OptimisticMix(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["every_round"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -88,9 +82,7 @@ class OptimisticMix(Agent):
     ) -> OptimisticMix: ...
 
 class SColts(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["every_round"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -105,9 +97,7 @@ class SColts(Agent):
     ) -> SColts: ...
 
 class MarginAdaptive(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["every_round"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -121,9 +111,7 @@ class MarginAdaptive(Agent):
     ) -> MarginAdaptive: ...
 
 class Doslb(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["cumulative"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -137,9 +125,7 @@ class Doslb(Agent):
     ) -> Doslb: ...
 
 class LinConTs(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["cumulative"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -152,9 +138,7 @@ class LinConTs(Agent):
     ) -> LinConTs: ...
 
 class LinConKlUcb(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["cumulative"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -167,9 +151,7 @@ class LinConKlUcb(Agent):
     ) -> LinConKlUcb: ...
 
 class PessimisticOptimistic(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["cumulative"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -186,9 +168,7 @@ class PessimisticOptimistic(Agent):
     ) -> PessimisticOptimistic: ...
 
 class ConservativeUcb(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["cumulative"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -202,9 +182,7 @@ class ConservativeUcb(Agent):
     ) -> ConservativeUcb: ...
 
 class UcbBwk(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["cumulative"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -220,9 +198,7 @@ class UcbBwk(Agent):
     ) -> UcbBwk: ...
 
 class PrimalDualBwk(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["cumulative"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -238,9 +214,7 @@ class PrimalDualBwk(Agent):
     ) -> PrimalDualBwk: ...
 
 class Ucb1(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["unsafe"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -254,9 +228,7 @@ class Ucb1(Agent):
     ) -> Ucb1: ...
 
 class KlUcb(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["unsafe"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -270,9 +242,7 @@ class KlUcb(Agent):
     ) -> KlUcb: ...
 
 class Thompson(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["unsafe"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -285,9 +255,7 @@ class Thompson(Agent):
     ) -> Thompson: ...
 
 class HplcLucb(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["per_action"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -308,9 +276,7 @@ class HplcLucb(Agent):
     ) -> HplcLucb: ...
 
 class SafeLts(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["per_action"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -331,9 +297,7 @@ class SafeLts(Agent):
     ) -> SafeLts: ...
 
 class Roful(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["per_action"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -355,9 +319,7 @@ class Roful(Agent):
     ) -> Roful: ...
 
 class GenOp(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["per_action"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -379,9 +341,7 @@ class GenOp(Agent):
     ) -> GenOp: ...
 
 class SafeLucb(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["per_action"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -404,9 +364,7 @@ class SafeLucb(Agent):
     ) -> SafeLucb: ...
 
 class ConservativeLinUcb(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["cumulative"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -426,9 +384,7 @@ class ConservativeLinUcb(Agent):
     ) -> ConservativeLinUcb: ...
 
 class LinUcb(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["unsafe"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,
@@ -448,9 +404,7 @@ class LinUcb(Agent):
     ) -> LinUcb: ...
 
 class LinTs(Agent):
-    kind: ClassVar[str]
     guarantee: ClassVar[Literal["unsafe"]]
-    takes_features: ClassVar[bool]
     def __new__(
         cls,
         arms: int | Sequence[str] | None = None,

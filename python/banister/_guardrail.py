@@ -31,7 +31,7 @@ class Guardrail:
     safe_cost: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as a dictionary, without what is left at its default."""
+        """Returns the same as a dictionary, without defaults."""
         fields = vars(self).items()
         return {key: value for key, value in fields if value is not None and value is not False}
 

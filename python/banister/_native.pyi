@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import Self, disjoint_base
 
-from ._alarm import Alarm
+from ._agent import Alarm
 
 __version__: str
 
@@ -345,6 +345,7 @@ def judge_log(
     safe: int,
     options: Mapping[str, object],
 ) -> list[dict[str, Any]]: ...
+def direction_symbol(direction: str) -> str: ...
 def feature_dimension(agent: Agent) -> int | None: ...
 def replay_log(
     log: Any,

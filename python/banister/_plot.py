@@ -15,7 +15,7 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from ._simulate import SimulationResult
+    from .simulation.run import SimulationResult
 
 # Told apart by most people with a colour deficiency (after Okabe and Ito); red is for thresholds.
 LINES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#6B6B6B", "#D55E00")

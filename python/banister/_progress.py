@@ -10,7 +10,7 @@ from typing import Any
 
 @contextmanager
 def bar(what: str, shown: bool) -> Iterator[Callable[[float, int], None] | None]:
-    """A bar over a share of work, called with the share done and the number of rounds."""
+    """Yields a bar over a share of work, called with the share done and the number of rounds."""
     if not shown:
         yield None
         return

@@ -21,7 +21,7 @@ class Parameter:
     features_only: bool = False
 
 
-#: What every agent's constructor takes beside the parameters of its kind.
+#: Arguments of every agent's constructor, beside the parameters of its kind.
 COMMON = (
     Parameter(
         "arms", "int | Sequence[str] | None", None, "the number of arms, or a list of their names."
@@ -62,35 +62,25 @@ COMMON = (
     ),
 )
 
+_START = (">>> import banister", ">>> agent = banister.{name}(")
+_END = (">>> agent.observe(decision, reward=1.0, costs=0.2)", ">>> agent.outcomes", "1")
 _ARMS_EXAMPLE = (
-    ">>> import banister",
-    ">>> agent = banister.{name}(",
     '...     ["control", "bold"],',
     '...     guardrails=[{{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}}],',
     "...     seed=7,{more}",
     "... )",
     ">>> decision = agent.decide()",
-    ">>> agent.observe(decision, reward=1.0, costs=0.2)",
-    ">>> agent.outcomes",
-    "1",
 )
 _FEATURES_EXAMPLE = (
-    ">>> import banister",
-    ">>> agent = banister.{name}(",
     "...     safe_action=[1.0, 0.0],",
     "...     parameter_norm=1.0,",
     '...     guardrails=[{{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}}],',
     "...     seed=7,{more}",
     "... )",
     ">>> decision = agent.decide(actions=[[0.6, 0.8], [0.8, -0.6]])",
-    ">>> agent.observe(decision, reward=1.0, costs=0.2)",
-    ">>> agent.outcomes",
-    "1",
 )
 # The safe action is to do nothing; what is played may be a part of an action.
 _ORIGIN_EXAMPLE = (
-    ">>> import banister",
-    ">>> agent = banister.{name}(",
     "...     features=[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]],",
     "...     parameter_norm=1.0,",
     '...     guardrails=[{{"name": "spend", "at_most": 0.5, "safe_cost": 0.0, "range": [-1, 1]}}],',
@@ -100,9 +90,6 @@ _ORIGIN_EXAMPLE = (
     ">>> decision = agent.decide()",
     ">>> 0 < decision.scale <= 1",
     "True",
-    ">>> agent.observe(decision, reward=1.0, costs=0.2)",
-    ">>> agent.outcomes",
-    "1",
 )
 
 
@@ -112,14 +99,20 @@ class Kind:
 
     name: str
     description: str
-    #: What it promises about its guardrails: a name, and the same in words.
+    #: The guarantee about its guardrails: a name, and the same in words.
     guarantee: str
     promise: str
     takes_features: bool
-    #: What it cannot do without: the number of rounds, a safe action whose features are all 0.
+    #: True if it needs the number of rounds, or a safe action whose features are all 0.
     needs_horizon: bool
     needs_origin: bool
     parameters: tuple[Parameter, ...]
+
+    @property
+    def arguments(self) -> tuple[Parameter, ...]:
+        """All arguments of the constructor."""
+        every = (*COMMON, *self.parameters)
+        return tuple(one for one in every if self.takes_features or not one.features_only)
 
     @property
     def class_name(self) -> str:
@@ -129,20 +122,17 @@ class Kind:
     @property
     def example(self) -> tuple[str, ...]:
         """Lines of a doctest."""
-        lines: tuple[str, ...]
-        if self.needs_origin:
-            lines = _ORIGIN_EXAMPLE
-        else:
-            lines = _FEATURES_EXAMPLE if self.takes_features else _ARMS_EXAMPLE
+        by_features = _ORIGIN_EXAMPLE if self.needs_origin else _FEATURES_EXAMPLE
+        lines = by_features if self.takes_features else _ARMS_EXAMPLE
         more = " horizon=1000," if self.needs_horizon else ""
-        return tuple(line.format(name=self.class_name, more=more) for line in lines)
+        return tuple(line.format(name=self.class_name, more=more) for line in (*_START, *lines, *_END))
 
 
 _TYPES = {"number": "float", "integer": "int", "string": "str", "boolean": "bool", "null": "None"}
 
 
 def kinds(schema: Mapping[str, Any], promises: Mapping[str, str]) -> list[Kind]:
-    """Every kind of agent with its parameters; `promises` are the guarantees in words."""
+    """Returns every kind of agent with its parameters; `promises` are the guarantees in words."""
     definitions = schema.get("$defs", {})
     return [_kind(variant, definitions, promises) for variant in schema["oneOf"]]
 
@@ -187,7 +177,7 @@ def _parameter(
 def _annotation(
     entry: Mapping[str, Any], definitions: Mapping[str, Any]
 ) -> tuple[str, dict[str, str]]:
-    """The type of a value, and the meanings of the words it may be."""
+    """Returns the type of a value, and the meanings of the words it may be."""
     if "$ref" in entry:
         return _annotation(definitions[entry["$ref"].rsplit("/", 1)[-1]], definitions)
     if "const" in entry:

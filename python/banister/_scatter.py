@@ -17,7 +17,7 @@ from . import _native
 from ._plot import LINES, OPTIMUM, QUIET, ResultFigure, chosen, head, short, style
 
 if TYPE_CHECKING:
-    from ._compare import ComparisonResult
+    from .simulation.comparison import ComparisonResult
 
 # What each promise looks like, the strongest first: calm colours for the safe, vermilion for the unsafe.
 _LOOKS = ((LINES[0], "o"), (LINES[2], "s"), (LINES[1], "D"), (LINES[6], "^"))

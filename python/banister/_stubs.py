@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from . import _native
-from ._registry import COMMON, Kind, kinds
+from ._registry import Kind, kinds
 
 _HEAD = '''"""Made from the core's registry by `python -m banister._stubs`."""
 
@@ -25,7 +25,7 @@ from ._guardrail import GuardrailLike
 
 
 def stubs() -> str:
-    """The text of `_agents.pyi`."""
+    """Returns the text of `_agents.pyi`."""
     every = kinds(_native.agent_schema(), dict(_native.guarantees()))
     names = ", ".join(f'"{kind.class_name}"' for kind in every)
     return _HEAD + f"__all__ = [{names}]\n" + "".join(map(_class, every))
@@ -35,18 +35,15 @@ def _class(kind: Kind) -> str:
     lines = [
         "",
         f"class {kind.class_name}(Agent):",
-        "    kind: ClassVar[str]",
         f'    guarantee: ClassVar[Literal["{kind.guarantee}"]]',
-        "    takes_features: ClassVar[bool]",
         "    def __new__(",
         "        cls,",
     ]
-    for parameter in (*COMMON, *kind.parameters):
-        if kind.takes_features or not parameter.features_only:
-            default = "..." if parameter.default == () else _literal(parameter.default)
-            lines.append(f"        {parameter.name}: {parameter.annotation} = {default},")
-            if parameter.name == "arms":
-                lines.append("        *,")
+    for parameter in kind.arguments:
+        default = "..." if parameter.default == () else _literal(parameter.default)
+        lines.append(f"        {parameter.name}: {parameter.annotation} = {default},")
+        if parameter.name == "arms":
+            lines.append("        *,")
     lines += [f"    ) -> {kind.class_name}: ...", ""]
     return "\n".join(lines)
 

@@ -12,15 +12,15 @@ use serde_json::Value;
 use crate::batch::{self, DecisionBatch};
 use crate::build;
 use crate::decision::{Decision, alarm_object, hex};
-use crate::error::{guarded, invalid, mistyped, raise, shown};
-use crate::input::{Numbers, costs, count, number, uniform};
+use crate::error::{guarded, invalid, raise, shown};
+use crate::input::{Numbers, costs, count, count_or, number, uniform};
 use crate::json::to_python;
 use crate::state::State;
 
 /// More numbers than this in one call, and other Python threads may run meanwhile.
 const LONG: usize = 1 << 13;
 
-/// What an outcome is of.
+/// Subject of an outcome.
 enum Of {
     /// An action of the set on offer now.
     Action(usize),
@@ -37,29 +37,29 @@ pub(crate) struct Agent {
     guardrails: Arc<Vec<String>>,
     /// Length of feature vectors; `None` for agents that take none.
     pub dimension: Option<usize>,
-    /// Whether a decision takes so long that other threads should run meanwhile.
+    /// True if a decision takes so long that other threads should run meanwhile.
     is_slow: bool,
 }
 
 impl Agent {
-    fn around(state: State) -> Self {
+    fn from_state(state: State) -> Self {
         let exact = serde_json::to_value(&state.config)
             .is_ok_and(|config| config.get("solver").and_then(Value::as_str) == Some("exact"));
         let features = state.problem.features.first().map_or(1, Vec::len);
-        let dimension = match state.config.takes_features() {
-            true if state.problem.features.is_empty() => Some(state.problem.arms.len()),
-            true => Some(features),
-            false => None,
+        let dimension = if state.problem.features.is_empty() {
+            state.problem.arms.len()
+        } else {
+            features
         };
         Self {
-            dimension,
+            dimension: state.config.takes_features().then_some(dimension),
             is_slow: exact || state.problem.arms.len().saturating_mul(features) > LONG,
-            guardrails: Arc::clone(&state.stage.guardrails),
+            guardrails: Arc::clone(&state.set.guardrails),
             state: Mutex::new(state),
         }
     }
 
-    /// Does some native work on the agent, alone. Without the interpreter's lock if it is `slow`, or
+    /// Runs native work on the agent, alone. Without the interpreter's lock if it is `slow`, or
     /// if another thread is at it: waiting with the lock held would stop every thread.
     pub(crate) fn with<R: Send>(
         &self,
@@ -96,13 +96,7 @@ impl Agent {
             return Ok(Of::Named(name.to_str()?.to_owned()));
         }
         let allowed = "must be a Decision, the name of an arm or its number";
-        match count(action, "action") {
-            Ok(index) => Ok(Of::Action(index as usize)),
-            Err(error) if error.is_instance_of::<PyTypeError>(action.py()) => {
-                Err(mistyped("action", action, allowed))
-            }
-            Err(error) => Err(error),
-        }
+        Ok(Of::Action(count_or(action, "action", allowed)? as usize))
     }
 }
 
@@ -112,19 +106,16 @@ impl Agent {
     #[classmethod]
     #[pyo3(signature = (**kwargs))]
     fn new(cls: &Bound<'_, PyType>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let Ok(kind) = cls
+        let kind = cls
             .getattr("kind")
-            .and_then(|kind| kind.extract::<String>())
-        else {
-            return Err(PyTypeError::new_err(
+            .and_then(|kind| kind.extract::<String>());
+        let kind = kind.map_err(|_| {
+            PyTypeError::new_err(
                 "Agent has no kind of its own: make a banister.Opb or another agent",
-            ));
-        };
-        let kwargs = match kwargs {
-            Some(kwargs) => kwargs.copy()?,
-            None => PyDict::new(cls.py()),
-        };
-        Ok(Self::around(build::state(&kind, &kwargs)?))
+            )
+        })?;
+        let kwargs = kwargs.map_or_else(|| Ok(PyDict::new(cls.py())), |kwargs| kwargs.copy())?;
+        Ok(Self::from_state(build::state(&kind, &kwargs)?))
     }
 
     /// Decides on an action.
@@ -145,11 +136,8 @@ impl Agent {
         actions: Option<&Bound<'_, PyAny>>,
         rng: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Decision> {
-        let given = match rng {
-            Some(rng) if !rng.is_none() => Some(uniform(rng)?),
-            _ => None,
-        };
-        let Some(actions) = actions.filter(|actions| !actions.is_none()) else {
+        let given = rng.map(uniform).transpose()?;
+        let Some(actions) = actions else {
             return self.with(py, self.is_slow, |state| state.decide(given, None));
         };
         let actions = Numbers::new(actions, "actions")?;
@@ -190,18 +178,11 @@ impl Agent {
         self.with(py, false, |state| {
             let index = match &of {
                 Of::Earlier(decision) => return state.observe(decision.get(), reward, &costs),
-                Of::Action(index) => Some(*index),
-                Of::Named(name) => state.index.get(name).copied(),
+                Of::Action(index) => Ok(*index),
+                Of::Named(name) => state.find(name),
             };
             state.announce();
-            let taken = match (index, &of) {
-                (Some(index), _) => state.agent.observe(index, reward, &costs),
-                (None, Of::Named(name)) => Err(banister::Error::UnknownArm {
-                    name: name.clone(),
-                    known: state.agent.names().join(", "),
-                }),
-                (None, _) => Ok(()),
-            };
+            let taken = index.and_then(|index| state.agent.observe(index, reward, &costs));
             taken.map_err(raise)
         })?
     }
@@ -226,7 +207,7 @@ impl Agent {
         batch::decide(self, py, size, actions, rng, true)
     }
 
-    /// The same for decisions whose outcomes come by name or number.
+    /// Makes decisions whose outcomes come by name or number.
     #[pyo3(signature = (size=None, actions=None))]
     fn _pick(
         &self,
@@ -256,14 +237,8 @@ impl Agent {
         costs: Option<&Bound<'_, PyAny>>,
         features: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        batch::observe(
-            self,
-            py,
-            actions,
-            (rewards, costs),
-            features,
-            Origin::Immediate,
-        )
+        let origin = Origin::Immediate;
+        batch::observe(self, py, actions, (rewards, costs), features, origin)
     }
 
     /// Takes many outcomes of decisions that others made: they teach, and raise no alarm of a breach.
@@ -275,14 +250,8 @@ impl Agent {
         rewards: &Bound<'_, PyAny>,
         costs: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        batch::observe(
-            self,
-            py,
-            Some(actions),
-            (Some(rewards), costs),
-            None,
-            Origin::Logged,
-        )
+        let signals = (Some(rewards), costs);
+        batch::observe(self, py, Some(actions), signals, None, Origin::Logged)
     }
 
     /// Alarms that nobody has acknowledged yet, the oldest first; empty for an agent that is not watched.
@@ -292,11 +261,10 @@ impl Agent {
     /// []
     #[getter]
     fn alarms<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let (alarms, stage) = self.with(py, false, |state| {
-            (state.alarms(), Arc::clone(&state.stage))
-        })?;
+        let (alarms, set) =
+            self.with(py, false, |state| (state.alarms(), Arc::clone(&state.set)))?;
         (alarms.iter())
-            .map(|(alarm, message)| alarm_object(py, &stage, alarm, message))
+            .map(|(alarm, message)| alarm_object(py, &set, alarm, message))
             .collect()
     }
 
@@ -306,7 +274,7 @@ impl Agent {
         self.with(py, false, |state| state.agent.acknowledge())
     }
 
-    /// The assumptions that certificates rest on: pairs of a text, and whether something watches it.
+    /// The assumptions that certificates rest on: pairs of a text, and True if a monitor watches it.
     ///
     /// >>> import banister
     /// >>> banister.Opb(2).assumptions[0]
@@ -317,8 +285,8 @@ impl Agent {
         Ok(list.into_iter().map(|a| (a.text, a.watched)).collect())
     }
 
-    /// Evidence of a breach of a guardrail over time, for a figure: one row (outcomes watched, log10 of the
-    /// evidence) each. An alarm is raised at log10 of `run_length`. Empty where nothing watches it.
+    /// Returns the evidence of a breach of a guardrail over time: rows of outcomes watched and log10 of the
+    /// evidence. An alarm is raised at log10 of `run_length`. Empty where no monitor watches it.
     fn evidence<'py>(
         &self,
         py: Python<'py>,
@@ -354,17 +322,15 @@ impl Agent {
         name: &str,
         features: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<usize> {
-        let features = match features {
-            Some(features) => {
-                let x = Numbers::new(features, "features")?;
-                x.expect(&[None], "the features of one arm")?;
-                Some(x.slice()?.to_vec())
-            }
-            None => None,
-        };
+        let features = features.map(|features| {
+            let x = Numbers::new(features, "features")?;
+            x.expect(&[None], "the features of one arm")?;
+            Ok::<_, PyErr>(x.slice()?.to_vec())
+        });
+        let features = features.transpose()?;
         self.with(py, true, |state| {
             let number = state.agent.add_arm(name, features.as_deref())?;
-            state.set_stage();
+            state.refresh_set();
             Ok(number)
         })?
         .map_err(raise)
@@ -372,23 +338,19 @@ impl Agent {
 
     /// Stops offering an arm, by name or number. Its late outcomes are still welcome.
     fn retire_arm(&self, py: Python<'_>, arm: &Bound<'_, PyAny>) -> PyResult<()> {
-        let name = arm.cast::<PyString>().ok().map(|name| name.to_string());
-        let number = match name {
-            Some(_) => 0,
-            None => count(arm, "arm")? as usize,
+        let arm = match arm.cast::<PyString>() {
+            Ok(name) => Err(name.to_string()),
+            Err(_) => Ok(count(arm, "arm")? as usize),
         };
         self.with(py, true, |state| {
-            let number = match &name {
-                None => number,
-                Some(name) => build::place(state.agent.names(), name, "arm")?,
-            };
+            let number = arm.or_else(|name| build::place(state.agent.names(), &name, "arm"))?;
             state.agent.retire_arm(number).map_err(raise)?;
-            state.set_stage();
+            state.refresh_set();
             Ok(())
         })?
     }
 
-    /// What the agent believes about its arms, or the actions on offer: a dictionary of columns
+    /// Returns the estimates of the arms, or the actions on offer: a dictionary of columns
     /// (`pandas.DataFrame(agent.estimates())`).
     ///
     /// >>> import banister
@@ -397,11 +359,11 @@ impl Agent {
     /// >>> agent.estimates()["pulls"].tolist()
     /// [0, 1]
     fn estimates<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (beliefs, stage) = self.with(py, true, |state| {
-            (state.agent.beliefs(), Arc::clone(&state.stage))
+        let (beliefs, set) = self.with(py, true, |state| {
+            (state.agent.beliefs(), Arc::clone(&state.set))
         })?;
         let table = PyDict::new(py);
-        let labels = (0..beliefs.len()).map(|a| stage.labels.of(py, a));
+        let labels = (0..beliefs.len()).map(|a| set.labels.of(py, a));
         table.set_item("arm", labels.collect::<PyResult<Vec<_>>>()?)?;
         let offered: Vec<bool> = beliefs.iter().map(|b| b.offered).collect();
         table.set_item("offered", PyArray1::from_vec(py, offered))?;
@@ -409,7 +371,7 @@ impl Agent {
             let pulls = beliefs.iter().filter_map(|b| b.pulls).collect();
             table.set_item("pulls", PyArray1::<u64>::from_vec(py, pulls))?;
         }
-        let signals = std::iter::once("reward").chain(stage.guardrails.iter().map(String::as_str));
+        let signals = std::iter::once("reward").chain(set.guardrails.iter().map(String::as_str));
         for (s, name) in signals.enumerate() {
             let estimates = || {
                 beliefs.iter().filter_map(move |b| match s {
@@ -428,18 +390,18 @@ impl Agent {
         Ok(table)
     }
 
-    /// Names of all arms, or their numbers where they have no names.
+    /// All arms: their names, or their numbers where they have no names.
     #[getter]
     fn arms<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let stage = self.with(py, false, |state| Arc::clone(&state.stage))?;
-        (0..stage.actions).map(|a| stage.labels.of(py, a)).collect()
+        let set = self.with(py, false, |state| Arc::clone(&state.set))?;
+        (0..set.actions).map(|a| set.labels.of(py, a)).collect()
     }
 
     /// The safe arm: its name or number.
     #[getter]
     fn safe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let stage = self.with(py, false, |state| Arc::clone(&state.stage))?;
-        stage.labels.of(py, stage.safe)
+        let set = self.with(py, false, |state| Arc::clone(&state.set))?;
+        set.labels.of(py, set.safe)
     }
 
     /// Names of the guardrails.
@@ -473,7 +435,7 @@ impl Agent {
         self.with(py, true, State::reset)?.map_err(raise)
     }
 
-    /// The whole state as JSON, random stream included.
+    /// Returns the whole state as JSON, random stream included.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, true, |state| {
             state.announce();
@@ -481,7 +443,7 @@ impl Agent {
         })?
     }
 
-    /// The kind of agent that a snapshot holds.
+    /// Returns the kind of agent that a snapshot holds.
     #[staticmethod]
     fn _kind_of(py: Python<'_>, snapshot: &str) -> PyResult<String> {
         Ok(build::restore(py, snapshot, None)?.kind)

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyString};
 
 use crate::agent::Agent;
-use crate::decision::{Decision, Stage, scaled};
+use crate::decision::{ActionSet, Decision, scaled};
 use crate::error::{invalid, mistyped, raise};
 use crate::input::{Numbers, by_column, count, place, same_rows, uniform};
 use crate::pickle::{self, Reduced};
@@ -39,7 +39,8 @@ impl DecisionBatch {
 
     /// All decisions as dictionaries of plain values; see `Decision.to_dict`.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let each = self.decisions.iter().map(|one| one.to_dict(py));
+        let each = self.decisions.iter().cloned();
+        let each = each.map(|one| Decision::to_dict(&Bound::new(py, one)?));
         let dict = PyDict::new(py);
         dict.set_item("decisions", each.collect::<PyResult<Vec<_>>>()?)?;
         Ok(dict)
@@ -71,7 +72,7 @@ impl DecisionBatch {
     #[getter]
     fn actions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let each = self.decisions.iter();
-        let labels = each.map(|one| one.stage.labels.of(py, one.drawn));
+        let labels = each.map(|one| one.set.labels.of(py, one.drawn));
         PyList::new(py, labels.collect::<PyResult<Vec<_>>>()?)
     }
 
@@ -79,23 +80,23 @@ impl DecisionBatch {
     #[getter]
     fn probability<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         let each = self.decisions.iter();
-        PyArray1::from_iter(py, each.map(|one| one.decision.probability(one.drawn)))
+        PyArray1::from_iter(py, each.map(|one| one.policy.probability(one.drawn)))
     }
 
-    /// Which part of their length the actions are to be played at; see `Decision.scale`.
+    /// Shares of their length that the actions are to be played at; see `Decision.scale`.
     #[getter]
     fn scale<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_iter(py, self.decisions.iter().map(|one| one.decision.scale))
+        PyArray1::from_iter(py, self.decisions.iter().map(|one| one.policy.scale))
     }
 
     /// The policies as rows, one probability per action.
     #[getter]
     fn probabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let width = self.decisions.iter().map(|one| one.stage.actions).max();
+        let width = self.decisions.iter().map(|one| one.set.actions).max();
         let width = width.unwrap_or(0);
         let mut dense = vec![0.0; width * self.decisions.len()];
         for (i, one) in self.decisions.iter().enumerate() {
-            for &(action, p) in &one.decision.policy {
+            for &(action, p) in &one.policy.policy {
                 dense[i * width + action] = p;
             }
         }
@@ -120,21 +121,17 @@ pub(crate) fn decide(
     let batch = move |state: &State, size: usize| {
         if is_kept { state.batch(size) } else { Some(0) }
     };
-    let rng = rng.filter(|rng| !rng.is_none());
     let decisions = match (size, actions) {
         (Some(size), None) => {
             let size = count(size, "size")?;
             if size > MOST {
-                return Err(invalid(
-                    "size",
-                    size,
-                    "must be at most 10 million: call again for more",
-                ));
+                let allowed = "must be at most 10 million: call again for more";
+                return Err(invalid("size", size, allowed));
             }
             let given = uniforms(rng, size as usize)?;
             agent.with(py, true, |state| {
                 let batch = batch(state, size as usize);
-                many(state, size as usize, given.as_deref(), batch)
+                draw_many(state, size as usize, given.as_deref(), batch)
             })?
         }
         (None, Some(actions)) => {
@@ -167,8 +164,8 @@ pub(crate) fn decide(
     Ok(DecisionBatch { decisions })
 }
 
-/// Many draws from one policy.
-fn many(
+/// Draws many times from one policy.
+fn draw_many(
     state: &mut State,
     size: usize,
     given: Option<&[f64]>,
@@ -179,7 +176,7 @@ fn many(
         let uniform = given.map(|u| u[i]);
         let next = match drawn.first() {
             None => state.decide(uniform, batch),
-            Some(first) => state.draw(&first.decision, uniform),
+            Some(first) => state.draw(&first.policy, uniform),
         };
         drawn.push(next);
     }
@@ -187,19 +184,15 @@ fn many(
 }
 
 fn uniforms(rng: Option<&Bound<'_, PyAny>>, size: usize) -> PyResult<Option<Vec<f64>>> {
-    let Some(rng) = rng else { return Ok(None) };
-    (0..size)
-        .map(|_| uniform(rng))
-        .collect::<PyResult<_>>()
-        .map(Some)
+    rng.map(|rng| (0..size).map(|_| uniform(rng)).collect())
+        .transpose()
 }
 
-/// What the outcomes of a batch are of.
-enum Batch {
+/// Subjects of the outcomes of a batch.
+enum Subjects {
     Numbers(Vec<usize>),
     Names(Vec<String>),
-    Drawn(Decided),
-    Features,
+    Decisions(Decided),
 }
 
 /// [`Agent::observe_batch`].
@@ -224,32 +217,23 @@ pub(crate) fn observe(
     let rewards = Numbers::new(rewards, "rewards")?;
     rewards.expect(&[None], "one reward per outcome")?;
     let n = rewards.shape()[0];
-    let batch = match (actions, features) {
-        (Some(actions), None) => what(actions, n)?,
-        (None, Some(_)) => Batch::Features,
+    let (subjects, features) = match (actions, features) {
+        (Some(actions), None) => (subjects(actions, n)?, None),
+        (None, Some(features)) => {
+            let x = Numbers::new(features, "features")?;
+            let meaning = "one row per reward, one column per feature";
+            x.expect(&[Some(n), agent.dimension], meaning)?;
+            (Subjects::Numbers(Vec::new()), Some(x))
+        }
         _ => {
             return Err(PyTypeError::new_err(
                 "give either `actions` or `features`: what the outcomes are of",
             ));
         }
     };
-    let features = match features {
-        Some(features) => {
-            let x = Numbers::new(features, "features")?;
-            let meaning = "one row per reward, one column per feature";
-            x.expect(&[Some(n), agent.dimension], meaning)?;
-            Some(x)
-        }
-        None => None,
-    };
     let m = agent.guardrails().len();
-    let costs = match costs.filter(|costs| !costs.is_none()) {
-        Some(costs) => Some(Numbers::new(
-            &by_column(costs, &agent.guardrails())?,
-            "costs",
-        )?),
-        None => None,
-    };
+    let costs = costs.map(|costs| Numbers::new(&by_column(costs, &agent.guardrails())?, "costs"));
+    let costs = costs.transpose()?;
     let flat = match &costs {
         None if m == 0 => &[][..],
         None => {
@@ -268,20 +252,13 @@ pub(crate) fn observe(
     let rewards = rewards.slice()?;
     let given = features.as_ref().map(Numbers::slice).transpose()?;
     agent.with(py, true, |state| {
-        let numbers = match batch {
-            Batch::Features => Vec::new(),
-            Batch::Numbers(list) => list,
-            Batch::Names(names) => {
-                let find = |name: &String| match state.index.get(name) {
-                    Some(&index) => Ok(index),
-                    None => Err(raise(banister::Error::UnknownArm {
-                        name: name.clone(),
-                        known: state.agent.names().join(", "),
-                    })),
-                };
-                names.iter().map(find).collect::<PyResult<_>>()?
+        let numbers = match subjects {
+            Subjects::Numbers(list) => list,
+            Subjects::Names(names) => {
+                let numbers = names.iter().map(|name| state.find(name));
+                numbers.collect::<Result<_, _>>().map_err(raise)?
             }
-            Batch::Drawn(decided) => return state.observe_many(&decided, rewards, flat),
+            Subjects::Decisions(decided) => return state.observe_many(&decided, rewards, flat),
         };
         let outcomes = Outcomes {
             played: match given {
@@ -297,95 +274,81 @@ pub(crate) fn observe(
     })?
 }
 
-fn what(actions: &Bound<'_, PyAny>, n: usize) -> PyResult<Batch> {
-    let batch = if let Ok(batch) = actions.cast_exact::<DecisionBatch>() {
+/// Reads the subjects of `n` outcomes.
+fn subjects(actions: &Bound<'_, PyAny>, n: usize) -> PyResult<Subjects> {
+    let (subjects, length) = if let Ok(batch) = actions.cast_exact::<DecisionBatch>() {
         let decisions = &batch.get().decisions;
-        drawn(decisions.iter())
+        (decided(decisions.iter()), decisions.len())
     } else if let Ok(array) = actions.cast::<PyArray1<i64>>() {
-        let array = array.readonly();
-        let numbers = array.as_array();
         let number = |(i, &a): (usize, &i64)| {
             let refused = |_| invalid(&format!("actions[{i}]"), a, "must not be negative");
             usize::try_from(a).map_err(refused)
         };
-        Batch::Numbers(
-            numbers
-                .iter()
-                .enumerate()
-                .map(number)
-                .collect::<PyResult<_>>()?,
-        )
+        let array = array.readonly();
+        let view = array.as_array();
+        let numbers = view.iter().enumerate().map(number);
+        let numbers = numbers.collect::<PyResult<Vec<usize>>>()?;
+        let length = numbers.len();
+        (Subjects::Numbers(numbers), length)
     } else {
-        let refused = |_| {
-            mistyped(
-                "actions",
-                actions,
-                "must be a sequence of arms or decisions",
-            )
-        };
-        let actions = match actions.hasattr("tolist")? {
-            true => actions.call_method0("tolist")?,
-            false => actions.clone(),
-        };
-        let list: Vec<Bound<'_, PyAny>> = actions.extract().map_err(refused)?;
-        listed(&list)?
+        let allowed = "must be a sequence of arms or decisions";
+        let refused = |_| mistyped("actions", actions, allowed);
+        let list: Vec<Bound<'_, PyAny>> = if actions.hasattr("tolist")? {
+            actions.call_method0("tolist")?.extract()
+        } else {
+            actions.extract()
+        }
+        .map_err(refused)?;
+        (listed(&list)?, list.len())
     };
-    let length = match &batch {
-        Batch::Numbers(list) => list.len(),
-        Batch::Drawn(decided) => decided.numbers.len(),
-        Batch::Names(list) => list.len(),
-        Batch::Features => n,
-    };
-    match length == n {
-        true => Ok(batch),
-        false => Err(PyValueError::new_err(format!(
+    if length != n {
+        return Err(PyValueError::new_err(format!(
             "`actions` has {length} entries, expected {n}: one per reward"
-        ))),
+        )));
     }
+    Ok(subjects)
 }
 
-fn listed(list: &[Bound<'_, PyAny>]) -> PyResult<Batch> {
-    let is_decision = |one: &Bound<'_, PyAny>| one.cast_exact::<Decision>().is_ok();
-    let is_name = |one: &Bound<'_, PyAny>| one.cast::<PyString>().is_ok();
-    if !list.is_empty() && list.iter().all(is_decision) {
-        let decisions: Vec<Bound<'_, Decision>> = list
-            .iter()
-            .map(|one| Ok(one.cast_exact::<Decision>()?.clone()))
-            .collect::<PyResult<_>>()?;
-        return Ok(drawn(decisions.iter().map(|one| one.get())));
-    }
-    if !list.is_empty() && list.iter().all(is_name) {
-        let names = list.iter().map(|name| name.extract::<String>());
-        return Ok(Batch::Names(names.collect::<PyResult<_>>()?));
+fn listed(list: &[Bound<'_, PyAny>]) -> PyResult<Subjects> {
+    if !list.is_empty() {
+        let decisions: Result<Vec<&Bound<'_, Decision>>, _> =
+            list.iter().map(|one| one.cast_exact()).collect();
+        if let Ok(decisions) = decisions {
+            return Ok(decided(decisions.into_iter().map(|one| one.get())));
+        }
+        if list.iter().all(|one| one.cast::<PyString>().is_ok()) {
+            let names = list.iter().map(|name| name.extract::<String>());
+            return Ok(Subjects::Names(names.collect::<PyResult<_>>()?));
+        }
     }
     let number =
         |(i, one): (usize, &Bound<'_, PyAny>)| Ok(count(one, &format!("actions[{i}]"))? as usize);
     let numbers = list.iter().enumerate().map(number);
-    Ok(Batch::Numbers(numbers.collect::<PyResult<_>>()?))
+    Ok(Subjects::Numbers(numbers.collect::<PyResult<_>>()?))
 }
 
-fn drawn<'a>(each: impl Iterator<Item = &'a Decision>) -> Batch {
+fn decided<'a>(each: impl Iterator<Item = &'a Decision>) -> Subjects {
     let mut decided = Decided {
         rows: Some(Vec::new()),
         ..Decided::default()
     };
     for one in each {
         if decided.numbers.is_empty() {
-            decided.stage = Some(Arc::clone(&one.stage));
-            decided.batch = Some(one.decision.batch);
+            decided.set = Some(Arc::clone(&one.set));
+            decided.batch = Some(one.policy.batch);
         }
-        let same = |stage: &Arc<Stage>| Arc::ptr_eq(stage, &one.stage);
-        decided.stage = decided.stage.filter(same);
-        decided.batch = decided.batch.filter(|&batch| batch == one.decision.batch);
+        let same = |set: &Arc<ActionSet>| Arc::ptr_eq(set, &one.set);
+        decided.set = decided.set.filter(same);
+        decided.batch = decided.batch.filter(|&batch| batch == one.policy.batch);
         decided.numbers.push(one.drawn);
         decided.serials.push(one.serial);
-        decided.agents.push(one.stage.agent);
+        decided.agents.push(one.set.agent);
         decided.safe.push(one.safe_probability());
-        decided.in_parts |= one.decision.scale != 1.0;
+        decided.in_parts |= one.policy.scale != 1.0;
         match (&mut decided.rows, &one.features) {
-            (Some(rows), Some(x)) => rows.extend_from_slice(&scaled(x, one.decision.scale)),
+            (Some(rows), Some(x)) => rows.extend_from_slice(&scaled(x, one.policy.scale)),
             (rows, _) => *rows = None,
         }
     }
-    Batch::Drawn(decided)
+    Subjects::Decisions(decided)
 }

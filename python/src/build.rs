@@ -1,8 +1,5 @@
 //! Making an agent: from keyword arguments, the same words as TOML's.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use banister::{Error, Guarantee, Guardrail, Problem, SignalConfig};
 use banister_rivals::AgentConfig;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -14,9 +11,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::decision::Labels;
 use crate::error::{invalid, mistyped, raise};
-use crate::input::{Numbers, count};
+use crate::input::{Numbers, count, count_or};
 use crate::json::{join, to_json, to_python};
 use crate::serials::{SavedSerials, Serials};
 use crate::state::{Identity, Sampler, State};
@@ -36,16 +32,16 @@ pub(crate) fn agent_schema(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
             let complete = with_horizon.with_parameter_norm(1.0);
             kind["needs_origin"] = json!(
                 config.takes_features()
-                    && complete.build(&around(&[1.0, 0.0])).is_err()
-                    && complete.build(&around(&[0.0, 0.0])).is_ok()
+                    && complete.build(&tiny_problem(&[1.0, 0.0])).is_err()
+                    && complete.build(&tiny_problem(&[0.0, 0.0])).is_ok()
             );
         }
     }
     to_python(py, &schema)
 }
 
-/// A small problem with this safe action, to try out what an agent needs.
-fn around(safe_action: &[f64]) -> Problem {
+/// Returns a small problem with this safe action, to try out what an agent needs.
+fn tiny_problem(safe_action: &[f64]) -> Problem {
     let range = Some([-1.0, 1.0]);
     let guardrail = Guardrail {
         name: "cost".into(),
@@ -59,7 +55,7 @@ fn around(safe_action: &[f64]) -> Problem {
     problem
 }
 
-/// What agents promise, the strongest promise of safety first: each by its name and in words.
+/// Lists the guarantees of agents, the strongest first: each by its name and in words.
 #[pyfunction]
 pub(crate) fn guarantees(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let each = Guarantee::ALL.map(|guarantee| json!([guarantee, guarantee.words()]));
@@ -84,17 +80,14 @@ pub(crate) fn declared<T: DeserializeOwned>(value: Value, path: &str) -> PyResul
         for (key, bad) in map {
             let mut rest = map.clone();
             rest.remove(key);
-            let without =
-                serde_json::from_value::<T>(Value::Object(rest)).map_err(|e| e.to_string());
-            let is_other = match &without {
-                Ok(_) => true,
-                Err(other) => *other != error && !other.contains(&format!("`{key}`")),
-            };
-            if is_other {
+            let is_other = |other: &str| other != error && !other.contains(&format!("`{key}`"));
+            let without = serde_json::from_value::<T>(Value::Object(rest));
+            if without.map_or_else(|other| is_other(&other.to_string()), |_| true) {
                 let message = format!("`{}` is {bad}: {}", join(path, key), plain(&error));
-                return Err(match error.starts_with("invalid type") {
-                    true => PyTypeError::new_err(message),
-                    false => PyValueError::new_err(message),
+                return Err(if error.starts_with("invalid type") {
+                    PyTypeError::new_err(message)
+                } else {
+                    PyValueError::new_err(message)
                 });
             }
         }
@@ -102,12 +95,12 @@ pub(crate) fn declared<T: DeserializeOwned>(value: Value, path: &str) -> PyResul
     Err(PyValueError::new_err(format!("{path}: {error}")))
 }
 
-/// What serde expected, in words for people who do not know Rust's types.
+/// Says what serde expected, for people who do not know Rust's types.
 fn plain(error: &str) -> String {
-    let allowed = error
+    match error
         .rsplit_once("expected ")
-        .map_or(error, |(_, allowed)| allowed);
-    match allowed {
+        .map_or(error, |(_, allowed)| allowed)
+    {
         "f64" => "must be a number".into(),
         "u64" | "usize" => "must be an integer, 0 or more".into(),
         "a string" => "must be a string".into(),
@@ -116,7 +109,7 @@ fn plain(error: &str) -> String {
     }
 }
 
-/// The agent's parameters, of the registered `kind`.
+/// Reads the parameters of an agent of the registered `kind`.
 pub(crate) fn config(kind: &str, parameters: Map<String, Value>) -> PyResult<AgentConfig> {
     let mut map = parameters;
     // A parameter that is None has its default.
@@ -125,7 +118,7 @@ pub(crate) fn config(kind: &str, parameters: Map<String, Value>) -> PyResult<Age
     declared(Value::Object(map), "")
 }
 
-/// The guardrails, each a `Guardrail` or a dictionary.
+/// Reads the guardrails, each a `Guardrail` or a dictionary.
 pub(crate) fn guardrails(value: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Guardrail>> {
     let Some(value) = value.filter(|value| !value.is_none()) else {
         return Ok(Vec::new());
@@ -146,7 +139,7 @@ pub(crate) fn guardrails(value: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Guard
         .collect()
 }
 
-/// What is known of the reward.
+/// Reads the declaration of the reward.
 pub(crate) fn reward(value: Option<&Bound<'_, PyAny>>) -> PyResult<SignalConfig> {
     match value.filter(|value| !value.is_none()) {
         None => Ok(SignalConfig::default()),
@@ -161,7 +154,7 @@ pub(crate) fn without_nulls(mut value: Value) -> Value {
     value
 }
 
-/// Names in Python's words: the plural, as the arguments are called.
+/// Renames a field to Python's plural arguments, and raises the error.
 pub(crate) fn in_arguments(error: Error) -> PyErr {
     match error {
         Error::Invalid {
@@ -273,7 +266,7 @@ fn safe(value: Option<&Bound<'_, PyAny>>, names: &[String]) -> PyResult<usize> {
     }
 }
 
-/// The place of a name among the arms'.
+/// Finds a name among the arms'.
 pub(crate) fn place(names: &[String], name: &str, argument: &str) -> PyResult<usize> {
     names.iter().position(|n| n == name).ok_or_else(|| {
         PyValueError::new_err(format!(
@@ -283,7 +276,7 @@ pub(crate) fn place(names: &[String], name: &str, argument: &str) -> PyResult<us
     })
 }
 
-/// The random generator of an agent: a seed, or a generator that one is drawn from.
+/// Makes the random generator of an agent: from a seed, or a generator that one is drawn from.
 pub(crate) fn sampler(py: Python<'_>, value: Option<&Bound<'_, PyAny>>) -> PyResult<Sampler> {
     let seed = match value.filter(|value| !value.is_none()) {
         None => fresh_seed(py)?,
@@ -294,17 +287,12 @@ pub(crate) fn sampler(py: Python<'_>, value: Option<&Bound<'_, PyAny>>) -> PyRes
             let drawn = value.call_method("integers", (0, u64::MAX), Some(&options))?;
             count(&drawn, "seed")?
         }
-        Some(value) => count(value, "seed").map_err(|error| {
-            match error.is_instance_of::<PyTypeError>(value.py()) {
-                true => mistyped("seed", value, "must be an integer or a numpy Generator"),
-                false => error,
-            }
-        })?,
+        Some(value) => count_or(value, "seed", "must be an integer or a numpy Generator")?,
     };
     Ok(Sampler::new(seed))
 }
 
-/// A seed from the operating system.
+/// Draws a seed from the operating system.
 fn fresh_seed(py: Python<'_>) -> PyResult<u64> {
     py.import("secrets")?
         .call_method1("randbits", (64,))?
@@ -320,7 +308,7 @@ impl Sampler {
     }
 }
 
-/// Makes an agent from what its constructor was called with.
+/// Makes an agent from the arguments of its constructor.
 pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
     let take = |name: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
         let value = kwargs.get_item(name)?;
@@ -365,7 +353,7 @@ const FORMAT: &str = "banister.python";
 /// 2 added the identity and the serials of decisions.
 const VERSION: u32 = 2;
 
-/// What Python adds to an agent's own snapshot: where its random stream stands.
+/// An agent's own snapshot with the state of its random stream and its identity.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Saved {
@@ -374,7 +362,7 @@ struct Saved {
     seed: u64,
     /// Position in the random stream, in 32-bit words; a string, as it may be longer than 64 bits.
     position: String,
-    /// How often the agent forgot everything.
+    /// Number of resets.
     #[serde(default, skip_serializing_if = "is_zero")]
     resets: u64,
     named: bool,
@@ -396,7 +384,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// The agent and its random stream as JSON.
+/// Saves the agent and its random stream as JSON.
 pub(crate) fn save(state: &State) -> PyResult<String> {
     let agent = serde_json::from_str(&state.agent.save()).map_err(unreadable)?;
     let saved = Saved {
@@ -420,7 +408,7 @@ fn unreadable(reason: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(format!("the snapshot cannot be restored: {reason}"))
 }
 
-/// Takes up an agent where [`save`] left it, or where another face of banister did.
+/// Restores an agent from [`save`], or from a snapshot of the core.
 pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResult<State> {
     let value: Value = serde_json::from_str(json).map_err(unreadable)?;
     let is_ours = value.get("format").and_then(Value::as_str) == Some(FORMAT);
@@ -448,7 +436,7 @@ pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResul
             let serials = serials.ok_or_else(|| unreadable("`identity.decisions` is damaged"))?;
             Identity::new(saved.id, saved.ancestors, serials)
         }
-        // Its monitor may wait for the outcomes of decisions that another face made.
+        // Its monitor may wait for the outcomes of decisions that another program made.
         None => {
             let monitor = restored.agent.monitor();
             let last = monitor.map_or(0, banister::Monitor::last_announced);
@@ -470,16 +458,5 @@ pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResul
             state.kind
         ))),
         _ => Ok(state),
-    }
-}
-
-/// Names by number.
-pub(crate) fn index(labels: &Labels) -> HashMap<String, usize> {
-    match labels {
-        Labels::Numbers => HashMap::new(),
-        Labels::Names(names) => {
-            let names: &Arc<Vec<String>> = names;
-            (names.iter().cloned().zip(0..)).collect()
-        }
     }
 }

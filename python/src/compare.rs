@@ -27,7 +27,7 @@ pub(crate) fn suites() -> Vec<(&'static str, &'static str)> {
     SUITES.to_vec()
 }
 
-/// What replaces the settings of all instances.
+/// Replacements for the settings of all instances.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {

@@ -13,13 +13,13 @@ use crate::json::to_python;
 use crate::pickle::{self, Reduced};
 use crate::results::{LazyTable, ResultTable, Results};
 
-/// What a comparison yields.
+/// Results of a comparison.
 #[pyclass(frozen, module = "banister._native")]
 pub(crate) struct Compared {
     results: Arc<banister_sim::Results>,
     /// Per instance those of its agents.
     guarantees: Vec<Vec<Guarantee>>,
-    /// What the long table is made from.
+    /// Source of the long table.
     traces: Option<(Comparison, Traces)>,
     published: DataTable,
     left_out: DataTable,
@@ -100,7 +100,7 @@ impl Compared {
         self.absent.get(|| self.left_out.clone())
     }
 
-    /// What a figure of regret against violation shows, one entry per instance and agent: the means and
+    /// Points of a figure of regret against violation, one entry per instance and agent: the means and
     /// the ends of their intervals, where these are known.
     #[getter]
     fn points<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

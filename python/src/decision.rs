@@ -7,35 +7,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use banister::{Alarm, Decision as Core};
 use numpy::PyArray1;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyDict, PyString};
 use serde::{Deserialize, Serialize};
 
 use crate::pickle::{self, Reduced};
 
-/// How actions are called: names if the user gave any, else numbers.
-#[derive(Debug, Clone)]
-pub(crate) enum Labels {
-    Numbers,
-    Names(Arc<Vec<String>>),
-}
+/// Names of the actions, if the user gave any: else they go by number.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Labels(pub Option<Arc<Vec<String>>>);
 
 impl Labels {
-    /// The name or number of an action.
+    /// Returns the name or number of an action.
     pub(crate) fn of<'py>(&self, py: Python<'py>, action: usize) -> PyResult<Bound<'py, PyAny>> {
-        match self {
-            Self::Names(names) if action < names.len() => {
-                Ok(PyString::new(py, &names[action]).into_any())
-            }
-            _ => Ok(action.into_pyobject(py)?.into_any()),
+        match self.0.as_ref().and_then(|names| names.get(action)) {
+            Some(name) => Ok(PyString::new(py, name).into_any()),
+            None => Ok(action.into_pyobject(py)?.into_any()),
         }
     }
 }
 
-/// What a policy was decided among, shared by the decisions of an offer.
-#[derive(Debug, Clone)]
-pub(crate) struct Stage {
+/// The actions on offer, shared by the decisions among them.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct ActionSet {
     pub labels: Labels,
     pub guardrails: Arc<Vec<String>>,
     /// Number of actions, retired arms included.
@@ -85,9 +80,9 @@ impl Policy {
     }
 
     /// The alarm as a Python object.
-    fn alarm<'py>(&self, py: Python<'py>, stage: &Stage) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn alarm<'py>(&self, py: Python<'py>, set: &ActionSet) -> PyResult<Option<Bound<'py, PyAny>>> {
         match (&self.core.alarm, &self.alarm) {
-            (Some(alarm), Some(message)) => alarm_object(py, stage, alarm, message).map(Some),
+            (Some(alarm), Some(message)) => alarm_object(py, set, alarm, message).map(Some),
             _ => Ok(None),
         }
     }
@@ -96,14 +91,14 @@ impl Policy {
 /// An alarm as `banister.Alarm`.
 pub(crate) fn alarm_object<'py>(
     py: Python<'py>,
-    stage: &Stage,
+    set: &ActionSet,
     alarm: &Alarm,
     message: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
     let fields = PyDict::new(py);
     fields.set_item("kind", word(&alarm.kind))?;
-    fields.set_item("guardrail", stage.guardrails.get(alarm.guardrail))?;
-    let arm = alarm.arm.map(|arm| stage.labels.of(py, arm)).transpose()?;
+    fields.set_item("guardrail", set.guardrails.get(alarm.guardrail))?;
+    let arm = alarm.arm.map(|arm| set.labels.of(py, arm)).transpose()?;
     fields.set_item("arm", arm)?;
     fields.set_item("outcome", alarm.outcome)?;
     fields.set_item("outcomes", alarm.outcomes)?;
@@ -111,11 +106,11 @@ pub(crate) fn alarm_object<'py>(
     fields.set_item("evidence", alarm.evidence)?;
     fields.set_item("forces_safe", alarm.forces_safe)?;
     fields.set_item("message", message)?;
-    let class = py.import("banister._alarm")?.getattr("Alarm")?;
-    class.call((), Some(&fields))
+    py.import("banister")?
+        .call_method("Alarm", (), Some(&fields))
 }
 
-/// The word that JSON has for a value.
+/// Returns the word that JSON has for a value.
 pub(crate) fn word(value: &impl Serialize) -> Option<String> {
     let value = serde_json::to_value(value).ok()?;
     value.as_str().map(str::to_owned)
@@ -129,11 +124,11 @@ pub(crate) struct GuardrailCertificate {
     name: String,
     /// The policy's expected signal if every action is as bad as its interval allows.
     pessimistic_cost: f64,
-    /// What it must not cross.
+    /// The threshold that it must not cross.
     threshold: f64,
     /// Distance to the threshold; never negative.
     slack: f64,
-    /// What one more unit of threshold would earn, optimistically.
+    /// Shadow price: optimistic reward of one more unit of threshold.
     price: f64,
 }
 
@@ -155,24 +150,28 @@ impl GuardrailCertificate {
         )
     }
 
-    /// The same as a dictionary.
-    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        dict.set_item("name", &self.name)?;
-        dict.set_item("pessimistic_cost", self.pessimistic_cost)?;
-        dict.set_item("threshold", self.threshold)?;
-        dict.set_item("slack", self.slack)?;
-        dict.set_item("price", self.price)?;
-        Ok(dict)
+    /// Returns the same as a dictionary.
+    fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
+        let names = ["name", "pessimistic_cost", "threshold", "slack", "price"];
+        attributes(slf, &names)
     }
 }
 
-/// Why a policy is safe, and how good it can be at most.
+/// Collects attributes of an object as a dictionary.
+fn attributes<'py>(object: &Bound<'py, PyAny>, names: &[&str]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(object.py());
+    for name in names {
+        dict.set_item(name, object.getattr(*name)?)?;
+    }
+    Ok(dict)
+}
+
+/// Proof that a policy keeps its guardrails, and a bound on its reward.
 #[pyclass(frozen, module = "banister")]
 #[derive(Debug, Clone)]
 pub(crate) struct Certificate {
-    pub decision: Arc<Policy>,
-    pub stage: Arc<Stage>,
+    pub policy: Arc<Policy>,
+    pub set: Arc<ActionSet>,
 }
 
 #[pymethods]
@@ -184,8 +183,8 @@ impl Certificate {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
         let decision = Decision {
-            decision: Arc::clone(&slf.get().decision),
-            stage: Arc::clone(&slf.get().stage),
+            policy: Arc::clone(&slf.get().policy),
+            set: Arc::clone(&slf.get().set),
             drawn: 0,
             serial: 0,
             features: None,
@@ -196,7 +195,7 @@ impl Certificate {
     /// One entry per guardrail, in their order.
     #[getter]
     fn guardrails(&self) -> Vec<GuardrailCertificate> {
-        std::iter::zip(self.stage.guardrails.iter(), &self.decision.guardrails)
+        std::iter::zip(self.set.guardrails.iter(), &self.policy.guardrails)
             .map(|(name, entry)| GuardrailCertificate {
                 name: name.clone(),
                 pessimistic_cost: entry.pessimistic_cost,
@@ -210,88 +209,90 @@ impl Certificate {
     /// At least the best feasible policy's reward, if the intervals hold.
     #[getter]
     fn optimistic_reward(&self) -> f64 {
-        self.decision.optimistic_reward
+        self.policy.optimistic_reward
     }
 
     /// Objective at the policy.
     #[getter]
     fn value(&self) -> f64 {
-        self.decision.solver.value
+        self.policy.solver.value
     }
 
     /// Proven upper bound on the objective of every pessimistically feasible policy.
     #[getter]
     fn upper_bound(&self) -> f64 {
-        self.decision.solver.upper_bound
+        self.policy.solver.upper_bound
     }
 
     /// `upper_bound - value`.
     #[getter]
     fn gap(&self) -> f64 {
-        self.decision.solver.gap
+        self.policy.solver.gap
     }
 
-    /// How the solver ended: "optimal" or "budget".
+    /// Status of the solver: "optimal" or "budget".
     #[getter]
     fn status(&self) -> &'static str {
-        crate::solution::status_name(self.decision.solver.status)
+        crate::solution::status_name(self.policy.solver.status)
     }
 
-    /// Why the safe action was forced, or None: "margin_not_proven" (its costs are not known well enough
+    /// Reason that the safe action was forced, or None: "margin_not_proven" (its costs are not known well enough
     /// yet), "alarm" (an alarm was raised and nobody has acknowledged it), "budget" (the solver used up its
     /// work), "ill_conditioned" (rounding may undo the bounds), "solver_failed" or "paused".
     #[getter]
     fn fallback(&self) -> Option<String> {
-        word(&self.decision.fallback?)
+        word(&self.policy.fallback?)
     }
 
     /// The oldest alarm that nobody has acknowledged yet: an assumption of the certificate is false.
     #[getter]
     fn alarm<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.decision.alarm(py, &self.stage)
+        self.policy.alarm(py, &self.set)
     }
 
     /// Number of outcomes that the decision is based on.
     #[getter]
     fn outcomes(&self) -> u64 {
-        self.decision.outcomes
+        self.policy.outcomes
     }
 
-    /// The part of one guardrail, by name or number.
+    /// Returns the part of one guardrail, by name or number.
     fn __getitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<GuardrailCertificate> {
         let entries = self.guardrails();
         let at = match key.extract::<String>() {
             Ok(name) => entries.iter().position(|entry| entry.name == name),
             Err(_) => key.extract::<usize>().ok().filter(|&i| i < entries.len()),
         };
-        match at {
-            Some(at) => Ok(entries[at].clone()),
-            None => Err(pyo3::exceptions::PyKeyError::new_err(format!(
+        at.map(|at| entries[at].clone()).ok_or_else(|| {
+            PyKeyError::new_err(format!(
                 "there is no guardrail {}: they are {}",
                 crate::error::shown(key),
-                self.stage.guardrails.join(", ")
-            ))),
-        }
+                self.set.guardrails.join(", ")
+            ))
+        })
     }
 
-    /// The same as a dictionary of plain values.
-    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        let guardrails = self.guardrails();
-        let guardrails = guardrails.iter().map(|entry| entry.to_dict(py));
+    /// Returns the same as a dictionary of plain values.
+    fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
+        let names = [
+            "guardrails",
+            "optimistic_reward",
+            "status",
+            "value",
+            "upper_bound",
+            "gap",
+        ];
+        let dict = attributes(
+            slf,
+            &[&names[..], &["fallback", "alarm", "outcomes"]].concat(),
+        )?;
+        let plain = |object: Bound<'py, PyAny>| object.call_method0("to_dict");
+        let guardrails = slf.getattr("guardrails")?.try_iter()?;
+        let guardrails = guardrails.map(|entry| plain(entry?));
         dict.set_item("guardrails", guardrails.collect::<PyResult<Vec<_>>>()?)?;
-        dict.set_item("optimistic_reward", self.optimistic_reward())?;
-        dict.set_item("status", self.status())?;
-        dict.set_item("value", self.value())?;
-        dict.set_item("upper_bound", self.upper_bound())?;
-        dict.set_item("gap", self.gap())?;
-        dict.set_item("fallback", self.fallback())?;
-        let alarm = match self.alarm(py)? {
-            Some(alarm) => Some(alarm.call_method0("to_dict")?),
-            None => None,
-        };
-        dict.set_item("alarm", alarm)?;
-        dict.set_item("outcomes", self.outcomes())?;
+        if let Some(alarm) = slf.get().alarm(slf.py())? {
+            dict.set_item("alarm", plain(alarm)?)?;
+        }
         Ok(dict)
     }
 
@@ -300,14 +301,11 @@ impl Certificate {
         let slacks = guardrails
             .iter()
             .map(|g| format!("{}: {:.6}", g.name, g.slack));
-        let fallback = match self.fallback() {
-            Some(reason) => format!(", fallback={reason:?}"),
-            None => String::new(),
+        let shown = |key: &str, text: Option<&str>| {
+            text.map_or(String::new(), |text| format!(", {key}={text:?}"))
         };
-        let alarm = match &self.decision.alarm {
-            Some(message) => format!(", alarm={message:?}"),
-            None => String::new(),
-        };
+        let fallback = shown("fallback", self.fallback().as_deref());
+        let alarm = shown("alarm", self.policy.alarm.as_deref());
         format!(
             "Certificate(slack={{{}}}, optimistic_reward={:.6}, gap={:.3e}{fallback}{alarm})",
             slacks.collect::<Vec<_>>().join(", "),
@@ -317,13 +315,12 @@ impl Certificate {
     }
 }
 
-/// A decision: an action, the probability it had, the policy it was drawn from, and why that policy
-/// is safe.
+/// A decision: an action, its probability, the policy it was drawn from, and the certificate.
 #[pyclass(frozen, module = "banister")]
 #[derive(Debug, Clone)]
 pub(crate) struct Decision {
-    pub decision: Arc<Policy>,
-    pub stage: Arc<Stage>,
+    pub policy: Arc<Policy>,
+    pub set: Arc<ActionSet>,
     pub drawn: usize,
     /// Number among the agent's decisions, from 1.
     pub serial: u64,
@@ -334,17 +331,17 @@ pub(crate) struct Decision {
 impl Decision {
     /// The features of what was played, where an outcome must be taken by them: it is of actions that
     /// are no longer on offer, or of a part of an action.
-    pub(crate) fn played(&self, now: &Arc<Stage>) -> Option<Cow<'_, [f64]>> {
+    pub(crate) fn played(&self, now: &Arc<ActionSet>) -> Option<Cow<'_, [f64]>> {
         let x = self.features.as_deref()?;
-        match self.decision.scale {
-            1.0 if Arc::ptr_eq(&self.stage, now) => None,
+        match self.policy.scale {
+            1.0 if Arc::ptr_eq(&self.set, now) => None,
             scale => Some(scaled(x, scale)),
         }
     }
 
     /// Probability that the policy gave the safe action.
     pub(crate) fn safe_probability(&self) -> f64 {
-        self.decision.probability(self.stage.safe)
+        self.policy.probability(self.set.safe)
     }
 }
 
@@ -377,7 +374,7 @@ impl Decision {
     /// The action to play: its name, or its number where arms have no names.
     #[getter]
     fn action<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.stage.labels.of(py, self.drawn)
+        self.set.labels.of(py, self.drawn)
     }
 
     /// The number of the action. Where the safe action was not among the actions offered, it comes
@@ -390,36 +387,35 @@ impl Decision {
     /// The probability with which it was drawn: its propensity.
     #[getter]
     fn probability(&self) -> f64 {
-        self.decision.probability(self.drawn)
+        self.policy.probability(self.drawn)
     }
 
-    /// Whether it is the safe action.
+    /// True if it is the safe action.
     #[getter]
     fn is_safe(&self) -> bool {
-        self.drawn == self.stage.safe
+        self.drawn == self.set.safe
     }
 
-    /// Which part of its length the action is to be played at: 1 but for agents that play parts of
+    /// Share of its length that the action is to be played at: 1 but for agents that play parts of
     /// actions, between them and a safe action whose features are all 0. What is played then has the
     /// features `scale * features`.
     #[getter]
     fn scale(&self) -> f64 {
-        self.decision.scale
+        self.policy.scale
     }
 
     /// The features of the action, where it has any.
     #[getter]
     fn features<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
-        let features = self.features.as_ref()?;
-        Some(PyArray1::from_slice(py, features))
+        Some(PyArray1::from_slice(py, self.features.as_ref()?))
     }
 
     /// The policy as a dictionary from action to probability, without zeros.
     #[getter]
     fn policy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let policy = PyDict::new(py);
-        for &(action, p) in &self.decision.policy {
-            policy.set_item(self.stage.labels.of(py, action)?, p)?;
+        for &(action, p) in &self.policy.policy {
+            policy.set_item(self.set.labels.of(py, action)?, p)?;
         }
         Ok(policy)
     }
@@ -427,8 +423,8 @@ impl Decision {
     /// The policy as a vector, one probability per action.
     #[getter]
     fn probabilities<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        let mut dense = vec![0.0; self.stage.actions];
-        for &(action, p) in &self.decision.policy {
+        let mut dense = vec![0.0; self.set.actions];
+        for &(action, p) in &self.policy.policy {
             if let Some(entry) = dense.get_mut(action) {
                 *entry = p;
             }
@@ -436,19 +432,19 @@ impl Decision {
         PyArray1::from_vec(py, dense)
     }
 
-    /// Why the policy is safe, and how good it can be at most.
+    /// Proof that the policy keeps its guardrails, and a bound on its reward.
     #[getter]
     fn certificate(&self) -> Certificate {
         Certificate {
-            decision: Arc::clone(&self.decision),
-            stage: Arc::clone(&self.stage),
+            policy: Arc::clone(&self.policy),
+            set: Arc::clone(&self.set),
         }
     }
 
     /// The oldest alarm that nobody has acknowledged yet, or None.
     #[getter]
     fn alarm<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.decision.alarm(py, &self.stage)
+        self.policy.alarm(py, &self.set)
     }
 
     /// Its number among the decisions of its agent, from 1.
@@ -460,25 +456,23 @@ impl Decision {
     /// The identity of the agent that made it: `agent.id`.
     #[getter]
     fn agent_id(&self) -> String {
-        hex(self.stage.agent)
+        hex(self.set.agent)
     }
 
-    /// Everything as a dictionary of plain values, for logs. The policy is a list of pairs, without zeros.
-    pub(crate) fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        dict.set_item("action", self.action(py)?)?;
-        dict.set_item("index", self.index())?;
-        dict.set_item("probability", self.probability())?;
-        dict.set_item("is_safe", self.is_safe())?;
-        dict.set_item("scale", self.scale())?;
-        dict.set_item("features", self.features.as_deref().map(<[f64]>::to_vec))?;
-        dict.set_item("agent_id", self.agent_id())?;
-        dict.set_item("serial", self.serial)?;
-        let policy = self.decision.policy.iter();
-        let policy = policy.map(|&(a, p)| Ok((self.stage.labels.of(py, a)?, p)));
-        let policy = policy.collect::<PyResult<Vec<_>>>()?;
-        dict.set_item("policy", PyList::new(py, policy)?)?;
-        dict.set_item("certificate", self.certificate().to_dict(py)?)?;
+    /// Returns everything as a dictionary of plain values, for logs. The policy is a list of pairs, without
+    /// zeros.
+    pub(crate) fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
+        let (py, decision) = (slf.py(), slf.get());
+        let names = ["action", "index", "probability", "is_safe", "scale"];
+        let dict = attributes(
+            slf,
+            &[&names[..], &["features", "agent_id", "serial"]].concat(),
+        )?;
+        let features = decision.features.as_deref().map(<[f64]>::to_vec);
+        dict.set_item("features", features)?;
+        dict.set_item("policy", decision.policy(py)?.items())?;
+        let certificate = Bound::new(py, decision.certificate())?;
+        dict.set_item("certificate", Certificate::to_dict(&certificate)?)?;
         Ok(dict)
     }
 

@@ -173,7 +173,7 @@ pub(crate) fn agent(label: String, make: Py<PyAny>, failures: Failures) -> Custo
     CustomAgent::new(label, move |problem, seed, run| {
         Python::attach(|py| {
             let build = || -> PyResult<ForeignAgent> {
-                let told = told(py, problem)?;
+                let told = problem_object(py, problem)?;
                 Ok(ForeignAgent {
                     object: make.bind(py).call1((told,))?.unbind(),
                     rng: generator(py, seed, run, 1)?.unbind(),
@@ -196,11 +196,11 @@ pub(crate) fn agent(label: String, make: Py<PyAny>, failures: Failures) -> Custo
 }
 
 /// The problem as a Python object.
-fn told<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, PyAny>> {
+fn problem_object<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, PyAny>> {
     let value =
         serde_json::to_value(problem).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let value = crate::json::to_python(py, &value)?;
-    let module = py.import("banister._problem")?;
+    let module = py.import("banister")?;
     module.call_method("Problem", (), Some(value.cast::<PyDict>()?))
 }
 
@@ -217,7 +217,7 @@ struct ForeignAgent {
     failures: Failures,
 }
 
-/// What an outcome is of.
+/// Subject of an outcome.
 enum Of<'a> {
     Action(usize),
     Features(&'a [f64]),
@@ -233,7 +233,7 @@ impl ForeignAgent {
         self.decision.policy.clear();
         self.decision.guardrails.clear();
         if let Ok(decision) = answer.cast::<Decision>() {
-            self.decision.clone_from(&decision.get().decision.core);
+            self.decision.clone_from(&decision.get().policy.core);
         } else if answer.hasattr("__index__")? && !answer.hasattr("__len__")? {
             // An integer, of Python's or of NumPy's; arrays have a length.
             let action = count(&answer, "decide(actions, rng)")? as usize;

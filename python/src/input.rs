@@ -20,7 +20,7 @@ pub(crate) struct Numbers<'py> {
 }
 
 impl<'py> Numbers<'py> {
-    /// Takes `value`, whatever NumPy can make an array of doubles from.
+    /// Takes any `value` that NumPy can make an array of doubles from.
     pub(crate) fn new(value: &Bound<'py, PyAny>, name: &'static str) -> PyResult<Self> {
         let array = match value.cast::<PyArrayDyn<f64>>() {
             Ok(array) if array.is_c_contiguous() => array.clone(),
@@ -46,13 +46,14 @@ impl<'py> Numbers<'py> {
     pub(crate) fn expect(&self, expected: &[Option<usize>], meaning: &str) -> PyResult<()> {
         let fits = self.shape().len() == expected.len()
             && std::iter::zip(self.shape(), expected).all(|(n, e)| e.is_none_or(|e| e == *n));
-        match fits {
-            true => Ok(()),
-            false => Err(self.misshapen(expected, meaning)),
+        if fits {
+            Ok(())
+        } else {
+            Err(self.misshapen(expected, meaning))
         }
     }
 
-    /// The error for a wrong shape.
+    /// Returns the error for a wrong shape.
     pub(crate) fn misshapen(&self, expected: &[Option<usize>], meaning: &str) -> PyErr {
         let shape = |sizes: &mut dyn Iterator<Item = String>| {
             let sizes: Vec<String> = sizes.collect();
@@ -97,7 +98,7 @@ impl<'py> Numbers<'py> {
     }
 }
 
-/// A new contiguous array of doubles, made by NumPy.
+/// Makes a contiguous array of doubles, by NumPy.
 fn contiguous<'py>(
     value: &Bound<'py, PyAny>,
     name: &'static str,
@@ -130,7 +131,7 @@ fn contiguous<'py>(
     Ok(array.cast_into::<PyArrayDyn<f64>>()?)
 }
 
-/// One number.
+/// Reads a number; `name` is the argument's.
 pub(crate) fn number(value: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
     if let Ok(float) = value.cast_exact::<PyFloat>() {
         return Ok(float.value());
@@ -138,7 +139,7 @@ pub(crate) fn number(value: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
     (value.extract::<f64>()).map_err(|_| mistyped(name, value, "must be a number"))
 }
 
-/// The costs of one outcome: a number, a sequence, an array or a mapping by guardrail.
+/// Reads the costs of one outcome: a number, a sequence, an array or a mapping by guardrail.
 pub(crate) fn costs(value: Option<&Bound<'_, PyAny>>, guardrails: &[String]) -> PyResult<Costs> {
     let Some(value) = value.filter(|value| !value.is_none()) else {
         return Ok(Costs::new());
@@ -146,20 +147,16 @@ pub(crate) fn costs(value: Option<&Bound<'_, PyAny>>, guardrails: &[String]) -> 
     if let Ok(float) = value.cast_exact::<PyFloat>() {
         return Ok(Costs::from_elem(float.value(), 1));
     }
-    let entry = |i: usize, x: &Bound<'_, PyAny>| {
-        if let Ok(float) = x.cast_exact::<PyFloat>() {
-            return Ok(float.value());
-        }
-        let refused = |_| mistyped(&format!("costs[{i}]"), x, "must be a number");
+    // Names are made for refused entries alone: this is on the way of every outcome.
+    let entry = |(i, x): (usize, Bound<'_, PyAny>)| {
+        let refused = |_| mistyped(&format!("costs[{i}]"), &x, "must be a number");
         x.extract::<f64>().map_err(refused)
     };
     if let Ok(list) = value.cast_exact::<PyList>() {
-        return list.iter().enumerate().map(|(i, x)| entry(i, &x)).collect();
+        return list.iter().enumerate().map(entry).collect();
     }
     if let Ok(tuple) = value.cast_exact::<PyTuple>() {
-        return (tuple.iter().enumerate())
-            .map(|(i, x)| entry(i, &x))
-            .collect();
+        return tuple.iter().enumerate().map(entry).collect();
     }
     if let Ok(by_name) = value.cast::<PyDict>() {
         return costs_by_name(by_name, guardrails);
@@ -167,7 +164,7 @@ pub(crate) fn costs(value: Option<&Bound<'_, PyAny>>, guardrails: &[String]) -> 
     // A labelled value goes by its labels, also one that could pass for a number.
     let py = value.py();
     if value.hasattr(intern!(py, "to_numpy"))? || value.hasattr(intern!(py, "keys"))? {
-        let labels = py.import(intern!(py, "banister._labels"))?;
+        let labels = py.import(intern!(py, "banister._tables"))?;
         let found = labels.call_method1(intern!(py, "row"), (value,))?;
         return match found.cast::<PyDict>() {
             Ok(by_name) => costs_by_name(by_name, guardrails),
@@ -207,7 +204,7 @@ fn costs_by_name(by_name: &Bound<'_, PyDict>, guardrails: &[String]) -> PyResult
         .collect()
 }
 
-/// Costs of many outcomes as an array, the columns of a table in the order of the guardrails.
+/// Arranges the costs of many outcomes as an array, the columns of a table in the order of the guardrails.
 pub(crate) fn by_column<'py>(
     costs: &Bound<'py, PyAny>,
     guardrails: &[String],
@@ -215,7 +212,7 @@ pub(crate) fn by_column<'py>(
     if costs.cast::<PyArrayDyn<f64>>().is_ok() {
         return Ok(costs.clone());
     }
-    let labels = costs.py().import("banister._labels")?;
+    let labels = costs.py().import("banister._tables")?;
     labels.call_method1("columns", (costs, guardrails.to_vec()))
 }
 
@@ -227,13 +224,13 @@ pub(crate) fn same_rows(columns: &[(&str, Option<&Bound<'_, PyAny>>)]) -> PyResu
         .filter_map(|&(name, value)| Some((name, value?)));
     let each: Vec<_> = each.filter(|(_, value)| labelled(value)).collect();
     if let [(_, first), _, ..] = &each[..] {
-        let labels = first.py().import("banister._labels")?;
+        let labels = first.py().import("banister._tables")?;
         labels.call_method1("same_rows", (each,))?;
     }
     Ok(())
 }
 
-/// A whole number that is not negative, for counts and seeds.
+/// Reads a whole number that is not negative, for counts and seeds.
 pub(crate) fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
     let index = value
         .call_method0(intern!(value.py(), "__index__"))
@@ -243,7 +240,18 @@ pub(crate) fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
         .map_err(|_| invalid(name, &index, "must be between 0 and 2^64 - 1"))
 }
 
-/// The place that an index means, counted from the end if it is negative.
+/// Like [`count`], with the words of `allowed` where the value is of another type.
+pub(crate) fn count_or(value: &Bound<'_, PyAny>, name: &str, allowed: &str) -> PyResult<u64> {
+    count(value, name).map_err(|error| {
+        if error.is_instance_of::<PyTypeError>(value.py()) {
+            mistyped(name, value, allowed)
+        } else {
+            error
+        }
+    })
+}
+
+/// Resolves an index, counted from the end if it is negative.
 pub(crate) fn place(index: isize, length: usize, what: &str) -> PyResult<usize> {
     let at = if index < 0 {
         index.checked_add_unsigned(length)
@@ -257,7 +265,7 @@ pub(crate) fn place(index: isize, length: usize, what: &str) -> PyResult<usize> 
         })
 }
 
-/// A uniform number in [0, 1) from a random generator of Python's.
+/// Draws a uniform number in [0, 1) from a random generator of Python's.
 pub(crate) fn uniform(rng: &Bound<'_, PyAny>) -> PyResult<f64> {
     let drawn = rng.call_method0(intern!(rng.py(), "random")).map_err(|_| {
         PyTypeError::new_err(format!(
@@ -268,8 +276,9 @@ pub(crate) fn uniform(rng: &Bound<'_, PyAny>) -> PyResult<f64> {
     let drawn: f64 = drawn
         .extract()
         .map_err(|_| mistyped("rng.random()", &drawn, "must be a number in [0, 1)"))?;
-    match (0.0..1.0).contains(&drawn) {
-        true => Ok(drawn),
-        false => Err(invalid("rng.random()", drawn, "must be in [0, 1)")),
+    if (0.0..1.0).contains(&drawn) {
+        Ok(drawn)
+    } else {
+        Err(invalid("rng.random()", drawn, "must be in [0, 1)"))
     }
 }

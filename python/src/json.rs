@@ -92,7 +92,7 @@ fn object(
     Ok(Value::Object(map))
 }
 
-/// How a key inside a declaration is called.
+/// Names a key inside a declaration.
 pub(crate) fn join(path: &str, key: &str) -> String {
     match path {
         "" => key.to_owned(),

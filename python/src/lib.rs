@@ -1,8 +1,17 @@
 //! The extension module behind `import banister`: agents, solvers and simulations on NumPy arrays.
 //!
-//! It holds no logic of its own. Each file turns one part of the core into Python objects:
-//! arguments are checked and named (`input.rs`), errors become `ValueError` and `TypeError`
-//! (`error.rs`), and long work runs without the interpreter's lock.
+//! It holds no logic of its own, and may use every crate but the solver's. Each file turns one part of
+//! the core into Python objects, and long work runs without the interpreter's lock. In reading order:
+//!
+//! - `error.rs`, `input.rs`, `json.rs`: errors become exceptions, arguments are checked and named.
+//! - `agent.rs` with `build.rs` (from keyword arguments and snapshots), `state.rs`, `serials.rs`.
+//! - `decision.rs`, `batch.rs`, `pickle.rs`: decisions, many at once, and as bytes.
+//! - `solve.rs`, `solution.rs`: rounds given by their numbers.
+//! - `simulate.rs`, `foreign.rs` (environments and agents in Python), `compare.rs`, `compared.rs`,
+//!   `results.rs`: simulations and their tables.
+//! - `log.rs`, `offline.rs`: logged data. `cli.rs`: the command line.
+
+#![allow(missing_docs)]
 
 mod agent;
 mod batch;
@@ -48,6 +57,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cli::command_line, module)?)?;
     module.add_function(wrap_pyfunction!(compare::suites, module)?)?;
     module.add_function(wrap_pyfunction!(log::check_log, module)?)?;
+    module.add_function(wrap_pyfunction!(offline::direction_symbol, module)?)?;
     module.add_function(wrap_pyfunction!(offline::evaluate_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::feature_dimension, module)?)?;
     module.add_function(wrap_pyfunction!(offline::judge_log, module)?)?;

@@ -25,50 +25,41 @@ pub(crate) struct Columns<'py> {
 
 impl<'py> Columns<'py> {
     pub(crate) fn new(log: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let column = |name: &'static str| -> PyResult<Option<Numbers<'py>>> {
-            let value = log.getattr(name)?;
-            (!value.is_none())
-                .then(|| Numbers::new(&value, name))
-                .transpose()
-        };
-        let needed = |name| Numbers::new(&log.getattr(name)?, name);
-        let actions = log.getattr("indices")?;
+        let indices = log.getattr("indices")?;
+        let refused = |_| mistyped("indices", &indices, "must be an array of uintp");
+        let actions: PyReadonlyArray1<'py, usize> = indices.extract().map_err(refused)?;
         let arms = log.getattr("arms")?;
-        let names = arms.try_iter()?.map(|arm| Ok(arm?.str()?.to_string()));
-        let columns = Self {
-            arms: arms.len()?,
-            arm_names: names.collect::<PyResult<_>>()?,
-            adaptive: log.getattr("adaptive")?.is_truthy()?,
-            actions: actions
-                .extract()
-                .map_err(|_| mistyped("indices", &actions, "must be an array of uintp"))?,
-            rewards: needed("rewards")?,
-            costs: needed("costs")?,
-            guardrails: log.getattr("guardrails")?.extract()?,
-            pscores: column("pscores")?,
-            context: column("context")?,
-            offered: column("offered")?,
+        let arm_names = arms.try_iter()?.map(|arm| Ok(arm?.str()?.to_string()));
+        let arm_names = arm_names.collect::<PyResult<Vec<String>>>()?;
+        let guardrails: Vec<String> = log.getattr("guardrails")?.extract()?;
+        let (n, k, m) = (
+            Some(actions.as_array().len()),
+            Some(arm_names.len()),
+            Some(guardrails.len()),
+        );
+        let needed = |name, shape: &[Option<usize>], meaning: &str| {
+            let numbers = Numbers::new(&log.getattr(name)?, name)?;
+            numbers.expect(shape, meaning)?;
+            Ok::<_, PyErr>(numbers)
         };
-        let (n, arms) = (columns.rounds(), columns.arms);
-        let m = columns.guardrails.len();
-        columns.rewards.expect(&[Some(n)], "one per action")?;
-        (columns.costs).expect(
-            &[Some(n), Some(m)],
-            "one row per action, one column per guardrail",
-        )?;
-        if let Some(pscores) = &columns.pscores {
-            pscores.expect(&[Some(n)], "one per action")?;
-        }
-        if let Some(context) = &columns.context {
-            context.expect(
-                &[Some(n), None],
-                "one row per action, one column per feature",
-            )?;
-        }
-        if let Some(offered) = &columns.offered {
-            offered.expect(&[Some(n), Some(arms), None], "(rounds, arms, features)")?;
-        }
-        Ok(columns)
+        let column = |name, shape: &[Option<usize>], meaning: &str| {
+            let is_given = !log.getattr(name)?.is_none();
+            is_given.then(|| needed(name, shape, meaning)).transpose()
+        };
+        let by_guardrail = "one row per action, one column per guardrail";
+        let by_feature = "one row per action, one column per feature";
+        Ok(Self {
+            arms: arm_names.len(),
+            adaptive: log.getattr("adaptive")?.is_truthy()?,
+            rewards: needed("rewards", &[n], "one per action")?,
+            costs: needed("costs", &[n, m], by_guardrail)?,
+            pscores: column("pscores", &[n], "one per action")?,
+            context: column("context", &[n, None], by_feature)?,
+            offered: column("offered", &[n, k, None], "(rounds, arms, features)")?,
+            arm_names,
+            actions,
+            guardrails,
+        })
     }
 
     /// n, the number of rounds.

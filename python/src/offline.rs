@@ -1,8 +1,8 @@
-//! What is asked of logged data: estimates, verdicts, replay, warm start.
+//! Logged data: estimates, verdicts, replay, warm start.
 
 use std::time::{Duration, Instant};
 
-use banister::{Error, Guardrail, SignalConfig};
+use banister::{Direction, Error, Guardrail, SignalConfig};
 use banister_offline::{
     CheckedLog, Estimate, Estimator, Features, IntervalKind, Log, Mean, Model, Options, Replay,
     ReplayOptions, Target,
@@ -21,7 +21,7 @@ use crate::json::to_json;
 use crate::log::{Columns, with_ranges};
 use crate::state::State;
 
-/// How often Python gets a look at a running replay.
+/// Interval between Python's looks at a running replay.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The policy to be judged: an arm's number, one row of probabilities, or a row for each round.
@@ -56,7 +56,7 @@ impl<'py> Policy<'py> {
     }
 }
 
-/// What is asked about a policy, read from Python.
+/// A question about a policy, read from Python.
 struct Question<'py> {
     columns: Columns<'py>,
     policy: Policy<'py>,
@@ -75,26 +75,20 @@ impl<'py> Question<'py> {
         options: &Bound<'py, PyAny>,
     ) -> PyResult<Self> {
         let columns = Columns::new(log)?;
-        let model = match model {
-            None => None,
-            Some(model) => {
-                let model = Numbers::new(model, "model")?;
-                let rounds = columns.rounds();
-                let expected = [1 + columns.guardrails.len(), rounds, columns.arms];
-                let meaning = "(signals, rounds, arms), the reward first";
-                model.expect(&expected.map(Some), meaning)?;
-                Some(model)
-            }
-        };
-        let reward = match declarations.0 {
-            None => None,
-            some => Some(self::reward(some)?),
-        };
+        let model = model
+            .map(|model| Numbers::new(model, "model"))
+            .transpose()?;
+        if let Some(model) = &model {
+            let expected = [1 + columns.guardrails.len(), columns.rounds(), columns.arms];
+            let meaning = "(signals, rounds, arms), the reward first";
+            model.expect(&expected.map(Some), meaning)?;
+        }
+        let reward = declarations.0.map(|given| self::reward(Some(given)));
         Ok(Self {
             policy: Policy::new(policy, &columns)?,
             columns,
             model,
-            reward,
+            reward: reward.transpose()?,
             guardrails: guardrails(declarations.1)?,
             options: declared(without_nulls(to_json(options, "")?), "")?,
         })
@@ -137,11 +131,8 @@ pub(crate) fn evaluate_log<'py>(
         banister_offline::estimate(log, target, model, &question.options)
     })?;
     let each = std::iter::once(&found.reward).chain(&found.costs);
-    PyList::new(
-        py,
-        each.map(|one| estimate(py, one))
-            .collect::<PyResult<Vec<_>>>()?,
-    )
+    let each = each.map(|one| estimate(py, one));
+    PyList::new(py, each.collect::<PyResult<Vec<_>>>()?)
 }
 
 /// Judges the guardrails, which are those of the log in its order.
@@ -202,6 +193,12 @@ fn estimate<'py>(py: Python<'py>, one: &Estimate) -> PyResult<Bound<'py, PyDict>
     Ok(dict)
 }
 
+/// Returns the relation between an allowed signal and its threshold: "≤" or "≥".
+#[pyfunction]
+pub(crate) fn direction_symbol(direction: &str) -> PyResult<&'static str> {
+    declared(direction.into(), "direction").map(Direction::symbol)
+}
+
 /// Length of an agent's feature vectors; `None` for agents that take none.
 #[pyfunction]
 pub(crate) fn feature_dimension(agent: &Bound<'_, Agent>) -> Option<usize> {
@@ -226,7 +223,7 @@ fn teach<R>(
         state.agent = AgentConfig::restore(&before).map_err(raise)?.agent;
     }
     if offers {
-        state.set_stage();
+        state.refresh_set();
     }
     done
 }

@@ -9,15 +9,15 @@ use pyo3::types::{PyBytes, PyType};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::decision::{Decision, Labels, Policy, Stage};
+use crate::decision::{ActionSet, Decision, Policy};
 
 /// The bytes begin with it; the number goes up when their meaning changes.
 const HEADER: &[u8] = b"banister pickle 1\n";
 
-/// A class and what to call it with.
+/// A class and the bytes to call it with.
 pub(crate) type Reduced<'py> = (Bound<'py, PyType>, (Bound<'py, PyBytes>,));
 
-/// What `__reduce__` returns for an object that is made again from these values.
+/// Returns the answer of `__reduce__` for an object that is made again from these values.
 pub(crate) fn reduce<'py, T: Serialize>(
     object: &Bound<'py, impl pyo3::PyClass>,
     values: &T,
@@ -27,7 +27,7 @@ pub(crate) fn reduce<'py, T: Serialize>(
     Ok((class, (PyBytes::new(object.py(), &bytes),)))
 }
 
-/// The values of [`reduce`].
+/// Reads the values of [`reduce`].
 pub(crate) fn restore<T: DeserializeOwned>(bytes: &[u8]) -> PyResult<T> {
     let body = bytes.strip_prefix(HEADER);
     let body = body.ok_or_else(|| unreadable("it was made by another version, or is damaged"))?;
@@ -38,27 +38,18 @@ fn unreadable(reason: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(format!("the pickle cannot be read: {reason}"))
 }
 
-/// Decisions by value; those of one policy or stage share it.
-#[derive(Serialize, Deserialize)]
+/// Decisions by value; those of one policy or action set share it.
+#[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Decisions {
     policies: Vec<PickledPolicy>,
-    stages: Vec<PickledStage>,
+    sets: Vec<Arc<ActionSet>>,
     rows: Vec<Row>,
 }
 
-/// Policy, stage, action, serial, features.
+/// Policy, action set, action, serial, features.
 type Row = (u32, u32, usize, u64, Option<Box<[f64]>>);
 
-#[derive(Serialize, Deserialize)]
-struct PickledStage {
-    names: Option<Vec<String>>,
-    guardrails: Vec<String>,
-    actions: usize,
-    safe: usize,
-    agent: u64,
-}
-
-/// All of a [`Core`], which itself leaves out fields in a way that postcard cannot read back.
+/// All of a [`Policy`]: [`Core`] itself omits fields in a way that postcard cannot read back.
 #[derive(Serialize, Deserialize)]
 struct PickledPolicy {
     policy: Vec<(usize, f64)>,
@@ -72,54 +63,58 @@ struct PickledPolicy {
     batch: Option<u64>,
 }
 
+/// An alarm and its message.
 #[derive(Serialize, Deserialize)]
-struct PickledAlarm {
+struct PickledAlarm(#[serde(with = "AlarmFields")] Alarm, Arc<str>);
+
+/// All of an [`Alarm`], without omissions.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Alarm")]
+struct AlarmFields {
     kind: AlarmKind,
-    place: (usize, Option<usize>),
-    outcomes: (u64, u64),
+    guardrail: usize,
+    arm: Option<usize>,
+    outcome: u64,
+    outcomes: u64,
     mean: f64,
     evidence: f64,
     forces_safe: bool,
-    message: String,
 }
 
-/// Decisions as values.
+/// Collects the values of decisions.
 pub(crate) fn values<'a>(decisions: impl Iterator<Item = &'a Decision>) -> Decisions {
-    let mut values = Decisions {
-        policies: Vec::new(),
-        stages: Vec::new(),
-        rows: Vec::new(),
-    };
+    let mut values = Decisions::default();
     let mut before: Option<&Decision> = None;
     for one in decisions {
-        // Those that share a policy or a stage follow one another.
-        if before.is_none_or(|before| !Arc::ptr_eq(&before.decision, &one.decision)) {
-            one.decision.set_pickled();
-            values.policies.push(pickled_policy(&one.decision));
+        // Those that share a policy or an action set follow one another.
+        if before.is_none_or(|before| !Arc::ptr_eq(&before.policy, &one.policy)) {
+            one.policy.set_pickled();
+            values.policies.push(PickledPolicy::from(&*one.policy));
         }
-        if before.is_none_or(|before| !Arc::ptr_eq(&before.stage, &one.stage)) {
-            values.stages.push(pickled_stage(&one.stage));
+        if before.is_none_or(|before| !Arc::ptr_eq(&before.set, &one.set)) {
+            values.sets.push(Arc::clone(&one.set));
         }
         let policy = (values.policies.len() - 1) as u32;
-        let stage = (values.stages.len() - 1) as u32;
-        let row = (policy, stage, one.drawn, one.serial, one.features.clone());
+        let set = (values.sets.len() - 1) as u32;
+        let row = (policy, set, one.drawn, one.serial, one.features.clone());
         values.rows.push(row);
         before = Some(one);
     }
     values
 }
 
-/// Decisions from [`values`].
+/// Makes decisions from [`values`].
 pub(crate) fn decisions(values: Decisions) -> PyResult<Vec<Decision>> {
-    let policies: Vec<_> = values.policies.into_iter().map(policy).collect();
-    let stages: Vec<_> = values.stages.into_iter().map(stage).collect();
-    let restored = |(policy, stage, drawn, serial, features)| {
-        let decision = Arc::clone(policies.get(policy as usize)?);
-        let stage: Arc<Stage> = Arc::clone(stages.get(stage as usize)?);
-        let fits = |&(action, _): &(usize, f64)| action < stage.actions;
-        decision.core.policy.iter().all(fits).then_some(Decision {
-            decision,
-            stage,
+    let policies: Vec<Arc<Policy>> = (values.policies.into_iter())
+        .map(|policy| Arc::new(policy.into()))
+        .collect();
+    let restored = |(policy, set, drawn, serial, features)| {
+        let policy = Arc::clone(policies.get(policy as usize)?);
+        let set = Arc::clone(values.sets.get(set as usize)?);
+        let fits = |&(action, _): &(usize, f64)| action < set.actions;
+        policy.core.policy.iter().all(fits).then_some(Decision {
+            policy,
+            set,
             drawn,
             serial,
             features,
@@ -129,83 +124,37 @@ pub(crate) fn decisions(values: Decisions) -> PyResult<Vec<Decision>> {
     rows.ok_or_else(|| unreadable("it is damaged"))
 }
 
-fn pickled_stage(stage: &Stage) -> PickledStage {
-    PickledStage {
-        names: match &stage.labels {
-            Labels::Numbers => None,
-            Labels::Names(names) => Some(names.to_vec()),
-        },
-        guardrails: stage.guardrails.to_vec(),
-        actions: stage.actions,
-        safe: stage.safe,
-        agent: stage.agent,
-    }
-}
-
-fn stage(values: PickledStage) -> Arc<Stage> {
-    Arc::new(Stage {
-        labels: match values.names {
-            None => Labels::Numbers,
-            Some(names) => Labels::Names(Arc::new(names)),
-        },
-        guardrails: Arc::new(values.guardrails),
-        actions: values.actions,
-        safe: values.safe,
-        agent: values.agent,
-    })
-}
-
-fn pickled_policy(policy: &Policy) -> PickledPolicy {
-    let core = &policy.core;
-    let alarm = core.alarm.zip(policy.alarm.as_ref());
-    PickledPolicy {
-        policy: core.policy.clone(),
-        scale: core.scale,
-        guardrails: core.guardrails.clone(),
-        optimistic_reward: core.optimistic_reward,
-        solver: core.solver,
-        fallback: core.fallback,
-        outcomes: core.outcomes,
-        alarm: alarm.map(|(alarm, message)| PickledAlarm {
-            kind: alarm.kind,
-            place: (alarm.guardrail, alarm.arm),
-            outcomes: (alarm.outcome, alarm.outcomes),
-            mean: alarm.mean,
-            evidence: alarm.evidence,
-            forces_safe: alarm.forces_safe,
-            message: message.to_string(),
-        }),
-        batch: policy.batch,
-    }
-}
-
-fn policy(values: PickledPolicy) -> Arc<Policy> {
-    let (alarm, message) = match values.alarm {
-        None => (None, None),
-        Some(alarm) => {
-            let message: Arc<str> = alarm.message.into();
-            let alarm = Alarm {
-                kind: alarm.kind,
-                guardrail: alarm.place.0,
-                arm: alarm.place.1,
-                outcome: alarm.outcomes.0,
-                outcomes: alarm.outcomes.1,
-                mean: alarm.mean,
-                evidence: alarm.evidence,
-                forces_safe: alarm.forces_safe,
-            };
-            (Some(alarm), Some(message))
+impl From<&Policy> for PickledPolicy {
+    fn from(policy: &Policy) -> Self {
+        let core = policy.core.clone();
+        let alarm = core.alarm.zip(policy.alarm.clone());
+        Self {
+            policy: core.policy,
+            scale: core.scale,
+            guardrails: core.guardrails,
+            optimistic_reward: core.optimistic_reward,
+            solver: core.solver,
+            fallback: core.fallback,
+            outcomes: core.outcomes,
+            alarm: alarm.map(|(alarm, message)| PickledAlarm(alarm, message)),
+            batch: policy.batch,
         }
-    };
-    let core = Core {
-        policy: values.policy,
-        scale: values.scale,
-        guardrails: values.guardrails,
-        optimistic_reward: values.optimistic_reward,
-        solver: values.solver,
-        fallback: values.fallback,
-        alarm,
-        outcomes: values.outcomes,
-    };
-    Arc::new(Policy::new(core, message, values.batch))
+    }
+}
+
+impl From<PickledPolicy> for Policy {
+    fn from(values: PickledPolicy) -> Self {
+        let (alarm, message) = values.alarm.map(|PickledAlarm(a, m)| (a, m)).unzip();
+        let core = Core {
+            policy: values.policy,
+            scale: values.scale,
+            guardrails: values.guardrails,
+            optimistic_reward: values.optimistic_reward,
+            solver: values.solver,
+            fallback: values.fallback,
+            alarm,
+            outcomes: values.outcomes,
+        };
+        Self::new(core, message, values.batch)
+    }
 }

@@ -17,7 +17,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 use crate::json::to_python;
 use crate::pickle::{self, Reduced};
 
-/// What a simulation yields.
+/// Results of a simulation.
 #[pyclass(frozen, module = "banister._native")]
 pub(crate) struct Results {
     results: Arc<banister_sim::Results>,
@@ -107,7 +107,7 @@ impl Results {
         self.runs.get(|| tables::runs(&self.results))
     }
 
-    /// What was simulated: per instance its name, arms, guardrails, optimum and agents.
+    /// The instances: each with its name, arms, guardrails, optimum and agents.
     #[getter]
     fn instances<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let instances = self.results.instances.iter().map(|instance| {

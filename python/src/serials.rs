@@ -27,7 +27,7 @@ pub(crate) struct SavedSerials {
 }
 
 impl Serials {
-    /// Serials that go on after `last`.
+    /// Returns serials that go on after `last`.
     pub(crate) fn after(last: u64) -> Self {
         let mut serials = Self {
             last,
@@ -42,7 +42,7 @@ impl Serials {
         self.last
     }
 
-    /// The serial of a new decision.
+    /// Returns the serial of a new decision.
     #[inline]
     pub(crate) fn next(&mut self) -> u64 {
         self.advance(self.last.saturating_add(1));
@@ -77,26 +77,22 @@ impl Serials {
 
     /// Marks decisions as observed: all, or none and the one that is observed already or forgotten.
     /// Serials beyond the last are those of a copy of the agent that went on.
-    pub(crate) fn take(&mut self, serials: &[u64]) -> Result<(), u64> {
+    pub(crate) fn mark_observed(&mut self, serials: &[u64]) -> Result<(), u64> {
         self.advance(serials.iter().copied().max().unwrap_or(0));
         for (i, &serial) in serials.iter().enumerate() {
-            let free = match self.bit(serial) {
-                Some((word, bit)) if *word & bit == 0 => {
-                    *word |= bit;
-                    true
+            match self.bit(serial) {
+                Some((word, bit)) if *word & bit == 0 => *word |= bit,
+                _ => {
+                    self.unmark(&serials[..i]);
+                    return Err(serial);
                 }
-                _ => false,
-            };
-            if !free {
-                self.give_back(&serials[..i]);
-                return Err(serial);
             }
         }
         Ok(())
     }
 
-    /// Undoes [`Serials::take`].
-    pub(crate) fn give_back(&mut self, serials: &[u64]) {
+    /// Undoes [`Serials::mark_observed`].
+    pub(crate) fn unmark(&mut self, serials: &[u64]) {
         for &serial in serials {
             if let Some((word, bit)) = self.bit(serial) {
                 *word &= !bit;
@@ -104,8 +100,8 @@ impl Serials {
         }
     }
 
-    /// Takes all outcomes back: every decision so far may have another one.
-    pub(crate) fn forget(&mut self) {
+    /// Unmarks every decision so far: each may have another outcome.
+    pub(crate) fn reset(&mut self) {
         let all = self.last / 64 + 1;
         let known = all.min(WINDOW as u64);
         self.first = 64 * (all - known);
@@ -143,7 +139,7 @@ impl Serials {
         }
     }
 
-    /// Takes up saved serials; `None` if they cannot have been saved.
+    /// Restores saved serials; `None` if they cannot have been saved.
     pub(crate) fn restore(saved: &SavedSerials) -> Option<Self> {
         let counts = saved.words.iter().map(|&(_, count)| count);
         let length = counts.fold(0_u64, u64::saturating_add);

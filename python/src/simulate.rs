@@ -23,7 +23,7 @@ use crate::foreign::{self, Failures};
 use crate::json::{to_json, to_python};
 use crate::results::Results;
 
-/// How often Python gets a look at a running simulation.
+/// Interval between Python's looks at a running simulation.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A checked experiment, ready to run.
@@ -31,7 +31,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) struct Experiment {
     experiment: banister_sim::Experiment,
     failures: Failures,
-    /// Whether an environment or an agent is written in Python: more threads would not help.
+    /// True if an environment or an agent is written in Python: more threads would not help.
     is_foreign: bool,
 }
 
@@ -308,7 +308,7 @@ fn sources(agents: &Bound<'_, PyList>, failures: &Failures) -> PyResult<(Vec<Age
     Ok((sources, foreign))
 }
 
-/// What agents are told of an environment written in Python.
+/// Reads the problem of an environment written in Python.
 fn foreign_problem(problem: &Bound<'_, PyDict>) -> PyResult<Problem> {
     declared(
         without_nulls(to_json(problem.as_any(), "environment")?),
@@ -324,9 +324,10 @@ fn foreign_environment(
     let given = |name: &str| -> PyResult<bool> {
         Ok(object.hasattr(name)? && !object.getattr(name)?.is_none())
     };
-    let safe_means = match given("safe_means")? {
-        true => Some(object.getattr("safe_means")?.extract()?),
-        false => None,
+    let safe_means = if given("safe_means")? {
+        Some(object.getattr("safe_means")?.extract()?)
+    } else {
+        None
     };
     Ok(foreign::Environment {
         knows_means: given("means")?,

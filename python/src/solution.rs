@@ -25,8 +25,9 @@ pub(crate) struct Solution {
     pub actions: usize,
 }
 
-fn known(answer: &RoundAnswer, value: f64) -> f64 {
-    match answer.status {
+/// A number of a round; NaN if it was infeasible.
+fn known(status: Status, value: f64) -> f64 {
+    match status {
         Status::Infeasible => f64::NAN,
         _ => value,
     }
@@ -71,38 +72,34 @@ impl Solution {
     /// The objective at the policy; NaN if infeasible.
     #[getter]
     fn value(&self) -> f64 {
-        known(&self.answer, self.answer.value)
+        known(self.answer.status, self.answer.value)
     }
 
     /// Proven upper bound on the objective of every feasible policy.
     #[getter]
     fn upper_bound(&self) -> f64 {
-        known(&self.answer, self.answer.upper_bound)
+        known(self.answer.status, self.answer.upper_bound)
     }
 
     /// `upper_bound - value`.
     #[getter]
     fn gap(&self) -> f64 {
         let answer = &self.answer;
-        known(answer, gap(answer.value, answer.upper_bound))
+        known(answer.status, gap(answer.value, answer.upper_bound))
     }
 
     /// The policy's cost per guardrail.
     #[getter]
     fn costs<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_iter(
-            py,
-            self.answer.costs.iter().map(|&c| known(&self.answer, c)),
-        )
+        let costs = self.answer.costs.iter();
+        PyArray1::from_iter(py, costs.map(|&cost| known(self.answer.status, cost)))
     }
 
     /// Shadow price per guardrail: what one more unit of its threshold would earn.
     #[getter]
     fn prices<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_iter(
-            py,
-            self.answer.prices.iter().map(|&p| known(&self.answer, p)),
-        )
+        let prices = self.answer.prices.iter();
+        PyArray1::from_iter(py, prices.map(|&price| known(self.answer.status, price)))
     }
 
     /// Steps it took.
@@ -171,14 +168,6 @@ impl Answers {
         &self.policies[start..self.ends[round]]
     }
 
-    /// A number of a round; NaN if it was infeasible.
-    fn known(&self, round: usize, value: f64) -> f64 {
-        match self.status[round] {
-            Status::Infeasible => f64::NAN,
-            _ => value,
-        }
-    }
-
     fn of(&self, round: usize, guardrails: usize) -> RoundAnswer {
         let own = round * guardrails..(round + 1) * guardrails;
         RoundAnswer {
@@ -204,7 +193,7 @@ pub(crate) struct SolutionBatch {
 
 impl SolutionBatch {
     fn column<'py>(&self, py: Python<'py>, of: impl Fn(usize) -> f64) -> Bound<'py, PyArray1<f64>> {
-        let each = (0..self.answers.len()).map(|i| self.answers.known(i, of(i)));
+        let each = (0..self.answers.len()).map(|i| known(self.answers.status[i], of(i)));
         PyArray1::from_iter(py, each)
     }
 
@@ -216,7 +205,7 @@ impl SolutionBatch {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let width = self.guardrails;
         let each = numbers.iter().enumerate();
-        let table = each.map(|(i, &x)| self.answers.known(i / width, x));
+        let table = each.map(|(i, &x)| known(self.answers.status[i / width], x));
         PyArray1::from_vec(py, table.collect()).reshape([self.answers.len(), width])
     }
 }
@@ -242,15 +231,11 @@ impl SolutionBatch {
         PyList::new(py, each)?.try_iter()
     }
 
-    /// How each round ended.
+    /// Status of each round.
     #[getter]
     fn status(&self) -> Vec<&'static str> {
-        self.answers
-            .status
-            .iter()
-            .copied()
-            .map(status_name)
-            .collect()
+        let each = self.answers.status.iter();
+        each.map(|&status| status_name(status)).collect()
     }
 
     /// The policies as rows, one probability per action.

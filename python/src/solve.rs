@@ -15,16 +15,22 @@ use crate::input::Numbers;
 use crate::solution::{Answers, Solution, SolutionBatch};
 
 /// An argument that is the same for all rounds, or has a leading axis of rounds.
-struct Per<'py> {
+struct Batched<'py> {
     numbers: Numbers<'py>,
     /// Numbers of one round.
     each: usize,
     has_rounds: bool,
 }
 
-impl<'py> Per<'py> {
-    /// `sizes` are the axes of one round, `None` for any length.
-    fn new(numbers: Numbers<'py>, sizes: &[Option<usize>], meaning: &str) -> PyResult<Self> {
+impl<'py> Batched<'py> {
+    /// Reads an argument; `sizes` are the axes of one round, `None` for any length.
+    fn new(
+        value: &Bound<'py, PyAny>,
+        name: &'static str,
+        sizes: &[Option<usize>],
+        meaning: &str,
+    ) -> PyResult<Self> {
+        let numbers = Numbers::new(value, name)?;
         let shape = numbers.shape();
         let has_rounds = shape.len() == sizes.len() + 1;
         // Those of many rounds are looked at round by round, when they are at hand anyway.
@@ -44,46 +50,24 @@ impl<'py> Per<'py> {
         })
     }
 
-    fn rounds(&self) -> Option<usize> {
-        self.has_rounds.then(|| self.numbers.shape()[0])
-    }
-
-    /// The last axis's length.
+    /// Length of the last axis.
     fn width(&self) -> usize {
         self.numbers.shape().last().copied().unwrap_or(1)
     }
 
-    fn flat(&self) -> PyResult<Flat<'_>> {
-        Ok(Flat {
-            numbers: self.numbers.slice()?,
-            each: self.each,
-            has_rounds: self.has_rounds,
-        })
+    /// Returns the numbers by round, for threads without the interpreter.
+    fn by_round<'a>(&'a self) -> PyResult<impl Fn(usize) -> &'a [f64] + Sync + use<'a, 'py>> {
+        let (numbers, each) = (self.numbers.slice()?, self.each);
+        let step = if self.has_rounds { each } else { 0 };
+        Ok(move |round: usize| &numbers[round * step..round * step + each])
     }
 }
 
-/// The numbers behind a [`Per`], for threads without the interpreter.
-#[derive(Clone, Copy)]
-struct Flat<'a> {
-    numbers: &'a [f64],
-    each: usize,
-    has_rounds: bool,
-}
-
-impl<'a> Flat<'a> {
-    fn round(&self, i: usize) -> &'a [f64] {
-        match self.has_rounds {
-            true => &self.numbers[i * self.each..(i + 1) * self.each],
-            false => self.numbers,
-        }
-    }
-}
-
-/// How many rounds the arguments are for; `None` if there is one, without an axis for it.
-fn rounds(arguments: &[&Per<'_>]) -> PyResult<Option<usize>> {
+/// Number of rounds of the arguments; `None` for a single one, without an axis for it.
+fn rounds(arguments: &[&Batched<'_>]) -> PyResult<Option<usize>> {
     let mut found: Option<(usize, &str)> = None;
-    for argument in arguments {
-        let Some(n) = argument.rounds() else { continue };
+    for argument in arguments.iter().filter(|argument| argument.has_rounds) {
+        let n = argument.numbers.shape()[0];
         match found {
             Some((m, name)) if m != n => {
                 return Err(PyValueError::new_err(format!(
@@ -103,7 +87,7 @@ const SHARE: usize = 64;
 /// Solves one round, or all rounds on all cores; each is solved alone, so the answers are the same.
 fn answer<'py>(
     py: Python<'py>,
-    arguments: &[&Per<'py>],
+    arguments: &[&Batched<'py>],
     (actions, guardrails): (usize, usize),
     solve: impl Fn(usize) -> Result<RoundAnswer, String> + Sync,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -132,7 +116,9 @@ fn answer<'py>(
         Ok(answers) => answers,
         Err((i, error)) => {
             // A number that is not finite is named by its place in what was given.
-            arguments.iter().try_for_each(|per| per.numbers.finite())?;
+            arguments
+                .iter()
+                .try_for_each(|argument| argument.numbers.finite())?;
             return Err(PyValueError::new_err(format!("round {i}: {error}")));
         }
     };
@@ -171,34 +157,42 @@ pub(crate) fn solve_lp<'py>(
     costs: &Bound<'py, PyAny>,
     thresholds: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let reward = Numbers::new(reward, "reward")?;
-    let reward = Per::new(reward, &[None], "one entry per action")?;
+    let reward = Batched::new(reward, "reward", &[None], "one entry per action")?;
     let k = reward.width();
     if k == 0 {
         return Err(PyValueError::new_err(
             "`reward` is empty: a policy needs at least one action",
         ));
     }
-    let costs = Numbers::new(costs, "costs")?;
-    let thresholds = Numbers::new(thresholds, "thresholds")?;
+    let is_one = Numbers::new(thresholds, "thresholds")?.shape().is_empty();
     // One guardrail: its row and its threshold may be given as they are.
-    let (costs, thresholds) = if thresholds.shape().is_empty() {
-        let costs = Per::new(costs, &[Some(k)], "one entry per action, as in `reward`")?;
-        (costs, Per::new(thresholds, &[], "one number")?)
+    let (costs, thresholds) = if is_one {
+        let meaning = "one entry per action, as in `reward`";
+        let costs = Batched::new(costs, "costs", &[Some(k)], meaning)?;
+        (
+            costs,
+            Batched::new(thresholds, "thresholds", &[], "one number")?,
+        )
     } else {
         let meaning = "one row per guardrail, one column per action, as in `reward`";
-        let costs = Per::new(costs, &[None, Some(k)], meaning)?;
-        let m = costs.each / k;
-        let meaning = "one per row of `costs`";
-        (costs, Per::new(thresholds, &[Some(m)], meaning)?)
+        let costs = Batched::new(costs, "costs", &[None, Some(k)], meaning)?;
+        let sizes = [Some(costs.each / k)];
+        (
+            costs,
+            Batched::new(thresholds, "thresholds", &sizes, "one per row of `costs`")?,
+        )
     };
     let sizes = (k, thresholds.each);
     let arguments = [&reward, &costs, &thresholds];
-    let (reward, costs, thresholds) = (reward.flat()?, costs.flat()?, thresholds.flat()?);
+    let (reward, costs, thresholds) = (
+        reward.by_round()?,
+        costs.by_round()?,
+        thresholds.by_round()?,
+    );
     answer(py, &arguments, sizes, |i| {
-        let rows: SmallVec<[&[f64]; 8]> = costs.round(i).chunks_exact(k).collect();
+        let rows: SmallVec<[&[f64]; 8]> = costs(i).chunks_exact(k).collect();
         SOLVER.with_borrow_mut(|solver| {
-            let solution = solver.solve(reward.round(i), &rows, thresholds.round(i));
+            let solution = solver.solve(reward(i), &rows, thresholds(i));
             solution
                 .map(|solution| RoundAnswer::from(solution.clone()))
                 .map_err(|error| error.to_string())
@@ -206,7 +200,7 @@ pub(crate) fn solve_lp<'py>(
     })
 }
 
-/// An estimate and a radius, as a pair or a dictionary.
+/// Splits an estimate and a radius, given as a pair or a dictionary.
 fn ellipsoid<'py>(
     value: &Bound<'py, PyAny>,
     name: &str,
@@ -261,48 +255,23 @@ pub(crate) fn solve_oplb<'py>(
     relative_gap: Option<f64>,
     max_work: Option<u64>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let actions = Numbers::new(actions, "actions")?;
-    let actions = Per::new(
-        actions,
-        &[None, None],
-        "one row per action, one column per feature",
-    )?;
+    let rows = "one row per action, one column per feature";
+    let actions = Batched::new(actions, "actions", &[None, None], rows)?;
     let d = actions.width();
     let k = actions.each / d.max(1);
     let safe = crate::input::count(safe, "safe")? as usize;
-    let gram = Per::new(
-        Numbers::new(gram, "gram")?,
-        &[Some(d), Some(d)],
-        "features by features",
-    )?;
-    let (estimate, radius) = ellipsoid(reward, "reward")?;
-    let meaning = "one entry per feature";
-    let estimate = Per::new(
-        Numbers::new(&estimate, "reward.estimate")?,
-        &[Some(d)],
-        meaning,
-    )?;
-    let radius = Per::new(Numbers::new(&radius, "reward.radius")?, &[], "one number")?;
-    let thresholds = Per::new(
-        Numbers::new(thresholds, "thresholds")?,
-        &[None],
-        "one per guardrail",
-    )?;
+    let gram = Batched::new(gram, "gram", &[Some(d), Some(d)], "features by features")?;
+    let (theta, radius) = ellipsoid(reward, "reward")?;
+    let entries = "one entry per feature";
+    let theta = Batched::new(&theta, "reward.estimate", &[Some(d)], entries)?;
+    let radius = Batched::new(&radius, "reward.radius", &[], "one number")?;
+    let thresholds = Batched::new(thresholds, "thresholds", &[None], "one per guardrail")?;
     let m = thresholds.each;
-    let meaning = "one per threshold";
-    let safe_costs = Per::new(Numbers::new(safe_costs, "safe_costs")?, &[Some(m)], meaning)?;
-    let (estimates, radii) = cost_sets(costs, m)?;
-    let meaning = "one row per guardrail, one column per feature";
-    let estimates = Per::new(
-        Numbers::new(&estimates, "costs.estimate")?,
-        &[Some(m), Some(d)],
-        meaning,
-    )?;
-    let radii = Per::new(
-        Numbers::new(&radii, "costs.radius")?,
-        &[Some(m)],
-        "one per guardrail",
-    )?;
+    let safe_costs = Batched::new(safe_costs, "safe_costs", &[Some(m)], "one per threshold")?;
+    let (mus, radii) = cost_sets(costs, m)?;
+    let rows = "one row per guardrail, one column per feature";
+    let mus = Batched::new(&mus, "costs.estimate", &[Some(m), Some(d)], rows)?;
+    let radii = Batched::new(&radii, "costs.radius", &[Some(m)], "one per guardrail")?;
     let solver: banister::oplb::Solver = serde_json::from_value(serde_json::Value::from(solver))
         .map_err(|_| {
             PyValueError::new_err(format!(
@@ -312,54 +281,45 @@ pub(crate) fn solve_oplb<'py>(
     let arguments = [
         &actions,
         &gram,
-        &estimate,
+        &theta,
         &radius,
         &thresholds,
         &safe_costs,
-        &estimates,
+        &mus,
         &radii,
     ];
     let defaults = banister::OplbConfig::default();
-    let (relative_gap, max_work) = (
-        relative_gap.unwrap_or(defaults.relative_gap),
-        max_work.unwrap_or(defaults.max_work),
-    );
-    let actions = actions.flat()?;
-    let (gram, estimate, radius) = (gram.flat()?, estimate.flat()?, radius.flat()?);
-    let (thresholds, safe_costs) = (thresholds.flat()?, safe_costs.flat()?);
-    let (estimates, radii) = (estimates.flat()?, radii.flat()?);
+    let (actions, gram) = (actions.by_round()?, gram.by_round()?);
+    let (theta, radius) = (theta.by_round()?, radius.by_round()?);
+    let (thresholds, safe_costs) = (thresholds.by_round()?, safe_costs.by_round()?);
+    let (mus, radii) = (mus.by_round()?, radii.by_round()?);
     let table = |numbers: &[f64]| -> Vec<Vec<f64>> {
-        numbers
-            .chunks_exact(d.max(1))
-            .map(<[f64]>::to_vec)
-            .collect()
+        let rows = numbers.chunks_exact(d.max(1));
+        rows.map(<[f64]>::to_vec).collect()
+    };
+    let set = |estimate: &[f64], radius: f64| Ellipsoid {
+        estimate: estimate.to_vec(),
+        radius,
     };
     answer(py, &arguments, (k, m), |i| {
-        let cost = |(x, &radius): (&[f64], &f64)| Ellipsoid {
-            estimate: x.to_vec(),
-            radius,
-        };
-        let rows = estimates.round(i).chunks_exact(d.max(1));
+        let costs = mus(i).chunks_exact(d.max(1)).zip(radii(i));
         let round = Round {
-            actions: table(actions.round(i)),
+            actions: table(actions(i)),
             safe,
-            safe_costs: safe_costs.round(i).to_vec(),
-            thresholds: thresholds.round(i).to_vec(),
-            gram: table(gram.round(i)),
-            reward: Ellipsoid {
-                estimate: estimate.round(i).to_vec(),
-                radius: radius.round(i)[0],
-            },
-            costs: rows.zip(radii.round(i)).map(cost).collect(),
+            safe_costs: safe_costs(i).to_vec(),
+            thresholds: thresholds(i).to_vec(),
+            gram: table(gram(i)),
+            reward: set(theta(i), radius(i)[0]),
+            costs: costs.map(|(mu, &radius)| set(mu, radius)).collect(),
             solver,
-            relative_gap,
-            max_work,
+            relative_gap: relative_gap.unwrap_or(defaults.relative_gap),
+            max_work: max_work.unwrap_or(defaults.max_work),
         };
         round.solve(None).map_err(|error| error.to_string())
     })
 }
 
-/// The confidence sets of the costs: one dictionary or pair of arrays for all, or a list of them.
+/// Splits the confidence sets of the costs: one dictionary or pair of arrays for all, or a list of them.
 fn cost_sets<'py>(
     costs: &Bound<'py, PyAny>,
     guardrails: usize,
@@ -369,21 +329,18 @@ fn cost_sets<'py>(
         return ellipsoid(costs, "costs");
     }
     let allowed = "must be a list of {\"estimate\": ..., \"radius\": ...}, one per guardrail";
-    let list: Vec<Bound<'py, PyAny>> = costs
-        .extract()
-        .map_err(|_| mistyped("costs", costs, allowed))?;
+    let list: Result<Vec<Bound<'py, PyAny>>, _> = costs.extract();
+    let list = list.map_err(|_| mistyped("costs", costs, allowed))?;
     if list.len() != guardrails {
         return Err(PyValueError::new_err(format!(
             "`costs` has {} entries, expected {guardrails}: one per threshold",
             list.len()
         )));
     }
-    let (mut estimates, mut radii) = (Vec::new(), Vec::new());
-    for (i, one) in list.iter().enumerate() {
-        let (estimate, radius) = ellipsoid(one, &format!("costs[{i}]"))?;
-        estimates.push(estimate);
-        radii.push(radius);
-    }
+    let pairs = list.iter().enumerate();
+    let pairs = pairs.map(|(i, one)| ellipsoid(one, &format!("costs[{i}]")));
+    let pairs = pairs.collect::<PyResult<Vec<_>>>()?;
+    let (estimates, radii) = pairs.into_iter().unzip();
     let numpy = py.import("numpy")?;
     let stack = |parts: Vec<Bound<'py, PyAny>>, name: &str, axis: i32| {
         let parts = PyList::new(py, parts)?;

@@ -12,8 +12,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-use crate::build;
-use crate::decision::{Decision, Labels, Policy, Stage};
+use crate::decision::{ActionSet, Decision, Labels, Policy};
 use crate::error::raise;
 use crate::serials::Serials;
 
@@ -28,10 +27,8 @@ static CHILDREN: AtomicU64 = AtomicU64::new(0);
 pub(crate) fn _forked(in_child: bool) {
     if in_child {
         let child = CHILDREN.swap(0, Ordering::Relaxed);
-        PROCESS.store(
-            mixed(PROCESS.load(Ordering::Relaxed), child),
-            Ordering::Relaxed,
-        );
+        let parent = PROCESS.load(Ordering::Relaxed);
+        PROCESS.store(mixed(parent, child), Ordering::Relaxed);
     } else {
         CHILDREN.fetch_add(1, Ordering::Relaxed);
     }
@@ -68,13 +65,13 @@ pub(crate) struct State {
     pub config: AgentConfig,
     pub kind: String,
     pub sampler: Sampler,
-    /// How often it forgot everything.
+    /// Number of resets.
     pub resets: u64,
-    /// Whether the user gave names.
+    /// True if the user gave names.
     pub is_named: bool,
-    pub stage: Arc<Stage>,
+    pub set: Arc<ActionSet>,
     pub index: HashMap<String, usize>,
-    /// Whether a call failed half-way, by a mistake of ours.
+    /// True after a call that failed half-way, by a mistake of ours.
     pub is_broken: bool,
     /// True if a monitor watches the outcomes.
     pub is_watched: bool,
@@ -96,7 +93,7 @@ struct Unannounced {
     policy: Arc<Policy>,
 }
 
-/// Whose decisions an agent takes outcomes of.
+/// Identity of an agent, by which it recognises its own decisions.
 pub(crate) struct Identity {
     pub id: u64,
     /// Agents that this one was forked from, each with the last decision that they have in common.
@@ -123,7 +120,7 @@ impl Identity {
     }
 }
 
-/// Decisions as what their outcomes are of.
+/// Decisions whose outcomes are observed together.
 #[derive(Default)]
 pub(crate) struct Decided {
     /// Numbers among the arms.
@@ -133,8 +130,8 @@ pub(crate) struct Decided {
     pub safe: Vec<f64>,
     /// Identities of the agents that made them.
     pub agents: Vec<u64>,
-    /// What they were drawn from, if it is the same for all.
-    pub stage: Option<Arc<Stage>>,
+    /// Action set they were drawn from, if it is the same for all.
+    pub set: Option<Arc<ActionSet>>,
     /// The features of what was played, row after row, if all have any.
     pub rows: Option<Vec<f64>>,
     /// True if some were played at a part of their length, so that a number does not name them.
@@ -157,12 +154,9 @@ impl State {
         let guardrails = problem.guardrails.iter().map(|g| g.name.clone());
         let mut state = Self {
             kind: kind.unwrap_or_default().to_string(),
-            stage: Arc::new(Stage {
-                labels: Labels::Numbers,
+            set: Arc::new(ActionSet {
                 guardrails: Arc::new(guardrails.collect()),
-                actions: 0,
-                safe: 0,
-                agent: identity.id,
+                ..ActionSet::default()
             }),
             index: HashMap::new(),
             problem,
@@ -178,7 +172,7 @@ impl State {
             unannounced: VecDeque::new(),
             described: None,
         };
-        state.set_stage();
+        state.refresh_set();
         state
     }
 
@@ -188,37 +182,43 @@ impl State {
         self.agent.reseed(self.sampler.seed, 1 + self.resets);
     }
 
-    /// Other actions are on offer.
-    pub(crate) fn set_stage(&mut self) {
-        let labels = match self.agent.names() {
-            [] => Labels::Numbers,
-            _ if !self.is_named => Labels::Numbers,
-            names => Labels::Names(Arc::new(names.to_vec())),
-        };
-        self.index = build::index(&labels);
-        let set = self.agent.actions();
-        self.stage = Arc::new(Stage {
-            labels,
-            guardrails: Arc::clone(&self.stage.guardrails),
-            actions: set.map_or(0, |set| set.count),
-            safe: set.map_or(0, |set| set.safe),
+    /// Follows a change of the actions on offer.
+    pub(crate) fn refresh_set(&mut self) {
+        let names = self.agent.names();
+        let names = if self.is_named { names } else { &[] };
+        self.index = names.iter().cloned().zip(0..).collect();
+        let actions = self.agent.actions();
+        self.set = Arc::new(ActionSet {
+            labels: Labels((!names.is_empty()).then(|| Arc::new(names.to_vec()))),
+            guardrails: Arc::clone(&self.set.guardrails),
+            actions: actions.map_or(0, |actions| actions.count),
+            safe: actions.map_or(0, |actions| actions.safe),
             agent: self.identity.id,
         });
+    }
+
+    /// Finds an arm by its name.
+    pub(crate) fn find(&self, name: &str) -> Result<usize, banister::Error> {
+        let unknown = || banister::Error::UnknownArm {
+            name: name.to_owned(),
+            known: self.agent.names().join(", "),
+        };
+        self.index.get(name).copied().ok_or_else(unknown)
     }
 
     /// Replaces the actions on offer by new ones.
     pub(crate) fn offer(&mut self, actions: &[f64]) -> Result<(), banister::Error> {
         self.agent.offer(actions)?;
-        self.set_stage();
+        self.refresh_set();
         Ok(())
     }
 
-    /// What decisions of a batch know it by: its first one if it is too long to be announced one by one.
+    /// Returns the key of a batch, its first decision, if it is too long to be announced one by one.
     pub(crate) fn batch(&self, size: usize) -> Option<u64> {
         (size > LONG).then_some(self.identity.serials.last() + 1)
     }
 
-    /// Decides and draws; `given` is a uniform number from outside, `batch` what [`State::batch`] says.
+    /// Decides and draws; `given` is a user-supplied uniform number, `batch` the key by [`State::batch`].
     pub(crate) fn decide(&mut self, given: Option<f64>, batch: Option<u64>) -> Decision {
         let mut core = self.agent.decide().clone();
         let alarm = core.alarm.as_mut().map(|alarm| self.describe(alarm));
@@ -234,8 +234,8 @@ impl State {
         };
         let decision = Decision {
             features: self.agent.features(drawn).map(Box::from),
-            decision: Arc::clone(policy),
-            stage: Arc::clone(&self.stage),
+            policy: Arc::clone(policy),
+            set: Arc::clone(&self.set),
             drawn,
             serial: self.identity.serials.next(),
         };
@@ -272,11 +272,11 @@ impl State {
         }
     }
 
-    /// The alarm in a sentence, and its arm as the actions on offer number it.
+    /// Describes an alarm in a sentence, and numbers its arm as the actions on offer do.
     fn describe(&mut self, alarm: &mut Alarm) -> Arc<str> {
         let declared = *alarm;
         if declared.arm == Some(self.problem.safe) {
-            alarm.arm = Some(self.stage.safe);
+            alarm.arm = Some(self.set.safe);
         }
         if let Some((known, text)) = &self.described
             && *known == declared
@@ -301,12 +301,10 @@ impl State {
     pub(crate) fn alarms(&mut self) -> Vec<(Alarm, Arc<str>)> {
         let alarms = self.agent.monitor().map(|m| m.alarms().to_vec());
         let mut alarms = alarms.unwrap_or_default();
-        (alarms.iter_mut())
-            .map(|alarm| {
-                let text = self.describe(alarm);
-                (*alarm, text)
-            })
-            .collect()
+        let described = alarms
+            .iter_mut()
+            .map(|alarm| (self.describe(alarm), *alarm));
+        described.map(|(text, alarm)| (alarm, text)).collect()
     }
 
     /// Goes on with other draws, and as an agent of its own, in a process that was forked: its siblings
@@ -324,9 +322,7 @@ impl State {
         identity.id = mixed(identity.id, process);
         self.sampler = Sampler::new(mixed(self.sampler.seed, process));
         self.seed_agent();
-        let mut stage = self.stage.as_ref().clone();
-        stage.agent = self.identity.id;
-        self.stage = Arc::new(stage);
+        Arc::make_mut(&mut self.set).agent = self.identity.id;
     }
 
     /// Forgets all outcomes. Serials go on, so that no decision is taken for one of an earlier life.
@@ -335,8 +331,8 @@ impl State {
         self.unannounced.clear();
         self.resets += 1;
         self.seed_agent();
-        self.set_stage();
-        self.identity.serials.forget();
+        self.refresh_set();
+        self.identity.serials.reset();
         // The monitor expects no outcomes of earlier decisions.
         self.agent.decided(self.identity.serials.last(), None);
         self.agent.acknowledge();
@@ -353,16 +349,11 @@ impl State {
     ) -> PyResult<()> {
         let serials = [decision.serial];
         self.announce();
-        self.claim(&serials, &[decision.stage.agent], "action")?;
-        let features = decision.played(&self.stage);
-        let taken = if self.is_watched && costs.len() == self.stage.guardrails.len() {
+        self.claim(&serials, &[decision.set.agent], "action")?;
+        let features = decision.played(&self.set);
+        let taken = if self.is_watched && costs.len() == self.set.guardrails.len() {
             let arms = [decision.drawn];
             let safe = [decision.safe_probability()];
-            let origin = match decision.decision.batch {
-                None => Origin::Announced(&serials),
-                Some(first) if self.in_order(first, &serials) => Origin::InOrder(&serials, &safe),
-                Some(_) => Origin::Logged,
-            };
             self.agent.observe_batch(&Outcomes {
                 played: match &features {
                     Some(x) => Played::Features(x),
@@ -370,7 +361,7 @@ impl State {
                 },
                 rewards: &[reward],
                 costs,
-                origin,
+                origin: self.origin(Some(decision.policy.batch), &serials, &safe),
             })
         } else {
             match &features {
@@ -391,11 +382,9 @@ impl State {
         let serials = &decided.serials[..];
         self.announce();
         self.claim(serials, &decided.agents, "actions")?;
-        let is_now = (decided.stage.as_ref()).is_some_and(|stage| Arc::ptr_eq(stage, &self.stage));
-        let rows = decided
-            .rows
-            .as_deref()
-            .filter(|_| !is_now || decided.in_parts);
+        let is_now = (decided.set.as_ref()).is_some_and(|set| Arc::ptr_eq(set, &self.set));
+        let rows = decided.rows.as_deref();
+        let rows = rows.filter(|_| !is_now || decided.in_parts);
         let taken = self.agent.observe_batch(&Outcomes {
             played: match rows {
                 Some(x) => Played::Features(x),
@@ -403,24 +392,30 @@ impl State {
             },
             rewards,
             costs,
-            origin: match decided.batch {
-                Some(None) => Origin::Announced(serials),
-                Some(Some(first)) if self.in_order(first, serials) => {
-                    Origin::InOrder(serials, &decided.safe)
-                }
-                _ => Origin::Logged,
-            },
+            origin: self.origin(decided.batch, serials, &decided.safe),
         });
         self.settle(serials, taken)
     }
 
-    /// True if outcomes of a long batch, whose first decision is given, come in the order of decisions
-    /// with none left out.
-    fn in_order(&self, first: u64, serials: &[u64]) -> bool {
-        let starts = serials.first().is_some_and(|&serial| {
-            serial == self.watched + 1 || (serial == first && first > self.watched)
-        });
-        starts && serials.windows(2).all(|pair| pair[1] == pair[0] + 1)
+    /// Origin of outcomes of one batch ([`Policy::batch`]), or of several (`None`). Those of a long batch
+    /// count if they come in the order of decisions, with none omitted.
+    fn origin<'a>(
+        &self,
+        batch: Option<Option<u64>>,
+        serials: &'a [u64],
+        safe: &'a [f64],
+    ) -> Origin<'a> {
+        let in_order = |first: u64| {
+            let starts = serials.first().is_some_and(|&serial| {
+                serial == self.watched + 1 || (serial == first && first > self.watched)
+            });
+            starts && serials.windows(2).all(|pair| pair[1] == pair[0] + 1)
+        };
+        match batch {
+            Some(None) => Origin::Announced(serials),
+            Some(Some(first)) if in_order(first) => Origin::InOrder(serials, safe),
+            _ => Origin::Logged,
+        }
     }
 
     /// Marks decisions as observed, if this agent made them and none has an outcome yet.
@@ -433,7 +428,7 @@ impl State {
                  (in the process that made it), or give its arm by name or number"
             )));
         }
-        (self.identity.serials.take(serials)).map_err(|serial| {
+        (self.identity.serials.mark_observed(serials)).map_err(|serial| {
             PyValueError::new_err(format!(
                 "`{field}` has decision {serial}, whose outcome was taken before (or which is more than \
                  16 million decisions old): an outcome counts once; if it is another one, give the arm \
@@ -445,15 +440,11 @@ impl State {
     /// Ends what [`State::claim`] began.
     #[inline]
     fn settle(&mut self, serials: &[u64], taken: Result<(), banister::Error>) -> PyResult<()> {
-        match taken {
-            Ok(()) => {
-                self.watched = serials.iter().copied().fold(self.watched, u64::max);
-                Ok(())
-            }
-            Err(error) => {
-                self.identity.serials.give_back(serials);
-                Err(raise(error))
-            }
+        if taken.is_ok() {
+            self.watched = serials.iter().copied().fold(self.watched, u64::max);
+        } else {
+            self.identity.serials.unmark(serials);
         }
+        taken.map_err(raise)
     }
 }

@@ -42,7 +42,7 @@ class Time:
         self.seconds = 0.0
         self.slept: list[float] = []
         self.asked: list[tuple[float, float]] = []
-        pace = client._calls.pace
+        pace = client._pace
         pace.clock = lambda: self.seconds
         pace.uniform = self.uniform
         pace.now = lambda: NOW + timedelta(seconds=self.seconds)

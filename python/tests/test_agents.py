@@ -10,9 +10,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import banister
 import numpy as np
 import pytest
+
+import banister
 from banister._agent import CLASSES
 
 SPEND = banister.Guardrail("spend", at_most=0.5, safe_cost=0.1)
@@ -90,7 +91,7 @@ def test_the_numbers_in_force_show() -> None:
 
 def test_every_kind_says_what_it_promises() -> None:
     promises = dict(banister._native.guarantees())
-    assert list(promises)[0] == banister.Opb.guarantee == "every_round"
+    assert next(iter(promises)) == banister.Opb.guarantee == "every_round"
     for cls in CLASSES.values():
         assert cls.guarantee in promises
         assert promises[cls.guarantee] in (cls.__doc__ or "")
@@ -460,7 +461,7 @@ def test_agents_are_used_from_several_threads() -> None:
                 agent.observe(agent.decide(), float(rng.random()), float(rng.random()))
                 decision = linear.decide(draw_actions(rng))
                 linear.observe(decision, float(rng.random()), float(rng.random()))
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             failures.append(error)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]

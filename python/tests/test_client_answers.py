@@ -6,10 +6,11 @@ import json
 from datetime import datetime, timezone
 from typing import Any
 
-import banister
 import httpx
 import pytest
 from clients import Make
+
+import banister
 
 TIME = "2026-01-02T03:04:05.678901Z"
 WHEN = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=timezone.utc)

@@ -7,12 +7,13 @@ from datetime import timedelta
 from email.utils import format_datetime
 from typing import Any
 
-import banister
 import httpx
 import pytest
-from banister._service_retry import Answer, Lost, Pace
 from clients import GUARDRAIL, NOW, Make, Time
 from fake_service import CUT, FakeService, serving
+
+import banister
+from banister.client.retry import Answer, Lost, Pace
 
 
 def test_a_decision_whose_answer_is_lost_is_made_once(client: Any, service: FakeService) -> None:
@@ -103,7 +104,7 @@ def test_an_attempt_waits_no_longer_than_the_deadline(make: Make) -> None:
 
     client = make("http://127.0.0.1:1", transport=httpx.MockTransport(answer), timeout=5, deadline=6, retries=9)
     time = Time(client)
-    client._calls.pace.uniform = lambda low, high: 2.5
+    client._pace.uniform = lambda low, high: 2.5
     with pytest.raises(banister.ServiceUnavailableError, match="gave no answer to GET /v1/experiments in 1 s"):
         client.experiments()
     assert waited == [5, 3.5, 1]

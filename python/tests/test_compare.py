@@ -9,9 +9,10 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-import banister
 import numpy as np
 import pytest
+
+import banister
 
 SPEND = banister.Guardrail("spend", at_most=0.5, safe_cost=0.1)
 SHOP: dict[str, Any] = {

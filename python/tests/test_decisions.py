@@ -9,11 +9,12 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
-import banister
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+
+import banister
 
 SPEND = banister.Guardrail("spend", at_most=0.5, safe_cost=0.1)
 DELAY = banister.Guardrail("delay", at_most=0.8, safe_cost=0.2)

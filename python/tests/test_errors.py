@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import banister
 import numpy as np
 import pytest
+
+import banister
 
 NAN = float("nan")
 SPEND = {"name": "spend", "at_most": 0.5, "safe_cost": 0.1}
@@ -170,7 +171,7 @@ CASES: list[tuple[str, type[Exception], Call, list[str]]] = [
 
 @pytest.mark.parametrize(("kind", "call", "words"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
 def test_bad_input(kind: type[Exception], call: Call, words: list[str]) -> None:
-    with pytest.raises(Exception) as caught:  # noqa: PT011
+    with pytest.raises(Exception) as caught:
         call()
     assert type(caught.value) is kind, caught.value
     for word in words:

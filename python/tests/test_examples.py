@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import banister
 import jupytext
 import pytest
+
+import banister
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))

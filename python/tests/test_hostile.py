@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import banister
 import numpy as np
 import pytest
+
+import banister
 
 SPEND = {"name": "spend", "at_most": 0.5, "safe_cost": 0.1}
 ALLOWED = (ValueError, TypeError, OverflowError, KeyError, IndexError, OSError)

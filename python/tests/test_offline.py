@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from logs import POLICY, ARMS, COSTS, MEANS, SPEND, columns, linear, make
+from logs import ARMS, COSTS, MEANS, POLICY, SPEND, columns, linear, make
 
 import banister
 

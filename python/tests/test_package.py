@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import inspect
 import os
+import pickle
 import subprocess
 import sys
 from importlib import metadata, resources
@@ -12,8 +13,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import banister
 import pytest
+
+import banister
 from banister._agent import CLASSES
 from banister._stubs import stubs
 
@@ -65,11 +67,15 @@ def test_types_are_strict(what: list[str], tmp_path: Path) -> None:
 def test_wrong_types_are_caught(tmp_path: Path) -> None:
     """The stubs say something: not everything is Any."""
     program = tmp_path / "program.py"
-    program.write_text('import banister\nbanister.Opb(3, delta="x")\nbanister.Opb(3).decide().probability.upper()\n')
+    program.write_text(
+        'import banister\nbanister.Opb(3, delta="x")\nbanister.Opb(3).decide().probability.upper()\n'
+        'banister.Client().decide("shop", ident="7")\nbanister.Client().state("shop").outcomes.lower()\n'
+        'banister.AsyncClient().state("shop").number\n'
+    )
     done = run("-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(program))
-    assert '"delta"' in done.stdout
-    assert "upper" in done.stdout
-    assert "Found 2 errors" in done.stdout
+    for wrong in ('"delta"', '"upper"', '"ident"', '"lower"', '"number"'):
+        assert wrong in done.stdout
+    assert "Found 5 errors" in done.stdout
 
 
 def documented() -> list[tuple[str, str]]:
@@ -108,6 +114,12 @@ def test_examples_in_the_book(path: Path, tmp_path: Path, monkeypatch: pytest.Mo
     failed, tried = doctest.testfile(str(path), module_relative=False, optionflags=flags)
     assert tried > 0
     assert failed == 0
+
+
+def test_pickles_name_modules_of_earlier_versions() -> None:
+    for name in ("_alarm.Alarm", "_service_errors.ServiceError", "_service_state.ServiceState", "_sweep.SweepResult"):
+        module, _, cls = name.partition(".")
+        assert pickle.loads(f"cbanister.{module}\n{cls}\n.".encode()) is getattr(banister, cls)
 
 
 def test_the_command_line() -> None:

@@ -13,7 +13,6 @@ from logs import ARMS, SPEND, broken, columns, linear, make
 
 import banister
 
-
 # Replay
 
 

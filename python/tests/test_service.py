@@ -13,12 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import banister
 import numpy as np
 import pandas as pd
 import pytest
 from clients import GUARDRAIL, Make
 from served import PATIENCE, make_token, running
+
+import banister
 
 NAMES = (f"experiment-{i}" for i in itertools.count())
 CONVERSION = banister.Guardrail("conversion", at_least=0.9, relative=True)

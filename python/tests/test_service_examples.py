@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import banister
 import pytest
 from served import make_token, plain, running
+
+import banister
 
 ROOT = Path(__file__).parents[2]
 

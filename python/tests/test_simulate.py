@@ -9,9 +9,10 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-import banister
 import numpy as np
 import pytest
+
+import banister
 
 SPEND = banister.Guardrail("spend", at_most=0.5, safe_cost=0.1)
 MEANS = np.array([[0.2, 0.5, 0.9], [0.1, 0.3, 0.9]])
@@ -192,7 +193,7 @@ def test_actions_of_your_own_every_round() -> None:
 class Gym:
     """The style of Gymnasium, without its package."""
 
-    class action_space:  # noqa: N801
+    class action_space:
         n = 3
 
     def reset(self, *, seed: int | None = None) -> tuple[int, dict[str, Any]]:

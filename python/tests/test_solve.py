@@ -7,11 +7,12 @@ import subprocess
 import sys
 from typing import Any
 
-import banister
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linprog
+
+import banister
 
 Rows = NDArray[np.float64]
 

@@ -7,9 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import banister
 import numpy as np
 import pytest
+
+import banister
 
 SPEND = banister.Guardrail("spend", at_most=0.5, safe_cost=0.1)
 DECLARED = {"kind": "bernoulli", "rewards": [0.2, 0.5, 0.9], "costs": [[0.1, 0.3, 0.9]]}
@@ -52,7 +53,7 @@ def expected() -> tuple[bytes, bytes]:
 def test_results_do_not_depend_on_where_they_come_from(
     executor: Any, least: int, expected: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(banister._sweep, "LEAST_WORK", least)
+    monkeypatch.setattr(banister.simulation.sweeps, "LEAST_WORK", least)
     assert tables(sweep(executor=executor)) == expected
 
 

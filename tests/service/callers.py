@@ -120,7 +120,7 @@ def reports_of(experiment, id, chance):
     whole = {"decision": id, "reward": reward, "costs": costs}
     parts = [{"decision": id, "reward": reward}, *({"decision": id, "costs": {k: v}} for k, v in costs.items())]
     chance.shuffle(parts)
-    return chance.choice([[whole], [whole, whole], parts, parts + [whole], parts[:1], parts[:1] * 2])
+    return chance.choice([[whole], [whole, whole], parts, [*parts, whole], parts[:1], parts[:1] * 2])
 
 
 def load(replicas, book, name, breaks, stop):

@@ -186,15 +186,14 @@ def test_slow_heads_are_closed(serve):
 
     def drip():
         # A letter now and then does not buy more time.
-        with server.socket(timeout=1) as plain:
-            with contextlib.suppress(OSError):
-                for letter in b"GET /healthz HTTP/1.1\r\nx: " + b"y" * (2 * PATIENCE):
-                    plain.sendall(bytes([letter]))
-                    with contextlib.suppress(socket.timeout):
-                        if plain.recv(1000) == b"":
-                            break
-                else:
-                    return
+        with server.socket(timeout=1) as plain, contextlib.suppress(OSError):
+            for letter in b"GET /healthz HTTP/1.1\r\nx: " + b"y" * (2 * PATIENCE):
+                plain.sendall(bytes([letter]))
+                with contextlib.suppress(socket.timeout):
+                    if plain.recv(1000) == b"":
+                        break
+            else:
+                return
         ended["drip"] = True
 
     threads = [threading.Thread(target=wait, args=item) for item in slow.items()]

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from .schemas import Document
 from .log import rebuild
+from .schemas import Document
 from .server import LONG
 
 COUNT = 2000 if LONG else 150

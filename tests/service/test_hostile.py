@@ -202,7 +202,7 @@ def test_numbers_at_the_edge(server):
             context = answer.json()["context"]
             request = {"context": [0.5] * context} if context else {}
             guardrail = answer.json()["guardrails"][0]["name"]
-            for i in range(3):
+            for _i in range(3):
                 made = server.post(f"{path}/decisions", request)
                 assert made.status in (200, 422), (body, made)
                 if made.status == 200:

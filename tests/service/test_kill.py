@@ -60,7 +60,7 @@ def reports_for(experiment, id, chance):
     whole = {"decision": id, "reward": reward, "costs": costs}
     parts = [{"decision": id, "reward": reward}, *({"decision": id, "costs": {k: v}} for k, v in costs.items())]
     chance.shuffle(parts)
-    return chance.choice([[whole], [whole, whole], parts, parts + [whole], parts[:1], parts[:1] * 2])
+    return chance.choice([[whole], [whole, whole], parts, [*parts, whole], parts[:1], parts[:1] * 2])
 
 
 def load(server, book, seed, stop, faults):

@@ -113,7 +113,8 @@ def test_editing(service, look):
     page.get_by_role("dialog").get_by_label("complaints").fill("0.5")
     confirm(page, "Save")
     expect(page.locator(".lead")).to_have_text("what sells")
-    expect(page.locator(".declared")).to_contain_text("1 min: outcomes are learned then; the default outcome: reward 0, complaints 0.5")
+    rule = "1 min: outcomes are learned then; the default outcome: reward 0, complaints 0.5"
+    expect(page.locator(".declared")).to_contain_text(rule)
     changed = get(service, "shop")
     assert (changed["description"], changed["ttl_seconds"]) == ("what sells", 60)
     assert changed["default_outcome"] == {"reward": 0, "costs": {"complaints": 0.5}}
@@ -122,7 +123,7 @@ def test_editing(service, look):
 def test_a_thousand_arms(service, look):
     names = [f"arm-{i}" for i in range(1000)]
     make(service, arms=["control", *names])
-    table = {"control": CHANCES["control"]} | {name: (0.5, 0.1) for name in names}
+    table = {"control": CHANCES["control"]} | dict.fromkeys(names, (0.5, 0.1))
     play(service, "shop", 200, chances(table, ["complaints"]))
     page = look("/#/experiments/shop")
     rows = page.get_by_test_id("arms-table").locator("tbody tr")

@@ -69,7 +69,7 @@ def test_parts_at_once(serve):
     names = [f"g{i}" for i in range(6)]
     guardrails = [{"name": name, "at_most": 0.5, "safe_cost": 0.1} for name in names]
     server.post("/v1/experiments", ARMS | {"guardrails": guardrails}).ok(201)
-    for round in range(20):
+    for _round in range(20):
         id = server.post(f"{PATH}/decisions", {}).ok(200)["id"]
         parts = [{"reward": 0.5}, *({"costs": {name: 0.25}} for name in names)] * 2
         calls = [lambda p=part: server.post(f"{PATH}/outcomes", {"decision": id, **p}).ok(200) for part in parts]
@@ -136,8 +136,7 @@ def test_a_request_that_was_given_up_can_be_repeated(serve):
     server = serve("--timeout", "0.001")
 
     def insist(method, path, body):
-        answer = wait_for(lambda: (a := server.request(method, path, body)).status != 503 and a, "answer")
-        return answer
+        return wait_for(lambda: (a := server.request(method, path, body)).status != 503 and a, "answer")
 
     insist("POST", "/v1/experiments", ARMS)
     for i in range(50):

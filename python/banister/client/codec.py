@@ -14,14 +14,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ._guardrail import Guardrail
-from ._service_errors import ServiceError
+from .._guardrail import Guardrail
+from .errors import ServiceError
 
 T = TypeVar("T")
 
 
 def plain(value: Any, field: str) -> Any:
-    """The same as JSON's own types; arrays become lists. NaN and infinities are refused."""
+    """Returns the same as JSON's own types; arrays become lists. NaN and infinities are refused."""
     if isinstance(value, Guardrail):
         value = value.to_dict()
     if isinstance(value, (np.ndarray, np.generic)):
@@ -42,8 +42,8 @@ def plain(value: Any, field: str) -> Any:
 
 
 def number(value: Any, field: str) -> float:
-    """A finite number; True and False are 1 and 0, as in the package's arrays."""
-    if isinstance(value, np.ndarray) and value.ndim == 0 or isinstance(value, np.generic):
+    """Returns a finite number; True and False are 1 and 0, as in the package's arrays."""
+    if (isinstance(value, np.ndarray) and value.ndim == 0) or isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, (int, float)):
         raise TypeError(f"`{field}` is {value!r} ({type(value).__name__}): must be a number")
@@ -51,7 +51,7 @@ def number(value: Any, field: str) -> float:
 
 
 def finite(value: float, field: str) -> float:
-    """The number itself, unless it is NaN or infinite."""
+    """Returns the number itself, unless it is NaN or infinite."""
     if not math.isfinite(value):
         shown = "NaN" if math.isnan(value) else str(value)
         raise ValueError(f"`{field}` is {shown}: only finite numbers are allowed")
@@ -59,7 +59,7 @@ def finite(value: float, field: str) -> float:
 
 
 def numbers(values: Any, field: str) -> list[float]:
-    """A row of finite numbers."""
+    """Returns a row of finite numbers."""
     row = plain(values, field)
     if not isinstance(row, list):
         raise TypeError(f"`{field}` is {row!r} ({type(row).__name__}): must be a row of numbers")
@@ -67,7 +67,7 @@ def numbers(values: Any, field: str) -> list[float]:
 
 
 def agrees(asked: Any, known: Any) -> bool:
-    """Whether what the service knows is what was asked for, beside defaults that it filled in."""
+    """Returns True if the service knows what was asked for, beside defaults that it filled in."""
     if asked is None or known is None:
         return asked is None or asked is False
     if isinstance(asked, str) and isinstance(known, dict):
@@ -90,7 +90,7 @@ class _Unfit(Exception):
 
 
 def decode(kind: type[T], value: Any) -> T:
-    """A typed object from the service's JSON. Keys that are not known here are left out."""
+    """Returns a typed object from the service's JSON. Unknown keys are ignored."""
     try:
         decoded: T = _reader(typing.cast(Any, kind))(value)
     except _Unfit as error:
@@ -103,7 +103,7 @@ def decode(kind: type[T], value: Any) -> T:
 
 @cache
 def _reader(kind: Any) -> Callable[[Any], Any]:
-    """What reads values of a type; made once for each."""
+    """Makes the reader for values of a type, once for each."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         (inner,) = (argument for argument in arguments if argument is not type(None))

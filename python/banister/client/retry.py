@@ -1,7 +1,7 @@
-"""What is sent, and when it is sent again. Nothing here does I/O, sleeps or reads a clock.
+"""Requests as steps, and when they are sent again. Nothing here does I/O, sleeps or reads a clock.
 
-A request is a generator: it yields what to do (`Send`, `Wait`), is told what came of it, and returns
-the answer. The two clients differ only in how they do it.
+A request is a generator: it yields what to do (`Send`, `Wait`), receives the result, and returns the
+answer. The two clients differ only in how they carry it out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import TypeAlias, TypeVar
 
-from ._service_errors import ServiceError, ServiceUnavailableError, error_of
+from .errors import ServiceError, ServiceUnavailableError, error_of
 
 T = TypeVar("T")
 
@@ -32,16 +32,16 @@ class Call:
     content: bytes | None = None
     content_type: str = "application/json"
     params: Mapping[str, str] = field(default_factory=dict)
-    #: Whether it may be done twice without harm; otherwise a lost answer is not followed by a guess.
+    #: True if it may be done twice without harm; otherwise a lost answer is not followed by a guess.
     repeatable: bool = True
-    #: Whether an attempt may take as long as there is time at all.
+    #: True if an attempt may take until the deadline.
     long: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Send:
-    """To do: send this and wait so long for an answer."""
+    """Step: send this and wait for an answer until the timeout."""
 
     call: Call
     timeout: float
@@ -49,14 +49,14 @@ class Send:
 
 @dataclass(frozen=True)
 class Wait:
-    """To do: nothing, for so long."""
+    """Step: sleep."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """A response of the service."""
 
     status: int
     headers: Mapping[str, str]
@@ -68,7 +68,7 @@ class Lost:
     """No answer came back."""
 
     reason: str
-    #: Whether the service may have got the request.
+    #: True if the service may have got the request.
     sent: bool
     cause: Exception | None = None
 
@@ -83,7 +83,7 @@ class LostAnswer(ServiceUnavailableError):
 
 @dataclass
 class Pace:
-    """How patient a client is."""
+    """Timeouts and retries of a client."""
 
     timeout: float = 5.0
     retries: int = 8
@@ -105,7 +105,7 @@ class Pace:
             raise ValueError(f"`retries` is {self.retries}: must be at least 0")
 
     def pause(self, failures: int, result: Answer | Lost) -> float:
-        """How long to wait after so many failures: exponential with full jitter, so that many
+        """Returns the wait after n failures: exponential with full jitter, so that many
         clients do not come back at once; and not before the service's own `Retry-After`."""
         # Beyond 2³⁰ times the first pause there is only the longest.
         most = min(self.longest, self.first * 2.0 ** min(failures - 1, 30))
@@ -166,7 +166,7 @@ def _refused(answer: Answer) -> ServiceError:
 
 
 def _unavailable(call: Call, result: Answer | Lost) -> tuple[ServiceError, Exception | None]:
-    """The error to raise if there is no further attempt."""
+    """Returns the error to raise if there is no further attempt."""
     if isinstance(result, Answer):
         error = _refused(result)
         if call.repeatable or result.status == 429:

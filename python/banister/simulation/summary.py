@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from ._compare import ComparisonResult
-    from ._simulate import SimulationResult
+    from .comparison import ComparisonResult
+    from .run import SimulationResult
 
 Row = tuple[str, ...]
 
@@ -20,7 +20,7 @@ _BOARD = ("agent", "promise", "regret", "95% interval", "violations", "of rounds
 
 
 def summary(result: SimulationResult) -> str:
-    """One line per instance and agent."""
+    """Returns one line per instance and agent."""
     runs = {name: np.asarray(column) for name, column in result.runs.items()}
     rows: list[Row] = [_HEAD]
     for instance in result.instances:
@@ -44,7 +44,7 @@ def summary(result: SimulationResult) -> str:
 
 
 def leaderboards(result: ComparisonResult) -> str:
-    """One leaderboard per instance, best agent first."""
+    """Returns one leaderboard per instance, best agent first."""
     boards = _boards(result)
     # One set of widths for all: boards under each other are compared.
     lines = _aligned([_BOARD, *(row for _, rows in boards for row in rows)])
@@ -56,7 +56,7 @@ def leaderboards(result: ComparisonResult) -> str:
 
 
 def leaderboards_html(result: ComparisonResult) -> str:
-    """The same as HTML, for notebooks."""
+    """Returns the same as HTML, for notebooks."""
     parts = []
     for name, rows in _boards(result):
         cells = [_html_row(row, "td") for row in rows]
@@ -68,7 +68,7 @@ def leaderboards_html(result: ComparisonResult) -> str:
 
 
 def _boards(result: ComparisonResult) -> list[tuple[str, list[Row]]]:
-    """Per instance its name and the rows of its leaderboard."""
+    """Returns the name of each instance and the rows of its leaderboard."""
     table = result.leaderboard
     boards: dict[str, list[Row]] = {}
     for i, instance in enumerate(table["instance"]):
@@ -88,7 +88,7 @@ def _boards(result: ComparisonResult) -> list[tuple[str, list[Row]]]:
 
 
 def _notes(result: ComparisonResult) -> list[str]:
-    """What else there is to look at."""
+    """Points to further tables."""
     verdicts: list[str] = result.published["verdict"]
     absent = len(result.left_out["agent"])
     notes = []

@@ -16,12 +16,12 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import _native
-from ._extra import extra
-from ._grid import experiments_at, points
-from ._guardrail import GuardrailLike
-from ._progress import bar
-from ._simulate import Agents, EnvironmentLike, Experiment, SimulationResult, declare
+from .. import _native
+from .._extra import extra
+from .._guardrail import GuardrailLike
+from .._progress import bar
+from .grid import experiments_at, points
+from .run import Agents, EnvironmentLike, Experiment, SimulationResult, declare
 
 if TYPE_CHECKING:
     import pandas
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TASKS_PER_WORKER = 16
 LEAST_WORK, MOST_WORK = 50_000_000, 5_000_000_000
 
-#: What no second try would change.
+#: Errors that no second try would change.
 _FINAL = (ValueError, TypeError, KeyboardInterrupt)
 
 Task = tuple[int, int, int]
@@ -45,7 +45,7 @@ def run_task(experiment: bytes, task: Task, timing: bool) -> bytes:
 
 @lru_cache(maxsize=64)
 def _checked(experiment: bytes) -> _native.Experiment:
-    """The experiment, checked once for all of its tasks in this worker."""
+    """Returns the experiment, checked once for all of its tasks in this worker."""
     import cloudpickle
 
     checked: _native.Experiment = cloudpickle.loads(experiment).check()
@@ -141,13 +141,13 @@ def sweep(
 
 
 def _pickled(experiment: Experiment) -> bytes:
-    """The experiment with classes of your own by value: workers need not have their modules."""
+    """Returns the experiment with classes of your own by value: workers need not have their modules."""
     import cloudpickle
 
     makers = [agent[1] for agent in experiment.agents if isinstance(agent, tuple)]
     own = [*makers, type(experiment.environment)]
     names = {getattr(one, "__module__", None) for one in own}
-    names -= {"builtins", "__main__", "banister._environment", None}
+    names -= {"builtins", "__main__", "banister.simulation.environment", None}
     modules = [sys.modules[name] for name in names if name in sys.modules]
     for module in modules:
         cloudpickle.register_pickle_by_value(module)
@@ -184,7 +184,7 @@ class _Progress:
 
 @contextmanager
 def _submitter(executor: object, workers: int) -> Iterator[Callable[[bool], Any]]:
-    """What gives an executor to submit to, a new one if the last broke; stopped if all fails."""
+    """Yields a function that returns the executor, a new one if the last broke; stops it on failure."""
     if executor == "processes":
         # loky rather than the standard library's pool: it needs no `if __name__ == "__main__"` in
         # scripts, carries classes of a notebook, and notices workers that die.
@@ -284,7 +284,7 @@ class _Ray:
 
 
 class SweepResult(SimulationResult):
-    """What a sweep yields: the tables of a simulation, with a column for each key of the grid."""
+    """Results of a sweep: the tables of a simulation, with a column for each key of the grid."""
 
     def __init__(
         self, results: _native.Results, names: list[str], values: list[dict[str, Any]]
@@ -298,7 +298,7 @@ class SweepResult(SimulationResult):
         return list(self._points.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values, with `points` in the order of `instances`."""
+        """Returns all of it as plain values, with `points` in the order of `instances`."""
         return {**super().to_dict(), "points": self.points}
 
     def _added(self, table: str) -> dict[str, list[Any]]:
@@ -307,12 +307,12 @@ class SweepResult(SimulationResult):
         return {key: [self._points[name][key] for name in instances] for key in keys}
 
     def to_pandas(self, table: str = "curves") -> pandas.DataFrame:
-        """The table as a pandas DataFrame, with the grid's columns."""
+        """Returns the table as a pandas DataFrame, with the grid's columns."""
         frame: pandas.DataFrame = super().to_pandas(table).assign(**self._added(table))
         return frame
 
     def to_polars(self, table: str = "curves") -> polars.DataFrame:
-        """The table as a polars DataFrame, with the grid's columns."""
+        """Returns the table as a polars DataFrame, with the grid's columns."""
         with extra("polars"):
             import polars
 
@@ -320,7 +320,7 @@ class SweepResult(SimulationResult):
         return super().to_polars(table).with_columns(added)
 
     def to_arrow(self, table: str = "curves") -> pyarrow.Table:
-        """The table as a pyarrow Table, with the grid's columns."""
+        """Returns the table as a pyarrow Table, with the grid's columns."""
         with extra("arrow"):
             import pyarrow
 

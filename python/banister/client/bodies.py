@@ -1,20 +1,23 @@
-"""The bodies of requests to the decision service, from what people have in their hands."""
+"""Bodies of requests to the decision service, from Python's objects."""
 
 from __future__ import annotations
 
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._agent import Agent
-from ._guardrail import Guardrail, GuardrailLike
-from ._service_answers import ServiceDecision
-from ._service_json import number, numbers, plain
+from .._agent import Agent
+from .._guardrail import Guardrail, GuardrailLike
+from .answers import ServiceDecision
+from .codec import number, numbers, plain
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 ArmsLike: TypeAlias = Sequence[str] | Sequence[Mapping[str, Any]] | Mapping[str, ArrayLike]
 """Names of arms; or dictionaries with `name` and `features`; or features by name."""
@@ -29,7 +32,7 @@ number of a single one."""
 
 
 class Declaration(TypedDict, total=False):
-    """What an experiment is declared with, beside its name."""
+    """The declaration of an experiment, beside its name."""
 
     arms: ArmsLike | None
     safe: str | None
@@ -51,7 +54,7 @@ MOST_ENTRIES, MOST_BYTES = 1000, 2**20
 
 
 class _Unchanged:
-    """Stands for an argument that was left out where None says something."""
+    """Stands for an omitted argument where None has a meaning."""
 
     def __repr__(self) -> str:
         return "UNCHANGED"
@@ -61,7 +64,7 @@ UNCHANGED: Any = _Unchanged()
 
 
 def segment(text: str, argument: str) -> str:
-    """A name as a part of a path."""
+    """Returns a name as a part of a path."""
     if not isinstance(text, str):
         raise TypeError(f"`{argument}` is {text!r} ({type(text).__name__}): must be a str")
     if not text:
@@ -70,45 +73,26 @@ def segment(text: str, argument: str) -> str:
     return quote(text, safe="") if text.strip(".") else text.replace(".", "%2E")
 
 
-def declaration(
-    name: str,
-    *,
-    arms: ArmsLike | None = None,
-    safe: str | None = None,
-    guardrails: GuardrailLike | Sequence[GuardrailLike] = (),
-    context: int | None = None,
-    dimension: int | None = None,
-    safe_action: ArrayLike | None = None,
-    reward: Mapping[str, Any] | None = None,
-    confidence: float | None = None,
-    agent: AgentLike | None = None,
-    description: str = "",
-    shadow: bool = False,
-    ttl_seconds: float | None = None,
-    default_outcome: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """An experiment's declaration, without what is left at its default."""
+def declaration(name: str, **given: Unpack[Declaration]) -> dict[str, Any]:
+    """Returns an experiment's declaration, without what has its default."""
+    unknown = given.keys() - Declaration.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"an experiment has no `{min(unknown)}`")
     segment(name, "name")
-    listed = [guardrails] if isinstance(guardrails, (Guardrail, Mapping)) else list(guardrails)
-    named = _arms(arms)
-    if safe is None and named:
-        first = named[0]
-        safe = first if isinstance(first, str) else first.get("name")
+    guardrails = given.get("guardrails", ())
+    arms = _arms(given.get("arms"))
+    safe = given.get("safe")
+    if safe is None and arms:
+        safe = arms[0] if isinstance(arms[0], str) else arms[0].get("name")
     fields = {
+        **given,
         "name": name,
-        "description": description or None,
-        "arms": named,
+        "arms": arms,
         "safe": safe,
-        "context": context,
-        "dimension": dimension,
-        "safe_action": safe_action,
-        "reward": reward,
-        "guardrails": listed,
-        "confidence": confidence,
-        "agent": _agent(agent),
-        "shadow": shadow or None,
-        "ttl_seconds": ttl_seconds,
-        "default_outcome": default_outcome,
+        "guardrails": [guardrails] if isinstance(guardrails, (Guardrail, Mapping)) else guardrails,
+        "agent": _agent(given.get("agent")),
+        "description": given.get("description") or None,
+        "shadow": given.get("shadow") or None,
     }
     return {key: plain(value, key) for key, value in fields.items() if value is not None}
 
@@ -137,7 +121,7 @@ def _agent(agent: AgentLike | None) -> Mapping[str, Any] | None:
 
 
 def change(**fields: Any) -> dict[str, Any]:
-    """The fields of a change that are given."""
+    """Returns the fields of a change that are given."""
     given = {key: plain(value, key) for key, value in fields.items() if value is not UNCHANGED}
     if not given:
         raise TypeError("nothing to change: give at least one argument")
@@ -152,7 +136,7 @@ def decision_request(
     taken: str | None = None,
     propensity: float | None = None,
 ) -> dict[str, Any]:
-    """A request for a decision. It always has an id: to ask again is to ask for the same decision."""
+    """Returns a request for a decision. It always has an id: to ask again is to ask for the same decision."""
     if id is not None and not isinstance(id, str):
         raise TypeError(f"`id` is {id!r} ({type(id).__name__}): must be a str")
     fields = {
@@ -182,7 +166,7 @@ def _actions(actions: Any) -> list[Any]:
 
 
 def decision_requests(requests: int | Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Requests for many decisions: how many, or the arguments of each."""
+    """Returns requests for many decisions: their number, or the arguments of each."""
     if isinstance(requests, (int, np.integer)):
         if requests < 0:
             raise ValueError(f"`requests` is {requests}: must be at least 0")
@@ -194,7 +178,7 @@ def decision_requests(requests: int | Iterable[Mapping[str, Any]]) -> list[dict[
 
 
 def located(make: Any, where: str) -> Any:
-    """What `make` returns; an error of it says where."""
+    """Calls `make`; an error of it says where."""
     try:
         return make()
     except (TypeError, ValueError) as error:
@@ -208,7 +192,7 @@ def outcome_report(
     costs: CostsLike | None = None,
     taken: str | None = None,
 ) -> dict[str, Any]:
-    """A report of an outcome, or of a part of it."""
+    """Returns a report of an outcome, or of a part of it."""
     if not isinstance(decision, (ServiceDecision, str)):
         raise TypeError(
             f"`decision` is {decision!r} ({type(decision).__name__}): must be a decision or its id"
@@ -244,7 +228,7 @@ def _costs(decision: ServiceDecision | str, costs: CostsLike) -> dict[str, float
 
 
 def outcome_reports(outcomes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Reports of many outcomes, from dictionaries with the arguments of each."""
+    """Returns reports of many outcomes, from dictionaries with the arguments of each."""
     return [
         located(lambda one=one: outcome_report(**one), f"outcomes[{i}]")
         for i, one in enumerate(outcomes)
@@ -252,7 +236,7 @@ def outcome_reports(outcomes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any
 
 
 def pieces(entries: Iterable[dict[str, Any]]) -> Iterator[list[bytes]]:
-    """Entries of a batch as JSON, so many at a time as the service takes in one request."""
+    """Yields entries of a batch as JSON, n at a time, as many as the service takes in one request."""
     piece: list[bytes] = []
     size = 0
     for entry in entries:

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ._frame import Table, is_missing
-from ._log import Log
-from ._log_like import LogLike
-from ._service_answers import ServiceExperiment
-from ._service_json import finite
+from .._tables import Table, is_missing
+from ..offline.log import Log, LogLike
+from .codec import finite
+from .state import ServiceExperiment
 
 CSV = "text/csv"
 PARQUET = "application/vnd.apache.parquet"
@@ -26,7 +25,7 @@ OWN = {
 
 
 def cost_column(guardrail: str) -> str:
-    """The column of a guardrail's costs: its name, unless another column has it."""
+    """Returns the column of a guardrail's costs: its name, unless another column has it."""
     taken = guardrail in OWN or guardrail.startswith(("context_", "feature_"))
     return f"cost_{guardrail}" if taken else guardrail
 
@@ -34,7 +33,7 @@ def cost_column(guardrail: str) -> str:
 def log_from_csv(
     content: bytes, experiment: ServiceExperiment, features: Sequence[str] | None
 ) -> Log:
-    """The complete outcomes of an exported file."""
+    """Returns the complete outcomes of an exported file."""
     rows = list(csv.DictReader(io.StringIO(content.decode("utf-8"))))
     guardrails = [str(guardrail["name"]) for guardrail in experiment.guardrails]
     costs = [cost_column(guardrail) for guardrail in guardrails]
@@ -65,7 +64,7 @@ def log_from_csv(
 
 
 def file_from_log(log: LogLike | bytes) -> tuple[bytes, str]:
-    """A file that the service takes, and what kind it is."""
+    """Returns a file that the service takes, and its media type."""
     if isinstance(log, (bytes, bytearray)):
         return bytes(log), PARQUET if log[:4] == b"PAR1" else CSV
     if isinstance(log, Log):
@@ -97,7 +96,7 @@ def _columns(log: Log) -> dict[str, Any]:
 
 
 def _cells(name: str, column: Any) -> list[Any]:
-    """A column as text; what is missing is empty."""
+    """Returns a column as text; what is missing is empty."""
     missing = is_missing(column)
     cells = []
     for row, (value, gone) in enumerate(zip(column.tolist(), missing, strict=True)):

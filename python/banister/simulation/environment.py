@@ -1,8 +1,9 @@
-"""Environments: declared, written in Python, or in the style of Gymnasium."""
+"""Environments written in Python or in the style of Gymnasium, and the problem that agents are given."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -25,7 +26,7 @@ class Environment(Protocol):
     """
 
     def actions(self, rng: np.random.Generator) -> ArrayLike | None:
-        """The round's actions, one row of features each; None where they are the arms."""
+        """Returns the round's actions, one row of features each; None where they are the arms."""
 
     def pull(self, action: int, rng: np.random.Generator) -> tuple[float, Any]:
         """Plays an action: its reward and its costs, one per guardrail."""
@@ -72,11 +73,11 @@ class GymEnvironment:
         self._observation, _ = self.env.reset(seed=int(rng.integers(2**31)))
 
     def actions(self, rng: np.random.Generator) -> ArrayLike | None:
-        """The features of the observation, if there are any."""
+        """Returns the features of the observation, if there are any."""
         return None if self.features is None else self.features(self._observation)
 
     def pull(self, action: int, rng: np.random.Generator) -> tuple[float, Any]:
-        """One step of the environment."""
+        """Takes one step of the environment."""
         self._observation, reward, terminated, truncated, info = self.env.step(action)
         costs = info.get("cost", info.get("costs"))
         if terminated or truncated:
@@ -86,15 +87,49 @@ class GymEnvironment:
         return float(reward), costs
 
 
+@dataclass(frozen=True)
+class Problem:
+    """The problem that an agent of your own is made with: `MyAgent(problem)`.
+
+    >>> import banister
+    >>> problem = banister.Problem(arms=["control", "bold"], safe=0)
+    >>> problem.n_arms
+    2
+    """
+
+    #: Names of the arms. Where actions change in every round: the safe action alone.
+    arms: Sequence[str]
+    #: Number of the safe arm.
+    safe: int = 0
+    #: One row of features per arm, where arms have any.
+    features: Sequence[Sequence[float]] = ()
+    #: Declaration of the reward: its range, or its sub-Gaussian constant.
+    reward: Mapping[str, Any] = field(default_factory=dict)
+    #: The guardrails, with the keys of `banister.Guardrail`.
+    guardrails: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def n_arms(self) -> int:
+        """The number of arms."""
+        return len(self.arms)
+
+    @property
+    def safe_action(self) -> NDArray[np.float64] | None:
+        """Features of the safe action, where actions have any."""
+        if not self.features:
+            return None
+        return np.asarray(self.features[self.safe], dtype=float)
+
+
 def is_gym(environment: object) -> bool:
-    """Whether an object is an environment in the style of Gymnasium."""
+    """Returns True for an environment in the style of Gymnasium."""
     return callable(getattr(environment, "step", None)) and callable(
         getattr(environment, "reset", None)
     )
 
 
 def problem_of(environment: object) -> dict[str, Any]:
-    """What agents are told of an environment written in Python, but for reward and guardrails."""
+    """Returns the problem of an environment written in Python, but for reward and guardrails."""
     safe_action = getattr(environment, "safe_action", None)
     if safe_action is not None:
         x: NDArray[np.float64] = np.asarray(safe_action, dtype=float)
@@ -115,8 +150,3 @@ def problem_of(environment: object) -> dict[str, Any]:
             raise ValueError(f"`environment.safe` is {safe!r}: the arms are {', '.join(names)}")
         safe = names.index(safe)
     return {"arms": names, "safe": int(safe)}
-
-
-def is_declared(environment: object) -> bool:
-    """Whether an environment is a declaration rather than code."""
-    return isinstance(environment, Mapping)

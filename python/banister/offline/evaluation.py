@@ -1,4 +1,4 @@
-"""What another policy would have earned and cost, from logged rounds."""
+"""Off-policy evaluation: reward and costs of another policy, from logged rounds."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _native
-from ._extra import extra
-from ._frame import numbers
-from ._guardrail import Guardrail, GuardrailLike
-from ._log import Arm, Log
-from ._log_like import LogLike, as_log
-from ._policy import PolicyLike, probabilities
+from .. import _native
+from .._extra import extra
+from .._guardrail import Guardrail, GuardrailLike
+from .._tables import numbers
+from .log import Arm, Log, LogLike, as_log
+from .policy import PolicyLike, probabilities
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +35,7 @@ class Estimate:
     confidence: float
     #: Rounds of the log.
     n: int
-    #: How many rounds of the policy itself would tell as much (Kish), after clipping.
+    #: Number of rounds of the policy itself that would tell as much (Kish), after clipping.
     effective_sample_size: float
     #: Before clipping.
     largest_weight: float
@@ -44,16 +43,16 @@ class Estimate:
     mean_weight: float
     #: Interval of that expectation at 99.9%; the upper end is infinite below 30 effective rounds.
     mean_weight_interval: tuple[float, float]
-    #: Whether the expected weight may be 1. If not: below 1, the log lacks a part of what the policy
+    #: True if the expected weight may be 1. If not: below 1, the log lacks a part of what the policy
     #: plays; above 1, the propensities are not those that drew the actions.
     weights_compatible: bool
     #: Arms that the policy plays and the log never does.
     never_played: tuple[Arm, ...]
     #: Share of rounds whose weight was clipped.
     share_clipped: float
-    #: What clipping took from the mean weight: the part of the policy that is not seen any more.
+    #: Mean weight lost by clipping: the part of the policy that is not seen any more.
     lost_weight: float
-    #: How far the truth may lie below and above because of it, if the signal's range is declared.
+    #: Bounds on the bias of clipping, below and above, if the signal's range is declared.
     clipping_bias: tuple[float, float] | None = None
 
     def __repr__(self) -> str:
@@ -65,26 +64,26 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a log shows about one guardrail."""
+    """Verdict of a log on one guardrail."""
 
     name: str
     #: "kept" or "broken" if the whole interval is on one side of the threshold and is evidence.
     verdict: Literal["kept", "broken", "undecided"]
-    #: Why, in words.
+    #: Reason of the verdict, in words.
     reason: str
     #: Rounds that an undecided verdict would need in all: a forecast, as if further rounds were like
     #: these on average. None if it is decided, or if no number of them would decide.
     rows_needed: int | None
     direction: Literal["at_most", "at_least"]
-    #: What must not be crossed; 0 for a relative guardrail.
+    #: The threshold; 0 for a relative guardrail.
     threshold: float
     #: The expected signal; for a relative guardrail its excess over the factor times the safe arm's.
     estimate: Estimate
 
     def __repr__(self) -> str:
-        sign = "≤" if self.direction == "at_most" else "≥"
+        symbol = _native.direction_symbol(self.direction)
         return (
-            f"Verdict({self.name} {sign} {self.threshold:.4g} is {self.verdict}: "
+            f"Verdict({self.name} {symbol} {self.threshold:.4g} is {self.verdict}: "
             f"{self.estimate.estimate:.4g}; {self._why()})"
         )
 
@@ -105,15 +104,15 @@ class Evaluation:
 
     @property
     def is_safe(self) -> bool:
-        """Whether there are verdicts and each of them is "kept"."""
+        """True if there are verdicts and each of them is "kept"."""
         return bool(self.verdicts) and all(v.verdict == "kept" for v in self.verdicts.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as nested dictionaries."""
+        """Returns all of it as nested dictionaries."""
         return {**asdict(self), "is_safe": self.is_safe}
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row per signal, the reward first; with columns for the verdicts if there are any."""
+        """Returns one row per signal, the reward first; with columns for the verdicts if there are any."""
         with extra("pandas"):
             import pandas as pd
 
@@ -122,10 +121,8 @@ class Evaluation:
             row = asdict(one)
             judged = self.verdicts.get(one.name)
             if self.verdicts:
-                row["threshold"] = judged.threshold if judged else None
-                row["verdict"] = judged.verdict if judged else None
-                row["reason"] = judged.reason if judged else None
-                row["rows_needed"] = judged.rows_needed if judged else None
+                keys = ("threshold", "verdict", "reason", "rows_needed")
+                row |= {key: getattr(judged, key, None) for key in keys}
             rows.append(row)
         frame: pd.DataFrame = pd.DataFrame(rows).set_index("name")
         return frame
@@ -137,8 +134,8 @@ class Evaluation:
             line = f"  {one.name:<{width}}  {one.estimate:.4f}  [{one.lower:.4f}, {one.upper:.4f}]"
             judged = self.verdicts.get(one.name)
             if judged:
-                sign = "≤" if judged.direction == "at_most" else "≥"
-                line += f"  {sign} {judged.threshold:.4g}: {judged.verdict}"
+                symbol = _native.direction_symbol(judged.direction)
+                line += f"  {symbol} {judged.threshold:.4g}: {judged.verdict}"
                 if judged.estimate.estimate != one.estimate:
                     excess = judged.estimate
                     line += f" (relative: {excess.estimate:.4f} "
@@ -276,7 +273,7 @@ def _estimate(found: Mapping[str, Any], log: Log) -> Estimate:
 
 
 def _names(guardrails: GuardrailLike | Sequence[GuardrailLike] | None) -> list[str]:
-    """The names of the guardrails, as far as they have one."""
+    """Returns the names of the guardrails, as far as they have one."""
     if guardrails is None:
         return []
     each = [guardrails] if isinstance(guardrails, (Guardrail, Mapping)) else guardrails
@@ -287,17 +284,14 @@ def _names(guardrails: GuardrailLike | Sequence[GuardrailLike] | None) -> list[s
 def _by_name(
     guardrails: GuardrailLike | Sequence[GuardrailLike] | None, log: Log
 ) -> dict[str, Any]:
-    """The guardrails in the order of the log's costs."""
+    """Returns the guardrails in the order of the log's costs."""
     if guardrails is None:
         return {}
     one = isinstance(guardrails, Mapping) or hasattr(guardrails, "to_dict")
     listed: Sequence[Any] = [guardrails] if one else list(cast("Sequence[Any]", guardrails))
     given = {}
     for i, guardrail in enumerate(listed):
-        if isinstance(guardrail, Mapping):
-            name = guardrail.get("name")
-        else:
-            name = getattr(guardrail, "name", None)
+        name = guardrail.get("name") if isinstance(guardrail, Mapping) else getattr(guardrail, "name", None)
         if name not in log.guardrails:
             known = ", ".join(log.guardrails) or "none"
             raise ValueError(f"`guardrails[{i}].name` is {name!r}: the log's costs are {known}")

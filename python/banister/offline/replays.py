@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _native
-from ._extra import extra
-from ._log import Arm, Log
-from ._log_like import LogLike, as_log
-from ._policy import joint_features
-from ._progress import bar
+from .. import _native
+from .._extra import extra
+from .._progress import bar
+from .log import Arm, Log, LogLike, as_log
+from .policy import joint_features
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +33,7 @@ class ReplayMean:
 
 @dataclass(frozen=True)
 class Replay:
-    """What an agent earned and cost in a replay."""
+    """Results of a replay: the reward and the costs of an agent."""
 
     #: Rounds of the log.
     rows: int
@@ -58,7 +57,7 @@ class Replay:
     curves: dict[str, NDArray[Any]] = field(repr=False)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The curves: accepted rounds, rows read, running means of the reward and of each cost."""
+        """Returns the curves: accepted rounds, rows read, running means of the reward and of each cost."""
         with extra("pandas"):
             import pandas as pd
 
@@ -66,7 +65,7 @@ class Replay:
         return frame
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as nested dictionaries of plain values."""
+        """Returns the same as nested dictionaries of plain values."""
         curves = {name: column.tolist() for name, column in self.curves.items()}
         return {**asdict(self), "curves": curves}
 
@@ -122,9 +121,7 @@ def replay(
     options = {"max_weight": max_weight, "seed": seed, "confidence": confidence}
     with bar("replaying", progress) as update:
         done = _native.replay_log(own, agent, options=options, progress=update)
-    means = {
-        name: curve for name, curve in zip(("reward", *own.guardrails), done["means"], strict=True)
-    }
+    means = dict(zip(("reward", *own.guardrails), done["means"], strict=True))
     costs = zip(own.guardrails, done["costs"], strict=False)
     # An action beyond the log's is the agent's safe one, where that was not offered.
     called = {a: own.arms[a] if a < len(own.arms) else "safe" for a, _ in done["policy"]}
@@ -161,7 +158,7 @@ def warm_start(agent: _native.Agent, log: LogLike) -> int:
 
 
 def aligned(log: LogLike, agent: _native.Agent) -> Log:
-    """The log with arms and costs numbered as an agent numbers them."""
+    """Returns the log with arms and costs numbered as an agent numbers them."""
     if not isinstance(agent, _native.Agent):
         raise TypeError(
             f"`agent` is {type(agent).__name__}: must be an agent, such as banister.Opb(...)"

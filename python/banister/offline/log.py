@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _native
-from ._frame import Table, is_missing, numbers
+from .. import _native
+from .._tables import Table, is_missing, numbers
 
 Arm: TypeAlias = str | int
 """An arm's name, or its number."""
@@ -38,7 +38,7 @@ class Log:
     Log(3 rounds, arms=[control, bold], costs=[complaints])
     """
 
-    #: What the arms are called, in the order of their numbers.
+    #: Names of the arms, in the order of their numbers.
     arms: tuple[Arm, ...]
     #: The number of the arm played in each round.
     indices: NDArray[np.uintp]
@@ -46,15 +46,15 @@ class Log:
     rewards: NDArray[np.float64]
     #: One row per round, one column per guardrail.
     costs: NDArray[np.float64]
-    #: What the columns of `costs` are called.
+    #: Names of the columns of `costs`.
     guardrails: tuple[str, ...]
     #: The probability with which the arm was played; None if it is not known.
     pscores: NDArray[np.float64] | None = None
-    #: What was known of each round, one row per round.
+    #: Context of each round, one row per round.
     context: NDArray[np.float64] | None = None
     #: Features of all actions of each round: (rounds, arms, features).
     offered: NDArray[np.float64] | None = None
-    #: Whether the logging policy learned from these outcomes, as an agent does.
+    #: True if the logging policy learned from these outcomes, as an agent does.
     adaptive: bool = False
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class Log:
         arms: int | Sequence[Arm] | None = None,
         adaptive: bool = False,
     ) -> Log:
-        """A log from the columns of a table.
+        """Returns a log from the columns of a table.
 
         Parameters:
             frame: a pandas or polars DataFrame, a dictionary of columns, or anything with
@@ -120,7 +120,7 @@ class Log:
         costs: ArrayLike | Mapping[str, ArrayLike] | None = None,
         arms: Sequence[Arm] | None = None,
     ) -> Log:
-        """A log from the dictionary that Open Bandit Pipeline calls `bandit_feedback`.
+        """Returns a log from the dictionary that Open Bandit Pipeline calls `bandit_feedback`.
 
         `context` becomes the features. There are no costs in obp: give them as an array of shape
         (n_rounds,) or (n_rounds, m), called "cost" or "cost_0", "cost_1", ..., or by name. Rounds
@@ -183,7 +183,7 @@ class Log:
         return f"Log({', '.join(parts)})"
 
     def number(self, arm: object, argument: str = "arm") -> int:
-        """The number of an arm, given its name or its number.
+        """Returns the number of an arm, given its name or its number.
 
         >>> import banister
         >>> frame = {"action": ["a", "b"], "reward": [0, 1]}
@@ -205,7 +205,7 @@ class Log:
         )
 
     def with_costs(self, names: Sequence[str]) -> Log:
-        """The same rounds with these costs alone, in this order."""
+        """Returns the same rounds with these costs alone, in this order."""
         if tuple(names) == self.guardrails:
             return self
         places = [self.guardrails.index(name) for name in names]
@@ -221,7 +221,7 @@ def _short(names: Sequence[object]) -> str:
 def _numbered(
     values: NDArray[Any], where: str, arms: int | Sequence[Arm] | None, by_number: bool = False
 ) -> tuple[NDArray[np.uintp], tuple[Arm, ...]]:
-    """The arm of each row as a number, and what the arms are called."""
+    """Returns the arm of each row as a number, and the names of the arms."""
     missing = is_missing(values)
     if missing.any():
         row = int(missing.argmax())
@@ -297,10 +297,7 @@ def _named_costs(
         named = {name: numbers(column, f"costs[{name!r}]") for name, column in costs.items()}
     else:
         array = numbers(costs, "costs")
-        if array.ndim == 2:
-            named = {f"cost_{i}": column for i, column in enumerate(array.T)}
-        else:
-            named = {"cost": array}
+        named = {f"cost_{i}": column for i, column in enumerate(array.T)} if array.ndim == 2 else {"cost": array}
     for name, column in named.items():
         if column.shape != (rounds,):
             raise ValueError(
@@ -349,3 +346,35 @@ def _scalar(feedback: Mapping[str, Any], key: str) -> int:
     if isinstance(value, (int, np.integer)) and value > 0:
         return int(value)
     raise ValueError(f"`bandit_feedback[{key!r}]` is {value!r}: must be a positive integer")
+
+
+LogLike: TypeAlias = Log | Mapping[str, Any] | Any
+"""A `Log`; a frame with the columns action, reward, pscore and one column per guardrail; or obp's
+`bandit_feedback`, with the costs as further keys."""
+
+
+def as_log(log: LogLike, guardrails: Sequence[str], arms: Sequence[Arm] | None = None) -> Log:
+    """Returns the log itself, or one from a frame with the usual columns, or from obp's dictionary.
+
+    A guardrail's costs are in the column of its name; those of a single one also in `costs` or `cost`.
+    For other columns there is `Log.from_frame`.
+    """
+    if isinstance(log, Log):
+        return log
+    table = Table(log, "log")
+    costs = _columns_of(table.names, guardrails)
+    if isinstance(log, Mapping) and {"n_rounds", "n_actions"} <= set(log):
+        values = {name: table.numbers(column, "log") for name, column in costs.items()}
+        return Log.from_obp(log, costs=values or None)
+    pscore = "pscore" if "pscore" in table.names else None
+    named = arms if arms and isinstance(arms[0], str) else None
+    return Log.from_frame(log, costs=costs, pscore=pscore, arms=named)
+
+
+def _columns_of(columns: Sequence[str], guardrails: Sequence[str]) -> dict[str, str]:
+    """Returns the column of each guardrail's costs, as far as there is one."""
+    found = {name: name for name in guardrails if name in columns}
+    if not found and len(guardrails) <= 1:
+        only = [column for column in ("cost", "costs") if column in columns]
+        found = {guardrails[0] if guardrails else "cost": column for column in only[:1]}
+    return found

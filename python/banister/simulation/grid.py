@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ._guardrail import Guardrail
-from ._simulate import Experiment
+from .. import _native
+from .._guardrail import Guardrail
+from .run import Experiment
 
 _RUN = ("horizon", "runs", "seed", "checkpoints", "delay", "batch")
 _PATH = re.compile(r"(environment|reward|agents|guardrails)(?:\[(\d+)\])?\.(.+)")
@@ -22,7 +23,7 @@ _ALLOWED = (
 
 
 def points(grid: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
-    """Every combination of the grid's values."""
+    """Returns every combination of the grid's values."""
     if not isinstance(grid, Mapping):
         raise TypeError(f"`grid` is {grid!r}: must be a dictionary from keys to lists of values")
     columns: list[list[Any]] = []
@@ -36,7 +37,7 @@ def points(grid: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
 
 
 def experiments_at(base: Experiment, points: Sequence[Mapping[str, Any]]) -> list[Experiment]:
-    """The experiment with the values of every point, each with a name of its own."""
+    """Returns the experiment with the values of every point, each with a name of its own."""
     made = [_experiment_at(base, point) for point in points]
     # Long lists and close numbers look the same in short.
     counts = Counter(experiment.name for experiment in made)
@@ -127,13 +128,13 @@ def _plain(guardrail: Any) -> dict[str, Any]:
 
 
 def _label(guardrails: Sequence[Any], key: str, value: Any) -> str:
-    """What a point is called by one of its values: `delta = 0.1`, `spend ≤ 0.5`."""
+    """Names a point by one of its values: `delta = 0.1`, `spend ≤ 0.5`."""
     found = re.fullmatch(r"guardrails(?:\[(\d+)\]|\.(.+))\.(at_most|at_least)", key)
     if found is None:
         return f"{key.rpartition('.')[2]} = {_shown(value)}"
     index, name, side = found.groups()
-    sign = "≤" if side == "at_most" else "≥"
-    return f"{name if index is None else guardrails[int(index)]} {sign} {_shown(value)}"
+    symbol = _native.direction_symbol(side)
+    return f"{name if index is None else guardrails[int(index)]} {symbol} {_shown(value)}"
 
 
 def _shown(value: Any) -> str:

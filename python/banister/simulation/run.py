@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from . import _native
-from ._agent import Agent
-from ._environment import Environment, GymEnvironment, is_gym, problem_of
-from ._extra import extra
-from ._guardrail import GuardrailLike
-from ._progress import bar
+from .. import _native
+from .._agent import Agent
+from .._extra import extra
+from .._guardrail import GuardrailLike
+from .._progress import bar
+from .environment import Environment, GymEnvironment, is_gym, problem_of
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -45,20 +45,11 @@ class Experiment:
 
     def check(self) -> _native.Experiment:
         """Checks everything."""
-        return _native.Experiment(
-            self.environment,
-            self.agents,
-            run=self.run,
-            guardrails=self.guardrails,
-            reward=self.reward,
-            name=self.name,
-            folder=self.folder,
-            problem=self.problem,
-        )
+        return _native.Experiment(**vars(self))
 
 
 def declared_agent(agent: AgentLike, label: str | None = None) -> Any:
-    """A declaration, or a pair of a label and what makes an agent."""
+    """Returns a declaration, or a pair of a label and what makes an agent."""
     if isinstance(agent, str):
         agent = {"kind": agent}
     elif isinstance(agent, type) and issubclass(agent, Agent):
@@ -76,7 +67,7 @@ def declared_agent(agent: AgentLike, label: str | None = None) -> Any:
 
 
 def declared_agents(agents: Agents) -> list[Any]:
-    """All agents, in order."""
+    """Returns all agents, in order."""
     if isinstance(agents, Mapping) and "kind" not in agents:
         return [declared_agent(agent, str(label)) for label, agent in agents.items()]
     if isinstance(agents, (str, Mapping, Agent)) or callable(agents):
@@ -92,13 +83,13 @@ def declare(
     name: str | None,
     **run: int | None,
 ) -> Experiment:
-    """An experiment from the arguments of `simulate`; what is None comes from the environment."""
+    """Returns an experiment from the arguments of `simulate`; what is None comes from the environment."""
     folder, stem = "", "simulation"
     if isinstance(environment, (str, os.PathLike)):
         path = Path(environment)
         folder, stem = str(path.parent), path.stem
         environment = _native.read_toml(path.read_text(encoding="utf-8"))
-    # What the environment brings beside itself: all of an experiment's file, or its attributes.
+    # An environment may bring more than itself: all of an experiment's file, or its attributes.
     brought: dict[str, Any] = {}
     problem = None
     if isinstance(environment, Mapping):
@@ -209,7 +200,7 @@ def simulate(
 
 
 class SimulationResult:
-    """What a simulation yields: curves over time, and one row per run.
+    """Results of a simulation: curves over time, and one row per run.
 
     The tables have the columns of the command line's `curves.csv` and `runs.csv`. Results can be pickled.
     """
@@ -222,7 +213,7 @@ class SimulationResult:
 
     @property
     def instances(self) -> list[dict[str, Any]]:
-        """What was simulated: names, arms, guardrails, the best feasible policy, agents."""
+        """The instances: names, arms, guardrails, the best feasible policy, agents."""
         return self._results.instances
 
     @property
@@ -237,7 +228,7 @@ class SimulationResult:
 
     @property
     def alarms(self) -> dict[str, Any]:
-        """When agents noticed that an assumption had become false, one entry per run.
+        """Rounds in which agents noticed that an assumption had become false, one entry per run.
 
         `first_change` is the first round with other means, `first_alarm` the first that was decided under
         an alarm, `rounds_until_alarm` lies between them. NaN where there was none, or the alarm came
@@ -246,7 +237,7 @@ class SimulationResult:
         return self._results.alarms.columns()
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values, for JSON: `instances`, and the columns of every table.
+        """Returns all of it as plain values, for JSON: `instances`, and the columns of every table.
 
         What is unknown is None.
         """
@@ -254,7 +245,7 @@ class SimulationResult:
         return {"instances": self.instances, **tables}
 
     def table(self, table: str = "curves") -> _native.ResultTable:
-        """"curves", "runs" or "alarms" as a table of the Arrow C data interface."""
+        """Returns "curves", "runs" or "alarms" as a table of the Arrow C data interface."""
         if table not in self._TABLES:
             *names, last = map(repr, self._TABLES)
             raise ValueError(f"`table` is {table!r}: must be {', '.join(names)} or {last}")
@@ -265,7 +256,7 @@ class SimulationResult:
         return found
 
     def to_pandas(self, table: str = "curves") -> pandas.DataFrame:
-        """The table as a pandas DataFrame."""
+        """Returns the table as a pandas DataFrame."""
         with extra("pandas"):
             import pandas
 
@@ -273,28 +264,28 @@ class SimulationResult:
         return frame
 
     def to_polars(self, table: str = "curves") -> polars.DataFrame:
-        """The table as a polars DataFrame, sharing memory."""
+        """Returns the table as a polars DataFrame, sharing memory."""
         with extra("polars"):
             import polars
 
         return polars.DataFrame(self.table(table))
 
     def to_arrow(self, table: str = "curves") -> pyarrow.Table:
-        """The table as a pyarrow Table, sharing memory."""
+        """Returns the table as a pyarrow Table, sharing memory."""
         with extra("arrow"):
             import pyarrow
 
         return pyarrow.table(self.table(table))
 
     def plot(self, instance: str | int | None = None) -> matplotlib.figure.Figure:
-        """Regret, costs against their thresholds and reward over time, as a matplotlib figure."""
+        """Draws regret, costs against their thresholds and reward over time, as a matplotlib figure."""
         with extra("plot"):
-            from ._plot import plot
+            from .._plot import plot
 
         return plot(self, instance)
 
     def __repr__(self) -> str:
-        from ._summary import summary
+        from .summary import summary
 
         return summary(self)
 

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _native
-from ._frame import numbers
-from ._log import Arm, Log
+from .. import _native
+from .._tables import numbers
+from .log import Arm, Log
 
 PolicyLike: TypeAlias = (
     Arm
@@ -30,7 +30,7 @@ _CHUNK = 1 << 20
 
 
 def disjoint_features(context: ArrayLike, arms: int) -> NDArray[np.float64]:
-    """Joint features e_a ⊗ x of all arms: the context in the block of the arm, zeros elsewhere.
+    """Returns joint features e_a ⊗ x of all arms: the context in the block of the arm, zeros elsewhere.
 
     A linear agent on them learns one parameter vector per arm. `context` is one vector (d,), or one
     row per round (n, d); the result has shape (arms, arms·d), or (n, arms, arms·d).
@@ -52,7 +52,7 @@ def disjoint_features(context: ArrayLike, arms: int) -> NDArray[np.float64]:
 
 
 def joint_features(log: Log, agent: _native.Agent) -> int | None:
-    """Length of the feature vectors that an agent sees in a log; None if it goes by arms."""
+    """Returns the length of the feature vectors that an agent sees in a log; None if it goes by arms."""
     length = _native.feature_dimension(agent)
     if length is None:
         return None
@@ -77,7 +77,7 @@ def joint_features(log: Log, agent: _native.Agent) -> int | None:
 
 
 def probabilities(log: Log, policy: PolicyLike) -> int | NDArray[np.float64]:
-    """A policy as the core takes it: an arm's number, one row of probabilities, or one per round."""
+    """Returns a policy as the core takes it: an arm's number, one row of probabilities, or one per round."""
     if isinstance(policy, _native.Agent):
         return _of_agent(log, policy)
     if isinstance(policy, _native.Decision):

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from . import _native
-from ._environment import Environment, is_gym
-from ._extra import extra
-from ._progress import bar
-from ._simulate import Agents, SimulationResult, declared_agents
+from .. import _native
+from .._extra import extra
+from .._progress import bar
+from .environment import Environment, is_gym
+from .run import Agents, SimulationResult, declared_agents
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -21,7 +21,7 @@ SuiteLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
 
 
 def suites() -> dict[str, str]:
-    """The suites of instances there are, each with what it is for.
+    """Returns the suites of instances there are, each with what it is for.
 
     >>> import banister
     >>> banister.suites()["hard"]
@@ -108,7 +108,7 @@ _ALLOWED = (
 
 
 def _sources(suite: object) -> tuple[list[Any], str]:
-    """What the native half takes: names of suites, pairs of a name and an experiment; and the folder
+    """Returns the sources: names of suites, pairs of a name and an experiment; and the folder
     in which the files that experiments name are looked for."""
     if isinstance(suite, (str, os.PathLike, Mapping)) or not isinstance(suite, Iterable):
         every = [suite]
@@ -158,7 +158,7 @@ def _hint(one: object) -> str:
 
 
 def _experiment(given: Mapping[str, Any]) -> dict[str, Any]:
-    """An experiment in the words of TOML, with plain values where Python has objects."""
+    """Returns an experiment in the words of TOML, with plain values where Python has objects."""
     # An environment alone will do, where it brings its guardrails.
     alone = "kind" in given and "environment" not in given
     experiment: dict[str, Any] = {"environment": given} if alone else dict(given)
@@ -182,7 +182,7 @@ def _experiment(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ComparisonResult(SimulationResult):
-    """What a comparison yields: leaderboards, paired differences, and every run.
+    """Results of a comparison: leaderboards, paired differences, and every run.
 
     Beside the tables of a simulation it has those of the command line's `leaderboard.csv`,
     `pairs.csv` and `traces.parquet`, with the same numbers. Each is a dictionary of columns; `table`,
@@ -220,7 +220,7 @@ class ComparisonResult(SimulationResult):
 
     @property
     def pairs(self) -> dict[str, Any]:
-        """How much more regret `agent` had than `other`, run by run on the same outcomes.
+        """Regret of `agent` beyond that of `other`, run by run on the same outcomes.
 
         `gain` is how many times wider the interval would be without the same outcomes.
         """
@@ -246,31 +246,31 @@ class ComparisonResult(SimulationResult):
         return self._compared.left_out.columns()
 
     def plot(self, instance: str | int | None = None) -> matplotlib.figure.Figure:
-        """Regret against violation, one point per agent: who pays for safety with what."""
+        """Draws regret against violation, one point per agent."""
         with extra("plot"):
-            from ._scatter import scatter
+            from .._scatter import scatter
 
         return scatter(self, instance)
 
     def plot_curves(self, instance: str | int | None = None) -> matplotlib.figure.Figure:
-        """Regret, costs against their thresholds and reward over time: `SimulationResult.plot`."""
+        """Draws regret, costs against their thresholds and reward over time: `SimulationResult.plot`."""
         return super().plot(instance)
 
     @property
     def points(self) -> list[dict[str, Any]]:
-        """What `plot` shows: per instance and agent regret and violation, each (mean, low, high)."""
+        """Points of `plot`: per instance and agent regret and violation, each (mean, low, high)."""
         return self._compared.points
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values, for JSON: `instances`, `points`, and the columns of every table."""
+        """Returns all of it as plain values, for JSON: `instances`, `points`, and the columns of every table."""
         return {**super().to_dict(), "points": self.points}
 
     def __repr__(self) -> str:
-        from ._summary import leaderboards
+        from .summary import leaderboards
 
         return leaderboards(self)
 
     def _repr_html_(self) -> str:
-        from ._summary import leaderboards_html
+        from .summary import leaderboards_html
 
         return leaderboards_html(self)

@@ -1,4 +1,4 @@
-"""What the decision service, or the way to it, may answer instead of what was asked for."""
+"""Errors of the decision service and of the way to it."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class ServiceError(Exception):
 
     #: The status of HTTP; None if there was no answer.
     status: int | None
-    #: What kind of error it is, in a few words.
+    #: Kind of error, in a few words.
     title: str
-    #: What is wrong with this request.
+    #: The fault of this request.
     detail: str
     #: The field of the request that is wrong, such as `guardrails[0].at_most`.
     field: str | None
     #: The value of that field.
     value: str | None
-    #: What is allowed there.
+    #: The values allowed there.
     allowed: str | None
-    #: What the service's own log calls this request.
+    #: Id of this request in the service's own log.
     request_id: str | None
 
     def __init__(
@@ -71,7 +71,7 @@ class ServiceError(Exception):
     def from_problem(
         problem: Mapping[str, Any], status: int | None = None, request_id: str | None = None
     ) -> ServiceError:
-        """The error that a problem document (RFC 9457) describes, as the class for its status."""
+        """Returns the error that a problem document (RFC 9457) describes, as the class for its status."""
         told = problem.get("status")
         code = status if status is not None else told if isinstance(told, int) else 500
         texts = {key: _text(problem.get(key)) for key in ("field", "value", "allowed")}
@@ -125,7 +125,7 @@ def _class_of(status: int) -> type[ServiceError]:
 
 
 def error_of(status: int, content: bytes, request_id: str | None) -> ServiceError:
-    """The error of an answer, which may not be from the service but from something before it."""
+    """Returns the error of an answer, which may not be from the service but from something before it."""
     try:
         problem = json.loads(content)
     except ValueError:
@@ -141,5 +141,4 @@ def _text(value: object) -> str | None:
 
 
 def _rebuilt(kind: type[ServiceError], detail: str, state: dict[str, Any]) -> ServiceError:
-    error = kind(detail, **{key: value for key, value in state.items() if key != "detail"})
-    return error
+    return kind(detail, **{key: value for key, value in state.items() if key != "detail"})

@@ -1,4 +1,4 @@
-"""What the decision service answers, as typed objects with the words of `banister.Decision`."""
+"""Decisions and outcomes of the service, typed, with the words of `banister.Decision`."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar, overload
 
-from ._service_errors import ServiceError
+from .errors import ServiceError
 
 T = TypeVar("T")
 
 
 class _Answer:
-    """What all answers can do."""
+    """Methods of all answers."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as nested dictionaries."""
+        """Returns the same as nested dictionaries."""
         return asdict(self)  # type: ignore[call-overload, no-any-return]
 
 
 def _policy(json: Any) -> Any:
-    """The service's list of actions as a dictionary from their names to their probabilities."""
+    """Returns the service's list of actions as a dictionary from their names to their probabilities."""
     return json if json is None else {one["action"]: one["probability"] for one in json}
 
 
@@ -36,7 +36,7 @@ class ServiceEstimate(_Answer):
 
 @dataclass(frozen=True)
 class ServiceGuardrailCertificate(_Answer):
-    """Why a policy keeps one guardrail: the words are those of `banister.GuardrailCertificate`."""
+    """Proof that a policy keeps one guardrail: the words are those of `banister.GuardrailCertificate`."""
 
     name: str
     pessimistic_cost: float
@@ -47,7 +47,7 @@ class ServiceGuardrailCertificate(_Answer):
 
 @dataclass(frozen=True)
 class ServiceCertificate(_Answer):
-    """Why a policy keeps its guardrails: the words are those of `banister.Certificate`."""
+    """Proof that a policy keeps its guardrails: the words are those of `banister.Certificate`."""
 
     guardrails: tuple[ServiceGuardrailCertificate, ...]
     optimistic_reward: float | None
@@ -57,9 +57,9 @@ class ServiceCertificate(_Answer):
     upper_bound: float | None
     gap: float | None
     nodes: int
-    #: Why the safe action was played alone, if it was.
+    #: Reason that the safe action was played alone, if it was.
     fallback: str | None
-    #: How many outcomes were known.
+    #: Number of outcomes that it is based on.
     outcomes: int
     #: The assumptions it rests on: dictionaries with `text` and `watched`.
     rests_on: tuple[dict[str, Any], ...] = ()
@@ -95,7 +95,7 @@ class ServiceDecision(_Answer):
     #: From the name of each action that may be drawn to its probability.
     policy: dict[str, float]
     certificate: ServiceCertificate = field(repr=False)
-    #: Whether this is only what the service would do.
+    #: True if this is only what the service would do.
     shadow: bool = False
 
     @property
@@ -110,7 +110,7 @@ class ServiceDecision(_Answer):
 
 @dataclass(frozen=True)
 class ServiceOutcome(_Answer):
-    """What is known of a decision's outcome."""
+    """The outcome of a decision, as far as it is known."""
 
     decision: str
     #: "partial" as long as the reward or a cost is missing, then "complete".
@@ -131,7 +131,7 @@ class ServiceEvent(_Answer):
 
 @dataclass(frozen=True)
 class ServiceKnown(_Answer):
-    """What was known of one action of a policy when it was decided."""
+    """Estimates of one action of a policy when it was decided."""
 
     action: str
     index: int
@@ -175,72 +175,6 @@ class ServiceDecisionSummary(_Answer):
     costs: dict[str, float | None]
 
 
-@dataclass(frozen=True)
-class ServiceCounts(_Answer):
-    """How often what happened in an experiment."""
-
-    decisions: int
-    outcomes: int
-    expired: int
-    imported: int
-    #: Decisions for which the safe action was the only choice.
-    forced: int
-    #: Decisions whose outcome never came within their time to live, and has no default.
-    missing: int = 0
-
-
-@dataclass(frozen=True)
-class ServiceAlarm(_Answer):
-    """Why the safe action is played alone, and since when."""
-
-    #: "margin_not_proven", "solver_failed", "ill_conditioned" or "paused".
-    reason: str
-    since: datetime
-    #: The first decision that was forced, as `@` and its number; None for a pause.
-    decision: str | None
-
-
-@dataclass(frozen=True)
-class ServiceExperiment(_Answer):
-    """An experiment as the service knows it."""
-
-    name: str
-    description: str
-    #: "running", "paused" or "archived".
-    status: str
-    shadow: bool
-    created: datetime
-    #: Dictionaries with `name`, `offered`, `safe`, and `features` where there are any.
-    arms: tuple[dict[str, Any], ...]
-    safe: str | None
-    context: int | None
-    dimension: int | None
-    safe_action: tuple[float, ...] | None
-    reward: dict[str, Any] | None
-    guardrails: tuple[dict[str, Any], ...]
-    confidence: float
-    agent: dict[str, Any]
-    ttl_seconds: float | None
-    default_outcome: dict[str, Any] | None
-    counts: ServiceCounts
-    #: Set as long as decisions are forced to be safe.
-    alarm: ServiceAlarm | None
-    #: The last event of this experiment in the service's log.
-    number: int
-    #: Alarms that nobody has acknowledged yet: dictionaries with `kind`, `message`, `since` and more.
-    alarms: tuple[dict[str, Any], ...] = ()
-    #: The assumptions that certificates rest on: dictionaries with `text` and `watched`.
-    rests_on: tuple[dict[str, Any], ...] = ()
-
-    def __repr__(self) -> str:
-        what = f"{len(self.arms)} arms" if self.arms else f"actions of {self.dimension} features"
-        names = ", ".join(str(guardrail["name"]) for guardrail in self.guardrails)
-        return (
-            f"ServiceExperiment({self.name!r}, {self.status}, {what}, guardrails=[{names}], "
-            f"decisions={self.counts.decisions}, outcomes={self.counts.outcomes})"
-        )
-
-
 class ServiceBatch(Sequence[T], Generic[T]):
     """The results of a batch, one per entry: the entry's result, or the error that it raises.
 
@@ -254,7 +188,7 @@ class ServiceBatch(Sequence[T], Generic[T]):
     >>> batch[1]
     Traceback (most recent call last):
         ...
-    banister._service_errors.ServiceConflictError: another outcome (409)
+    banister.client.errors.ServiceConflictError: another outcome (409)
     """
 
     def __init__(self, results: Sequence[T | ServiceError]) -> None:

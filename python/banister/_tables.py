@@ -1,4 +1,4 @@
-"""Columns out of tables: pandas, polars, dictionaries, and the Arrow C stream interface."""
+"""Tables of any library by column (pandas, polars, dictionaries, Arrow streams), and costs by label."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Table:
             )
 
     def column(self, name: Any, argument: str) -> NDArray[Any]:
-        """A column as it is."""
+        """Returns a column as an array."""
         if name not in self.names:
             known = ", ".join(map(repr, self.names))
             raise ValueError(
@@ -47,7 +47,7 @@ class Table:
         return cast("NDArray[Any]", values)
 
     def numbers(self, name: Any, argument: str) -> NDArray[np.float64]:
-        """A column of numbers, none of them missing."""
+        """Returns a column of numbers, none of them missing."""
         values = self.column(name, argument)
         missing = is_missing(values)
         if missing.any():
@@ -60,7 +60,7 @@ class Table:
 
 
 def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where a column holds None, NaN or another sign of a missing value."""
+    """Marks None, NaN and other missing values of a column."""
     if values.dtype.kind == "f":
         return cast("NDArray[np.bool_]", np.isnan(values))
     if values.dtype.kind != "O":
@@ -70,7 +70,7 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def numbers(values: Any, argument: str, where: str = "") -> NDArray[np.float64]:
-    """Real numbers as a contiguous array of doubles: the same memory where it is one already."""
+    """Returns real numbers as a contiguous array of doubles: the same memory where it is one already."""
     try:
         array = np.asarray(values)
         # NumPy would read numbers from text, and make NaN of None.
@@ -86,7 +86,7 @@ def numbers(values: Any, argument: str, where: str = "") -> NDArray[np.float64]:
 
 
 def _from_arrow(frame: object) -> dict[str, Any]:
-    """The columns of an Arrow stream, by whichever library is there to read it."""
+    """Returns the columns of an Arrow stream, by whichever library is there to read it."""
     pyarrow = _imported("pyarrow")
     if pyarrow is None:
         polars = _imported("polars")
@@ -112,3 +112,77 @@ def _imported(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError:
         return None
+
+
+# Costs by their labels: a Series by its index, a table by its columns.
+
+
+def _is_position(labels: list[Any]) -> bool:
+    """Returns True for the labels that pandas gives where there are none: 0, 1, ..."""
+    return labels == list(range(len(labels))) and not any(isinstance(one, bool) for one in labels)
+
+
+def _once(labels: list[Any]) -> None:
+    for label in labels:
+        if labels.count(label) > 1:
+            raise ValueError(f"`costs` has the label {label!r} more than once: each may occur once")
+
+
+def row(costs: Any) -> object:
+    """Returns the costs of one outcome: a dictionary by label, or an array where there are no labels."""
+    if isinstance(costs, Mapping):
+        return dict(costs)
+    if hasattr(costs, "columns"):
+        labels = list(costs.columns)
+        if len(costs) != 1:
+            raise ValueError(
+                f"`costs` is a table with {len(costs)} rows: one outcome has one row; for many use "
+                "`observe_batch`"
+            )
+        values = [costs[label].to_list()[0] for label in labels] if len(set(labels)) == len(labels) else []
+    elif hasattr(costs, "index") and not callable(costs.index):
+        labels, values = list(costs.index), costs.tolist()
+    else:
+        # A Series of polars has no labels.
+        return np.asarray(costs)
+    if _is_position(labels):
+        return np.asarray(costs, dtype=float).reshape(-1)
+    _once(labels)
+    return dict(zip(labels, values, strict=True))
+
+
+def columns(costs: Any, guardrails: list[str]) -> object:
+    """Returns the costs of many outcomes with one column per guardrail, in their order."""
+    is_table = hasattr(costs, "columns") or hasattr(costs, "__arrow_c_stream__")
+    if not isinstance(costs, Mapping) and (not is_table or hasattr(costs, "name")):
+        return costs
+    table = Table(costs, "costs")
+    if not isinstance(costs, Mapping) and _is_position(table.names):
+        return np.asarray(costs, dtype=float)
+    _once(table.names)
+    missing = [name for name in guardrails if name not in table.names]
+    unknown = [name for name in table.names if name not in guardrails]
+    if missing or unknown:
+        problems = [f"lacks {', '.join(map(repr, missing))}"] if missing else []
+        if unknown:
+            problems.append(f"has {', '.join(map(repr, unknown))}")
+        raise ValueError(
+            f"`costs` {' and '.join(problems)}: its columns must be the guardrails, in any order: "
+            f"{', '.join(map(repr, guardrails))}"
+        )
+    stacked: NDArray[np.float64] = np.column_stack(
+        [np.asarray(table.column(name, "costs"), dtype=float) for name in guardrails]
+    )
+    return stacked
+
+
+def same_rows(labelled: list[tuple[str, Any]]) -> None:
+    """Refuses columns of pandas whose rows have different labels."""
+    indexed = [(name, value) for name, value in labelled if hasattr(value.index, "equals")]
+    for name, value in indexed[1:]:
+        first, other = indexed[0]
+        if len(value) == len(other) and not value.index.equals(other.index):
+            raise ValueError(
+                f"`{first}` and `{name}` have the rows of their tables in different order, or different "
+                f"rows: align them first, as by `{name}.loc[{first}.index]`, or pass arrays"
+            )

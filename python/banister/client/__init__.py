@@ -1,0 +1,106 @@
+"""Clients of the decision service. Needs httpx; knows agents only by their declarations.
+
+In reading order: `retry` (a request as steps that do no I/O), `errors`, `answers` and `state` (typed
+answers), `codec` (JSON to and from them), `bodies` (requests), `log_files` (exports and imports), `calls`
+and `api` (the methods of both clients, written once), `transport` (how steps are carried out).
+"""
+
+from __future__ import annotations
+
+from .answers import (
+    ServiceAudit,
+    ServiceBatch,
+    ServiceCertificate,
+    ServiceDecision,
+    ServiceDecisionSummary,
+    ServiceEstimate,
+    ServiceEvent,
+    ServiceGuardrailCertificate,
+    ServiceKnown,
+    ServiceOutcome,
+)
+from .api import Api
+from .errors import (
+    ServiceAuthError,
+    ServiceConflictError,
+    ServiceError,
+    ServiceNotFoundError,
+    ServiceRefusedError,
+    ServiceUnavailableError,
+)
+from .state import (
+    ServiceAlarm,
+    ServiceArm,
+    ServiceCounts,
+    ServiceEstimates,
+    ServiceExperiment,
+    ServiceGuardrailPoint,
+    ServiceHistory,
+    ServiceMinute,
+    ServicePoint,
+    ServiceState,
+)
+from .transport import AsyncTransport, BlockingTransport
+
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "ServiceAlarm",
+    "ServiceArm",
+    "ServiceAudit",
+    "ServiceAuthError",
+    "ServiceBatch",
+    "ServiceCertificate",
+    "ServiceConflictError",
+    "ServiceCounts",
+    "ServiceDecision",
+    "ServiceDecisionSummary",
+    "ServiceError",
+    "ServiceEstimate",
+    "ServiceEstimates",
+    "ServiceEvent",
+    "ServiceExperiment",
+    "ServiceGuardrailCertificate",
+    "ServiceGuardrailPoint",
+    "ServiceHistory",
+    "ServiceKnown",
+    "ServiceMinute",
+    "ServiceNotFoundError",
+    "ServiceOutcome",
+    "ServicePoint",
+    "ServiceRefusedError",
+    "ServiceState",
+    "ServiceUnavailableError",
+]
+
+
+class Client(Api, BlockingTransport):
+    """A client of the decision service, for programs with threads; `AsyncClient` is its twin.
+
+    It keeps connections open and may be used from several threads at once. A request that gets no
+    answer, or the answer "not now", is sent again, and never counts twice.
+
+    Parameters:
+        url: URL of the service; else the environment's `BANISTER_URL`, else `http://127.0.0.1:8787`.
+        token: token of the service; else the environment's `BANISTER_TOKEN`. It is never shown.
+        timeout: seconds to wait for the answer to one attempt.
+        retries: number of attempts that may follow the first.
+        deadline: seconds after which no further attempt is made.
+        connections: number of connections that may be open at once.
+        transport: httpx's, in place of its own.
+
+    >>> import banister
+    >>> banister.Client("http://127.0.0.1:8787", token="secret")
+    Client('http://127.0.0.1:8787')
+    """
+
+
+class AsyncClient(Api, AsyncTransport):
+    """A client of the decision service, for programs with an event loop: asyncio or trio.
+
+    It has the arguments and the methods of `Client`, to be awaited.
+
+    >>> import banister
+    >>> banister.AsyncClient("http://127.0.0.1:8787")
+    AsyncClient('http://127.0.0.1:8787')
+    """

@@ -1,0 +1,300 @@
+"""Every request of the clients: what it sends, how it reads the answer, and when it looks again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from numpy.typing import ArrayLike
+
+from ..offline.log import Log, LogLike
+from . import bodies
+from .answers import (
+    ServiceAudit,
+    ServiceBatch,
+    ServiceDecision,
+    ServiceDecisionSummary,
+    ServiceOutcome,
+)
+from .bodies import UNCHANGED, CostsLike, Declaration, segment
+from .calls import ROOT, Calls, has_arm, listed, make_call, path
+from .codec import decode, numbers
+from .log_files import file_from_log, log_from_csv
+from .retry import LostAnswer, Steps
+from .state import ServiceExperiment, ServiceHistory, ServiceState
+from .transport import request
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class Api(Calls):
+    """The methods of both clients."""
+
+    # Experiments
+
+    @request
+    def create(self, name: str, **declaration: Unpack[Declaration]) -> Steps[ServiceExperiment]:
+        """Creates an experiment. If the answer is lost, looks whether the experiment is there.
+
+        Parameters:
+            name: letters, digits, `.`, `_` and `-`.
+            arms: their names; or dictionaries with `name` and `features`; or features by name.
+            safe: the safe arm; the first unless given.
+            guardrails: `banister.Guardrail` objects or dictionaries with their keys.
+            context: number of features of the context that every decision brings.
+            dimension: instead of arms, number of features of the actions that a decision brings.
+            safe_action: with `dimension`, the features of the safe action.
+            reward: `{"range": [low, high]}` or `{"sub_gaussian": sigma}`; in [0, 1] unless given.
+            confidence: of all guardrails at all times, such as 0.99.
+            agent: a kind, a dictionary with `kind` and parameters, or an agent of this package.
+            description: a line for people.
+            shadow: True to record what the agent would do, while you decide.
+            ttl_seconds: outcomes are learned this long after their decisions, in the order of decisions.
+            default_outcome: `{"reward": 0, "costs": {name: 0}}`, for those that never come; without it they
+                are counted as missing.
+        """
+        body = bodies.declaration(name, **declaration)
+        return (yield from self._change(name, make_call("POST", ROOT, body, repeatable=False), body))
+
+    @request
+    def check(self, name: str, **declaration: Unpack[Declaration]) -> Steps[ServiceExperiment]:
+        """Checks a declaration as `create` does, and returns the experiment that it would create."""
+        body = bodies.declaration(name, **declaration)
+        known = yield from self._json("POST", ROOT, body, params={"dry_run": "true"})
+        return decode(ServiceExperiment, known)
+
+    @request
+    def experiments(self) -> Steps[list[ServiceExperiment]]:
+        """Returns all experiments."""
+        known = yield from self._json("GET", ROOT)
+        return [decode(ServiceExperiment, one) for one in listed(known, "experiments")]
+
+    @request
+    def experiment(self, name: str) -> Steps[ServiceExperiment]:
+        """Returns one experiment."""
+        return decode(ServiceExperiment, (yield from self._json("GET", path(name))))
+
+    @request
+    def update(
+        self,
+        name: str,
+        *,
+        description: str = UNCHANGED,
+        status: Literal["running", "paused", "archived"] = UNCHANGED,
+        shadow: bool = UNCHANGED,
+        ttl_seconds: float | None = UNCHANGED,
+        default_outcome: Mapping[str, Any] | None = UNCHANGED,
+    ) -> Steps[ServiceExperiment]:
+        """Changes what is given; `ttl_seconds=None` takes the time to live away."""
+        fields = {
+            "description": description,
+            "status": status,
+            "shadow": shadow,
+            "ttl_seconds": ttl_seconds,
+            "default_outcome": default_outcome,
+        }
+        return (yield from self._patch(name, bodies.change(**fields)))
+
+    @request
+    def pause(self, name: str) -> Steps[ServiceExperiment]:
+        """Makes every decision the safe action; outcomes are still learned from."""
+        return (yield from self._patch(name, {"status": "paused"}))
+
+    @request
+    def resume(self, name: str) -> Steps[ServiceExperiment]:
+        """Ends a pause."""
+        return (yield from self._patch(name, {"status": "running"}))
+
+    @request
+    def archive(self, name: str) -> Steps[ServiceExperiment]:
+        """Ends an experiment for good. It can still be looked at and exported."""
+        return (yield from self._patch(name, {"status": "archived"}))
+
+    @request
+    def add_arm(
+        self, name: str, arm: str, features: ArrayLike | None = None
+    ) -> Steps[ServiceExperiment]:
+        """Offers one more arm."""
+        body: dict[str, Any] = {"name": arm}
+        if features is not None:
+            body["features"] = numbers(features, "features")
+        call = make_call("POST", f"{path(name)}/arms", body, repeatable=False)
+        return (yield from self._change(name, call, {**body, "offered": True}, has_arm))
+
+    @request
+    def retire_arm(self, name: str, arm: str) -> Steps[ServiceExperiment]:
+        """Stops offering an arm; its estimates are kept."""
+        call = make_call("DELETE", f"{path(name)}/arms/{segment(arm, 'arm')}", repeatable=False)
+        return (yield from self._change(name, call, {"name": arm, "offered": False}, has_arm))
+
+    @request
+    def acknowledge(self, name: str, note: str = "") -> Steps[ServiceExperiment]:
+        """Clears the alarms of an experiment, once a person has seen them; the note goes to the log."""
+        # To acknowledge twice changes nothing, so it is sent again without a look.
+        known = yield from self._json("POST", f"{path(name)}/alarms:acknowledge", {"note": note})
+        return decode(ServiceExperiment, known)
+
+    # Decisions and outcomes
+
+    @request
+    def decide(
+        self,
+        name: str,
+        *,
+        id: str | None = None,
+        context: ArrayLike | None = None,
+        actions: ArrayLike | Mapping[str, ArrayLike] | Sequence[Mapping[str, Any]] | None = None,
+        taken: str | None = None,
+        propensity: float | None = None,
+    ) -> Steps[ServiceDecision]:
+        """Returns a decision.
+
+        Parameters:
+            name: the experiment.
+            id: your own name for this decision, such as the order's number. The same request with the
+                same id gets the same decision; without one, the client makes one up.
+            context: the features of this occasion.
+            actions: the candidates: rows of features, features by name, or dictionaries with `name`
+                and `features`.
+            taken: in shadow mode, the action that you play.
+            propensity: in shadow mode, the probability with which you play it.
+        """
+        body = bodies.decision_request(
+            id=id, context=context, actions=actions, taken=taken, propensity=propensity
+        )
+        known = yield from self._json("POST", f"{path(name)}/decisions", body)
+        return decode(ServiceDecision, known)
+
+    @request
+    def decide_batch(
+        self, name: str, requests: int | Iterable[Mapping[str, Any]]
+    ) -> Steps[ServiceBatch[ServiceDecision]]:
+        """Returns many decisions: a number of them, or a dictionary of `decide`'s arguments for each.
+
+        A request that is refused does not hold up the others; its place in the batch raises its error.
+        Every thousand is a request to the service of its own.
+        """
+        entries = bodies.decision_requests(requests)
+        where = f"{path(name)}/decisions:batch"
+        return (yield from self._batch(where, "decision", entries, ServiceDecision))
+
+    @request
+    def report(
+        self,
+        decision: ServiceDecision | str,
+        id: str | None = None,
+        *,
+        reward: float | None = None,
+        costs: CostsLike | None = None,
+        taken: str | None = None,
+    ) -> Steps[ServiceOutcome]:
+        """Reports an outcome, however late; what is not known yet may be reported later.
+
+        Parameters:
+            decision: the decision; or the experiment's name, with the decision's `id`.
+            id: the decision's id, if only the experiment's name is given.
+            reward: the reward.
+            costs: by guardrail; for a decision also in the order of the guardrails, or the number of a
+                single one.
+            taken: in shadow mode, the action that you played.
+        """
+        if isinstance(decision, ServiceDecision):
+            if id is not None:
+                raise TypeError(f"`id` is {id!r}: the decision that is given has one already")
+            name, which = decision.experiment, decision
+        elif id is None:
+            raise TypeError("`id` is missing: give a decision, or an experiment and the id")
+        else:
+            name, which = decision, id  # type: ignore[assignment]
+        body = bodies.outcome_report(which, reward=reward, costs=costs, taken=taken)
+        known = yield from self._json("POST", f"{path(name)}/outcomes", body)
+        return decode(ServiceOutcome, known)
+
+    @request
+    def report_batch(
+        self, name: str, outcomes: Iterable[Mapping[str, Any]]
+    ) -> Steps[ServiceBatch[ServiceOutcome]]:
+        """Reports many outcomes: dictionaries with `decision`, `reward`, `costs`, `taken`.
+
+        A report that is refused does not hold up the others; its place in the batch raises its error.
+        Every thousand is a request to the service of its own.
+        """
+        entries = bodies.outcome_reports(outcomes)
+        where = f"{path(name)}/outcomes:batch"
+        return (yield from self._batch(where, "outcome", entries, ServiceOutcome))
+
+    @request
+    def decision(self, name: str, id: str) -> Steps[ServiceAudit]:
+        """Returns a decision with the estimates it rested on, its outcome and its events."""
+        where = f"{path(name)}/decisions/{segment(id, 'id')}"
+        return decode(ServiceAudit, (yield from self._json("GET", where)))
+
+    @request
+    def decisions(
+        self, name: str, *, limit: int = 50, before: int | None = None
+    ) -> Steps[list[ServiceDecisionSummary]]:
+        """Returns the last decisions, newest first; those before a `number`, to page on."""
+        params = {"limit": str(limit)} | ({} if before is None else {"before": str(before)})
+        known = yield from self._json("GET", f"{path(name)}/decisions", params=params)
+        return [decode(ServiceDecisionSummary, one) for one in listed(known, "decisions")]
+
+    # State, history and logs
+
+    @request
+    def state(self, name: str) -> Steps[ServiceState]:
+        """Returns the live state: policy, certificate, estimates, arms, and any alarm."""
+        return decode(ServiceState, (yield from self._json("GET", f"{path(name)}/state")))
+
+    @request
+    def history(self, name: str) -> Steps[ServiceHistory]:
+        """Returns the estimates over time, and counts by minute."""
+        return decode(ServiceHistory, (yield from self._json("GET", f"{path(name)}/history")))
+
+    @request
+    def export(
+        self, name: str, *, format: Literal["csv", "parquet"] = "parquet"
+    ) -> Steps[bytes]:
+        """Returns the experiment's log as a file."""
+        return (yield from self._export(name, format))
+
+    @request
+    def export_log(self, name: str, *, features: Sequence[str] | None = None) -> Steps[Log]:
+        """Returns the complete outcomes as a log, for `banister.evaluate`, `replay` and `warm_start`.
+
+        `features`: columns of the exported file that were known before the decision, such as
+        `context_0`. Without all propensities, as in shadow mode, the log has none.
+        """
+        experiment = decode(ServiceExperiment, (yield from self._json("GET", path(name))))
+        return log_from_csv((yield from self._export(name, "csv")), experiment, features)
+
+    @request
+    def import_log(self, name: str, log: LogLike | bytes) -> Steps[int]:
+        """Learns every outcome of a log: a `Log`, a frame, or a CSV or Parquet file's bytes.
+
+        Returns their number. It may take until the client's `deadline`, and is not sent again if the
+        answer is lost.
+        """
+        content, kind = file_from_log(log)
+        more = {"content": content, "content_type": kind, "repeatable": False, "long": True}
+        try:
+            known = yield from self._json("POST", f"{path(name)}/import", **more)
+        except LostAnswer as error:
+            raise LostAnswer(
+                f"{error.detail}; whether the log was imported is not known, and it was not sent "
+                f"again: see `experiment({name!r}).counts.imported`",
+                status=error.status,
+                request_id=error.request_id,
+            ) from error
+        outcomes: int = known["outcomes"]
+        return outcomes
+
+    @request
+    def health(self) -> Steps[bool]:
+        """Returns True if the service answers; asks once, and is False if it cannot be reached."""
+        return (yield from self._probe("/healthz"))
+
+    @request
+    def ready(self) -> Steps[bool]:
+        """Returns True if the service takes requests; asks once, False if it cannot be reached."""
+        return (yield from self._probe("/readyz"))

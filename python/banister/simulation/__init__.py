@@ -1,0 +1,26 @@
+"""Simulations, comparisons and sweeps. The runner is native; here are declarations and results.
+
+In reading order: `environment` (environments of your own), `run` (one experiment), `comparison` (suites),
+`grid` and `sweeps` (many experiments, over processes or Ray), `summary` (results as text). The folder is not
+called `simulate`: that is a function of the package.
+"""
+
+from __future__ import annotations
+
+from .comparison import ComparisonResult, compare, suites
+from .environment import Environment, GymEnvironment, Problem
+from .run import SimulationResult, simulate
+from .sweeps import SweepResult, sweep
+
+__all__ = [
+    "ComparisonResult",
+    "Environment",
+    "GymEnvironment",
+    "Problem",
+    "SimulationResult",
+    "SweepResult",
+    "compare",
+    "simulate",
+    "suites",
+    "sweep",
+]
