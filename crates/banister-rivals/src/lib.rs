@@ -8,14 +8,12 @@
 use banister::solve::Status;
 
 pub mod arms;
+mod config;
 pub mod linear;
 mod registry;
 mod saved;
 mod setting;
 mod stream;
-
-/// δ of the intervals, unless an agent is given its own.
-pub(crate) const DELTA: f64 = 0.01;
 
 /// How a rival's decision ended, given how far its policy may be from the best: none of them proves more than
 /// its intervals say.
@@ -28,4 +26,3 @@ fn status(infeasible: bool, gap: f64) -> Status {
 }
 
 pub use registry::{AgentConfig, Restored};
-pub(crate) use saved::{Saved, SavedRival};

@@ -1,12 +1,14 @@
 //! A rule on arms as an agent: estimates, certificates, snapshots and checks are the same for all.
 
 use banister::toolkit::{Answer, Certifier, of_arm};
-use banister::{ActionSet, Agent, Belief, Decision, Error, Fallback, Guarantee, Outcomes, Problem};
+use banister::{ActionSet, Agent, Belief, Decision, Error, Fallback, Guarantee, Outcomes};
 use serde_json::Value;
 
 use super::{Evidence, Plan};
-use crate::registry::AgentConfig;
-use crate::{Saved, SavedRival, status};
+use crate::config::{Recipe, RivalConfig};
+use crate::saved::{self, Saved};
+use crate::setting::no_relative;
+use crate::status;
 
 /// How a rival on arms decides.
 pub(crate) trait Rule: Send + 'static {
@@ -42,8 +44,8 @@ pub(crate) trait Rule: Send + 'static {
 }
 
 /// A rule with everything around it.
-struct Rival<R> {
-    config: AgentConfig,
+struct Rival<C, R> {
+    config: C,
     rule: R,
     evidence: Evidence,
     plan: Plan,
@@ -55,24 +57,22 @@ struct Rival<R> {
 
 /// The agent of a rule, new or where a snapshot left it. `delta` is for its intervals; `rule` checks the
 /// problem and the parameters.
-pub(super) fn make<R: Rule>(
-    config: AgentConfig,
-    problem: &Problem,
-    saved: Option<&Saved>,
+pub(super) fn make<C: RivalConfig, R: Rule>(
+    recipe: Recipe<C>,
     delta: f64,
     rule: impl FnOnce(&Evidence) -> Result<R, Error>,
 ) -> Result<Box<dyn Agent>, Error> {
-    let mut evidence = Evidence::new(problem.check()?, delta);
-    crate::setting::no_relative(config.kind(), &evidence.problem)?;
+    let mut evidence = Evidence::new(recipe.problem.check()?, delta);
+    no_relative(recipe.config.kind(), &evidence.problem)?;
     let mut rule = rule(&evidence)?;
-    if let Some(saved) = saved {
+    if let Some(saved) = recipe.saved {
         evidence.restore(&saved.evidence, saved.outcomes)?;
         rule.restore(&evidence, &saved.memory)?;
     }
     let certifier = Certifier::new(&evidence.problem);
     let guardrails = evidence.problem.guardrails.len();
     Ok(Box::new(Rival {
-        config,
+        config: recipe.config.clone(),
         rule,
         plan: Plan::new(evidence.arms(), guardrails),
         evidence,
@@ -82,7 +82,7 @@ pub(super) fn make<R: Rule>(
     }))
 }
 
-impl<R: Rule> Rival<R> {
+impl<C: RivalConfig, R: Rule> Rival<C, R> {
     fn check(&self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         if arm >= self.evidence.arms() {
             let last = self.evidence.arms() - 1;
@@ -115,11 +115,11 @@ impl<R: Rule> Rival<R> {
             evidence: evidence.save(),
             memory: self.rule.save(evidence, learned),
         };
-        SavedRival::write(&evidence.problem.declared, &self.config, saved)
+        saved::write(&evidence.problem.declared, &self.config, saved)
     }
 }
 
-impl<R: Rule> Agent for Rival<R> {
+impl<C: RivalConfig, R: Rule> Agent for Rival<C, R> {
     fn decide(&mut self) -> &Decision {
         self.rule.plan(&self.evidence, &mut self.plan);
         let (plan, bounds) = (&self.plan, &self.evidence.bounds);

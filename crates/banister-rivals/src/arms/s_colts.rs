@@ -10,64 +10,32 @@
 
 use crate::stream::{SavedStream, Stream};
 use banister::toolkit::{open_unit, positive};
-use banister::{Agent, Error, Guarantee, Problem};
+use banister::{Agent, Error};
 use rand_distr::{Distribution, StandardNormal};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::program::Program;
 use super::{Evidence, Plan, Rule, make};
-use crate::registry::{AgentConfig, Registered};
+use crate::config::{Recipe, Registered, config};
 use crate::saved::{part, to_part};
 use crate::setting::known_safe_costs;
-use crate::{DELTA, Saved};
 
-/// S-COLTS: the best policy for rewards and costs moved by one random number per arm, with as much of the
-/// safe arm mixed in as its pessimistic costs need.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct SColtsConfig {
-    /// What results call it; by default `s_colts`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// δ: probability with which some interval may fail; by default 0.01.
-    pub delta: f64,
+config! {
+    /// S-COLTS: the best policy for rewards and costs moved by one random number per arm, with as much of the
+    /// safe arm mixed in as its pessimistic costs need.
+    SColtsConfig, "s_colts", false;
+    guarantee(EveryRound),
+    delta,
     /// ω: how far the random numbers move the estimates, in half-widths of their intervals; by default 1.
-    pub omega: f64,
+    omega: f64 = 1.0,
 }
 
-impl Default for SColtsConfig {
-    fn default() -> Self {
-        Self {
-            label: None,
-            delta: DELTA,
-            omega: 1.0,
-        }
-    }
-}
-
-impl Registered for SColtsConfig {
-    fn kind(&self) -> &'static str {
-        "s_colts"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::EveryRound
-    }
-    fn takes_features(&self) -> bool {
-        false
-    }
-    fn delta(&mut self) -> Option<&mut f64> {
-        Some(&mut self.delta)
-    }
-    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+impl SColtsConfig {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
         open_unit("delta", self.delta)?;
         let omega = positive("omega", self.omega)?;
-        let config = AgentConfig::SColts(self.clone());
-        make(config, problem, saved, self.delta, |evidence| {
+        make(recipe, self.delta, |evidence| {
             known_safe_costs(self.kind(), &evidence.problem)?;
             Ok(SColts {
                 omega,

@@ -2,11 +2,12 @@
 
 use super::Rule;
 use super::rival::Rival;
+use crate::config::RivalConfig;
 use crate::status;
 use banister::toolkit::Answer;
 use banister::{ActionSet, Agent, Belief, Decision, Error, Fallback, Outcomes, Played};
 
-impl<R: Rule> Agent for Rival<R> {
+impl<C: RivalConfig, R: Rule> Agent for Rival<C, R> {
     fn decide(&mut self) -> &Decision {
         self.decision.outcomes = self.evidence.outcomes;
         self.evidence.update_actions();

@@ -33,8 +33,8 @@ pub use roful::RofulConfig;
 pub use safe_lts::SafeLtsConfig;
 pub use safe_lucb::SafeLucbConfig;
 
-use parameters::Parameters;
+pub(crate) use parameters::Parameters;
 use plan::Plan;
-use rival::{Recipe, Rule};
+use rival::{Rule, make};
 use sampled::Sample;
 use scaling::Scaling;

@@ -19,7 +19,7 @@ pub enum Play {
 impl Play {
     /// What an agent promises whose parts of actions are safe: mixed with the safe action, single actions
     /// played may cost more than the policy.
-    pub(super) fn guarantee(given: Option<Self>) -> Guarantee {
+    pub(crate) fn guarantee(given: Option<Self>) -> Guarantee {
         match given.unwrap_or_default() {
             Self::Scaled => Guarantee::PerAction,
             Self::Mixed => Guarantee::EveryRound,

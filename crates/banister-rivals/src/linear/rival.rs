@@ -4,14 +4,13 @@
 use banister::interval::Interval;
 use banister::toolkit::linear::{Limit, Setup, check_parameter_norm, upper_end, with_zero_costs};
 use banister::toolkit::{Certifier, broken, of_intervals};
-use banister::{Agent, Belief, Decision, Error, Fallback, Guarantee, Problem};
+use banister::{Agent, Belief, Decision, Error, Fallback, Guarantee};
 use serde_json::Value;
 
 use super::{Evidence, Parameters, Plan, Play};
-use crate::registry::AgentConfig;
-use crate::saved::{part, to_part};
+use crate::config::{Recipe, RivalConfig};
+use crate::saved::{self, Saved, part, to_part};
 use crate::setting::no_relative;
-use crate::{Saved, SavedRival};
 
 /// How a linear rival decides.
 pub(super) trait Rule: Send + 'static {
@@ -60,18 +59,9 @@ pub(super) trait Rule: Send + 'static {
     }
 }
 
-/// What a rival is made from.
-pub(super) struct Recipe<'a> {
-    pub config: AgentConfig,
-    pub parameters: Parameters,
-    pub problem: &'a Problem,
-    pub saved: Option<&'a Saved>,
-    pub play: Option<Play>,
-}
-
 /// A rule with everything around it.
-pub(super) struct Rival<R> {
-    config: AgentConfig,
+pub(super) struct Rival<C, R> {
+    config: C,
     pub(super) rule: R,
     pub(super) evidence: Evidence,
     play: Play,
@@ -87,57 +77,57 @@ pub(super) struct Rival<R> {
     pub(super) decision: Decision,
 }
 
-impl Recipe<'_> {
-    /// The agent of a rule, new or where a snapshot left it. `rule` checks the problem, and what the
-    /// parameters of its own are.
-    pub(super) fn make<R: Rule>(
-        self,
-        rule: impl FnOnce(&Evidence) -> Result<R, Error>,
-    ) -> Result<Box<dyn Agent>, Error> {
-        self.parameters.check()?;
-        let problem = with_zero_costs(self.problem)?.check()?;
-        no_relative(self.config.kind(), &problem)?;
-        check_parameter_norm(self.parameters.parameter_norm, &problem)?;
-        let setup = Setup {
-            lambda: self.parameters.lambda,
-            limit: Limit {
-                norm: self.parameters.norm.unwrap_or(f64::INFINITY),
-                clip: false,
-                advice: "declare a larger one",
-            },
-            projected: false,
-        };
-        let mut evidence = Evidence::new(problem, setup)?;
-        let mut rule = rule(&evidence)?;
-        if let Some(saved) = self.saved {
-            let own = part("evidence", &saved.evidence)?;
-            evidence.restore(own, saved.outcomes)?;
-            rule.restore(&evidence, &saved.memory)?;
-        }
-        let problem = &evidence.problem;
-        let certifier = Certifier::new(problem);
-        let guardrails = problem.guardrails.len();
-        let signals = std::iter::zip(&problem.guardrails, &evidence.signals[1..]);
-        Ok(Box::new(Rival {
-            promised: matches!(
-                self.config.guarantee(),
-                Guarantee::EveryRound | Guarantee::PerAction
-            ),
-            config: self.config,
-            rule,
-            play: self.play.unwrap_or_default(),
-            thresholds: signals.map(|(g, s)| g.shown_threshold * s.scale).collect(),
-            costs: vec![0.0; guardrails],
-            prices: vec![0.0; guardrails],
-            support: Vec::with_capacity(2),
-            decision: certifier.blank(),
-            certifier,
-            evidence,
-        }))
+/// The agent of a rule, new or where a snapshot left it. `rule` checks the problem, and what the parameters of its
+/// own are.
+pub(super) fn make<C: RivalConfig, R: Rule>(
+    recipe: Recipe<C>,
+    parameters: Parameters,
+    play: Option<Play>,
+    rule: impl FnOnce(&Evidence) -> Result<R, Error>,
+) -> Result<Box<dyn Agent>, Error> {
+    parameters.check()?;
+    let problem = with_zero_costs(recipe.problem)?.check()?;
+    no_relative(recipe.config.kind(), &problem)?;
+    check_parameter_norm(parameters.parameter_norm, &problem)?;
+    let setup = Setup {
+        lambda: parameters.lambda,
+        limit: Limit {
+            norm: parameters.norm.unwrap_or(f64::INFINITY),
+            clip: false,
+            advice: "declare a larger one",
+        },
+        projected: false,
+    };
+    let mut evidence = Evidence::new(problem, setup)?;
+    let mut rule = rule(&evidence)?;
+    if let Some(saved) = recipe.saved {
+        let own = part("evidence", &saved.evidence)?;
+        evidence.restore(own, saved.outcomes)?;
+        rule.restore(&evidence, &saved.memory)?;
     }
+    let problem = &evidence.problem;
+    let certifier = Certifier::new(problem);
+    let guardrails = problem.guardrails.len();
+    let signals = std::iter::zip(&problem.guardrails, &evidence.signals[1..]);
+    Ok(Box::new(Rival {
+        promised: matches!(
+            recipe.config.guarantee(),
+            Guarantee::EveryRound | Guarantee::PerAction
+        ),
+        config: recipe.config.clone(),
+        rule,
+        play: play.unwrap_or_default(),
+        thresholds: signals.map(|(g, s)| g.shown_threshold * s.scale).collect(),
+        costs: vec![0.0; guardrails],
+        prices: vec![0.0; guardrails],
+        support: Vec::with_capacity(2),
+        decision: certifier.blank(),
+        certifier,
+        evidence,
+    }))
 }
 
-impl<R: Rule> Rival<R> {
+impl<C: RivalConfig, R: Rule> Rival<C, R> {
     pub(super) fn check(&self, action: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         self.evidence.check_action(action)?;
         self.evidence.check_signals(reward, costs)
@@ -250,7 +240,7 @@ impl<R: Rule> Rival<R> {
             }),
             memory: self.rule.save(evidence, learned),
         };
-        SavedRival::write(&evidence.problem.declared, &self.config, saved)
+        saved::write(&evidence.problem.declared, &self.config, saved)
     }
 
     pub(super) fn belief_of(&self, action: usize) -> Belief {
