@@ -133,9 +133,10 @@ impl Signal {
 
     /// Refuses an observation that is not possible; `field` is how the user calls it.
     pub fn check_value(&self, field: &str, x: f64) -> Result<(), Error> {
-        match self.admits(x) {
-            true => Ok(()),
-            false => Err(self.refuse(field, x)),
+        if self.admits(x) {
+            Ok(())
+        } else {
+            Err(self.refuse(field, x))
         }
     }
 

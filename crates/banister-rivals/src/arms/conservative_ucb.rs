@@ -51,9 +51,10 @@ fn affordable(evidence: &Evidence, candidate: usize) -> bool {
 impl Rule for ConservativeUcb {
     fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
         let (candidate, _) = evidence.best(|arm| evidence.bounds.reward_upper[arm]);
-        plan.play(match affordable(evidence, candidate) {
-            true => candidate,
-            false => evidence.safe(),
+        plan.play(if affordable(evidence, candidate) {
+            candidate
+        } else {
+            evidence.safe()
         });
     }
 }

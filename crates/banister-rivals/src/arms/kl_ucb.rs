@@ -48,9 +48,10 @@ impl Rule for KlUcb {
     fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
         let log = libm::log(evidence.outcomes.max(1) as f64);
         // ln ln t is taken as 0 before it is positive.
-        let level = match self.c > 0.0 {
-            true => log + self.c * libm::log(log.max(1.0)),
-            false => log,
+        let level = if self.c > 0.0 {
+            log + self.c * libm::log(log.max(1.0))
+        } else {
+            log
         };
         let (best, _) = evidence.best(|arm| match evidence.mean(arm, 0) {
             // An arm never pulled comes first.

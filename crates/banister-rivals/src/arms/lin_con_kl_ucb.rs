@@ -71,9 +71,10 @@ impl Rule for LinConKlUcb {
     }
 
     fn save(&self, _: &Evidence, learned: bool) -> Value {
-        match learned {
-            true => Value::Null,
-            false => to_part(self.program.basis()),
+        if learned {
+            Value::Null
+        } else {
+            to_part(self.program.basis())
         }
     }
 

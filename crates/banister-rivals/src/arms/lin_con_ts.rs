@@ -86,15 +86,16 @@ impl Rule for LinConTs {
     }
 
     fn save(&self, evidence: &Evidence, learned: bool) -> Value {
-        to_part(match learned {
-            true => Memory {
+        to_part(if learned {
+            Memory {
                 stream: self.stream.save_learned(evidence.outcomes),
                 basis: Vec::new(),
-            },
-            false => Memory {
+            }
+        } else {
+            Memory {
                 stream: self.stream.save(),
                 basis: self.program.basis(),
-            },
+            }
         })
     }
 

@@ -94,9 +94,10 @@ impl Rule for MarginAdaptive {
     }
 
     fn save(&self, _: &Evidence, learned: bool) -> Value {
-        match learned {
-            true => Value::Null,
-            false => to_part(self.planner.save()),
+        if learned {
+            Value::Null
+        } else {
+            to_part(self.planner.save())
         }
     }
 

@@ -53,9 +53,10 @@ impl Rule for OptimisticMix {
     }
 
     fn save(&self, _: &Evidence, learned: bool) -> Value {
-        match learned {
-            true => Value::Null,
-            false => to_part(self.solver.basis()),
+        if learned {
+            Value::Null
+        } else {
+            to_part(self.solver.basis())
         }
     }
 

@@ -109,9 +109,10 @@ fn root(evidence: &Evidence) -> f64 {
 impl Rule for PessimisticOptimistic {
     fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
         // Without a guardrail there is nothing to price.
-        let inverse = match self.queues.is_empty() {
-            true => 0.0,
-            false => 1.0 / (self.weight * root(evidence)),
+        let inverse = if self.queues.is_empty() {
+            0.0
+        } else {
+            1.0 / (self.weight * root(evidence))
         };
         let (best, _) = evidence.best(|arm| {
             let prices = self.queues.iter().enumerate();

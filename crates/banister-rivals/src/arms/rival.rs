@@ -168,9 +168,10 @@ impl<C: RivalConfig, R: Rule> Agent for Rival<C, R> {
     }
 
     fn check_outcome(&self, reward: f64, costs: &[f64], _more: u64) -> Result<(), Error> {
-        match self.evidence.problem.admits(reward, costs) {
-            true => Ok(()),
-            false => self.evidence.problem.refuse(reward, costs),
+        if self.evidence.problem.admits(reward, costs) {
+            Ok(())
+        } else {
+            self.evidence.problem.refuse(reward, costs)
         }
     }
 

@@ -70,9 +70,10 @@ impl SColts {
             let eta: f64 = StandardNormal.sample(&mut self.stream.rng);
             let n = evidence.pulls(arm) as f64;
             // β for R = 1.
-            let radius = match n > 0.0 {
-                true => ((n + 1.0) * (libm::log(n + 1.0) + 2.0 * evidence.log_level)).sqrt() / n,
-                false => f64::INFINITY,
+            let radius = if n > 0.0 {
+                ((n + 1.0) * (libm::log(n + 1.0) + 2.0 * evidence.log_level)).sqrt() / n
+            } else {
+                f64::INFINITY
             };
             let step = |signal: usize| match evidence.mean(arm, signal) {
                 Some(mean) => (mean, self.omega * self.r[signal] * radius * eta),
@@ -82,12 +83,11 @@ impl SColts {
             let (mean, noise) = step(0);
             self.program.reward[arm] = mean + noise;
             for i in 0..self.program.costs.len() {
-                self.program.costs[i][arm] = match arm == evidence.safe() {
-                    true => evidence.bounds.cost_upper[i][arm],
-                    false => {
-                        let (mean, noise) = step(i + 1);
-                        mean - noise
-                    }
+                self.program.costs[i][arm] = if arm == evidence.safe() {
+                    evidence.bounds.cost_upper[i][arm]
+                } else {
+                    let (mean, noise) = step(i + 1);
+                    mean - noise
                 };
             }
         }
@@ -112,15 +112,16 @@ impl Rule for SColts {
     }
 
     fn save(&self, evidence: &Evidence, learned: bool) -> Value {
-        to_part(match learned {
-            true => Memory {
+        to_part(if learned {
+            Memory {
                 stream: self.stream.save_learned(evidence.outcomes),
                 basis: Vec::new(),
-            },
-            false => Memory {
+            }
+        } else {
+            Memory {
                 stream: self.stream.save(),
                 basis: self.program.basis(),
-            },
+            }
         })
     }
 

@@ -61,9 +61,10 @@ impl Rule for Thompson {
     }
 
     fn save(&self, evidence: &Evidence, learned: bool) -> Value {
-        to_part(match learned {
-            true => self.stream.save_learned(evidence.outcomes),
-            false => self.stream.save(),
+        to_part(if learned {
+            self.stream.save_learned(evidence.outcomes)
+        } else {
+            self.stream.save()
         })
     }
 

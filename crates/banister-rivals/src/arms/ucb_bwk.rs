@@ -107,9 +107,10 @@ impl Rule for UcbBwk {
     fn save(&self, _: &Evidence, learned: bool) -> Value {
         to_part(Memory {
             budget: self.budget.save(),
-            basis: match learned {
-                true => Vec::new(),
-                false => self.solver.basis(),
+            basis: if learned {
+                Vec::new()
+            } else {
+                self.solver.basis()
             },
         })
     }

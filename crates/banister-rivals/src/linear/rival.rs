@@ -50,11 +50,12 @@ pub(super) trait Rule: Send + 'static {
     /// Takes that up again.
     fn restore(&mut self, evidence: &Evidence, memory: &Value) -> Result<(), Error> {
         let _ = evidence;
-        match memory.is_null() {
-            true => Ok(()),
-            false => Err(broken(
+        if memory.is_null() {
+            Ok(())
+        } else {
+            Err(broken(
                 "its rule remembers nothing, and `memory` says it does",
-            )),
+            ))
         }
     }
 }
@@ -210,9 +211,10 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
     pub(super) fn write_policy(&mut self, plan: &Plan) {
         let safe = self.evidence.actions.safe;
         // So little that it rounds to nothing is the safe action.
-        let (action, scale) = match plan.action != safe && plan.scale > 0.0 {
-            true => (plan.action, plan.scale),
-            false => (safe, 1.0),
+        let (action, scale) = if plan.action != safe && plan.scale > 0.0 {
+            (plan.action, plan.scale)
+        } else {
+            (safe, 1.0)
         };
         self.support.clear();
         self.decision.scale = 1.0;
@@ -234,9 +236,10 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
         let evidence = &self.evidence;
         let saved = Saved {
             outcomes: evidence.outcomes,
-            evidence: to_part(match learned {
-                true => evidence.save_learned(),
-                false => evidence.save(),
+            evidence: to_part(if learned {
+                evidence.save_learned()
+            } else {
+                evidence.save()
             }),
             memory: self.rule.save(evidence, learned),
         };

@@ -217,9 +217,10 @@ impl Actions {
         let rows = columns.whitened.chunks_exact_mut(stride);
         let mut length = 0.0;
         for (j, row) in rows.enumerate() {
-            row[safe] = match j == space.across {
-                true => factor[j * factor_stride + j] * space.safe_length,
-                false => 0.0,
+            row[safe] = if j == space.across {
+                factor[j * factor_stride + j] * space.safe_length
+            } else {
+                0.0
             };
             length += row[safe];
         }
@@ -233,9 +234,10 @@ impl Actions {
 
     /// ⟨x, x_0⟩/‖x_0‖² of every action, or 0 where x_0 = 0.
     pub(crate) fn shares(&self, space: &Space) -> impl Iterator<Item = f64> {
-        let scale = match space.safe_length == 0.0 {
-            true => 0.0,
-            false => 1.0 / space.safe_length,
+        let scale = if space.safe_length == 0.0 {
+            0.0
+        } else {
+            1.0 / space.safe_length
         };
         self.last[..self.count].iter().map(move |t| t * scale)
     }

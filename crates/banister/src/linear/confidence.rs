@@ -57,9 +57,10 @@ impl Confidence {
                 evidence.regression.log_dets()[usize::from(whole)] + 2.0 * self.log_level
             }
             Radius::Paper => {
-                let dimension = match whole {
-                    true => evidence.space.dimension,
-                    false => evidence.space.across,
+                let dimension = if whole {
+                    evidence.space.dimension
+                } else {
+                    evidence.space.across
                 };
                 let growth = evidence.outcomes as f64 * self.norm * self.norm / self.lambda;
                 dimension as f64 * (libm::log(1.0 + growth) + self.log_level)

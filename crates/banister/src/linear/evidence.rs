@@ -91,24 +91,28 @@ impl Evidence {
     pub fn new(problem: CheckedProblem, setup: Setup) -> Result<Self, Error> {
         let declared = &problem.declared;
         let (arms, safe) = (declared.arms.len(), declared.safe);
-        let features: Vec<f64> = match declared.features.is_empty() {
-            false => declared.features.concat(),
-            true => (0..arms * arms)
+        let features: Vec<f64> = if !declared.features.is_empty() {
+            declared.features.concat()
+        } else {
+            (0..arms * arms)
                 .map(|i| f64::from(u8::from(i % arms == i / arms)))
-                .collect(),
+                .collect()
         };
         let names = declared.arms.clone();
         let d = features.len() / arms;
         let safe_action = features[safe * d..(safe + 1) * d].to_vec();
         let mut own = Self::around(problem, setup, safe_action);
         own.check_norm("features", safe, &own.safe_action)
-            .map_err(|error| match setup.limit.clip {
-                false => error,
-                true => Error::invalid(
-                    "norm",
-                    setup.limit.norm,
-                    "the safe action itself is longer, and is never shortened",
-                ),
+            .map_err(|error| {
+                if !setup.limit.clip {
+                    error
+                } else {
+                    Error::invalid(
+                        "norm",
+                        setup.limit.norm,
+                        "the safe action itself is longer, and is never shortened",
+                    )
+                }
             })?;
         own.offer(&features).map_err(in_features)?;
         own.names = names;
@@ -232,9 +236,10 @@ impl Evidence {
     /// Refuses a reward or costs that cannot be.
     #[inline]
     pub fn check_signals(&self, reward: f64, costs: &[f64]) -> Result<(), Error> {
-        match self.problem.admits(reward, costs) {
-            true => Ok(()),
-            false => self.problem.refuse(reward, costs),
+        if self.problem.admits(reward, costs) {
+            Ok(())
+        } else {
+            self.problem.refuse(reward, costs)
         }
     }
 
@@ -254,15 +259,12 @@ impl Evidence {
         let is_safe = action == self.actions.safe;
         let mut x = std::mem::take(&mut self.x);
         let mut y = std::mem::take(&mut self.y);
-        let known = match is_safe {
-            true => {
-                x.copy_from_slice(&self.safe_turned);
-                false
-            }
-            false => {
-                self.space.turn(self.actions.features(action), &mut x);
-                self.actions.whitened(action, &mut y)
-            }
+        let known = if is_safe {
+            x.copy_from_slice(&self.safe_turned);
+            false
+        } else {
+            self.space.turn(self.actions.features(action), &mut x);
+            self.actions.whitened(action, &mut y)
         };
         self.learn(&x, known.then_some(&y[..]), reward, costs);
         self.x = x;
@@ -291,9 +293,10 @@ impl Evidence {
 
     fn learn(&mut self, x: &[f64], y: Option<&[f64]>, reward: f64, costs: &[f64]) {
         self.outcomes += 1;
-        let share = match self.space.across < self.space.dimension {
-            true => x[self.space.across] / self.space.safe_length,
-            false => 0.0,
+        let share = if self.space.across < self.space.dimension {
+            x[self.space.across] / self.space.safe_length
+        } else {
+            0.0
         };
         let observed = std::iter::once(&reward).chain(costs);
         for (i, (observed, along)) in observed.zip(&self.along).enumerate() {

@@ -287,9 +287,10 @@ impl Regression {
             update.rank_one.apply(&mut state.whitened, lanes);
             update.rank_one.apply_lower(&mut state.factor, stride);
             state.log_dets[1] += libm::log(totals[1]);
-            state.log_dets[0] = match self.across == d {
-                true => state.log_dets[1],
-                false => state.log_dets[0] + libm::log(totals[0]),
+            state.log_dets[0] = if self.across == d {
+                state.log_dets[1]
+            } else {
+                state.log_dets[0] + libm::log(totals[0])
             };
             self.forget_beyond();
         } else {

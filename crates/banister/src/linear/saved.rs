@@ -37,12 +37,13 @@ impl Evidence {
     pub fn save_learned(&self) -> SavedEvidence {
         let declared = &self.problem.declared;
         // Without names there is only the safe action, as before anything was offered.
-        let (actions, names) = match self.names.is_empty() {
-            true => (
+        let (actions, names) = if self.names.is_empty() {
+            (
                 self.safe_action.clone(),
                 vec![declared.arms[declared.safe].clone()],
-            ),
-            false => (self.actions.all_features().to_vec(), self.names.clone()),
+            )
+        } else {
+            (self.actions.all_features().to_vec(), self.names.clone())
         };
         SavedEvidence {
             regression: self.regression.state().clone(),

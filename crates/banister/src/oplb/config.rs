@@ -180,9 +180,10 @@ impl OplbConfig {
         if self.radius == Radius::Paper {
             words.push("paper radius");
         }
-        match words.is_empty() {
-            true => "oplb".into(),
-            false => format!("oplb ({})", words.join(", ")),
+        if words.is_empty() {
+            "oplb".into()
+        } else {
+            format!("oplb ({})", words.join(", "))
         }
     }
 

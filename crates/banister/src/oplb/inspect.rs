@@ -11,12 +11,11 @@ impl Oplb {
     /// The radius of a signal's confidence set, in units of its range: β, or β⊥ where the safe cost
     /// is known. No such signal: 0.
     pub fn radius(&self, signal: usize) -> f64 {
-        match signal < self.evidence.signals.len() {
-            true => {
-                let checked = &self.checked;
-                checked.config.radius_scale * checked.confidence.of(&self.evidence, signal)
-            }
-            false => 0.0,
+        if signal < self.evidence.signals.len() {
+            let checked = &self.checked;
+            checked.config.radius_scale * checked.confidence.of(&self.evidence, signal)
+        } else {
+            0.0
         }
     }
 
@@ -33,9 +32,10 @@ impl Oplb {
         if regression.is_whole(signal) {
             return regression.rounding_reach(signal, beta);
         }
-        let slope = match space.safe_length == 0.0 {
-            true => 0.0,
-            false => (self.evidence.along[signal] / space.safe_length).abs(),
+        let slope = if space.safe_length == 0.0 {
+            0.0
+        } else {
+            (self.evidence.along[signal] / space.safe_length).abs()
         };
         regression.rounding_across(signal, beta, slope, actions.longest)
     }

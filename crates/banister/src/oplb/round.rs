@@ -172,9 +172,10 @@ impl Round {
         let problem = ConeProblem {
             reward: &reward[..count],
             reward_radius: self.reward.radius,
-            along: match p < space.dimension {
-                true => &whitened[p * stride..][..count],
-                false => &zeros,
+            along: if p < space.dimension {
+                &whitened[p * stride..][..count]
+            } else {
+                &zeros
             },
             across: &whitened[..p * stride],
             stride,
