@@ -398,7 +398,7 @@ impl Agent {
     /// [0, 1]
     fn estimates<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (beliefs, stage) = self.with(py, true, |state| {
-            (state.agent.beliefs(), Arc::clone(&state.stage))
+            (state.agent.estimates(), Arc::clone(&state.stage))
         })?;
         let table = PyDict::new(py);
         let labels = (0..beliefs.len()).map(|a| stage.labels.of(py, a));

@@ -1,6 +1,6 @@
 //! What every agent can do.
 
-use crate::belief::Belief;
+use crate::arm_estimate::ArmEstimate;
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::monitor::{Assumption, Monitor};
@@ -161,13 +161,13 @@ pub trait Agent: Send {
 
     /// What it believes about every arm there ever was, or every action on offer, in their order.
     /// Empty if it does not say.
-    fn beliefs(&mut self) -> Vec<Belief> {
+    fn estimates(&mut self) -> Vec<ArmEstimate> {
         Vec::new()
     }
 
     /// The same about one of them.
-    fn belief(&mut self, action: usize) -> Option<Belief> {
-        self.beliefs().into_iter().nth(action)
+    fn estimate(&mut self, action: usize) -> Option<ArmEstimate> {
+        self.estimates().into_iter().nth(action)
     }
 
     /// The whole state as versioned JSON, for `banister_rivals::AgentConfig::restore`.

@@ -3,8 +3,8 @@
 use banister_solve::{ConeSolution, Solution, Status};
 
 use crate::decision::{Decision, Fallback, GuardrailCertificate, SolverReport};
-use crate::guardrail::Shown;
 use crate::problem::CheckedProblem;
+use crate::problem::Shown;
 
 /// What a solver says about a policy, in standard units.
 pub struct Answer<'a> {

@@ -5,10 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::direction::Direction;
 use crate::interval::{Bernstein, Count, Interval, Intervals, Level, Rule};
 use crate::problem::CheckedProblem;
-use crate::signal::Signal;
+use crate::problem::Direction;
+use crate::problem::Signal;
 
 /// Statistics and intervals in force of every signal of every arm (by arm number, retired ones
 /// too), one record per arm: the reward, then one entry per guardrail.
@@ -221,7 +221,7 @@ impl Estimates {
     }
 
     /// Mean of a signal's observations, if there are any, and an interval with both its ends.
-    pub(crate) fn belief(&self, arm: usize, signal: usize) -> (Option<f64>, Interval) {
+    pub(crate) fn summary(&self, arm: usize, signal: usize) -> (Option<f64>, Interval) {
         let place = arm * self.rules.len() + signal;
         let (rule, state) = (&self.rules[signal], &self.state[place]);
         let n = self.pulls[arm];

@@ -24,18 +24,12 @@
 //! crate `banister-rivals`.
 
 mod agent;
-mod belief;
-mod bounds;
-mod centre;
+mod arm_estimate;
 mod certificate;
-mod config;
 mod decision;
-mod direction;
 mod error;
 mod estimate;
-mod floor;
 mod guarantee;
-mod guardrail;
 pub mod interval;
 mod linear;
 mod monitor;
@@ -44,27 +38,25 @@ pub mod oplb;
 mod optimism;
 mod problem;
 mod safe_cost;
-mod signal;
 mod snapshot;
 pub mod theory;
 pub mod toolkit;
 
 pub use agent::{ActionSet, Agent, Origin, Outcomes, Played};
+pub use arm_estimate::{ArmEstimate, Estimate};
 pub use banister_solve as solve;
-pub use belief::{Belief, Estimate};
-pub use config::{OpbConfig, UnknownSafeCost};
 pub use decision::{Decision, Fallback, GuardrailCertificate, SolverReport};
-pub use direction::Direction;
 pub use error::Error;
 pub use guarantee::Guarantee;
-pub use guardrail::{Guardrail, Standard};
 pub use interval::Intervals;
 pub use monitor::{Alarm, AlarmKind, Assumption, Monitor, OnBreach};
-pub use opb::Opb;
+pub use opb::{Opb, OpbConfig};
 pub use oplb::{Oplb, OplbConfig};
 pub use optimism::Optimism;
-pub use problem::{CheckedProblem, Problem};
-pub use signal::{Signal, SignalConfig, two_numbers};
+pub use problem::{
+    CheckedProblem, Direction, Guardrail, Problem, Signal, SignalConfig, Standard, two_numbers,
+};
+pub use safe_cost::UnknownSafeCost;
 
 /// The example of the chapter on linear actions compiles and runs.
 #[cfg(doctest)]

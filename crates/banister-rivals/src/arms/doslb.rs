@@ -12,7 +12,7 @@ use banister::toolkit::open_unit;
 use banister::{Agent, Error};
 use serde_json::Value;
 
-use super::anywhere::Anywhere;
+use super::phase_one::PhaseOne;
 use super::{Evidence, Plan, Rule, make};
 use crate::config::{Recipe, config};
 use crate::saved::{part, to_part};
@@ -33,7 +33,7 @@ impl DoslbConfig {
 
 #[derive(Default)]
 struct Doslb {
-    solver: Anywhere,
+    solver: PhaseOne,
 }
 
 impl Rule for Doslb {

@@ -1,6 +1,5 @@
 //! Rivals on K arms: what they all keep, and one module for the rule of each.
 
-mod anywhere;
 mod budget;
 mod conservative_ucb;
 mod divergence;
@@ -12,6 +11,7 @@ mod lin_con_ts;
 mod margin_adaptive;
 mod optimistic_mix;
 mod pessimistic_optimistic;
+mod phase_one;
 mod plan;
 mod posterior;
 mod primal_dual_bwk;

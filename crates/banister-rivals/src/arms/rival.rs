@@ -1,7 +1,7 @@
 //! A rule on arms as an agent: estimates, certificates, snapshots and checks are the same for all.
 
 use banister::toolkit::{Answer, Certifier, of_arm};
-use banister::{ActionSet, Agent, Belief, Decision, Error, Fallback, Guarantee, Outcomes};
+use banister::{ActionSet, Agent, ArmEstimate, Decision, Error, Fallback, Guarantee, Outcomes};
 use serde_json::Value;
 
 use super::{Evidence, Plan};
@@ -208,12 +208,12 @@ impl<C: RivalConfig, R: Rule> Agent for Rival<C, R> {
         &self.evidence.problem.declared.arms
     }
 
-    fn beliefs(&mut self) -> Vec<Belief> {
+    fn estimates(&mut self) -> Vec<ArmEstimate> {
         let arms = 0..self.evidence.arms();
-        arms.filter_map(|arm| self.belief(arm)).collect()
+        arms.filter_map(|arm| self.estimate(arm)).collect()
     }
 
-    fn belief(&mut self, arm: usize) -> Option<Belief> {
+    fn estimate(&mut self, arm: usize) -> Option<ArmEstimate> {
         let Evidence {
             problem, estimates, ..
         } = &self.evidence;

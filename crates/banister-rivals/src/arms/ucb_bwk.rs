@@ -17,8 +17,8 @@ use banister::{Agent, Error};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::anywhere::Anywhere;
 use super::budget::{Budget, SavedBudget};
+use super::phase_one::PhaseOne;
 use super::{Evidence, Plan, Rule, make};
 use crate::config::{Recipe, config};
 use crate::saved::{part, to_part};
@@ -60,7 +60,7 @@ impl UcbBwkConfig {
             Ok(UcbBwk {
                 thresholds: thresholds.map(|tau| (1.0 - epsilon) * tau).collect(),
                 budget,
-                solver: Anywhere::default(),
+                solver: PhaseOne::default(),
             })
         })
     }
@@ -70,7 +70,7 @@ struct UcbBwk {
     /// (1−ε)τ.
     thresholds: Vec<f64>,
     budget: Budget,
-    solver: Anywhere,
+    solver: PhaseOne,
 }
 
 /// What a snapshot keeps beside the evidence.

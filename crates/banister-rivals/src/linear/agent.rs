@@ -5,7 +5,7 @@ use super::rival::Rival;
 use crate::config::RivalConfig;
 use crate::status;
 use banister::toolkit::Answer;
-use banister::{ActionSet, Agent, Belief, Decision, Error, Fallback, Outcomes, Played};
+use banister::{ActionSet, Agent, ArmEstimate, Decision, Error, Fallback, Outcomes, Played};
 
 impl<C: RivalConfig, R: Rule> Agent for Rival<C, R> {
     fn decide(&mut self) -> &Decision {
@@ -142,15 +142,15 @@ impl<C: RivalConfig, R: Rule> Agent for Rival<C, R> {
         self.offer_named(set)
     }
 
-    fn beliefs(&mut self) -> Vec<Belief> {
+    fn estimates(&mut self) -> Vec<ArmEstimate> {
         self.evidence.update_actions();
         let actions = 0..self.evidence.actions.count;
-        actions.map(|action| self.belief_of(action)).collect()
+        actions.map(|action| self.estimate_of(action)).collect()
     }
 
-    fn belief(&mut self, action: usize) -> Option<Belief> {
+    fn estimate(&mut self, action: usize) -> Option<ArmEstimate> {
         self.evidence.update_actions();
-        (action < self.evidence.actions.count).then(|| self.belief_of(action))
+        (action < self.evidence.actions.count).then(|| self.estimate_of(action))
     }
 
     fn save(&self) -> String {

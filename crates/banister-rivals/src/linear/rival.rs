@@ -4,7 +4,7 @@
 use banister::interval::Interval;
 use banister::toolkit::linear::{Limit, Setup, check_parameter_norm, upper_end, with_zero_costs};
 use banister::toolkit::{Certifier, broken, of_intervals};
-use banister::{Agent, Belief, Decision, Error, Fallback, Guarantee};
+use banister::{Agent, ArmEstimate, Decision, Error, Fallback, Guarantee};
 use serde_json::Value;
 
 use super::{Evidence, Parameters, Plan, Play};
@@ -246,7 +246,7 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
         saved::write(&evidence.problem.declared, &self.config, saved)
     }
 
-    pub(super) fn belief_of(&self, action: usize) -> Belief {
+    pub(super) fn estimate_of(&self, action: usize) -> ArmEstimate {
         let interval = |signal: usize| {
             let offset = self.evidence.signals[signal].offset;
             let (lower, upper) = self.ends(action, signal);

@@ -25,7 +25,7 @@ use libm::log;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::signal::Signal;
+use crate::problem::Signal;
 
 /// Which interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -3,10 +3,10 @@
 use banister_solve::dense;
 
 use super::{Actions, Regression, Space, Terms};
-use crate::direction::Direction;
 use crate::error::Error;
+use crate::problem::Direction;
+use crate::problem::Signal;
 use crate::problem::{CheckedProblem, Problem, check_vector};
-use crate::signal::Signal;
 
 /// The longest feature vector: sums of squares stay finite.
 const LONGEST: f64 = 1e150;

@@ -14,11 +14,12 @@
 //! Reference: Shin, Ramdas and Rinaldo, "E-detectors: a nonparametric framework for sequential change
 //! detection" (2022).
 
+use crate::error::{Error, finite};
 use serde::{Deserialize, Serialize};
 
 use super::Outcome;
-use crate::direction::Direction;
-use crate::guardrail::Standard;
+use crate::problem::Direction;
+use crate::problem::Standard;
 
 const BETS: usize = 8;
 /// The bet whose own test says since when the cost has been too high: gaps of about τ/16 and more.
@@ -236,4 +237,21 @@ impl Trace {
             self.length *= 2;
         }
     }
+}
+
+/// A by default: one false alarm in ten million outcomes.
+pub(crate) const RUN_LENGTH: f64 = 1e7;
+
+/// Omits the default from what is written.
+pub(crate) fn is_usual(run_length: &f64) -> bool {
+    *run_length == RUN_LENGTH
+}
+
+/// Refuses a run length that would raise alarms for nothing.
+pub(crate) fn check_run_length(run_length: f64) -> Result<(), Error> {
+    if finite("run_length", run_length)? < 100.0 {
+        let allowed = "must be at least 100: false alarms come about once in this many outcomes";
+        return Err(Error::invalid("run_length", run_length, allowed));
+    }
+    Ok(())
 }

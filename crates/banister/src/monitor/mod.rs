@@ -27,6 +27,7 @@ pub use alarm::{Alarm, AlarmKind, OnBreach};
 pub use assumption::Assumption;
 use declared::{Declared, Sums};
 use detector::Detector;
+pub(crate) use detector::{RUN_LENGTH, check_run_length, is_usual};
 use order::Order;
 pub(crate) use saved::SavedMonitor;
 

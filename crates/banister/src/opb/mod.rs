@@ -12,21 +12,24 @@
 
 mod agent;
 mod columns;
+mod config;
 mod outcomes;
+mod snapshot;
 
 use crate::agent::{Outcomes, Source};
-use crate::bounds::Bounds;
 use crate::certificate::{Answer, Certifier};
-use crate::config::{CheckedOpb, OpbConfig, UnknownSafeCost};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::estimate::{Estimates, SignalRule};
-use crate::floor::Floor;
 use crate::interval::{Interval, Intervals};
 use crate::monitor::{Monitor, Next, Outcome};
+use crate::optimism::Bounds;
+use crate::optimism::Floor;
 use crate::optimism::Planner;
 use crate::problem::{CheckedProblem, Problem, check_name};
-use crate::safe_cost::TZeroRule;
+use crate::safe_cost::{TZeroRule, UnknownSafeCost};
+use config::CheckedOpb;
+pub use config::OpbConfig;
 
 /// The agent. See the module's page for what it promises.
 ///

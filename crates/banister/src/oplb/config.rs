@@ -3,16 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{
-    RUN_LENGTH, UnknownSafeCost, check_relative, check_run_length, is_usual, is_zero,
-};
 use crate::error::{Error, open_unit, positive};
-use crate::floor::check_floor;
 use crate::guarantee::Guarantee;
 use crate::linear::{Confidence, Radius, check_lambda, check_parameter_norm, default_lambda};
-use crate::monitor::{MonitorConfig, OnBreach, epoch_share};
-use crate::optimism::Optimism;
+use crate::monitor::{
+    MonitorConfig, OnBreach, RUN_LENGTH, check_run_length, epoch_share, is_usual,
+};
+use crate::optimism::{Optimism, check_floor, is_zero};
 use crate::problem::CheckedProblem;
+use crate::safe_cost::{UnknownSafeCost, check_relative};
 
 /// Which problem is solved each round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

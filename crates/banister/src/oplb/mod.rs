@@ -23,16 +23,16 @@ mod snapshot;
 
 use banister_solve::ConeSolver;
 
-use crate::bounds::Bounds;
 use crate::certificate::Certifier;
 use crate::decision::Decision;
 use crate::error::Error;
 use crate::estimate::{Estimates, SignalRule};
-use crate::floor::Floor;
 use crate::interval::{Intervals, Level};
 pub use crate::linear::Radius;
 use crate::linear::{Evidence, Limit, Setup, with_zero_costs};
 use crate::monitor::Monitor;
+use crate::optimism::Bounds;
+use crate::optimism::Floor;
 use crate::optimism::Planner;
 use crate::problem::{CheckedProblem, Problem};
 use crate::safe_cost::TZeroRule;

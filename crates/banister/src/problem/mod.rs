@@ -1,11 +1,18 @@
 //! What an agent is asked to do: arms or feature vectors, a safe one among them, a reward and
 //! guardrails.
 
+mod direction;
+mod guardrail;
+mod signal;
+
+pub use direction::Direction;
+pub(crate) use guardrail::Shown;
+pub use guardrail::{Guardrail, Standard};
+pub use signal::{Signal, SignalConfig, two_numbers};
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, finite};
-use crate::guardrail::{Guardrail, Standard};
-use crate::signal::{Signal, SignalConfig};
 
 /// A problem as declared: K arms, K feature vectors, or (see [`Problem::contextual`]) a safe action
 /// in a feature space where every round brings other actions.

@@ -14,12 +14,18 @@
 //!
 //! U, l and u may be clipped to the signal's range, V never: clipping V breaks the lemma.
 
+mod analytic_center;
+mod bounds;
+mod floor;
+
+pub use bounds::Bounds;
+pub(crate) use floor::{Floor, check_floor, is_zero};
+
 use banister_solve::{BlockedLp, Lp, LpSolver, Solution, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::Bounds;
-use crate::centre::centre_ties;
+use analytic_center::centre_ties;
 
 /// How optimism about the reward is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -214,7 +220,7 @@ impl Planner {
     }
 
     /// The policy for these bounds, which must have margin; with a floor, the part of it that is free to
-    /// choose ([`crate::floor::Floor`] adds the rest). Columns, not arms, in its support.
+    /// choose ([`Floor`] adds the rest). Columns, not arms, in its support.
     #[inline]
     pub fn plan(&mut self, bounds: &Bounds) -> &Solution {
         match self.optimism {

@@ -15,9 +15,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::direction::Direction;
 use crate::error::{Error, finite};
-use crate::signal::{Signal, SignalConfig, two_numbers};
+use crate::problem::Direction;
+use crate::problem::{Signal, SignalConfig, two_numbers};
 
 /// A guardrail as declared in TOML, JSON or Python.
 ///

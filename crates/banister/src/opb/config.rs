@@ -3,25 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, finite, open_unit, positive};
-use crate::floor::check_floor;
+use crate::error::{Error, open_unit, positive};
 use crate::guarantee::Guarantee;
 use crate::interval::{Intervals, Level};
-use crate::monitor::{MonitorConfig, OnBreach, epoch_share};
+use crate::monitor::{
+    MonitorConfig, OnBreach, RUN_LENGTH, check_run_length, epoch_share, is_usual,
+};
 use crate::optimism::Optimism;
-use crate::problem::CheckedProblem;
-use crate::signal::Signal;
-
-/// What to do about guardrails whose safe cost is unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum UnknownSafeCost {
-    /// Bound it like any other signal and play safe until the bound leaves a margin.
-    #[default]
-    Interval,
-    /// The paper's T_0 rule, corrected: play safe until ĉ_0 + 3w ≤ τ, then use Δ̂ = τ − ĉ_0 − w.
-    Paper,
-}
+use crate::optimism::{check_floor, is_zero};
+use crate::problem::{CheckedProblem, Signal};
+use crate::safe_cost::{UnknownSafeCost, check_relative};
 
 /// OPB, the optimistic-pessimistic bandit: K arms, policies whose expected costs keep every guardrail
 /// in every round with probability 1 − `delta`.
@@ -63,17 +54,6 @@ pub struct OpbConfig {
     /// Forces the radii's log term: voids the guarantee, for negative controls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_term: Option<f64>,
-}
-
-/// A by default: one false alarm in ten million outcomes.
-pub(crate) const RUN_LENGTH: f64 = 1e7;
-
-pub(crate) fn is_usual(run_length: &f64) -> bool {
-    *run_length == RUN_LENGTH
-}
-
-pub(crate) fn is_zero(x: &f64) -> bool {
-    *x == 0.0
 }
 
 impl Default for OpbConfig {
@@ -118,15 +98,6 @@ impl CheckedOpb {
             ..self.level
         }
     }
-}
-
-/// Refuses a run length that would raise alarms for nothing.
-pub(crate) fn check_run_length(run_length: f64) -> Result<(), Error> {
-    if finite("run_length", run_length)? < 100.0 {
-        let allowed = "must be at least 100: false alarms come about once in this many outcomes";
-        return Err(Error::invalid("run_length", run_length, allowed));
-    }
-    Ok(())
 }
 
 impl OpbConfig {
@@ -301,30 +272,4 @@ impl OpbConfig {
         }
         Ok(())
     }
-}
-
-/// Refuses what the lemma does not cover for guardrails relative to an unknown safe cost: the
-/// paper's bonus on each action, and its T_0 rule.
-pub(crate) fn check_relative(
-    problem: &CheckedProblem,
-    paper_bonus: bool,
-    rule: UnknownSafeCost,
-) -> Result<(), Error> {
-    let Some(guardrail) = problem.guardrails.iter().find(|g| g.factor != 0.0) else {
-        return Ok(());
-    };
-    let name = &guardrail.name;
-    if paper_bonus {
-        let allowed = format!(
-            "`{name}` is relative to an unknown safe cost, whose width the paper's bonus does not cover: use `least`, `value` or `margin`"
-        );
-        return Err(Error::invalid("optimism", "paper", allowed));
-    }
-    if rule == UnknownSafeCost::Paper {
-        let allowed = format!(
-            "`{name}` is relative to an unknown safe cost; the T_0 rule is for absolute thresholds: use `interval`"
-        );
-        return Err(Error::invalid("unknown_safe_cost", "paper", allowed));
-    }
-    Ok(())
 }

@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::direction::Direction;
 use crate::estimate::Estimates;
-use crate::guardrail::Standard;
 use crate::interval::Interval;
 use crate::problem::CheckedProblem;
-use crate::signal::Signal;
+use crate::problem::Direction;
+use crate::problem::Signal;
+use crate::problem::Standard;
 
 /// What an agent believes about one arm, in the user's units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Belief {
+pub struct ArmEstimate {
     /// Whether it is on offer.
     pub offered: bool,
     /// Outcomes of it that arrived; `None` where outcomes are not counted by action.
@@ -64,18 +64,18 @@ pub fn of_arm(
     estimates: &Estimates,
     arm: usize,
     offered: bool,
-) -> Option<Belief> {
+) -> Option<ArmEstimate> {
     let &pulls = estimates.pulls().get(arm)?;
-    let (mean, ends) = estimates.belief(arm, 0);
+    let (mean, ends) = estimates.summary(arm, 0);
     let guardrails = problem.guardrails.iter().enumerate();
     let is_safe = arm == problem.declared.safe;
-    Some(Belief {
+    Some(ArmEstimate {
         offered,
         pulls: Some(pulls),
         reward: Estimate::in_units(&problem.reward, false, mean, ends),
         costs: guardrails
             .map(|(i, guardrail)| {
-                let (mut mean, mut ends) = estimates.belief(arm, i + 1);
+                let (mut mean, mut ends) = estimates.summary(arm, i + 1);
                 // What was declared is in force, whatever was observed.
                 if let (true, Some(known)) = (is_safe, guardrail.safe_cost) {
                     mean = Some(known);
@@ -92,7 +92,7 @@ pub fn of_arm(
 
 /// What intervals in standard units say about an action whose outcomes are not counted: the reward's,
 /// then one per guardrail. Means lie in the middle; ends are clipped to the ranges.
-pub fn of_intervals(problem: &CheckedProblem, intervals: &[Interval]) -> Belief {
+pub fn of_intervals(problem: &CheckedProblem, intervals: &[Interval]) -> ArmEstimate {
     let clipped = |ends: Interval| Interval {
         lower: ends.lower.clamp(0.0, 1.0),
         upper: ends.upper.clamp(0.0, 1.0),
@@ -100,7 +100,7 @@ pub fn of_intervals(problem: &CheckedProblem, intervals: &[Interval]) -> Belief 
     let mean = |ends: Interval| Some((ends.lower + ends.upper) / 2.0);
     let reward = intervals.first().copied().unwrap_or(Interval::UNKNOWN);
     let costs = std::iter::zip(&problem.guardrails, intervals.iter().skip(1));
-    Belief {
+    ArmEstimate {
         offered: true,
         pulls: None,
         reward: Estimate::in_units(&problem.reward, false, mean(reward), clipped(reward)),
