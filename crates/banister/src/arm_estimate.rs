@@ -34,14 +34,14 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// From standard units, counted from the high end of the range if `mirrored`.
+    /// Converts from standard units, which count from the harmless end of the range.
     pub(crate) fn in_units(
         signal: &Signal,
-        mirrored: bool,
+        direction: Direction,
         mean: Option<f64>,
         ends: Interval,
     ) -> Self {
-        let (origin, scale) = signal.affine(mirrored);
+        let (origin, scale) = signal.affine(direction);
         let unit = |y: f64| origin + y / scale;
         let (a, b) = (unit(ends.lower), unit(ends.upper));
         Self {
@@ -53,8 +53,7 @@ impl Estimate {
 
     /// The same for a guardrail's signal.
     pub(crate) fn of_guardrail(guardrail: &Standard, mean: Option<f64>, ends: Interval) -> Self {
-        let mirrored = guardrail.direction == Direction::AtLeast;
-        Self::in_units(&guardrail.signal, mirrored, mean, ends)
+        Self::in_units(&guardrail.signal, guardrail.direction, mean, ends)
     }
 }
 
@@ -72,7 +71,7 @@ pub fn of_arm(
     Some(ArmEstimate {
         offered,
         pulls: Some(pulls),
-        reward: Estimate::in_units(&problem.reward, false, mean, ends),
+        reward: Estimate::in_units(&problem.reward, Direction::AtMost, mean, ends),
         costs: guardrails
             .map(|(i, guardrail)| {
                 let (mut mean, mut ends) = estimates.summary(arm, i + 1);
@@ -103,7 +102,12 @@ pub fn of_intervals(problem: &CheckedProblem, intervals: &[Interval]) -> ArmEsti
     ArmEstimate {
         offered: true,
         pulls: None,
-        reward: Estimate::in_units(&problem.reward, false, mean(reward), clipped(reward)),
+        reward: Estimate::in_units(
+            &problem.reward,
+            Direction::AtMost,
+            mean(reward),
+            clipped(reward),
+        ),
         costs: costs
             .map(|(guardrail, &own)| Estimate::of_guardrail(guardrail, mean(own), clipped(own)))
             .collect(),

@@ -52,10 +52,10 @@ impl SignalRule {
         kind: impl Fn(&Signal) -> Intervals,
         intersect: impl Fn(Intervals) -> bool,
     ) -> Vec<Self> {
-        let rule = |signal: &Signal, cost: bool, mirrored: bool| {
+        let rule = |signal: &Signal, cost: bool, direction: Direction| {
             let kind = kind(signal);
             let bounded = signal.sub_gaussian.is_none();
-            let (origin, scale) = signal.affine(mirrored);
+            let (origin, scale) = signal.affine(direction);
             Self {
                 rule: Rule::new(kind, level, signal.r(), bounded, cost),
                 both_sides: cost,
@@ -64,11 +64,9 @@ impl SignalRule {
                 scale,
             }
         };
-        let costs = problem.guardrails.iter().map(|g| {
-            let mirrored = g.direction == Direction::AtLeast;
-            rule(&g.signal, true, mirrored)
-        });
-        std::iter::once(rule(&problem.reward, false, false))
+        let guardrails = problem.guardrails.iter();
+        let costs = guardrails.map(|g| rule(&g.signal, true, g.direction));
+        std::iter::once(rule(&problem.reward, false, Direction::AtMost))
             .chain(costs)
             .collect()
     }

@@ -76,8 +76,8 @@ pub struct LinearSignal {
 }
 
 impl LinearSignal {
-    fn new(signal: &Signal, mirrored: bool) -> Self {
-        let (origin, scale) = signal.affine(mirrored);
+    fn new(signal: &Signal, direction: Direction) -> Self {
+        let (origin, scale) = signal.affine(direction);
         Self {
             scale,
             offset: -origin * scale,
@@ -123,12 +123,11 @@ impl Evidence {
     fn around(problem: CheckedProblem, setup: Setup, safe_action: Vec<f64>) -> Self {
         let space = Space::around(&safe_action);
         let (d, p) = (space.dimension, space.across);
-        let mut signals = vec![LinearSignal::new(&problem.reward, false)];
+        let mut signals = vec![LinearSignal::new(&problem.reward, Direction::AtMost)];
         let mut coordinates = vec![d];
         let mut along = vec![0.0];
         for guardrail in &problem.guardrails {
-            let mirrored = guardrail.direction == Direction::AtLeast;
-            let signal = LinearSignal::new(&guardrail.signal, mirrored);
+            let signal = LinearSignal::new(&guardrail.signal, guardrail.direction);
             let known = guardrail.safe_cost.filter(|_| setup.projected);
             coordinates.push(if known.is_some() { p } else { d });
             along.push(known.map_or(0.0, |y| y - signal.offset));

@@ -36,10 +36,13 @@ enum Bet {
     Bounded { threshold: f64, first: f64 },
     /// Factor exp(λY − λ²R²/2) of a sub-Gaussian one; λ_0 = 1/R.
     SubGaussian { threshold: f64, r: f64 },
-    /// Relative `at_most`: Y = s − F·1{safe}s/p ≥ −(F/p − 1), s in units of the range's high end.
-    MostOfSafe { factor: f64, hi: f64 },
-    /// Relative `at_least`: Y = F·1{safe}s/p − s ≥ −1.
-    LeastOfSafe { factor: f64, hi: f64 },
+    /// Relative: Y = ±(s − F·1{safe}s/p), s in units of the range's high end; + for `at_most`, where
+    /// Y ≥ −(F/p − 1), − for `at_least`, where Y ≥ −1.
+    OfSafe {
+        direction: Direction,
+        factor: f64,
+        hi: f64,
+    },
 }
 
 /// The detector of one guardrail.
@@ -89,18 +92,21 @@ impl Detector {
     pub(super) fn new(guardrail: &Standard) -> Option<Self> {
         let (threshold, signal) = (guardrail.threshold, &guardrail.signal);
         let (factor, hi) = (guardrail.factor, signal.hi);
-        let bet = match (signal.sub_gaussian, factor == 0.0, guardrail.direction) {
-            (None, true, _) => Bet::Bounded {
+        let bet = match (signal.sub_gaussian, factor == 0.0) {
+            (None, true) => Bet::Bounded {
                 threshold,
                 first: 0.5 / threshold,
             },
-            (Some(_), true, _) => Bet::SubGaussian {
+            (Some(_), true) => Bet::SubGaussian {
                 threshold,
                 r: signal.r(),
             },
-            (None, false, Direction::AtMost) => Bet::MostOfSafe { factor, hi },
-            (None, false, Direction::AtLeast) => Bet::LeastOfSafe { factor, hi },
-            (Some(_), false, _) => return None,
+            (None, false) => Bet::OfSafe {
+                direction: guardrail.direction,
+                factor,
+                hi,
+            },
+            (Some(_), false) => return None,
         };
         Some(Self {
             bet,
@@ -115,21 +121,21 @@ impl Detector {
         let (excess, first) = match self.bet {
             Bet::Bounded { threshold, first } => (standard - threshold, first),
             Bet::SubGaussian { threshold, r } => return self.take_normal(standard - threshold, r),
-            Bet::MostOfSafe { factor, hi } => {
+            Bet::OfSafe {
+                direction,
+                factor,
+                hi,
+            } => {
                 let p = outcome.safe_probability;
                 if !(p > 0.0) {
                     return 0.0;
                 }
                 let safe = if outcome.is_safe { factor / p } else { 0.0 };
-                (observed / hi * (1.0 - safe), 0.5 / (factor / p - 1.0))
-            }
-            Bet::LeastOfSafe { factor, hi } => {
-                let p = outcome.safe_probability;
-                if !(p > 0.0) {
-                    return 0.0;
-                }
-                let safe = if outcome.is_safe { factor / p } else { 0.0 };
-                (observed / hi * (safe - 1.0), 0.5)
+                let first = match direction {
+                    Direction::AtMost => 0.5 / (factor / p - 1.0),
+                    Direction::AtLeast => 0.5,
+                };
+                (observed / hi * direction.excess(1.0, safe), first)
             }
         };
         let mut step = first * excess;
@@ -187,8 +193,7 @@ impl Detector {
             Bet::Bounded { threshold, .. } | Bet::SubGaussian { threshold, .. } => {
                 guardrail.show(threshold + excess)
             }
-            Bet::MostOfSafe { hi, .. } => excess * hi,
-            Bet::LeastOfSafe { hi, .. } => -excess * hi,
+            Bet::OfSafe { direction, hi, .. } => direction.sign() * excess * hi,
         }
     }
 

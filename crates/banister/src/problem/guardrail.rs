@@ -16,8 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, finite};
-use crate::problem::Direction;
-use crate::problem::{Signal, SignalConfig, two_numbers};
+use crate::problem::{Direction, Signal, SignalConfig, two_numbers};
 
 /// A guardrail as declared in TOML, JSON or Python.
 ///
@@ -207,10 +206,7 @@ fn absolute(
     bound: f64,
     safe: Option<f64>,
 ) -> Standard {
-    let y = |s: f64| match direction {
-        Direction::AtMost => signal.standardise(s),
-        Direction::AtLeast => signal.standardise_mirrored(s),
-    };
+    let y = |s: f64| signal.standardise_cost(direction, s);
     Standard {
         name: name.to_string(),
         signal,
@@ -223,10 +219,8 @@ fn absolute(
 }
 
 fn relative(name: &str, signal: Signal, direction: Direction, f: f64) -> Standard {
-    let threshold = match direction {
-        Direction::AtMost => (f - 1.0) * signal.lo / signal.unit(),
-        Direction::AtLeast => (1.0 - f) * signal.hi / signal.unit(),
-    };
+    let (harmless, _) = direction.ordered(signal.lo, signal.hi);
+    let threshold = direction.excess(f, 1.0) * harmless / signal.unit();
     Standard {
         name: name.to_string(),
         signal,
@@ -257,15 +251,12 @@ impl Standard {
     /// An observation of the signal as a standard cost y.
     #[inline]
     pub fn standardise(&self, s: f64) -> f64 {
-        match self.direction {
-            Direction::AtMost => self.signal.standardise(s),
-            Direction::AtLeast => self.signal.standardise_mirrored(s),
-        }
+        self.signal.standardise_cost(self.direction, s)
     }
 
     /// The signal behind a standard cost y.
     pub(crate) fn signal_of(&self, y: f64) -> f64 {
-        let (origin, scale) = self.signal.affine(self.direction == Direction::AtLeast);
+        let (origin, scale) = self.signal.affine(self.direction);
         origin + y / scale
     }
 
@@ -278,10 +269,7 @@ impl Standard {
     /// The map behind [`Standard::show`], worked out.
     pub(crate) fn shown(&self) -> Shown {
         let unit = self.signal.unit();
-        let (origin, sign) = match self.direction {
-            Direction::AtMost => (self.signal.lo, 1.0),
-            Direction::AtLeast => (self.signal.hi, -1.0),
-        };
+        let (origin, _) = self.direction.ordered(self.signal.lo, self.signal.hi);
         let (base, zero) = if self.factor == 0.0 {
             (origin, 0.0)
         } else {
@@ -290,7 +278,7 @@ impl Standard {
         Shown {
             base,
             zero,
-            slope: sign * unit,
+            slope: self.direction.sign() * unit,
         }
     }
 

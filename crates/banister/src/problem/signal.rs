@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::Direction;
 use crate::error::{Error, finite, positive};
 
 /// How many ranges a sub-Gaussian observation may lie outside its range.
@@ -98,19 +99,17 @@ impl Signal {
         (x - self.lo) * self.scale
     }
 
-    /// The same counted from the high end.
+    /// A value as a standard cost: 0 at the harmless end, 1 at the harmful one.
     #[inline]
-    pub fn standardise_mirrored(&self, x: f64) -> f64 {
-        (self.hi - x) * self.scale
+    pub fn standardise_cost(&self, direction: Direction, x: f64) -> f64 {
+        direction.harm(x, self.lo, self.hi) * self.scale
     }
 
-    /// The map to standard units as (origin, scale): y = (x − origin)·scale.
-    pub(crate) fn affine(&self, mirrored: bool) -> (f64, f64) {
-        if mirrored {
-            (self.hi, -self.scale)
-        } else {
-            (self.lo, self.scale)
-        }
+    /// Map to standard units as (origin, scale): y = (x − origin)·scale. A reward counts as `at_most`: from
+    /// the low end.
+    pub(crate) fn affine(&self, direction: Direction) -> (f64, f64) {
+        let (origin, _) = direction.ordered(self.lo, self.hi);
+        (origin, direction.sign() * self.scale)
     }
 
     /// Width of the range: one standard unit.
