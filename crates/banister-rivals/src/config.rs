@@ -4,7 +4,7 @@ use banister::toolkit::linear::LinearKeys;
 use banister::{Agent, Error, Guarantee, OnBreach, Problem};
 use serde::Serialize;
 
-use crate::linear::Play;
+use crate::play::Play;
 use crate::saved::Saved;
 
 /// δ of the intervals, unless an agent is given its own.
@@ -56,7 +56,7 @@ pub(crate) trait RivalConfig: Registered + Serialize + Clone + Send + 'static {}
 
 impl<C: Registered + Serialize + Clone + Send + 'static> RivalConfig for C {}
 
-/// What an agent is made from: its parameters, the problem, and a snapshot to continue from.
+/// Ingredients of an agent: its parameters, the problem, and a snapshot to continue from.
 pub(crate) struct Recipe<'a, C> {
     pub config: &'a C,
     pub problem: &'a Problem,
@@ -168,13 +168,13 @@ macro_rules! config {
                 $($field)*
                 /// Way of playing a part of an action: `scaled`, the default, or `mixed` with the safe action.
                 #[serde(skip_serializing_if = "Option::is_none")]
-                pub play: Option<$crate::linear::Play>,
+                pub play: Option<$crate::play::Play>,
             ] [$($default)* play: None,] [
                 $($method)*
                 fn guarantee(&self) -> banister::Guarantee {
-                    $crate::linear::Play::guarantee(self.play)
+                    $crate::play::Play::guarantee(self.play)
                 }
-                fn play(&mut self) -> Option<&mut Option<$crate::linear::Play>> {
+                fn play(&mut self) -> Option<&mut Option<$crate::play::Play>> {
                     Some(&mut self.play)
                 }
             ] $($keys)*
@@ -184,8 +184,8 @@ macro_rules! config {
         [$($field:tt)*] [$($default:tt)*] [$($method:tt)*] regression, $($keys:tt)*
     ) => {
         impl $name {
-            fn parameters(&self) -> $crate::linear::Parameters {
-                $crate::linear::Parameters {
+            fn parameters(&self) -> $crate::parameters::Parameters {
+                $crate::parameters::Parameters {
                     delta: Some(self.delta),
                     radius: self.radius,
                     lambda: self.lambda,
@@ -236,8 +236,8 @@ macro_rules! config {
         [$($field:tt)*] [$($default:tt)*] [$($method:tt)*] own_radii, $($keys:tt)*
     ) => {
         impl $name {
-            fn parameters(&self) -> $crate::linear::Parameters {
-                $crate::linear::Parameters {
+            fn parameters(&self) -> $crate::parameters::Parameters {
+                $crate::parameters::Parameters {
                     delta: self.delta,
                     radius: banister::oplb::Radius::Logdet,
                     lambda: self.lambda,

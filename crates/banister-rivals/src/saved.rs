@@ -1,12 +1,10 @@
-//! Snapshots of rivals: what every one keeps, and a memory of each one's own.
+//! Snapshots of rivals: common statistics, and a memory of each one's own.
 
 use banister::toolkit::{broken, check_header};
 use banister::{Error, Problem};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::config::Registered;
 
 const VERSION: u32 = 1;
 
@@ -21,14 +19,14 @@ pub(crate) struct SavedRival<C> {
     pub saved: Saved,
 }
 
-/// What has happened to it.
+/// Everything that outcomes changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Saved {
     pub outcomes: u64,
-    /// What it has seen.
+    /// Statistics of the outcomes.
     pub evidence: Value,
-    /// What its rule remembers beside that.
+    /// Memory of the rule beside them.
     pub memory: Value,
 }
 
@@ -44,12 +42,12 @@ struct Tagged<'a, C> {
 pub(crate) const FORMAT: &str = "banister.rival";
 
 /// A rival's snapshot as JSON.
-pub(crate) fn write<C: Registered + Serialize>(
+pub(crate) fn write<C: Serialize>(
     problem: &Problem,
+    kind: &'static str,
     config: &C,
     saved: Saved,
 ) -> String {
-    let kind = config.kind();
     let snapshot = SavedRival {
         format: FORMAT.into(),
         version: VERSION,

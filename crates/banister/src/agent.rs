@@ -3,7 +3,7 @@
 use crate::arm_estimate::ArmEstimate;
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
-use crate::monitor::{Assumption, Monitor};
+use crate::monitor::{Assumption, Monitor, Source};
 
 /// An agent: publishes policies, takes outcomes.
 ///
@@ -215,15 +215,6 @@ pub enum Origin<'a> {
     /// policies gave the safe action.
     InOrder(&'a [u64], &'a [f64]),
     /// Another policy's: they teach, and say nothing about this agent's policies.
-    Logged,
-}
-
-/// The decision of one outcome.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Source {
-    Immediate,
-    Announced(u64),
-    InOrder(u64, f64),
     Logged,
 }
 

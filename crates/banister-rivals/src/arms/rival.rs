@@ -115,7 +115,12 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
             evidence: evidence.save(),
             memory: self.rule.save(evidence, learned),
         };
-        saved::write(&evidence.problem.declared, &self.config, saved)
+        saved::write(
+            &evidence.problem.declared,
+            self.config.kind(),
+            &self.config,
+            saved,
+        )
     }
 }
 

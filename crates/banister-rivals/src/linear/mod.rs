@@ -13,7 +13,6 @@ mod gen_op;
 mod hplc_lucb;
 mod lin_ts;
 mod lin_ucb;
-mod parameters;
 mod plan;
 mod rival;
 mod roful;
@@ -22,18 +21,17 @@ mod safe_lucb;
 mod sampled;
 mod scaling;
 
+pub use crate::play::Play;
 use banister::toolkit::linear::Evidence;
 pub use conservative_lin_ucb::ConservativeLinUcbConfig;
 pub use gen_op::GenOpConfig;
 pub use hplc_lucb::HplcLucbConfig;
 pub use lin_ts::LinTsConfig;
 pub use lin_ucb::LinUcbConfig;
-pub use plan::Play;
 pub use roful::RofulConfig;
 pub use safe_lts::SafeLtsConfig;
 pub use safe_lucb::SafeLucbConfig;
 
-pub(crate) use parameters::Parameters;
 use plan::Plan;
 use rival::{Rule, make};
 use sampled::Sample;

@@ -7,8 +7,9 @@ use banister::toolkit::{Certifier, broken, of_intervals};
 use banister::{Agent, ArmEstimate, Decision, Error, Fallback, Guarantee};
 use serde_json::Value;
 
-use super::{Evidence, Parameters, Plan, Play};
+use super::{Evidence, Plan, Play};
 use crate::config::{Recipe, RivalConfig};
+use crate::parameters::Parameters;
 use crate::saved::{self, Saved, part, to_part};
 use crate::setting::no_relative;
 
@@ -243,7 +244,12 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
             }),
             memory: self.rule.save(evidence, learned),
         };
-        saved::write(&evidence.problem.declared, &self.config, saved)
+        saved::write(
+            &evidence.problem.declared,
+            self.config.kind(),
+            &self.config,
+            saved,
+        )
     }
 
     pub(super) fn estimate_of(&self, action: usize) -> ArmEstimate {

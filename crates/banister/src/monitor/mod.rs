@@ -21,7 +21,6 @@ mod saved;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Source;
 use crate::problem::CheckedProblem;
 pub use alarm::{Alarm, AlarmKind, OnBreach};
 pub use assumption::Assumption;
@@ -30,6 +29,15 @@ use detector::Detector;
 pub(crate) use detector::{RUN_LENGTH, check_run_length, is_usual};
 use order::Order;
 pub(crate) use saved::SavedMonitor;
+
+/// The decision of one outcome.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Source {
+    Immediate,
+    Announced(u64),
+    InOrder(u64, f64),
+    Logged,
+}
 
 /// A decision's outcome as the detectors see it.
 #[derive(Debug, Clone, Copy)]

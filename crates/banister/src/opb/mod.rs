@@ -16,12 +16,13 @@ mod config;
 mod outcomes;
 mod snapshot;
 
-use crate::agent::{Outcomes, Source};
+use crate::agent::Outcomes;
 use crate::certificate::{Answer, Certifier};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::estimate::{Estimates, SignalRule};
 use crate::interval::{Interval, Intervals};
+use crate::monitor::Source;
 use crate::monitor::{Monitor, Next, Outcome};
 use crate::optimism::Bounds;
 use crate::optimism::Floor;

@@ -1,8 +1,9 @@
 //! Outcomes: which are accepted, and what they change.
 
 use super::Oplb;
-use crate::agent::{Outcomes, Played, Source};
+use crate::agent::{Outcomes, Played};
 use crate::error::Error;
+use crate::monitor::Source;
 use crate::monitor::{Next, Outcome};
 
 /// The action of an outcome: its number among those on offer now, or its features.

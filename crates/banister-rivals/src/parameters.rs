@@ -1,10 +1,8 @@
 //! Parameters that linear rivals share, and their checks.
 
 use banister::Error;
-use banister::toolkit::linear::{Confidence, Radius, check_lambda, parameter_norm};
+use banister::toolkit::linear::{Confidence, Evidence, Radius, check_lambda, parameter_norm};
 use banister::toolkit::{open_unit, positive};
-
-use super::Evidence;
 
 /// Ridge regression and radii, as declared.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +17,7 @@ pub(crate) struct Parameters {
 
 impl Parameters {
     /// Refuses numbers that cannot be.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         if let Some(delta) = self.delta {
             open_unit("delta", delta)?;
         }
@@ -34,17 +32,17 @@ impl Parameters {
     }
 
     /// S; without any, which is refused before, nothing is known of the parameters.
-    pub(super) fn parameter_norm(&self, evidence: &Evidence) -> f64 {
+    pub(crate) fn parameter_norm(&self, evidence: &Evidence) -> f64 {
         parameter_norm(self.parameter_norm, &evidence.problem.declared).unwrap_or(f64::INFINITY)
     }
 
     /// √λ S.
-    pub(super) fn bias(&self, evidence: &Evidence) -> f64 {
+    pub(crate) fn bias(&self, evidence: &Evidence) -> f64 {
         self.lambda.sqrt() * self.parameter_norm(evidence)
     }
 
     /// Radii at level δ_s = δ over the number of signals.
-    pub(super) fn confidence(&self, evidence: &Evidence) -> Confidence {
+    pub(crate) fn confidence(&self, evidence: &Evidence) -> Confidence {
         Confidence {
             radius: self.radius,
             lambda: self.lambda,
