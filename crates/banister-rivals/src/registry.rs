@@ -1,4 +1,4 @@
-//! The one registry of agents: every kind, what it takes, what it promises, how it is made.
+//! The registry of agents: parameters, guarantee and construction of every kind.
 
 use banister::toolkit::linear::{LinearKeys, default_lambda, parameter_norm};
 use banister::toolkit::{broken, format_of};
@@ -223,12 +223,12 @@ impl AgentConfig {
         })
     }
 
-    /// Its `kind`.
+    /// Name of the kind in configuration.
     pub fn kind(&self) -> &'static str {
         self.registered().kind()
     }
 
-    /// What it promises about its guardrails.
+    /// Promise about its guardrails.
     pub fn guarantee(&self) -> Guarantee {
         self.registered().guarantee()
     }
@@ -238,7 +238,7 @@ impl AgentConfig {
         self.registered().floor()
     }
 
-    /// Whether it is for actions with features, which it may be offered anew in every round.
+    /// True if it is for actions with features, which it may be offered anew in every round.
     pub fn takes_features(&self) -> bool {
         self.registered().takes_features()
     }
@@ -252,7 +252,7 @@ impl AgentConfig {
         }
     }
 
-    /// What results call it.
+    /// Name in results.
     pub fn label(&self) -> String {
         let config = self.registered();
         let given = config.label().map(str::to_string);
@@ -325,7 +325,7 @@ impl AgentConfig {
         self
     }
 
-    /// Whether it plays parts of actions as they are ([`banister::Decision::scale`]), not mixed with the safe
+    /// True if it plays parts of actions as they are ([`banister::Decision::scale`]), not mixed with the safe
     /// one.
     pub fn plays_parts(&self) -> bool {
         let mut own = self.clone();
@@ -385,10 +385,10 @@ impl AgentConfig {
 
 /// An agent taken up from a snapshot.
 pub struct Restored {
-    /// The agent itself.
+    /// The agent, ready to continue.
     pub agent: Box<dyn Agent>,
     /// The problem it was made for.
     pub problem: Problem,
-    /// Its parameters.
+    /// Parameters it was made with.
     pub config: AgentConfig,
 }

@@ -1,4 +1,4 @@
-//! What an agent believes about an arm, for people who want to look.
+//! Estimates of one arm, for inspection.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,14 +9,14 @@ use crate::problem::Direction;
 use crate::problem::Signal;
 use crate::problem::Standard;
 
-/// What an agent believes about one arm, in the user's units.
+/// Estimates of one arm's mean reward and costs, in the user's units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ArmEstimate {
-    /// Whether it is on offer.
+    /// True if the arm is on offer.
     pub offered: bool,
     /// Outcomes of it that arrived; `None` where outcomes are not counted by action.
     pub pulls: Option<u64>,
-    /// Its mean reward.
+    /// Mean reward of the arm.
     pub reward: Estimate,
     /// Its mean signal under each guardrail.
     pub costs: Vec<Estimate>,
@@ -29,7 +29,7 @@ pub struct Estimate {
     pub mean: Option<f64>,
     /// Lower end of the interval in force.
     pub lower: f64,
-    /// Upper end.
+    /// Upper end of the interval in force.
     pub upper: f64,
 }
 
@@ -57,7 +57,7 @@ impl Estimate {
     }
 }
 
-/// What estimates by arm say about one of them, if there is such an arm.
+/// Shows one arm of estimates by arm, if there is such an arm.
 pub fn of_arm(
     problem: &CheckedProblem,
     estimates: &Estimates,
@@ -75,7 +75,7 @@ pub fn of_arm(
         costs: guardrails
             .map(|(i, guardrail)| {
                 let (mut mean, mut ends) = estimates.summary(arm, i + 1);
-                // What was declared is in force, whatever was observed.
+                // The declared cost is in force, whatever was observed.
                 if let (true, Some(known)) = (is_safe, guardrail.safe_cost) {
                     mean = Some(known);
                     ends = Interval {
@@ -89,7 +89,7 @@ pub fn of_arm(
     })
 }
 
-/// What intervals in standard units say about an action whose outcomes are not counted: the reward's,
+/// Shows intervals in standard units of an action whose outcomes are not counted: the reward's,
 /// then one per guardrail. Means lie in the middle; ends are clipped to the ranges.
 pub fn of_intervals(problem: &CheckedProblem, intervals: &[Interval]) -> ArmEstimate {
     let clipped = |ends: Interval| Interval {

@@ -1,4 +1,4 @@
-//! Estimates: what the outcomes that have arrived say about every arm and signal.
+//! Estimates: statistics and intervals of every arm and signal.
 //!
 //! Only outcomes that have arrived count; a pending decision changes nothing here, so widths never
 //! shrink on promises. Outcomes may come late, in any order and in batches.
@@ -15,9 +15,9 @@ use crate::problem::Signal;
 #[derive(Debug, Clone)]
 pub struct Estimates {
     rules: Vec<SignalRule>,
-    /// Whether all intervals are a mean ± a constant/√n, in force as they are.
+    /// True if all intervals are a mean ± a constant/√n, in force as they are.
     symmetric: bool,
-    /// Whether some rule reads the logarithm of the count.
+    /// True if some rule reads the logarithm of the count.
     wants_log: bool,
     /// The widest rule's half-width for n = 1, for the paper's bonus.
     widest: f64,
@@ -29,17 +29,17 @@ pub struct Estimates {
     refuted: Option<usize>,
 }
 
-/// How one signal is bounded.
+/// Rule for bounding one signal.
 #[derive(Debug, Clone, Copy)]
 pub struct SignalRule {
     pub(crate) rule: Rule,
-    /// Whether the lower end is wanted (not for the reward).
+    /// True if the lower end is wanted (not for the reward).
     pub(crate) both_sides: bool,
-    /// Whether intervals are intersected over time.
+    /// True if intervals are intersected over time.
     pub(crate) intersect: bool,
-    /// How observations are standardised: y = (x − origin)·scale.
+    /// Origin of the standard units: y = (x − origin)·scale.
     pub(crate) origin: f64,
-    /// See `origin`.
+    /// Scale of the standard units; see `origin`.
     pub(crate) scale: f64,
 }
 
@@ -283,7 +283,7 @@ impl Estimates {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SavedArm {
-    /// n.
+    /// Number n of outcomes.
     pub pulls: u64,
     /// The reward, then one entry per guardrail.
     pub signals: Vec<SignalState>,
@@ -293,7 +293,7 @@ pub struct SavedArm {
 }
 
 impl SavedArm {
-    /// Whether it holds so many signals, with their ends in order and no Bernstein states.
+    /// True if it holds this number of signals, with their ends in order and no Bernstein states.
     pub fn fits(&self, signals: usize) -> bool {
         self.signals.len() == signals
             && self.bernstein.is_empty()

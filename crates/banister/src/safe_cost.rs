@@ -32,7 +32,7 @@ pub(crate) struct TZeroRule {
     pub saved: SavedTZero,
 }
 
-/// What a snapshot keeps of it.
+/// State that a snapshot keeps.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SavedTZero {
@@ -45,7 +45,7 @@ pub(crate) struct SavedTZero {
 }
 
 impl SavedTZero {
-    /// Whether it belongs to so many guardrails.
+    /// True if it belongs to a problem with this number of guardrails.
     pub(crate) fn fits(&self, guardrails: usize) -> bool {
         self.upper.is_empty() || self.upper.len() == guardrails
     }

@@ -16,7 +16,7 @@ struct Header {
     version: u32,
 }
 
-/// An [`Error::Snapshot`].
+/// Makes an [`Error::Snapshot`] with a reason.
 pub fn broken(reason: impl Into<String>) -> Error {
     Error::Snapshot {
         reason: reason.into(),

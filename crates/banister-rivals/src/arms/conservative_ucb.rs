@@ -37,7 +37,7 @@ impl ConservativeUcbConfig {
 
 struct ConservativeUcb;
 
-/// Whether the budgets so far can pay for an arm.
+/// True if the budgets so far can pay for an arm.
 fn affordable(evidence: &Evidence, candidate: usize) -> bool {
     let bounds = &evidence.bounds;
     let rounds = evidence.outcomes as f64 + 1.0;

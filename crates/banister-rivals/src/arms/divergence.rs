@@ -19,7 +19,7 @@ impl Divergence {
         }
     }
 
-    /// The upper end for n observations with a given mean. The search starts from nowhere, so that the bound
+    /// The upper end for n observations with a given mean. The search has no warm start, so that the bound
     /// depends on nothing but these.
     #[inline]
     pub fn upper(&self, mean: f64, n: u64, level: f64) -> f64 {

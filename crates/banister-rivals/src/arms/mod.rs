@@ -1,4 +1,7 @@
-//! Rivals on K arms: what they all keep, and one module for the rule of each.
+//! Rivals on K arms.
+//!
+//! `rival` turns a rule into an agent; `evidence` and `plan` are what a rule reads and writes; `program`, `phase_one`,
+//! `budget`, `posterior` and `divergence` serve several rules. Every other file is one paper.
 
 mod budget;
 mod conservative_ucb;

@@ -31,9 +31,9 @@ config! {
     /// Δ: a margin that some policy has under every guardrail, as a share of the guardrail's range; by
     /// default the smallest margin of the safe arm.
     margin: Option<f64>,
-    /// How much rewards weigh against costs: V_t = Δ·m^{1/4}·√(`reward_weight`·t), by default 2/3.
+    /// Weight of rewards against costs: V_t = Δ·m^{1/4}·√(`reward_weight`·t), by default 2/3.
     reward_weight: f64 = 2.0 / 3.0,
-    /// How much thresholds are tightened: by m^{3/4}·√(`tightening`/t), by default 6.
+    /// Tightening of thresholds: by m^{3/4}·√(`tightening`/t), by default 6.
     tightening: f64 = 6.0,
 }
 

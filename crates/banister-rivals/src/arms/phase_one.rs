@@ -1,11 +1,11 @@
-//! Programs for which no arm is known to be within the thresholds.
+//! Linear programs for which no arm is known to be feasible: phase one finds a start, phase two optimises.
 
 use banister::solve::{Lp, LpSolver, Solution, Status};
 
 /// A mass above this on the artificial arm means that no policy meets the thresholds.
 const ARTIFICIAL: f64 = 1e-10;
 
-/// Solves a sequence of similar programs from wherever there is to start. The solver can do that itself,
+/// Solves a sequence of similar programs without a feasible start. The solver can do that itself,
 /// but for several guardrails it then asks for memory in every round; here the buffers stay.
 #[derive(Default)]
 pub(super) struct PhaseOne {
@@ -104,7 +104,7 @@ impl PhaseOne {
         self.solver.basis()
     }
 
-    /// Goes on from there, for a problem with so many guardrails.
+    /// Goes on from there, for a problem with this number of guardrails.
     pub fn set_basis(&mut self, basis: &[usize], guardrails: usize) {
         self.solver.set_basis(basis, guardrails);
     }

@@ -33,7 +33,7 @@ config! {
     guarantee(Cumulative),
     delta,
     horizon,
-    /// ε: how fast prices rise; by default √(ln(m+1)/B), with m guardrails and B the smallest budget.
+    /// ε: growth rate of prices; by default √(ln(m+1)/B), with m guardrails and B the smallest budget.
     epsilon: Option<f64>,
 }
 
@@ -78,7 +78,7 @@ struct PrimalDualBwk {
     budget: Budget,
 }
 
-/// What a snapshot keeps beside the evidence.
+/// Memory beside the evidence, for snapshots.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Memory {
@@ -87,7 +87,7 @@ struct Memory {
 }
 
 impl PrimalDualBwk {
-    /// What an arm optimistically consumes of a resource, rescaled.
+    /// Optimistic consumption of a resource by an arm, rescaled.
     fn consumption(&self, evidence: &Evidence, arm: usize, resource: usize) -> f64 {
         let row = evidence.bounds.cost_lower.get(resource);
         self.scales[resource] * row.map_or(1.0, |lower| lower[arm])

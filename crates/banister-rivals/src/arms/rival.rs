@@ -10,7 +10,7 @@ use crate::saved::{self, Saved};
 use crate::setting::no_relative;
 use crate::status;
 
-/// How a rival on arms decides.
+/// Decision rule of a rival on arms.
 pub(crate) trait Rule: Send + 'static {
     /// Writes the round's policy. Nothing is allocated once warm.
     fn plan(&mut self, evidence: &Evidence, plan: &mut Plan);
@@ -30,7 +30,7 @@ pub(crate) trait Rule: Send + 'static {
         let _ = (seed, stream);
     }
 
-    /// What it remembers beside the evidence. `learned`: only what follows from the outcomes.
+    /// Memory beside the evidence. `learned`: only the part that follows from the outcomes.
     fn save(&self, evidence: &Evidence, learned: bool) -> Value {
         let _ = (evidence, learned);
         Value::Null
@@ -131,7 +131,7 @@ impl<C: RivalConfig, R: Rule> Agent for Rival<C, R> {
         for (cost, upper) in self.costs.iter_mut().zip(&bounds.cost_upper) {
             *cost = plan.policy.iter().map(|&(arm, p)| p * upper[arm]).sum();
         }
-        // What the policy earns at most, and what any feasible one does; that is all it proves.
+        // Upper bounds on the reward of this policy and of any feasible one are all that it proves.
         let value = plan.expected(&bounds.reward_upper);
         let (_, most) = self.evidence.best(|arm| bounds.reward_upper[arm]);
         let upper_bound = plan.bound.min(most).max(value);
@@ -145,7 +145,7 @@ impl<C: RivalConfig, R: Rule> Agent for Rival<C, R> {
             nodes: 0,
         };
         self.decision.outcomes = self.evidence.outcomes;
-        // Who promises safety in every round gives a policy that checks, or none.
+        // An agent that promises safety in every round gives a policy that checks, or none.
         let promised = self.config.guarantee() == Guarantee::EveryRound;
         if promised && !answer.is_within(&bounds.thresholds) {
             self.publish_safe(Fallback::SolverFailed);

@@ -27,7 +27,7 @@ config! {
     SColtsConfig, "s_colts", false;
     guarantee(EveryRound),
     delta,
-    /// ω: how far the random numbers move the estimates, in half-widths of their intervals; by default 1.
+    /// ω: scale of the random moves of the estimates, in half-widths of their intervals; by default 1.
     omega: f64 = 1.0,
 }
 
@@ -55,7 +55,7 @@ struct SColts {
     stream: Stream,
 }
 
-/// What a snapshot keeps beside the evidence.
+/// Memory beside the evidence, for snapshots.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Memory {

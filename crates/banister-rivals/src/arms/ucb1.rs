@@ -16,7 +16,7 @@ config! {
     /// UCB1: plays the arm with the largest r̂ + R√(2·`exploration`·ln t / n), whatever it costs.
     Ucb1Config, "ucb1", false;
     guarantee(Unsafe),
-    /// How wide the bonus is: 4 is UCB1's √(2 ln t / n) for rewards in [0, 1].
+    /// Width of the bonus: 4 is UCB1's √(2 ln t / n) for rewards in [0, 1].
     exploration: f64 = 4.0,
 }
 

@@ -17,13 +17,13 @@ impl<C: RivalConfig, R: Rule> Agent for Rival<C, R> {
         }
         let plan = self.rule.plan(&self.evidence);
         let within = self.write_costs(&plan);
-        // Who promises safety per action plays one that checks, or the safe one.
+        // An agent that promises safety per action plays one that checks, or the safe one.
         if self.promised && !within {
             self.publish_safe(Fallback::SolverFailed);
             return &self.decision;
         }
         self.write_policy(&plan);
-        // What it earns at most, and what any feasible policy does; that is all it proves.
+        // Upper bounds on the reward of this policy and of any feasible one are all that it proves.
         let offset = self.evidence.signals[0].offset;
         let value = plan.scale * self.upper(plan.action, 0);
         let actions = 0..self.evidence.actions.count;

@@ -68,18 +68,18 @@ struct Budget {
     safe: f64,
 }
 
-/// What was played so far, by the outcomes that arrived.
+/// Actions played so far, by the outcomes that arrived.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Played {
-    /// How often the safe action.
+    /// Number of plays of the safe action.
     safe: u64,
     /// Σ_s x̃_s over the others.
     sum: Vec<f64>,
 }
 
 impl ConservativeLinUcb {
-    /// Whether an action keeps all budgets.
+    /// True if an action keeps all budgets.
     fn affords(&mut self, evidence: &Evidence, action: usize) -> bool {
         let regression = &evidence.regression;
         let columns = &evidence.actions.columns;

@@ -20,7 +20,7 @@ config! {
     LinTsConfig, "lin_ts", true;
     guarantee(Unsafe),
     regression,
-    /// v, how far samples lie from the estimate, in units of the reward's range; by default the radius of
+    /// v: spread of the samples around the estimate, in units of the reward's range; by default the radius of
     /// the reward's confidence set.
     v: Option<f64>,
 }

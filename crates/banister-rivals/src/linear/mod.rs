@@ -1,4 +1,5 @@
-//! Rivals on feature vectors: what they all keep, and one module for the rule of each.
+//! Rivals on feature vectors: `rival` and `agent` turn a rule into an agent, `plan`, `scaling` and `sampled` serve
+//! several rules, every other file is one paper.
 //!
 //! Reward and costs are regressed on all d coordinates of the features, nothing projected: signal i has
 //! the mean ⟨x, μ_i⟩ in units of its range, and the threshold counts in the same units (*prediction

@@ -13,12 +13,12 @@ use crate::parameters::Parameters;
 use crate::saved::{self, Saved, part, to_part};
 use crate::setting::no_relative;
 
-/// How a linear rival decides.
+/// Decision rule of a linear rival.
 pub(super) trait Rule: Send + 'static {
     /// The radius of a signal's confidence set, in units of its range: 0 is the reward, 1 + i guardrail i.
     fn radius(&self, evidence: &Evidence, signal: usize) -> f64;
 
-    /// What to play. What `evidence` knows of the actions is up to date; nothing is allocated once warm.
+    /// Plans a round. The actions in `evidence` are up to date; nothing is allocated once warm.
     fn plan(&mut self, evidence: &Evidence) -> Plan;
 
     /// An upper bound on an action's cost in prediction units that is known beforehand.
@@ -42,7 +42,7 @@ pub(super) trait Rule: Send + 'static {
         let _ = (seed, stream);
     }
 
-    /// What it remembers beside the evidence. `learned`: only what follows from the outcomes.
+    /// Memory beside the evidence. `learned`: only the part that follows from the outcomes.
     fn save(&self, evidence: &Evidence, learned: bool) -> Value {
         let _ = (evidence, learned);
         Value::Null
@@ -67,7 +67,7 @@ pub(super) struct Rival<C, R> {
     pub(super) rule: R,
     pub(super) evidence: Evidence,
     play: Play,
-    /// Whether nothing leaves it that does not check.
+    /// True if only decisions that check may leave it.
     pub(super) promised: bool,
     /// Thresholds in prediction units.
     thresholds: Vec<f64>,
@@ -265,7 +265,7 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
         if action == self.evidence.actions.safe {
             let guardrails = &self.evidence.problem.guardrails;
             for (own, guardrail) in intervals[1..].iter_mut().zip(guardrails) {
-                // What was declared is in force, whatever was observed.
+                // The declared cost is in force, whatever was observed.
                 if let Some(known) = guardrail.safe_cost {
                     (own.lower, own.upper) = (known, known);
                 }

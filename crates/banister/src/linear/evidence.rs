@@ -17,7 +17,7 @@ pub struct Evidence {
     /// The problem in standard form.
     pub problem: CheckedProblem,
     pub(crate) space: Space,
-    /// x_0.
+    /// Features x_0 of the safe action.
     pub safe_action: Vec<f64>,
     /// x̃_0.
     safe_turned: Vec<f64>,
@@ -27,14 +27,14 @@ pub struct Evidence {
     pub along: Vec<f64>,
     /// Ridge regression of every signal.
     pub regression: Regression,
-    /// Actions on offer.
+    /// Actions on offer, with their predictions.
     pub actions: Actions,
     /// Their names, if they have any.
     pub names: Vec<String>,
     /// Outcomes that arrived in all.
     pub outcomes: u64,
     limit: Limit,
-    /// Whether the safe action's costs have an interval of their own.
+    /// True if the safe action's costs have an interval of their own.
     hide_safe: bool,
     /// Room for an outcome's features, plain and whitened, and its targets.
     x: Vec<f64>,
@@ -42,25 +42,25 @@ pub struct Evidence {
     targets: Vec<f64>,
 }
 
-/// How long feature vectors may be.
+/// Bound on the length of feature vectors.
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
     /// L, infinite if undeclared.
     pub norm: f64,
-    /// Whether longer ones are shortened rather than refused.
+    /// True if longer ones are shortened rather than refused.
     pub clip: bool,
-    /// What to do about one that is refused.
+    /// Advice in the error about one that is refused.
     pub advice: &'static str,
 }
 
-/// How the regression is set up.
+/// Set-up of the regression.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup {
-    /// λ.
+    /// Ridge λ.
     pub lambda: f64,
     /// Longest feature vector allowed.
     pub limit: Limit,
-    /// Whether what lies along x_0 is left out of the regression of a cost that is known there.
+    /// True if the part along x_0 is left out of the regression of a cost that is known there.
     pub projected: bool,
 }
 
@@ -119,7 +119,7 @@ impl Evidence {
         Ok(own)
     }
 
-    /// Offered nothing yet.
+    /// Evidence around x_0 with no action on offer yet.
     fn around(problem: CheckedProblem, setup: Setup, safe_action: Vec<f64>) -> Self {
         let space = Space::around(&safe_action);
         let (d, p) = (space.dimension, space.across);
@@ -155,13 +155,13 @@ impl Evidence {
         }
     }
 
-    /// d.
+    /// Dimension d of the features.
     #[inline]
     pub fn dimension(&self) -> usize {
         self.space.dimension
     }
 
-    /// Number of guardrails.
+    /// Number m of guardrails.
     #[inline]
     pub fn guardrails(&self) -> usize {
         self.problem.guardrails.len()

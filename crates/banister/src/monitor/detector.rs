@@ -57,7 +57,7 @@ pub(super) struct Detector {
 #[serde(deny_unknown_fields)]
 pub(super) struct State {
     wealth: [f64; BETS],
-    /// Outcomes watched.
+    /// Number of outcomes watched.
     pub watched: u64,
     /// CUSUM of the middle bet; where it was last 1, the excess began.
     cusum: f64,

@@ -94,7 +94,7 @@ struct Memory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Next {
-    /// Go on.
+    /// Go on as planned.
     Continue,
     /// Drop what was learned and start the next epoch.
     Restart,
@@ -131,7 +131,7 @@ impl Monitor {
         self.saved.epoch
     }
 
-    /// Reaction to alarms.
+    /// Reaction to alarms in force.
     pub fn on_breach(&self) -> OnBreach {
         self.config.on_breach
     }

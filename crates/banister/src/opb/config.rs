@@ -1,4 +1,4 @@
-//! How OPB is set up: unchecked parameters, and the check that turns them into something runnable.
+//! Parameters of OPB, and the check that turns them into something runnable.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,20 +19,20 @@ use crate::safe_cost::{UnknownSafeCost, check_relative};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OpbConfig {
-    /// What results call it; made from the other keys by default.
+    /// Name in results; made from the other keys by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Which confidence intervals; by default `kl`, or `subgaussian` for sub-Gaussian signals.
+    /// Kind of confidence intervals; by default `kl`, or `subgaussian` for sub-Gaussian signals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intervals: Option<Intervals>,
-    /// How optimism about the reward is chosen.
+    /// Choice of optimism about the reward.
     pub optimism: Optimism,
     /// δ: probability with which any guarantee may fail.
     pub delta: f64,
     /// T, needed by `hoeffding`, `paper` and `published` intervals and by the T_0 rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub horizon: Option<u64>,
-    /// Whether intervals are intersected over time; by default anytime ones are.
+    /// Intersects intervals over time; by default anytime ones only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intersect: Option<bool>,
     /// ρ of `subgaussian`: they are tightest around n = ρ·(a small multiple).
@@ -40,7 +40,7 @@ pub struct OpbConfig {
     /// Arms the union bound allows for over the agent's life; by default the arms given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_arms: Option<usize>,
-    /// What to do about guardrails whose safe cost is unknown.
+    /// Treatment of guardrails whose safe cost is unknown.
     pub unknown_safe_cost: UnknownSafeCost,
     /// Reaction to an alarm; by default `safe`, or `alert` where the parameters void the guarantee.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,13 +139,13 @@ impl OpbConfig {
         self.on_breach.unwrap_or(self.guarantee().on_breach())
     }
 
-    /// Whether it cannot run without a horizon, given whether some safe cost is unknown.
+    /// True if it cannot run without a horizon; `unknown`: some safe cost is unknown.
     pub fn needs_horizon(&self, unknown: bool) -> bool {
         let anytime = self.intervals.is_none_or(Intervals::is_anytime);
         !anytime || (unknown && self.unknown_safe_cost == UnknownSafeCost::Paper)
     }
 
-    /// What results call it when it has no label.
+    /// Name in results without a label.
     pub fn default_label(&self) -> String {
         let intervals = self.intervals.map_or("auto", Intervals::name);
         match (self.intervals, self.optimism) {

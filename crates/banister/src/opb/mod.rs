@@ -9,6 +9,8 @@
 //! (`least`): O(K m) at worst, no allocation.
 //! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear
 //! Constraints", Algorithm 2 and Theorem 3, with the errata in `docs/`.
+//!
+//! Files, in reading order: `config`, `columns` (arms to columns of the program), `outcomes`, `agent`, `snapshot`.
 
 mod agent;
 mod columns;
@@ -67,7 +69,7 @@ pub struct Opb {
     pub(crate) arm: Vec<usize>,
     pub(crate) estimates: Estimates,
     pub(crate) t_zero: Option<TZeroRule>,
-    /// Whether the safe action's outcomes move other arms' bounds or the margins.
+    /// True if the safe action's outcomes move other arms' bounds or the margins.
     safe_matters: bool,
     /// Outcomes for which the intervals hold.
     room: u64,
@@ -146,7 +148,7 @@ impl Opb {
             })
     }
 
-    /// Whether an arm is offered now.
+    /// True if an arm is offered now.
     pub fn is_offered(&self, arm: usize) -> bool {
         self.column.get(arm).is_some_and(Option::is_some)
     }
@@ -161,12 +163,12 @@ impl Opb {
         self.outcomes
     }
 
-    /// The problem, checked.
+    /// The problem in standard form.
     pub fn problem(&self) -> &CheckedProblem {
         &self.problem
     }
 
-    /// The parameters.
+    /// Parameters as declared.
     pub fn config(&self) -> &OpbConfig {
         &self.checked.config
     }
@@ -358,7 +360,7 @@ impl Opb {
         self.decision.alarm = self.monitor.alarms().first().copied();
     }
 
-    /// The last decision.
+    /// The last decision, without deciding anew.
     pub fn decision(&self) -> &Decision {
         &self.decision
     }

@@ -41,7 +41,7 @@ struct NamedArm {
 }
 
 impl Opb {
-    /// What its snapshots call their format.
+    /// `format` in its snapshots.
     pub const FORMAT: &str = "banister.opb";
 
     /// The agent's whole state as JSON.

@@ -1,4 +1,4 @@
-//! What the agent believes: estimates, radii and intervals, for people who want to look.
+//! Inspection: estimates, radii and intervals of OPLB.
 
 use super::Oplb;
 use crate::error::Error;
@@ -19,7 +19,7 @@ impl Oplb {
         }
     }
 
-    /// What rounding may add to an action's bound, per unit of ‖x‖ in Σ⁻¹. Where a signal regresses on all
+    /// Largest effect of rounding on an action's bound, per unit of ‖x‖ in Σ⁻¹. Where a signal regresses on all
     /// coordinates, the radius has it already.
     pub(super) fn rounding(&self, signal: usize) -> f64 {
         let Evidence {
@@ -89,7 +89,7 @@ impl Oplb {
         })
     }
 
-    /// How far a parameter is from its estimate, in units of the confidence set's radius: at most 1
+    /// Distance of a parameter from its estimate, in units of the confidence set's radius: at most 1
     /// on the event that all guarantees rest on. `parameter` is in signal units per feature unit
     /// (only its part across x_0 counts for a guardrail whose safe cost is known).
     pub fn confidence(&self, signal: usize, parameter: &[f64]) -> Result<f64, Error> {

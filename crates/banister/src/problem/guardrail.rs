@@ -30,7 +30,7 @@ use crate::problem::{Direction, Signal, SignalConfig, two_numbers};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Guardrail {
-    /// What it is called.
+    /// Name of the metric, unique within the problem.
     pub name: String,
     /// The expected signal must not exceed this (give `at_most` or `at_least`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,7 +38,7 @@ pub struct Guardrail {
     /// The expected signal must not fall below this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
-    /// Whether the threshold is a factor of the safe action's own mean.
+    /// True if the threshold is a factor of the safe action's own mean.
     #[serde(default, skip_serializing_if = "is_false")]
     pub relative: bool,
     /// Lowest and highest value of the signal; default [0, 1].
@@ -63,17 +63,17 @@ fn is_false(b: &bool) -> bool {
 /// A checked guardrail in standard form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standard {
-    /// What it is called.
+    /// Name of the metric, unique within the problem.
     pub name: String,
     /// The signal in its own units.
     pub signal: Signal,
-    /// Which side is allowed.
+    /// Side of the threshold that is allowed.
     pub direction: Direction,
     /// The threshold as certificates show it: absolute in signal units, 0 for a relative one.
     pub shown_threshold: f64,
     /// τ in standard units.
     pub threshold: f64,
-    /// f: how many times the safe action's y is subtracted from every action's (0: absolute).
+    /// f: multiple of the safe action's y is subtracted from every action's (0: absolute).
     pub factor: f64,
     /// The safe action's y, if known.
     pub safe_cost: Option<f64>,
@@ -232,7 +232,7 @@ fn relative(name: &str, signal: Signal, direction: Direction, f: f64) -> Standar
     }
 }
 
-/// How standard costs of a guardrail are shown: base + slope·(cost − zero).
+/// Map from standard costs to the units of certificates: base + slope·(cost − zero).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shown {
     base: f64,

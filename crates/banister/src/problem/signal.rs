@@ -1,4 +1,4 @@
-//! What is known beforehand about a signal (the reward, or the metric of a guardrail).
+//! Prior knowledge of a signal (the reward, or the metric of a guardrail).
 
 use schemars::JsonSchema;
 use serde::de::Error as _;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::Direction;
 use crate::error::{Error, finite, positive};
 
-/// How many ranges a sub-Gaussian observation may lie outside its range.
+/// Largest distance of a sub-Gaussian observation from its range, in ranges.
 const FAR: f64 = 1e100;
 
 /// A signal: its range, and whether single observations may leave it.
@@ -40,12 +40,12 @@ pub fn two_numbers<'de, D: Deserializer<'de>>(source: D) -> Result<Option<[f64; 
     list.map(pair).transpose()
 }
 
-/// A checked signal.
+/// A checked signal: finite range, lo < hi.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Signal {
     /// Lowest value (of observations, or of the mean if sub-Gaussian).
     pub lo: f64,
-    /// Highest value.
+    /// Highest value of the range.
     pub hi: f64,
     /// The sub-Gaussian constant if observations may leave the range.
     pub sub_gaussian: Option<f64>,
@@ -123,7 +123,7 @@ impl Signal {
         self.sub_gaussian.map_or(0.5, |r| r / self.unit())
     }
 
-    /// Whether an observation is possible for this signal.
+    /// True if an observation is possible for this signal.
     #[inline]
     pub fn admits(&self, x: f64) -> bool {
         // NaN fails both.
