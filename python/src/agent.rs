@@ -360,7 +360,7 @@ impl Agent {
     /// [0, 1]
     fn estimates<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (beliefs, set) = self.with(py, true, |state| {
-            (state.agent.beliefs(), Arc::clone(&state.set))
+            (state.agent.estimates(), Arc::clone(&state.set))
         })?;
         let table = PyDict::new(py);
         let labels = (0..beliefs.len()).map(|a| set.labels.of(py, a));

@@ -38,3 +38,14 @@ pub fn main_from(args: impl IntoIterator<Item = OsString>) -> u8 {
         Err(failure) => failure.report(),
     }
 }
+
+/// Compiles and runs the examples of the chapter on linear actions. They are here, not in `banister`, so that
+/// that crate can be packaged alone.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/linear.md")]
+struct LinearActions;
+
+/// Compiles and runs the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

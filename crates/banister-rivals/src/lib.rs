@@ -1,31 +1,58 @@
-//! Rivals: the agents of other papers, each with its own setting and its own promise.
+//! Agents of other papers, and the registry of all agents.
 //!
-//! They stand beside [`banister::Opb`] and [`banister::Oplb`] to be compared with them, on the same problems and
-//! through the same interface. Each module says at its top what problem it is for, what it guarantees
-//! ([`banister::Guarantee`]), what a round costs and which paper it is from; a problem outside an agent's
-//! setting is refused with the reason.
+//! Rivals stand beside [`banister::Opb`] and [`banister::Oplb`] to be compared with them, on the same problems and
+//! through the same interface. Each module states its problem, guarantee ([`banister::Guarantee`]), cost per round and
+//! paper; a problem outside an agent's setting is refused with the reason.
+//!
+//! ```
+//! use banister::{Guardrail, Problem};
+//! use banister_rivals::AgentConfig;
+//!
+//! let problem = Problem {
+//!     arms: vec!["control".into(), "bold".into()],
+//!     guardrails: vec![Guardrail {
+//!         name: "complaints".into(),
+//!         at_most: Some(0.2),
+//!         safe_cost: Some(0.05),
+//!         ..Guardrail::default()
+//!     }],
+//!     ..Problem::default()
+//! };
+//! for kind in ["opb", "optimistic_mix", "thompson"] {
+//!     let config = AgentConfig::of_kind(kind)?;
+//!     let mut agent = config.build(&problem)?;
+//!     println!("{}: {:?}, {}", config.label(), agent.decide().policy, config.guarantee().words());
+//! }
+//! # Ok::<(), banister::Error>(())
+//! ```
+//!
+//! Built on [`banister::toolkit`] alone. Files, in reading order: `registry` (every kind behind one type), `config`
+//! (how a rival declares its parameters), `parameters` and `play` (keys that linear rivals share), `setting` (problems
+//! that a rival refuses), `saved` and `stream` (snapshots and random numbers); then [`arms`] and [`linear`], where
+//! `rival` turns a rule into an agent and every other file is one paper.
 
 use banister::solve::Status;
 
 pub mod arms;
+mod config;
 pub mod linear;
+mod parameters;
+mod play;
 mod registry;
 mod saved;
 mod setting;
 mod stream;
 
-/// δ of the intervals, unless an agent is given its own.
-pub(crate) const DELTA: f64 = 0.01;
-
-/// How a rival's decision ended, given how far its policy may be from the best: none of them proves more than
+/// Status of a rival's decision, given the largest distance of its policy from the best: no rival proves more than
 /// its intervals say.
 fn status(infeasible: bool, gap: f64) -> Status {
-    match infeasible {
-        true => Status::Infeasible,
-        false if gap <= 1e-12 => Status::Optimal,
-        false => Status::Budget,
+    if infeasible {
+        Status::Infeasible
+    } else if gap <= 1e-12 {
+        Status::Optimal
+    } else {
+        Status::Budget
     }
 }
 
 pub use registry::{AgentConfig, Restored};
-pub(crate) use saved::{Saved, SavedRival};

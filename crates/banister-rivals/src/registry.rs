@@ -1,4 +1,4 @@
-//! The one registry of agents: every kind, what it takes, what it promises, how it is made.
+//! The registry of agents: parameters, guarantee and construction of every kind.
 
 use banister::toolkit::linear::{LinearKeys, default_lambda, parameter_norm};
 use banister::toolkit::{broken, format_of};
@@ -11,122 +11,106 @@ use crate::arms::{
     MarginAdaptiveConfig, OptimisticMixConfig, PessimisticOptimisticConfig, PrimalDualBwkConfig,
     SColtsConfig, ThompsonConfig, Ucb1Config, UcbBwkConfig,
 };
+use crate::config::{DELTA, Registered};
 use crate::linear::{
     ConservativeLinUcbConfig, GenOpConfig, HplcLucbConfig, LinTsConfig, LinUcbConfig, Play,
     RofulConfig, SafeLtsConfig, SafeLucbConfig,
 };
-use crate::{DELTA, Saved, SavedRival};
+use crate::saved::{FORMAT, Saved, SavedRival};
 
-/// An agent as declared, by its `kind`.
-///
-/// ```
-/// use banister_rivals::AgentConfig;
-///
-/// let config: AgentConfig = serde_json::from_str(r#"{"kind": "opb", "delta": 0.05}"#)?;
-/// assert_eq!(config.label(), "opb");
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum AgentConfig {
-    /// The optimistic-pessimistic bandit: K arms, and policies that keep every guardrail in every round
-    /// with probability 1 − `delta`.
-    Opb(OpbConfig),
-    /// The optimistic-pessimistic linear bandit: actions are feature vectors, the same in every round or
-    /// others each time, and policies keep every guardrail in every round with probability 1 − `delta`.
-    Oplb(OplbConfig),
-    /// Optimistic mixing: K arms, and policies that keep every guardrail in every round with probability
-    /// 1 − `delta`: doubly optimistic ones, mixed with the safe arm as far as that needs.
-    OptimisticMix(OptimisticMixConfig),
-    /// S-COLTS: K arms, and policies that keep every guardrail in every round with probability 1 − `delta`:
-    /// sampled ones, mixed with the safe arm as far as that needs.
-    SColts(SColtsConfig),
-    /// Margin-adaptive OPB: K arms and one guardrail, which every policy keeps in every round with
-    /// probability 1 − `delta`; it first looks for an arm with more margin than the safe one.
-    MarginAdaptive(MarginAdaptiveConfig),
-    /// Doubly optimistic: K arms, cumulative costs only.
-    Doslb(DoslbConfig),
-    /// LinConTS: K arms, cumulative costs only, by Thompson sampling of rewards and costs.
-    LinConTs(LinConTsConfig),
-    /// LinCon-KL-UCB: K arms, cumulative costs only, by KL-UCB's bounds of rewards and costs.
-    LinConKlUcb(LinConKlUcbConfig),
-    /// The pessimistic-optimistic primal-dual agent: K arms, cumulative costs only, kept by queues.
-    PessimisticOptimistic(PessimisticOptimisticConfig),
-    /// Conservative UCB: K arms; summed costs keep the thresholds at all times with probability
-    /// 1 − `delta`, single rounds need not.
-    ConservativeUcb(ConservativeUcbConfig),
-    /// UCB for bandits with knapsacks: K arms, cumulative costs only, within budgets for a known number of
-    /// rounds; the safe arm once one is spent.
-    UcbBwk(UcbBwkConfig),
-    /// PrimalDualBwK: K arms, cumulative costs only, within budgets for a known number of rounds; the safe
-    /// arm once one is spent.
-    PrimalDualBwk(PrimalDualBwkConfig),
-    /// UCB1: K arms, guardrails ignored.
-    Ucb1(Ucb1Config),
-    /// KL-UCB: K arms, guardrails ignored.
-    KlUcb(KlUcbConfig),
-    /// Thompson sampling: K arms, guardrails ignored.
-    Thompson(ThompsonConfig),
-    /// HPLC-LUCB: feature vectors beside x_0 = 0, every action played is safe with high probability.
-    HplcLucb(HplcLucbConfig),
-    /// Safe-LTS: feature vectors beside x_0 = 0, Thompson sampling among safe actions.
-    SafeLts(SafeLtsConfig),
-    /// ROFUL: feature vectors beside x_0 = 0, optimistic in direction, safe in length.
-    Roful(RofulConfig),
-    /// GenOP: feature vectors beside x_0 = 0, pessimistic in length, with a larger bonus on the reward.
-    GenOp(GenOpConfig),
-    /// Safe-LUCB: feature vectors beside x_0 = 0, explores short actions first.
-    SafeLucb(SafeLucbConfig),
-    /// Conservative LinUCB: feature vectors, cumulative costs only.
-    ConservativeLinUcb(ConservativeLinUcbConfig),
-    /// LinUCB: feature vectors, guardrails ignored.
-    LinUcb(LinUcbConfig),
-    /// Linear Thompson sampling: feature vectors, guardrails ignored.
-    LinTs(LinTsConfig),
+/// Declares the enum of all agents, and its two ways to what is registered about them.
+macro_rules! agents {
+    ($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $variant:ident($config:ty),)* }) => {
+        $(#[$doc])*
+        pub enum $name {
+            $($(#[$about])* $variant($config),)*
+        }
+
+        impl $name {
+            fn registered(&self) -> &dyn Registered {
+                match self {
+                    $(Self::$variant(config) => config,)*
+                }
+            }
+
+            fn registered_mut(&mut self) -> &mut dyn Registered {
+                match self {
+                    $(Self::$variant(config) => config,)*
+                }
+            }
+        }
+    };
 }
 
-/// What the registry asks of the parameters of an agent.
-pub(crate) trait Registered {
-    /// Its `kind`.
-    fn kind(&self) -> &'static str;
-    /// The label it was given.
-    fn label(&self) -> Option<&str>;
-    /// What results call it without one.
-    fn default_label(&self) -> String {
-        self.kind().into()
+agents! {
+    /// An agent as declared, by its `kind`.
+    ///
+    /// ```
+    /// use banister_rivals::AgentConfig;
+    ///
+    /// let config: AgentConfig = serde_json::from_str(r#"{"kind": "opb", "delta": 0.05}"#)?;
+    /// assert_eq!(config.label(), "opb");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(tag = "kind", rename_all = "snake_case")]
+    #[non_exhaustive]
+    AgentConfig {
+        /// The optimistic-pessimistic bandit: K arms, and policies that keep every guardrail in every round
+        /// with probability 1 − `delta`.
+        Opb(OpbConfig),
+        /// The optimistic-pessimistic linear bandit: actions are feature vectors, the same in every round or
+        /// others each time, and policies keep every guardrail in every round with probability 1 − `delta`.
+        Oplb(OplbConfig),
+        /// Optimistic mixing: K arms, and policies that keep every guardrail in every round with probability
+        /// 1 − `delta`: doubly optimistic ones, mixed with the safe arm as far as that needs.
+        OptimisticMix(OptimisticMixConfig),
+        /// S-COLTS: K arms, and policies that keep every guardrail in every round with probability 1 − `delta`:
+        /// sampled ones, mixed with the safe arm as far as that needs.
+        SColts(SColtsConfig),
+        /// Margin-adaptive OPB: K arms and one guardrail, which every policy keeps in every round with
+        /// probability 1 − `delta`; it first looks for an arm with more margin than the safe one.
+        MarginAdaptive(MarginAdaptiveConfig),
+        /// Doubly optimistic: K arms, cumulative costs only.
+        Doslb(DoslbConfig),
+        /// LinConTS: K arms, cumulative costs only, by Thompson sampling of rewards and costs.
+        LinConTs(LinConTsConfig),
+        /// LinCon-KL-UCB: K arms, cumulative costs only, by KL-UCB's bounds of rewards and costs.
+        LinConKlUcb(LinConKlUcbConfig),
+        /// The pessimistic-optimistic primal-dual agent: K arms, cumulative costs only, kept by queues.
+        PessimisticOptimistic(PessimisticOptimisticConfig),
+        /// Conservative UCB: K arms; summed costs keep the thresholds at all times with probability
+        /// 1 − `delta`, single rounds need not.
+        ConservativeUcb(ConservativeUcbConfig),
+        /// UCB for bandits with knapsacks: K arms, cumulative costs only, within budgets for a known number of
+        /// rounds; the safe arm once one is spent.
+        UcbBwk(UcbBwkConfig),
+        /// PrimalDualBwK: K arms, cumulative costs only, within budgets for a known number of rounds; the safe
+        /// arm once one is spent.
+        PrimalDualBwk(PrimalDualBwkConfig),
+        /// UCB1: K arms, guardrails ignored.
+        Ucb1(Ucb1Config),
+        /// KL-UCB: K arms, guardrails ignored.
+        KlUcb(KlUcbConfig),
+        /// Thompson sampling: K arms, guardrails ignored.
+        Thompson(ThompsonConfig),
+        /// HPLC-LUCB: feature vectors beside x_0 = 0, every action played is safe with high probability.
+        HplcLucb(HplcLucbConfig),
+        /// Safe-LTS: feature vectors beside x_0 = 0, Thompson sampling among safe actions.
+        SafeLts(SafeLtsConfig),
+        /// ROFUL: feature vectors beside x_0 = 0, optimistic in direction, safe in length.
+        Roful(RofulConfig),
+        /// GenOP: feature vectors beside x_0 = 0, pessimistic in length, with a larger bonus on the reward.
+        GenOp(GenOpConfig),
+        /// Safe-LUCB: feature vectors beside x_0 = 0, explores short actions first.
+        SafeLucb(SafeLucbConfig),
+        /// Conservative LinUCB: feature vectors, cumulative costs only.
+        ConservativeLinUcb(ConservativeLinUcbConfig),
+        /// LinUCB: feature vectors, guardrails ignored.
+        LinUcb(LinUcbConfig),
+        /// Linear Thompson sampling: feature vectors, guardrails ignored.
+        LinTs(LinTsConfig),
     }
-    /// What it promises.
-    fn guarantee(&self) -> Guarantee;
-    /// Whether it is for actions with features.
-    fn takes_features(&self) -> bool;
-    /// Its δ, if it has one.
-    fn delta(&mut self) -> Option<&mut f64> {
-        None
-    }
-    /// Its horizon, if it cannot run without one, given whether some safe cost is unknown.
-    fn horizon(&mut self, unknown_safe_cost: bool) -> Option<&mut Option<u64>> {
-        let _ = unknown_safe_cost;
-        None
-    }
-    /// What a linear agent assumes.
-    fn linear(&mut self) -> Option<LinearKeys<'_>> {
-        None
-    }
-    /// The least probability of the safe action.
-    fn floor(&self) -> f64 {
-        0.0
-    }
-    /// Its reaction to alarms, if it is watched.
-    fn on_breach(&mut self) -> Option<&mut Option<OnBreach>> {
-        None
-    }
-    /// How it plays parts of actions, if it does.
-    fn play(&mut self) -> Option<&mut Option<Play>> {
-        None
-    }
-    /// The agent: new, or where a snapshot left it.
-    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error>;
 }
 
 impl Registered for OpbConfig {
@@ -205,62 +189,6 @@ impl Registered for OplbConfig {
 }
 
 impl AgentConfig {
-    fn registered(&self) -> &dyn Registered {
-        match self {
-            Self::Opb(config) => config,
-            Self::Oplb(config) => config,
-            Self::OptimisticMix(config) => config,
-            Self::SColts(config) => config,
-            Self::MarginAdaptive(config) => config,
-            Self::Doslb(config) => config,
-            Self::LinConTs(config) => config,
-            Self::LinConKlUcb(config) => config,
-            Self::PessimisticOptimistic(config) => config,
-            Self::ConservativeUcb(config) => config,
-            Self::UcbBwk(config) => config,
-            Self::PrimalDualBwk(config) => config,
-            Self::Ucb1(config) => config,
-            Self::KlUcb(config) => config,
-            Self::Thompson(config) => config,
-            Self::HplcLucb(config) => config,
-            Self::SafeLts(config) => config,
-            Self::Roful(config) => config,
-            Self::GenOp(config) => config,
-            Self::SafeLucb(config) => config,
-            Self::ConservativeLinUcb(config) => config,
-            Self::LinUcb(config) => config,
-            Self::LinTs(config) => config,
-        }
-    }
-
-    fn registered_mut(&mut self) -> &mut dyn Registered {
-        match self {
-            Self::Opb(config) => config,
-            Self::Oplb(config) => config,
-            Self::OptimisticMix(config) => config,
-            Self::SColts(config) => config,
-            Self::MarginAdaptive(config) => config,
-            Self::Doslb(config) => config,
-            Self::LinConTs(config) => config,
-            Self::LinConKlUcb(config) => config,
-            Self::PessimisticOptimistic(config) => config,
-            Self::ConservativeUcb(config) => config,
-            Self::UcbBwk(config) => config,
-            Self::PrimalDualBwk(config) => config,
-            Self::Ucb1(config) => config,
-            Self::KlUcb(config) => config,
-            Self::Thompson(config) => config,
-            Self::HplcLucb(config) => config,
-            Self::SafeLts(config) => config,
-            Self::Roful(config) => config,
-            Self::GenOp(config) => config,
-            Self::SafeLucb(config) => config,
-            Self::ConservativeLinUcb(config) => config,
-            Self::LinUcb(config) => config,
-            Self::LinTs(config) => config,
-        }
-    }
-
     /// The registry described as JSON Schema: every kind of agent with its parameters, their types,
     /// defaults and meanings. The faces of banister are made from it.
     ///
@@ -295,12 +223,12 @@ impl AgentConfig {
         })
     }
 
-    /// Its `kind`.
+    /// Name of the kind in configuration.
     pub fn kind(&self) -> &'static str {
         self.registered().kind()
     }
 
-    /// What it promises about its guardrails.
+    /// Promise about its guardrails.
     pub fn guarantee(&self) -> Guarantee {
         self.registered().guarantee()
     }
@@ -310,7 +238,7 @@ impl AgentConfig {
         self.registered().floor()
     }
 
-    /// Whether it is for actions with features, which it may be offered anew in every round.
+    /// True if it is for actions with features, which it may be offered anew in every round.
     pub fn takes_features(&self) -> bool {
         self.registered().takes_features()
     }
@@ -324,7 +252,7 @@ impl AgentConfig {
         }
     }
 
-    /// What results call it.
+    /// Name in results.
     pub fn label(&self) -> String {
         let config = self.registered();
         let given = config.label().map(str::to_string);
@@ -397,7 +325,7 @@ impl AgentConfig {
         self
     }
 
-    /// Whether it plays parts of actions as they are ([`banister::Decision::scale`]), not mixed with the safe
+    /// True if it plays parts of actions as they are ([`banister::Decision::scale`]), not mixed with the safe
     /// one.
     pub fn plays_parts(&self) -> bool {
         let mut own = self.clone();
@@ -434,13 +362,13 @@ impl AgentConfig {
                 let config = Self::Oplb(agent.config().clone());
                 restored(agent, problem, config)
             }),
-            SavedRival::FORMAT => {
+            FORMAT => {
                 let SavedRival {
                     problem,
                     config,
                     saved,
                     ..
-                } = SavedRival::read(json)?;
+                } = SavedRival::<Self>::read(json)?;
                 let agent = config.registered().make(&problem, Some(&saved))?;
                 Ok(Restored {
                     agent,
@@ -457,10 +385,10 @@ impl AgentConfig {
 
 /// An agent taken up from a snapshot.
 pub struct Restored {
-    /// The agent itself.
+    /// The agent, ready to continue.
     pub agent: Box<dyn Agent>,
     /// The problem it was made for.
     pub problem: Problem,
-    /// Its parameters.
+    /// Parameters it was made with.
     pub config: AgentConfig,
 }

@@ -1,4 +1,4 @@
-//! Snapshots of rivals: what every one keeps, and a memory of each one's own.
+//! Snapshots of rivals: common statistics, and a memory of each one's own.
 
 use banister::toolkit::{broken, check_header};
 use banister::{Error, Problem};
@@ -6,52 +6,63 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::registry::AgentConfig;
-
 const VERSION: u32 = 1;
 
 /// A snapshot of a rival.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SavedRival {
+pub(crate) struct SavedRival<C> {
     format: String,
     version: u32,
     pub problem: Problem,
-    pub config: AgentConfig,
+    pub config: C,
     pub saved: Saved,
 }
 
-/// What has happened to it.
+/// Everything that outcomes changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Saved {
     pub outcomes: u64,
-    /// What it has seen.
+    /// Statistics of the outcomes.
     pub evidence: Value,
-    /// What its rule remembers beside that.
+    /// Memory of the rule beside them.
     pub memory: Value,
 }
 
-impl SavedRival {
-    /// What snapshots of rivals call their format.
-    pub(crate) const FORMAT: &str = "banister.rival";
+/// Parameters with the `kind` by which the registry reads them back.
+#[derive(Serialize)]
+struct Tagged<'a, C> {
+    kind: &'static str,
+    #[serde(flatten)]
+    config: &'a C,
+}
 
-    /// As JSON.
-    pub(crate) fn write(problem: &Problem, config: &AgentConfig, saved: Saved) -> String {
-        let snapshot = Self {
-            format: Self::FORMAT.into(),
-            version: VERSION,
-            problem: problem.clone(),
-            config: config.clone(),
-            saved,
-        };
-        // Strings, integers and finite floats only: serialisation has nothing to fail on.
-        serde_json::to_string(&snapshot).unwrap_or_default()
-    }
+/// `format` in the snapshot of a rival.
+pub(crate) const FORMAT: &str = "banister.rival";
 
-    /// From JSON; nothing of `saved` has been checked.
+/// A rival's snapshot as JSON.
+pub(crate) fn write<C: Serialize>(
+    problem: &Problem,
+    kind: &'static str,
+    config: &C,
+    saved: Saved,
+) -> String {
+    let snapshot = SavedRival {
+        format: FORMAT.into(),
+        version: VERSION,
+        problem: problem.clone(),
+        config: Tagged { kind, config },
+        saved,
+    };
+    // Strings, integers and finite floats only: serialisation has nothing to fail on.
+    serde_json::to_string(&snapshot).unwrap_or_default()
+}
+
+impl<C: DeserializeOwned> SavedRival<C> {
+    /// Reads a snapshot; nothing of `saved` has been checked.
     pub(crate) fn read(json: &str) -> Result<Self, Error> {
-        check_header(json, Self::FORMAT, VERSION..=VERSION)?;
+        check_header(json, FORMAT, VERSION..=VERSION)?;
         serde_json::from_str(json).map_err(|e| broken(e.to_string()))
     }
 }

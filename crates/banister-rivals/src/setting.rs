@@ -1,4 +1,4 @@
-//! Which problems a rival is for.
+//! Problems that rivals refuse.
 
 use banister::{CheckedProblem, Error};
 

@@ -41,7 +41,7 @@ impl Stream {
         }
     }
 
-    /// What is left of [`Stream::save`] when it may depend on the outcomes alone: a place that nothing
+    /// Position that depends on the outcomes alone: a place that nothing
     /// drawn before is likely to have come from.
     pub(crate) fn save_learned(&self, outcomes: u64) -> SavedStream {
         SavedStream {

@@ -1,9 +1,9 @@
-//! What every agent can do.
+//! The interface of all agents, and outcomes in batches.
 
-use crate::belief::Belief;
+use crate::arm_estimate::ArmEstimate;
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
-use crate::monitor::{Assumption, Monitor};
+use crate::monitor::{Assumption, Monitor, Source};
 
 /// An agent: publishes policies, takes outcomes.
 ///
@@ -14,7 +14,7 @@ pub trait Agent: Send {
     fn decide(&mut self) -> &Decision;
 
     /// The same for an agent that can fail at deciding, such as one written in another language. The
-    /// simulator asks agents from outside this way, and stops at an error.
+    /// simulator asks user-supplied agents this way, and stops at an error.
     fn try_decide(&mut self) -> Result<&Decision, Error> {
         Ok(self.decide())
     }
@@ -26,7 +26,7 @@ pub trait Agent: Send {
         None
     }
 
-    /// Whether it draws random numbers to decide, so that every decision is another one even if nothing came
+    /// True if it draws random numbers to decide, so that every decision is another one even if nothing came
     /// in between.
     fn samples(&self) -> bool {
         false
@@ -38,8 +38,8 @@ pub trait Agent: Send {
         let _ = (seed, stream);
     }
 
-    /// Whether an outcome would be taken after `more` others; nothing changes. An agent that does not
-    /// say is one that takes everything.
+    /// Refuses an outcome that would not be taken after `more` others; nothing changes. By default
+    /// everything is taken.
     fn check_outcome(&self, reward: f64, costs: &[f64], more: u64) -> Result<(), Error> {
         let _ = (reward, costs, more);
         Ok(())
@@ -123,7 +123,7 @@ pub trait Agent: Send {
         None
     }
 
-    /// How many arms there ever were, or actions are on offer, and which is the safe one. `None` if
+    /// Number of arms there ever were, or of actions on offer, and the safe one among them. `None` if
     /// the agent does not say.
     fn actions(&self) -> Option<ActionSet> {
         None
@@ -159,15 +159,15 @@ pub trait Agent: Send {
         ))
     }
 
-    /// What it believes about every arm there ever was, or every action on offer, in their order.
+    /// Estimates of every arm there ever was, or every action on offer, in their order.
     /// Empty if it does not say.
-    fn beliefs(&mut self) -> Vec<Belief> {
+    fn estimates(&mut self) -> Vec<ArmEstimate> {
         Vec::new()
     }
 
     /// The same about one of them.
-    fn belief(&mut self, action: usize) -> Option<Belief> {
-        self.beliefs().into_iter().nth(action)
+    fn estimate(&mut self, action: usize) -> Option<ArmEstimate> {
+        self.estimates().into_iter().nth(action)
     }
 
     /// The whole state as versioned JSON, for `banister_rivals::AgentConfig::restore`.
@@ -184,7 +184,7 @@ pub trait Agent: Send {
 /// The actions an agent numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActionSet {
-    /// How many.
+    /// Number of actions, the safe one included.
     pub count: usize,
     /// Number of the safe one.
     pub safe: usize,
@@ -193,9 +193,9 @@ pub struct ActionSet {
 /// Outcomes in columns, one entry per outcome.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcomes<'a> {
-    /// What was played.
+    /// Arms or features played.
     pub played: Played<'a>,
-    /// The rewards.
+    /// One reward per outcome.
     pub rewards: &'a [f64],
     /// One cost per guardrail, one outcome after another.
     pub costs: &'a [f64],
@@ -218,19 +218,10 @@ pub enum Origin<'a> {
     Logged,
 }
 
-/// The decision of one outcome.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Source {
-    Immediate,
-    Announced(u64),
-    InOrder(u64, f64),
-    Logged,
-}
-
-/// What was played, outcome by outcome.
+/// Arms or features played, outcome by outcome.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Played<'a> {
-    /// By number.
+    /// Arms by their numbers.
     Arms(&'a [usize]),
     /// By features, one vector after another.
     Features(&'a [f64]),

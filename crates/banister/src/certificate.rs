@@ -3,10 +3,10 @@
 use banister_solve::{ConeSolution, Solution, Status};
 
 use crate::decision::{Decision, Fallback, GuardrailCertificate, SolverReport};
-use crate::guardrail::Shown;
 use crate::problem::CheckedProblem;
+use crate::problem::Shown;
 
-/// What a solver says about a policy, in standard units.
+/// A solver's answer about a policy, in standard units.
 pub struct Answer<'a> {
     /// (action, probability) by increasing action.
     pub support: &'a [(usize, f64)],
@@ -63,8 +63,7 @@ impl Answer<'_> {
         }
     }
 
-    /// Whether there is a policy and its pessimistic costs keep the thresholds: without that, none
-    /// leaves the agent.
+    /// True if there is a policy and its pessimistic costs keep the thresholds: no other leaves the agent.
     #[inline(always)]
     pub fn is_within(&self, thresholds: &[f64]) -> bool {
         // Written so that NaN fails.
@@ -74,7 +73,7 @@ impl Answer<'_> {
     }
 }
 
-/// Works out certificates.
+/// Converts answers in standard units to certificates in the user's.
 #[derive(Debug, Clone)]
 pub struct Certifier {
     /// Lowest reward and width of its range.
@@ -83,7 +82,7 @@ pub struct Certifier {
     guardrails: Vec<Certify>,
 }
 
-/// One guardrail's part.
+/// Units of one guardrail.
 #[derive(Debug, Clone, Copy)]
 struct Certify {
     shown: Shown,

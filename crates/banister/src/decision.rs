@@ -12,7 +12,7 @@ pub struct Decision {
     /// were offered by their features, their numbers; the safe action comes after the last if it was
     /// not among them.
     pub policy: Vec<(usize, f64)>,
-    /// Which part of its length the action drawn is played at: x becomes `scale`·x, for agents whose
+    /// Part of its length that the action drawn is played at: x becomes `scale`·x, for agents whose
     /// safe action is x_0 = 0. Such an outcome is taken by its features ([`crate::Agent::observe_at`]).
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
     pub scale: f64,
@@ -21,7 +21,7 @@ pub struct Decision {
     /// π·V in reward units: on the event that the intervals hold, at least the best feasible
     /// policy's reward. With a `fallback` it is only the safe action's own upper bound.
     pub optimistic_reward: f64,
-    /// What the solver proved.
+    /// Status, value and proven bound of the solve.
     pub solver: SolverReport,
     /// Why the safe action was forced, if it was.
     pub fallback: Option<Fallback>,
@@ -38,24 +38,24 @@ pub struct GuardrailCertificate {
     /// The policy's expected signal if every arm is as bad as its interval allows (for a relative
     /// guardrail: its excess over the factor times the safe mean).
     pub pessimistic_cost: f64,
-    /// What it must not cross (0 for a relative guardrail).
+    /// Bound on that cost (0 for a relative guardrail).
     pub threshold: f64,
     /// Distance to the threshold; never negative for an agent that is safe in every round.
     pub slack: f64,
-    /// What one more unit of threshold would earn, optimistically.
+    /// Shadow price: optimistic reward per unit of threshold.
     pub price: f64,
 }
 
 /// The solver's part of the certificate, in reward units.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct SolverReport {
-    /// How the solve ended; `budget` with a `fallback`, where nothing was solved.
+    /// Outcome of the solve; `budget` with a `fallback`, where nothing was solved.
     pub status: Status,
     /// Objective at the policy.
     pub value: f64,
     /// Proven upper bound on the objective of every pessimistically feasible policy.
     pub upper_bound: f64,
-    /// `upper_bound − value`.
+    /// Distance `upper_bound − value`, 0 where the policy is proven best.
     pub gap: f64,
     /// Linear problems that exact OPLB solved for its proof; 0 where a linear program is all.
     pub nodes: u64,

@@ -1,6 +1,6 @@
 //! Errors of the core. Each names the field, the value and what is allowed.
 
-/// What can be wrong with input to the core.
+/// Errors about input to the core.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -9,9 +9,9 @@ pub enum Error {
     Invalid {
         /// The field, as the user wrote it, e.g. `guardrail[0].at_most`.
         field: String,
-        /// The value found.
+        /// The value as found in the input.
         value: String,
-        /// What is allowed.
+        /// Description of allowed values.
         allowed: String,
     },
     /// An arm's name is not known to the agent. Use one of the names given.
@@ -25,7 +25,7 @@ pub enum Error {
     /// An outcome, or a retirement, names an arm that was never offered.
     #[error("there is no arm {arm}: arms are numbered 0 to {last}")]
     NoSuchArm {
-        /// The index given.
+        /// The index as given.
         arm: usize,
         /// The last index there is.
         last: usize,
@@ -38,11 +38,11 @@ pub enum Error {
     /// The number of costs in an outcome differs from the number of guardrails.
     #[error("the outcome has {got} costs, expected {expected}: one per guardrail ({names})")]
     CostCount {
-        /// Costs given.
+        /// Number of costs in the outcome.
         got: usize,
-        /// Guardrails declared.
+        /// Number of guardrails declared.
         expected: usize,
-        /// Their names.
+        /// Names of the guardrails, joined by commas.
         names: String,
     },
     /// More outcomes than the horizon that the intervals were made for. Use anytime intervals
@@ -53,7 +53,7 @@ pub enum Error {
          paper's T_0 rule"
     )]
     HorizonExceeded {
-        /// The declared horizon.
+        /// The horizon as declared, in outcomes.
         horizon: u64,
         /// The intervals in use, or the T_0 rule.
         intervals: &'static str,
@@ -61,19 +61,19 @@ pub enum Error {
     /// A snapshot cannot be read. The message says why; take an intact one of this version.
     #[error("the snapshot cannot be restored: {reason}")]
     Snapshot {
-        /// What is wrong with it.
+        /// Reason, naming the part that is wrong.
         reason: String,
     },
     /// An environment or an agent of the user's own failed. The reason is theirs: look there.
     #[error("code from outside failed: {reason}")]
     Outside {
-        /// What went wrong, in the words of the code that failed.
+        /// Reason, in the words of the code that failed.
         reason: String,
     },
 }
 
 impl Error {
-    /// An [`Error::Invalid`].
+    /// Makes an [`Error::Invalid`].
     pub fn invalid(
         field: impl Into<String>,
         value: impl std::fmt::Display,

@@ -1,23 +1,23 @@
-//! Estimates: what the outcomes that have arrived say about every arm and signal.
+//! Estimates: statistics and intervals of every arm and signal.
 //!
 //! Only outcomes that have arrived count; a pending decision changes nothing here, so widths never
 //! shrink on promises. Outcomes may come late, in any order and in batches.
 
 use serde::{Deserialize, Serialize};
 
-use crate::direction::Direction;
 use crate::interval::{Bernstein, Count, Interval, Intervals, Level, Rule};
 use crate::problem::CheckedProblem;
-use crate::signal::Signal;
+use crate::problem::Direction;
+use crate::problem::Signal;
 
 /// Statistics and intervals in force of every signal of every arm (by arm number, retired ones
 /// too), one record per arm: the reward, then one entry per guardrail.
 #[derive(Debug, Clone)]
 pub struct Estimates {
     rules: Vec<SignalRule>,
-    /// Whether all intervals are a mean ± a constant/√n, in force as they are.
+    /// True if all intervals are a mean ± a constant/√n, in force as they are.
     symmetric: bool,
-    /// Whether some rule reads the logarithm of the count.
+    /// True if some rule reads the logarithm of the count.
     wants_log: bool,
     /// The widest rule's half-width for n = 1, for the paper's bonus.
     widest: f64,
@@ -29,17 +29,17 @@ pub struct Estimates {
     refuted: Option<usize>,
 }
 
-/// How one signal is bounded.
+/// Rule for bounding one signal.
 #[derive(Debug, Clone, Copy)]
 pub struct SignalRule {
     pub(crate) rule: Rule,
-    /// Whether the lower end is wanted (not for the reward).
+    /// True if the lower end is wanted (not for the reward).
     pub(crate) both_sides: bool,
-    /// Whether intervals are intersected over time.
+    /// True if intervals are intersected over time.
     pub(crate) intersect: bool,
-    /// How observations are standardised: y = (x − origin)·scale.
+    /// Origin of the standard units: y = (x − origin)·scale.
     pub(crate) origin: f64,
-    /// See `origin`.
+    /// Scale of the standard units; see `origin`.
     pub(crate) scale: f64,
 }
 
@@ -52,10 +52,10 @@ impl SignalRule {
         kind: impl Fn(&Signal) -> Intervals,
         intersect: impl Fn(Intervals) -> bool,
     ) -> Vec<Self> {
-        let rule = |signal: &Signal, cost: bool, mirrored: bool| {
+        let rule = |signal: &Signal, cost: bool, direction: Direction| {
             let kind = kind(signal);
             let bounded = signal.sub_gaussian.is_none();
-            let (origin, scale) = signal.affine(mirrored);
+            let (origin, scale) = signal.affine(direction);
             Self {
                 rule: Rule::new(kind, level, signal.r(), bounded, cost),
                 both_sides: cost,
@@ -64,11 +64,9 @@ impl SignalRule {
                 scale,
             }
         };
-        let costs = problem.guardrails.iter().map(|g| {
-            let mirrored = g.direction == Direction::AtLeast;
-            rule(&g.signal, true, mirrored)
-        });
-        std::iter::once(rule(&problem.reward, false, false))
+        let guardrails = problem.guardrails.iter();
+        let costs = guardrails.map(|g| rule(&g.signal, true, g.direction));
+        std::iter::once(rule(&problem.reward, false, Direction::AtMost))
             .chain(costs)
             .collect()
     }
@@ -221,7 +219,7 @@ impl Estimates {
     }
 
     /// Mean of a signal's observations, if there are any, and an interval with both its ends.
-    pub(crate) fn belief(&self, arm: usize, signal: usize) -> (Option<f64>, Interval) {
+    pub(crate) fn summary(&self, arm: usize, signal: usize) -> (Option<f64>, Interval) {
         let place = arm * self.rules.len() + signal;
         let (rule, state) = (&self.rules[signal], &self.state[place]);
         let n = self.pulls[arm];
@@ -285,7 +283,7 @@ impl Estimates {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SavedArm {
-    /// n.
+    /// Number n of outcomes.
     pub pulls: u64,
     /// The reward, then one entry per guardrail.
     pub signals: Vec<SignalState>,
@@ -295,7 +293,7 @@ pub struct SavedArm {
 }
 
 impl SavedArm {
-    /// Whether it holds so many signals, with their ends in order and no Bernstein states.
+    /// True if it holds this number of signals, with their ends in order and no Bernstein states.
     pub fn fits(&self, signals: usize) -> bool {
         self.signals.len() == signals
             && self.bernstein.is_empty()

@@ -1,11 +1,11 @@
-//! What agents promise about their guardrails.
+//! Guarantees: promises of agents about their guardrails.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::monitor::OnBreach;
 
-/// What an agent promises about its guardrails, with its probability 1 − δ.
+/// Promise of an agent about its guardrails, with its probability 1 − δ.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -39,7 +39,7 @@ impl Guarantee {
         }
     }
 
-    /// In words.
+    /// English phrase for reports.
     pub fn words(self) -> &'static str {
         match self {
             Self::EveryRound => "safe in every round",

@@ -1,42 +1,76 @@
-//! The core of banister: bandits with guardrails.
+//! Bandits with guardrails: online decisions whose expected costs stay under given thresholds.
 //!
-//! Each round an agent publishes a policy, a distribution over arms, that maximises an optimistic
-//! reward among the policies whose **pessimistic** costs keep every guardrail:
+//! Each round an agent publishes a *policy* π, a distribution over K arms or feature vectors. An action is drawn from
+//! it, and later its reward and m costs arrive. Mean rewards r and costs c₁ … c_m are unknown; thresholds τ₁ … τ_m and
+//! one safe action 0 are given. The problem of a round is
+//!
+//! ```text
+//!     maximise  π·r   subject to  π·c_i ≤ τ_i  for every guardrail i,
+//! ```
+//!
+//! and the constraint must hold in every round, also while r and c are being learned. From confidence intervals
+//! r ≤ U and l_i ≤ c_i ≤ u_i the agent solves instead
+//!
+//! ```text
+//!     maximise  π·V   subject to  π·u_i ≤ τ_i          (pessimistic costs)
+//!     V = U + κ·D,    D_a = max_i (u_{a,i} − l_{a,i}) / (τ_i − u_{0,i})   (optimistic rewards),
+//! ```
+//!
+//! where κ is just large enough that the program is worth the best feasible policy ([`Optimism`]).
+//!
+//! **Guarantee.** With probability 1 − δ every policy in every round keeps every guardrail, and the regret against the
+//! best feasible policy is of order √(KT)/Δ, with Δ the safe action's margin ([`theory`]). Every [`Decision`] carries a
+//! certificate of the first claim: pessimistic cost, threshold and slack per guardrail.
+//!
+//! ```
+//! use banister::{Guardrail, Opb, OpbConfig, Problem};
+//!
+//! let problem = Problem {
+//!     arms: vec!["control".into(), "bold".into()],
+//!     safe: 0,
+//!     guardrails: vec![Guardrail {
+//!         name: "complaints".into(),
+//!         at_most: Some(0.2),
+//!         safe_cost: Some(0.05),
+//!         ..Guardrail::default()
+//!     }],
+//!     ..Problem::default()
+//! };
+//! let mut agent = Opb::new(&problem, &OpbConfig::default())?;
+//! let decision = agent.decide();
+//! assert!(decision.guardrails[0].slack >= 0.0);
+//! let arm = decision.draw(0.4); // a uniform random number of yours
+//! agent.observe(arm, 1.0, &[0.0])?; // reward and one cost per guardrail, whenever they arrive
+//! # Ok::<(), banister::Error>(())
+//! ```
+//!
+//! # Reading order
 //!
 //! ```text
 //! observe → estimate → bounds → optimism → solve → policy (+ certificate) → sample → outcome ─┐
 //!     ↑_______________________________________________________________________________________│
 //! ```
 //!
-//! Estimators give intervals, one lemma (see [`Optimism`]) turns intervals into a safe and
-//! optimistic linear program, one small solver solves it.
+//! 1. `problem/`: what is declared ([`Problem`], [`Guardrail`], [`Signal`]) and its standard form
+//! 2. [`interval`] and `estimate`: counts, sums and confidence intervals by arm; `linear/`: ridge regression on features
+//! 3. `optimism/`: bounds, the optimism lemma, the linear program, ties and floors
+//! 4. `certificate` and `decision`: policies in the user's units
+//! 5. `opb/` ([`Opb`]) and [`oplb`] ([`Oplb`]): the agents; `agent`: the interface of all agents
+//! 6. `monitor/`: tests of the assumptions, and alarms
+//! 7. [`theory`]: regret bounds; [`toolkit`]: parts for agents of your own
 //!
-//! - declare a [`Problem`] with [`Guardrail`]s; [`Problem::check`] brings it to standard form
-//! - run [`Opb`] with an [`OpbConfig`], or with features [`Oplb`] with an [`OplbConfig`]; every
-//!   [`Decision`] carries its certificate
-//! - compare with [`theory`]
-//!
-//! This crate does no I/O, starts no threads and reads no clock. Randomness comes from outside:
-//! [`Decision::draw`] takes a uniform number, and agents that sample to decide do so from a seed
-//! ([`Agent::reseed`]).
-//!
-//! Agents of your own are built from [`toolkit`]; those of other papers, and the registry of all agents, are in the
-//! crate `banister-rivals`.
+//! This crate does no I/O, starts no threads and reads no clock. Randomness is the caller's: [`Decision::draw`] takes a
+//! uniform number, and agents that sample to decide do so from a seed ([`Agent::reseed`]). Agents of other papers, and
+//! the registry of all agents, are in the crate `banister-rivals`.
 
 mod agent;
-mod belief;
-mod bounds;
-mod centre;
+mod arm_estimate;
 mod certificate;
-mod config;
 mod decision;
-mod direction;
 mod error;
 mod estimate;
 mod field_error;
-mod floor;
 mod guarantee;
-mod guardrail;
 pub mod interval;
 mod linear;
 mod monitor;
@@ -45,35 +79,23 @@ pub mod oplb;
 mod optimism;
 mod problem;
 mod safe_cost;
-mod signal;
 mod snapshot;
 pub mod theory;
 pub mod toolkit;
 
 pub use agent::{ActionSet, Agent, Origin, Outcomes, Played};
+pub use arm_estimate::{ArmEstimate, Estimate};
 pub use banister_solve as solve;
-pub use belief::{Belief, Estimate};
-pub use config::{OpbConfig, UnknownSafeCost};
 pub use decision::{Decision, Fallback, GuardrailCertificate, SolverReport};
-pub use direction::Direction;
 pub use error::Error;
 pub use field_error::{FieldError, deserialize, explain};
 pub use guarantee::Guarantee;
-pub use guardrail::{Guardrail, Standard};
 pub use interval::Intervals;
 pub use monitor::{Alarm, AlarmKind, Assumption, Monitor, OnBreach};
-pub use opb::Opb;
+pub use opb::{Opb, OpbConfig};
 pub use oplb::{Oplb, OplbConfig};
 pub use optimism::Optimism;
-pub use problem::{CheckedProblem, Problem};
-pub use signal::{Signal, SignalConfig, two_numbers};
-
-/// The example of the chapter on linear actions compiles and runs.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/linear.md")]
-struct LinearActions;
-
-/// The README's example compiles and runs.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+pub use problem::{
+    CheckedProblem, Direction, Guardrail, Problem, Signal, SignalConfig, Standard, two_numbers,
+};
+pub use safe_cost::UnknownSafeCost;

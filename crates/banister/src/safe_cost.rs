@@ -1,4 +1,4 @@
-//! The paper's rule for a safe action of unknown cost, corrected.
+//! Safe actions of unknown cost: the choices there are, and the paper's T_0 rule, corrected.
 //!
 //! Play the safe action until ĉ_0 + 3w ≤ τ for every unknown guardrail, w = R √(2 ln(1/δ)/n) with
 //! δ = 1/T². On the good event 8R² ln(1/δ)/Δ² ≤ T_0 ≤ ⌈32R² ln(1/δ)/Δ²⌉. From then on
@@ -6,9 +6,22 @@
 //! α_r/α_c = 1/δ̂_c never meets its own lemma.) The safe action's upper bound afterwards is the
 //! running minimum of ĉ_0 + w, so the margin in force never falls below Δ̂.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
 use crate::problem::CheckedProblem;
+
+/// Treatment of guardrails whose safe cost is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum UnknownSafeCost {
+    /// Bound it like any other signal and play safe until the bound leaves a margin.
+    #[default]
+    Interval,
+    /// The paper's T_0 rule, corrected: play safe until ĉ_0 + 3w ≤ τ, then use Δ̂ = τ − ĉ_0 − w.
+    Paper,
+}
 
 /// State of the rule.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +32,7 @@ pub(crate) struct TZeroRule {
     pub saved: SavedTZero,
 }
 
-/// What a snapshot keeps of it.
+/// State that a snapshot keeps.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SavedTZero {
@@ -32,7 +45,7 @@ pub(crate) struct SavedTZero {
 }
 
 impl SavedTZero {
-    /// Whether it belongs to so many guardrails.
+    /// True if it belongs to a problem with this number of guardrails.
     pub(crate) fn fits(&self, guardrails: usize) -> bool {
         self.upper.is_empty() || self.upper.len() == guardrails
     }
@@ -110,4 +123,30 @@ impl TZeroRule {
             upper,
         };
     }
+}
+
+/// Refuses what the lemma does not cover for guardrails relative to an unknown safe cost: the
+/// paper's bonus on each action, and its T_0 rule.
+pub(crate) fn check_relative(
+    problem: &CheckedProblem,
+    paper_bonus: bool,
+    rule: UnknownSafeCost,
+) -> Result<(), Error> {
+    let Some(guardrail) = problem.guardrails.iter().find(|g| g.factor != 0.0) else {
+        return Ok(());
+    };
+    let name = &guardrail.name;
+    if paper_bonus {
+        let allowed = format!(
+            "`{name}` is relative to an unknown safe cost, whose width the paper's bonus does not cover: use `least`, `value` or `margin`"
+        );
+        return Err(Error::invalid("optimism", "paper", allowed));
+    }
+    if rule == UnknownSafeCost::Paper {
+        let allowed = format!(
+            "`{name}` is relative to an unknown safe cost; the T_0 rule is for absolute thresholds: use `interval`"
+        );
+        return Err(Error::invalid("unknown_safe_cost", "paper", allowed));
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@ use libm::log;
 
 use crate::error::{Error, finite, open_unit, positive};
 
-/// What the bounds are asked for.
+/// Instance that the bounds are evaluated at.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
     /// K, the number of arms.
@@ -19,7 +19,7 @@ pub struct Setting {
     pub r: f64,
 }
 
-/// What the theory says.
+/// Values of the bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bounds {
     /// Regret of OPB with corrected constants, valid with probability 1 − 2δ.
@@ -69,7 +69,7 @@ fn check_common(horizon: u64, margins: &[f64], delta: f64, r: f64) -> Result<f64
 }
 
 impl Setting {
-    /// Checks every number.
+    /// Refuses numbers outside the range of the theorems.
     pub fn check(&self) -> Result<(), Error> {
         if self.arms == 0 {
             return Err(Error::invalid("arms", 0, "must be at least 1"));
@@ -77,7 +77,7 @@ impl Setting {
         check_common(self.horizon, &self.margins, self.delta, self.r).map(|_| ())
     }
 
-    /// Works everything out.
+    /// Evaluates all bounds.
     pub fn bounds(&self) -> Result<Bounds, Error> {
         self.check()?;
         let (k, t) = (self.arms as f64, self.horizon as f64);
@@ -127,7 +127,7 @@ pub fn t_zero_range(horizon: u64, margin: f64, r: f64) -> (u64, u64) {
     ((8.0 * unit).ceil() as u64, (32.0 * unit).ceil() as u64)
 }
 
-/// What the bounds of OPLB are asked for. Lengths of parameters, R and margins are in units of
+/// Instance that the bounds of OPLB are evaluated at. Lengths of parameters, R and margins are in units of
 /// their signal's range.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinearSetting {
@@ -149,7 +149,7 @@ pub struct LinearSetting {
     pub lambda: f64,
 }
 
-/// What the theory says about OPLB.
+/// Values of the bounds of OPLB.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinearBounds {
     /// Regret of OPLB with log-determinant radii, corrected; valid with probability 1 − 2δ.
@@ -171,7 +171,7 @@ pub struct LinearBounds {
 }
 
 impl LinearSetting {
-    /// Works everything out.
+    /// Evaluates all bounds.
     pub fn bounds(&self) -> Result<LinearBounds, Error> {
         if self.dimension == 0 {
             return Err(Error::invalid("dimension", 0, "must be at least 1"));

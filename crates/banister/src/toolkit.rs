@@ -16,11 +16,11 @@
 //!
 //! The crate `banister-rivals` is made of these.
 
-pub use crate::belief::{of_arm, of_intervals};
-pub use crate::bounds::Bounds;
+pub use crate::arm_estimate::{of_arm, of_intervals};
 pub use crate::certificate::{Answer, Certifier};
 pub use crate::error::{finite, open_unit, positive};
 pub use crate::estimate::{Estimates, SavedArm, SignalRule, SignalState};
+pub use crate::optimism::Bounds;
 pub use crate::optimism::{Planner, SavedPlanner};
 pub use crate::snapshot::{broken, check_header, format_of};
 

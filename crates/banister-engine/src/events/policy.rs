@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use banister::{Agent, Belief, CheckedProblem, Decision, Estimate, Fallback};
+use banister::{Agent, ArmEstimate, CheckedProblem, Decision, Estimate, Fallback};
 use banister::{GuardrailCertificate, SolverReport, Standard};
 use serde::{Deserialize, Serialize};
 
@@ -35,11 +35,11 @@ pub struct PublishedPolicy {
     pub rendered: OnceLock<String>,
 }
 
-/// Belief about one action.
+/// Estimate of one action.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Known {
     pub action: u32,
-    pub belief: Belief,
+    pub belief: ArmEstimate,
 }
 
 /// Estimates of a policy: what it earns, and where it stands with every guardrail. For a relative
@@ -72,9 +72,9 @@ impl PublishedPolicy {
         policy.sort_unstable_by_key(|entry| entry.0);
         let mut known = Vec::new();
         let mut total = Mixture::new(problem.guardrails.len());
-        let safe_belief = agent.belief(safe);
+        let safe_belief = agent.estimate(safe);
         for &(own, probability) in &decision.policy {
-            let Some(belief) = agent.belief(own) else {
+            let Some(belief) = agent.estimate(own) else {
                 continue;
             };
             if own == safe {
@@ -164,14 +164,14 @@ impl Mixture {
         }
     }
 
-    fn add(&mut self, p: f64, belief: &Belief) {
+    fn add(&mut self, p: f64, belief: &ArmEstimate) {
         let estimates = std::iter::once(&belief.reward).chain(&belief.costs);
         for (total, own) in self.signals.iter_mut().zip(estimates) {
             *total = plus(*total, p, own);
         }
     }
 
-    fn finish(self, problem: &CheckedProblem, safe: Option<&Belief>) -> Estimates {
+    fn finish(self, problem: &CheckedProblem, safe: Option<&ArmEstimate>) -> Estimates {
         let with_safe = |own: Estimate, factor: f64, safe: Option<&Estimate>| match safe {
             Some(safe) => plus(own, self.safe - factor, safe),
             None => own,

@@ -40,8 +40,8 @@ pub struct Beliefs {
 /// A belief in the units of certificates, given the safe action's.
 pub fn beliefs(
     experiment: &banister::CheckedProblem,
-    belief: &banister::Belief,
-    safe: Option<&banister::Belief>,
+    belief: &banister::ArmEstimate,
+    safe: Option<&banister::ArmEstimate>,
     is_safe: bool,
 ) -> Beliefs {
     let guardrails = experiment.guardrails.iter().zip(&belief.costs).enumerate();

@@ -18,7 +18,7 @@ pub(super) struct Budget {
     memory: SavedBudget,
 }
 
-/// What has happened to the budgets.
+/// State of the budgets, for snapshots.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SavedBudget {
@@ -56,7 +56,7 @@ impl Budget {
         }
     }
 
-    /// Whether nothing is left of some budget, or of the rounds.
+    /// True if nothing is left of some budget, or of the rounds.
     pub fn is_over(&self, evidence: &Evidence) -> bool {
         self.memory.over || evidence.outcomes >= self.horizon
     }

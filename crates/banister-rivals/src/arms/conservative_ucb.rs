@@ -11,56 +11,24 @@
 //! so far; else the safe arm.
 
 use banister::toolkit::open_unit;
-use banister::{Agent, Error, Guarantee, Problem};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use banister::{Agent, Error};
 
 use super::{Evidence, Plan, Rule, make};
-use crate::registry::{AgentConfig, Registered};
+use crate::config::{Recipe, Registered, config};
 use crate::setting::known_safe_costs;
-use crate::{DELTA, Saved};
 
-/// Conservative UCB on costs: plays the arm with the largest optimistic reward whenever the pessimistic costs
-/// of everything played, with it, stay within the thresholds times the rounds; else the safe arm.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ConservativeUcbConfig {
-    /// What results call it; by default `conservative_ucb`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// δ: probability with which some interval may fail; by default 0.01.
-    pub delta: f64,
+config! {
+    /// Conservative UCB on costs: plays the arm with the largest optimistic reward whenever the pessimistic costs
+    /// of everything played, with it, stay within the thresholds times the rounds; else the safe arm.
+    ConservativeUcbConfig, "conservative_ucb", false;
+    guarantee(Cumulative),
+    delta,
 }
 
-impl Default for ConservativeUcbConfig {
-    fn default() -> Self {
-        Self {
-            label: None,
-            delta: DELTA,
-        }
-    }
-}
-
-impl Registered for ConservativeUcbConfig {
-    fn kind(&self) -> &'static str {
-        "conservative_ucb"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Cumulative
-    }
-    fn takes_features(&self) -> bool {
-        false
-    }
-    fn delta(&mut self) -> Option<&mut f64> {
-        Some(&mut self.delta)
-    }
-    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+impl ConservativeUcbConfig {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
         open_unit("delta", self.delta)?;
-        let config = AgentConfig::ConservativeUcb(self.clone());
-        make(config, problem, saved, self.delta, |evidence| {
+        make(recipe, self.delta, |evidence| {
             known_safe_costs(self.kind(), &evidence.problem)?;
             Ok(ConservativeUcb)
         })
@@ -69,7 +37,7 @@ impl Registered for ConservativeUcbConfig {
 
 struct ConservativeUcb;
 
-/// Whether the budgets so far can pay for an arm.
+/// True if the budgets so far can pay for an arm.
 fn affordable(evidence: &Evidence, candidate: usize) -> bool {
     let bounds = &evidence.bounds;
     let rounds = evidence.outcomes as f64 + 1.0;
@@ -83,9 +51,10 @@ fn affordable(evidence: &Evidence, candidate: usize) -> bool {
 impl Rule for ConservativeUcb {
     fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
         let (candidate, _) = evidence.best(|arm| evidence.bounds.reward_upper[arm]);
-        plan.play(match affordable(evidence, candidate) {
-            true => candidate,
-            false => evidence.safe(),
+        plan.play(if affordable(evidence, candidate) {
+            candidate
+        } else {
+            evidence.safe()
         });
     }
 }

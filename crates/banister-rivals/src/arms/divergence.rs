@@ -19,14 +19,15 @@ impl Divergence {
         }
     }
 
-    /// The upper end for n observations with a given mean. The search starts from nowhere, so that the bound
+    /// The upper end for n observations with a given mean. The search has no warm start, so that the bound
     /// depends on nothing but these.
     #[inline]
     pub fn upper(&self, mean: f64, n: u64, level: f64) -> f64 {
         let level = level / n as f64;
-        match self.bounded {
-            true => kl_upper(mean.clamp(0.0, 1.0), level, 1.0),
-            false => mean + self.r * (2.0 * level).sqrt(),
+        if self.bounded {
+            kl_upper(mean.clamp(0.0, 1.0), level, 1.0)
+        } else {
+            mean + self.r * (2.0 * level).sqrt()
         }
     }
 
@@ -34,9 +35,10 @@ impl Divergence {
     #[inline]
     pub fn lower(&self, mean: f64, n: u64, level: f64) -> f64 {
         let level = level / n as f64;
-        match self.bounded {
-            true => kl_lower(mean.clamp(0.0, 1.0), level, 0.0),
-            false => mean - self.r * (2.0 * level).sqrt(),
+        if self.bounded {
+            kl_lower(mean.clamp(0.0, 1.0), level, 0.0)
+        } else {
+            mean - self.r * (2.0 * level).sqrt()
         }
     }
 }

@@ -9,63 +9,31 @@
 
 use banister::solve::{Lp, Status};
 use banister::toolkit::open_unit;
-use banister::{Agent, Error, Guarantee, Problem};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use banister::{Agent, Error};
 use serde_json::Value;
 
-use super::anywhere::Anywhere;
+use super::phase_one::PhaseOne;
 use super::{Evidence, Plan, Rule, make};
-use crate::registry::{AgentConfig, Registered};
+use crate::config::{Recipe, config};
 use crate::saved::{part, to_part};
-use crate::{DELTA, Saved};
 
-/// DOSLB on arms: the best policy if every reward is as high and every cost as low as its interval allows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct DoslbConfig {
-    /// What results call it; by default `doslb`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// δ: probability with which some interval may fail.
-    pub delta: f64,
+config! {
+    /// DOSLB on arms: the best policy if every reward is as high and every cost as low as its interval allows.
+    DoslbConfig, "doslb", false;
+    guarantee(Cumulative),
+    delta,
 }
 
-impl Default for DoslbConfig {
-    fn default() -> Self {
-        Self {
-            label: None,
-            delta: DELTA,
-        }
-    }
-}
-
-impl Registered for DoslbConfig {
-    fn kind(&self) -> &'static str {
-        "doslb"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Cumulative
-    }
-    fn takes_features(&self) -> bool {
-        false
-    }
-    fn delta(&mut self) -> Option<&mut f64> {
-        Some(&mut self.delta)
-    }
-    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+impl DoslbConfig {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
         open_unit("delta", self.delta)?;
-        let config = AgentConfig::Doslb(self.clone());
-        make(config, problem, saved, self.delta, |_| Ok(Doslb::default()))
+        make(recipe, self.delta, |_| Ok(Doslb::default()))
     }
 }
 
 #[derive(Default)]
 struct Doslb {
-    solver: Anywhere,
+    solver: PhaseOne,
 }
 
 impl Rule for Doslb {
@@ -85,9 +53,10 @@ impl Rule for Doslb {
     }
 
     fn save(&self, _: &Evidence, learned: bool) -> Value {
-        match learned {
-            true => Value::Null,
-            false => to_part(self.solver.basis()),
+        if learned {
+            Value::Null
+        } else {
+            to_part(self.solver.basis())
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a rival on arms has seen: counts, sums, and the intervals U, l, u of all arms.
+//! Evidence of a rival on arms: counts, sums, and the intervals U, l, u of all arms.
 
 use banister::interval::Level;
 use banister::toolkit::{Bounds, Estimates, SavedArm, SignalRule, broken};
@@ -140,7 +140,7 @@ impl Evidence {
         })
     }
 
-    /// Whether outcomes of these signals can have led there.
+    /// True if outcomes of these signals can have led there.
     fn could_hold(&self, saved: &SavedArm) -> bool {
         let n = saved.pulls as f64;
         std::iter::zip(self.signals(), &saved.signals).all(|(signal, state)| {

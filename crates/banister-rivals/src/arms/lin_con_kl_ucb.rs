@@ -12,44 +12,25 @@
 //! certificate's solver status is `infeasible`.
 
 use banister::solve::Status;
-use banister::{Agent, Error, Guarantee, Problem};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use banister::{Agent, Error};
 use serde_json::Value;
 
 use super::divergence::Divergence;
 use super::program::Program;
 use super::{Evidence, Plan, Rule, make};
-use crate::registry::{AgentConfig, Registered};
+use crate::config::{DELTA, Recipe, config};
 use crate::saved::{part, to_part};
-use crate::{DELTA, Saved};
 
-/// LinCon-KL-UCB: the best policy if rewards are as high and costs as low as KL-UCB's bounds at level ln t
-/// allow.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct LinConKlUcbConfig {
-    /// What results call it; by default `lin_con_kl_ucb`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
+config! {
+    /// LinCon-KL-UCB: the best policy if rewards are as high and costs as low as KL-UCB's bounds at level ln t
+    /// allow.
+    LinConKlUcbConfig, "lin_con_kl_ucb", false;
+    guarantee(Cumulative),
 }
 
-impl Registered for LinConKlUcbConfig {
-    fn kind(&self) -> &'static str {
-        "lin_con_kl_ucb"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Cumulative
-    }
-    fn takes_features(&self) -> bool {
-        false
-    }
-    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
-        let config = AgentConfig::LinConKlUcb(self.clone());
-        make(config, problem, saved, DELTA, |evidence| {
+impl LinConKlUcbConfig {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+        make(recipe, DELTA, |evidence| {
             Ok(LinConKlUcb {
                 divergences: evidence.signals().map(Divergence::new).collect(),
                 program: Program::new(evidence),
@@ -90,9 +71,10 @@ impl Rule for LinConKlUcb {
     }
 
     fn save(&self, _: &Evidence, learned: bool) -> Value {
-        match learned {
-            true => Value::Null,
-            false => to_part(self.program.basis()),
+        if learned {
+            Value::Null
+        } else {
+            to_part(self.program.basis())
         }
     }
 

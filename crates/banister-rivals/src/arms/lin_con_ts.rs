@@ -13,43 +13,25 @@
 
 use crate::stream::{SavedStream, Stream};
 use banister::solve::Status;
-use banister::{Agent, Error, Guarantee, Problem};
-use schemars::JsonSchema;
+use banister::{Agent, Error};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::posterior::Posterior;
 use super::program::Program;
 use super::{Evidence, Plan, Rule, make};
-use crate::registry::{AgentConfig, Registered};
+use crate::config::{DELTA, Recipe, config};
 use crate::saved::{part, to_part};
-use crate::{DELTA, Saved};
 
-/// LinConTS: the best policy for rewards and costs drawn from their posteriors.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct LinConTsConfig {
-    /// What results call it; by default `lin_con_ts`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
+config! {
+    /// LinConTS: the best policy for rewards and costs drawn from their posteriors.
+    LinConTsConfig, "lin_con_ts", false;
+    guarantee(Cumulative),
 }
 
-impl Registered for LinConTsConfig {
-    fn kind(&self) -> &'static str {
-        "lin_con_ts"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Cumulative
-    }
-    fn takes_features(&self) -> bool {
-        false
-    }
-    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
-        let config = AgentConfig::LinConTs(self.clone());
-        make(config, problem, saved, DELTA, |evidence| {
+impl LinConTsConfig {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+        make(recipe, DELTA, |evidence| {
             Ok(LinConTs {
                 posteriors: evidence.signals().map(Posterior::new).collect(),
                 program: Program::new(evidence),
@@ -66,7 +48,7 @@ struct LinConTs {
     stream: Stream,
 }
 
-/// What a snapshot keeps beside the evidence.
+/// Memory beside the evidence, for snapshots.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Memory {
@@ -104,15 +86,16 @@ impl Rule for LinConTs {
     }
 
     fn save(&self, evidence: &Evidence, learned: bool) -> Value {
-        to_part(match learned {
-            true => Memory {
+        to_part(if learned {
+            Memory {
                 stream: self.stream.save_learned(evidence.outcomes),
                 basis: Vec::new(),
-            },
-            false => Memory {
+            }
+        } else {
+            Memory {
                 stream: self.stream.save(),
                 basis: self.program.basis(),
-            },
+            }
         })
     }
 

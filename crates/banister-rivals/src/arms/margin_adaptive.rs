@@ -12,58 +12,26 @@
 //! narrow: the first part ends once and for all, and needs no memory.
 
 use banister::toolkit::{Bounds, Planner, SavedPlanner, broken, open_unit};
-use banister::{Agent, Error, Guarantee, Optimism, Problem};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use banister::{Agent, Error, Optimism};
 use serde_json::Value;
 
 use super::{Evidence, Plan, Rule, make};
-use crate::registry::{AgentConfig, Registered};
+use crate::config::{Recipe, Registered, config};
 use crate::saved::{part, to_part};
 use crate::setting::{known_safe_costs, one_guardrail};
-use crate::{DELTA, Saved};
 
-/// Margin-adaptive OPB: looks for an arm whose margin is at least half of what any arm can have, and then
-/// plays as OPB does, but measured by that margin in place of the safe arm's.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct MarginAdaptiveConfig {
-    /// What results call it; by default `margin_adaptive`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// δ: probability with which some interval may fail; by default 0.01.
-    pub delta: f64,
+config! {
+    /// Margin-adaptive OPB: looks for an arm whose margin is at least half of what any arm can have, and then
+    /// plays as OPB does, but measured by that margin in place of the safe arm's.
+    MarginAdaptiveConfig, "margin_adaptive", false;
+    guarantee(EveryRound),
+    delta,
 }
 
-impl Default for MarginAdaptiveConfig {
-    fn default() -> Self {
-        Self {
-            label: None,
-            delta: DELTA,
-        }
-    }
-}
-
-impl Registered for MarginAdaptiveConfig {
-    fn kind(&self) -> &'static str {
-        "margin_adaptive"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::EveryRound
-    }
-    fn takes_features(&self) -> bool {
-        false
-    }
-    fn delta(&mut self) -> Option<&mut f64> {
-        Some(&mut self.delta)
-    }
-    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+impl MarginAdaptiveConfig {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
         open_unit("delta", self.delta)?;
-        let config = AgentConfig::MarginAdaptive(self.clone());
-        make(config, problem, saved, self.delta, |evidence| {
+        make(recipe, self.delta, |evidence| {
             one_guardrail(self.kind(), &evidence.problem)?;
             known_safe_costs(self.kind(), &evidence.problem)?;
             // The anchor may be another one each round, and with it all of D.
@@ -126,9 +94,10 @@ impl Rule for MarginAdaptive {
     }
 
     fn save(&self, _: &Evidence, learned: bool) -> Value {
-        match learned {
-            true => Value::Null,
-            false => to_part(self.planner.save()),
+        if learned {
+            Value::Null
+        } else {
+            to_part(self.planner.save())
         }
     }
 

@@ -1,6 +1,8 @@
-//! Rivals on K arms: what they all keep, and one module for the rule of each.
+//! Rivals on K arms.
+//!
+//! `rival` turns a rule into an agent; `evidence` and `plan` are what a rule reads and writes; `program`, `phase_one`,
+//! `budget`, `posterior` and `divergence` serve several rules. Every other file is one paper.
 
-mod anywhere;
 mod budget;
 mod conservative_ucb;
 mod divergence;
@@ -12,6 +14,7 @@ mod lin_con_ts;
 mod margin_adaptive;
 mod optimistic_mix;
 mod pessimistic_optimistic;
+mod phase_one;
 mod plan;
 mod posterior;
 mod primal_dual_bwk;

@@ -9,57 +9,25 @@
 
 use banister::solve::{Lp, LpSolver};
 use banister::toolkit::open_unit;
-use banister::{Agent, Error, Guarantee, Problem};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use banister::{Agent, Error};
 use serde_json::Value;
 
 use super::{Evidence, Plan, Rule, make};
-use crate::registry::{AgentConfig, Registered};
+use crate::config::{Recipe, Registered, config};
 use crate::saved::{part, to_part};
 use crate::setting::known_safe_costs;
-use crate::{DELTA, Saved};
 
-/// Optimistic mixing: DOSLB's policy with as much of the safe arm mixed in as its pessimistic costs need.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct OptimisticMixConfig {
-    /// What results call it; by default `optimistic_mix`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// δ: probability with which some interval may fail; by default 0.01.
-    pub delta: f64,
+config! {
+    /// Optimistic mixing: DOSLB's policy with as much of the safe arm mixed in as its pessimistic costs need.
+    OptimisticMixConfig, "optimistic_mix", false;
+    guarantee(EveryRound),
+    delta,
 }
 
-impl Default for OptimisticMixConfig {
-    fn default() -> Self {
-        Self {
-            label: None,
-            delta: DELTA,
-        }
-    }
-}
-
-impl Registered for OptimisticMixConfig {
-    fn kind(&self) -> &'static str {
-        "optimistic_mix"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::EveryRound
-    }
-    fn takes_features(&self) -> bool {
-        false
-    }
-    fn delta(&mut self) -> Option<&mut f64> {
-        Some(&mut self.delta)
-    }
-    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+impl OptimisticMixConfig {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
         open_unit("delta", self.delta)?;
-        let config = AgentConfig::OptimisticMix(self.clone());
-        make(config, problem, saved, self.delta, |evidence| {
+        make(recipe, self.delta, |evidence| {
             known_safe_costs(self.kind(), &evidence.problem)?;
             Ok(OptimisticMix::default())
         })
@@ -85,9 +53,10 @@ impl Rule for OptimisticMix {
     }
 
     fn save(&self, _: &Evidence, learned: bool) -> Value {
-        match learned {
-            true => Value::Null,
-            false => to_part(self.solver.basis()),
+        if learned {
+            Value::Null
+        } else {
+            to_part(self.solver.basis())
         }
     }
 

@@ -15,65 +15,30 @@
 //! price late. Before the first outcome of an arm ĉ = 0: optimistic, so every arm is tried.
 
 use banister::toolkit::{broken, finite, open_unit, positive};
-use banister::{Agent, Error, Guarantee, Problem};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use banister::{Agent, Error};
 use serde_json::Value;
 
 use super::{Evidence, Plan, Rule, make};
-use crate::registry::{AgentConfig, Registered};
+use crate::config::{Recipe, Registered, config};
 use crate::saved::{part, to_part};
-use crate::{DELTA, Saved};
 
-/// The pessimistic-optimistic agent: plays the arm whose optimistic reward less its priced costs is largest;
-/// prices rise while costs exceed slightly tightened thresholds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct PessimisticOptimisticConfig {
-    /// What results call it; by default `pessimistic_optimistic`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// δ: probability with which some interval may fail; by default 0.01.
-    pub delta: f64,
+config! {
+    /// The pessimistic-optimistic agent: plays the arm whose optimistic reward less its priced costs is largest;
+    /// prices rise while costs exceed slightly tightened thresholds.
+    PessimisticOptimisticConfig, "pessimistic_optimistic", false;
+    guarantee(Cumulative),
+    delta,
     /// Δ: a margin that some policy has under every guardrail, as a share of the guardrail's range; by
     /// default the smallest margin of the safe arm.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub margin: Option<f64>,
-    /// How much rewards weigh against costs: V_t = Δ·m^{1/4}·√(`reward_weight`·t), by default 2/3.
-    pub reward_weight: f64,
-    /// How much thresholds are tightened: by m^{3/4}·√(`tightening`/t), by default 6.
-    pub tightening: f64,
+    margin: Option<f64>,
+    /// Weight of rewards against costs: V_t = Δ·m^{1/4}·√(`reward_weight`·t), by default 2/3.
+    reward_weight: f64 = 2.0 / 3.0,
+    /// Tightening of thresholds: by m^{3/4}·√(`tightening`/t), by default 6.
+    tightening: f64 = 6.0,
 }
 
-impl Default for PessimisticOptimisticConfig {
-    fn default() -> Self {
-        Self {
-            label: None,
-            delta: DELTA,
-            margin: None,
-            reward_weight: 2.0 / 3.0,
-            tightening: 6.0,
-        }
-    }
-}
-
-impl Registered for PessimisticOptimisticConfig {
-    fn kind(&self) -> &'static str {
-        "pessimistic_optimistic"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Cumulative
-    }
-    fn takes_features(&self) -> bool {
-        false
-    }
-    fn delta(&mut self) -> Option<&mut f64> {
-        Some(&mut self.delta)
-    }
-    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+impl PessimisticOptimisticConfig {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
         open_unit("delta", self.delta)?;
         if let Some(margin) = self.margin {
             positive("margin", margin)?;
@@ -86,8 +51,7 @@ impl Registered for PessimisticOptimisticConfig {
                 "must be 0 or more",
             ));
         }
-        let config = AgentConfig::PessimisticOptimistic(self.clone());
-        make(config, problem, saved, self.delta, |evidence| {
+        make(recipe, self.delta, |evidence| {
             let m = evidence.problem.guardrails.len();
             let margin = match self.margin {
                 Some(margin) => margin,
@@ -145,9 +109,10 @@ fn root(evidence: &Evidence) -> f64 {
 impl Rule for PessimisticOptimistic {
     fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
         // Without a guardrail there is nothing to price.
-        let inverse = match self.queues.is_empty() {
-            true => 0.0,
-            false => 1.0 / (self.weight * root(evidence)),
+        let inverse = if self.queues.is_empty() {
+            0.0
+        } else {
+            1.0 / (self.weight * root(evidence))
         };
         let (best, _) = evidence.best(|arm| {
             let prices = self.queues.iter().enumerate();

@@ -1,4 +1,4 @@
-//! A round's policy as a rule makes it.
+//! The policy that a rule plans for a round.
 
 use banister::solve::Solution;
 use banister::toolkit::Bounds;
@@ -8,9 +8,9 @@ use banister::toolkit::Bounds;
 pub(crate) struct Plan {
     /// (arm, probability) by increasing arm; probabilities are positive and sum to one.
     pub policy: Vec<(usize, f64)>,
-    /// Whether the rule's program had no solution.
+    /// True if the rule's program had no solution.
     pub infeasible: bool,
-    /// What no feasible policy earns more than, where the rule knows better than max_a U_a.
+    /// Upper bound on the reward of every feasible policy, where the rule knows one below max_a U_a.
     pub bound: f64,
     /// Shadow price per guardrail, where there is a program.
     pub prices: Vec<f64>,

@@ -1,4 +1,4 @@
-//! What Thompson's agents draw from: the posterior of a mean.
+//! The posterior of a mean, for Thompson sampling.
 
 use banister::Signal;
 use rand_chacha::ChaCha8Rng;
@@ -23,7 +23,7 @@ impl Posterior {
         }
     }
 
-    /// One draw.
+    /// Draws a mean.
     #[inline]
     pub fn draw(&self, n: u64, sum: f64, rng: &mut ChaCha8Rng) -> f64 {
         let count = n as f64;

@@ -16,74 +16,35 @@
 //! overflow in long runs, and only ratios matter.
 
 use banister::toolkit::{broken, open_unit, positive};
-use banister::{Agent, Error, Guarantee, Problem};
-use schemars::JsonSchema;
+use banister::{Agent, Error};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::budget::{Budget, SavedBudget};
 use super::{Evidence, Plan, Rule, make};
-use crate::registry::{AgentConfig, Registered};
+use crate::config::{Recipe, config};
 use crate::saved::{part, to_part};
 use crate::setting::horizon;
-use crate::{DELTA, Saved};
 
-/// PrimalDualBwK: plays the arm with the largest optimistic reward per priced optimistic consumption, where a
-/// resource is dearer the more of it is used; the safe arm once a budget is spent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct PrimalDualBwkConfig {
-    /// What results call it; by default `primal_dual_bwk`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// δ: probability with which some interval may fail; by default 0.01.
-    pub delta: f64,
-    /// T: the number of rounds that the budgets are for. It has no default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub horizon: Option<u64>,
-    /// ε: how fast prices rise; by default √(ln(m+1)/B), with m guardrails and B the smallest budget.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub epsilon: Option<f64>,
+config! {
+    /// PrimalDualBwK: plays the arm with the largest optimistic reward per priced optimistic consumption, where a
+    /// resource is dearer the more of it is used; the safe arm once a budget is spent.
+    PrimalDualBwkConfig, "primal_dual_bwk", false;
+    guarantee(Cumulative),
+    delta,
+    horizon,
+    /// ε: growth rate of prices; by default √(ln(m+1)/B), with m guardrails and B the smallest budget.
+    epsilon: Option<f64>,
 }
 
-impl Default for PrimalDualBwkConfig {
-    fn default() -> Self {
-        Self {
-            label: None,
-            delta: DELTA,
-            horizon: None,
-            epsilon: None,
-        }
-    }
-}
-
-impl Registered for PrimalDualBwkConfig {
-    fn kind(&self) -> &'static str {
-        "primal_dual_bwk"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Cumulative
-    }
-    fn takes_features(&self) -> bool {
-        false
-    }
-    fn delta(&mut self) -> Option<&mut f64> {
-        Some(&mut self.delta)
-    }
-    fn horizon(&mut self, _: bool) -> Option<&mut Option<u64>> {
-        Some(&mut self.horizon)
-    }
-    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+impl PrimalDualBwkConfig {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
         open_unit("delta", self.delta)?;
         let horizon = horizon(self.horizon)?;
         if let Some(epsilon) = self.epsilon {
             positive("epsilon", epsilon)?;
         }
-        let config = AgentConfig::PrimalDualBwk(self.clone());
-        make(config, problem, saved, self.delta, |evidence| {
+        make(recipe, self.delta, |evidence| {
             let budget = Budget::new(evidence, horizon);
             let smallest = budget.smallest();
             let resources = budget.limits.len() + 1;
@@ -117,7 +78,7 @@ struct PrimalDualBwk {
     budget: Budget,
 }
 
-/// What a snapshot keeps beside the evidence.
+/// Memory beside the evidence, for snapshots.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Memory {
@@ -126,7 +87,7 @@ struct Memory {
 }
 
 impl PrimalDualBwk {
-    /// What an arm optimistically consumes of a resource, rescaled.
+    /// Optimistic consumption of a resource by an arm, rescaled.
     fn consumption(&self, evidence: &Evidence, arm: usize, resource: usize) -> f64 {
         let row = evidence.bounds.cost_lower.get(resource);
         self.scales[resource] * row.map_or(1.0, |lower| lower[arm])

@@ -3,11 +3,11 @@
 use banister::solve::{Lp, Solution};
 
 use super::Evidence;
-use super::anywhere::Anywhere;
+use super::phase_one::PhaseOne;
 
 /// LP(`reward`; `costs`) and where its solver stopped.
 pub(super) struct Program {
-    solver: Anywhere,
+    solver: PhaseOne,
     /// One number per arm.
     pub reward: Vec<f64>,
     /// One row per guardrail.
@@ -19,7 +19,7 @@ impl Program {
     pub fn new(evidence: &Evidence) -> Self {
         let arms = evidence.arms();
         Self {
-            solver: Anywhere::default(),
+            solver: PhaseOne::default(),
             reward: vec![1.0; arms],
             costs: vec![vec![0.0; arms]; evidence.problem.guardrails.len()],
         }

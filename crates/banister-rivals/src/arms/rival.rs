@@ -1,14 +1,16 @@
 //! A rule on arms as an agent: estimates, certificates, snapshots and checks are the same for all.
 
 use banister::toolkit::{Answer, Certifier, of_arm};
-use banister::{ActionSet, Agent, Belief, Decision, Error, Fallback, Guarantee, Outcomes, Problem};
+use banister::{ActionSet, Agent, ArmEstimate, Decision, Error, Fallback, Guarantee, Outcomes};
 use serde_json::Value;
 
 use super::{Evidence, Plan};
-use crate::registry::AgentConfig;
-use crate::{Saved, SavedRival, status};
+use crate::config::{Recipe, RivalConfig};
+use crate::saved::{self, Saved};
+use crate::setting::no_relative;
+use crate::status;
 
-/// How a rival on arms decides.
+/// Decision rule of a rival on arms.
 pub(crate) trait Rule: Send + 'static {
     /// Writes the round's policy. Nothing is allocated once warm.
     fn plan(&mut self, evidence: &Evidence, plan: &mut Plan);
@@ -28,7 +30,7 @@ pub(crate) trait Rule: Send + 'static {
         let _ = (seed, stream);
     }
 
-    /// What it remembers beside the evidence. `learned`: only what follows from the outcomes.
+    /// Memory beside the evidence. `learned`: only the part that follows from the outcomes.
     fn save(&self, evidence: &Evidence, learned: bool) -> Value {
         let _ = (evidence, learned);
         Value::Null
@@ -42,8 +44,8 @@ pub(crate) trait Rule: Send + 'static {
 }
 
 /// A rule with everything around it.
-struct Rival<R> {
-    config: AgentConfig,
+struct Rival<C, R> {
+    config: C,
     rule: R,
     evidence: Evidence,
     plan: Plan,
@@ -55,24 +57,22 @@ struct Rival<R> {
 
 /// The agent of a rule, new or where a snapshot left it. `delta` is for its intervals; `rule` checks the
 /// problem and the parameters.
-pub(super) fn make<R: Rule>(
-    config: AgentConfig,
-    problem: &Problem,
-    saved: Option<&Saved>,
+pub(super) fn make<C: RivalConfig, R: Rule>(
+    recipe: Recipe<C>,
     delta: f64,
     rule: impl FnOnce(&Evidence) -> Result<R, Error>,
 ) -> Result<Box<dyn Agent>, Error> {
-    let mut evidence = Evidence::new(problem.check()?, delta);
-    crate::setting::no_relative(config.kind(), &evidence.problem)?;
+    let mut evidence = Evidence::new(recipe.problem.check()?, delta);
+    no_relative(recipe.config.kind(), &evidence.problem)?;
     let mut rule = rule(&evidence)?;
-    if let Some(saved) = saved {
+    if let Some(saved) = recipe.saved {
         evidence.restore(&saved.evidence, saved.outcomes)?;
         rule.restore(&evidence, &saved.memory)?;
     }
     let certifier = Certifier::new(&evidence.problem);
     let guardrails = evidence.problem.guardrails.len();
     Ok(Box::new(Rival {
-        config,
+        config: recipe.config.clone(),
         rule,
         plan: Plan::new(evidence.arms(), guardrails),
         evidence,
@@ -82,7 +82,7 @@ pub(super) fn make<R: Rule>(
     }))
 }
 
-impl<R: Rule> Rival<R> {
+impl<C: RivalConfig, R: Rule> Rival<C, R> {
     fn check(&self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         if arm >= self.evidence.arms() {
             let last = self.evidence.arms() - 1;
@@ -115,18 +115,23 @@ impl<R: Rule> Rival<R> {
             evidence: evidence.save(),
             memory: self.rule.save(evidence, learned),
         };
-        SavedRival::write(&evidence.problem.declared, &self.config, saved)
+        saved::write(
+            &evidence.problem.declared,
+            self.config.kind(),
+            &self.config,
+            saved,
+        )
     }
 }
 
-impl<R: Rule> Agent for Rival<R> {
+impl<C: RivalConfig, R: Rule> Agent for Rival<C, R> {
     fn decide(&mut self) -> &Decision {
         self.rule.plan(&self.evidence, &mut self.plan);
         let (plan, bounds) = (&self.plan, &self.evidence.bounds);
         for (cost, upper) in self.costs.iter_mut().zip(&bounds.cost_upper) {
             *cost = plan.policy.iter().map(|&(arm, p)| p * upper[arm]).sum();
         }
-        // What the policy earns at most, and what any feasible one does; that is all it proves.
+        // Upper bounds on the reward of this policy and of any feasible one are all that it proves.
         let value = plan.expected(&bounds.reward_upper);
         let (_, most) = self.evidence.best(|arm| bounds.reward_upper[arm]);
         let upper_bound = plan.bound.min(most).max(value);
@@ -140,7 +145,7 @@ impl<R: Rule> Agent for Rival<R> {
             nodes: 0,
         };
         self.decision.outcomes = self.evidence.outcomes;
-        // Who promises safety in every round gives a policy that checks, or none.
+        // An agent that promises safety in every round gives a policy that checks, or none.
         let promised = self.config.guarantee() == Guarantee::EveryRound;
         if promised && !answer.is_within(&bounds.thresholds) {
             self.publish_safe(Fallback::SolverFailed);
@@ -168,9 +173,10 @@ impl<R: Rule> Agent for Rival<R> {
     }
 
     fn check_outcome(&self, reward: f64, costs: &[f64], _more: u64) -> Result<(), Error> {
-        match self.evidence.problem.admits(reward, costs) {
-            true => Ok(()),
-            false => self.evidence.problem.refuse(reward, costs),
+        if self.evidence.problem.admits(reward, costs) {
+            Ok(())
+        } else {
+            self.evidence.problem.refuse(reward, costs)
         }
     }
 
@@ -207,12 +213,12 @@ impl<R: Rule> Agent for Rival<R> {
         &self.evidence.problem.declared.arms
     }
 
-    fn beliefs(&mut self) -> Vec<Belief> {
+    fn estimates(&mut self) -> Vec<ArmEstimate> {
         let arms = 0..self.evidence.arms();
-        arms.filter_map(|arm| self.belief(arm)).collect()
+        arms.filter_map(|arm| self.estimate(arm)).collect()
     }
 
-    fn belief(&mut self, arm: usize) -> Option<Belief> {
+    fn estimate(&mut self, arm: usize) -> Option<ArmEstimate> {
         let Evidence {
             problem, estimates, ..
         } = &self.evidence;

@@ -10,64 +10,32 @@
 
 use crate::stream::{SavedStream, Stream};
 use banister::toolkit::{open_unit, positive};
-use banister::{Agent, Error, Guarantee, Problem};
+use banister::{Agent, Error};
 use rand_distr::{Distribution, StandardNormal};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::program::Program;
 use super::{Evidence, Plan, Rule, make};
-use crate::registry::{AgentConfig, Registered};
+use crate::config::{Recipe, Registered, config};
 use crate::saved::{part, to_part};
 use crate::setting::known_safe_costs;
-use crate::{DELTA, Saved};
 
-/// S-COLTS: the best policy for rewards and costs moved by one random number per arm, with as much of the
-/// safe arm mixed in as its pessimistic costs need.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct SColtsConfig {
-    /// What results call it; by default `s_colts`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// δ: probability with which some interval may fail; by default 0.01.
-    pub delta: f64,
-    /// ω: how far the random numbers move the estimates, in half-widths of their intervals; by default 1.
-    pub omega: f64,
+config! {
+    /// S-COLTS: the best policy for rewards and costs moved by one random number per arm, with as much of the
+    /// safe arm mixed in as its pessimistic costs need.
+    SColtsConfig, "s_colts", false;
+    guarantee(EveryRound),
+    delta,
+    /// ω: scale of the random moves of the estimates, in half-widths of their intervals; by default 1.
+    omega: f64 = 1.0,
 }
 
-impl Default for SColtsConfig {
-    fn default() -> Self {
-        Self {
-            label: None,
-            delta: DELTA,
-            omega: 1.0,
-        }
-    }
-}
-
-impl Registered for SColtsConfig {
-    fn kind(&self) -> &'static str {
-        "s_colts"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::EveryRound
-    }
-    fn takes_features(&self) -> bool {
-        false
-    }
-    fn delta(&mut self) -> Option<&mut f64> {
-        Some(&mut self.delta)
-    }
-    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+impl SColtsConfig {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
         open_unit("delta", self.delta)?;
         let omega = positive("omega", self.omega)?;
-        let config = AgentConfig::SColts(self.clone());
-        make(config, problem, saved, self.delta, |evidence| {
+        make(recipe, self.delta, |evidence| {
             known_safe_costs(self.kind(), &evidence.problem)?;
             Ok(SColts {
                 omega,
@@ -87,7 +55,7 @@ struct SColts {
     stream: Stream,
 }
 
-/// What a snapshot keeps beside the evidence.
+/// Memory beside the evidence, for snapshots.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Memory {
@@ -102,9 +70,10 @@ impl SColts {
             let eta: f64 = StandardNormal.sample(&mut self.stream.rng);
             let n = evidence.pulls(arm) as f64;
             // β for R = 1.
-            let radius = match n > 0.0 {
-                true => ((n + 1.0) * (libm::log(n + 1.0) + 2.0 * evidence.log_level)).sqrt() / n,
-                false => f64::INFINITY,
+            let radius = if n > 0.0 {
+                ((n + 1.0) * (libm::log(n + 1.0) + 2.0 * evidence.log_level)).sqrt() / n
+            } else {
+                f64::INFINITY
             };
             let step = |signal: usize| match evidence.mean(arm, signal) {
                 Some(mean) => (mean, self.omega * self.r[signal] * radius * eta),
@@ -114,12 +83,11 @@ impl SColts {
             let (mean, noise) = step(0);
             self.program.reward[arm] = mean + noise;
             for i in 0..self.program.costs.len() {
-                self.program.costs[i][arm] = match arm == evidence.safe() {
-                    true => evidence.bounds.cost_upper[i][arm],
-                    false => {
-                        let (mean, noise) = step(i + 1);
-                        mean - noise
-                    }
+                self.program.costs[i][arm] = if arm == evidence.safe() {
+                    evidence.bounds.cost_upper[i][arm]
+                } else {
+                    let (mean, noise) = step(i + 1);
+                    mean - noise
                 };
             }
         }
@@ -144,15 +112,16 @@ impl Rule for SColts {
     }
 
     fn save(&self, evidence: &Evidence, learned: bool) -> Value {
-        to_part(match learned {
-            true => Memory {
+        to_part(if learned {
+            Memory {
                 stream: self.stream.save_learned(evidence.outcomes),
                 basis: Vec::new(),
-            },
-            false => Memory {
+            }
+        } else {
+            Memory {
                 stream: self.stream.save(),
                 basis: self.program.basis(),
-            },
+            }
         })
     }
 

@@ -9,42 +9,23 @@
 //! sub-Gaussian rewards have the posterior N(mean, R²/n), uniform on the range before the first outcome.
 
 use crate::stream::{SavedStream, Stream};
-use banister::{Agent, Error, Guarantee, Problem};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use banister::{Agent, Error};
 use serde_json::Value;
 
 use super::posterior::Posterior;
 use super::{Evidence, Plan, Rule, make};
-use crate::registry::{AgentConfig, Registered};
+use crate::config::{DELTA, Recipe, config};
 use crate::saved::{part, to_part};
-use crate::{DELTA, Saved};
 
-/// Thompson sampling: plays the arm whose reward, drawn from its posterior, is largest, whatever it costs.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ThompsonConfig {
-    /// What results call it; by default `thompson`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
+config! {
+    /// Thompson sampling: plays the arm whose reward, drawn from its posterior, is largest, whatever it costs.
+    ThompsonConfig, "thompson", false;
+    guarantee(Unsafe),
 }
 
-impl Registered for ThompsonConfig {
-    fn kind(&self) -> &'static str {
-        "thompson"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Unsafe
-    }
-    fn takes_features(&self) -> bool {
-        false
-    }
-    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
-        let config = AgentConfig::Thompson(self.clone());
-        make(config, problem, saved, DELTA, |evidence| {
+impl ThompsonConfig {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+        make(recipe, DELTA, |evidence| {
             Ok(Thompson {
                 posterior: Posterior::new(&evidence.problem.reward),
                 stream: Stream::new(0, 0),
@@ -80,9 +61,10 @@ impl Rule for Thompson {
     }
 
     fn save(&self, evidence: &Evidence, learned: bool) -> Value {
-        to_part(match learned {
-            true => self.stream.save_learned(evidence.outcomes),
-            false => self.stream.save(),
+        to_part(if learned {
+            self.stream.save_learned(evidence.outcomes)
+        } else {
+            self.stream.save()
         })
     }
 

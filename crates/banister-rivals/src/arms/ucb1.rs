@@ -7,51 +7,23 @@
 //! (2002), UCB1.
 
 use banister::toolkit::positive;
-use banister::{Agent, Error, Guarantee, Problem};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use banister::{Agent, Error};
 
 use super::{Evidence, Plan, Rule, make};
-use crate::Saved;
-use crate::registry::{AgentConfig, Registered};
+use crate::config::{DELTA, Recipe, config};
 
-/// UCB1: plays the arm with the largest r̂ + R√(2·`exploration`·ln t / n), whatever it costs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Ucb1Config {
-    /// What results call it; by default `ucb1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// How wide the bonus is: 4 is UCB1's √(2 ln t / n) for rewards in [0, 1].
-    pub exploration: f64,
+config! {
+    /// UCB1: plays the arm with the largest r̂ + R√(2·`exploration`·ln t / n), whatever it costs.
+    Ucb1Config, "ucb1", false;
+    guarantee(Unsafe),
+    /// Width of the bonus: 4 is UCB1's √(2 ln t / n) for rewards in [0, 1].
+    exploration: f64 = 4.0,
 }
 
-impl Default for Ucb1Config {
-    fn default() -> Self {
-        Self {
-            label: None,
-            exploration: 4.0,
-        }
-    }
-}
-
-impl Registered for Ucb1Config {
-    fn kind(&self) -> &'static str {
-        "ucb1"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Unsafe
-    }
-    fn takes_features(&self) -> bool {
-        false
-    }
-    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+impl Ucb1Config {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
         let exploration = positive("exploration", self.exploration)?;
-        let config = AgentConfig::Ucb1(self.clone());
-        make(config, problem, saved, crate::DELTA, |evidence| {
+        make(recipe, DELTA, |evidence| {
             let r = evidence.problem.reward.r();
             Ok(Ucb1 {
                 width: 2.0 * exploration * r * r,

@@ -13,69 +13,31 @@
 
 use banister::solve::{Lp, Status};
 use banister::toolkit::{finite, open_unit};
-use banister::{Agent, Error, Guarantee, Problem};
-use schemars::JsonSchema;
+use banister::{Agent, Error};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::anywhere::Anywhere;
 use super::budget::{Budget, SavedBudget};
+use super::phase_one::PhaseOne;
 use super::{Evidence, Plan, Rule, make};
-use crate::registry::{AgentConfig, Registered};
+use crate::config::{Recipe, config};
 use crate::saved::{part, to_part};
 use crate::setting::horizon;
-use crate::{DELTA, Saved};
 
-/// UCB for bandits with knapsacks: the best policy if every reward is as high and every cost as low as its
-/// interval allows, under thresholds lowered by a share; the safe arm once a budget is spent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct UcbBwkConfig {
-    /// What results call it; by default `ucb_bwk`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// δ: probability with which some interval may fail; by default 0.01.
-    pub delta: f64,
-    /// T: the number of rounds that the budgets are for. It has no default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub horizon: Option<u64>,
+config! {
+    /// UCB for bandits with knapsacks: the best policy if every reward is as high and every cost as low as its
+    /// interval allows, under thresholds lowered by a share; the safe arm once a budget is spent.
+    UcbBwkConfig, "ucb_bwk", false;
+    guarantee(Cumulative),
+    delta,
+    horizon,
     /// ε: the share of each budget that is held back, 0 or more and below 1; by default
     /// min(1/2, √(K·ln T/B)), with B the smallest budget.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub epsilon: Option<f64>,
+    epsilon: Option<f64>,
 }
 
-impl Default for UcbBwkConfig {
-    fn default() -> Self {
-        Self {
-            label: None,
-            delta: DELTA,
-            horizon: None,
-            epsilon: None,
-        }
-    }
-}
-
-impl Registered for UcbBwkConfig {
-    fn kind(&self) -> &'static str {
-        "ucb_bwk"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Cumulative
-    }
-    fn takes_features(&self) -> bool {
-        false
-    }
-    fn delta(&mut self) -> Option<&mut f64> {
-        Some(&mut self.delta)
-    }
-    fn horizon(&mut self, _: bool) -> Option<&mut Option<u64>> {
-        Some(&mut self.horizon)
-    }
-    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+impl UcbBwkConfig {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
         open_unit("delta", self.delta)?;
         let horizon = horizon(self.horizon)?;
         if let Some(epsilon) = self.epsilon
@@ -87,8 +49,7 @@ impl Registered for UcbBwkConfig {
                 "must be 0 or more and below 1",
             ));
         }
-        let config = AgentConfig::UcbBwk(self.clone());
-        make(config, problem, saved, self.delta, |evidence| {
+        make(recipe, self.delta, |evidence| {
             let budget = Budget::new(evidence, horizon);
             let epsilon = self.epsilon.unwrap_or_else(|| {
                 let arms = evidence.arms() as f64;
@@ -99,7 +60,7 @@ impl Registered for UcbBwkConfig {
             Ok(UcbBwk {
                 thresholds: thresholds.map(|tau| (1.0 - epsilon) * tau).collect(),
                 budget,
-                solver: Anywhere::default(),
+                solver: PhaseOne::default(),
             })
         })
     }
@@ -109,10 +70,10 @@ struct UcbBwk {
     /// (1−ε)τ.
     thresholds: Vec<f64>,
     budget: Budget,
-    solver: Anywhere,
+    solver: PhaseOne,
 }
 
-/// What a snapshot keeps beside the evidence.
+/// Memory beside the evidence, for snapshots.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Memory {
@@ -146,9 +107,10 @@ impl Rule for UcbBwk {
     fn save(&self, _: &Evidence, learned: bool) -> Value {
         to_part(Memory {
             budget: self.budget.save(),
-            basis: match learned {
-                true => Vec::new(),
-                false => self.solver.basis(),
+            basis: if learned {
+                Vec::new()
+            } else {
+                self.solver.basis()
             },
         })
     }

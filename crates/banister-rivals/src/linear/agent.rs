@@ -2,11 +2,12 @@
 
 use super::Rule;
 use super::rival::Rival;
+use crate::config::RivalConfig;
 use crate::status;
 use banister::toolkit::Answer;
-use banister::{ActionSet, Agent, Belief, Decision, Error, Fallback, Outcomes, Played};
+use banister::{ActionSet, Agent, ArmEstimate, Decision, Error, Fallback, Outcomes, Played};
 
-impl<R: Rule> Agent for Rival<R> {
+impl<C: RivalConfig, R: Rule> Agent for Rival<C, R> {
     fn decide(&mut self) -> &Decision {
         self.decision.outcomes = self.evidence.outcomes;
         self.evidence.update_actions();
@@ -16,13 +17,13 @@ impl<R: Rule> Agent for Rival<R> {
         }
         let plan = self.rule.plan(&self.evidence);
         let within = self.write_costs(&plan);
-        // Who promises safety per action plays one that checks, or the safe one.
+        // An agent that promises safety per action plays one that checks, or the safe one.
         if self.promised && !within {
             self.publish_safe(Fallback::SolverFailed);
             return &self.decision;
         }
         self.write_policy(&plan);
-        // What it earns at most, and what any feasible policy does; that is all it proves.
+        // Upper bounds on the reward of this policy and of any feasible one are all that it proves.
         let offset = self.evidence.signals[0].offset;
         let value = plan.scale * self.upper(plan.action, 0);
         let actions = 0..self.evidence.actions.count;
@@ -141,15 +142,15 @@ impl<R: Rule> Agent for Rival<R> {
         self.offer_named(set)
     }
 
-    fn beliefs(&mut self) -> Vec<Belief> {
+    fn estimates(&mut self) -> Vec<ArmEstimate> {
         self.evidence.update_actions();
         let actions = 0..self.evidence.actions.count;
-        actions.map(|action| self.belief_of(action)).collect()
+        actions.map(|action| self.estimate_of(action)).collect()
     }
 
-    fn belief(&mut self, action: usize) -> Option<Belief> {
+    fn estimate(&mut self, action: usize) -> Option<ArmEstimate> {
         self.evidence.update_actions();
-        (action < self.evidence.actions.count).then(|| self.belief_of(action))
+        (action < self.evidence.actions.count).then(|| self.estimate_of(action))
     }
 
     fn save(&self) -> String {

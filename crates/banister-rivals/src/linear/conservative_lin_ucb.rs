@@ -9,99 +9,33 @@
 //! Bandits" (2017), CLUCB, with costs in place of the reward that must not fall behind.
 
 use banister::toolkit::broken;
-use banister::toolkit::linear::{Confidence, LinearKeys, Radius};
-use banister::{Agent, Error, Guarantee, Problem};
-use schemars::JsonSchema;
+use banister::toolkit::linear::Confidence;
+use banister::{Agent, Error};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::lin_ucb::optimistic;
-use super::{Evidence, Parameters, Plan, Recipe, Rule};
-use crate::registry::{AgentConfig, Registered};
+use super::{Evidence, Plan, Rule, make};
+use crate::config::{Recipe, Registered, config};
 use crate::saved::{part, to_part};
 use crate::setting::known_safe_costs;
-use crate::{DELTA, Saved};
 
-/// Conservative LinUCB: plays the optimistic action if the largest costs that all actions so far may have
-/// had, and its own, stay within τ a round; the safe action otherwise.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ConservativeLinUcbConfig {
-    /// What results call it; by default `conservative_lin_ucb`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// δ: probability with which some confidence set may fail; by default 0.01.
-    pub delta: f64,
-    /// How wide the confidence sets are; by default `logdet`.
-    pub radius: Radius,
-    /// λ, the ridge; by default 1.
-    pub lambda: f64,
-    /// S: every unknown parameter is at most this long, in units of its signal's range; to be
-    /// declared, or √K where arms are their own features and means at most one range.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parameter_norm: Option<f64>,
-    /// L: every feature vector is at most this long; unchecked by default (`paper` radii need it).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub norm: Option<f64>,
+config! {
+    /// Conservative LinUCB: plays the optimistic action if the largest costs that all actions so far may have
+    /// had, and its own, stay within τ a round; the safe action otherwise.
+    ConservativeLinUcbConfig, "conservative_lin_ucb", true;
+    guarantee(Cumulative),
+    regression,
 }
 
-impl Default for ConservativeLinUcbConfig {
-    fn default() -> Self {
-        Self {
-            label: None,
-            delta: DELTA,
-            radius: Radius::default(),
-            lambda: 1.0,
-            parameter_norm: None,
-            norm: None,
-        }
-    }
-}
-
-impl Registered for ConservativeLinUcbConfig {
-    fn kind(&self) -> &'static str {
-        "conservative_lin_ucb"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Cumulative
-    }
-    fn takes_features(&self) -> bool {
-        true
-    }
-    fn delta(&mut self) -> Option<&mut f64> {
-        Some(&mut self.delta)
-    }
-    fn linear(&mut self) -> Option<LinearKeys<'_>> {
-        Some(LinearKeys {
-            lambda: None,
-            parameter_norm: &mut self.parameter_norm,
-            norm: self.norm,
-        })
-    }
-    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
-        let parameters = Parameters {
-            delta: Some(self.delta),
-            radius: self.radius,
-            lambda: self.lambda,
-            parameter_norm: self.parameter_norm,
-            norm: self.norm,
-        };
-        let recipe = Recipe {
-            config: AgentConfig::ConservativeLinUcb(self.clone()),
-            parameters,
-            problem,
-            saved,
-            play: None,
-        };
-        recipe.make(|evidence| {
+impl ConservativeLinUcbConfig {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+        let parameters = self.parameters();
+        make(recipe, parameters, None, |evidence| {
             known_safe_costs(self.kind(), &evidence.problem)?;
-            let signals = evidence.signals.len();
             let budgets = std::iter::zip(&evidence.problem.guardrails, &evidence.signals[1..]);
             Ok(ConservativeLinUcb {
-                confidence: parameters.confidence(problem, signals),
+                confidence: parameters.confidence(evidence),
                 budgets: budgets
                     .map(|(guardrail, signal)| Budget {
                         threshold: guardrail.shown_threshold * signal.scale,
@@ -134,18 +68,18 @@ struct Budget {
     safe: f64,
 }
 
-/// What was played so far, by the outcomes that arrived.
+/// Actions played so far, by the outcomes that arrived.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Played {
-    /// How often the safe action.
+    /// Number of plays of the safe action.
     safe: u64,
     /// Σ_s x̃_s over the others.
     sum: Vec<f64>,
 }
 
 impl ConservativeLinUcb {
-    /// Whether an action keeps all budgets.
+    /// True if an action keeps all budgets.
     fn affords(&mut self, evidence: &Evidence, action: usize) -> bool {
         let regression = &evidence.regression;
         let columns = &evidence.actions.columns;

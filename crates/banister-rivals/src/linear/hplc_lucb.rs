@@ -9,108 +9,32 @@
 //! **Reference.** Pacchiano, Ghavamzadeh and Bartlett, "Contextual Bandits with Stage-wise Constraints"
 //! (2024), the algorithm for constraints with high probability, with the constants of the authors' code.
 
-use banister::toolkit::linear::{LinearKeys, Radius};
 use banister::toolkit::positive;
-use banister::{Agent, Error, Guarantee, Problem};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use banister::{Agent, Error};
 
 use super::scaling::Reach;
-use super::{Evidence, Parameters, Plan, Play, Recipe, Rule, Scaling};
-use crate::Saved;
-use crate::registry::{AgentConfig, Registered};
+use super::{Evidence, Plan, Rule, Scaling, make};
+use crate::config::{Recipe, Registered, config};
 
-/// HPLC-LUCB: plays the part s of x with the largest s times its reward's upper bound, where s is the
-/// largest part that keeps the guardrail whatever the cost's parameter.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct HplcLucbConfig {
-    /// What results call it; by default `hplc_lucb`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// δ of the confidence sets; by default it falls as 1/(1 + outcomes), as in the authors' runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub delta: Option<f64>,
-    /// How many times the noise constant R the first term of the radii counts; by default 2, as in the
-    /// authors' runs. Below 1 it voids the guarantee.
-    pub noise_factor: f64,
-    /// How many times ln(1/δ) counts under the root of the radii; by default 2. With 1, which `noise_factor`
-    /// makes up for if it is 2, the regrets come closest to those that the authors stored.
-    pub log_factor: f64,
-    /// λ, the ridge; by default 0.1.
-    pub lambda: f64,
-    /// S: every unknown parameter is at most this long, in units of its signal's range; to be
-    /// declared.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parameter_norm: Option<f64>,
-    /// How a part of an action is played: `scaled`, the default, or `mixed` with the safe action.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub play: Option<Play>,
+config! {
+    /// HPLC-LUCB: plays the part s of x with the largest s times its reward's upper bound, where s is the
+    /// largest part that keeps the guardrail whatever the cost's parameter.
+    HplcLucbConfig, "hplc_lucb", true;
+    own_radii,
+    play,
 }
 
-impl Default for HplcLucbConfig {
-    fn default() -> Self {
-        Self {
-            label: None,
-            delta: None,
-            noise_factor: 2.0,
-            log_factor: 2.0,
-            lambda: 0.1,
-            parameter_norm: None,
-            play: None,
-        }
-    }
-}
-
-impl Registered for HplcLucbConfig {
-    fn kind(&self) -> &'static str {
-        "hplc_lucb"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn guarantee(&self) -> Guarantee {
-        Play::guarantee(self.play)
-    }
-    fn takes_features(&self) -> bool {
-        true
-    }
-    fn delta(&mut self) -> Option<&mut f64> {
-        self.delta.as_mut()
-    }
-    fn play(&mut self) -> Option<&mut Option<Play>> {
-        Some(&mut self.play)
-    }
-    fn linear(&mut self) -> Option<LinearKeys<'_>> {
-        Some(LinearKeys {
-            lambda: None,
-            parameter_norm: &mut self.parameter_norm,
-            norm: None,
-        })
-    }
-    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+impl HplcLucbConfig {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
         let noise_factor = positive("noise_factor", self.noise_factor)?;
         let log_factor = positive("log_factor", self.log_factor)?;
-        let parameters = Parameters {
-            delta: self.delta,
-            radius: Radius::Logdet,
-            lambda: self.lambda,
-            parameter_norm: self.parameter_norm,
-            norm: None,
-        };
-        let recipe = Recipe {
-            config: AgentConfig::HplcLucb(self.clone()),
-            parameters,
-            problem,
-            saved,
-            play: self.play,
-        };
-        recipe.make(|evidence| {
+        let parameters = self.parameters();
+        make(recipe, parameters, self.play, |evidence| {
             let scaling = Scaling::new(self.kind(), evidence)?;
             Ok(HplcLucb(Width {
                 noise_factor,
                 log_factor,
-                bias: parameters.bias(problem),
+                bias: parameters.bias(evidence),
                 delta: self.delta,
                 scaling,
             }))

@@ -1,4 +1,5 @@
-//! Rivals on feature vectors: what they all keep, and one module for the rule of each.
+//! Rivals on feature vectors: `rival` and `agent` turn a rule into an agent, `plan`, `scaling` and `sampled` serve
+//! several rules, every other file is one paper.
 //!
 //! Reward and costs are regressed on all d coordinates of the features, nothing projected: signal i has
 //! the mean ⟨x, μ_i⟩ in units of its range, and the threshold counts in the same units (*prediction
@@ -13,7 +14,6 @@ mod gen_op;
 mod hplc_lucb;
 mod lin_ts;
 mod lin_ucb;
-mod parameters;
 mod plan;
 mod rival;
 mod roful;
@@ -22,19 +22,18 @@ mod safe_lucb;
 mod sampled;
 mod scaling;
 
+pub use crate::play::Play;
 use banister::toolkit::linear::Evidence;
 pub use conservative_lin_ucb::ConservativeLinUcbConfig;
 pub use gen_op::GenOpConfig;
 pub use hplc_lucb::HplcLucbConfig;
 pub use lin_ts::LinTsConfig;
 pub use lin_ucb::LinUcbConfig;
-pub use plan::Play;
 pub use roful::RofulConfig;
 pub use safe_lts::SafeLtsConfig;
 pub use safe_lucb::SafeLucbConfig;
 
-use parameters::Parameters;
 use plan::Plan;
-use rival::{Recipe, Rule};
+use rival::{Rule, make};
 use sampled::Sample;
 use scaling::Scaling;

@@ -4,21 +4,21 @@
 use banister::interval::Interval;
 use banister::toolkit::linear::{Limit, Setup, check_parameter_norm, upper_end, with_zero_costs};
 use banister::toolkit::{Certifier, broken, of_intervals};
-use banister::{Agent, Belief, Decision, Error, Fallback, Guarantee, Problem};
+use banister::{Agent, ArmEstimate, Decision, Error, Fallback, Guarantee};
 use serde_json::Value;
 
-use super::{Evidence, Parameters, Plan, Play};
-use crate::registry::AgentConfig;
-use crate::saved::{part, to_part};
+use super::{Evidence, Plan, Play};
+use crate::config::{Recipe, RivalConfig};
+use crate::parameters::Parameters;
+use crate::saved::{self, Saved, part, to_part};
 use crate::setting::no_relative;
-use crate::{Saved, SavedRival};
 
-/// How a linear rival decides.
+/// Decision rule of a linear rival.
 pub(super) trait Rule: Send + 'static {
     /// The radius of a signal's confidence set, in units of its range: 0 is the reward, 1 + i guardrail i.
     fn radius(&self, evidence: &Evidence, signal: usize) -> f64;
 
-    /// What to play. What `evidence` knows of the actions is up to date; nothing is allocated once warm.
+    /// Plans a round. The actions in `evidence` are up to date; nothing is allocated once warm.
     fn plan(&mut self, evidence: &Evidence) -> Plan;
 
     /// An upper bound on an action's cost in prediction units that is known beforehand.
@@ -42,7 +42,7 @@ pub(super) trait Rule: Send + 'static {
         let _ = (seed, stream);
     }
 
-    /// What it remembers beside the evidence. `learned`: only what follows from the outcomes.
+    /// Memory beside the evidence. `learned`: only the part that follows from the outcomes.
     fn save(&self, evidence: &Evidence, learned: bool) -> Value {
         let _ = (evidence, learned);
         Value::Null
@@ -51,31 +51,23 @@ pub(super) trait Rule: Send + 'static {
     /// Takes that up again.
     fn restore(&mut self, evidence: &Evidence, memory: &Value) -> Result<(), Error> {
         let _ = evidence;
-        match memory.is_null() {
-            true => Ok(()),
-            false => Err(broken(
+        if memory.is_null() {
+            Ok(())
+        } else {
+            Err(broken(
                 "its rule remembers nothing, and `memory` says it does",
-            )),
+            ))
         }
     }
 }
 
-/// What a rival is made from.
-pub(super) struct Recipe<'a> {
-    pub config: AgentConfig,
-    pub parameters: Parameters,
-    pub problem: &'a Problem,
-    pub saved: Option<&'a Saved>,
-    pub play: Option<Play>,
-}
-
 /// A rule with everything around it.
-pub(super) struct Rival<R> {
-    config: AgentConfig,
+pub(super) struct Rival<C, R> {
+    config: C,
     pub(super) rule: R,
     pub(super) evidence: Evidence,
     play: Play,
-    /// Whether nothing leaves it that does not check.
+    /// True if only decisions that check may leave it.
     pub(super) promised: bool,
     /// Thresholds in prediction units.
     thresholds: Vec<f64>,
@@ -87,57 +79,57 @@ pub(super) struct Rival<R> {
     pub(super) decision: Decision,
 }
 
-impl Recipe<'_> {
-    /// The agent of a rule, new or where a snapshot left it. `rule` checks the problem, and what the
-    /// parameters of its own are.
-    pub(super) fn make<R: Rule>(
-        self,
-        rule: impl FnOnce(&Evidence) -> Result<R, Error>,
-    ) -> Result<Box<dyn Agent>, Error> {
-        self.parameters.check()?;
-        let problem = with_zero_costs(self.problem)?.check()?;
-        no_relative(self.config.kind(), &problem)?;
-        check_parameter_norm(self.parameters.parameter_norm, &problem)?;
-        let setup = Setup {
-            lambda: self.parameters.lambda,
-            limit: Limit {
-                norm: self.parameters.norm.unwrap_or(f64::INFINITY),
-                clip: false,
-                advice: "declare a larger one",
-            },
-            projected: false,
-        };
-        let mut evidence = Evidence::new(problem, setup)?;
-        let mut rule = rule(&evidence)?;
-        if let Some(saved) = self.saved {
-            let own = part("evidence", &saved.evidence)?;
-            evidence.restore(own, saved.outcomes)?;
-            rule.restore(&evidence, &saved.memory)?;
-        }
-        let problem = &evidence.problem;
-        let certifier = Certifier::new(problem);
-        let guardrails = problem.guardrails.len();
-        let signals = std::iter::zip(&problem.guardrails, &evidence.signals[1..]);
-        Ok(Box::new(Rival {
-            promised: matches!(
-                self.config.guarantee(),
-                Guarantee::EveryRound | Guarantee::PerAction
-            ),
-            config: self.config,
-            rule,
-            play: self.play.unwrap_or_default(),
-            thresholds: signals.map(|(g, s)| g.shown_threshold * s.scale).collect(),
-            costs: vec![0.0; guardrails],
-            prices: vec![0.0; guardrails],
-            support: Vec::with_capacity(2),
-            decision: certifier.blank(),
-            certifier,
-            evidence,
-        }))
+/// The agent of a rule, new or where a snapshot left it. `rule` checks the problem, and what the parameters of its
+/// own are.
+pub(super) fn make<C: RivalConfig, R: Rule>(
+    recipe: Recipe<C>,
+    parameters: Parameters,
+    play: Option<Play>,
+    rule: impl FnOnce(&Evidence) -> Result<R, Error>,
+) -> Result<Box<dyn Agent>, Error> {
+    parameters.check()?;
+    let problem = with_zero_costs(recipe.problem)?.check()?;
+    no_relative(recipe.config.kind(), &problem)?;
+    check_parameter_norm(parameters.parameter_norm, &problem)?;
+    let setup = Setup {
+        lambda: parameters.lambda,
+        limit: Limit {
+            norm: parameters.norm.unwrap_or(f64::INFINITY),
+            clip: false,
+            advice: "declare a larger one",
+        },
+        projected: false,
+    };
+    let mut evidence = Evidence::new(problem, setup)?;
+    let mut rule = rule(&evidence)?;
+    if let Some(saved) = recipe.saved {
+        let own = part("evidence", &saved.evidence)?;
+        evidence.restore(own, saved.outcomes)?;
+        rule.restore(&evidence, &saved.memory)?;
     }
+    let problem = &evidence.problem;
+    let certifier = Certifier::new(problem);
+    let guardrails = problem.guardrails.len();
+    let signals = std::iter::zip(&problem.guardrails, &evidence.signals[1..]);
+    Ok(Box::new(Rival {
+        promised: matches!(
+            recipe.config.guarantee(),
+            Guarantee::EveryRound | Guarantee::PerAction
+        ),
+        config: recipe.config.clone(),
+        rule,
+        play: play.unwrap_or_default(),
+        thresholds: signals.map(|(g, s)| g.shown_threshold * s.scale).collect(),
+        costs: vec![0.0; guardrails],
+        prices: vec![0.0; guardrails],
+        support: Vec::with_capacity(2),
+        decision: certifier.blank(),
+        certifier,
+        evidence,
+    }))
 }
 
-impl<R: Rule> Rival<R> {
+impl<C: RivalConfig, R: Rule> Rival<C, R> {
     pub(super) fn check(&self, action: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         self.evidence.check_action(action)?;
         self.evidence.check_signals(reward, costs)
@@ -220,9 +212,10 @@ impl<R: Rule> Rival<R> {
     pub(super) fn write_policy(&mut self, plan: &Plan) {
         let safe = self.evidence.actions.safe;
         // So little that it rounds to nothing is the safe action.
-        let (action, scale) = match plan.action != safe && plan.scale > 0.0 {
-            true => (plan.action, plan.scale),
-            false => (safe, 1.0),
+        let (action, scale) = if plan.action != safe && plan.scale > 0.0 {
+            (plan.action, plan.scale)
+        } else {
+            (safe, 1.0)
         };
         self.support.clear();
         self.decision.scale = 1.0;
@@ -244,16 +237,22 @@ impl<R: Rule> Rival<R> {
         let evidence = &self.evidence;
         let saved = Saved {
             outcomes: evidence.outcomes,
-            evidence: to_part(match learned {
-                true => evidence.save_learned(),
-                false => evidence.save(),
+            evidence: to_part(if learned {
+                evidence.save_learned()
+            } else {
+                evidence.save()
             }),
             memory: self.rule.save(evidence, learned),
         };
-        SavedRival::write(&evidence.problem.declared, &self.config, saved)
+        saved::write(
+            &evidence.problem.declared,
+            self.config.kind(),
+            &self.config,
+            saved,
+        )
     }
 
-    pub(super) fn belief_of(&self, action: usize) -> Belief {
+    pub(super) fn estimate_of(&self, action: usize) -> ArmEstimate {
         let interval = |signal: usize| {
             let offset = self.evidence.signals[signal].offset;
             let (lower, upper) = self.ends(action, signal);
@@ -266,7 +265,7 @@ impl<R: Rule> Rival<R> {
         if action == self.evidence.actions.safe {
             let guardrails = &self.evidence.problem.guardrails;
             for (own, guardrail) in intervals[1..].iter_mut().zip(guardrails) {
-                // What was declared is in force, whatever was observed.
+                // The declared cost is in force, whatever was observed.
                 if let Some(known) = guardrail.safe_cost {
                     (own.lower, own.upper) = (known, known);
                 }

@@ -8,107 +8,32 @@
 //! **Reference.** Hutchinson, Turan and Alizadeh, "Directional Optimism for Safe Linear Bandits" (2024),
 //! ROFUL.
 
-use banister::toolkit::linear::{Confidence, LinearKeys, Radius};
-use banister::{Agent, Error, Guarantee, Problem};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use banister::toolkit::linear::Confidence;
+use banister::{Agent, Error};
 
 use super::scaling::{length, part};
-use super::{Evidence, Parameters, Plan, Play, Recipe, Rule, Scaling};
-use crate::registry::{AgentConfig, Registered};
-use crate::{DELTA, Saved};
+use super::{Evidence, Plan, Rule, Scaling, make};
+use crate::config::{Recipe, Registered, config};
 
-/// ROFUL: takes the part of x with the largest optimistic reward among those that may keep the guardrail,
-/// then scales it down until it keeps the guardrail whatever the cost's parameter.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct RofulConfig {
-    /// What results call it; by default `roful`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// δ: probability with which some confidence set may fail; by default 0.01.
-    pub delta: f64,
-    /// How wide the confidence sets are; by default `logdet`.
-    pub radius: Radius,
-    /// λ, the ridge; by default 1.
-    pub lambda: f64,
-    /// S: every unknown parameter is at most this long, in units of its signal's range; to be
-    /// declared.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parameter_norm: Option<f64>,
-    /// L: every feature vector is at most this long; unchecked by default (`paper` radii need it).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub norm: Option<f64>,
+config! {
+    /// ROFUL: takes the part of x with the largest optimistic reward among those that may keep the guardrail,
+    /// then scales it down until it keeps the guardrail whatever the cost's parameter.
+    RofulConfig, "roful", true;
+    regression,
     /// x_max: the largest part of an action that is played, above 0 and at most 1; by default 1.
-    pub max_scale: f64,
-    /// How a part of an action is played: `scaled`, the default, or `mixed` with the safe action.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub play: Option<Play>,
+    max_scale: f64 = 1.0,
+    play,
 }
 
-impl Default for RofulConfig {
-    fn default() -> Self {
-        Self {
-            label: None,
-            delta: DELTA,
-            radius: Radius::default(),
-            lambda: 1.0,
-            parameter_norm: None,
-            norm: None,
-            max_scale: 1.0,
-            play: None,
-        }
-    }
-}
-
-impl Registered for RofulConfig {
-    fn kind(&self) -> &'static str {
-        "roful"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn guarantee(&self) -> Guarantee {
-        Play::guarantee(self.play)
-    }
-    fn takes_features(&self) -> bool {
-        true
-    }
-    fn delta(&mut self) -> Option<&mut f64> {
-        Some(&mut self.delta)
-    }
-    fn play(&mut self) -> Option<&mut Option<Play>> {
-        Some(&mut self.play)
-    }
-    fn linear(&mut self) -> Option<LinearKeys<'_>> {
-        Some(LinearKeys {
-            lambda: None,
-            parameter_norm: &mut self.parameter_norm,
-            norm: self.norm,
-        })
-    }
-    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+impl RofulConfig {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
         let max_scale = part("max_scale", self.max_scale)?;
-        let parameters = Parameters {
-            delta: Some(self.delta),
-            radius: self.radius,
-            lambda: self.lambda,
-            parameter_norm: self.parameter_norm,
-            norm: self.norm,
-        };
-        let recipe = Recipe {
-            config: AgentConfig::Roful(self.clone()),
-            parameters,
-            problem,
-            saved,
-            play: self.play,
-        };
-        recipe.make(|evidence| {
-            let signals = evidence.signals.len();
+        let parameters = self.parameters();
+        make(recipe, parameters, self.play, |evidence| {
             Ok(Roful {
                 scaling: Scaling::new(self.kind(), evidence)?,
-                confidence: parameters.confidence(problem, signals),
-                parameter_norm: parameters.parameter_norm(problem),
+                confidence: parameters.confidence(evidence),
+                parameter_norm: parameters.parameter_norm(evidence),
                 max_scale,
             })
         })

@@ -12,122 +12,45 @@
 //! its observations, and the set is that of all parts of the actions on offer.
 
 use crate::stream::Stream;
-use banister::toolkit::linear::{Confidence, LinearKeys, Radius};
-use banister::{Agent, Error, Guarantee, Problem};
+use banister::toolkit::linear::Confidence;
+use banister::{Agent, Error};
 use rand::Rng as _;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::sampled::save_stream;
 use super::scaling::{Reach, length};
-use super::{Evidence, Parameters, Plan, Play, Recipe, Rule, Scaling};
-use crate::registry::{AgentConfig, Registered};
+use super::{Evidence, Plan, Rule, Scaling, make};
+use crate::config::{Recipe, Registered, config};
 use crate::saved::part;
-use crate::{DELTA, Saved};
 
-/// Safe-LUCB: at first random actions, so short that no parameter makes them unsafe; then the part s of x
-/// with the largest s(⟨x, θ̂⟩ + β‖x‖), where s is the largest part that is certified safe.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct SafeLucbConfig {
-    /// What results call it; by default `safe_lucb`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// δ: probability with which some confidence set may fail; by default 0.01.
-    pub delta: f64,
-    /// How wide the confidence sets are; by default `logdet`.
-    pub radius: Radius,
-    /// λ, the ridge; by default 1.
-    pub lambda: f64,
-    /// S: every unknown parameter is at most this long, in units of its signal's range; to be
-    /// declared.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parameter_norm: Option<f64>,
-    /// L: every feature vector is at most this long; unchecked by default (`paper` radii need it).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub norm: Option<f64>,
+config! {
+    /// Safe-LUCB: at first random actions, so short that no parameter makes them unsafe; then the part s of x
+    /// with the largest s(⟨x, θ̂⟩ + β‖x‖), where s is the largest part that is certified safe.
+    SafeLucbConfig, "safe_lucb", true;
+    regression,
     /// T': outcomes of random short actions before it chooses; by default ⌈T^{2/3}⌉, which needs `horizon`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub exploration: Option<u64>,
+    exploration: Option<u64>,
     /// T, needed where `exploration` is not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub horizon: Option<u64>,
-    /// How a part of an action is played: `scaled`, the default, or `mixed` with the safe action.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub play: Option<Play>,
-}
-
-impl Default for SafeLucbConfig {
-    fn default() -> Self {
-        Self {
-            label: None,
-            delta: DELTA,
-            radius: Radius::default(),
-            lambda: 1.0,
-            parameter_norm: None,
-            norm: None,
-            exploration: None,
-            horizon: None,
-            play: None,
-        }
-    }
-}
-
-impl Registered for SafeLucbConfig {
-    fn kind(&self) -> &'static str {
-        "safe_lucb"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn guarantee(&self) -> Guarantee {
-        Play::guarantee(self.play)
-    }
-    fn takes_features(&self) -> bool {
-        true
-    }
-    fn delta(&mut self) -> Option<&mut f64> {
-        Some(&mut self.delta)
-    }
+    horizon: Option<u64>,
+    play,
+    ;
     fn horizon(&mut self, _: bool) -> Option<&mut Option<u64>> {
         match self.exploration {
             None => Some(&mut self.horizon),
             Some(_) => None,
         }
     }
-    fn play(&mut self) -> Option<&mut Option<Play>> {
-        Some(&mut self.play)
-    }
-    fn linear(&mut self) -> Option<LinearKeys<'_>> {
-        Some(LinearKeys {
-            lambda: None,
-            parameter_norm: &mut self.parameter_norm,
-            norm: self.norm,
-        })
-    }
-    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+}
+
+impl SafeLucbConfig {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
         let exploration = self.outcomes_to_explore()?;
-        let parameters = Parameters {
-            delta: Some(self.delta),
-            radius: self.radius,
-            lambda: self.lambda,
-            parameter_norm: self.parameter_norm,
-            norm: self.norm,
-        };
-        let recipe = Recipe {
-            config: AgentConfig::SafeLucb(self.clone()),
-            parameters,
-            problem,
-            saved,
-            play: self.play,
-        };
-        recipe.make(|evidence| {
-            let signals = evidence.signals.len();
+        let parameters = self.parameters();
+        make(recipe, parameters, self.play, |evidence| {
             Ok(SafeLucb {
                 scaling: Scaling::new(self.kind(), evidence)?,
-                confidence: parameters.confidence(problem, signals),
-                parameter_norm: parameters.parameter_norm(problem),
+                confidence: parameters.confidence(evidence),
+                parameter_norm: parameters.parameter_norm(evidence),
                 exploration,
                 stream: Stream::new(0, 0),
             })

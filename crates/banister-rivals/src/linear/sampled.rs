@@ -60,8 +60,9 @@ impl Sample {
 
 /// Where a stream stands; `learned`: as far as that follows from the outcomes.
 pub(super) fn save_stream(stream: &Stream, evidence: &Evidence, learned: bool) -> Value {
-    to_part(match learned {
-        true => stream.save_learned(evidence.outcomes),
-        false => stream.save(),
+    to_part(if learned {
+        stream.save_learned(evidence.outcomes)
+    } else {
+        stream.save()
     })
 }

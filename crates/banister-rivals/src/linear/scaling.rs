@@ -66,7 +66,7 @@ impl Scaling {
     }
 }
 
-/// How far bounds reach from the estimates, in units of ‖x‖ in Σ⁻¹.
+/// Radii of the bounds around the estimates, in units of ‖x‖ in Σ⁻¹.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reach {
     pub reward: f64,

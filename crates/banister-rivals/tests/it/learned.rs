@@ -71,7 +71,7 @@ fn deciding_teaches_nothing() {
             if round % 7 == 0 {
                 busy.decide_safe(Fallback::Paused).unwrap();
             }
-            busy.belief(0).unwrap();
+            busy.estimate(0).unwrap();
             let arm = random.below(problem.arms.len());
             let (reward, costs) = (random.unit(), [random.unit() / 2.0]);
             let x = at(&problem, arm, random);
@@ -160,15 +160,15 @@ fn a_horizon_counts_outcomes_on_their_way() {
 fn a_belief_is_one_of_the_beliefs() {
     for (problem, config) in agents() {
         let mut agent = config.build(&problem).unwrap();
-        let all = agent.beliefs();
-        for (action, belief) in all.iter().enumerate() {
-            assert_eq!(agent.belief(action).as_ref(), Some(belief));
+        let all = agent.estimates();
+        for (action, estimate) in all.iter().enumerate() {
+            assert_eq!(agent.estimate(action).as_ref(), Some(estimate));
         }
-        assert_eq!(agent.belief(all.len()), None);
+        assert_eq!(agent.estimate(all.len()), None);
     }
     // A declared safe cost is in force, whatever was observed.
     let mut agent = agents()[0].1.build(&problem(false, true)).unwrap();
     agent.observe(1, 0.5, &[0.9]).unwrap();
-    let cost = agent.belief(1).unwrap().costs[0];
+    let cost = agent.estimate(1).unwrap().costs[0];
     assert_eq!((cost.lower, cost.upper, cost.mean), (0.1, 0.1, Some(0.1)));
 }

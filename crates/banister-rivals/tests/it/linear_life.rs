@@ -104,7 +104,7 @@ fn deciding_teaches_nothing() {
                 }
                 if round % 7 == 0 {
                     busy.decide_safe(Fallback::Paused).unwrap();
-                    busy.beliefs();
+                    busy.estimates();
                 }
                 let x = played(&mut *busy, random.unit());
                 let (reward, costs) = world.pull(random, &x);
@@ -442,11 +442,11 @@ fn arms_come_and_go_and_the_safe_one_can_be_asked_for() {
         let known = world.problem.guardrails[0].safe_cost.unwrap();
         assert!((decision.guardrails[0].pessimistic_cost - known).abs() < 1e-12);
         assert_eq!(agent.decide().fallback, None);
-        let beliefs = agent.beliefs();
-        assert_eq!(beliefs.len(), 6);
-        assert_eq!(agent.belief(3).as_ref(), Some(&beliefs[3]));
-        assert_eq!(agent.belief(6), None);
-        assert!((beliefs[1].costs[0].upper - known).abs() < 1e-12);
+        let estimates = agent.estimates();
+        assert_eq!(estimates.len(), 6);
+        assert_eq!(agent.estimate(3).as_ref(), Some(&estimates[3]));
+        assert_eq!(agent.estimate(6), None);
+        assert!((estimates[1].costs[0].upper - known).abs() < 1e-12);
     }
 }
 

@@ -215,15 +215,15 @@ fn beliefs_are_in_the_users_units_and_hold_the_mean() {
         for (arm, reward, costs) in ROUNDS {
             agent.observe(arm, reward, &costs[..m]).expect("in range");
         }
-        let beliefs = agent.beliefs();
-        if beliefs.is_empty() {
+        let estimates = agent.estimates();
+        if estimates.is_empty() {
             return; // It does not say.
         }
-        assert_eq!(beliefs.len(), 3);
-        for belief in &beliefs {
-            assert!(belief.offered);
+        assert_eq!(estimates.len(), 3);
+        for estimate in &estimates {
+            assert!(estimate.offered);
             let ranges = [(0.0, 100.0), (0.0, 10.0), (0.0, 1.0)];
-            let estimates = std::iter::once(&belief.reward).chain(&belief.costs);
+            let estimates = std::iter::once(&estimate.reward).chain(&estimate.costs);
             for (estimate, (lo, hi)) in estimates.zip(ranges) {
                 assert!(lo <= estimate.lower && estimate.lower <= estimate.upper);
                 assert!(estimate.upper <= hi);
@@ -231,16 +231,16 @@ fn beliefs_are_in_the_users_units_and_hold_the_mean() {
         }
         if !config.takes_features() {
             // Plain means of what was observed.
-            assert_eq!(beliefs[1].pulls, Some(2));
+            assert_eq!(estimates[1].pulls, Some(2));
             let near = |x: Option<f64>, y: f64| assert!((x.expect("played") - y).abs() < 1e-12);
-            near(beliefs[1].reward.mean, 75.0);
-            near(beliefs[1].costs[0].mean, 3.5);
-            near(beliefs[1].costs[1].mean, 0.65);
-            near(beliefs[2].costs[1].mean, 0.1);
-            let mean = beliefs[0].reward.mean.expect("played");
-            assert!(beliefs[0].reward.lower < mean && mean < beliefs[0].reward.upper);
+            near(estimates[1].reward.mean, 75.0);
+            near(estimates[1].costs[0].mean, 3.5);
+            near(estimates[1].costs[1].mean, 0.65);
+            near(estimates[2].costs[1].mean, 0.1);
+            let mean = estimates[0].reward.mean.expect("played");
+            assert!(estimates[0].reward.lower < mean && mean < estimates[0].reward.upper);
             assert!(
-                beliefs[0].reward.lower > 0.0,
+                estimates[0].reward.lower > 0.0,
                 "the lower end is an interval's, not the range's"
             );
         }

@@ -216,7 +216,7 @@ fn known(
     call: &impl Fn(u32) -> String,
 ) -> Vec<KnownAction> {
     let safe_belief = published.known.iter().find(|known| known.action == safe);
-    let safe_belief: Option<&banister::Belief> = safe_belief.map(|known| &known.belief);
+    let safe_belief: Option<&banister::ArmEstimate> = safe_belief.map(|known| &known.belief);
     let each = published.known.iter().map(|known| {
         let beliefs =
             banister_engine::beliefs(problem, &known.belief, safe_belief, known.action == safe);

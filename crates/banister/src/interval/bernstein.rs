@@ -54,7 +54,7 @@ impl Bernstein {
         self.squares += (x - after) * (x - after);
     }
 
-    /// Observations taken.
+    /// Number of observations taken.
     pub fn count(&self) -> u64 {
         self.n
     }

@@ -11,6 +11,8 @@
 //!
 //! δ_s = δ/N_s with N_s the number of signals bounded. An arm never pulled has the interval [0, 1]
 //! (the paper's β(0) = 0 is neither safe nor optimistic).
+//!
+//! Files, in reading order: `kl`, `mixture`, `bernstein`.
 
 mod bernstein;
 mod kl;
@@ -25,9 +27,9 @@ use libm::log;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::signal::Signal;
+use crate::problem::Signal;
 
-/// Which interval.
+/// Kind of confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -67,12 +69,12 @@ impl Intervals {
         }
     }
 
-    /// Whether it holds at all times at once, with no horizon.
+    /// True if it holds at all times at once, with no horizon.
     pub fn is_anytime(self) -> bool {
         matches!(self, Self::Kl | Self::Subgaussian | Self::Bernstein)
     }
 
-    /// Whether it needs observations that cannot leave their range.
+    /// True if it needs observations that cannot leave their range.
     pub fn needs_bounded(self) -> bool {
         matches!(self, Self::Kl | Self::Bernstein)
     }
@@ -81,14 +83,14 @@ impl Intervals {
 /// An interval for a mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// Lower end.
+    /// Lower end, included.
     pub lower: f64,
-    /// Upper end.
+    /// Upper end, included.
     pub upper: f64,
 }
 
 impl Interval {
-    /// What is known before the first observation.
+    /// The interval before the first observation.
     pub const UNKNOWN: Self = Self {
         lower: 0.0,
         upper: 1.0,
@@ -120,7 +122,7 @@ impl Interval {
     }
 }
 
-/// How many observations there are, with what all signals of an arm need of that number.
+/// Number n of observations, with the functions of n that all signals of an arm share.
 #[derive(Debug, Clone, Copy)]
 pub struct Count {
     n: u64,
@@ -160,13 +162,13 @@ pub struct Rule {
     /// R √(2·log term): the half-width for n = 1 of the symmetric kinds.
     width: f64,
     rho: f64,
-    /// What the symmetric kinds are clipped to.
+    /// Range that the symmetric kinds are clipped to.
     clip: Interval,
-    /// Whether this bounds a cost (matters before the first pull under `published`).
+    /// True if this bounds a cost (matters before the first pull under `published`).
     cost: bool,
 }
 
-/// What a rule is made from.
+/// Confidence level and what it is spread over.
 #[derive(Debug, Clone, Copy)]
 pub struct Level {
     /// δ, the probability with which everything may fail.
@@ -219,7 +221,7 @@ impl Rule {
         }
     }
 
-    /// Whether the interval is a mean ± a constant/√n, clipped or not.
+    /// True if the interval is a mean ± a constant/√n, clipped or not.
     pub(crate) fn is_symmetric(&self) -> bool {
         use Intervals::{Hoeffding, Paper, Published};
         matches!(self.kind, Hoeffding | Paper | Published)
@@ -232,12 +234,12 @@ impl Rule {
         Interval::around(mean, radius).within(self.clip)
     }
 
-    /// Whether it reads [`Count`]'s logarithm.
+    /// True if it reads [`Count`]'s logarithm.
     pub fn wants_log(&self) -> bool {
         self.kind == Intervals::Kl
     }
 
-    /// Whether it reads the statistics of [`Bernstein`].
+    /// True if it reads the statistics of [`Bernstein`].
     #[inline]
     pub fn wants_bernstein(&self) -> bool {
         self.kind == Intervals::Bernstein

@@ -36,17 +36,17 @@ pub struct Actions {
     room: Vec<f64>,
 }
 
-/// What a refresh needs beside the regression.
+/// Inputs of a refresh beside the regression.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms<'a> {
     pub space: &'a Space,
     /// Per signal: what x_0 earns of it, where known beforehand.
     pub along: &'a [f64],
-    /// Whether the safe action's own column is zero, its costs having an interval of their own.
+    /// True if the safe action's own column is zero, its costs having an interval of their own.
     pub hide_safe: bool,
 }
 
-/// What follows from the regression; what a snapshot keeps of a set that stays.
+/// Tables that follow from the regression; a snapshot keeps those of a set that stays.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Columns {
@@ -173,7 +173,7 @@ impl Actions {
         } = *terms.space;
         let columns = &mut self.columns;
         if safe_length != 0.0 {
-            // What lies along x_0 is known beforehand: its share times what x_0 itself earns.
+            // The part along x_0 is known beforehand: its share times what x_0 itself earns.
             for (means, along) in columns.means.iter_mut().zip(terms.along) {
                 if *along != 0.0 {
                     dense::add_scaled(&self.last, along / safe_length, means);
@@ -217,9 +217,10 @@ impl Actions {
         let rows = columns.whitened.chunks_exact_mut(stride);
         let mut length = 0.0;
         for (j, row) in rows.enumerate() {
-            row[safe] = match j == space.across {
-                true => factor[j * factor_stride + j] * space.safe_length,
-                false => 0.0,
+            row[safe] = if j == space.across {
+                factor[j * factor_stride + j] * space.safe_length
+            } else {
+                0.0
             };
             length += row[safe];
         }
@@ -233,9 +234,10 @@ impl Actions {
 
     /// ⟨x, x_0⟩/‖x_0‖² of every action, or 0 where x_0 = 0.
     pub(crate) fn shares(&self, space: &Space) -> impl Iterator<Item = f64> {
-        let scale = match space.safe_length == 0.0 {
-            true => 0.0,
-            false => 1.0 / space.safe_length,
+        let scale = if space.safe_length == 0.0 {
+            0.0
+        } else {
+            1.0 / space.safe_length
         };
         self.last[..self.count].iter().map(move |t| t * scale)
     }

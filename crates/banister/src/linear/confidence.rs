@@ -1,4 +1,4 @@
-//! How wide the confidence sets of the regression are.
+//! Radii of the confidence sets of the regression.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Evidence;
 use crate::error::{Error, positive};
 
-/// How wide the confidence ellipsoids are.
+/// Width of the confidence ellipsoids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Radius {
@@ -31,14 +31,14 @@ impl Radius {
     }
 }
 
-/// What radii are made from.
+/// Numbers that radii are computed from.
 #[derive(Debug, Clone, Copy)]
 pub struct Confidence {
     /// Formula of the radius.
     pub radius: Radius,
     /// λ, the ridge.
     pub lambda: f64,
-    /// √λ S.
+    /// Bias √λ S of the ridge.
     pub bias: f64,
     /// L, infinite if undeclared.
     pub norm: f64,
@@ -57,9 +57,10 @@ impl Confidence {
                 evidence.regression.log_dets()[usize::from(whole)] + 2.0 * self.log_level
             }
             Radius::Paper => {
-                let dimension = match whole {
-                    true => evidence.space.dimension,
-                    false => evidence.space.across,
+                let dimension = if whole {
+                    evidence.space.dimension
+                } else {
+                    evidence.space.across
                 };
                 let growth = evidence.outcomes as f64 * self.norm * self.norm / self.lambda;
                 dimension as f64 * (libm::log(1.0 + growth) + self.log_level)

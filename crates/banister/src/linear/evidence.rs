@@ -3,10 +3,10 @@
 use banister_solve::dense;
 
 use super::{Actions, Regression, Space, Terms};
-use crate::direction::Direction;
 use crate::error::Error;
+use crate::problem::Direction;
+use crate::problem::Signal;
 use crate::problem::{CheckedProblem, Problem, check_vector};
-use crate::signal::Signal;
 
 /// The longest feature vector: sums of squares stay finite.
 const LONGEST: f64 = 1e150;
@@ -17,7 +17,7 @@ pub struct Evidence {
     /// The problem in standard form.
     pub problem: CheckedProblem,
     pub(crate) space: Space,
-    /// x_0.
+    /// Features x_0 of the safe action.
     pub safe_action: Vec<f64>,
     /// x̃_0.
     safe_turned: Vec<f64>,
@@ -27,14 +27,14 @@ pub struct Evidence {
     pub along: Vec<f64>,
     /// Ridge regression of every signal.
     pub regression: Regression,
-    /// Actions on offer.
+    /// Actions on offer, with their predictions.
     pub actions: Actions,
     /// Their names, if they have any.
     pub names: Vec<String>,
     /// Outcomes that arrived in all.
     pub outcomes: u64,
     limit: Limit,
-    /// Whether the safe action's costs have an interval of their own.
+    /// True if the safe action's costs have an interval of their own.
     hide_safe: bool,
     /// Room for an outcome's features, plain and whitened, and its targets.
     x: Vec<f64>,
@@ -42,25 +42,25 @@ pub struct Evidence {
     targets: Vec<f64>,
 }
 
-/// How long feature vectors may be.
+/// Bound on the length of feature vectors.
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
     /// L, infinite if undeclared.
     pub norm: f64,
-    /// Whether longer ones are shortened rather than refused.
+    /// True if longer ones are shortened rather than refused.
     pub clip: bool,
-    /// What to do about one that is refused.
+    /// Advice in the error about one that is refused.
     pub advice: &'static str,
 }
 
-/// How the regression is set up.
+/// Set-up of the regression.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup {
-    /// λ.
+    /// Ridge λ.
     pub lambda: f64,
     /// Longest feature vector allowed.
     pub limit: Limit,
-    /// Whether what lies along x_0 is left out of the regression of a cost that is known there.
+    /// True if the part along x_0 is left out of the regression of a cost that is known there.
     pub projected: bool,
 }
 
@@ -76,8 +76,8 @@ pub struct LinearSignal {
 }
 
 impl LinearSignal {
-    fn new(signal: &Signal, mirrored: bool) -> Self {
-        let (origin, scale) = signal.affine(mirrored);
+    fn new(signal: &Signal, direction: Direction) -> Self {
+        let (origin, scale) = signal.affine(direction);
         Self {
             scale,
             offset: -origin * scale,
@@ -91,40 +91,43 @@ impl Evidence {
     pub fn new(problem: CheckedProblem, setup: Setup) -> Result<Self, Error> {
         let declared = &problem.declared;
         let (arms, safe) = (declared.arms.len(), declared.safe);
-        let features: Vec<f64> = match declared.features.is_empty() {
-            false => declared.features.concat(),
-            true => (0..arms * arms)
+        let features: Vec<f64> = if !declared.features.is_empty() {
+            declared.features.concat()
+        } else {
+            (0..arms * arms)
                 .map(|i| f64::from(u8::from(i % arms == i / arms)))
-                .collect(),
+                .collect()
         };
         let names = declared.arms.clone();
         let d = features.len() / arms;
         let safe_action = features[safe * d..(safe + 1) * d].to_vec();
         let mut own = Self::around(problem, setup, safe_action);
         own.check_norm("features", safe, &own.safe_action)
-            .map_err(|error| match setup.limit.clip {
-                false => error,
-                true => Error::invalid(
-                    "norm",
-                    setup.limit.norm,
-                    "the safe action itself is longer, and is never shortened",
-                ),
+            .map_err(|error| {
+                if !setup.limit.clip {
+                    error
+                } else {
+                    Error::invalid(
+                        "norm",
+                        setup.limit.norm,
+                        "the safe action itself is longer, and is never shortened",
+                    )
+                }
             })?;
         own.offer(&features).map_err(in_features)?;
         own.names = names;
         Ok(own)
     }
 
-    /// Offered nothing yet.
+    /// Evidence around x_0 with no action on offer yet.
     fn around(problem: CheckedProblem, setup: Setup, safe_action: Vec<f64>) -> Self {
         let space = Space::around(&safe_action);
         let (d, p) = (space.dimension, space.across);
-        let mut signals = vec![LinearSignal::new(&problem.reward, false)];
+        let mut signals = vec![LinearSignal::new(&problem.reward, Direction::AtMost)];
         let mut coordinates = vec![d];
         let mut along = vec![0.0];
         for guardrail in &problem.guardrails {
-            let mirrored = guardrail.direction == Direction::AtLeast;
-            let signal = LinearSignal::new(&guardrail.signal, mirrored);
+            let signal = LinearSignal::new(&guardrail.signal, guardrail.direction);
             let known = guardrail.safe_cost.filter(|_| setup.projected);
             coordinates.push(if known.is_some() { p } else { d });
             along.push(known.map_or(0.0, |y| y - signal.offset));
@@ -152,13 +155,13 @@ impl Evidence {
         }
     }
 
-    /// d.
+    /// Dimension d of the features.
     #[inline]
     pub fn dimension(&self) -> usize {
         self.space.dimension
     }
 
-    /// Number of guardrails.
+    /// Number m of guardrails.
     #[inline]
     pub fn guardrails(&self) -> usize {
         self.problem.guardrails.len()
@@ -232,9 +235,10 @@ impl Evidence {
     /// Refuses a reward or costs that cannot be.
     #[inline]
     pub fn check_signals(&self, reward: f64, costs: &[f64]) -> Result<(), Error> {
-        match self.problem.admits(reward, costs) {
-            true => Ok(()),
-            false => self.problem.refuse(reward, costs),
+        if self.problem.admits(reward, costs) {
+            Ok(())
+        } else {
+            self.problem.refuse(reward, costs)
         }
     }
 
@@ -254,15 +258,12 @@ impl Evidence {
         let is_safe = action == self.actions.safe;
         let mut x = std::mem::take(&mut self.x);
         let mut y = std::mem::take(&mut self.y);
-        let known = match is_safe {
-            true => {
-                x.copy_from_slice(&self.safe_turned);
-                false
-            }
-            false => {
-                self.space.turn(self.actions.features(action), &mut x);
-                self.actions.whitened(action, &mut y)
-            }
+        let known = if is_safe {
+            x.copy_from_slice(&self.safe_turned);
+            false
+        } else {
+            self.space.turn(self.actions.features(action), &mut x);
+            self.actions.whitened(action, &mut y)
         };
         self.learn(&x, known.then_some(&y[..]), reward, costs);
         self.x = x;
@@ -291,9 +292,10 @@ impl Evidence {
 
     fn learn(&mut self, x: &[f64], y: Option<&[f64]>, reward: f64, costs: &[f64]) {
         self.outcomes += 1;
-        let share = match self.space.across < self.space.dimension {
-            true => x[self.space.across] / self.space.safe_length,
-            false => 0.0,
+        let share = if self.space.across < self.space.dimension {
+            x[self.space.across] / self.space.safe_length
+        } else {
+            0.0
         };
         let observed = std::iter::once(&reward).chain(costs);
         for (i, (observed, along)) in observed.zip(&self.along).enumerate() {

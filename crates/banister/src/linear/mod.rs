@@ -1,7 +1,10 @@
-//! What every agent on feature vectors shares: the actions on offer, and the regression of all signals on
-//! what was observed of them.
+//! Foundation of all agents on feature vectors: the actions on offer, and the regression of all signals on
+//! their features.
 //!
 //! [`crate::Oplb`] and the linear rivals differ in what they do with it, not in how it is kept.
+//!
+//! Files, in reading order: `space`, `actions`, `regression`, `rounding`, `confidence`, `parameter_norm`, `evidence`, `named`,
+//! `saved`.
 
 mod actions;
 mod confidence;

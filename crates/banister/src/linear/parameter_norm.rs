@@ -11,7 +11,7 @@ const ROUNDING: f64 = 1e-9;
 pub struct LinearKeys<'a> {
     /// λ, where it has no default of its own.
     pub lambda: Option<&'a mut Option<f64>>,
-    /// S.
+    /// S, where it is declared.
     pub parameter_norm: &'a mut Option<f64>,
     /// L, as declared.
     pub norm: Option<f64>,

@@ -112,7 +112,7 @@ impl Total {
     }
 }
 
-/// What one outcome did, for tables of whitened actions to follow.
+/// Effect of one outcome, for tables of whitened actions to follow.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Update {
     pub rank_one: RankOne,
@@ -120,7 +120,7 @@ pub(crate) struct Update {
     pub steps: Vec<(f64, bool)>,
 }
 
-/// Whether tables of whitened actions can follow an outcome by its [`Update`].
+/// Verdict: tables of whitened actions can or cannot follow an outcome by its [`Update`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Follow {
     Update,
@@ -164,13 +164,13 @@ impl Regression {
         self.state.log_dets
     }
 
-    /// What rounding has done to it.
+    /// Bound on its rounding.
     #[inline]
     pub(crate) fn rounding(&self) -> &Rounding {
         &self.state.rounding
     }
 
-    /// What rounding may add to the radius β of a signal that regresses on all coordinates; see
+    /// Largest effect of rounding on the radius β of a signal that regresses on all coordinates; see
     /// [`Rounding::reach`].
     #[inline]
     pub fn rounding_reach(&self, signal: usize, beta: f64) -> f64 {
@@ -205,7 +205,7 @@ impl Regression {
         self.state.factor.iter().map(|w| w * w).sum()
     }
 
-    /// Whether a signal regresses on all coordinates, not only on those across x_0.
+    /// True if a signal regresses on all coordinates, not only on those across x_0.
     #[inline]
     pub(crate) fn is_whole(&self, signal: usize) -> bool {
         self.coordinates[signal] == self.d
@@ -287,9 +287,10 @@ impl Regression {
             update.rank_one.apply(&mut state.whitened, lanes);
             update.rank_one.apply_lower(&mut state.factor, stride);
             state.log_dets[1] += libm::log(totals[1]);
-            state.log_dets[0] = match self.across == d {
-                true => state.log_dets[1],
-                false => state.log_dets[0] + libm::log(totals[0]),
+            state.log_dets[0] = if self.across == d {
+                state.log_dets[1]
+            } else {
+                state.log_dets[0] + libm::log(totals[0])
             };
             self.forget_beyond();
         } else {

@@ -1,4 +1,4 @@
-//! How far rounding may have carried a regression from the exact one: a bound that is proven, not estimated.
+//! A proven bound on the distance of a rounded regression from the exact one.
 //!
 //! All that bounds are made from follows from W, and W is as good as E = WΣWᵀ − I is small: with ‖E‖ ≤ η < 1,
 //! ‖x‖² in Σ⁻¹ is yᵀ(I + E)⁻¹y, between ‖y‖²/(1 + η) and ‖y‖²/(1 − η); ⟨x, θ̂⟩ is yᵀ(I + E)⁻¹w and thus within
@@ -33,7 +33,7 @@ pub(super) const GROUP: u32 = 32;
 /// Relative error of tables of whitened actions beyond which they no longer follow updates.
 const FOLLOWING: f64 = 1e-8;
 
-/// What is known of it; part of the regression's state.
+/// Bound on the rounding so far; part of the regression's state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rounding {
@@ -143,7 +143,7 @@ impl Rounding {
         }
     }
 
-    /// What rounding may add to a bound per unit of ‖x‖ in Σ⁻¹, beside a radius β; NaN where nothing can be
+    /// Largest effect of rounding on a bound per unit of ‖x‖ in Σ⁻¹, beside a radius β; NaN where nothing can be
     /// relied upon.
     fn all(&self, d: f64, signal: usize, beta: f64) -> f64 {
         // Tables of actions: their own product with W, as much as one more update, and what following costs.
@@ -151,7 +151,7 @@ impl Rounding {
         eta * ((d + 2.0) * beta + 2.0 * self.sizes[signal].sqrt())
     }
 
-    /// What rounding may add to a signal's radius β: nothing where that is negligible, more than any radius
+    /// Largest effect of rounding on a signal's radius β: nothing where that is negligible, more than any radius
     /// where the regression cannot be relied upon.
     #[inline]
     pub(super) fn reach(&self, d: usize, signal: usize, beta: f64) -> f64 {
@@ -165,7 +165,7 @@ impl Rounding {
         }
     }
 
-    /// What it may add to the bounds of a signal that is known along x_0 to be `slope` per unit of length, per
+    /// Largest effect on the bounds of a signal that is known along x_0 to be `slope` per unit of length, per
     /// unit of ‖x‖ in Σ⁻¹; `longest` is the longest action.
     #[inline]
     pub(super) fn reach_across(

@@ -1,4 +1,4 @@
-//! What a snapshot keeps of actions and their regression.
+//! Snapshots of actions and their regression.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub struct SavedEvidence {
 }
 
 impl Evidence {
-    /// All of it.
+    /// Regression, actions and their tables.
     pub fn save(&self) -> SavedEvidence {
         SavedEvidence {
             regression: self.regression.state().clone(),
@@ -33,16 +33,17 @@ impl Evidence {
         }
     }
 
-    /// What outcomes have taught: without actions that were offered by their features alone.
+    /// Regression and named actions, for [`crate::Agent::save_learned`]: without actions that were offered by their features alone.
     pub fn save_learned(&self) -> SavedEvidence {
         let declared = &self.problem.declared;
         // Without names there is only the safe action, as before anything was offered.
-        let (actions, names) = match self.names.is_empty() {
-            true => (
+        let (actions, names) = if self.names.is_empty() {
+            (
                 self.safe_action.clone(),
                 vec![declared.arms[declared.safe].clone()],
-            ),
-            false => (self.actions.all_features().to_vec(), self.names.clone()),
+            )
+        } else {
+            (self.actions.all_features().to_vec(), self.names.clone())
         };
         SavedEvidence {
             regression: self.regression.state().clone(),

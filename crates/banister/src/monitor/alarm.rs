@@ -34,7 +34,7 @@ pub enum AlarmKind {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Alarm {
-    /// Kind of evidence.
+    /// Assumption that the evidence contradicts.
     pub kind: AlarmKind,
     /// Index of the guardrail.
     pub guardrail: usize,
@@ -84,7 +84,7 @@ impl Alarm {
     }
 }
 
-/// Four significant digits.
+/// Rounds to four significant digits.
 fn short(x: f64) -> f64 {
     format!("{x:.3e}").parse().unwrap_or(x)
 }

@@ -8,8 +8,8 @@
 use libm::log;
 use serde::{Deserialize, Serialize};
 
-use crate::guardrail::Standard;
 use crate::interval::kl;
+use crate::problem::Standard;
 
 /// Outcomes up to which every one is looked at.
 const EACH: u64 = 200;

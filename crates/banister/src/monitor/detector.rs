@@ -14,11 +14,12 @@
 //! Reference: Shin, Ramdas and Rinaldo, "E-detectors: a nonparametric framework for sequential change
 //! detection" (2022).
 
+use crate::error::{Error, finite};
 use serde::{Deserialize, Serialize};
 
 use super::Outcome;
-use crate::direction::Direction;
-use crate::guardrail::Standard;
+use crate::problem::Direction;
+use crate::problem::Standard;
 
 const BETS: usize = 8;
 /// The bet whose own test says since when the cost has been too high: gaps of about τ/16 and more.
@@ -35,10 +36,13 @@ enum Bet {
     Bounded { threshold: f64, first: f64 },
     /// Factor exp(λY − λ²R²/2) of a sub-Gaussian one; λ_0 = 1/R.
     SubGaussian { threshold: f64, r: f64 },
-    /// Relative `at_most`: Y = s − F·1{safe}s/p ≥ −(F/p − 1), s in units of the range's high end.
-    MostOfSafe { factor: f64, hi: f64 },
-    /// Relative `at_least`: Y = F·1{safe}s/p − s ≥ −1.
-    LeastOfSafe { factor: f64, hi: f64 },
+    /// Relative: Y = ±(s − F·1{safe}s/p), s in units of the range's high end; + for `at_most`, where
+    /// Y ≥ −(F/p − 1), − for `at_least`, where Y ≥ −1.
+    OfSafe {
+        direction: Direction,
+        factor: f64,
+        hi: f64,
+    },
 }
 
 /// The detector of one guardrail.
@@ -53,7 +57,7 @@ pub(super) struct Detector {
 #[serde(deny_unknown_fields)]
 pub(super) struct State {
     wealth: [f64; BETS],
-    /// Outcomes watched.
+    /// Number of outcomes watched.
     pub watched: u64,
     /// CUSUM of the middle bet; where it was last 1, the excess began.
     cusum: f64,
@@ -88,18 +92,21 @@ impl Detector {
     pub(super) fn new(guardrail: &Standard) -> Option<Self> {
         let (threshold, signal) = (guardrail.threshold, &guardrail.signal);
         let (factor, hi) = (guardrail.factor, signal.hi);
-        let bet = match (signal.sub_gaussian, factor == 0.0, guardrail.direction) {
-            (None, true, _) => Bet::Bounded {
+        let bet = match (signal.sub_gaussian, factor == 0.0) {
+            (None, true) => Bet::Bounded {
                 threshold,
                 first: 0.5 / threshold,
             },
-            (Some(_), true, _) => Bet::SubGaussian {
+            (Some(_), true) => Bet::SubGaussian {
                 threshold,
                 r: signal.r(),
             },
-            (None, false, Direction::AtMost) => Bet::MostOfSafe { factor, hi },
-            (None, false, Direction::AtLeast) => Bet::LeastOfSafe { factor, hi },
-            (Some(_), false, _) => return None,
+            (None, false) => Bet::OfSafe {
+                direction: guardrail.direction,
+                factor,
+                hi,
+            },
+            (Some(_), false) => return None,
         };
         Some(Self {
             bet,
@@ -114,21 +121,21 @@ impl Detector {
         let (excess, first) = match self.bet {
             Bet::Bounded { threshold, first } => (standard - threshold, first),
             Bet::SubGaussian { threshold, r } => return self.take_normal(standard - threshold, r),
-            Bet::MostOfSafe { factor, hi } => {
+            Bet::OfSafe {
+                direction,
+                factor,
+                hi,
+            } => {
                 let p = outcome.safe_probability;
                 if !(p > 0.0) {
                     return 0.0;
                 }
                 let safe = if outcome.is_safe { factor / p } else { 0.0 };
-                (observed / hi * (1.0 - safe), 0.5 / (factor / p - 1.0))
-            }
-            Bet::LeastOfSafe { factor, hi } => {
-                let p = outcome.safe_probability;
-                if !(p > 0.0) {
-                    return 0.0;
-                }
-                let safe = if outcome.is_safe { factor / p } else { 0.0 };
-                (observed / hi * (safe - 1.0), 0.5)
+                let first = match direction {
+                    Direction::AtMost => 0.5 / (factor / p - 1.0),
+                    Direction::AtLeast => 0.5,
+                };
+                (observed / hi * direction.excess(1.0, safe), first)
             }
         };
         let mut step = first * excess;
@@ -186,8 +193,7 @@ impl Detector {
             Bet::Bounded { threshold, .. } | Bet::SubGaussian { threshold, .. } => {
                 guardrail.show(threshold + excess)
             }
-            Bet::MostOfSafe { hi, .. } => excess * hi,
-            Bet::LeastOfSafe { hi, .. } => -excess * hi,
+            Bet::OfSafe { direction, hi, .. } => direction.sign() * excess * hi,
         }
     }
 
@@ -236,4 +242,21 @@ impl Trace {
             self.length *= 2;
         }
     }
+}
+
+/// A by default: one false alarm in ten million outcomes.
+pub(crate) const RUN_LENGTH: f64 = 1e7;
+
+/// Omits the default from what is written.
+pub(crate) fn is_usual(run_length: &f64) -> bool {
+    *run_length == RUN_LENGTH
+}
+
+/// Refuses a run length that would raise alarms for nothing.
+pub(crate) fn check_run_length(run_length: f64) -> Result<(), Error> {
+    if finite("run_length", run_length)? < 100.0 {
+        let allowed = "must be at least 100: false alarms come about once in this many outcomes";
+        return Err(Error::invalid("run_length", run_length, allowed));
+    }
+    Ok(())
 }

@@ -21,14 +21,23 @@ mod saved;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Source;
 use crate::problem::CheckedProblem;
 pub use alarm::{Alarm, AlarmKind, OnBreach};
 pub use assumption::Assumption;
 use declared::{Declared, Sums};
 use detector::Detector;
+pub(crate) use detector::{RUN_LENGTH, check_run_length, is_usual};
 use order::Order;
 pub(crate) use saved::SavedMonitor;
+
+/// The decision of one outcome.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Source {
+    Immediate,
+    Announced(u64),
+    InOrder(u64, f64),
+    Logged,
+}
 
 /// A decision's outcome as the detectors see it.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +94,7 @@ struct Memory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Next {
-    /// Go on.
+    /// Go on as planned.
     Continue,
     /// Drop what was learned and start the next epoch.
     Restart,
@@ -122,7 +131,7 @@ impl Monitor {
         self.saved.epoch
     }
 
-    /// Reaction to alarms.
+    /// Reaction to alarms in force.
     pub fn on_breach(&self) -> OnBreach {
         self.config.on_breach
     }

@@ -2,7 +2,7 @@
 
 use super::Opb;
 use crate::agent::{ActionSet, Agent, Outcomes};
-use crate::belief::{Belief, of_arm};
+use crate::arm_estimate::{ArmEstimate, of_arm};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::monitor::{Assumption, Monitor};
@@ -73,13 +73,13 @@ impl Agent for Opb {
         Opb::retire_arm(self, arm)
     }
 
-    fn beliefs(&mut self) -> Vec<Belief> {
+    fn estimates(&mut self) -> Vec<ArmEstimate> {
         (0..self.names.len())
-            .filter_map(|arm| self.belief(arm))
+            .filter_map(|arm| self.estimate(arm))
             .collect()
     }
 
-    fn belief(&mut self, arm: usize) -> Option<Belief> {
+    fn estimate(&mut self, arm: usize) -> Option<ArmEstimate> {
         of_arm(&self.problem, &self.estimates, arm, self.is_offered(arm))
     }
 

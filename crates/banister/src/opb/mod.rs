@@ -9,24 +9,30 @@
 //! (`least`): O(K m) at worst, no allocation.
 //! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear
 //! Constraints", Algorithm 2 and Theorem 3, with the errata in `docs/`.
+//!
+//! Files, in reading order: `config`, `columns` (arms to columns of the program), `outcomes`, `agent`, `snapshot`.
 
 mod agent;
 mod columns;
+mod config;
 mod outcomes;
+mod snapshot;
 
-use crate::agent::{Outcomes, Source};
-use crate::bounds::Bounds;
+use crate::agent::Outcomes;
 use crate::certificate::{Answer, Certifier};
-use crate::config::{CheckedOpb, OpbConfig, UnknownSafeCost};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::estimate::{Estimates, SignalRule};
-use crate::floor::Floor;
 use crate::interval::{Interval, Intervals};
+use crate::monitor::Source;
 use crate::monitor::{Monitor, Next, Outcome};
+use crate::optimism::Bounds;
+use crate::optimism::Floor;
 use crate::optimism::Planner;
 use crate::problem::{CheckedProblem, Problem, check_name};
-use crate::safe_cost::TZeroRule;
+use crate::safe_cost::{TZeroRule, UnknownSafeCost};
+use config::CheckedOpb;
+pub use config::OpbConfig;
 
 /// The agent. See the module's page for what it promises.
 ///
@@ -63,7 +69,7 @@ pub struct Opb {
     pub(crate) arm: Vec<usize>,
     pub(crate) estimates: Estimates,
     pub(crate) t_zero: Option<TZeroRule>,
-    /// Whether the safe action's outcomes move other arms' bounds or the margins.
+    /// True if the safe action's outcomes move other arms' bounds or the margins.
     safe_matters: bool,
     /// Outcomes for which the intervals hold.
     room: u64,
@@ -142,7 +148,7 @@ impl Opb {
             })
     }
 
-    /// Whether an arm is offered now.
+    /// True if an arm is offered now.
     pub fn is_offered(&self, arm: usize) -> bool {
         self.column.get(arm).is_some_and(Option::is_some)
     }
@@ -157,12 +163,12 @@ impl Opb {
         self.outcomes
     }
 
-    /// The problem, checked.
+    /// The problem in standard form.
     pub fn problem(&self) -> &CheckedProblem {
         &self.problem
     }
 
-    /// The parameters.
+    /// Parameters as declared.
     pub fn config(&self) -> &OpbConfig {
         &self.checked.config
     }
@@ -354,7 +360,7 @@ impl Opb {
         self.decision.alarm = self.monitor.alarms().first().copied();
     }
 
-    /// The last decision.
+    /// The last decision, without deciding anew.
     pub fn decision(&self) -> &Decision {
         &self.decision
     }

@@ -1,4 +1,4 @@
-//! Which outcomes are accepted.
+//! Checks of outcomes.
 
 use super::Opb;
 use crate::error::Error;
@@ -46,7 +46,7 @@ impl Opb {
         self.refuse_outcome(arm, reward, costs)
     }
 
-    /// What is wrong with an outcome that does not fit.
+    /// The error for an outcome that is refused.
     #[cold]
     #[inline(never)]
     fn refuse_outcome(&self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {

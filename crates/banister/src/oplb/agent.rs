@@ -2,7 +2,7 @@
 
 use super::Oplb;
 use crate::agent::{ActionSet, Agent, Outcomes};
-use crate::belief::{Belief, of_intervals};
+use crate::arm_estimate::{ArmEstimate, of_intervals};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::interval::Interval;
@@ -97,14 +97,14 @@ impl Agent for Oplb {
         Oplb::retire_arm(self, arm)
     }
 
-    fn beliefs(&mut self) -> Vec<Belief> {
+    fn estimates(&mut self) -> Vec<ArmEstimate> {
         (0..self.offered())
-            .map(|action| self.belief_of(action))
+            .map(|action| self.estimate_of(action))
             .collect()
     }
 
-    fn belief(&mut self, action: usize) -> Option<Belief> {
-        (action < self.offered()).then(|| self.belief_of(action))
+    fn estimate(&mut self, action: usize) -> Option<ArmEstimate> {
+        (action < self.offered()).then(|| self.estimate_of(action))
     }
 
     fn save(&self) -> String {
@@ -117,7 +117,7 @@ impl Agent for Oplb {
 }
 
 impl Oplb {
-    fn belief_of(&mut self, action: usize) -> Belief {
+    fn estimate_of(&mut self, action: usize) -> ArmEstimate {
         // Asked for action and signal that exist: the unknown interval is never used.
         let signals = 0..=self.evidence.problem.guardrails.len();
         let intervals: Vec<Interval> = signals

@@ -1,20 +1,19 @@
-//! How OPLB is set up.
+//! Parameters of OPLB and their check.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{
-    RUN_LENGTH, UnknownSafeCost, check_relative, check_run_length, is_usual, is_zero,
-};
 use crate::error::{Error, open_unit, positive};
-use crate::floor::check_floor;
 use crate::guarantee::Guarantee;
 use crate::linear::{Confidence, Radius, check_lambda, check_parameter_norm, default_lambda};
-use crate::monitor::{MonitorConfig, OnBreach, epoch_share};
-use crate::optimism::Optimism;
+use crate::monitor::{
+    MonitorConfig, OnBreach, RUN_LENGTH, check_run_length, epoch_share, is_usual,
+};
+use crate::optimism::{Optimism, check_floor, is_zero};
 use crate::problem::CheckedProblem;
+use crate::safe_cost::{UnknownSafeCost, check_relative};
 
-/// Which problem is solved each round.
+/// Problem that is solved each round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Solver {
@@ -25,11 +24,11 @@ pub enum Solver {
     Exact,
 }
 
-/// What to do with a feature vector longer than `norm`.
+/// Treatment of a feature vector longer than `norm`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LongFeatures {
-    /// Refuse it.
+    /// Refuse it with an error.
     #[default]
     Error,
     /// Shorten it to `norm`: the agent's features are the shortened ones.
@@ -41,17 +40,17 @@ pub enum LongFeatures {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OplbConfig {
-    /// What results call it; made from the other keys by default.
+    /// Name in results; made from the other keys by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Which problem is solved each round.
+    /// Problem that is solved each round.
     pub solver: Solver,
-    /// How optimism about the reward is chosen, by default `least`; `exact` has the paper's own.
+    /// Choice of optimism about the reward, by default `least`; `exact` has the paper's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optimism: Option<Optimism>,
     /// δ: probability with which any guarantee may fail.
     pub delta: f64,
-    /// How wide the ellipsoids are.
+    /// Width of the ellipsoids.
     pub radius: Radius,
     /// λ, the ridge; by default `norm`², or 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,16 +62,16 @@ pub struct OplbConfig {
     /// L: every feature vector is at most this long; unchecked by default (`paper` radii need it).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub norm: Option<f64>,
-    /// What to do with feature vectors longer than `norm`.
+    /// Treatment of feature vectors longer than `norm`.
     pub long_features: LongFeatures,
-    /// How closely `exact` proves its policy best, relative to its value.
+    /// Gap to which `exact` proves its policy best, relative to its value.
     pub relative_gap: f64,
     /// Multiplications after which `exact` settles for a feasible policy and an honest gap.
     pub max_work: u64,
     /// T, needed by the T_0 rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub horizon: Option<u64>,
-    /// What to do about guardrails whose safe cost is unknown.
+    /// Treatment of guardrails whose safe cost is unknown.
     pub unknown_safe_cost: UnknownSafeCost,
     /// Reaction to an alarm; by default `safe`, or `alert` where the parameters void the guarantee.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,7 +116,7 @@ pub(crate) struct CheckedOplb {
     pub config: OplbConfig,
     pub optimism: Optimism,
     pub confidence: Confidence,
-    /// S.
+    /// S, the bound on the length of parameters.
     pub parameter_norm: f64,
     /// Events that δ is shared by.
     events: usize,
@@ -146,7 +145,7 @@ impl OplbConfig {
         }
     }
 
-    /// Whether it cannot run without a horizon, given whether some safe cost is unknown.
+    /// True if it cannot run without a horizon; `unknown`: some safe cost is unknown.
     pub fn needs_horizon(&self, unknown: bool) -> bool {
         unknown && self.unknown_safe_cost == UnknownSafeCost::Paper
     }
@@ -165,7 +164,7 @@ impl OplbConfig {
         self.on_breach.unwrap_or(self.guarantee().on_breach())
     }
 
-    /// What results call it when it has no label.
+    /// Name in results without a label.
     pub fn default_label(&self) -> String {
         let mut words = Vec::new();
         if self.solver == Solver::Exact {
@@ -180,9 +179,10 @@ impl OplbConfig {
         if self.radius == Radius::Paper {
             words.push("paper radius");
         }
-        match words.is_empty() {
-            true => "oplb".into(),
-            false => format!("oplb ({})", words.join(", ")),
+        if words.is_empty() {
+            "oplb".into()
+        } else {
+            format!("oplb ({})", words.join(", "))
         }
     }
 

@@ -279,9 +279,10 @@ impl Oplb {
         let problem = ConeProblem {
             reward: &exact.reward,
             reward_radius: rho,
-            along: match rows < d {
-                true => &whitened[p * stride..][..count],
-                false => &exact.zeros[..count],
+            along: if rows < d {
+                &whitened[p * stride..][..count]
+            } else {
+                &exact.zeros[..count]
             },
             across: &whitened[..rows * stride],
             stride,

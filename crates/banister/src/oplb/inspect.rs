@@ -1,4 +1,4 @@
-//! What the agent believes: estimates, radii and intervals, for people who want to look.
+//! Inspection: estimates, radii and intervals of OPLB.
 
 use super::Oplb;
 use crate::error::Error;
@@ -11,16 +11,15 @@ impl Oplb {
     /// The radius of a signal's confidence set, in units of its range: β, or β⊥ where the safe cost
     /// is known. No such signal: 0.
     pub fn radius(&self, signal: usize) -> f64 {
-        match signal < self.evidence.signals.len() {
-            true => {
-                let checked = &self.checked;
-                checked.config.radius_scale * checked.confidence.of(&self.evidence, signal)
-            }
-            false => 0.0,
+        if signal < self.evidence.signals.len() {
+            let checked = &self.checked;
+            checked.config.radius_scale * checked.confidence.of(&self.evidence, signal)
+        } else {
+            0.0
         }
     }
 
-    /// What rounding may add to an action's bound, per unit of ‖x‖ in Σ⁻¹. Where a signal regresses on all
+    /// Largest effect of rounding on an action's bound, per unit of ‖x‖ in Σ⁻¹. Where a signal regresses on all
     /// coordinates, the radius has it already.
     pub(super) fn rounding(&self, signal: usize) -> f64 {
         let Evidence {
@@ -33,9 +32,10 @@ impl Oplb {
         if regression.is_whole(signal) {
             return regression.rounding_reach(signal, beta);
         }
-        let slope = match space.safe_length == 0.0 {
-            true => 0.0,
-            false => (self.evidence.along[signal] / space.safe_length).abs(),
+        let slope = if space.safe_length == 0.0 {
+            0.0
+        } else {
+            (self.evidence.along[signal] / space.safe_length).abs()
         };
         regression.rounding_across(signal, beta, slope, actions.longest)
     }
@@ -89,7 +89,7 @@ impl Oplb {
         })
     }
 
-    /// How far a parameter is from its estimate, in units of the confidence set's radius: at most 1
+    /// Distance of a parameter from its estimate, in units of the confidence set's radius: at most 1
     /// on the event that all guarantees rest on. `parameter` is in signal units per feature unit
     /// (only its part across x_0 counts for a guardrail whose safe cost is known).
     pub fn confidence(&self, signal: usize, parameter: &[f64]) -> Result<f64, Error> {

@@ -11,6 +11,9 @@
 //! [`crate::solve::ConeSolver`] (`exact`); no allocation.
 //! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear
 //! Constraints", Algorithm 1, with the errata in `docs/`.
+//!
+//! Files, in reading order: `config`, `decide` (bounds, program, policy), `outcomes`, `arms`, `agent`, `inspect`, `snapshot`; `round`
+//! solves one round given from a file.
 
 mod agent;
 mod arms;
@@ -23,16 +26,16 @@ mod snapshot;
 
 use banister_solve::ConeSolver;
 
-use crate::bounds::Bounds;
 use crate::certificate::Certifier;
 use crate::decision::Decision;
 use crate::error::Error;
 use crate::estimate::{Estimates, SignalRule};
-use crate::floor::Floor;
 use crate::interval::{Intervals, Level};
 pub use crate::linear::Radius;
 use crate::linear::{Evidence, Limit, Setup, with_zero_costs};
 use crate::monitor::Monitor;
+use crate::optimism::Bounds;
+use crate::optimism::Floor;
 use crate::optimism::Planner;
 use crate::problem::{CheckedProblem, Problem};
 use crate::safe_cost::TZeroRule;
@@ -66,7 +69,7 @@ pub use round::{Ellipsoid, Round, RoundAnswer};
 pub struct Oplb {
     evidence: Evidence,
     checked: CheckedOplb,
-    /// What is known of the safe action's own signals, where some safe cost is unknown.
+    /// Statistics of the safe action's own signals, where some safe cost is unknown.
     safe_estimates: Option<Estimates>,
     t_zero: Option<TZeroRule>,
     bounds: Bounds,
@@ -80,7 +83,7 @@ pub struct Oplb {
     room: u64,
 }
 
-/// What exact OPLB works with.
+/// State of exact OPLB.
 #[derive(Debug, Clone, Default)]
 struct Exact {
     solver: ConeSolver,
@@ -137,7 +140,7 @@ impl Oplb {
         }
     }
 
-    /// d.
+    /// Dimension d of the features.
     pub fn dimension(&self) -> usize {
         self.evidence.space.dimension
     }
@@ -147,12 +150,12 @@ impl Oplb {
         self.evidence.outcomes
     }
 
-    /// The problem, checked.
+    /// The problem in standard form.
     pub fn problem(&self) -> &CheckedProblem {
         &self.evidence.problem
     }
 
-    /// The parameters.
+    /// Parameters as declared.
     pub fn config(&self) -> &OplbConfig {
         &self.checked.config
     }
@@ -172,7 +175,7 @@ impl Oplb {
         self.evidence.features(action)
     }
 
-    /// The last decision.
+    /// The last decision, without deciding anew.
     pub fn decision(&self) -> &Decision {
         &self.decision
     }
@@ -218,7 +221,7 @@ impl Oplb {
     }
 }
 
-/// The regression's set-up.
+/// Set-up of the regression from checked parameters.
 fn setup(checked: &CheckedOplb) -> Setup {
     Setup {
         lambda: checked.confidence.lambda,

@@ -1,8 +1,9 @@
 //! Outcomes: which are accepted, and what they change.
 
 use super::Oplb;
-use crate::agent::{Outcomes, Played, Source};
+use crate::agent::{Outcomes, Played};
 use crate::error::Error;
+use crate::monitor::Source;
 use crate::monitor::{Next, Outcome};
 
 /// The action of an outcome: its number among those on offer now, or its features.
@@ -125,7 +126,7 @@ impl Oplb {
         self.evidence.check_signals(reward, costs)
     }
 
-    /// What an outcome says about the safe action's own costs, where they are unknown.
+    /// Takes an outcome into the safe action's own statistics, where its costs are unknown.
     fn learn_safe(&mut self, is_safe: bool, reward: f64, costs: &[f64]) {
         if let (true, Some(estimates)) = (is_safe, &mut self.safe_estimates) {
             estimates.take(0, reward, costs);

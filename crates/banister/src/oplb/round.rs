@@ -26,24 +26,24 @@ pub struct Ellipsoid {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Round {
-    /// Feature vectors.
+    /// One feature vector per action.
     pub actions: Vec<Vec<f64>>,
     /// Index of the safe action.
     pub safe: usize,
     /// Its cost per guardrail.
     pub safe_costs: Vec<f64>,
-    /// τ_i.
+    /// Thresholds τ_i.
     pub thresholds: Vec<f64>,
-    /// Σ.
+    /// Gram matrix Σ.
     pub gram: Vec<Vec<f64>>,
-    /// What is known about the reward.
+    /// Confidence ellipsoid of the reward.
     pub reward: Ellipsoid,
-    /// What is known about each cost; only the part of the estimate across x_0 counts.
+    /// Confidence ellipsoid of each cost; only the part of the estimate across x_0 counts.
     pub costs: Vec<Ellipsoid>,
-    /// Which problem to solve.
+    /// Problem to solve.
     #[serde(default)]
     pub solver: Solver,
-    /// How closely `exact` proves its policy best.
+    /// Relative gap to which `exact` proves its policy best.
     #[serde(default = "default_gap")]
     pub relative_gap: f64,
     /// Multiplications after which `exact` settles for an honest gap.
@@ -62,7 +62,7 @@ fn default_work() -> u64 {
 /// The policy of a round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundAnswer {
-    /// Whether it is proven best, to the gap asked for.
+    /// Status: proven best to the gap asked for, or not.
     pub status: Status,
     /// The policy, as (action, probability).
     pub policy: Vec<(usize, f64)>,
@@ -74,7 +74,7 @@ pub struct RoundAnswer {
     pub costs: Vec<f64>,
     /// Shadow price per guardrail.
     pub prices: Vec<f64>,
-    /// Steps it took.
+    /// Linear problems solved for the proof.
     pub nodes: u64,
 }
 
@@ -172,9 +172,10 @@ impl Round {
         let problem = ConeProblem {
             reward: &reward[..count],
             reward_radius: self.reward.radius,
-            along: match p < space.dimension {
-                true => &whitened[p * stride..][..count],
-                false => &zeros,
+            along: if p < space.dimension {
+                &whitened[p * stride..][..count]
+            } else {
+                &zeros
             },
             across: &whitened[..p * stride],
             stride,

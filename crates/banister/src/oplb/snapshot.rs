@@ -45,7 +45,7 @@ struct Snapshot {
 }
 
 impl Oplb {
-    /// What its snapshots call their format.
+    /// `format` in its snapshots.
     pub const FORMAT: &str = "banister.oplb";
 
     /// The agent's whole state as JSON.

@@ -147,9 +147,12 @@ fn drift_ends_in_the_safe_action_or_in_a_new_start() {
             OnBreach::Alert => assert_eq!(decision.fallback, None),
         }
         // Never a point, and never without the mean.
-        let belief = agent.belief(1).unwrap().costs[0];
-        let mean = belief.mean.unwrap();
-        assert!(belief.lower < mean && mean < belief.upper, "{belief:?}");
+        let estimate = agent.estimate(1).unwrap().costs[0];
+        let mean = estimate.mean.unwrap();
+        assert!(
+            estimate.lower < mean && mean < estimate.upper,
+            "{estimate:?}"
+        );
     }
 }
 

@@ -96,7 +96,7 @@ impl CheckedDeclaration {
 /// Refuses an agent whose first decision is not made of finite numbers: its parameters overflow.
 pub(super) fn check_finite(agent: &mut dyn Agent) -> Result<(), Refusal> {
     let safe = agent.actions().map_or(0, |set| set.safe);
-    let belief = agent.belief(safe);
+    let belief = agent.estimate(safe);
     let decision = agent.decide();
     let mut numbers = vec![decision.optimistic_reward, decision.solver.upper_bound];
     for guardrail in &decision.guardrails {

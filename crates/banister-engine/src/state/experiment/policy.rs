@@ -182,11 +182,11 @@ impl Experiment {
     }
 
     /// Agent's beliefs about every arm, by the log's numbers.
-    pub(crate) fn beliefs(&mut self) -> Vec<(usize, banister::Belief)> {
+    pub(crate) fn beliefs(&mut self) -> Vec<(usize, banister::ArmEstimate)> {
         if self.checked.kind != Kind::Arms {
             return Vec::new();
         }
-        let beliefs = self.agent.beliefs();
+        let beliefs = self.agent.estimates();
         let numbered = beliefs.into_iter().enumerate();
         numbered
             .map(|(own, belief)| (self.number_of(own) as usize, belief))

@@ -69,6 +69,12 @@ impl Direction {
         self.select((lo, hi), (hi, lo))
     }
 
+    /// Distance of a signal from the harmless end of its range.
+    #[inline]
+    pub fn harm(self, signal: f64, lo: f64, hi: f64) -> f64 {
+        self.select(signal - lo, hi - signal)
+    }
+
     #[inline]
     fn select<T>(self, at_most: T, at_least: T) -> T {
         match self {

@@ -1,12 +1,13 @@
-//! What is known beforehand about a signal (the reward, or the metric of a guardrail).
+//! Prior knowledge of a signal (the reward, or the metric of a guardrail).
 
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::Direction;
 use crate::error::{Error, finite, positive};
 
-/// How many ranges a sub-Gaussian observation may lie outside its range.
+/// Largest distance of a sub-Gaussian observation from its range, in ranges.
 const FAR: f64 = 1e100;
 
 /// A signal: its range, and whether single observations may leave it.
@@ -39,12 +40,12 @@ pub fn two_numbers<'de, D: Deserializer<'de>>(source: D) -> Result<Option<[f64; 
     list.map(pair).transpose()
 }
 
-/// A checked signal.
+/// A checked signal: finite range, lo < hi.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Signal {
     /// Lowest value (of observations, or of the mean if sub-Gaussian).
     pub lo: f64,
-    /// Highest value.
+    /// Highest value of the range.
     pub hi: f64,
     /// The sub-Gaussian constant if observations may leave the range.
     pub sub_gaussian: Option<f64>,
@@ -98,19 +99,17 @@ impl Signal {
         (x - self.lo) * self.scale
     }
 
-    /// The same counted from the high end.
+    /// A value as a standard cost: 0 at the harmless end, 1 at the harmful one.
     #[inline]
-    pub fn standardise_mirrored(&self, x: f64) -> f64 {
-        (self.hi - x) * self.scale
+    pub fn standardise_cost(&self, direction: Direction, x: f64) -> f64 {
+        direction.harm(x, self.lo, self.hi) * self.scale
     }
 
-    /// The map to standard units as (origin, scale): y = (x − origin)·scale.
-    pub(crate) fn affine(&self, mirrored: bool) -> (f64, f64) {
-        if mirrored {
-            (self.hi, -self.scale)
-        } else {
-            (self.lo, self.scale)
-        }
+    /// Map to standard units as (origin, scale): y = (x − origin)·scale. A reward counts as `at_most`: from
+    /// the low end.
+    pub(crate) fn affine(&self, direction: Direction) -> (f64, f64) {
+        let (origin, _) = direction.ordered(self.lo, self.hi);
+        (origin, direction.sign() * self.scale)
     }
 
     /// Width of the range: one standard unit.
@@ -124,7 +123,7 @@ impl Signal {
         self.sub_gaussian.map_or(0.5, |r| r / self.unit())
     }
 
-    /// Whether an observation is possible for this signal.
+    /// True if an observation is possible for this signal.
     #[inline]
     pub fn admits(&self, x: f64) -> bool {
         // NaN fails both.
@@ -133,9 +132,10 @@ impl Signal {
 
     /// Refuses an observation that is not possible; `field` is how the user calls it.
     pub fn check_value(&self, field: &str, x: f64) -> Result<(), Error> {
-        match self.admits(x) {
-            true => Ok(()),
-            false => Err(self.refuse(field, x)),
+        if self.admits(x) {
+            Ok(())
+        } else {
+            Err(self.refuse(field, x))
         }
     }
 

@@ -1,23 +1,23 @@
-//! Programs for which no arm is known to be within the thresholds.
+//! Linear programs for which no arm is known to be feasible: phase one finds a start, phase two optimises.
 
 use banister::solve::{Lp, LpSolver, Solution, Status};
 
 /// A mass above this on the artificial arm means that no policy meets the thresholds.
 const ARTIFICIAL: f64 = 1e-10;
 
-/// Solves a sequence of similar programs from wherever there is to start. The solver can do that itself,
+/// Solves a sequence of similar programs without a feasible start. The solver can do that itself,
 /// but for several guardrails it then asks for memory in every round; here the buffers stay.
 #[derive(Default)]
-pub(super) struct Anywhere {
+pub(super) struct PhaseOne {
     solver: LpSolver,
     /// For the rare rounds in which no arm alone is within the thresholds. It has no memory.
-    from_nowhere: LpSolver,
+    phase_one: LpSolver,
     reward: Vec<f64>,
     costs: Vec<Vec<f64>>,
     solution: Solution,
 }
 
-impl Anywhere {
+impl PhaseOne {
     /// Solves it; `hint` is the arm to start from if it is within the thresholds.
     pub fn solve(&mut self, lp: &Lp, hint: usize) -> &Solution {
         if lp.costs.len() < 2 {
@@ -30,14 +30,14 @@ impl Anywhere {
         let mut arms = std::iter::once(hint).chain(0..lp.reward.len());
         match arms.find(is_within) {
             Some(start) => self.solver.solve(lp, Some(start)),
-            None => self.solve_from_nowhere(lp),
+            None => self.solve_two_phases(lp),
         }
     }
 
     /// Two phases: first the smallest mass on an artificial arm, then a price that keeps it out.
     #[cold]
     #[inline(never)]
-    fn solve_from_nowhere(&mut self, lp: &Lp) -> &Solution {
+    fn solve_two_phases(&mut self, lp: &Lp) -> &Solution {
         let (k, m) = (lp.reward.len(), lp.costs.len());
         let size = |row: &[f64], least: f64| row.iter().fold(least, |a, b| a.max(b.abs()));
         self.costs.resize_with(m, Vec::new);
@@ -51,7 +51,7 @@ impl Anywhere {
         self.reward.clear();
         self.reward.resize(k, 0.0);
         self.reward.push(-1.0);
-        self.from_nowhere.reset();
+        self.phase_one.reset();
         let (mass, _) = self.solve_extended(lp);
         self.solution.status = Status::Infeasible;
         if mass > ARTIFICIAL {
@@ -80,14 +80,14 @@ impl Anywhere {
             costs: &self.costs,
             thresholds: lp.thresholds,
         };
-        let solution = self.from_nowhere.solve(&extended, Some(artificial));
+        let solution = self.phase_one.solve(&extended, Some(artificial));
         let mass = solution.support.iter().find(|e| e.0 == artificial);
         (mass.map_or(0.0, |e| e.1), solution.status)
     }
 
     /// The policy without the artificial arm.
     fn publish(&mut self, lp: &Lp, mass: f64, status: Status) {
-        let (found, own) = (self.from_nowhere.solution(), &mut self.solution);
+        let (found, own) = (self.phase_one.solution(), &mut self.solution);
         own.status = status;
         own.support.clear();
         let real = found.support.iter().filter(|e| e.0 < lp.reward.len());
@@ -104,7 +104,7 @@ impl Anywhere {
         self.solver.basis()
     }
 
-    /// Goes on from there, for a problem with so many guardrails.
+    /// Goes on from there, for a problem with this number of guardrails.
     pub fn set_basis(&mut self, basis: &[usize], guardrails: usize) {
         self.solver.set_basis(basis, guardrails);
     }

@@ -13,15 +13,23 @@
 //! | `published` | none: V_a = min(1, r̂_a + (1 + 1/τ) β_a), which voids the lemma |
 //!
 //! U, l and u may be clipped to the signal's range, V never: clipping V breaks the lemma.
+//!
+//! Files, in reading order: `bounds`, this page, `analytic_center` (ties), `floor`.
+
+mod analytic_center;
+mod bounds;
+mod floor;
+
+pub use bounds::Bounds;
+pub(crate) use floor::{Floor, check_floor, is_zero};
 
 use banister_solve::{BlockedLp, Lp, LpSolver, Solution, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::Bounds;
-use crate::centre::centre_ties;
+use analytic_center::centre_ties;
 
-/// How optimism about the reward is chosen.
+/// Choice of optimism about the reward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -51,13 +59,13 @@ impl Optimism {
         }
     }
 
-    /// Whether V depends on each action's own bounds only.
+    /// True if V depends on each action's own bounds only.
     #[inline]
     fn is_local(self) -> bool {
         matches!(self, Self::Paper | Self::Margin | Self::Published)
     }
 
-    /// Whether V is built from centre and radius rather than from bounds: α_r, given τ and Δ.
+    /// α_r, given τ and Δ, where V is built from centre and radius rather than from bounds.
     #[inline]
     pub(crate) fn paper_alpha(self, threshold: f64, margin: f64) -> Option<f64> {
         match self {
@@ -72,7 +80,7 @@ impl Optimism {
 const BLOCKS_FROM: usize = 512;
 /// Newton steps after which `least` settles for `value`.
 const MAX_STEPS: usize = 50;
-/// How far below R̄ the LP may end by rounding alone, in units of the reward's range.
+/// Distance below R̄ that the LP may end at by rounding alone, in units of the reward's range.
 const ROUNDING: f64 = 1e-13;
 
 /// Turns bounds into a policy, remembering where it stopped.
@@ -197,7 +205,7 @@ impl Planner {
         }
     }
 
-    /// The last plan.
+    /// Solution of the last plan.
     #[inline]
     pub(crate) fn planned(&self) -> &Solution {
         match (&self.optimism, &self.blocked) {
@@ -214,7 +222,7 @@ impl Planner {
     }
 
     /// The policy for these bounds, which must have margin; with a floor, the part of it that is free to
-    /// choose ([`crate::floor::Floor`] adds the rest). Columns, not arms, in its support.
+    /// choose ([`Floor`] adds the rest). Columns, not arms, in its support.
     #[inline]
     pub fn plan(&mut self, bounds: &Bounds) -> &Solution {
         match self.optimism {

@@ -4,10 +4,9 @@
 //! keeps π·u ≤ τ, so its certificate is what it would be without a floor. What it is for: guardrails
 //! relative to the safe action are watched by its outcomes, and those come at least this often.
 
-use crate::bounds::Bounds;
+use super::{Bounds, Optimism};
 use crate::certificate::Answer;
 use crate::error::{Error, finite};
-use crate::optimism::Optimism;
 
 /// Adds the floor to a policy and its answer.
 #[derive(Debug, Clone, Default)]
@@ -68,4 +67,9 @@ pub(crate) fn check_floor(floor: f64, optimism: Optimism) -> Result<(), Error> {
         return Err(Error::invalid("floor", floor, allowed));
     }
     Ok(())
+}
+
+/// Omits a floor that is none from what is written.
+pub(crate) fn is_zero(x: &f64) -> bool {
+    *x == 0.0
 }

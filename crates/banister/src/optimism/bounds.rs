@@ -8,7 +8,7 @@
 pub struct Bounds {
     /// Column of the safe action.
     pub safe: usize,
-    /// τ_i.
+    /// Thresholds τ_i.
     pub thresholds: Vec<f64>,
     /// f: the least probability of the safe action.
     pub floor: f64,
@@ -16,7 +16,7 @@ pub struct Bounds {
     pub free_thresholds: Vec<f64>,
     /// The same for optimism, with l_0: with u_0 the optimistic value could fall below r*.
     pub optimistic_thresholds: Vec<f64>,
-    /// U_a.
+    /// Optimistic rewards U_a.
     pub reward_upper: Vec<f64>,
     /// l_{a,i}, one row per guardrail.
     pub cost_lower: Vec<Vec<f64>>,
@@ -26,7 +26,7 @@ pub struct Bounds {
     pub margins: Vec<f64>,
     /// D_a = max_i (u_{a,i} − l_{a,i})/Δ_i.
     pub spread: Vec<f64>,
-    /// Whether the safe action provably has room under every threshold.
+    /// True if the safe action provably has room under every threshold.
     has_margin: bool,
     /// 1/Δ_i.
     inverse_margins: Vec<f64>,
@@ -51,7 +51,7 @@ impl Bounds {
         }
     }
 
-    /// Number of columns.
+    /// Number of columns: actions offered now.
     #[inline]
     pub fn columns(&self) -> usize {
         self.reward_upper.len()
@@ -87,7 +87,7 @@ impl Bounds {
         self.has_margin = self.margins.iter().all(|&margin| margin > 0.0);
     }
 
-    /// Whether the safe action provably has room under every threshold.
+    /// True if the safe action provably has room under every threshold.
     #[inline]
     pub(crate) fn has_margin(&self) -> bool {
         self.has_margin

@@ -1,47 +1,38 @@
-//! How OPB is set up: unchecked parameters, and the check that turns them into something runnable.
+//! Parameters of OPB, and the check that turns them into something runnable.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, finite, open_unit, positive};
-use crate::floor::check_floor;
+use crate::error::{Error, open_unit, positive};
 use crate::guarantee::Guarantee;
 use crate::interval::{Intervals, Level};
-use crate::monitor::{MonitorConfig, OnBreach, epoch_share};
+use crate::monitor::{
+    MonitorConfig, OnBreach, RUN_LENGTH, check_run_length, epoch_share, is_usual,
+};
 use crate::optimism::Optimism;
-use crate::problem::CheckedProblem;
-use crate::signal::Signal;
-
-/// What to do about guardrails whose safe cost is unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum UnknownSafeCost {
-    /// Bound it like any other signal and play safe until the bound leaves a margin.
-    #[default]
-    Interval,
-    /// The paper's T_0 rule, corrected: play safe until ĉ_0 + 3w ≤ τ, then use Δ̂ = τ − ĉ_0 − w.
-    Paper,
-}
+use crate::optimism::{check_floor, is_zero};
+use crate::problem::{CheckedProblem, Signal};
+use crate::safe_cost::{UnknownSafeCost, check_relative};
 
 /// OPB, the optimistic-pessimistic bandit: K arms, policies whose expected costs keep every guardrail
 /// in every round with probability 1 − `delta`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OpbConfig {
-    /// What results call it; made from the other keys by default.
+    /// Name in results; made from the other keys by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Which confidence intervals; by default `kl`, or `subgaussian` for sub-Gaussian signals.
+    /// Kind of confidence intervals; by default `kl`, or `subgaussian` for sub-Gaussian signals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intervals: Option<Intervals>,
-    /// How optimism about the reward is chosen.
+    /// Choice of optimism about the reward.
     pub optimism: Optimism,
     /// δ: probability with which any guarantee may fail.
     pub delta: f64,
     /// T, needed by `hoeffding`, `paper` and `published` intervals and by the T_0 rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub horizon: Option<u64>,
-    /// Whether intervals are intersected over time; by default anytime ones are.
+    /// Intersects intervals over time; by default anytime ones only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intersect: Option<bool>,
     /// ρ of `subgaussian`: they are tightest around n = ρ·(a small multiple).
@@ -49,7 +40,7 @@ pub struct OpbConfig {
     /// Arms the union bound allows for over the agent's life; by default the arms given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_arms: Option<usize>,
-    /// What to do about guardrails whose safe cost is unknown.
+    /// Treatment of guardrails whose safe cost is unknown.
     pub unknown_safe_cost: UnknownSafeCost,
     /// Reaction to an alarm; by default `safe`, or `alert` where the parameters void the guarantee.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,17 +54,6 @@ pub struct OpbConfig {
     /// Forces the radii's log term: voids the guarantee, for negative controls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_term: Option<f64>,
-}
-
-/// A by default: one false alarm in ten million outcomes.
-pub(crate) const RUN_LENGTH: f64 = 1e7;
-
-pub(crate) fn is_usual(run_length: &f64) -> bool {
-    *run_length == RUN_LENGTH
-}
-
-pub(crate) fn is_zero(x: &f64) -> bool {
-    *x == 0.0
 }
 
 impl Default for OpbConfig {
@@ -120,15 +100,6 @@ impl CheckedOpb {
     }
 }
 
-/// Refuses a run length that would raise alarms for nothing.
-pub(crate) fn check_run_length(run_length: f64) -> Result<(), Error> {
-    if finite("run_length", run_length)? < 100.0 {
-        let allowed = "must be at least 100: false alarms come about once in this many outcomes";
-        return Err(Error::invalid("run_length", run_length, allowed));
-    }
-    Ok(())
-}
-
 impl OpbConfig {
     /// The paper's own OPB, for a horizon: `paper` intervals, `paper` optimism.
     pub fn paper(horizon: u64) -> Self {
@@ -168,13 +139,13 @@ impl OpbConfig {
         self.on_breach.unwrap_or(self.guarantee().on_breach())
     }
 
-    /// Whether it cannot run without a horizon, given whether some safe cost is unknown.
+    /// True if it cannot run without a horizon; `unknown`: some safe cost is unknown.
     pub fn needs_horizon(&self, unknown: bool) -> bool {
         let anytime = self.intervals.is_none_or(Intervals::is_anytime);
         !anytime || (unknown && self.unknown_safe_cost == UnknownSafeCost::Paper)
     }
 
-    /// What results call it when it has no label.
+    /// Name in results without a label.
     pub fn default_label(&self) -> String {
         let intervals = self.intervals.map_or("auto", Intervals::name);
         match (self.intervals, self.optimism) {
@@ -301,30 +272,4 @@ impl OpbConfig {
         }
         Ok(())
     }
-}
-
-/// Refuses what the lemma does not cover for guardrails relative to an unknown safe cost: the
-/// paper's bonus on each action, and its T_0 rule.
-pub(crate) fn check_relative(
-    problem: &CheckedProblem,
-    paper_bonus: bool,
-    rule: UnknownSafeCost,
-) -> Result<(), Error> {
-    let Some(guardrail) = problem.guardrails.iter().find(|g| g.factor != 0.0) else {
-        return Ok(());
-    };
-    let name = &guardrail.name;
-    if paper_bonus {
-        let allowed = format!(
-            "`{name}` is relative to an unknown safe cost, whose width the paper's bonus does not cover: use `least`, `value` or `margin`"
-        );
-        return Err(Error::invalid("optimism", "paper", allowed));
-    }
-    if rule == UnknownSafeCost::Paper {
-        let allowed = format!(
-            "`{name}` is relative to an unknown safe cost; the T_0 rule is for absolute thresholds: use `interval`"
-        );
-        return Err(Error::invalid("unknown_safe_cost", "paper", allowed));
-    }
-    Ok(())
 }

@@ -15,9 +15,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::direction::Direction;
 use crate::error::{Error, finite};
-use crate::signal::{Signal, SignalConfig, two_numbers};
+use crate::problem::{Direction, Signal, SignalConfig, two_numbers};
 
 /// A guardrail as declared in TOML, JSON or Python.
 ///
@@ -31,7 +30,7 @@ use crate::signal::{Signal, SignalConfig, two_numbers};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Guardrail {
-    /// What it is called.
+    /// Name of the metric, unique within the problem.
     pub name: String,
     /// The expected signal must not exceed this (give `at_most` or `at_least`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,7 +38,7 @@ pub struct Guardrail {
     /// The expected signal must not fall below this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
-    /// Whether the threshold is a factor of the safe action's own mean.
+    /// True if the threshold is a factor of the safe action's own mean.
     #[serde(default, skip_serializing_if = "is_false")]
     pub relative: bool,
     /// Lowest and highest value of the signal; default [0, 1].
@@ -64,17 +63,17 @@ fn is_false(b: &bool) -> bool {
 /// A checked guardrail in standard form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standard {
-    /// What it is called.
+    /// Name of the metric, unique within the problem.
     pub name: String,
     /// The signal in its own units.
     pub signal: Signal,
-    /// Which side is allowed.
+    /// Side of the threshold that is allowed.
     pub direction: Direction,
     /// The threshold as certificates show it: absolute in signal units, 0 for a relative one.
     pub shown_threshold: f64,
     /// τ in standard units.
     pub threshold: f64,
-    /// f: how many times the safe action's y is subtracted from every action's (0: absolute).
+    /// f: multiple of the safe action's y is subtracted from every action's (0: absolute).
     pub factor: f64,
     /// The safe action's y, if known.
     pub safe_cost: Option<f64>,
@@ -207,10 +206,7 @@ fn absolute(
     bound: f64,
     safe: Option<f64>,
 ) -> Standard {
-    let y = |s: f64| match direction {
-        Direction::AtMost => signal.standardise(s),
-        Direction::AtLeast => signal.standardise_mirrored(s),
-    };
+    let y = |s: f64| signal.standardise_cost(direction, s);
     Standard {
         name: name.to_string(),
         signal,
@@ -223,10 +219,8 @@ fn absolute(
 }
 
 fn relative(name: &str, signal: Signal, direction: Direction, f: f64) -> Standard {
-    let threshold = match direction {
-        Direction::AtMost => (f - 1.0) * signal.lo / signal.unit(),
-        Direction::AtLeast => (1.0 - f) * signal.hi / signal.unit(),
-    };
+    let (harmless, _) = direction.ordered(signal.lo, signal.hi);
+    let threshold = direction.excess(f, 1.0) * harmless / signal.unit();
     Standard {
         name: name.to_string(),
         signal,
@@ -238,7 +232,7 @@ fn relative(name: &str, signal: Signal, direction: Direction, f: f64) -> Standar
     }
 }
 
-/// How standard costs of a guardrail are shown: base + slope·(cost − zero).
+/// Map from standard costs to the units of certificates: base + slope·(cost − zero).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shown {
     base: f64,
@@ -257,15 +251,12 @@ impl Standard {
     /// An observation of the signal as a standard cost y.
     #[inline]
     pub fn standardise(&self, s: f64) -> f64 {
-        match self.direction {
-            Direction::AtMost => self.signal.standardise(s),
-            Direction::AtLeast => self.signal.standardise_mirrored(s),
-        }
+        self.signal.standardise_cost(self.direction, s)
     }
 
     /// The signal behind a standard cost y.
     pub(crate) fn signal_of(&self, y: f64) -> f64 {
-        let (origin, scale) = self.signal.affine(self.direction == Direction::AtLeast);
+        let (origin, scale) = self.signal.affine(self.direction);
         origin + y / scale
     }
 
@@ -278,10 +269,7 @@ impl Standard {
     /// The map behind [`Standard::show`], worked out.
     pub(crate) fn shown(&self) -> Shown {
         let unit = self.signal.unit();
-        let (origin, sign) = match self.direction {
-            Direction::AtMost => (self.signal.lo, 1.0),
-            Direction::AtLeast => (self.signal.hi, -1.0),
-        };
+        let (origin, _) = self.direction.ordered(self.signal.lo, self.signal.hi);
         let (base, zero) = if self.factor == 0.0 {
             (origin, 0.0)
         } else {
@@ -290,7 +278,7 @@ impl Standard {
         Shown {
             base,
             zero,
-            slope: sign * unit,
+            slope: self.direction.sign() * unit,
         }
     }
 

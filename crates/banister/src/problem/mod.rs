@@ -1,11 +1,18 @@
-//! What an agent is asked to do: arms or feature vectors, a safe one among them, a reward and
-//! guardrails.
+//! Problems as declared: arms or feature vectors, a safe one among them, a reward and guardrails; and their
+//! standard form. Files, in reading order: `direction`, `signal`, `guardrail`.
+
+mod direction;
+mod guardrail;
+mod signal;
+
+pub use direction::Direction;
+pub(crate) use guardrail::Shown;
+pub use guardrail::{Guardrail, Standard};
+pub use signal::{Signal, SignalConfig, two_numbers};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, finite};
-use crate::guardrail::{Guardrail, Standard};
-use crate::signal::{Signal, SignalConfig};
 
 /// A problem as declared: K arms, K feature vectors, or (see [`Problem::contextual`]) a safe action
 /// in a feature space where every round brings other actions.
@@ -36,10 +43,10 @@ pub struct Problem {
     /// One feature vector per arm, for linear agents; none: arms are their own features.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<Vec<f64>>,
-    /// The reward signal.
+    /// Range and noise of the reward.
     #[serde(default)]
     pub reward: SignalConfig,
-    /// The guardrails.
+    /// Guardrails that every policy must keep.
     #[serde(default)]
     pub guardrails: Vec<Guardrail>,
 }
@@ -47,9 +54,9 @@ pub struct Problem {
 /// A problem whose every number has been checked, in standard form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckedProblem {
-    /// As declared.
+    /// The problem as declared.
     pub declared: Problem,
-    /// The reward signal.
+    /// Checked signal of the reward.
     pub reward: Signal,
     /// The guardrails in standard form.
     pub guardrails: Vec<Standard>,
@@ -134,7 +141,7 @@ impl Problem {
 }
 
 impl CheckedProblem {
-    /// Whether a reward and costs are possible for their signals.
+    /// True if a reward and costs are possible for their signals.
     #[inline]
     pub fn admits(&self, reward: f64, costs: &[f64]) -> bool {
         costs.len() == self.guardrails.len()

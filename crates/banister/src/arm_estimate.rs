@@ -1,22 +1,22 @@
-//! What an agent believes about an arm, for people who want to look.
+//! Estimates of one arm, for inspection.
 
 use serde::{Deserialize, Serialize};
 
-use crate::direction::Direction;
 use crate::estimate::Estimates;
-use crate::guardrail::Standard;
 use crate::interval::Interval;
 use crate::problem::CheckedProblem;
-use crate::signal::Signal;
+use crate::problem::Direction;
+use crate::problem::Signal;
+use crate::problem::Standard;
 
-/// What an agent believes about one arm, in the user's units.
+/// Estimates of one arm's mean reward and costs, in the user's units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Belief {
-    /// Whether it is on offer.
+pub struct ArmEstimate {
+    /// True if the arm is on offer.
     pub offered: bool,
     /// Outcomes of it that arrived; `None` where outcomes are not counted by action.
     pub pulls: Option<u64>,
-    /// Its mean reward.
+    /// Mean reward of the arm.
     pub reward: Estimate,
     /// Its mean signal under each guardrail.
     pub costs: Vec<Estimate>,
@@ -29,19 +29,19 @@ pub struct Estimate {
     pub mean: Option<f64>,
     /// Lower end of the interval in force.
     pub lower: f64,
-    /// Upper end.
+    /// Upper end of the interval in force.
     pub upper: f64,
 }
 
 impl Estimate {
-    /// From standard units, counted from the high end of the range if `mirrored`.
+    /// Converts from standard units, which count from the harmless end of the range.
     pub(crate) fn in_units(
         signal: &Signal,
-        mirrored: bool,
+        direction: Direction,
         mean: Option<f64>,
         ends: Interval,
     ) -> Self {
-        let (origin, scale) = signal.affine(mirrored);
+        let (origin, scale) = signal.affine(direction);
         let unit = |y: f64| origin + y / scale;
         let (a, b) = (unit(ends.lower), unit(ends.upper));
         Self {
@@ -53,30 +53,29 @@ impl Estimate {
 
     /// The same for a guardrail's signal.
     pub(crate) fn of_guardrail(guardrail: &Standard, mean: Option<f64>, ends: Interval) -> Self {
-        let mirrored = guardrail.direction == Direction::AtLeast;
-        Self::in_units(&guardrail.signal, mirrored, mean, ends)
+        Self::in_units(&guardrail.signal, guardrail.direction, mean, ends)
     }
 }
 
-/// What estimates by arm say about one of them, if there is such an arm.
+/// Shows one arm of estimates by arm, if there is such an arm.
 pub fn of_arm(
     problem: &CheckedProblem,
     estimates: &Estimates,
     arm: usize,
     offered: bool,
-) -> Option<Belief> {
+) -> Option<ArmEstimate> {
     let &pulls = estimates.pulls().get(arm)?;
-    let (mean, ends) = estimates.belief(arm, 0);
+    let (mean, ends) = estimates.summary(arm, 0);
     let guardrails = problem.guardrails.iter().enumerate();
     let is_safe = arm == problem.declared.safe;
-    Some(Belief {
+    Some(ArmEstimate {
         offered,
         pulls: Some(pulls),
-        reward: Estimate::in_units(&problem.reward, false, mean, ends),
+        reward: Estimate::in_units(&problem.reward, Direction::AtMost, mean, ends),
         costs: guardrails
             .map(|(i, guardrail)| {
-                let (mut mean, mut ends) = estimates.belief(arm, i + 1);
-                // What was declared is in force, whatever was observed.
+                let (mut mean, mut ends) = estimates.summary(arm, i + 1);
+                // The declared cost is in force, whatever was observed.
                 if let (true, Some(known)) = (is_safe, guardrail.safe_cost) {
                     mean = Some(known);
                     ends = Interval {
@@ -90,9 +89,9 @@ pub fn of_arm(
     })
 }
 
-/// What intervals in standard units say about an action whose outcomes are not counted: the reward's,
+/// Shows intervals in standard units of an action whose outcomes are not counted: the reward's,
 /// then one per guardrail. Means lie in the middle; ends are clipped to the ranges.
-pub fn of_intervals(problem: &CheckedProblem, intervals: &[Interval]) -> Belief {
+pub fn of_intervals(problem: &CheckedProblem, intervals: &[Interval]) -> ArmEstimate {
     let clipped = |ends: Interval| Interval {
         lower: ends.lower.clamp(0.0, 1.0),
         upper: ends.upper.clamp(0.0, 1.0),
@@ -100,10 +99,15 @@ pub fn of_intervals(problem: &CheckedProblem, intervals: &[Interval]) -> Belief 
     let mean = |ends: Interval| Some((ends.lower + ends.upper) / 2.0);
     let reward = intervals.first().copied().unwrap_or(Interval::UNKNOWN);
     let costs = std::iter::zip(&problem.guardrails, intervals.iter().skip(1));
-    Belief {
+    ArmEstimate {
         offered: true,
         pulls: None,
-        reward: Estimate::in_units(&problem.reward, false, mean(reward), clipped(reward)),
+        reward: Estimate::in_units(
+            &problem.reward,
+            Direction::AtMost,
+            mean(reward),
+            clipped(reward),
+        ),
         costs: costs
             .map(|(guardrail, &own)| Estimate::of_guardrail(guardrail, mean(own), clipped(own)))
             .collect(),

@@ -1,12 +1,12 @@
 //! Parameters that linear rivals share, and their checks.
 
-use banister::toolkit::linear::{Confidence, Radius, check_lambda, parameter_norm};
+use banister::Error;
+use banister::toolkit::linear::{Confidence, Evidence, Radius, check_lambda, parameter_norm};
 use banister::toolkit::{open_unit, positive};
-use banister::{Error, Problem};
 
-/// As declared.
+/// Ridge regression and radii, as declared.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Parameters {
+pub(crate) struct Parameters {
     /// δ, for rules whose radii are made from one.
     pub delta: Option<f64>,
     pub radius: Radius,
@@ -17,7 +17,7 @@ pub(super) struct Parameters {
 
 impl Parameters {
     /// Refuses numbers that cannot be.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         if let Some(delta) = self.delta {
             open_unit("delta", delta)?;
         }
@@ -32,25 +32,25 @@ impl Parameters {
     }
 
     /// S; without any, which is refused before, nothing is known of the parameters.
-    pub(super) fn parameter_norm(&self, problem: &Problem) -> f64 {
-        parameter_norm(self.parameter_norm, problem).unwrap_or(f64::INFINITY)
+    pub(crate) fn parameter_norm(&self, evidence: &Evidence) -> f64 {
+        parameter_norm(self.parameter_norm, &evidence.problem.declared).unwrap_or(f64::INFINITY)
     }
 
     /// √λ S.
-    pub(super) fn bias(&self, problem: &Problem) -> f64 {
-        self.lambda.sqrt() * self.parameter_norm(problem)
+    pub(crate) fn bias(&self, evidence: &Evidence) -> f64 {
+        self.lambda.sqrt() * self.parameter_norm(evidence)
     }
 
-    /// Radii at level δ_s = δ/`signals`.
-    pub(super) fn confidence(&self, problem: &Problem, signals: usize) -> Confidence {
+    /// Radii at level δ_s = δ over the number of signals.
+    pub(crate) fn confidence(&self, evidence: &Evidence) -> Confidence {
         Confidence {
             radius: self.radius,
             lambda: self.lambda,
-            bias: self.bias(problem),
+            bias: self.bias(evidence),
             norm: self.norm.unwrap_or(f64::INFINITY),
-            log_level: self
-                .delta
-                .map_or(0.0, |delta| libm::log(signals as f64 / delta)),
+            log_level: self.delta.map_or(0.0, |delta| {
+                libm::log(evidence.signals.len() as f64 / delta)
+            }),
         }
     }
 }

@@ -1,0 +1,315 @@
+//! Parameters of agents: what the registry asks of them, and the macro that declares those of a rival.
+
+use banister::toolkit::linear::LinearKeys;
+use banister::{Agent, Error, Guarantee, OnBreach, Problem};
+use serde::Serialize;
+
+use crate::play::Play;
+use crate::saved::Saved;
+
+/// δ of the intervals, unless an agent is given its own.
+pub(crate) const DELTA: f64 = 0.01;
+
+/// Parameters of an agent as the registry sees them.
+pub(crate) trait Registered {
+    fn kind(&self) -> &'static str;
+    /// The label it was given.
+    fn label(&self) -> Option<&str>;
+    /// Name in results without a label.
+    fn default_label(&self) -> String {
+        self.kind().into()
+    }
+    fn guarantee(&self) -> Guarantee;
+    /// True for an agent on feature vectors.
+    fn takes_features(&self) -> bool;
+    /// δ, if it has one.
+    fn delta(&mut self) -> Option<&mut f64> {
+        None
+    }
+    /// Horizon, if it cannot run without one, given that some safe cost is unknown or that all are known.
+    fn horizon(&mut self, unknown_safe_cost: bool) -> Option<&mut Option<u64>> {
+        let _ = unknown_safe_cost;
+        None
+    }
+    /// Assumptions of a linear agent.
+    fn linear(&mut self) -> Option<LinearKeys<'_>> {
+        None
+    }
+    /// Least probability of the safe action.
+    fn floor(&self) -> f64 {
+        0.0
+    }
+    /// Reaction to alarms, if it is watched.
+    fn on_breach(&mut self) -> Option<&mut Option<OnBreach>> {
+        None
+    }
+    /// Way of playing parts of actions, if it does.
+    fn play(&mut self) -> Option<&mut Option<Play>> {
+        None
+    }
+    /// The agent: new, or where a snapshot left it.
+    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error>;
+}
+
+/// Parameters that a rival keeps for its snapshots.
+pub(crate) trait RivalConfig: Registered + Serialize + Clone + Send + 'static {}
+
+impl<C: Registered + Serialize + Clone + Send + 'static> RivalConfig for C {}
+
+/// Ingredients of an agent: its parameters, the problem, and a snapshot to continue from.
+pub(crate) struct Recipe<'a, C> {
+    pub config: &'a C,
+    pub problem: &'a Problem,
+    pub saved: Option<&'a Saved>,
+}
+
+/// Declares the parameters of a rival: the struct, its defaults and [`Registered`].
+///
+/// `config! { /// doc
+/// Name, "kind", takes features; keys… }` reads keys in the order in which they are serialised:
+///
+/// - `guarantee(G),`: the promise, where it does not depend on `play`
+/// - `delta,` `horizon,` `play,`: keys that several rivals have, with their documentation
+/// - `regression,`: δ, `radius`, λ, S and L of a ridge regression
+/// - `own_radii,`: the same as HPLC-LUCB's authors ran it
+/// - `key: Option<T>,` and `key: T = default,`: keys of its own
+///
+/// The struct's inherent `fn agent(&self, recipe: Recipe<Self>)` makes the agent.
+macro_rules! config {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $features:literal; $($keys:tt)*) => {
+        $crate::config::config! {
+            @ ([$(#[$doc])*] $name $kind $features)
+            [
+                #[doc = concat!("Name in results; by default `", $kind, "`.")]
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub label: Option<String>,
+            ] [label: None,] []
+            $($keys)*
+        }
+    };
+    (@ ([$($doc:tt)*] $name:ident $kind:literal $features:literal)
+        [$($field:tt)*] [$($default:tt)*] [$($method:tt)*]
+    ) => {
+        $($doc)*
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct $name {
+            $($field)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($default)* }
+            }
+        }
+
+        impl $crate::config::Registered for $name {
+            fn kind(&self) -> &'static str {
+                $kind
+            }
+            fn label(&self) -> Option<&str> {
+                self.label.as_deref()
+            }
+            fn takes_features(&self) -> bool {
+                $features
+            }
+            fn make(
+                &self,
+                problem: &banister::Problem,
+                saved: Option<&$crate::saved::Saved>,
+            ) -> Result<Box<dyn banister::Agent>, banister::Error> {
+                self.agent($crate::config::Recipe { config: self, problem, saved })
+            }
+            $($method)*
+        }
+    };
+    (@ $head:tt [$($field:tt)*] $default:tt [$($method:tt)*] guarantee($guarantee:ident), $($keys:tt)*) => {
+        $crate::config::config! {
+            @ $head [$($field)*] $default [
+                $($method)*
+                fn guarantee(&self) -> banister::Guarantee {
+                    banister::Guarantee::$guarantee
+                }
+            ] $($keys)*
+        }
+    };
+    (@ $head:tt [$($field:tt)*] [$($default:tt)*] [$($method:tt)*] delta, $($keys:tt)*) => {
+        $crate::config::config! {
+            @ $head [
+                $($field)*
+                /// δ: probability with which some interval may fail; by default 0.01.
+                pub delta: f64,
+            ] [$($default)* delta: $crate::config::DELTA,] [
+                $($method)*
+                fn delta(&mut self) -> Option<&mut f64> {
+                    Some(&mut self.delta)
+                }
+            ] $($keys)*
+        }
+    };
+    (@ $head:tt [$($field:tt)*] [$($default:tt)*] [$($method:tt)*] horizon, $($keys:tt)*) => {
+        $crate::config::config! {
+            @ $head [
+                $($field)*
+                /// T: the number of rounds that the budgets are for. It has no default.
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub horizon: Option<u64>,
+            ] [$($default)* horizon: None,] [
+                $($method)*
+                fn horizon(&mut self, _: bool) -> Option<&mut Option<u64>> {
+                    Some(&mut self.horizon)
+                }
+            ] $($keys)*
+        }
+    };
+    (@ $head:tt [$($field:tt)*] [$($default:tt)*] [$($method:tt)*] play, $($keys:tt)*) => {
+        $crate::config::config! {
+            @ $head [
+                $($field)*
+                /// Way of playing a part of an action: `scaled`, the default, or `mixed` with the safe action.
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub play: Option<$crate::play::Play>,
+            ] [$($default)* play: None,] [
+                $($method)*
+                fn guarantee(&self) -> banister::Guarantee {
+                    $crate::play::Play::guarantee(self.play)
+                }
+                fn play(&mut self) -> Option<&mut Option<$crate::play::Play>> {
+                    Some(&mut self.play)
+                }
+            ] $($keys)*
+        }
+    };
+    (@ ([$($doc:tt)*] $name:ident $($head:tt)*)
+        [$($field:tt)*] [$($default:tt)*] [$($method:tt)*] regression, $($keys:tt)*
+    ) => {
+        impl $name {
+            fn parameters(&self) -> $crate::parameters::Parameters {
+                $crate::parameters::Parameters {
+                    delta: Some(self.delta),
+                    radius: self.radius,
+                    lambda: self.lambda,
+                    parameter_norm: self.parameter_norm,
+                    norm: self.norm,
+                }
+            }
+        }
+        $crate::config::config! {
+            @ ([$($doc)*] $name $($head)*) [
+                $($field)*
+                /// δ: probability with which some confidence set may fail; by default 0.01.
+                pub delta: f64,
+                /// Width of the confidence sets; by default `logdet`.
+                pub radius: banister::oplb::Radius,
+                /// λ, the ridge; by default 1.
+                pub lambda: f64,
+                /// S: every unknown parameter is at most this long, in units of its signal's range; to be
+                /// declared, or √K where arms are their own features and means at most one range.
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub parameter_norm: Option<f64>,
+                /// L: every feature vector is at most this long; unchecked by default (`paper` radii need it).
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub norm: Option<f64>,
+            ] [
+                $($default)*
+                delta: $crate::config::DELTA,
+                radius: banister::oplb::Radius::default(),
+                lambda: 1.0,
+                parameter_norm: None,
+                norm: None,
+            ] [
+                $($method)*
+                fn delta(&mut self) -> Option<&mut f64> {
+                    Some(&mut self.delta)
+                }
+                fn linear(&mut self) -> Option<banister::toolkit::linear::LinearKeys<'_>> {
+                    Some(banister::toolkit::linear::LinearKeys {
+                        lambda: None,
+                        parameter_norm: &mut self.parameter_norm,
+                        norm: self.norm,
+                    })
+                }
+            ] $($keys)*
+        }
+    };
+    (@ ([$($doc:tt)*] $name:ident $($head:tt)*)
+        [$($field:tt)*] [$($default:tt)*] [$($method:tt)*] own_radii, $($keys:tt)*
+    ) => {
+        impl $name {
+            fn parameters(&self) -> $crate::parameters::Parameters {
+                $crate::parameters::Parameters {
+                    delta: self.delta,
+                    radius: banister::oplb::Radius::Logdet,
+                    lambda: self.lambda,
+                    parameter_norm: self.parameter_norm,
+                    norm: None,
+                }
+            }
+        }
+        $crate::config::config! {
+            @ ([$($doc)*] $name $($head)*) [
+                $($field)*
+                /// δ of the confidence sets; by default it falls as 1/(1 + outcomes), as in the authors' runs.
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub delta: Option<f64>,
+                /// Factor on the noise constant R in the first term of the radii; by default 2, as in the
+                /// authors' runs. Below 1 it voids the guarantee.
+                pub noise_factor: f64,
+                /// Factor on ln(1/δ) under the root of the radii; by default 2. With 1, which `noise_factor`
+                /// makes up for if it is 2, the regrets come closest to those that the authors stored.
+                pub log_factor: f64,
+                /// λ, the ridge; by default 0.1.
+                pub lambda: f64,
+                /// S: every unknown parameter is at most this long, in units of its signal's range; to be
+                /// declared.
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub parameter_norm: Option<f64>,
+            ] [
+                $($default)*
+                delta: None,
+                noise_factor: 2.0,
+                log_factor: 2.0,
+                lambda: 0.1,
+                parameter_norm: None,
+            ] [
+                $($method)*
+                fn delta(&mut self) -> Option<&mut f64> {
+                    self.delta.as_mut()
+                }
+                fn linear(&mut self) -> Option<banister::toolkit::linear::LinearKeys<'_>> {
+                    Some(banister::toolkit::linear::LinearKeys {
+                        lambda: None,
+                        parameter_norm: &mut self.parameter_norm,
+                        norm: None,
+                    })
+                }
+            ] $($keys)*
+        }
+    };
+    (@ $head:tt [$($field:tt)*] [$($default:tt)*] $method:tt
+        $(#[$doc:meta])* $key:ident: Option<$type:ty>, $($keys:tt)*
+    ) => {
+        $crate::config::config! {
+            @ $head [
+                $($field)*
+                $(#[$doc])*
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub $key: Option<$type>,
+            ] [$($default)* $key: None,] $method $($keys)*
+        }
+    };
+    (@ $head:tt [$($field:tt)*] [$($default:tt)*] $method:tt
+        $(#[$doc:meta])* $key:ident: $type:ty = $value:expr, $($keys:tt)*
+    ) => {
+        $crate::config::config! {
+            @ $head [$($field)* $(#[$doc])* pub $key: $type,] [$($default)* $key: $value,] $method
+            $($keys)*
+        }
+    };
+    // Further methods of [`Registered`], written out.
+    (@ $head:tt $field:tt $default:tt [$($method:tt)*] ; $($more:tt)*) => {
+        $crate::config::config! { @ $head $field $default [$($method)* $($more)*] }
+    };
+}
+
+pub(crate) use config;

@@ -1,0 +1,187 @@
+//! Saving and restoring OPB.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Opb, OpbConfig};
+use crate::error::Error;
+use crate::estimate::SavedArm;
+use crate::interval::Intervals;
+use crate::monitor::{Monitor, SavedMonitor};
+use crate::optimism::SavedPlanner;
+use crate::problem::Problem;
+use crate::safe_cost::SavedTZero;
+use crate::snapshot::{broken, check_header};
+
+/// 2: with the monitor.
+const VERSION: u32 = 2;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Snapshot {
+    format: String,
+    version: u32,
+    problem: Problem,
+    config: OpbConfig,
+    outcomes: u64,
+    arms: Vec<NamedArm>,
+    planner: SavedPlanner,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    t_zero: Option<SavedTZero>,
+    /// Absent from snapshots of version 1.
+    #[serde(default)]
+    monitor: Option<SavedMonitor>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NamedArm {
+    name: String,
+    offered: bool,
+    outcomes: SavedArm,
+}
+
+impl Opb {
+    /// `format` in its snapshots.
+    pub const FORMAT: &str = "banister.opb";
+
+    /// The agent's whole state as JSON.
+    ///
+    /// ```
+    /// # use banister::{Opb, OpbConfig, Problem};
+    /// # let problem = Problem { arms: vec!["a".into()], safe: 0, guardrails: vec![], ..Default::default() };
+    /// let agent = Opb::new(&problem, &OpbConfig::default())?;
+    /// let json = agent.save();
+    /// assert_eq!(Opb::restore(&json)?.save(), json);
+    /// # Ok::<(), banister::Error>(())
+    /// ```
+    pub fn save(&self) -> String {
+        self.snapshot(self.planner.save())
+    }
+
+    /// The same without the solvers' warm starts: what the outcomes alone have taught it.
+    pub fn save_learned(&self) -> String {
+        self.snapshot(SavedPlanner::default())
+    }
+
+    fn snapshot(&self, planner: SavedPlanner) -> String {
+        let arms = (0..self.names.len()).map(|arm| NamedArm {
+            name: self.names[arm].clone(),
+            offered: self.is_offered(arm),
+            outcomes: self.estimates.save(arm),
+        });
+        let snapshot = Snapshot {
+            format: Self::FORMAT.into(),
+            version: VERSION,
+            problem: self.problem.declared.clone(),
+            config: self.checked.config.clone(),
+            outcomes: self.outcomes,
+            arms: arms.collect(),
+            planner,
+            t_zero: self.t_zero.as_ref().map(|rule| rule.saved.clone()),
+            monitor: Some(self.monitor.save()),
+        };
+        // Strings, integers and finite floats only: serialisation has nothing to fail on.
+        serde_json::to_string(&snapshot).unwrap_or_default()
+    }
+
+    /// Takes up an agent where [`Opb::save`] left it.
+    pub fn restore(json: &str) -> Result<Self, Error> {
+        check_header(json, Self::FORMAT, 1..=VERSION)?;
+        let snapshot: Snapshot = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
+        let problem = snapshot.problem.check()?;
+        let checked = snapshot.config.check(&problem)?;
+        let mut monitor = Monitor::new(&problem, checked.monitor);
+        monitor.restore(snapshot.monitor.clone())?;
+        check_arms(&snapshot, checked.max_arms, monitor.forgotten())?;
+        let mut agent = Self::bare(problem, checked, monitor.epoch());
+        agent.monitor = monitor;
+        for (number, arm) in snapshot.arms.iter().enumerate() {
+            agent.names.push(arm.name.clone());
+            agent.column.push(None);
+            if arm.offered {
+                agent.arm.push(number);
+            }
+            agent.estimates.restore(&arm.outcomes);
+        }
+        match (&mut agent.t_zero, snapshot.t_zero) {
+            (Some(rule), Some(saved)) => rule.saved = saved,
+            (None, None) => {}
+            _ => return Err(broken("`t_zero` does not fit the configuration")),
+        }
+        agent.outcomes = snapshot.outcomes;
+        agent.renumber();
+        agent.refresh_all();
+        let guardrails = agent.problem.guardrails.len();
+        agent.planner.restore(&snapshot.planner, guardrails);
+        Ok(agent)
+    }
+}
+
+fn check_arms(snapshot: &Snapshot, max_arms: usize, forgotten: u64) -> Result<(), Error> {
+    let declared = &snapshot.problem;
+    let arms = &snapshot.arms;
+    if arms.len() < declared.arms.len() || arms.len() > max_arms {
+        return Err(broken(format!("it holds {} arms", arms.len())));
+    }
+    if arms
+        .iter()
+        .zip(&declared.arms)
+        .any(|(arm, name)| arm.name != *name)
+    {
+        return Err(broken("its arms are not those of its problem"));
+    }
+    if !arms[declared.safe].offered {
+        return Err(broken("its safe arm is retired"));
+    }
+    let pulls = arms
+        .iter()
+        .map(|arm| u128::from(arm.outcomes.pulls))
+        .sum::<u128>();
+    if pulls + u128::from(forgotten) != u128::from(snapshot.outcomes) {
+        return Err(broken(format!(
+            "its arms have {pulls} outcomes and {forgotten} are forgotten, but `outcomes` is {}",
+            snapshot.outcomes
+        )));
+    }
+    let signals = 1 + declared.guardrails.len();
+    // Without its states a Bernstein interval would forget data that `pulls` still counts.
+    let states = match snapshot.config.intervals {
+        Some(Intervals::Bernstein) => signals,
+        _ => 0,
+    };
+    for arm in arms {
+        if arm.outcomes.signals.len() != signals {
+            return Err(broken(format!(
+                "arm `{}` has {} signals, expected {signals}",
+                arm.name,
+                arm.outcomes.signals.len()
+            )));
+        }
+        let bernstein = &arm.outcomes.bernstein;
+        if bernstein.len() != states {
+            return Err(broken(format!(
+                "arm `{}` has {} Bernstein states, expected {states}",
+                arm.name,
+                bernstein.len()
+            )));
+        }
+        if bernstein.iter().any(|b| b.count() != arm.outcomes.pulls) {
+            return Err(broken(format!(
+                "the Bernstein states of arm `{}` count other outcomes than the arm",
+                arm.name
+            )));
+        }
+        if arm.outcomes.signals.iter().any(|s| s.lower > s.upper) {
+            return Err(broken(format!(
+                "an interval of arm `{}` is reversed",
+                arm.name
+            )));
+        }
+    }
+    if let Some(saved) = &snapshot.t_zero
+        && !saved.fits(declared.guardrails.len())
+    {
+        return Err(broken("`t_zero.upper` has the wrong length"));
+    }
+    Ok(())
+}
