@@ -14,7 +14,6 @@ pub struct Rebuilt {
 /// An experiment, folded from nothing and from its snapshot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RebuiltExperiment {
-    /// What it is called.
     pub name: String,
     pub outcomes: u64,
     /// Number of the last event in its snapshot.

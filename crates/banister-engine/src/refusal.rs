@@ -19,7 +19,6 @@ pub enum Refusal {
     Unknown {
         /// `experiment`, `decision` or `arm`.
         what: &'static str,
-        /// What it was called.
         name: String,
     },
     /// It contradicts what the log already holds.

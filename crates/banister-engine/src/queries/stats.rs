@@ -19,7 +19,6 @@ pub struct Stats {
 
 #[derive(Debug, Clone)]
 pub struct ExperimentStats {
-    /// What it is called.
     pub name: String,
     pub counts: Counts,
     /// Slack of the latest policy by guardrail.

@@ -150,7 +150,6 @@ pub const REVOKED: &str = "revoked";
 /// A bearer token at rest: its digest, never itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredToken {
-    /// What it is called.
     pub name: String,
     /// Name of a [`Role`], or [`REVOKED`].
     pub role: String,

@@ -22,7 +22,6 @@ impl Role {
     /// Weakest first.
     pub const ALL: [Self; 3] = [Self::Read, Self::Decide, Self::Admin];
 
-    /// What it is called.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",

@@ -1,6 +1,6 @@
 //! One experiment: a fold over its events.
 //!
-//! What is learned (the agent, the arms, the counts) depends on the events alone, in their order:
+//! Learned state (the agent, the arms, the counts) depends on the events alone, in their order:
 //! [`Experiment::digest`] is the same in every process that has folded the same events. The rest (the
 //! policy in force, the trace for the page) is kept beside it.
 
@@ -76,7 +76,6 @@ pub struct Imported {
 /// An arm, retired ones too. Its number never changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Arm {
-    /// What it is called.
     pub name: String,
     /// Its features, where arms have any.
     pub features: Option<Vec<f64>>,
