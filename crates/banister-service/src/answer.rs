@@ -20,22 +20,22 @@ pub struct Share {
     pub action: String,
     /// Its number.
     pub index: u32,
-    /// Whether it is the safe one.
+    /// True for the safe one.
     pub safe: bool,
     /// Its probability.
     pub probability: f64,
 }
 
-/// What is certified of a policy.
+/// Certificate of a policy.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Certificate {
     /// One entry per guardrail.
     pub guardrails: Vec<CertifiedGuardrail>,
-    /// What the policy would earn if every interval ended well.
+    /// Reward of the policy if every interval ended well.
     pub optimistic_reward: f64,
-    /// What the solver proved.
+    /// Proof of the solver.
     pub solver: Solver,
-    /// Why the safe action was forced, if it was.
+    /// Reason for which the safe action was forced, if it was.
     pub fallback: Option<FallbackView>,
     /// Outcomes it is based on.
     pub outcomes: u64,
@@ -43,22 +43,22 @@ pub struct Certificate {
     pub rests_on: Vec<Assumption>,
 }
 
-/// What is certified of a guardrail.
+/// Certificate of a guardrail.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CertifiedGuardrail {
-    /// What it is called.
+    /// Name.
     pub name: String,
     /// The policy's expected signal if every action is as bad as its interval allows.
     pub pessimistic_cost: f64,
-    /// What it must not cross.
+    /// Threshold that the signal must not cross.
     pub threshold: f64,
     /// Distance to the threshold; never negative.
     pub slack: f64,
-    /// What one more unit of threshold would earn.
+    /// Shadow price: reward per unit of threshold.
     pub price: f64,
 }
 
-/// What the solver proved, in reward units.
+/// Proof of the solver, in reward units.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Solver {
     /// `optimal`, `budget` or `infeasible`.
@@ -82,25 +82,25 @@ pub struct Decision {
     pub experiment: String,
     /// The number of its event.
     pub number: u64,
-    /// When.
+    /// Time.
     pub time: Timestamp,
     /// The action drawn.
     pub action: String,
     /// Its number.
     pub index: u32,
-    /// Whether it is the safe one.
+    /// True for the safe one.
     pub safe: bool,
     /// Its probability.
     pub probability: f64,
-    /// Whether the caller's own action is what happens.
+    /// True in shadow mode: the caller's own action is what happens.
     pub shadow: bool,
     /// The policy it was drawn from.
     pub policy: Vec<Share>,
-    /// Why that is safe.
+    /// Certificate of the policy.
     pub certificate: Certificate,
 }
 
-/// What is known of an outcome.
+/// Outcome as far as known.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct OutcomeAnswer {
     /// The decision.
@@ -113,7 +113,7 @@ pub struct OutcomeAnswer {
     pub costs: BTreeMap<String, Option<f64>>,
 }
 
-/// Whether an outcome is complete.
+/// Status of an outcome.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OutcomeStatus {
@@ -125,7 +125,7 @@ pub enum OutcomeStatus {
     Complete,
 }
 
-/// What is believed of an action.
+/// Beliefs about an action.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct KnownAction {
     /// The action.
@@ -149,19 +149,19 @@ pub struct State {
     pub experiment: String,
     /// Its last event.
     pub number: u64,
-    /// When the picture was taken.
+    /// Time of the state.
     pub time: Timestamp,
     /// Outcomes known.
     pub outcomes: u64,
     /// The policy now; where decisions bring their actions, the last one.
     pub policy: Option<Vec<Share>>,
-    /// Why that is safe.
+    /// Certificate of the policy.
     pub certificate: Option<Certificate>,
     /// The policy's own reward and guardrails.
     pub estimates: Option<PolicyEstimates>,
     /// Every arm.
     pub arms: Vec<ArmState>,
-    /// Whether the safe action is forced.
+    /// Set while the safe action is forced.
     pub alarm: Option<AlarmView>,
     /// Alarms that nobody has acknowledged yet, oldest first.
     pub alarms: Vec<RaisedView>,
@@ -171,7 +171,7 @@ pub struct State {
     pub watched_one_in: u64,
 }
 
-/// What a policy is expected to earn and cost.
+/// Estimates of a policy.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PolicyEstimates {
     /// Its reward.
@@ -185,11 +185,11 @@ pub struct PolicyEstimates {
 /// An arm now.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ArmState {
-    /// What it is called.
+    /// Name.
     pub name: String,
-    /// Whether it is on offer.
+    /// False once it is retired.
     pub offered: bool,
-    /// Whether it is the safe one.
+    /// True for the safe one.
     pub safe: bool,
     /// Outcomes of it.
     pub pulls: Option<u64>,

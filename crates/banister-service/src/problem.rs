@@ -6,7 +6,7 @@ use banister_engine::Refusal;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-/// What went wrong. Small, since almost everything here may return one.
+/// Problem document (RFC 9457). Small, since almost everything here may return one.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Problem {
     /// `about:blank`: the status says what kind of problem it is.
@@ -17,7 +17,7 @@ pub struct Problem {
     title: &'static str,
     /// The HTTP status.
     pub status: u16,
-    /// What went wrong, for people.
+    /// Explanation for people.
     pub detail: Box<str>,
     /// The field that is wrong, as the request spells it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,7 +25,7 @@ pub struct Problem {
     /// Its value.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Box<str>>,
-    /// What is allowed.
+    /// Values that are allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     allowed: Option<Box<str>>,
     /// The request's id, to find it in the server's log.

@@ -47,7 +47,7 @@ pub enum OfferedAction {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NamedAction {
-    /// What it is called.
+    /// Name.
     pub name: String,
     /// Its features.
     pub features: Vec<f64>,

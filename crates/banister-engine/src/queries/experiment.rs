@@ -44,15 +44,15 @@ impl Query for ReadExperiment {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "Experiment")]
 pub struct ExperimentView {
-    /// What it is called.
+    /// Name.
     pub name: String,
-    /// What it is for.
+    /// Description for people.
     pub description: String,
-    /// Whether it decides.
+    /// Status: running, paused or archived.
     pub status: ExperimentStatus,
-    /// Whether the caller's own action is what happens.
+    /// True in shadow mode: the caller's own action is what happens.
     pub shadow: bool,
-    /// When it was created.
+    /// Time of creation.
     pub created: Timestamp,
     /// The arms, retired ones too; none where decisions bring candidates.
     pub arms: Vec<ArmView>,
@@ -72,7 +72,7 @@ pub struct ExperimentView {
     pub confidence: f64,
     /// The agent.
     pub agent: AgentConfig,
-    /// What it promises about the guardrails: the default agents are safe in every round.
+    /// Guarantee of the agent about the guardrails: the default agents are safe in every round.
     pub guarantee: Guarantee,
     /// The assumptions that its certificates rest on, and whether something watches each.
     pub rests_on: Vec<Assumption>,
@@ -80,9 +80,9 @@ pub struct ExperimentView {
     pub ttl_seconds: Option<f64>,
     /// The outcome of a decision that never got one; without it such decisions are counted as missing.
     pub default_outcome: Option<DefaultOutcome>,
-    /// What has happened so far.
+    /// Counts so far.
     pub counts: Counts,
-    /// Whether the safe action is forced now.
+    /// Set while the safe action is forced.
     pub alarm: Option<AlarmView>,
     /// Alarms that nobody has acknowledged yet, oldest first.
     pub alarms: Vec<RaisedView>,
@@ -94,11 +94,11 @@ pub struct ExperimentView {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "Arm")]
 pub struct ArmView {
-    /// What it is called.
+    /// Name.
     pub name: String,
-    /// Whether it is on offer.
+    /// False once it is retired.
     pub offered: bool,
-    /// Whether it is the safe one.
+    /// True for the safe one.
     pub safe: bool,
     /// Its features, where arms have any.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,7 +109,7 @@ pub struct ArmView {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "Alarm")]
 pub struct AlarmView {
-    /// Why.
+    /// Reason.
     pub reason: FallbackView,
     /// Since when.
     pub since: Timestamp,
@@ -123,12 +123,12 @@ pub struct AlarmView {
 pub struct RaisedView {
     /// Number of its event.
     pub number: u64,
-    /// When it was raised.
+    /// Time at which it was raised.
     pub since: Timestamp,
     /// The alarm.
     #[serde(flatten)]
     pub alarm: AlarmRaised,
-    /// When a person acknowledged it.
+    /// Time at which a person acknowledged it.
     pub acknowledged: Option<Timestamp>,
 }
 
@@ -143,7 +143,7 @@ impl From<&RecordedAlarm> for RaisedView {
     }
 }
 
-/// Why the safe action was forced.
+/// Reason for which the safe action was forced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Fallback")]

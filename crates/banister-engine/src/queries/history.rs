@@ -30,13 +30,13 @@ pub struct HistoryView {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Point")]
 pub struct PointView {
-    /// When it was published.
+    /// Time of publication.
     pub time: Timestamp,
     /// Its estimated reward.
     pub reward: EstimateView,
     /// Its optimistic reward.
     pub optimistic_reward: f64,
-    /// Whether it was the safe action, forced.
+    /// True if the safe action was forced.
     pub forced: bool,
     /// One entry per guardrail.
     pub guardrails: Vec<GuardrailPoint>,

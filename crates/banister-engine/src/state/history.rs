@@ -48,9 +48,9 @@ pub struct GuardrailPoint {
     pub upper: f64,
     /// As certified.
     pub pessimistic_cost: f64,
-    /// What it must not cross.
+    /// Threshold that the signal must not cross.
     pub threshold: f64,
-    /// What one more unit of threshold would earn.
+    /// Shadow price: reward per unit of threshold.
     pub price: f64,
 }
 

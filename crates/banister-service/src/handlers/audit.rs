@@ -14,7 +14,7 @@ use crate::answer::{self, Decision, KnownAction};
 use crate::app::App;
 use crate::problem::Problem;
 
-/// Where a decision stands.
+/// Status of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DecisionStatus {
@@ -44,15 +44,15 @@ pub struct DecisionSummary {
     pub id: String,
     /// The number of its event.
     pub number: u64,
-    /// When.
+    /// Time.
     pub time: Timestamp,
     /// The action drawn.
     pub action: String,
     /// Its probability.
     pub probability: f64,
-    /// Why the safe action was forced, if it was.
+    /// Reason for which the safe action was forced, if it was.
     pub fallback: Option<FallbackView>,
-    /// Where it stands.
+    /// Status.
     pub status: DecisionStatus,
     /// The reward, if known.
     pub reward: Option<f64>,
@@ -72,15 +72,15 @@ pub struct Audit {
     pub context: Option<Vec<f64>>,
     /// The candidates, if the request brought any.
     pub candidates: Option<Vec<AuditCandidate>>,
-    /// In shadow mode: what the caller did.
+    /// Action that the caller took, in shadow mode.
     pub taken: Option<String>,
     /// In shadow mode: the caller's own probability of it.
     pub propensity: Option<f64>,
-    /// What was believed of the policy's actions and of the safe one, when it was decided.
+    /// Beliefs about the policy's actions and the safe one, when it was decided.
     pub known: Vec<KnownAction>,
-    /// Where it stands.
+    /// Status.
     pub status: DecisionStatus,
-    /// What is known of its outcome.
+    /// Outcome as far as known.
     pub outcome: Option<AuditOutcome>,
     /// The events about it.
     pub events: Vec<AuditEvent>,
@@ -89,13 +89,13 @@ pub struct Audit {
 /// A candidate action.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AuditCandidate {
-    /// What it is called.
+    /// Name.
     pub name: String,
     /// Its features.
     pub features: Vec<f64>,
 }
 
-/// What is known of an outcome.
+/// Outcome as far as known.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AuditOutcome {
     /// The reward, if known.
@@ -109,7 +109,7 @@ pub struct AuditOutcome {
 pub struct AuditEvent {
     /// Its number in the log.
     pub number: u64,
-    /// When.
+    /// Time.
     pub time: Timestamp,
     /// `decision`, `part`, `outcome` or `default`.
     pub kind: &'static str,

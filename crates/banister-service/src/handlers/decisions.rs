@@ -39,7 +39,7 @@ pub struct DecisionResult {
     /// The decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// Why there is none.
+    /// Problem, if there is no decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
 }
@@ -56,19 +56,19 @@ pub struct OutcomeBatch {
 /// Their answers, in their order.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct OutcomeResults {
-    /// What is known, or a problem, each.
+    /// An outcome or a problem each.
     pub results: Vec<OutcomeResult>,
 }
 
-/// What is known of an outcome, or why it was not taken.
+/// Outcome as far as known, or the problem.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct OutcomeResult {
     /// The status that the report alone would have had.
     pub status: u16,
-    /// What is known.
+    /// Outcome as far as known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<OutcomeAnswer>,
-    /// Why it was not taken.
+    /// Problem, if it was not taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
 }

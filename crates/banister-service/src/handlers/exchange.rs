@@ -33,7 +33,7 @@ pub const MOST_EXPORTS: usize = 16;
 /// Longest time that a piece of an export waits for its reader.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What was imported.
+/// Result of an import.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Imported {
     /// Outcomes learned from.

@@ -13,14 +13,14 @@ use crate::middleware::auth::Principal;
 use crate::page;
 use crate::problem::Problem;
 
-/// How it is.
+/// Health of the service.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Status {
     /// `ok` or `ready`.
     pub status: &'static str,
 }
 
-/// What a token may do.
+/// Rights of a token.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct WhoAmI {
     /// `read`, `decide` or `admin`.

@@ -34,13 +34,13 @@ const LONGEST_NAME: usize = 200;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Declaration {
-    /// What it is called: letters, digits, `.`, `_` and `-`, 1 to 64 of them, the first a letter or digit.
+    /// Name: letters, digits, `.`, `_` and `-`, 1 to 64 of them, the first a letter or digit.
     #[schemars(
         length(min = 1, max = 64),
         regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     )]
     pub name: String,
-    /// What it is for.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// The arms: names, or names with features.
@@ -108,7 +108,7 @@ pub enum DeclaredArm {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NamedArm {
-    /// What it is called.
+    /// Name.
     pub name: String,
     /// Its features, for linear agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -12,13 +12,13 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// What it is for.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether it decides.
+    /// Status: running, paused or archived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ExperimentStatus>,
-    /// Whether the caller's own action is what happens.
+    /// True in shadow mode: the caller's own action is what happens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<bool>,
     /// After this many seconds a decision without an outcome gets `default_outcome`; null: never.
@@ -29,7 +29,7 @@ pub struct Change {
     )]
     #[schemars(with = "Option<f64>")]
     pub ttl_seconds: Option<Option<f64>>,
-    /// What counts as the outcome of a decision that never got one; null: nothing.
+    /// Outcome of a decision that never got one; null: none.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",

@@ -33,7 +33,7 @@ pub(crate) use saved::restore_all;
 /// Policies whose share of the safe action is remembered: those that replicas still draw from.
 const MOST_SHARES: usize = 64;
 
-/// Whether an experiment decides.
+/// Status of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ExperimentStatus {
@@ -46,7 +46,7 @@ pub enum ExperimentStatus {
     Archived,
 }
 
-/// What has happened so far.
+/// Counts so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Decisions made.
