@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use banister::{AgentConfig, Alarm, Origin, Outcomes, Played, Problem};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rand::Rng;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
@@ -51,6 +51,11 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
+    pub(crate) fn new(seed: u64) -> Self {
+        let rng = ChaCha8Rng::seed_from_u64(seed);
+        Self { seed, rng }
+    }
+
     /// A uniform number in [0, 1), as simulations draw it.
     pub(crate) fn uniform(&mut self) -> f64 {
         (self.rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64

@@ -14,12 +14,9 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import TypeAlias, TypeVar
 
-from .errors import ServiceError, ServiceUnavailableError, error_of
+from .errors import LATER, ServiceError, ServiceUnavailableError, error_of
 
 T = TypeVar("T")
-
-#: Statuses that say: not now.
-LATER = frozenset({429, 502, 503, 504})
 
 
 @dataclass(frozen=True)
