@@ -145,9 +145,7 @@ class Attempts:
                 raise error from cause
             yield from self.pause(result, error, cause)
 
-    def pause(
-        self, result: Answer | Lost, error: ServiceError, cause: BaseException | None = None
-    ) -> Steps[None]:
+    def pause(self, result: Answer | Lost, error: ServiceError, cause: BaseException | None = None) -> Steps[None]:
         """Waits before the next attempt, or raises the error if there is none."""
         self._failures += 1
         if self._failures > self._pace.retries:

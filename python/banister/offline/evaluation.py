@@ -287,8 +287,7 @@ def _predictions(model: ArrayLike | Mapping[str, ArrayLike], log: Log) -> NDArra
     signals = ("reward", *log.guardrails)
     if set(model) != set(signals):
         raise ValueError(
-            f"`model` has the keys {', '.join(map(repr, model))}: must have "
-            f"{', '.join(map(repr, signals))}"
+            f"`model` has the keys {', '.join(map(repr, model))}: must have {', '.join(map(repr, signals))}"
         )
     tables = [numbers(model[signal], f"model[{signal!r}]") for signal in signals]
     for signal, table in zip(signals, tables, strict=True):

@@ -130,9 +130,7 @@ def sweep(
     count = workers or os.cpu_count() or 1
     share = min(max(work // (TASKS_PER_WORKER * count), LEAST_WORK), MOST_WORK)
     sent = [_pickled(experiment) for experiment in declared]
-    jobs = [
-        (i, task) for i, experiment in enumerate(experiments) for task in experiment.plan(share)
-    ]
+    jobs = [(i, task) for i, experiment in enumerate(experiments) for task in experiment.plan(share)]
     horizons = [experiment.resolved["run"]["horizon"] for experiment in experiments]
     rounds = [horizons[i] * (end - start) for i, (_, start, end) in jobs]
     with bar("sweeping", progress) as update, _submitter(executor, min(count, len(jobs))) as submit:
@@ -192,8 +190,7 @@ def _submitter(executor: object, workers: int) -> Iterator[Callable[[bool], Any]
         yield lambda _: executor
     else:
         raise ValueError(
-            f"`executor` is {executor!r}: must be 'processes', 'ray', 'threads' or an object with "
-            "`submit`"
+            f"`executor` is {executor!r}: must be 'processes', 'ray', 'threads' or an object with `submit`"
         )
 
 
@@ -265,9 +262,7 @@ class _Ray:
 class SweepResult(SimulationResult):
     """Results of a sweep: the tables of a simulation, with a column for each key of the grid."""
 
-    def __init__(
-        self, results: _native.Results, names: list[str], values: list[dict[str, Any]]
-    ) -> None:
+    def __init__(self, results: _native.Results, names: list[str], values: list[dict[str, Any]]) -> None:
         super().__init__(results)
         self._points = dict(zip(names, values, strict=True))
 
