@@ -388,9 +388,7 @@ def lp_scipy(lps: Programs) -> Play:
     ones, one = np.ones((1, lps.actions)), np.ones(1)
 
     def solve(reward: np.ndarray, costs: np.ndarray) -> float:
-        found = linprog(
-            -reward, A_ub=costs, b_ub=lps.thresholds, A_eq=ones, b_eq=one, method="highs"
-        )
+        found = linprog(-reward, A_ub=costs, b_ub=lps.thresholds, A_eq=ones, b_eq=one, method="highs")
         return -found.fun
 
     return lps.each(solve)
@@ -591,9 +589,7 @@ def tasks(sizes: list[tuple[int, int]]) -> list[Task]:
                     Contender("banister.Opb", lambda arms=arms: arms_banister(arms)),
                     Contender("MABWiser UCB1", lambda arms=arms: arms_mabwiser(arms)),
                     Contender("river UCB", lambda arms=arms: arms_river(arms)),
-                    Contender(
-                        "contextualbandits LinUCB", lambda arms=arms: arms_contextualbandits(arms)
-                    ),
+                    Contender("contextualbandits LinUCB", lambda arms=arms: arms_contextualbandits(arms)),
                     Contender(
                         "vowpal-wabbit-next RegCB",
                         lambda arms=arms: arms_vowpal(arms, "--regcbopt"),
@@ -714,9 +710,7 @@ def table(rows: list[Row]) -> str:
         micros = row.note if row.micros is None else three_digits(row.micros)
         ratio = "" if row.ratio is None else f"{three_digits(row.ratio)}×"
         met = {None: "", True: "yes", False: "no"}[row.met]
-        lines.append(
-            f"| {row.what} | {row.size} | {row.who} | {micros} | {ratio} | {row.target} | {met} |"
-        )
+        lines.append(f"| {row.what} | {row.size} | {row.who} | {micros} | {ratio} | {row.target} | {met} |")
     return "\n".join(lines)
 
 
@@ -726,7 +720,18 @@ def three_digits(x: float) -> str:
 
 def machine() -> dict[str, object]:
     versions = {}
-    for name in ["banister", "numpy", "scipy", "highspy", "cvxpy", "clarabel", "mabwiser", "river", "contextualbandits", "vowpal-wabbit-next"]:
+    for name in [
+        "banister",
+        "numpy",
+        "scipy",
+        "highspy",
+        "cvxpy",
+        "clarabel",
+        "mabwiser",
+        "river",
+        "contextualbandits",
+        "vowpal-wabbit-next",
+    ]:
         try:
             versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

@@ -97,6 +97,8 @@ def test_agrees_with_highs_to_1e_9(banister, m):
         assert answer["gap"] <= 1e-9
         # The certificate can be checked by hand: prices give the upper bound.
         prices = np.array(answer["prices"])
-        bound = prices @ problem["thresholds"] + (np.array(problem["reward"]) - prices @ np.array(problem["costs"])).max()
+        bound = (
+            prices @ problem["thresholds"] + (np.array(problem["reward"]) - prices @ np.array(problem["costs"])).max()
+        )
         assert bound == pytest.approx(answer["upper_bound"], abs=1e-9)
     assert feasible > 300

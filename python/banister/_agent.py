@@ -18,9 +18,7 @@ from .offline.log import LogLike
 A = TypeVar("A", bound="Agent")
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=lambda: _native._forked(False), after_in_child=lambda: _native._forked(True)
-    )
+    os.register_at_fork(before=lambda: _native._forked(False), after_in_child=lambda: _native._forked(True))
 
 #: The class of each kind of agent; filled from the registry.
 CLASSES: dict[str, type[Agent]] = {}
@@ -117,10 +115,7 @@ class Agent(_native.Agent):
 
     def __repr__(self) -> str:
         guardrails = ", ".join(self.guardrails)
-        return (
-            f"{type(self).__name__}({len(self.arms)} arms, guardrails=[{guardrails}], "
-            f"outcomes={self.outcomes})"
-        )
+        return f"{type(self).__name__}({len(self.arms)} arms, guardrails=[{guardrails}], outcomes={self.outcomes})"
 
     # Logged data
 
@@ -143,9 +138,7 @@ class Agent(_native.Agent):
         self._learn(decisions, rewards, costs)
         return self
 
-    def partial_fit(
-        self: A, decisions: object, rewards: ArrayLike, costs: ArrayLike | None = None
-    ) -> A:
+    def partial_fit(self: A, decisions: object, rewards: ArrayLike, costs: ArrayLike | None = None) -> A:
         """Learns from more outcomes: `observe_batch`."""
         self.observe_batch(decisions, rewards, costs)
         return self

@@ -24,9 +24,7 @@ def _documented(kind: Kind) -> str:
         text = f"{parameter.name}: {parameter.description}"
         lines += textwrap.wrap(text, 92, initial_indent="    ", subsequent_indent="        ")
         for choice, meaning in parameter.choices.items():
-            lines += textwrap.wrap(
-                f'"{choice}": {meaning}', 92, initial_indent=" " * 8, subsequent_indent=" " * 12
-            )
+            lines += textwrap.wrap(f'"{choice}": {meaning}', 92, initial_indent=" " * 8, subsequent_indent=" " * 12)
     lines += ["", "Example:", *(f"    {line}" for line in kind.example)]
     return "\n".join(lines)
 
@@ -35,9 +33,7 @@ def _signature(kind: Kind) -> inspect.Signature:
     parameters = [
         inspect.Parameter(
             parameter.name,
-            inspect.Parameter.POSITIONAL_OR_KEYWORD
-            if parameter.name == "arms"
-            else inspect.Parameter.KEYWORD_ONLY,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD if parameter.name == "arms" else inspect.Parameter.KEYWORD_ONLY,
             default=parameter.default,
         )
         for parameter in kind.arguments

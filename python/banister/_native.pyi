@@ -115,12 +115,7 @@ class Agent:
         self,
         action: Decision | str | int,
         reward: float,
-        costs: float
-        | Sequence[float]
-        | NDArray[Any]
-        | Mapping[str, float]
-        | _Labelled
-        | None = None,
+        costs: float | Sequence[float] | NDArray[Any] | Mapping[str, float] | _Labelled | None = None,
     ) -> None: ...
     def decide_batch(
         self,
@@ -319,8 +314,7 @@ def solve_oplb(
     thresholds: ArrayLike,
     gram: ArrayLike,
     reward: Mapping[str, ArrayLike] | tuple[ArrayLike, ArrayLike],
-    costs: Mapping[str, ArrayLike]
-    | Sequence[Mapping[str, ArrayLike] | tuple[ArrayLike, ArrayLike]],
+    costs: Mapping[str, ArrayLike] | Sequence[Mapping[str, ArrayLike] | tuple[ArrayLike, ArrayLike]],
     solver: Literal["linearised", "exact"] = "linearised",
     relative_gap: float | None = None,
     max_work: int | None = None,

@@ -52,10 +52,7 @@ def plot(result: SimulationResult, instance: str | int | None = None) -> Figure:
     # A row for each instance; one alone may take two, so that its text stays legible.
     columns = panels if len(shown) > 1 or panels < 4 else (panels + 1) // 2
     rows = len(shown) * -(-panels // columns)
-    handles = [
-        Line2D([], [], color=color(i), ls=dashes(i), lw=2.4, label=agent)
-        for i, agent in enumerate(agents)
-    ]
+    handles = [Line2D([], [], color=color(i), ls=dashes(i), lw=2.4, label=agent) for i, agent in enumerate(agents)]
     above = (1.25 if len(shown) == 1 else 1.5) + _more_lines(handles, 4.6 * columns)
     height = 2.9 * rows + above + 0.15
     figure = ResultFigure(figsize=(4.6 * columns, height), dpi=110, facecolor="white")
@@ -91,8 +88,7 @@ def plot(result: SimulationResult, instance: str | int | None = None) -> Figure:
     runs = len(set(result.runs["run"].tolist()))
     means = f"Means over {runs} run{'s' if runs > 1 else ''}."
     detail = (
-        f"{means} Band: ±0.5 standard deviation. Costs and rewards are the policies' expectations "
-        "under the true means."
+        f"{means} Band: ±0.5 standard deviation. Costs and rewards are the policies' expectations under the true means."
         if judged
         else f"{means} The true means are unknown: costs and rewards are those that were observed."
     )
@@ -110,9 +106,7 @@ def dashes(line: int) -> Any:
     return DASHES[line // len(LINES) % len(DASHES)]
 
 
-def chosen(
-    instances: Sequence[dict[str, Any]], instance: str | int | None
-) -> Sequence[dict[str, Any]]:
+def chosen(instances: Sequence[dict[str, Any]], instance: str | int | None) -> Sequence[dict[str, Any]]:
     """The instances asked for: all, or one by name or number."""
     if instance is None:
         return instances
@@ -243,9 +237,7 @@ def _over_time(axes: Axes, title: str, horizon: int) -> None:
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
 
 
-def _reference(
-    axes: Axes, level: float, text: str, color: str, style: str, below: bool = False
-) -> None:
+def _reference(axes: Axes, level: float, text: str, color: str, style: str, below: bool = False) -> None:
     axes.axhline(level, color=color, ls=style, lw=1.3, zorder=4)
     axes.annotate(
         text.format(short(level)),

@@ -23,9 +23,7 @@ class Parameter:
 
 #: Arguments of every agent's constructor, beside the parameters of its kind.
 COMMON = (
-    Parameter(
-        "arms", "int | Sequence[str] | None", None, "the number of arms, or a list of their names."
-    ),
+    Parameter("arms", "int | Sequence[str] | None", None, "the number of arms, or a list of their names."),
     Parameter(
         "features",
         "ArrayLike | None",
@@ -51,8 +49,7 @@ COMMON = (
         "reward",
         "Mapping[str, object] | None",
         None,
-        'what is known of the reward: {"range": [lo, hi]}, {"sub_gaussian": R}; by default it lies '
-        "in [0, 1].",
+        'what is known of the reward: {"range": [lo, hi]}, {"sub_gaussian": R}; by default it lies in [0, 1].',
     ),
     Parameter(
         "seed",
@@ -137,14 +134,11 @@ def kinds(schema: Mapping[str, Any], promises: Mapping[str, str]) -> list[Kind]:
     return [_kind(variant, definitions, promises) for variant in schema["oneOf"]]
 
 
-def _kind(
-    variant: Mapping[str, Any], definitions: Mapping[str, Any], promises: Mapping[str, str]
-) -> Kind:
+def _kind(variant: Mapping[str, Any], definitions: Mapping[str, Any], promises: Mapping[str, str]) -> Kind:
     properties = dict(variant["properties"])
     name = properties.pop("kind")["const"]
     parameters = [
-        _parameter(key, entry, definitions, key in variant.get("required", ()))
-        for key, entry in properties.items()
+        _parameter(key, entry, definitions, key in variant.get("required", ())) for key, entry in properties.items()
     ]
     parameters.sort(key=lambda parameter: parameter.name)
     description = " ".join(variant["description"].split())
@@ -161,9 +155,7 @@ def _kind(
     )
 
 
-def _parameter(
-    key: str, entry: Mapping[str, Any], definitions: Mapping[str, Any], required: bool
-) -> Parameter:
+def _parameter(key: str, entry: Mapping[str, Any], definitions: Mapping[str, Any], required: bool) -> Parameter:
     annotation, choices = _annotation(entry, definitions)
     default = entry.get("default")
     if default is None and not required and "None" not in annotation.split(" | "):
@@ -174,9 +166,7 @@ def _parameter(
     return Parameter(name, annotation, default, description, choices)
 
 
-def _annotation(
-    entry: Mapping[str, Any], definitions: Mapping[str, Any]
-) -> tuple[str, dict[str, str]]:
+def _annotation(entry: Mapping[str, Any], definitions: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
     """Returns the type of a value, and the meanings of the words it may be."""
     if "$ref" in entry:
         return _annotation(definitions[entry["$ref"].rsplit("/", 1)[-1]], definitions)
@@ -189,9 +179,7 @@ def _annotation(
     if alternatives:
         return _union(_annotation(one, definitions) for one in alternatives)
     types = entry["type"] if isinstance(entry["type"], list) else [entry["type"]]
-    names = [
-        "Sequence[float]" if one == "array" else _TYPES.get(one, "object") for one in types
-    ]
+    names = ["Sequence[float]" if one == "array" else _TYPES.get(one, "object") for one in types]
     return " | ".join(names), {}
 
 

@@ -34,15 +34,9 @@ _FAR = 50.0
 
 def scatter(result: ComparisonResult, instance: str | int | None = None) -> Figure:
     """One panel per instance whose policies are judged: regret against violation."""
-    judged = [
-        one
-        for one in chosen(result.instances, instance)
-        if one["knows_means"] and one["guardrails"]
-    ]
+    judged = [one for one in chosen(result.instances, instance) if one["knows_means"] and one["guardrails"]]
     if not judged:
-        raise ValueError(
-            f"`instance` is {instance!r}: none of its instances has guardrails to violate"
-        )
+        raise ValueError(f"`instance` is {instance!r}: none of its instances has guardrails to violate")
     columns = min(len(judged), _ACROSS)
     rows = -(-len(judged) // columns)
     top = 1.45
@@ -130,7 +124,15 @@ def _panel(
             ends = [shares.place(max(low, 0.0)), shares.place(min(high, 1.0))]
             axes.plot(ends, [y, y], color=color, lw=1, alpha=0.6, zorder=3)
         axes.plot(
-            x, y, marker=marker, color=color, ms=6.5, mec="white", mew=0.8, ls="", zorder=4,
+            x,
+            y,
+            marker=marker,
+            color=color,
+            ms=6.5,
+            mec="white",
+            mew=0.8,
+            ls="",
+            zorder=4,
             label=point["agent"],
         )
     ticks, names = shares.ticks()
@@ -241,9 +243,7 @@ def _spread(heights: Sequence[float], low: float, high: float) -> list[float]:
             if centre(above) - centre(below) >= _LINE * count / 2:
                 break
             blocks[-2:] = [((below[0] * below[1] + above[0] * above[1]) / count, count)]
-    return [
-        centre(block) + _LINE * (k - (block[1] - 1) / 2) for block in blocks for k in range(block[1])
-    ]
+    return [centre(block) + _LINE * (k - (block[1] - 1) / 2) for block in blocks for k in range(block[1])]
 
 
 def _is_free(mark: _Mark, marks: Sequence[_Mark]) -> bool:

@@ -35,15 +35,11 @@ class Table:
         """Returns a column as an array."""
         if name not in self.names:
             known = ", ".join(map(repr, self.names))
-            raise ValueError(
-                f"`{argument}` is {name!r}: `{self._argument}` has the columns {known}"
-            )
+            raise ValueError(f"`{argument}` is {name!r}: `{self._argument}` has the columns {known}")
         column = self._frame[name]
         values = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
         if values.ndim != 1:
-            raise ValueError(
-                f"`{argument}` (column {name!r}) has shape {values.shape}: must have one value per row"
-            )
+            raise ValueError(f"`{argument}` (column {name!r}) has shape {values.shape}: must have one value per row")
         return cast("NDArray[Any]", values)
 
     def numbers(self, name: Any, argument: str) -> NDArray[np.float64]:
@@ -53,8 +49,7 @@ class Table:
         if missing.any():
             row = int(missing.argmax())
             raise ValueError(
-                f"`{argument}` (column {name!r}) is missing or NaN in row {row}: drop such rows "
-                "or fill them in"
+                f"`{argument}` (column {name!r}) is missing or NaN in row {row}: drop such rows or fill them in"
             )
         return numbers(values, argument, f" (column {name!r})")
 
@@ -74,9 +69,7 @@ def numbers(values: Any, argument: str, where: str = "") -> NDArray[np.float64]:
     try:
         array = np.asarray(values)
         # NumPy would read numbers from text, and make NaN of None.
-        strange = array.dtype.kind == "O" and any(
-            isinstance(x, str) or x is None for x in array.flat
-        )
+        strange = array.dtype.kind == "O" and any(isinstance(x, str) or x is None for x in array.flat)
         if strange or array.dtype.kind not in "fiubO":
             raise TypeError
         return np.ascontiguousarray(array, dtype=np.float64)
@@ -136,8 +129,7 @@ def row(costs: Any) -> object:
         labels = list(costs.columns)
         if len(costs) != 1:
             raise ValueError(
-                f"`costs` is a table with {len(costs)} rows: one outcome has one row; for many use "
-                "`observe_batch`"
+                f"`costs` is a table with {len(costs)} rows: one outcome has one row; for many use `observe_batch`"
             )
         values = [costs[label].to_list()[0] for label in labels] if len(set(labels)) == len(labels) else []
     elif hasattr(costs, "index") and not callable(costs.index):

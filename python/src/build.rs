@@ -5,8 +5,6 @@ use banister_rivals::AgentConfig;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -297,15 +295,6 @@ fn fresh_seed(py: Python<'_>) -> PyResult<u64> {
     py.import("secrets")?
         .call_method1("randbits", (64,))?
         .extract()
-}
-
-impl Sampler {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self {
-            seed,
-            rng: ChaCha8Rng::seed_from_u64(seed),
-        }
-    }
 }
 
 /// Makes an agent from the arguments of its constructor.

@@ -81,10 +81,8 @@ impl Policy {
 
     /// The alarm as a Python object.
     fn alarm<'py>(&self, py: Python<'py>, set: &ActionSet) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match (&self.core.alarm, &self.alarm) {
-            (Some(alarm), Some(message)) => alarm_object(py, set, alarm, message).map(Some),
-            _ => Ok(None),
-        }
+        let alarm = self.core.alarm.as_ref().zip(self.alarm.as_ref());
+        (alarm.map(|(alarm, message)| alarm_object(py, set, alarm, message))).transpose()
     }
 }
 

@@ -9,14 +9,13 @@
 //! - `solve.rs`, `solution.rs`: rounds given by their numbers.
 //! - `simulate.rs`, `foreign.rs` (environments and agents in Python), `compare.rs`, `compared.rs`,
 //!   `results.rs`: simulations and their tables.
-//! - `log.rs`, `offline.rs`: logged data. `cli.rs`: the command line.
+//! - `log.rs`, `offline.rs`: logged data.
 
 #![allow(missing_docs)]
 
 mod agent;
 mod batch;
 mod build;
-mod cli;
 mod compare;
 mod compared;
 mod decision;
@@ -34,7 +33,15 @@ mod solution;
 mod solve;
 mod state;
 
+use std::ffi::OsString;
+
 use pyo3::prelude::*;
+
+/// Runs a command line, the program's name first; returns its exit code.
+#[pyfunction]
+fn command_line(py: Python<'_>, args: Vec<OsString>) -> PyResult<u8> {
+    py.detach(|| error::guarded(|| banister_cli::main_from(args)))
+}
 
 /// The native half of banister.
 #[pymodule]
@@ -54,7 +61,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<solution::SolutionBatch>()?;
     module.add_function(wrap_pyfunction!(build::agent_schema, module)?)?;
     module.add_function(wrap_pyfunction!(build::guarantees, module)?)?;
-    module.add_function(wrap_pyfunction!(cli::command_line, module)?)?;
+    module.add_function(wrap_pyfunction!(command_line, module)?)?;
     module.add_function(wrap_pyfunction!(compare::suites, module)?)?;
     module.add_function(wrap_pyfunction!(log::check_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::direction_symbol, module)?)?;

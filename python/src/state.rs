@@ -8,7 +8,7 @@ use banister::{Alarm, Origin, Outcomes, Played, Problem};
 use banister_rivals::AgentConfig;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rand::Rng;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
@@ -52,6 +52,11 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
+    pub(crate) fn new(seed: u64) -> Self {
+        let rng = ChaCha8Rng::seed_from_u64(seed);
+        Self { seed, rng }
+    }
+
     /// A uniform number in [0, 1), as simulations draw it.
     pub(crate) fn uniform(&mut self) -> f64 {
         (self.rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64

@@ -68,9 +68,7 @@ def made(kind: str, arms: int = 3, **more: Any) -> banister.Agent:
 
 
 def test_every_registered_kind_has_a_class() -> None:
-    kinds = {
-        variant["properties"]["kind"]["const"] for variant in banister._native.agent_schema()["oneOf"]
-    }
+    kinds = {variant["properties"]["kind"]["const"] for variant in banister._native.agent_schema()["oneOf"]}
     assert set(CLASSES) == kinds
     for kind, cls in CLASSES.items():
         assert getattr(banister, cls.__name__) is cls

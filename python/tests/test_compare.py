@@ -203,7 +203,9 @@ def test_unfit_agents_are_refused_with_all_reasons_or_left_out() -> None:
         line = next(line for line in lines if line.strip().startswith(f"`{agent}` on "))
         assert f"`{instance}`" in line and line.endswith(reason)
     for instance in result.instances:
-        absent = {agent for agent, name in zip(left["agent"], left["instance"], strict=True) if name == instance["name"]}
+        absent = {
+            agent for agent, name in zip(left["agent"], left["instance"], strict=True) if name == instance["name"]
+        }
         assert set(instance["agents"]) == {"opb", "oplb", "other"} - absent
     assert "left out" in repr(result)
 

@@ -227,7 +227,9 @@ def test_a_single_labelled_cost_is_not_any_number() -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [pd.DataFrame, pl.DataFrame, dict, lambda d: pl.DataFrame(d).to_arrow()], ids=["pandas", "polars", "dict", "arrow"]
+    "make",
+    [pd.DataFrame, pl.DataFrame, dict, lambda d: pl.DataFrame(d).to_arrow()],
+    ids=["pandas", "polars", "dict", "arrow"],
 )
 def test_costs_of_many_outcomes_go_by_column(make: Callable[[Any], Any]) -> None:
     agent = two()
@@ -572,9 +574,7 @@ def test_simulations_show_when_alarms_came() -> None:
         "costs": [[0.1, 0.2]],
         "changes": [{"round": 2000, "costs": [[0.1, 0.9]]}],
     }
-    result = banister.simulate(
-        drift, ["opb", "ucb1"], horizon=4000, runs=3, guardrails=SPEND, progress=False
-    )
+    result = banister.simulate(drift, ["opb", "ucb1"], horizon=4000, runs=3, guardrails=SPEND, progress=False)
     table = result.to_pandas("alarms")
     assert table.columns.tolist() == [
         "instance",

@@ -77,7 +77,9 @@ def anything(rng: np.random.Generator, depth: int = 0) -> Any:
 def agents() -> list[Any]:
     linear = banister.Oplb(parameter_norm=1, safe_action=[1.0, 0.0], guardrails=[SPEND], seed=1)
     linear.decide([[0.6, 0.8]])
-    exact = banister.Oplb(["a", "b"], features=[[1.0, 0.0], [0.0, 1.0]], solver="exact", parameter_norm=1, guardrails=[SPEND])
+    exact = banister.Oplb(
+        ["a", "b"], features=[[1.0, 0.0], [0.0, 1.0]], solver="exact", parameter_norm=1, guardrails=[SPEND]
+    )
     return [banister.Opb(["a", "b", "c"], guardrails=[SPEND], max_arms=9, seed=1), linear, exact]
 
 

@@ -52,9 +52,7 @@ def test_snips_is_the_ratio_with_the_delta_method(log: banister.Log, data: dict[
 def test_clipped_weights(log: banister.Log, data: dict[str, Any]) -> None:
     w = POLICY[data["action"]] / data["pscore"]
     cut = np.minimum(w, 1.2)
-    found = banister.evaluate(
-        log, POLICY, interval="normal", clip=1.2, reward={"range": [0, 1]}
-    ).reward
+    found = banister.evaluate(log, POLICY, interval="normal", clip=1.2, reward={"range": [0, 1]}).reward
     assert_close(found, normal(cut * data["reward"]))
     assert found.share_clipped == pytest.approx((w > 1.2).mean())
     assert found.lost_weight == pytest.approx((w - cut).mean())
@@ -84,20 +82,14 @@ def test_dr_with_a_given_model(log: banister.Log, data: dict[str, Any], as_mappi
 def test_bernstein_is_wider_and_covers_for_any_number_of_rounds(log: banister.Log) -> None:
     guardrails = [{"name": "spend", "at_most": 0.5}, {"name": "delay", "at_most": 0.5}]
     options: dict[str, Any] = {"reward": {"range": [0, 1]}, "min_pscore": 0.2}
-    wide = banister.evaluate(
-        log, POLICY, guardrails=guardrails, interval="bernstein", estimator="ips", **options
-    )
-    narrow = banister.evaluate(
-        log, POLICY, guardrails=guardrails, interval="normal", estimator="ips", **options
-    )
+    wide = banister.evaluate(log, POLICY, guardrails=guardrails, interval="bernstein", estimator="ips", **options)
+    narrow = banister.evaluate(log, POLICY, guardrails=guardrails, interval="normal", estimator="ips", **options)
     assert wide.reward.lower < narrow.reward.lower < narrow.reward.upper < wide.reward.upper
 
 
 def test_bootstrap_is_seeded_and_near_normal(log: banister.Log) -> None:
     def boot(seed: int) -> banister.Estimate:
-        return banister.evaluate(
-            log, POLICY, estimator="ips", interval="bootstrap", seed=seed
-        ).reward
+        return banister.evaluate(log, POLICY, estimator="ips", interval="bootstrap", seed=seed).reward
 
     assert boot(1) == boot(1) != boot(2)
     near = banister.evaluate(log, POLICY, interval="normal").reward
@@ -109,9 +101,7 @@ def test_bootstrap_is_seeded_and_near_normal(log: banister.Log) -> None:
 def test_unbiased_over_logs_and_intervals_cover(estimator: Any) -> None:
     truth, cost = 0.5 * POLICY @ MEANS, POLICY @ COSTS
     found = [
-        banister.evaluate(
-            make(columns(1000, seed)), POLICY, estimator=estimator, interval="normal"
-        )
+        banister.evaluate(make(columns(1000, seed)), POLICY, estimator=estimator, interval="normal")
         for seed in range(300)
     ]
     rewards = np.array([one.reward.estimate for one in found])
@@ -235,13 +225,9 @@ def test_verdicts() -> None:
     assert found.to_dict()["costs"]["spend"]["lower"] == found.costs["spend"].lower
 
 
-def test_a_relative_guardrail_is_judged_by_its_difference(
-    log: banister.Log, data: dict[str, Any]
-) -> None:
+def test_a_relative_guardrail_is_judged_by_its_difference(log: banister.Log, data: dict[str, Any]) -> None:
     guardrail = banister.Guardrail("spend", at_most=2.0, relative=True)
-    found = banister.evaluate(
-        log, POLICY, guardrails=guardrail, safe=0, interval="normal"
-    ).verdicts["spend"]
+    found = banister.evaluate(log, POLICY, guardrails=guardrail, safe=0, interval="normal").verdicts["spend"]
     w = (POLICY[data["action"]] - 2.0 * (data["action"] == 0)) / data["pscore"]
     assert found.threshold == 0.0
     assert_close(found.estimate, normal(w * data["spend"]))

@@ -17,9 +17,7 @@ import banister
 
 
 def guarded(**options: Any) -> banister.Agent:
-    return banister.Opb(
-        3, guardrails=[{"name": "spend", "at_most": 0.4, "safe_cost": 0.1}], seed=1, **options
-    )
+    return banister.Opb(3, guardrails=[{"name": "spend", "at_most": 0.4, "safe_cost": 0.1}], seed=1, **options)
 
 
 def test_replay_accepts_by_rejection_and_the_agent_learns() -> None:
@@ -55,9 +53,7 @@ def test_replay_of_a_fixed_policy_estimates_it() -> None:
     data = columns(5000)
     result = banister.replay(
         make(data),
-        banister.Opb(
-            3, guardrails=[{"name": "spend", "at_most": 0.1001, "safe_cost": 0.1}], seed=1
-        ),
+        banister.Opb(3, guardrails=[{"name": "spend", "at_most": 0.1001, "safe_cost": 0.1}], seed=1),
         progress=False,
     )
     safe = banister.evaluate(make(data), result.policy)
@@ -190,16 +186,12 @@ def test_warm_start_is_observe_batch(log: banister.Log, data: dict[str, Any]) ->
 
 def test_warm_start_of_a_linear_agent_is_observe_batch() -> None:
     log, offered = linear()
-    warm, fed = (
-        banister.Oplb(parameter_norm=1, safe_action=[1.0, 0.0], guardrails=[SPEND], seed=1) for _ in range(2)
-    )
+    warm, fed = (banister.Oplb(parameter_norm=1, safe_action=[1.0, 0.0], guardrails=[SPEND], seed=1) for _ in range(2))
     assert warm.warm_start(log) == len(log)
     played = offered[np.arange(len(log)), log.indices]
     fed.observe_batch(features=played, rewards=log.rewards, costs=log.costs)
     actions = offered[0]
-    np.testing.assert_allclose(
-        warm.decide(actions).probabilities, fed.decide(actions).probabilities, atol=1e-9
-    )
+    np.testing.assert_allclose(warm.decide(actions).probabilities, fed.decide(actions).probabilities, atol=1e-9)
 
 
 def test_a_refused_warm_start_teaches_nothing(data: dict[str, Any]) -> None:

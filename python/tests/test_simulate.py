@@ -102,9 +102,7 @@ def test_seeds_and_arguments() -> None:
     assert curves(guardrails=[SPEND.to_dict()]) == curves()
     agent = banister.Opb(3, guardrails=[SPEND], delta=0.2)
     by_agent = banister.simulate(DECLARED, agent, 400, 2, 3, guardrails=[SPEND], progress=False)
-    by_dict = banister.simulate(
-        DECLARED, {"kind": "opb", "delta": 0.2}, 400, 2, 3, guardrails=[SPEND], progress=False
-    )
+    by_dict = banister.simulate(DECLARED, {"kind": "opb", "delta": 0.2}, 400, 2, 3, guardrails=[SPEND], progress=False)
     assert by_agent.table("curves").to_csv() == by_dict.table("curves").to_csv()
 
 

@@ -135,8 +135,11 @@ def picture(page, name):
 def painted(page, testid, variable):
     """How many pixels of a chart have about the colour of a variable of the style sheet."""
     page.watch.allow("willReadFrequently")  # said about this test, not about the page
-    return page.get_by_test_id(testid).locator("canvas").evaluate(
-        """(canvas, variable) => {
+    return (
+        page.get_by_test_id(testid)
+        .locator("canvas")
+        .evaluate(
+            """(canvas, variable) => {
             const probe = document.createElement("i");
             probe.style.color = `var(${variable})`;
             document.body.append(probe);
@@ -148,5 +151,6 @@ def painted(page, testid, variable):
                 if (data[i + 3] > 200 && [0, 1, 2].every((c) => Math.abs(data[i + c] - wanted[c]) < 24)) count++;
             return count;
         }""",
-        variable,
+            variable,
+        )
     )

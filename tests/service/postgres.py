@@ -43,18 +43,31 @@ class Postgres:
     def make(self):
         if os.geteuid() == 0:
             shutil.chown(self.folder, USER, USER)
-        self.run("initdb", "--username=banister", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync",
-                 "-D", self.data)
+        self.run(
+            "initdb",
+            "--username=banister",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-sync",
+            "-D",
+            self.data,
+        )
         # Everybody is trusted but `guarded`, who has a password.
-        self.write("pg_hba.conf", "host all guarded 127.0.0.1/32 scram-sha-256\n"
-                                  "host all all 127.0.0.1/32 trust\nlocal all all trust\n")
+        self.write(
+            "pg_hba.conf",
+            "host all guarded 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\nlocal all all trust\n",
+        )
         # Somebody else may take the port between our finding it free and the server's taking it.
         for _ in range(5):
             with socket.create_server(("127.0.0.1", 0)) as free:
                 self.port = free.getsockname()[1]
-            self.write("postgresql.conf", f"listen_addresses = '127.0.0.1'\nport = {self.port}\n"
-                                          f"unix_socket_directories = '{self.folder}'\nfsync = on\n"
-                                          "max_connections = 100\nshared_buffers = 32MB\n")
+            self.write(
+                "postgresql.conf",
+                f"listen_addresses = '127.0.0.1'\nport = {self.port}\n"
+                f"unix_socket_directories = '{self.folder}'\nfsync = on\n"
+                "max_connections = 100\nshared_buffers = 32MB\n",
+            )
             if self.control("start", check=False).returncode == 0:
                 return self
         raise AssertionError(f"PostgreSQL does not start: {self.logs.read_text(errors='replace')}")
@@ -70,8 +83,9 @@ class Postgres:
         command = [str(self.programs / program), *map(str, args)]
         if os.geteuid() == 0:
             command = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", *command]
-        done = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=PATIENCE)
+        done = subprocess.run(
+            command, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE
+        )
         assert done.returncode == 0 or not check, f"{command}: {done.stdout}{done.stderr}"
         return done
 
@@ -141,9 +155,14 @@ class Database:
         assert self.rows(grouped.format("kind = 5", "decision")) == []
         assert self.rows(grouped.format("id IS NOT NULL", "experiment, id")) == []
         # Reports are on decisions, and come after them.
-        assert self.rows("SELECT e.number FROM events e LEFT JOIN events d ON d.number = e.decision AND d.kind = 3"
-                         " AND d.experiment = e.experiment AND d.number < e.number"
-                         " WHERE e.kind IN (4, 5) AND d.number IS NULL") == []
+        assert (
+            self.rows(
+                "SELECT e.number FROM events e LEFT JOIN events d ON d.number = e.decision AND d.kind = 3"
+                " AND d.experiment = e.experiment AND d.number < e.number"
+                " WHERE e.kind IN (4, 5) AND d.number IS NULL"
+            )
+            == []
+        )
         return counter
 
 
@@ -154,8 +173,10 @@ def temporary():
         pytest.skip("tests with PostgreSQL are switched off")
     programs = binaries()
     if programs is None:
-        reason = ("PostgreSQL is not installed: there is no initdb, neither where Debian keeps it nor on PATH; "
-                  "BANISTER_POSTGRES_BIN names the folder where it is elsewhere")
+        reason = (
+            "PostgreSQL is not installed: there is no initdb, neither where Debian keeps it nor on PATH; "
+            "BANISTER_POSTGRES_BIN names the folder where it is elsewhere"
+        )
         if os.environ.get("CI") == "true":
             pytest.fail(f"this machine must have it: {reason}")
         pytest.skip(reason)

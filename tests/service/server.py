@@ -32,8 +32,13 @@ def banister(*args, check=True, env=None, stdin="", deadline=DEADLINE):
     """Runs the program until its end."""
     command = [PROGRAM, *map(str, args)]
     done = subprocess.run(
-        command, input=stdin, capture_output=True, text=True, encoding="utf-8",
-        env=environment(**(env or {})), timeout=deadline,
+        command,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=environment(**(env or {})),
+        timeout=deadline,
     )
     if check:
         assert done.returncode == 0, f"{command}: {done.stderr}"
@@ -152,9 +157,7 @@ class Server:
 
     def connect(self, timeout=DEADLINE):
         if self.tls:
-            return http.client.HTTPSConnection(
-                "127.0.0.1", self.port, timeout=timeout, context=self.tls
-            )
+            return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.tls)
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
 
     def request(self, method, path, body=None, headers=None, token=None, connection=None):

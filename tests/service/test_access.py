@@ -114,9 +114,22 @@ def test_other_methods_and_paths_tell_nothing(guarded):
             assert answer.status == 405, (method, route, answer)
             assert not any(secret.encode() in answer.body for secret in secrets)
             assert "access-control-allow-origin" not in answer.headers
-    for path in ["/v1", "/v1/", "/admin", "/v1/tokens", "/.git/config", "/banister.db", "/v1/experiments/",
-                 "//v1/experiments", "/v1/../v1/experiments", "/v1/experiments/arms/", "/V1/experiments",
-                 "/v1/experiments/arms/nothing", "/%2e%2e/%2e%2e/etc/passwd", "/v1%2fexperiments"]:
+    for path in [
+        "/v1",
+        "/v1/",
+        "/admin",
+        "/v1/tokens",
+        "/.git/config",
+        "/banister.db",
+        "/v1/experiments/",
+        "//v1/experiments",
+        "/v1/../v1/experiments",
+        "/v1/experiments/arms/",
+        "/V1/experiments",
+        "/v1/experiments/arms/nothing",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/v1%2fexperiments",
+    ]:
         for token in [None, tokens["admin"]]:
             assert server.get(path, token=token).status == 404, path
 
@@ -162,10 +175,18 @@ def test_token_commands(serve):
     assert gone.returncode == 2 and "shop" in gone.stderr
 
 
-@pytest.mark.parametrize("arguments", [
-    ["--role", "king", "name"], ["--role", "", "name"], ["name"], ["--role", "read", ""],
-    ["--role", "read", "a b"], ["--role", "read", "x" * 65], ["--role", "Admin", "name"],
-])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--role", "king", "name"],
+        ["--role", "", "name"],
+        ["name"],
+        ["--role", "read", ""],
+        ["--role", "read", "a b"],
+        ["--role", "read", "x" * 65],
+        ["--role", "Admin", "name"],
+    ],
+)
 def test_token_commands_that_are_wrong(tmp_path, arguments):
     done = banister("token", "create", *arguments, "--data-dir", tmp_path, check=False)
     assert done.returncode == 2 and done.stderr and not done.stdout, done
@@ -204,8 +225,18 @@ def test_others_are_not_served_without_tokens(tmp_path, serve):
 
 def test_without_tokens_a_foreign_host_is_refused(serve):
     server = serve()
-    for host in ["evil.example", "evil.example:8787", "127.0.0.1.evil.example", "localhost.evil.example",
-                 "10.0.0.1", "0.0.0.0", "[2001:db8::1]:80", "localhost:80:80", "", "127.0.0.1@evil.example"]:
+    for host in [
+        "evil.example",
+        "evil.example:8787",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "10.0.0.1",
+        "0.0.0.0",
+        "[2001:db8::1]:80",
+        "localhost:80:80",
+        "",
+        "127.0.0.1@evil.example",
+    ]:
         for path in ["/v1/experiments", "/metrics", "/openapi.json"]:
             problem = server.get(path, headers={"host": host}).problem(403, field="host")
             assert "token" in problem["detail"]

@@ -88,14 +88,20 @@ def test_half_sent_bodies(server):
 
 
 def test_heads_that_are_none(server):
-    for head in [b"\0" * 100, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET / HTTP/1.1\r\nno colon\r\n\r\n",
-                 b"GET / HTTP/1.1\r\nhost: localhost\r\nx: " + b"y" * 1_000_000 + b"\r\n\r\n",
-                 b"GET /" + b"x" * 1_000_000 + b" HTTP/1.1\r\nhost: localhost\r\n\r\n",
-                 b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 10_000 + b"\r\n",
-                 b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 20,
-                 HEAD + b"content-length: -1\r\n\r\n", HEAD + b"content-length: x\r\n\r\n",
-                 HEAD + b"content-length: 99999999999999999999999\r\n\r\n",
-                 HEAD + b"content-length: 2\r\ncontent-length: 3\r\n\r\n{}"]:
+    for head in [
+        b"\0" * 100,
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\nno colon\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: localhost\r\nx: " + b"y" * 1_000_000 + b"\r\n\r\n",
+        b"GET /" + b"x" * 1_000_000 + b" HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 10_000 + b"\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 20,
+        HEAD + b"content-length: -1\r\n\r\n",
+        HEAD + b"content-length: x\r\n\r\n",
+        HEAD + b"content-length: 99999999999999999999999\r\n\r\n",
+        HEAD + b"content-length: 2\r\ncontent-length: 3\r\n\r\n{}",
+    ]:
         assert status(server.raw(head, finish=True)) in (400, 404, 414, 431, None), head[:80]
 
 

@@ -59,12 +59,15 @@ def test_a_snapshot_of_something_else_is_found_out(filled):
     assert '"equal":false' in done.stdout
 
 
-@pytest.mark.parametrize("damage", [
-    "DELETE FROM events WHERE number = 20",
-    "UPDATE events SET body = x'ff00' WHERE number = 20",
-    "UPDATE counter SET last = last + 5",
-    "DELETE FROM events WHERE number > 50",
-])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM events WHERE number = 20",
+        "UPDATE events SET body = x'ff00' WHERE number = 20",
+        "UPDATE counter SET last = last + 5",
+        "DELETE FROM events WHERE number > 50",
+    ],
+)
 def test_a_damaged_log_is_found_out(filled, serve, damage):
     """Nothing is decided on a log that is not whole."""
     data_dir, _ = filled

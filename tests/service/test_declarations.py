@@ -51,12 +51,24 @@ class Maker:
         if self.maybe(0.3):
             made["delta"] = self.chance.choice([1e-9, 0.01, 0.5, 0.999])
         if made["kind"] == "opb":
-            options = {"intervals": ["kl", "bernstein", "hoeffding", "paper"], "horizon": [1, 5, 1000],
-                       "optimism": ["paper", "margin", "value", "least"], "intersect": [True, False],
-                       "rho": [1e-6, 1, 1e6], "unknown_safe_cost": ["interval", "paper"], "max_arms": [1, 6, 100]}
+            options = {
+                "intervals": ["kl", "bernstein", "hoeffding", "paper"],
+                "horizon": [1, 5, 1000],
+                "optimism": ["paper", "margin", "value", "least"],
+                "intersect": [True, False],
+                "rho": [1e-6, 1, 1e6],
+                "unknown_safe_cost": ["interval", "paper"],
+                "max_arms": [1, 6, 100],
+            }
         else:
-            options = {"lambda": [1e-6, 1, 1e6], "long_features": ["error", "clip"], "solver": ["linearised", "exact"],
-                       "radius": ["logdet", "paper"], "horizon": [5, 1000], "norm": [0.1, 1, 100]}
+            options = {
+                "lambda": [1e-6, 1, 1e6],
+                "long_features": ["error", "clip"],
+                "solver": ["linearised", "exact"],
+                "radius": ["logdet", "paper"],
+                "horizon": [5, 1000],
+                "norm": [0.1, 1, 100],
+            }
             if self.maybe(0.9):
                 made["parameter_norm"] = self.chance.choice([1, 2, 100])
         for key, values in options.items():

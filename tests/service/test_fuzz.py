@@ -35,12 +35,29 @@ def test_schemathesis_finds_nothing(serve, tmp_path):
     server.token = server.make_token("admin", "fuzz")
     (tmp_path / "schemathesis.toml").write_text(CHECKS)
     command = [
-        sys.executable, "-m", "schemathesis.cli", "run", f"{server.url}/openapi.json",
-        "--max-examples", EXAMPLES, "--seed", 2024, "--no-color",
-        "--header", f"Authorization: Bearer {server.token}", "--request-timeout", 30, "--warnings", "off",
+        sys.executable,
+        "-m",
+        "schemathesis.cli",
+        "run",
+        f"{server.url}/openapi.json",
+        "--max-examples",
+        EXAMPLES,
+        "--seed",
+        2024,
+        "--no-color",
+        "--header",
+        f"Authorization: Bearer {server.token}",
+        "--request-timeout",
+        30,
+        "--warnings",
+        "off",
     ]
     done = subprocess.run(
-        list(map(str, command)), cwd=tmp_path, capture_output=True, text=True, env=environment(NO_PROXY="127.0.0.1"),
+        list(map(str, command)),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env=environment(NO_PROXY="127.0.0.1"),
         timeout=1800 if LONG else 150,
     )
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2000:]

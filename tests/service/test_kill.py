@@ -152,8 +152,7 @@ def test_nothing_acknowledged_is_lost(serve, tmp_path):
     for kill in range(KILLS):
         stop, faults = threading.Event(), []
         callers = [
-            threading.Thread(target=load, args=(server, book, f"{kill}-{n}", stop, faults))
-            for n in range(THREADS)
+            threading.Thread(target=load, args=(server, book, f"{kill}-{n}", stop, faults)) for n in range(THREADS)
         ]
         for caller in callers:
             caller.start()

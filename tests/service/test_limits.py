@@ -122,19 +122,39 @@ def test_flags_weigh_more_than_the_environment_and_that_more_than_the_file(serve
 
 BAD = [
     # setting, value, part of what is allowed
-    ("listen", "nonsense", "address"), ("listen", "127.0.0.1", "address"), ("listen", "127.0.0.1:99999", "address"),
-    ("listen", "localhost:0", "address"), ("listen", "", "address"),
-    ("max_body", "0", "1 to"), ("max_body", "99999999999", "1 to"), ("max_import", "0", "1 to"),
-    ("max_batch", "0", "1 to 4096"), ("max_batch", "4097", "1 to 4096"),
-    ("rate", "-1", "0 (any)"), ("rate", "NaN", "0 (any)"), ("rate", "inf", "0 (any)"), ("rate", "1e10", "0 (any)"),
-    ("timeout", "0", "0.001 to 3600"), ("timeout", "-1", "0.001 to 3600"), ("timeout", "NaN", "0.001 to 3600"),
+    ("listen", "nonsense", "address"),
+    ("listen", "127.0.0.1", "address"),
+    ("listen", "127.0.0.1:99999", "address"),
+    ("listen", "localhost:0", "address"),
+    ("listen", "", "address"),
+    ("max_body", "0", "1 to"),
+    ("max_body", "99999999999", "1 to"),
+    ("max_import", "0", "1 to"),
+    ("max_batch", "0", "1 to 4096"),
+    ("max_batch", "4097", "1 to 4096"),
+    ("rate", "-1", "0 (any)"),
+    ("rate", "NaN", "0 (any)"),
+    ("rate", "inf", "0 (any)"),
+    ("rate", "1e10", "0 (any)"),
+    ("timeout", "0", "0.001 to 3600"),
+    ("timeout", "-1", "0.001 to 3600"),
+    ("timeout", "NaN", "0.001 to 3600"),
     ("timeout", "3601", "0.001 to 3600"),
-    ("snapshot_every", "0", "at least 1"), ("log", "loud", "error, warn"), ("log_format", "xml", "text or json"),
+    ("snapshot_every", "0", "at least 1"),
+    ("log", "loud", "error, warn"),
+    ("log_format", "xml", "text or json"),
     ("database", "mysql://localhost/x", "postgres"),
 ]
 #: Values that are not of the setting's type at all.
-UNREADABLE = [("max_body", "x"), ("max_body", "-1"), ("max_batch", "1.5"), ("rate", "fast"), ("timeout", ""),
-              ("require_token", "maybe"), ("snapshot_every", "-1")]
+UNREADABLE = [
+    ("max_body", "x"),
+    ("max_body", "-1"),
+    ("max_batch", "1.5"),
+    ("rate", "fast"),
+    ("timeout", ""),
+    ("require_token", "maybe"),
+    ("snapshot_every", "-1"),
+]
 
 
 def refused(tmp_path, *flags, env=None):
@@ -218,7 +238,8 @@ def test_two_servers_on_one_log(serve):
     same = {server.post(f"{PATH}/decisions", {"id": "0-0"}).body for server in (one, two)}
     assert len(same) == 1
     assert two.get(PATH).ok(200)["counts"]["decisions"] == 200 or wait_for(
-        lambda: two.get(PATH).ok(200)["counts"]["decisions"] == 200, "all decisions")
+        lambda: two.get(PATH).ok(200)["counts"]["decisions"] == 200, "all decisions"
+    )
 
 
 def test_places_that_are_no_log(tmp_path):

@@ -23,8 +23,31 @@ def server(serve):
 
 
 NAMES = [
-    "a/b", "a%2Fb", "..", ".", "../etc", "", " ", "a b", "x" * 65, "x" * 10_000, "é", "😀", "a\0b", "a\nb",
-    "-a", "_a", "a:b", "decisions:batch", "\u202eabc", "%", "%00", "?", "#", '"', "<script>",
+    "a/b",
+    "a%2Fb",
+    "..",
+    ".",
+    "../etc",
+    "",
+    " ",
+    "a b",
+    "x" * 65,
+    "x" * 10_000,
+    "é",
+    "😀",
+    "a\0b",
+    "a\nb",
+    "-a",
+    "_a",
+    "a:b",
+    "decisions:batch",
+    "\u202eabc",
+    "%",
+    "%00",
+    "?",
+    "#",
+    '"',
+    "<script>",
     "'; DROP TABLE events; --",
 ]
 
@@ -67,10 +90,20 @@ def test_paths_that_are_not_unicode(server):
 
 
 def test_queries(server):
-    for query, field in [("limit=0", "limit"), ("limit=-1", "limit"), ("limit=1001", "limit"), ("limit=x", "limit"),
-                         ("limit=", "limit"), ("limit=1e3", "limit"), ("limit=99999999999999999999999", "limit"),
-                         ("before=-1", "before"), ("before=x", "before"), ("nonsense=1", "nonsense"),
-                         ("limit=1&limit=2", "limit"), ("before=99999999999999999999999", "before")]:
+    for query, field in [
+        ("limit=0", "limit"),
+        ("limit=-1", "limit"),
+        ("limit=1001", "limit"),
+        ("limit=x", "limit"),
+        ("limit=", "limit"),
+        ("limit=1e3", "limit"),
+        ("limit=99999999999999999999999", "limit"),
+        ("before=-1", "before"),
+        ("before=x", "before"),
+        ("nonsense=1", "nonsense"),
+        ("limit=1&limit=2", "limit"),
+        ("before=99999999999999999999999", "before"),
+    ]:
         server.get(f"{ARMS_PATH}/decisions?{query}").problem(400, field=field)
     for format in ["xml", "", "CSV", "csv,parquet"]:
         server.get(f"{ARMS_PATH}/export?format={format}").problem(400, field="format")

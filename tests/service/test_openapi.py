@@ -109,8 +109,12 @@ def test_every_kind_of_experiment_answers_as_the_document_says(server, document,
         document.check_request("PATCH", path, change)
         document.check("PATCH", path, server.request("PATCH", path, change)).ok(200)
         if change.get("status") == "paused":
-            assert post("/decisions", {k: v for k, v in REQUESTS[name].items() if k not in ("taken", "propensity")})[
-                "certificate"]["fallback"] == "paused"
+            assert (
+                post("/decisions", {k: v for k, v in REQUESTS[name].items() if k not in ("taken", "propensity")})[
+                    "certificate"
+                ]["fallback"]
+                == "paused"
+            )
             assert get("/state")["alarm"]["reason"] == "paused"
     document.check("PATCH", path, server.request("PATCH", path, {"status": "archived"})).ok(200)
     for rest, body in [("/decisions", REQUESTS[name]), ("/outcomes", {"decision": "open", "reward": 1})]:
@@ -195,12 +199,14 @@ def test_refusals_of_strangers_are_as_the_document_says(serve):
         path = route.path.replace("{name}", "arms").replace("{id}", "done").replace("{arm}", "x")
         document.check(route.method, path, routes.send(server, route)).problem(401)
         answer = wait_for(
-            lambda route=route: (a := routes.send(server, route, token=token)).status != 429 and a, "answer")
+            lambda route=route: (a := routes.send(server, route, token=token)).status != 429 and a, "answer"
+        )
         if route.role != "read":
             document.check(route.method, path, answer).problem(403)
         if route.role == "read":
             answer = wait_for(
-                lambda route=route: (a := routes.send(server, route, token=token)).status == 429 and a, "limit")
+                lambda route=route: (a := routes.send(server, route, token=token)).status == 429 and a, "limit"
+            )
             document.check(route.method, path, answer).problem(429)
 
 

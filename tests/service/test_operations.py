@@ -25,8 +25,24 @@ def certificate(tmp_path):
             pytest.fail("this machine must have openssl")
         pytest.skip("there is no openssl")
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-               "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert]
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+        "-keyout",
+        key,
+        "-out",
+        cert,
+    ]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     return cert, key
 
@@ -51,8 +67,18 @@ def test_tls(serve, certificate):
 def test_a_certificate_that_is_none(certificate, tmp_path):
     cert, key = certificate
     for pair in [(key, cert), (cert, cert), (cert, tmp_path / "nowhere")]:
-        done = banister("serve", "--listen", "127.0.0.1:0", "--data-dir", tmp_path, "--tls-cert", pair[0],
-                        "--tls-key", pair[1], check=False)
+        done = banister(
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--data-dir",
+            tmp_path,
+            "--tls-cert",
+            pair[0],
+            "--tls-key",
+            pair[1],
+            check=False,
+        )
         assert done.returncode == 2 and "certificate" in done.stderr, done
 
 

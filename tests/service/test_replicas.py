@@ -136,8 +136,11 @@ def test_the_database_is_not_there_at_the_start(postgres, serve):
         servers = [serve("--log", "trace", "--database", url, wait=False) for _ in range(2)]
         for server in servers:
             assert server.get("/healthz").status == 200
-            for answer in [server.get("/readyz"), server.post("/v1/experiments", ARMS),
-                           server.post("/v1/experiments/arms/decisions", {"id": "early"})]:
+            for answer in [
+                server.get("/readyz"),
+                server.post("/v1/experiments", ARMS),
+                server.post("/v1/experiments/arms/decisions", {"id": "early"}),
+            ]:
                 assert "PostgreSQL" in answer.problem(503)["detail"]
                 said.append(answer.body.decode())
         done = banister("token", "list", env={"BANISTER_DATABASE": url}, check=False, deadline=PATIENCE)
@@ -150,8 +153,14 @@ def test_the_database_is_not_there_at_the_start(postgres, serve):
     servers[0].post("/v1/experiments", ARMS).ok(201)
     first, second = (s.post("/v1/experiments/arms/decisions", {"id": "early"}) for s in servers)
     assert first.ok(200) and first.body == second.body
-    done = banister("serve", "--listen", "127.0.0.1:0", env={"BANISTER_DATABASE": url.replace(":pa", ":no")},
-                    check=False, deadline=PATIENCE)
+    done = banister(
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        env={"BANISTER_DATABASE": url.replace(":pa", ":no")},
+        check=False,
+        deadline=PATIENCE,
+    )
     assert done.returncode == 2 and "password" in done.stderr, done
     for server in servers:
         assert server.stop() == 0
@@ -186,8 +195,7 @@ def test_tokens_hold_on_all_replicas(serve, database, replicas):
 
 
 def test_a_default_counts_once(database, replicas):
-    brief = ARMS | {"name": "brief", "ttl_seconds": 0.5,
-                    "default_outcome": {"reward": 0, "costs": {"complaints": 0.5}}}
+    brief = ARMS | {"name": "brief", "ttl_seconds": 0.5, "default_outcome": {"reward": 0, "costs": {"complaints": 0.5}}}
     path, chance, made, answers = "/v1/experiments/brief", random.Random(3), [], {}
     replicas[0].post("/v1/experiments", brief).ok(201)
     for turn in range(KILLS // 2):

@@ -112,9 +112,7 @@ class Api(Calls):
         return (yield from self._patch(name, {"status": "archived"}))
 
     @request
-    def add_arm(
-        self, name: str, arm: str, features: ArrayLike | None = None
-    ) -> Steps[ServiceExperiment]:
+    def add_arm(self, name: str, arm: str, features: ArrayLike | None = None) -> Steps[ServiceExperiment]:
         """Offers one more arm."""
         body: dict[str, Any] = {"name": arm}
         if features is not None:
@@ -160,9 +158,7 @@ class Api(Calls):
             taken: in shadow mode, the action that you play.
             propensity: in shadow mode, the probability with which you play it.
         """
-        body = bodies.decision_request(
-            id=id, context=context, actions=actions, taken=taken, propensity=propensity
-        )
+        body = bodies.decision_request(id=id, context=context, actions=actions, taken=taken, propensity=propensity)
         known = yield from self._json("POST", f"{path(name)}/decisions", body)
         return decode(ServiceDecision, known)
 
@@ -212,9 +208,7 @@ class Api(Calls):
         return decode(ServiceOutcome, known)
 
     @request
-    def report_batch(
-        self, name: str, outcomes: Iterable[Mapping[str, Any]]
-    ) -> Steps[ServiceBatch[ServiceOutcome]]:
+    def report_batch(self, name: str, outcomes: Iterable[Mapping[str, Any]]) -> Steps[ServiceBatch[ServiceOutcome]]:
         """Reports many outcomes: dictionaries with `decision`, `reward`, `costs`, `taken`.
 
         A report that is refused does not hold up the others; its place in the batch raises its error.
@@ -252,9 +246,7 @@ class Api(Calls):
         return decode(ServiceHistory, (yield from self._json("GET", f"{path(name)}/history")))
 
     @request
-    def export(
-        self, name: str, *, format: Literal["csv", "parquet"] = "parquet"
-    ) -> Steps[bytes]:
+    def export(self, name: str, *, format: Literal["csv", "parquet"] = "parquet") -> Steps[bytes]:
         """Returns the experiment's log as a file."""
         return (yield from self._export(name, format))
 

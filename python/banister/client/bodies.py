@@ -151,14 +151,9 @@ def decision_request(
 
 def _actions(actions: Any) -> list[Any]:
     if isinstance(actions, Mapping):
-        return [
-            {"name": str(name), "features": numbers(row, f"actions[{name!r}]")}
-            for name, row in actions.items()
-        ]
+        return [{"name": str(name), "features": numbers(row, f"actions[{name!r}]")} for name, row in actions.items()]
     if not isinstance(actions, (Sequence, np.ndarray)) or isinstance(actions, str):
-        raise TypeError(
-            f"`actions` is {type(actions).__name__}: must be rows of features, or features by name"
-        )
+        raise TypeError(f"`actions` is {type(actions).__name__}: must be rows of features, or features by name")
     return [
         plain(row, f"actions[{i}]") if isinstance(row, Mapping) else numbers(row, f"actions[{i}]")
         for i, row in enumerate(actions)
@@ -171,10 +166,7 @@ def decision_requests(requests: int | Iterable[Mapping[str, Any]]) -> list[dict[
         if requests < 0:
             raise ValueError(f"`requests` is {requests}: must be at least 0")
         return [decision_request() for _ in range(int(requests))]
-    return [
-        located(lambda one=one: decision_request(**one), f"requests[{i}]")
-        for i, one in enumerate(requests)
-    ]
+    return [located(lambda one=one: decision_request(**one), f"requests[{i}]") for i, one in enumerate(requests)]
 
 
 def located(make: Any, where: str) -> Any:
@@ -194,9 +186,7 @@ def outcome_report(
 ) -> dict[str, Any]:
     """Returns a report of an outcome, or of a part of it."""
     if not isinstance(decision, (ServiceDecision, str)):
-        raise TypeError(
-            f"`decision` is {decision!r} ({type(decision).__name__}): must be a decision or its id"
-        )
+        raise TypeError(f"`decision` is {decision!r} ({type(decision).__name__}): must be a decision or its id")
     body: dict[str, Any] = {"decision": decision if isinstance(decision, str) else decision.id}
     if reward is not None:
         body["reward"] = number(reward, "reward")
@@ -213,15 +203,12 @@ def _costs(decision: ServiceDecision | str, costs: CostsLike) -> dict[str, float
     if isinstance(costs, Mapping):
         return {str(key): number(cost, f"costs[{key!r}]") for key, cost in costs.items()}
     if isinstance(decision, str):
-        raise TypeError(
-            f"`costs` is {costs!r}: with the id alone, must be a dictionary by guardrail"
-        )
+        raise TypeError(f"`costs` is {costs!r}: with the id alone, must be a dictionary by guardrail")
     names = [guardrail.name for guardrail in decision.certificate.guardrails]
     row = np.atleast_1d(np.asarray(costs)).tolist()
     if len(row) != len(names):
         raise ValueError(
-            f"`costs` has {len(row)} entries, expected {len(names)}: one per guardrail "
-            f"({', '.join(names)})"
+            f"`costs` has {len(row)} entries, expected {len(names)}: one per guardrail ({', '.join(names)})"
         )
     pairs = zip(names, row, strict=True)
     return {name: number(cost, f"costs[{name!r}]") for name, cost in pairs}
@@ -229,10 +216,7 @@ def _costs(decision: ServiceDecision | str, costs: CostsLike) -> dict[str, float
 
 def outcome_reports(outcomes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Returns reports of many outcomes, from dictionaries with the arguments of each."""
-    return [
-        located(lambda one=one: outcome_report(**one), f"outcomes[{i}]")
-        for i, one in enumerate(outcomes)
-    ]
+    return [located(lambda one=one: outcome_report(**one), f"outcomes[{i}]") for i, one in enumerate(outcomes)]
 
 
 def pieces(entries: Iterable[dict[str, Any]]) -> Iterator[list[bytes]]:

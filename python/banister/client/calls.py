@@ -66,9 +66,7 @@ class Calls:
         call = make_call("PATCH", path(name), body, repeatable=again)
         return (yield from self._change(name, call, body))
 
-    def _batch(
-        self, path: str, key: str, entries: list[dict[str, Any]], kind: type[T]
-    ) -> Steps[ServiceBatch[T]]:
+    def _batch(self, path: str, key: str, entries: list[dict[str, Any]], kind: type[T]) -> Steps[ServiceBatch[T]]:
         """Sends all entries, in as many requests as it takes."""
         results: list[T | ServiceError] = []
         for piece in bodies.pieces(entries):
@@ -104,9 +102,7 @@ def _parsed(answer: Answer) -> Any:
         return json.loads(answer.content)
     except ValueError:
         start = answer.content[:200].decode("utf-8", "replace")
-        raise ServiceError(
-            f"the answer is not JSON, so not of the service: {start!r}", status=answer.status
-        ) from None
+        raise ServiceError(f"the answer is not JSON, so not of the service: {start!r}", status=answer.status) from None
 
 
 def listed(known: Any, key: str) -> list[Any]:

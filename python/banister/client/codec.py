@@ -95,9 +95,7 @@ def decode(kind: type[T], value: Any) -> T:
         decoded: T = _reader(typing.cast(Any, kind))(value)
     except _Unfit as error:
         where = f"{kind.__name__}{error.path}"
-        raise ServiceError(
-            f"the service's answer is not understood: {where} {error.what}"
-        ) from None
+        raise ServiceError(f"the service's answer is not understood: {where} {error.what}") from None
     return decoded
 
 
@@ -145,15 +143,11 @@ def _at(read: Callable[[Any], Any], value: Any, step: str) -> Any:
 
 
 def _tuple(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: tuple(
-        _at(read, one, f"[{i}]") for i, one in enumerate(_checked(value, list))
-    )
+    return lambda value: tuple(_at(read, one, f"[{i}]") for i, one in enumerate(_checked(value, list)))
 
 
 def _dictionary(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: {
-        key: _at(read, one, f".{key}") for key, one in _checked(value, dict).items()
-    }
+    return lambda value: {key: _at(read, one, f".{key}") for key, one in _checked(value, dict).items()}
 
 
 def _object(kind: Any) -> Callable[[Any], Any]:

@@ -75,7 +75,7 @@ class ServiceError(Exception):
         told = problem.get("status")
         code = status if status is not None else told if isinstance(told, int) else 500
         texts = {key: _text(problem.get(key)) for key in ("field", "value", "allowed")}
-        return _class_of(code)(
+        return _CLASSES.get(code, ServiceError)(
             _text(problem.get("detail")) or "",
             status=code,
             title=_text(problem.get("title")) or "",
@@ -108,20 +108,18 @@ class ServiceUnavailableError(ServiceError):
     """The service could not be reached, or has no time (429, 502, 503, 504), also when asked again."""
 
 
-def _class_of(status: int) -> type[ServiceError]:
-    by_status: dict[int, type[ServiceError]] = {
-        400: ServiceRefusedError,
-        401: ServiceAuthError,
-        403: ServiceAuthError,
-        404: ServiceNotFoundError,
-        409: ServiceConflictError,
-        422: ServiceRefusedError,
-        429: ServiceUnavailableError,
-        502: ServiceUnavailableError,
-        503: ServiceUnavailableError,
-        504: ServiceUnavailableError,
-    }
-    return by_status.get(status, ServiceError)
+#: Statuses that say: not now.
+LATER = frozenset({429, 502, 503, 504})
+
+_CLASSES: dict[int, type[ServiceError]] = {
+    400: ServiceRefusedError,
+    401: ServiceAuthError,
+    403: ServiceAuthError,
+    404: ServiceNotFoundError,
+    409: ServiceConflictError,
+    422: ServiceRefusedError,
+    **dict.fromkeys(LATER, ServiceUnavailableError),
+}
 
 
 def error_of(status: int, content: bytes, request_id: str | None) -> ServiceError:

@@ -30,9 +30,7 @@ def cost_column(guardrail: str) -> str:
     return f"cost_{guardrail}" if taken else guardrail
 
 
-def log_from_csv(
-    content: bytes, experiment: ServiceExperiment, features: Sequence[str] | None
-) -> Log:
+def log_from_csv(content: bytes, experiment: ServiceExperiment, features: Sequence[str] | None) -> Log:
     """Returns the complete outcomes of an exported file."""
     rows = list(csv.DictReader(io.StringIO(content.decode("utf-8"))))
     guardrails = [str(guardrail["name"]) for guardrail in experiment.guardrails]
@@ -45,9 +43,7 @@ def log_from_csv(
     if not complete:
         raise ValueError(f"the experiment {experiment.name!r} has no complete outcome yet")
     chosen = ["reward", *costs, *(features or ())]
-    columns: dict[str, Any] = {
-        name: np.array([float(row[name]) for row in complete]) for name in chosen
-    }
+    columns: dict[str, Any] = {name: np.array([float(row[name]) for row in complete]) for name in chosen}
     columns["action"] = [row["action"] for row in complete]
     pscores = [row.get("pscore") for row in complete]
     if all(pscores):
@@ -82,9 +78,7 @@ def file_from_log(log: LogLike | bytes) -> tuple[bytes, str]:
 
 def _columns(log: Log) -> dict[str, Any]:
     if log.context is not None or log.offered is not None:
-        raise ValueError(
-            "`log` has features, whose columns have no names in a Log: give the frame, or the file"
-        )
+        raise ValueError("`log` has features, whose columns have no names in a Log: give the frame, or the file")
     columns: dict[str, Any] = {
         "action": [str(log.arms[index]) for index in log.indices],
         "reward": log.rewards,

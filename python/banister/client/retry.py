@@ -14,12 +14,9 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import TypeAlias, TypeVar
 
-from .errors import ServiceError, ServiceUnavailableError, error_of
+from .errors import LATER, ServiceError, ServiceUnavailableError, error_of
 
 T = TypeVar("T")
-
-#: Statuses that say: not now.
-LATER = frozenset({429, 502, 503, 504})
 
 
 @dataclass(frozen=True)
@@ -148,9 +145,7 @@ class Attempts:
                 raise error from cause
             yield from self.pause(result, error, cause)
 
-    def pause(
-        self, result: Answer | Lost, error: ServiceError, cause: BaseException | None = None
-    ) -> Steps[None]:
+    def pause(self, result: Answer | Lost, error: ServiceError, cause: BaseException | None = None) -> Steps[None]:
         """Waits before the next attempt, or raises the error if there is none."""
         self._failures += 1
         if self._failures > self._pace.retries:

@@ -40,9 +40,7 @@ class Address:
         url = (url or os.environ.get("BANISTER_URL") or DEFAULT_URL).rstrip("/")
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(
-                f"`url` is {url!r}: must begin with http:// or https:// and name a host"
-            )
+            raise ValueError(f"`url` is {url!r}: must begin with http:// or https:// and name a host")
         if parts.username or parts.password:
             raise ValueError("`url` has a user or a password in it: must be without, give `token`")
         if parts.query or parts.fragment:
@@ -63,9 +61,7 @@ class Address:
             "base_url": self.url,
             "headers": headers,
             "transport": transport,
-            "limits": import_httpx().Limits(
-                max_connections=connections, max_keepalive_connections=connections
-            ),
+            "limits": import_httpx().Limits(max_connections=connections, max_keepalive_connections=connections),
             # Nobody means a proxy between two programs on one machine.
             "trust_env": urlsplit(self.url).hostname not in LOOPBACK,
         }
@@ -245,9 +241,7 @@ class request(Generic[P, T]):
     @overload
     def __get__(self, client: BlockingTransport, owner: object) -> Callable[P, T]: ...
     @overload
-    def __get__(
-        self, client: AsyncTransport, owner: object
-    ) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, client: AsyncTransport, owner: object) -> Callable[P, Coroutine[Any, Any, T]]: ...
     @overload
     def __get__(self, client: None, owner: object) -> Callable[Concatenate[Any, P], Any]: ...
     def __get__(self, client: object, owner: Any) -> Any:

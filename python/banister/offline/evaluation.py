@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _native
 from .._extra import extra
-from .._guardrail import Guardrail, GuardrailLike
+from .._guardrail import GuardrailLike
 from .._tables import numbers
 from .log import Arm, Log, LogLike, as_log
 from .policy import PolicyLike, probabilities
@@ -219,7 +219,8 @@ def evaluate(
           spend   0.1500  [0.1220, 0.1979]  ≤ 0.3: kept
           effective sample size 345)
     """
-    log = as_log(log, _names(guardrails))
+    listed = _listed(guardrails)
+    log = as_log(log, [name for name, _ in listed if isinstance(name, str)])
     target = probabilities(log, policy)
     options = {
         "estimator": estimator,
@@ -232,32 +233,19 @@ def evaluate(
         "resamples": resamples,
         "seed": seed,
     }
-    declared = _by_name(guardrails, log)
+    declared = _ordered(listed, log)
     if model is not None and estimator in ("ips", "snips"):
         raise ValueError(f'`model` is given: {estimator!r} has none, use estimator "dr" or "dm"')
     predictions = None if model is None else _predictions(model, log)
-    found = _native.evaluate_log(
-        log,
-        target,
-        model=predictions,
-        reward=reward,
-        guardrails=list(declared.values()),
-        options=options,
-    )
+    shared: dict[str, Any] = {"reward": reward, "guardrails": list(declared.values()), "options": options}
+    found = _native.evaluate_log(log, target, model=predictions, **shared)
     judged = []
     if declared:
         if predictions is not None:
             signals = [0, *(1 + log.guardrails.index(name) for name in declared)]
             predictions = predictions[signals]
-        judged = _native.judge_log(
-            log.with_costs(list(declared)),
-            target,
-            model=predictions,
-            reward=reward,
-            guardrails=list(declared.values()),
-            safe=log.number(safe, "safe"),
-            options=options,
-        )
+        own, safe_arm = log.with_costs(list(declared)), log.number(safe, "safe")
+        judged = _native.judge_log(own, target, model=predictions, safe=safe_arm, **shared)
     verdicts = [Verdict(**{**one, "estimate": _estimate(one["estimate"], log)}) for one in judged]
     earned, *costs = (_estimate(one, log) for one in found)
     return Evaluation(
@@ -272,32 +260,24 @@ def _estimate(found: Mapping[str, Any], log: Log) -> Estimate:
     return Estimate(**{**found, "never_played": never})
 
 
-def _names(guardrails: GuardrailLike | Sequence[GuardrailLike] | None) -> list[str]:
-    """Returns the names of the guardrails, as far as they have one."""
+def _listed(guardrails: GuardrailLike | Sequence[GuardrailLike] | None) -> list[tuple[Any, Any]]:
+    """Returns the guardrails, each after its name."""
     if guardrails is None:
         return []
-    each = [guardrails] if isinstance(guardrails, (Guardrail, Mapping)) else guardrails
-    names = (one.get("name") if isinstance(one, Mapping) else getattr(one, "name", None) for one in each)
-    return [name for name in names if isinstance(name, str)]
+    is_one = isinstance(guardrails, Mapping) or hasattr(guardrails, "to_dict")
+    every = [guardrails] if is_one else list(cast("Sequence[Any]", guardrails))
+    return [(one.get("name") if isinstance(one, Mapping) else getattr(one, "name", None), one) for one in every]
 
 
-def _by_name(
-    guardrails: GuardrailLike | Sequence[GuardrailLike] | None, log: Log
-) -> dict[str, Any]:
-    """Returns the guardrails in the order of the log's costs."""
-    if guardrails is None:
-        return {}
-    one = isinstance(guardrails, Mapping) or hasattr(guardrails, "to_dict")
-    listed: Sequence[Any] = [guardrails] if one else list(cast("Sequence[Any]", guardrails))
-    given = {}
-    for i, guardrail in enumerate(listed):
-        name = guardrail.get("name") if isinstance(guardrail, Mapping) else getattr(guardrail, "name", None)
+def _ordered(listed: list[tuple[Any, Any]], log: Log) -> dict[str, Any]:
+    """Returns the guardrails by name, in the order of the log's costs."""
+    for i, (name, _) in enumerate(listed):
         if name not in log.guardrails:
             known = ", ".join(log.guardrails) or "none"
             raise ValueError(f"`guardrails[{i}].name` is {name!r}: the log's costs are {known}")
-        if name in given:
+        if name in (other for other, _ in listed[:i]):
             raise ValueError(f"`guardrails[{i}].name` is {name!r}: it is there already")
-        given[name] = guardrail
+    given = dict(listed)
     return {name: given[name] for name in log.guardrails if name in given}
 
 
@@ -307,8 +287,7 @@ def _predictions(model: ArrayLike | Mapping[str, ArrayLike], log: Log) -> NDArra
     signals = ("reward", *log.guardrails)
     if set(model) != set(signals):
         raise ValueError(
-            f"`model` has the keys {', '.join(map(repr, model))}: must have "
-            f"{', '.join(map(repr, signals))}"
+            f"`model` has the keys {', '.join(map(repr, model))}: must have {', '.join(map(repr, signals))}"
         )
     tables = [numbers(model[signal], f"model[{signal!r}]") for signal in signals]
     for signal, table in zip(signals, tables, strict=True):

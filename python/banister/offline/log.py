@@ -157,9 +157,7 @@ class Log:
             rewards=table.numbers("reward", "reward"),
             costs=_stacked(list(named.values()), len(indices)),
             guardrails=tuple(named),
-            pscores=None
-            if bandit_feedback.get("pscore") is None
-            else table.numbers("pscore", "pscore"),
+            pscores=None if bandit_feedback.get("pscore") is None else table.numbers("pscore", "pscore"),
             context=None if context is None else numbers(context, "context"),
         )
 
@@ -200,9 +198,7 @@ class Log:
             raise ValueError(f"`{argument}` is {arm}: arms are numbered 0 to {len(self.arms) - 1}")
         if isinstance(arm, (str, int)) and not isinstance(arm, bool):
             raise ValueError(f"`{argument}` is {arm!r}: the log's arms are {_short(self.arms)}")
-        raise TypeError(
-            f"`{argument}` is {arm!r} ({type(arm).__name__}): must be the name of an arm or its number"
-        )
+        raise TypeError(f"`{argument}` is {arm!r} ({type(arm).__name__}): must be the name of an arm or its number")
 
     def with_costs(self, names: Sequence[str]) -> Log:
         """Returns the same rounds with these costs alone, in this order."""
@@ -252,9 +248,7 @@ def _numbered(
     strange = [label for label in labels if label not in places]
     if strange:
         row = int((inverse == labels.index(strange[0])).argmax())
-        raise ValueError(
-            f"`action` ({where}) is {strange[0]!r} in row {row}: `arms` are {_short(listed)}"
-        )
+        raise ValueError(f"`action` ({where}) is {strange[0]!r} in row {row}: `arms` are {_short(listed)}")
     order = np.array([places[label] for label in labels], dtype=np.uintp)
     return order[inverse], listed
 
@@ -269,9 +263,7 @@ def _by_number(
     wrong = (values < 0) | (values >= arms)
     if wrong.any():
         row = int(wrong.argmax())
-        raise ValueError(
-            f"`action` ({where}) is {values[row]} in row {row}: arms are numbered 0 to {arms - 1}"
-        )
+        raise ValueError(f"`action` ({where}) is {values[row]} in row {row}: arms are numbered 0 to {arms - 1}")
     # Not negative, so the same bits are the same numbers.
     indices = np.ascontiguousarray(values).view(np.uint64).astype(np.uintp, copy=False)
     return indices, listed or tuple(range(arms))
@@ -288,9 +280,7 @@ def _cost_columns(costs: str | Sequence[str] | Mapping[str, str]) -> dict[str, s
     return {name: name for name in names}
 
 
-def _named_costs(
-    costs: ArrayLike | Mapping[str, ArrayLike] | None, rounds: int
-) -> dict[str, NDArray[np.float64]]:
+def _named_costs(costs: ArrayLike | Mapping[str, ArrayLike] | None, rounds: int) -> dict[str, NDArray[np.float64]]:
     if costs is None:
         return {}
     if isinstance(costs, Mapping):
@@ -300,9 +290,7 @@ def _named_costs(
         named = {f"cost_{i}": column for i, column in enumerate(array.T)} if array.ndim == 2 else {"cost": array}
     for name, column in named.items():
         if column.shape != (rounds,):
-            raise ValueError(
-                f"`costs` ({name}) has shape {column.shape}, expected ({rounds},): one per round"
-            )
+            raise ValueError(f"`costs` ({name}) has shape {column.shape}, expected ({rounds},): one per round")
     return named
 
 
@@ -314,9 +302,7 @@ def _stacked(columns: list[NDArray[np.float64]], rounds: int) -> NDArray[np.floa
     return np.column_stack(columns)
 
 
-def _context(
-    table: Table, features: Sequence[str] | None, offered: ArrayLike | None
-) -> NDArray[np.float64] | None:
+def _context(table: Table, features: Sequence[str] | None, offered: ArrayLike | None) -> NDArray[np.float64] | None:
     if features is None:
         return None
     if offered is not None:

@@ -14,13 +14,7 @@ from .._tables import numbers
 from .log import Arm, Log
 
 PolicyLike: TypeAlias = (
-    Arm
-    | np.integer[Any]
-    | Sequence[float]
-    | NDArray[Any]
-    | Mapping[Any, float]
-    | _native.Decision
-    | _native.Agent
+    Arm | np.integer[Any] | Sequence[float] | NDArray[Any] | Mapping[Any, float] | _native.Decision | _native.Agent
 )
 """An arm, probabilities of the arms (the same in all rounds, or one row for each), a dictionary from
 arms to probabilities, a decision, or an agent."""
@@ -70,9 +64,7 @@ def joint_features(log: Log, agent: _native.Agent) -> int | None:
         d = cast("NDArray[np.float64]", log.context).shape[1]
         ours, how = len(log.arms) * d, f"{len(log.arms)} arms × {d} features of the context"
     if ours != length:
-        raise ValueError(
-            f"`log` has feature vectors of length {ours} ({how}): `agent` takes {length} features"
-        )
+        raise ValueError(f"`log` has feature vectors of length {ours} ({how}): `agent` takes {length} features")
     return length
 
 
@@ -96,9 +88,7 @@ def _of_mapping(log: Log, policy: Mapping[Any, float]) -> NDArray[np.float64]:
         try:
             row[number] += float(probability)
         except (TypeError, ValueError):
-            raise TypeError(
-                f"`policy[{arm!r}]` is {probability!r}: must be a probability"
-            ) from None
+            raise TypeError(f"`policy[{arm!r}]` is {probability!r}: must be a probability") from None
     return row
 
 

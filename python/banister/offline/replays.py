@@ -75,9 +75,7 @@ class Replay:
         lines = [f"Replay(accepted {self.accepted:,} of {self.rows:,} rounds"]
         for name, one in signals.items():
             if one is not None:
-                lines.append(
-                    f"  {name:<{width}}  {one.mean:.4f}  [{one.lower:.4f}, {one.upper:.4f}]"
-                )
+                lines.append(f"  {name:<{width}}  {one.mean:.4f}  [{one.lower:.4f}, {one.upper:.4f}]")
         policy = ", ".join(f"{arm}: {p:.3f}" for arm, p in self.policy.items())
         lines.append(f"  {self.fallbacks:,} fallbacks, policy at the end {{{policy}}})")
         return "\n".join(lines)
@@ -160,16 +158,12 @@ def warm_start(agent: _native.Agent, log: LogLike) -> int:
 def aligned(log: LogLike, agent: _native.Agent) -> Log:
     """Returns the log with arms and costs numbered as an agent numbers them."""
     if not isinstance(agent, _native.Agent):
-        raise TypeError(
-            f"`agent` is {type(agent).__name__}: must be an agent, such as banister.Opb(...)"
-        )
+        raise TypeError(f"`agent` is {type(agent).__name__}: must be an agent, such as banister.Opb(...)")
     log = as_log(log, agent.guardrails, agent.arms)
     for guardrail in agent.guardrails:
         if guardrail not in log.guardrails:
             known = ", ".join(log.guardrails) or "none"
-            raise ValueError(
-                f"`log` has no cost called {guardrail!r}, a guardrail of the agent: its costs are {known}"
-            )
+            raise ValueError(f"`log` has no cost called {guardrail!r}, a guardrail of the agent: its costs are {known}")
     log = log.with_costs(agent.guardrails)
     if joint_features(log, agent) is not None:
         return log
@@ -188,9 +182,7 @@ def aligned(log: LogLike, agent: _native.Agent) -> Log:
         places = {arm: place for place, arm in enumerate(arms)}
         strange = [arm for arm in log.arms if arm not in places]
         if strange:
-            raise ValueError(
-                f"`log` has the arm {strange[0]!r}: the arms of `agent` are {', '.join(arms)}"
-            )
+            raise ValueError(f"`log` has the arm {strange[0]!r}: the arms of `agent` are {', '.join(arms)}")
         order = np.array([places[cast("str", arm)] for arm in log.arms], dtype=np.uintp)
     if arms == log.arms:
         return replace(log, context=None, offered=None)

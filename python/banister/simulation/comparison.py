@@ -76,9 +76,7 @@ def compare(
         >>> len(result.pairs["difference"]) == len(result.instances)
         True
     """
-    if threads is not None and (
-        isinstance(threads, bool) or not isinstance(threads, int) or threads < 1
-    ):
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
         raise ValueError(f"`threads` is {threads!r}: must be an integer, 1 or more")
     if checkpoint is not None and not isinstance(checkpoint, (str, os.PathLike)):
         raise TypeError(f"`checkpoint` is {checkpoint!r}: must be a path")
@@ -101,10 +99,7 @@ def compare(
     return ComparisonResult(compared)
 
 
-_ALLOWED = (
-    "must be the name of a suite, a TOML experiment file, an experiment as a dictionary, or a list "
-    "of those"
-)
+_ALLOWED = "must be the name of a suite, a TOML experiment file, an experiment as a dictionary, or a list of those"
 
 
 def _sources(suite: object) -> tuple[list[Any], str]:
@@ -143,9 +138,7 @@ def _is_suite(name: str) -> bool:
     known = suites()
     if name in known or Path(name).suffix or Path(name).exists():
         return name in known
-    raise ValueError(
-        f"`suite` is {name!r}: the suites are {', '.join(known)}; and there is no such file"
-    )
+    raise ValueError(f"`suite` is {name!r}: the suites are {', '.join(known)}; and there is no such file")
 
 
 def _hint(one: object) -> str:
@@ -175,9 +168,7 @@ def _experiment(given: Mapping[str, Any]) -> dict[str, Any]:
         experiment["agent"] = declared_agents(experiment["agent"])
         for agent in experiment["agent"]:
             if isinstance(agent, tuple):
-                raise TypeError(
-                    f"`suite` has the agent {agent[1]!r}: agents of your own are given as `agents`"
-                )
+                raise TypeError(f"`suite` has the agent {agent[1]!r}: agents of your own are given as `agents`")
     return experiment
 
 

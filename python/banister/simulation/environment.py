@@ -58,8 +58,7 @@ class GymEnvironment:
         count = getattr(getattr(env, "action_space", None), "n", None)
         if count is None and features is None:
             raise TypeError(
-                f"`env` is {env!r}: its action_space must be Discrete, or give `features` and "
-                "`safe_action`"
+                f"`env` is {env!r}: its action_space must be Discrete, or give `features` and `safe_action`"
             )
         self.env = env
         self.features = features
@@ -123,9 +122,7 @@ class Problem:
 
 def is_gym(environment: object) -> bool:
     """Returns True for an environment in the style of Gymnasium."""
-    return callable(getattr(environment, "step", None)) and callable(
-        getattr(environment, "reset", None)
-    )
+    return callable(getattr(environment, "step", None)) and callable(getattr(environment, "reset", None))
 
 
 def problem_of(environment: object) -> dict[str, Any]:

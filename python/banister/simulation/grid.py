@@ -90,9 +90,7 @@ def _set_environment(parts: dict[str, Any], name: str, value: Any) -> None:
         parts["environment"] = {**parts["environment"], name: value}
         return
     if not hasattr(parts["environment"], name):
-        raise ValueError(
-            f"`grid` has the key 'environment.{name}': the environment has no attribute {name!r}"
-        )
+        raise ValueError(f"`grid` has the key 'environment.{name}': the environment has no attribute {name!r}")
     parts["environment"] = copy.copy(parts["environment"])
     setattr(parts["environment"], name, value)
 
@@ -108,9 +106,7 @@ def _set_agents(agents: list[Any], index: int | None, key: str, name: str, value
         agents[i] = {**agents[i], name: value}
 
 
-def _set_guardrail(
-    guardrails: list[dict[str, Any]], index: int | None, key: str, rest: str, value: Any
-) -> None:
+def _set_guardrail(guardrails: list[dict[str, Any]], index: int | None, key: str, rest: str, value: Any) -> None:
     names = [guardrail.get("name") for guardrail in guardrails]
     if index is None:
         name, _, rest = rest.rpartition(".")

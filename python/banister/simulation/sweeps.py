@@ -130,13 +130,17 @@ def sweep(
     count = workers or os.cpu_count() or 1
     share = min(max(work // (TASKS_PER_WORKER * count), LEAST_WORK), MOST_WORK)
     sent = [_pickled(experiment) for experiment in declared]
-    jobs = [
-        (i, task) for i, experiment in enumerate(experiments) for task in experiment.plan(share)
-    ]
-    with bar("sweeping", progress) as update:
-        done = _Progress(experiments, update)
-        with _submitter(executor, min(count, len(jobs))) as submit:
-            shards = _tried(submit, sent, jobs, timing, retries, done)
+    jobs = [(i, task) for i, experiment in enumerate(experiments) for task in experiment.plan(share)]
+    horizons = [experiment.resolved["run"]["horizon"] for experiment in experiments]
+    rounds = [horizons[i] * (end - start) for i, (_, start, end) in jobs]
+    with bar("sweeping", progress) as update, _submitter(executor, min(count, len(jobs))) as submit:
+        shards = []
+        finished = 0
+        for job, shard in _tried(submit, sent, jobs, timing, retries):
+            shards.append(shard)
+            finished += rounds[job]
+            if update is not None:
+                update(finished / max(sum(rounds), 1), finished)
     return SweepResult(_native.gather(experiments, shards), names, every)
 
 
@@ -157,29 +161,6 @@ def _pickled(experiment: Experiment) -> bytes:
         for module in modules:
             cloudpickle.unregister_pickle_by_value(module)
     return pickled
-
-
-class _Progress:
-    """Tells the bar how much of the work is done."""
-
-    def __init__(
-        self,
-        experiments: list[_native.Experiment],
-        update: Callable[[float, int], None] | None,
-    ) -> None:
-        self.experiments = experiments
-        self.update = update
-        self.rounds = 0
-        self.total = sum(
-            e.resolved["run"]["horizon"] * e.resolved["run"]["runs"] * len(e.labels)
-            for e in experiments
-        )
-
-    def __call__(self, job: tuple[int, Task]) -> None:
-        experiment, (_, start, end) = job
-        self.rounds += self.experiments[experiment].resolved["run"]["horizon"] * (end - start)
-        if self.update is not None:
-            self.update(self.rounds / max(self.total, 1), self.rounds)
 
 
 @contextmanager
@@ -209,8 +190,7 @@ def _submitter(executor: object, workers: int) -> Iterator[Callable[[bool], Any]
         yield lambda _: executor
     else:
         raise ValueError(
-            f"`executor` is {executor!r}: must be 'processes', 'ray', 'threads' or an object with "
-            "`submit`"
+            f"`executor` is {executor!r}: must be 'processes', 'ray', 'threads' or an object with `submit`"
         )
 
 
@@ -220,10 +200,8 @@ def _tried(
     jobs: list[tuple[int, Task]],
     timing: bool,
     retries: int,
-    done: _Progress,
-) -> list[bytes]:
-    """Runs all jobs, those that fail again."""
-    shards: list[bytes] = []
+) -> Iterator[tuple[int, bytes]]:
+    """Runs all jobs, those that fail again; yields each job's number and shard."""
     tries = dict.fromkeys(range(len(jobs)), 0)
     waiting: dict[Future[bytes], int] = {}
 
@@ -240,15 +218,13 @@ def _tried(
             job = waiting.pop(future)
             error = future.exception()
             if error is None:
-                shards.append(future.result())
-                done(jobs[job])
+                yield job, future.result()
                 continue
             tries[job] += 1
             if isinstance(error, _FINAL) or tries[job] > retries:
                 raise error
             # When a worker dies all that waited with it come back: each counts as tried once.
             submit(job, broken=isinstance(error, BrokenProcessPool))
-    return shards
 
 
 class _Ray:
@@ -286,9 +262,7 @@ class _Ray:
 class SweepResult(SimulationResult):
     """Results of a sweep: the tables of a simulation, with a column for each key of the grid."""
 
-    def __init__(
-        self, results: _native.Results, names: list[str], values: list[dict[str, Any]]
-    ) -> None:
+    def __init__(self, results: _native.Results, names: list[str], values: list[dict[str, Any]]) -> None:
         super().__init__(results)
         self._points = dict(zip(names, values, strict=True))
 
