@@ -5,8 +5,8 @@ use std::sync::Arc;
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree, fontdb};
 
+use super::text;
 use crate::ReportError;
-use crate::font;
 
 /// Pixels per SVG unit: sharp on dense screens and in print.
 pub const SCALE: f32 = 2.0;
@@ -20,11 +20,11 @@ pub const SCALE: f32 = 2.0;
 /// [`ReportError::Picture`] if the text is not SVG or the picture would be empty or too large.
 pub fn render(svg: &str) -> Result<Vec<u8>, ReportError> {
     let mut fonts = fontdb::Database::new();
-    for file in font::FILES {
+    for file in text::FILES {
         fonts.load_font_data(file.to_vec());
     }
     let options = Options {
-        font_family: font::NAME.to_owned(),
+        font_family: text::NAME.to_owned(),
         fontdb: Arc::new(fonts),
         ..Options::default()
     };
