@@ -27,6 +27,7 @@ from ._async_client import AsyncClient
 from ._client import Client
 from ._compare import ComparisonResult, compare, suites
 from ._environment import Environment, GymEnvironment
+from ._figure import Figure
 from ._guardrail import Guardrail
 from ._log import Log
 from ._native import (
@@ -91,6 +92,7 @@ __all__ = [
     "Environment",
     "Estimate",
     "Evaluation",
+    "Figure",
     "Guardrail",
     "GuardrailCertificate",
     "GymEnvironment",

@@ -12,11 +12,11 @@ from . import _native
 from ._agent import Agent
 from ._environment import Environment, GymEnvironment, is_gym, problem_of
 from ._extra import extra
+from ._figure import Figure, chosen
 from ._guardrail import GuardrailLike
 from ._progress import bar
 
 if TYPE_CHECKING:
-    import matplotlib.figure
     import pandas
     import polars
     import pyarrow
@@ -286,12 +286,10 @@ class SimulationResult:
 
         return pyarrow.table(self.table(table))
 
-    def plot(self, instance: str | int | None = None) -> matplotlib.figure.Figure:
-        """Regret, costs against their thresholds and reward over time, as a matplotlib figure."""
-        with extra("plot"):
-            from ._plot import plot
-
-        return plot(self, instance)
+    def plot(self, instance: str | int | None = None) -> Figure:
+        """Regret, costs against their thresholds and reward over time: of all instances, or of one."""
+        place = chosen(self.instances, instance)
+        return Figure(_native.curves_svg(self._results, place))
 
     def __repr__(self) -> str:
         from ._summary import summary

@@ -20,7 +20,7 @@ use crate::pickle::{self, Reduced};
 /// What a simulation yields.
 #[pyclass(frozen, module = "banister._native")]
 pub(crate) struct Results {
-    results: Arc<banister_sim::Results>,
+    pub(crate) results: Arc<banister_sim::Results>,
     curves: LazyTable,
     runs: LazyTable,
     alarms: LazyTable,

@@ -243,7 +243,7 @@ impl DotPlot {
                     let style = TextStyle::new(VALUE, QUIET).haloed();
                     let text = minus(compact(dot.value, 3));
                     let quarter = (4.0 * axis.place(dot.value)) as usize;
-                    if quarter % 2 == 0 {
+                    if quarter.is_multiple_of(2) {
                         canvas.text(right, y + 3.6, &text, style);
                     } else {
                         canvas.text(left, y + 3.6, &text, style.right_aligned());
