@@ -39,7 +39,7 @@ impl Frame {
     }
 }
 
-/// Any kind of figure.
+/// Figure of any kind that can be drawn.
 pub trait Draw {
     /// Draws the figure as an SVG document.
     fn svg(&self) -> String;

@@ -15,7 +15,7 @@ pub struct Figure {
     pub rows: Vec<Row>,
 }
 
-/// The panels of one instance.
+/// Panels of one instance.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Row {
     /// Text at the left, e.g. `τ = 0.5`.

@@ -262,6 +262,7 @@ impl DotPlot {
         let plain = |y: f64| minus(significant(y, 4));
         let percent = |x: f64| format!("{}%", plain(100.0 * x));
         let value = |value: f64, ends, text: &dyn Fn(f64) -> String| match ends {
+            _ if !drawable(value, false) => "unknown".to_owned(),
             Some((low, high)) => format!("{} ({} to {})", text(value), text(low), text(high)),
             None => text(value),
         };

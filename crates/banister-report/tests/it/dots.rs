@@ -176,8 +176,7 @@ fn unknown_numbers_are_said_and_nothing_breaks() {
         },
     ];
     let drawing = svg::render(&plot(vec![unknown, vec![]]));
-    let coordinates = drawing.replace("NaN;", "").replace("NaN%", "");
-    assert!(!coordinates.contains("\"NaN") && !coordinates.contains("inf\""));
+    assert!(!drawing.contains("NaN") && !drawing.contains("inf\""));
     assert_eq!(drawing.matches(">unknown<").count(), 3);
     assert_eq!(drawing.matches(">–<").count(), 1);
     png::render(&drawing).expect("a PNG");
