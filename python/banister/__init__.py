@@ -24,6 +24,7 @@ import sys
 from . import _agent, _agents, client, offline, simulation
 from ._agent import Agent, Alarm, agents, load
 from ._agents import *
+from ._figure import Figure
 from ._guardrail import Guardrail
 from ._native import (
     Certificate,
@@ -46,6 +47,7 @@ __all__ = [
     "Certificate",
     "Decision",
     "DecisionBatch",
+    "Figure",
     "Guardrail",
     "GuardrailCertificate",
     "Solution",

@@ -212,7 +212,7 @@ result = banister.simulate(
     progress=False,
 )
 figure = result.plot()
-figure.savefig("own_agent.png")
+figure.save("own_agent.png")
 figure
 
 # %% [markdown]
@@ -334,8 +334,8 @@ def show(best: list[float]) -> Figure:
     return figure
 
 
-figure = show([instance["optimum"]["reward"] for instance in swept.instances])
-figure.savefig("own_agent_sweep.png")
+sweep_figure = show([instance["optimum"]["reward"] for instance in swept.instances])
+sweep_figure.savefig("own_agent_sweep.png")
 plt.show()
 
 # %% [markdown]

@@ -43,7 +43,7 @@ published = banister.sweep(
     progress=False,
 )
 figure = published.plot()
-figure.savefig("published.png")
+figure.save("published.png")
 figure
 
 # %% [markdown]
@@ -69,7 +69,7 @@ written = banister.sweep(
     progress=False,
 )
 figure = written.plot()
-figure.savefig("written.png")
+figure.save("written.png")
 figure
 
 # %% [markdown]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use banister::Guarantee;
-use banister_report::tables::{self, Column, DataTable, Values};
+use banister_report::tables::{self, Column, DataTable, count, text};
 use banister_sim::compare::{Comparison, Interval95, Published, Verdict, leaderboard, verdicts};
 use banister_sim::{Gathered, Trace};
 use pyo3::prelude::*;
@@ -16,9 +16,9 @@ use crate::results::{LazyTable, ResultTable, Results};
 /// Results of a comparison.
 #[pyclass(frozen, module = "banister._native")]
 pub(crate) struct Compared {
-    results: Arc<banister_sim::Results>,
+    pub(crate) results: Arc<banister_sim::Results>,
     /// Per instance those of its agents.
-    guarantees: Vec<Vec<Guarantee>>,
+    pub(crate) guarantees: Vec<Vec<Guarantee>>,
     /// Source of the long table.
     traces: Option<(Comparison, Traces)>,
     published: DataTable,
@@ -186,19 +186,8 @@ fn ends(interval: &Interval95) -> [f64; 3] {
     [interval.mean, interval.low, interval.high]
 }
 
-fn text(name: &str, values: impl Iterator<Item = String>) -> Column {
-    Column {
-        name: name.into(),
-        values: Values::Text(values.collect()),
-    }
-}
-
 fn numbers(name: &str, values: impl Iterator<Item = f64>) -> Column {
-    let known = |x: f64| x.is_finite().then_some(x);
-    Column {
-        name: name.into(),
-        values: Values::Number(values.map(known).collect()),
-    }
+    tables::number(name, values.map(|x| x.is_finite().then_some(x)))
 }
 
 /// Published numbers beside ours, one row each.
@@ -219,11 +208,8 @@ fn published_table(verdicts: &[(&Published, Verdict)]) -> DataTable {
             end("ours_low", 1),
             end("ours_high", 2),
             numbers("tolerance", verdicts.iter().map(|row| row.0.tolerance)),
-            Column {
-                name: "horizon".into(),
-                values: Values::Count(verdicts.iter().map(|row| Some(row.0.horizon)).collect()),
-            },
-            text("verdict", verdicts.iter().map(|row| word(&row.1).into())),
+            count("horizon", verdicts.iter().map(|row| Some(row.0.horizon))),
+            text("verdict", verdicts.iter().map(|row| word(&row.1))),
             words("source", &|published| published.source.into()),
         ],
     }

@@ -20,6 +20,7 @@ mod compare;
 mod compared;
 mod decision;
 mod error;
+mod figures;
 mod foreign;
 mod input;
 mod json;
@@ -63,6 +64,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(build::guarantees, module)?)?;
     module.add_function(wrap_pyfunction!(command_line, module)?)?;
     module.add_function(wrap_pyfunction!(compare::suites, module)?)?;
+    module.add_function(wrap_pyfunction!(figures::curves_svg, module)?)?;
+    module.add_function(wrap_pyfunction!(figures::render_png, module)?)?;
+    module.add_function(wrap_pyfunction!(figures::safety_svg, module)?)?;
     module.add_function(wrap_pyfunction!(log::check_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::direction_symbol, module)?)?;
     module.add_function(wrap_pyfunction!(offline::evaluate_log, module)?)?;

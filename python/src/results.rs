@@ -20,7 +20,7 @@ use crate::pickle::{self, Reduced};
 /// Results of a simulation.
 #[pyclass(frozen, module = "banister._native")]
 pub(crate) struct Results {
-    results: Arc<banister_sim::Results>,
+    pub(crate) results: Arc<banister_sim::Results>,
     curves: LazyTable,
     runs: LazyTable,
     alarms: LazyTable,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 import subprocess
 import sys
@@ -78,7 +79,6 @@ def test_every_table_has_the_same_numbers() -> None:
         ("pandas", "to_pandas", "pandas"),
         ("polars", "to_polars", "polars"),
         ("pyarrow", "to_arrow", "arrow"),
-        ("matplotlib.axes", "plot", "plot"),
     ],
 )
 def test_a_missing_library_is_named_with_its_extra(
@@ -86,7 +86,6 @@ def test_a_missing_library_is_named_with_its_extra(
 ) -> None:
     result = banister.simulate(DECLARED, ["opb"], 10, 1, 1, guardrails=[SPEND], progress=False)
     monkeypatch.setitem(sys.modules, library, None)
-    monkeypatch.delitem(sys.modules, "banister._plot", raising=False)
     with pytest.raises(ModuleNotFoundError, match=rf"{library}.*banister\[{name}\]"):
         getattr(result, method)()
 
@@ -371,12 +370,27 @@ def test_progress_is_shown(capfd: pytest.CaptureFixture[str]) -> None:
 def test_figures_show_every_panel(tmp_path: Path) -> None:
     result = banister.simulate(DECLARED, ["opb", "oplb"], 400, 3, guardrails=[SPEND], progress=False, name="shop")
     figure = result.plot()
-    figure.savefig(tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").stat().st_size > 10_000
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert titles == ["cumulative regret", "expected spend", "expected reward"]
-    texts = [text.get_text() for axes in figure.axes for text in axes.texts]
-    assert any("threshold ≤ 0.5" in text for text in texts)
-    assert any("optimum r*" in text for text in texts)
-    observed = banister.simulate(Arms(), ["opb"], 200, 1, progress=False).plot()
-    assert [axes.get_title(loc="left") for axes in observed.axes] == ["mean spend so far", "mean reward so far"]
+    for text in ["Cumulative regret", "Expected spend", "Expected reward", "shop", "opb", "oplb", "threshold 0.5"]:
+        assert f">{text}</text>" in figure.svg
+    assert "optimum r*" in figure.svg
+    assert result.plot("shop") == result.plot(0) == result.plot(-1) == figure
+    observed = banister.simulate(Arms(), ["opb"], 200, 1, progress=False).plot().svg
+    assert ">Mean spend</text>" in observed and ">Mean reward</text>" in observed
+    assert "Cumulative regret" not in observed
+
+
+def test_figures_become_files_and_cells(tmp_path: Path) -> None:
+    result = banister.simulate(DECLARED, ["opb"], 50, 1, guardrails=[SPEND], progress=False)
+    figure = result.plot()
+    assert figure.svg.startswith("<svg") and figure._repr_svg_() == figure.svg
+    assert figure.png(tmp_path / "a.png").startswith(b"\x89PNG")
+    assert (tmp_path / "a.png").read_bytes() == figure.png()
+    assert figure._repr_png_().startswith(b"\x89PNG") and len(figure._repr_png_()) < len(figure.png())
+    figure.save(str(tmp_path / "b.PNG"))
+    figure.save(tmp_path / "b.svg")
+    assert (tmp_path / "b.PNG").read_bytes() == figure.png()
+    assert (tmp_path / "b.svg").read_text("utf-8") == figure.svg
+    with pytest.raises(ValueError, match=r"`path` is 'c.pdf': must end in .svg or .png"):
+        figure.save("c.pdf")
+    assert pickle.loads(pickle.dumps(figure)) == figure
+    assert repr(figure) == "Figure()"

@@ -5,9 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use banister_report::{
-    Cell, Document, Drawing, Figure, FigureRef, HeatMap, HeatPanel, LineKind, Panel, ReferenceLine,
-    ReportError, Row, Scatter, ScatterPanel, ScatterPoint, Section, Series, Table, Tone,
-    write_results,
+    Cell, Document, Dot, DotPanel, DotPlot, Drawing, Figure, FigureRef, HeatMap, HeatPanel,
+    LineKind, Panel, ReferenceLine, ReportError, Row, Section, Series, Table, Tone, write_results,
 };
 use banister_sim::results::{
     AgentResult, Curve, Direction, GuardrailInfo, InstanceResult, Optimum, Results, RunSummary,
@@ -262,28 +261,26 @@ const GUARANTEES: [&str; 4] = [
     "unsafe",
 ];
 
-/// Who pays for safety with what: crowds at zero and near one, regrets of either sign.
-fn tradeoff() -> Scatter {
+/// Who pays for safety with what: regrets of either sign, an agent that is absent, and an unknown number.
+fn tradeoff() -> DotPlot {
     let panel = |number: usize, (name, scale): (&str, f64)| {
         let mut state = number as u64 + 40;
-        let mut point = |(label, group, share, regret): (&str, usize, f64, f64)| {
+        let mut dot = |(label, group, share, regret): (&str, usize, f64, f64)| {
             let share = share * (1.0 + 0.02 * noise(&mut state));
-            let y = scale * regret * (1.0 + 0.3 * noise(&mut state));
-            let (dx, dy) = (0.6 * share, 0.35 * y.abs() + 0.1 * scale);
-            ScatterPoint {
+            let value = scale * regret * (1.0 + 0.3 * noise(&mut state));
+            let (dx, dy) = (0.6 * share, 0.35 * value.abs() + 0.1 * scale);
+            Dot {
                 label: label.into(),
                 group,
-                x: share,
-                y,
-                x_interval: Some((share - dx, (share + dx).min(1.0))),
-                y_interval: Some((y - dy, y + dy)),
+                value,
+                interval: Some((value - dy, value + dy)),
+                share,
+                share_interval: Some((share - dx, (share + dx).min(1.0))),
             }
         };
-        ScatterPanel {
+        DotPanel {
             title: name.into(),
-            x_label: "share of rounds that violated a guardrail".into(),
-            y_label: "mean regret at the horizon".into(),
-            points: FIELD.into_iter().map(&mut point).collect(),
+            dots: FIELD.into_iter().map(&mut dot).collect(),
         }
     };
     let instances = [
@@ -291,17 +288,21 @@ fn tradeoff() -> Scatter {
         ("τ = 0.2, heavy tails", 900.0),
         ("linear, d = 4, ten actions", 35.0),
     ];
-    Scatter {
+    let mut panels: Vec<DotPanel> = instances
+        .into_iter()
+        .enumerate()
+        .map(|(number, instance)| panel(number, instance))
+        .collect();
+    panels[0].dots.remove(6);
+    panels[1].dots[8].value = f64::NAN;
+    panels[1].dots[8].interval = None;
+    DotPlot {
         title: "What safety costs, and who pays".into(),
-        subtitle: "One point per agent: mean over 50 runs of 100 000 rounds, with 95% intervals."
-            .into(),
+        subtitle: "Mean over 50 runs of 100 000 rounds, with 95% intervals.".into(),
         groups: GUARANTEES.map(String::from).to_vec(),
-        zero_label: "best safe policy".into(),
-        panels: instances
-            .into_iter()
-            .enumerate()
-            .map(|(number, instance)| panel(number, instance))
-            .collect(),
+        value_label: "mean regret at the horizon".into(),
+        share_label: "violated".into(),
+        panels,
     }
 }
 

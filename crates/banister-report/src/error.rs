@@ -1,8 +1,8 @@
-//! What can go wrong while a report is made or written.
+//! Errors of making and writing a report.
 
 use std::path::PathBuf;
 
-/// Why a table, a figure or a results directory could not be made.
+/// Failure to make a table, a figure or a results directory.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
@@ -31,9 +31,9 @@ pub enum ReportError {
     /// A file or directory could not be written. Check its permissions and the free space.
     #[error("cannot write {path}: {source}", path = path.display())]
     Write {
-        /// The file or directory that was to be written.
+        /// File or directory that was to be written.
         path: PathBuf,
-        /// What the operating system said.
+        /// Answer of the operating system.
         source: std::io::Error,
     },
 }

@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from .. import _native
-from .._extra import extra
+from .._figure import Figure, chosen
 from .._progress import bar
 from .environment import Environment, is_gym
 from .run import Agents, SimulationResult, declared_agents
-
-if TYPE_CHECKING:
-    import matplotlib.figure
 
 SuiteLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
 """The name of a suite, a TOML experiment file, or an experiment as a dictionary."""
@@ -236,14 +233,16 @@ class ComparisonResult(SimulationResult):
         """Agents that do not fit an instance, and why."""
         return self._compared.left_out.columns()
 
-    def plot(self, instance: str | int | None = None) -> matplotlib.figure.Figure:
-        """Draws regret against violation, one point per agent."""
-        with extra("plot"):
-            from .._scatter import scatter
+    def plot(self, instance: str | int | None = None) -> Figure:
+        """Draws regret and violation, one row per agent."""
+        svg = _native.safety_svg(self._compared, chosen(self.instances, instance))
+        if svg is None:
+            raise ValueError(
+                f"`instance` is {instance!r}: none of its instances has guardrails to violate"
+            )
+        return Figure(svg)
 
-        return scatter(self, instance)
-
-    def plot_curves(self, instance: str | int | None = None) -> matplotlib.figure.Figure:
+    def plot_curves(self, instance: str | int | None = None) -> Figure:
         """Draws regret, costs against their thresholds and reward over time: `SimulationResult.plot`."""
         return super().plot(instance)
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from .. import _native
 from .._agent import Agent
 from .._extra import extra
+from .._figure import Figure, chosen
 from .._guardrail import GuardrailLike
 from .._progress import bar
 from .environment import Environment, GymEnvironment, is_gym, problem_of
 
 if TYPE_CHECKING:
-    import matplotlib.figure
     import pandas
     import polars
     import pyarrow
@@ -277,12 +277,10 @@ class SimulationResult:
 
         return pyarrow.table(self.table(table))
 
-    def plot(self, instance: str | int | None = None) -> matplotlib.figure.Figure:
-        """Draws regret, costs against their thresholds and reward over time, as a matplotlib figure."""
-        with extra("plot"):
-            from .._plot import plot
-
-        return plot(self, instance)
+    def plot(self, instance: str | int | None = None) -> Figure:
+        """Draws regret, costs against their thresholds and reward over time: of all instances, or of one."""
+        place = chosen(self.instances, instance)
+        return Figure(_native.curves_svg(self._results, place))
 
     def __repr__(self) -> str:
         from .summary import summary

@@ -38,6 +38,9 @@ def execute(made: NotebookNode, folder: str) -> NotebookNode:
     made.metadata.language_info = {"name": "python"}
     for cell in made.cells:
         cell.metadata = {}
+        for output in cell.get("outputs", []):
+            # Code hosts show the PNG beside it, which is smaller.
+            output.get("data", {}).pop("image/svg+xml", None)
     return made
 
 

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use banister_report::axis::Axis;
+use banister_report::figures::axes::{Axis, Scale};
 use banister_report::{Figure, LineKind, Panel, ReferenceLine, Row, Series, png, svg};
 use banister_sim::results::Results;
 
@@ -136,7 +136,7 @@ fn thresholds_and_distinct_optima_are_reference_lines() {
     };
     assert_eq!(lines(0, 1), [("threshold 0.5", LineKind::Threshold)]);
     let both = [
-        ("threshold 0.1", LineKind::Threshold),
+        ("threshold ≥ 0.1", LineKind::Threshold),
         ("optimum 0.4", LineKind::Optimum),
     ];
     assert_eq!(lines(1, 2), both);
@@ -183,7 +183,8 @@ fn the_same_figure_gives_the_same_bytes() {
 #[test]
 fn ticks_are_round_numbers_within_the_axis() {
     let text = |low: f64, high: f64, log: bool| {
-        let axis = Axis { low, high, log };
+        let scale = if log { Scale::Log } else { Scale::Linear };
+        let axis = Axis { low, high, scale };
         axis.ticks(5)
             .into_iter()
             .map(|tick| tick.1)
@@ -213,7 +214,7 @@ fn ticks_are_round_numbers_within_the_axis() {
         let axis = Axis {
             low: 0.0,
             high,
-            log: false,
+            scale: Scale::Linear,
         };
         let ticks = axis.ticks(4);
         assert!((2..=7).contains(&ticks.len()), "{high}: {ticks:?}");

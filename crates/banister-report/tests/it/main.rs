@@ -1,11 +1,11 @@
 //! The integration tests of `banister-report`, one binary.
 
 mod common;
+mod dots;
 mod figures;
 mod heat;
 mod optimum;
 mod pages;
-mod scatter;
 mod tables;
 mod traces;
 mod unknown;

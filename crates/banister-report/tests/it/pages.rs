@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use banister_report::{
-    Cell, Document, FigureRef, HeatMap, HeatPanel, ReportError, Scatter, ScatterPanel,
-    ScatterPoint, Section, Series, Table, html, palette, write_atomically, write_results,
+    Cell, Document, Dot, DotPanel, DotPlot, FigureRef, HeatMap, HeatPanel, ReportError, Section,
+    Series, Table, html, palette, write_atomically, write_results,
 };
 
 fn files_below(dir: &Path) -> Vec<String> {
@@ -205,24 +205,24 @@ fn one_file_is_replaced_as_a_whole() {
 }
 
 #[test]
-fn scatters_and_heat_maps_are_static_with_tooltips_and_have_files() {
-    let point = ScatterPoint {
+fn dot_plots_and_heat_maps_are_static_with_tooltips_and_have_files() {
+    let dot = Dot {
         label: "<opb>".into(),
-        x: 0.25,
-        y: -3.0,
-        y_interval: Some((-4.0, -2.0)),
-        ..ScatterPoint::default()
+        value: -3.0,
+        interval: Some((-4.0, -2.0)),
+        share: 0.25,
+        ..Dot::default()
     };
-    let scatter = Scatter {
+    let plot = DotPlot {
         title: "Trade & off".into(),
         groups: vec!["unsafe".into()],
-        panels: vec![ScatterPanel {
-            x_label: "share".into(),
-            y_label: "regret".into(),
-            points: vec![point],
-            ..ScatterPanel::default()
+        value_label: "regret".into(),
+        share_label: "share".into(),
+        panels: vec![DotPanel {
+            title: "τ".into(),
+            dots: vec![dot],
         }],
-        ..Scatter::default()
+        ..DotPlot::default()
     };
     let map = HeatMap {
         title: "Cells".into(),
@@ -242,7 +242,7 @@ fn scatters_and_heat_maps_are_static_with_tooltips_and_have_files() {
     let document = Document {
         sections: vec![Section {
             figures: vec![
-                reference("trade", scatter.into()),
+                reference("trade", plot.into()),
                 reference("cells", map.into()),
             ],
             ..Section::default()
@@ -251,7 +251,7 @@ fn scatters_and_heat_maps_are_static_with_tooltips_and_have_files() {
     };
     let page = html::render(&document).expect("a page");
     assert!(
-        page.contains("<title>&lt;opb&gt; (unsafe); share: 25%; regret: −3 (−4 to −2)</title>")
+        page.contains("<title>&lt;opb&gt; (unsafe); τ; regret: −3 (−4 to −2); share: 25%</title>")
     );
     assert!(page.contains("<title>opb; : 1; : 2; : 7</title>"));
     assert!(page.contains("<h3 class=\"unseen\">Trade &amp; off</h3>"));

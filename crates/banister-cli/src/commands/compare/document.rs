@@ -40,10 +40,10 @@ impl Subject<'_> {
             (_, most) => format!("{} runs", most.unwrap_or(0)),
         };
         let mut sections = Vec::new();
-        let scatter = figures::scatter(self.results, &self.comparison.guarantees());
+        let safety = figures::safety(self.results, &self.comparison.guarantees());
         sections.push(Section {
             title: "Who pays for safety with what".into(),
-            figures: scatter.into_iter().collect(),
+            figures: safety.into_iter().collect(),
             ..Section::default()
         });
         if let Some(axes) = self.axes {

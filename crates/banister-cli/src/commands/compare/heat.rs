@@ -11,7 +11,7 @@ const MAX_PANELS: usize = 24;
 
 /// An agent on an instance of the sweep.
 struct Point {
-    /// The agent without its swept fields, with those that are neither axis.
+    /// Name of the agent without its swept fields, with those that are neither axis.
     panel: String,
     x: FieldValue,
     y: FieldValue,
@@ -19,8 +19,8 @@ struct Point {
     violations: f64,
 }
 
-/// The two fields of the maps: those asked for, as `x,y`, or the first two that were swept. None without two
-/// swept fields.
+/// Chooses the two fields of the maps: those asked for, as `x,y`, or the first two that were swept. None
+/// without two swept fields.
 pub fn axes(
     comparison: &Comparison,
     asked: Option<&str>,
@@ -39,7 +39,7 @@ pub fn axes(
     })
 }
 
-/// Heat maps of regret, and of violations where there are any.
+/// Draws heat maps of regret, and of violations where there are any.
 pub fn maps(
     comparison: &Comparison,
     results: &Results,
@@ -143,7 +143,7 @@ fn points(
     points
 }
 
-/// Each value once: numbers in their order, words as they come.
+/// Lists each value once: numbers in their order, words as they come.
 fn values<'a>(all: impl Iterator<Item = &'a FieldValue>) -> Vec<FieldValue> {
     let mut values: Vec<FieldValue> = Vec::new();
     for value in all {
@@ -165,7 +165,6 @@ fn values<'a>(all: impl Iterator<Item = &'a FieldValue>) -> Vec<FieldValue> {
     values
 }
 
-/// The two fields that were asked for.
 fn chosen(asked: &str, names: &[&str]) -> Result<(String, String), Failure> {
     let wrong = |what: String| {
         let known = if names.is_empty() {

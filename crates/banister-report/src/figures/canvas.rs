@@ -1,9 +1,49 @@
-//! A few SVG elements, written with short numbers and escaped text.
+//! SVG elements, written with short numbers and escaped text.
 
 use std::fmt::Write;
 
-use crate::font::{self, Weight};
-use crate::labels::Frame;
+use super::text::{self, Anchor, TextStyle};
+
+/// A rectangle in pixels; `top` is the smaller height.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Frame {
+    pub left: f64,
+    pub top: f64,
+    pub right: f64,
+    pub bottom: f64,
+}
+
+impl Frame {
+    pub(crate) fn new((left, top): (f64, f64), (width, height): (f64, f64)) -> Frame {
+        Frame {
+            left,
+            top,
+            right: left + width,
+            bottom: top + height,
+        }
+    }
+
+    pub(crate) fn width(&self) -> f64 {
+        self.right - self.left
+    }
+
+    pub(crate) fn height(&self) -> f64 {
+        self.bottom - self.top
+    }
+
+    pub(crate) fn center(&self) -> (f64, f64) {
+        (
+            0.5 * (self.left + self.right),
+            0.5 * (self.top + self.bottom),
+        )
+    }
+}
+
+/// Figure of any kind that can be drawn.
+pub trait Draw {
+    /// Draws the figure as an SVG document.
+    fn svg(&self) -> String;
+}
 
 /// SVG elements in drawing order.
 #[derive(Debug, Default)]
@@ -11,75 +51,7 @@ pub(crate) struct Canvas {
     out: String,
 }
 
-/// Where a text's position lies along it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Anchor {
-    Start,
-    Middle,
-    End,
-}
-
-/// How a text looks.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TextStyle {
-    pub size: f64,
-    pub weight: Weight,
-    pub color: &'static str,
-    pub anchor: Anchor,
-    /// A white rim, so that the text can be read on top of curves.
-    pub halo: bool,
-    /// Turned to read from bottom to top.
-    pub upwards: bool,
-    /// SVG's `class`; empty for none.
-    pub class: &'static str,
-}
-
-impl TextStyle {
-    pub(crate) fn new(size: f64, color: &'static str) -> Self {
-        let (weight, anchor) = (Weight::Regular, Anchor::Start);
-        TextStyle {
-            size,
-            weight,
-            color,
-            anchor,
-            halo: false,
-            upwards: false,
-            class: "",
-        }
-    }
-
-    pub(crate) fn bold(self) -> Self {
-        TextStyle {
-            weight: Weight::Bold,
-            ..self
-        }
-    }
-
-    pub(crate) fn anchored(self, anchor: Anchor) -> Self {
-        TextStyle { anchor, ..self }
-    }
-
-    pub(crate) fn haloed(self) -> Self {
-        TextStyle { halo: true, ..self }
-    }
-
-    pub(crate) fn upwards(self) -> Self {
-        TextStyle {
-            upwards: true,
-            ..self
-        }
-    }
-
-    pub(crate) fn classed(self, class: &'static str) -> Self {
-        TextStyle { class, ..self }
-    }
-
-    pub(crate) fn width(&self, text: &str) -> f64 {
-        font::width(text, self.size, self.weight)
-    }
-}
-
-/// How a line looks.
+/// Look of a line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stroke {
     pub color: &'static str,
@@ -89,12 +61,18 @@ pub(crate) struct Stroke {
 }
 
 impl Stroke {
+    pub(crate) fn solid(color: &'static str, width: f64) -> Stroke {
+        let dashes = "";
+        Stroke {
+            color,
+            width,
+            dashes,
+        }
+    }
+
     fn attributes(&self) -> String {
-        let mut text = format!(
-            r#"stroke="{}" stroke-width="{}""#,
-            self.color,
-            px(self.width)
-        );
+        let (color, width) = (self.color, px(self.width));
+        let mut text = format!(r#"stroke="{color}" stroke-width="{width}""#);
         if !self.dashes.is_empty() {
             text += &format!(r#" stroke-dasharray="{}""#, self.dashes);
         }
@@ -109,7 +87,7 @@ impl Canvas {
         self.out.push('\n');
     }
 
-    /// A text whose baseline passes through the position.
+    /// Writes a text whose baseline passes through the position.
     pub(crate) fn text(&mut self, x: f64, y: f64, text: &str, style: TextStyle) {
         if text.is_empty() {
             return;
@@ -119,7 +97,7 @@ impl Canvas {
             Anchor::Middle => r#" text-anchor="middle""#,
             Anchor::End => r#" text-anchor="end""#,
         };
-        let weight = if style.weight == Weight::Bold {
+        let weight = if style.bold {
             r#" font-weight="600""#
         } else {
             ""
@@ -151,7 +129,6 @@ impl Canvas {
         ));
     }
 
-    /// A straight line.
     pub(crate) fn line(&mut self, from: (f64, f64), to: (f64, f64), stroke: Stroke) {
         self.push(format_args!(
             r#"<line x1="{}" y1="{}" x2="{}" y2="{}" {}/>"#,
@@ -163,7 +140,6 @@ impl Canvas {
         ));
     }
 
-    /// A curve through the points.
     pub(crate) fn polyline(&mut self, points: &[(f64, f64)], stroke: Stroke) {
         self.push(format_args!(
             r#"<polyline class="series" points="{}" fill="none" stroke-linejoin="round" {}/>"#,
@@ -172,7 +148,7 @@ impl Canvas {
         ));
     }
 
-    /// A translucent area within the points.
+    /// Fills the polygon, translucent.
     pub(crate) fn area(&mut self, points: &[(f64, f64)], color: &str, opacity: f64) {
         self.push(format_args!(
             r#"<polygon class="band" points="{}" fill="{color}" fill-opacity="{}"/>"#,
@@ -181,7 +157,6 @@ impl Canvas {
         ));
     }
 
-    /// A filled dot.
     pub(crate) fn dot(&mut self, at: (f64, f64), radius: f64, color: &str) {
         self.push(format_args!(
             r#"<circle cx="{}" cy="{}" r="{}" fill="{color}"/>"#,
@@ -191,8 +166,8 @@ impl Canvas {
         ));
     }
 
-    /// A marker of one of four shapes of about equal area, with a white rim so that crowded ones
-    /// can be told apart.
+    /// Draws a marker of one of four shapes of about equal area, with a white rim that keeps crowded
+    /// ones apart.
     pub(crate) fn marker(&mut self, shape: usize, (x, y): (f64, f64), radius: f64, color: &str) {
         let rim = format!(r##"fill="{color}" stroke="#ffffff" stroke-width="1""##);
         let corners = |points: &[(f64, f64)]| {
@@ -211,18 +186,17 @@ impl Canvas {
         self.push(format_args!(r#"<polygon points="{points}" {rim}/>"#));
     }
 
-    /// A filled rectangle.
     pub(crate) fn rect(&mut self, frame: Frame, fill: &str) {
         self.push(format_args!(
             r#"<rect x="{}" y="{}" width="{}" height="{}" fill="{fill}"/>"#,
             px(frame.left),
             px(frame.top),
-            px(frame.right - frame.left),
-            px(frame.bottom - frame.top)
+            px(frame.width()),
+            px(frame.height())
         ));
     }
 
-    /// What is drawn inside belongs together and has a tooltip.
+    /// Groups what is drawn inside under one tooltip.
     pub(crate) fn group(&mut self, class: &str, tip: &str, inside: impl FnOnce(&mut Canvas)) {
         let tip = escape(tip);
         self.push(format_args!(r#"<g class="{class}"><title>{tip}</title>"#));
@@ -230,10 +204,11 @@ impl Canvas {
         self.push(format_args!("</g>"));
     }
 
-    /// The drawing as a document, with what a screen reader says.
-    pub(crate) fn document(self, size: (f64, f64), title: &str, description: &str) -> String {
+    /// Closes the drawing. A screen reader says the title, and the subtitle where there is one.
+    pub(crate) fn document(self, size: (f64, f64), title: &str, subtitle: &str) -> String {
         let (width, height) = (px(size.0.ceil()), px(size.1.ceil()));
-        let (title, description) = (escape(title), escape(description));
+        let said = if subtitle.is_empty() { title } else { subtitle };
+        let (title, description) = (escape(title), escape(said));
         format!(
             concat!(
                 r#"<svg xmlns="http://www.w3.org/2000/svg" width="{w}" height="{h}" "#,
@@ -246,7 +221,7 @@ impl Canvas {
             h = height,
             t = title,
             d = description,
-            f = font::FAMILY,
+            f = text::FAMILY,
             body = self.out
         )
     }
@@ -257,7 +232,7 @@ fn pairs(points: &[(f64, f64)]) -> String {
     points.iter().map(pair).collect::<Vec<_>>().join(" ")
 }
 
-/// A coordinate to the hundredth of a pixel.
+/// Writes a coordinate to the hundredth of a pixel.
 fn px(x: f64) -> String {
     let text = format!("{x:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -268,8 +243,8 @@ fn px(x: f64) -> String {
     }
 }
 
-/// Text safe inside XML and HTML elements and quoted attributes. Control characters, which XML
-/// forbids even as references, become spaces.
+/// Makes text safe inside XML and HTML elements and quoted attributes. Control characters, which
+/// XML forbids even as references, become spaces.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,11 +1,11 @@
-//! A figure's data in the form the page's script draws from.
+//! Data of a figure in the form that the page's script draws from.
 
 use serde::Serialize;
 
-use crate::axis::drawable;
-use crate::figure::{Figure, LineKind, Panel, Point, Series, thin};
-use crate::palette;
-use crate::panel::MOST_POINTS;
+use crate::figures::axes::drawable;
+use crate::figures::curves::Point;
+use crate::figures::palette;
+use crate::{Figure, LineKind, Panel, Series};
 
 #[derive(Serialize)]
 struct Grid<'a> {
@@ -34,7 +34,7 @@ struct Chart<'a> {
     x_log: bool,
     y_log: bool,
     y_from_zero: bool,
-    /// The positions of all series, ascending; the curves below have one entry (or null) for each.
+    /// Positions of all series, ascending; the curves below have one entry (or null) for each.
     x: Vec<f64>,
     series: Vec<Curve<'a>>,
     lines: Vec<Reference<'a>>,
@@ -58,8 +58,8 @@ struct Reference<'a> {
     threshold: bool,
 }
 
-/// The figure as JSON that may stand inside a `<script>` element: no `<` in it can end the element
-/// or start a comment.
+/// Writes the figure as JSON that may stand inside a `<script>` element: no `<` in it can end the
+/// element or start a comment.
 pub(crate) fn json(figure: &Figure) -> Result<String, serde_json::Error> {
     let mut legend: Vec<Entry<'_>> = Vec::new();
     for series in figure
@@ -93,18 +93,14 @@ pub(crate) fn json(figure: &Figure) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string(&grid)?.replace('<', "\\u003c"))
 }
 
-/// The number of charts that the script will draw.
+/// Counts the charts that the script will draw.
 pub(crate) fn charts(figure: &Figure) -> usize {
     let panels = figure.rows.iter().flat_map(|row| &row.panels);
     panels.filter(|panel| !panel.series.is_empty()).count()
 }
 
 fn chart(panel: &Panel) -> Chart<'_> {
-    let curves: Vec<Vec<Point>> = panel
-        .series
-        .iter()
-        .map(|s| thin(s.points_on(panel), MOST_POINTS))
-        .collect();
+    let curves: Vec<Vec<Point>> = panel.series.iter().map(|s| s.points_on(panel)).collect();
     let mut x: Vec<f64> = curves.iter().flatten().map(|point| point.x).collect();
     x.sort_by(f64::total_cmp);
     x.dedup();
@@ -152,13 +148,13 @@ fn chart(panel: &Panel) -> Chart<'_> {
     }
 }
 
-/// The lengths of dashes and gaps; none for a solid line.
+/// Lengths of dashes and gaps; none for a solid line.
 fn dash(series: &Series) -> Vec<f64> {
     let lengths = palette::dashes(series.color, series.dashed).split(' ');
     lengths.filter_map(|length| length.parse().ok()).collect()
 }
 
-/// Six significant digits: more than a screen can show, half the size of the page.
+/// Rounds to six significant digits: more than a screen can show, half the size of the page.
 fn rounded(x: f64) -> f64 {
     format!("{x:.5e}").parse().unwrap_or(x)
 }

@@ -8,12 +8,15 @@
 //!
 //! Once all charts are drawn, the script sets `data-drawn` of the root element to their number;
 //! an error sets `data-error` to its message and leaves the static drawings in place.
+//!
+//! `interactive` has the data that the script draws from.
+
+mod interactive;
 
 use banister_uplot::{CSS as UPLOT_CSS, JS as UPLOT_JS};
 
-use crate::canvas::escape;
-use crate::drawing::Drawing;
-use crate::{ReportError, interactive, svg};
+use crate::figures::canvas::escape;
+use crate::{Drawing, ReportError, svg};
 
 /// A report: a title, some words, and sections.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -22,7 +25,7 @@ pub struct Document {
     pub title: String,
     /// Opening paragraphs, plain text.
     pub lead: Vec<String>,
-    /// From top to bottom.
+    /// Sections from top to bottom.
     pub sections: Vec<Section>,
 }
 
@@ -31,7 +34,7 @@ pub struct Document {
 pub struct Section {
     /// Heading.
     pub title: String,
-    /// Plain text.
+    /// Opening paragraphs, plain text.
     pub paragraphs: Vec<String>,
     /// Tables in order.
     pub tables: Vec<Table>,
@@ -44,20 +47,20 @@ pub struct Section {
 pub struct FigureRef {
     /// File stem under `figures/`, unique in the document.
     pub stem: String,
-    /// Shown below the figure, plain text.
+    /// Text below the figure, plain.
     pub caption: String,
-    /// What to draw; a [`crate::Figure`] and its like convert with `into()`.
+    /// Drawing; a [`crate::Figure`] and its like convert with `into()`.
     pub figure: Drawing,
 }
 
 /// A table of a [`Section`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
-    /// Shown above the table.
+    /// Text above the table.
     pub title: String,
     /// Names of the columns.
     pub header: Vec<String>,
-    /// The rows, each with one cell per column.
+    /// Rows, each with one cell per column.
     pub rows: Vec<Vec<Cell>>,
 }
 
@@ -66,15 +69,15 @@ pub struct Table {
 pub struct Cell {
     /// Plain text.
     pub text: String,
-    /// How the reader should take it.
+    /// Colour that tells good from bad.
     pub tone: Tone,
     /// Aligned to the right, with digits of equal width.
     pub number: bool,
-    /// Where the cell stands when the reader sorts by its column, if the text alone does not say.
+    /// Value to sort the column by, if the text alone does not say.
     pub sort: Option<f64>,
 }
 
-/// How the reader should take a [`Cell`].
+/// Meaning of a [`Cell`] for the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
     /// Neither good nor bad.
@@ -89,7 +92,7 @@ pub enum Tone {
 }
 
 impl Cell {
-    /// A cell with words.
+    /// Makes a cell with words.
     pub fn text(text: impl Into<String>) -> Cell {
         Cell {
             text: text.into(),
@@ -97,7 +100,7 @@ impl Cell {
         }
     }
 
-    /// A cell with a number, already written out.
+    /// Makes a cell with a number, already written out.
     pub fn number(text: impl Into<String>) -> Cell {
         Cell {
             text: text.into(),
@@ -106,8 +109,8 @@ impl Cell {
         }
     }
 
-    /// The same cell with a value to sort by; one that is not finite counts as absent, and the
-    /// cell then stands last.
+    /// Gives the cell a value to sort by; one that is not finite counts as absent, and the cell
+    /// then stands last.
     pub fn sorted_by(self, value: f64) -> Cell {
         Cell {
             sort: Some(value),
@@ -115,16 +118,16 @@ impl Cell {
         }
     }
 
-    /// The same cell in another tone.
+    /// Gives the cell a tone.
     pub fn toned(self, tone: Tone) -> Cell {
         Cell { tone, ..self }
     }
 }
 
-const SCRIPT: &str = include_str!("../assets/report.js");
-const STYLE: &str = include_str!("../assets/report.css");
+const SCRIPT: &str = include_str!("../../assets/report.js");
+const STYLE: &str = include_str!("../../assets/report.css");
 
-/// Everything comes from the file itself.
+/// Content security policy: everything comes from the file itself.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 /// Renders the document as one HTML file.
@@ -178,9 +181,10 @@ fn push_section(page: &mut String, section: &Section) -> Result<(), ReportError>
 fn push_table(page: &mut String, table: &Table) {
     // A first column with holes continues the row above, and sorting would tear the two apart.
     let whole = |row: &Vec<Cell>| row.first().is_some_and(|cell| !cell.text.is_empty());
-    let sortable = match table.rows.len() > 1 && table.rows.iter().all(whole) {
-        true => " data-sortable",
-        false => "",
+    let sortable = if table.rows.len() > 1 && table.rows.iter().all(whole) {
+        " data-sortable"
+    } else {
+        ""
     };
     *page += &format!("<div class=\"table\"><table{sortable}>\n");
     if !table.title.is_empty() {
@@ -241,7 +245,7 @@ fn push_figure(page: &mut String, figure: &FigureRef) -> Result<(), ReportError>
             );
         }
         // The drawing has its title in it; the heading is for those who move by headings.
-        Drawing::Scatter(_) | Drawing::HeatMap(_) => {
+        Drawing::Dots(_) | Drawing::HeatMap(_) => {
             *page += &format!(
                 "<figure id=\"figure-{stem}\">\n<h3 class=\"unseen\">{title}</h3>\n\
                  <div class=\"static\">{drawing}</div>\n"

@@ -1,34 +1,33 @@
-//! What a figure shows, apart from how it is drawn.
-//!
-//! A [`Figure`] is a grid of small panels: one [`Row`] per instance, one [`Panel`] per quantity.
-//! The static drawing ([`crate::svg`]) and the interactive one ([`crate::html`]) both start here.
+//! Curves as data: a [`Figure`] is a grid of small panels, one [`Row`] per instance, one [`Panel`]
+//! per quantity. The static drawing ([`crate::svg`]) and the interactive one ([`crate::html`]) both
+//! start here.
 
-use crate::axis::drawable;
+use super::axes::drawable;
 
 /// A grid of panels with one legend.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figure {
     /// Headline.
     pub title: String,
-    /// What the marks mean: bands, averages, runs.
+    /// Meaning of the marks: bands, averages, runs.
     pub subtitle: String,
-    /// From top to bottom.
+    /// Rows from top to bottom.
     pub rows: Vec<Row>,
 }
 
-/// The panels of one instance.
+/// Panels of one instance.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Row {
-    /// Shown at the left, e.g. `τ = 0.5`.
+    /// Text at the left, e.g. `τ = 0.5`.
     pub label: String,
-    /// From left to right. A panel without series and lines leaves its place empty.
+    /// Panels from left to right. One without series and lines leaves its place empty.
     pub panels: Vec<Panel>,
 }
 
 /// One pair of axes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Panel {
-    /// Shown above; in the static drawing only where it differs from the panel above.
+    /// Text above; the static drawing shows it only where it differs from the panel above.
     pub title: String,
     /// Name of the horizontal axis.
     pub x_label: String,
@@ -38,13 +37,13 @@ pub struct Panel {
     pub x_log: bool,
     /// Logarithmic vertical axis; points at or below zero are left out.
     pub y_log: bool,
-    /// The vertical axis starts at zero. Heights can then be compared, so the static drawing
-    /// writes the last value of each series at its end.
+    /// Vertical axis from zero. Heights can then be compared, so the static drawing writes the last
+    /// value of each series at its end.
     pub y_from_zero: bool,
-    /// The static drawing writes each series' name at its end, for panels with many of them; it is
-    /// then as high as the names need.
+    /// Names at the ends of the series in the static drawing, for panels with many of them; the
+    /// panel is then as high as the names need.
     pub name_ends: bool,
-    /// The curves, drawn in this order.
+    /// Curves in drawing order.
     pub series: Vec<Series>,
     /// Horizontal lines to compare the curves with.
     pub lines: Vec<ReferenceLine>,
@@ -53,7 +52,7 @@ pub struct Panel {
 /// One curve. Points where `x` or `y` is not finite are left out.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Series {
-    /// Shown in the legend; series with the same name share one entry.
+    /// Name in the legend; series with the same name share one entry.
     pub name: String,
     /// Index into the palette, see [`crate::palette::color`]; beyond its length the colours
     /// repeat with dashes, see [`crate::palette::dashes`].
@@ -64,31 +63,34 @@ pub struct Series {
     pub y: Vec<f64>,
     /// Lower and upper end of a band around the curve, one each per `x`.
     pub band: Option<(Vec<f64>, Vec<f64>)>,
-    /// Draw the curve dashed.
+    /// Dashed curve.
     pub dashed: bool,
-    /// Mark the points.
+    /// Marked points.
     pub points: bool,
 }
 
 /// A horizontal line with a label.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReferenceLine {
-    /// Written at the line.
+    /// Text at the line.
     pub label: String,
-    /// Its height.
+    /// Height in data units.
     pub y: f64,
-    /// What it stands for.
+    /// Meaning, which gives the colour.
     pub kind: LineKind,
 }
 
-/// What a [`ReferenceLine`] stands for.
+/// Meaning of a [`ReferenceLine`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineKind {
     /// A limit that the curves must not cross: red and dashed.
     Threshold,
-    /// What the best policy attains: dark and dotted.
+    /// Value that the best policy attains: dark and dotted.
     Optimum,
 }
+
+/// A curve needs no more points than the plot has pixels, twice over.
+const MOST_POINTS: usize = 600;
 
 /// One point of a curve: position and band, all finite where present.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -99,7 +101,7 @@ pub(crate) struct Point {
 }
 
 impl Series {
-    /// The points that can be drawn.
+    /// Lists the points that have a place on the panel's axes, thinned.
     pub(crate) fn points_on(&self, panel: &Panel) -> Vec<Point> {
         let mut points = Vec::with_capacity(self.x.len());
         for (i, (&x, &y)) in self.x.iter().zip(&self.y).enumerate() {
@@ -119,18 +121,18 @@ impl Series {
                 band,
             });
         }
-        points
+        thin(points)
     }
 }
 
-/// At most about `limit` points that keep the curve's peaks: of each stretch the lowest and the
-/// highest, and both ends.
-pub(crate) fn thin(points: Vec<Point>, limit: usize) -> Vec<Point> {
-    if points.len() <= limit.max(4) {
+/// Keeps at most about [`MOST_POINTS`] points and with them the curve's peaks: of each stretch the
+/// lowest and the highest, and both ends.
+fn thin(points: Vec<Point>) -> Vec<Point> {
+    if points.len() <= MOST_POINTS {
         return points;
     }
     let last = points.len() - 1;
-    let stretch = (2 * points.len()).div_ceil(limit.max(4) - 2);
+    let stretch = (2 * points.len()).div_ceil(MOST_POINTS - 2);
     let mut kept = vec![0, last];
     for start in (0..points.len()).step_by(stretch) {
         let all = start..(start + stretch).min(points.len());

@@ -1,26 +1,18 @@
-//! One panel on a canvas: grid, axes, bands, curves, reference lines and their labels.
+//! One panel of curves: grid, axes, bands, curves, reference lines and their labels.
 
-use crate::axis::{self, Axis};
-use crate::canvas::{Anchor, Canvas, Stroke, TextStyle};
-use crate::figure::{LineKind, Panel, Point, thin};
-use crate::font::{self, Weight};
-use crate::labels::{self, Frame, Request};
-use crate::palette;
+use super::axes::{self, Axis, TICK_SIZE};
+use super::canvas::{Canvas, Frame, Stroke};
+use super::curves::{LineKind, Panel, Point};
+use super::labels::{self, Request};
+use super::palette::{self, FAINT, INK, QUIET};
+use super::text::TextStyle;
 
-/// A curve needs no more points than the plot has pixels, twice over.
-pub(crate) const MOST_POINTS: usize = 600;
-
-pub(crate) const TICK_SIZE: f64 = 11.0;
-pub(crate) const LABEL_SIZE: f64 = 11.0;
+const LABEL_SIZE: f64 = 11.0;
 /// Between the baselines of two labels at the ends of curves.
 const END_GAP: f64 = LABEL_SIZE + 2.0;
 const WIDEST_NAME: f64 = 130.0;
-pub(crate) const FAINT: &str = "#E6E6E6";
-pub(crate) const AXIS: &str = "#8A8A8A";
-pub(crate) const QUIET: &str = "#555555";
-pub(crate) const INK: &str = "#1A1A1A";
 
-/// A panel's data, thinned, with its axes and tick texts: all that the layout must know.
+/// Data of a panel, thinned, with its axes and tick texts: all that the layout must know.
 pub(crate) struct Prepared<'a> {
     pub panel: &'a Panel,
     curves: Vec<Vec<Point>>,
@@ -28,7 +20,7 @@ pub(crate) struct Prepared<'a> {
     y: Axis,
     x_ticks: Vec<(f64, String)>,
     y_ticks: Vec<(f64, String)>,
-    /// Per series with a label at its end: its index, the height in data units, the text.
+    /// Index, height in data units and text of each series with a label at its end.
     ends: Vec<(usize, f64, String)>,
 }
 
@@ -37,7 +29,7 @@ impl<'a> Prepared<'a> {
         let curves: Vec<Vec<Point>> = panel
             .series
             .iter()
-            .map(|series| thin(series.points_on(panel), MOST_POINTS))
+            .map(|series| series.points_on(panel))
             .collect();
         let x = x_axis(panel, &curves);
         let y = y_axis(panel, &curves);
@@ -58,47 +50,32 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// Nothing to draw: the place stays empty.
+    /// Tells if there is nothing to draw: the place stays empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.panel.series.is_empty() && self.panel.lines.is_empty()
     }
 
-    /// The room that tick texts and the axis' name take at the left of the plot.
+    /// Measures the room that tick texts and the axis' name take at the left of the plot.
     pub(crate) fn left_room(&self) -> f64 {
         let style = TextStyle::new(TICK_SIZE, QUIET);
-        let widest = self
-            .y_ticks
-            .iter()
-            .map(|tick| style.width(&tick.1))
-            .fold(0.0, f64::max);
-        widest
-            + 8.0
-            + if self.panel.y_label.is_empty() {
-                0.0
-            } else {
-                18.0
-            }
+        let widest = style.widest(self.y_ticks.iter().map(|tick| &tick.1));
+        let named = !self.panel.y_label.is_empty();
+        widest + 8.0 + if named { 18.0 } else { 0.0 }
     }
 
-    /// The room that the end values take at the right of the plot.
+    /// Measures the room that the end labels take at the right of the plot.
     pub(crate) fn right_room(&self) -> f64 {
-        let mut style = TextStyle::new(LABEL_SIZE, INK);
-        if !self.panel.name_ends {
-            style = style.bold();
-        }
         let widest = self
-            .ends
-            .iter()
-            .map(|end| style.width(&end.2))
-            .fold(0.0, f64::max);
+            .end_style(INK)
+            .widest(self.ends.iter().map(|end| &end.2));
         // The last tick's text is centred on the plot's edge.
         (widest + self.end_indent() + 1.0).max(14.0)
     }
 
     /// Draws the panel with its plot area in the frame.
     pub(crate) fn draw(&self, canvas: &mut Canvas, plot: Frame, x_label: bool) {
-        let to_x = |v: f64| plot.left + self.x.place(v) * (plot.right - plot.left);
-        let to_y = |v: f64| plot.bottom - self.y.place(v) * (plot.bottom - plot.top);
+        let to_x = |v: f64| plot.left + self.x.place(v) * plot.width();
+        let to_y = |v: f64| plot.bottom - self.y.place(v) * plot.height();
         self.draw_axes(canvas, plot, x_label, to_x, to_y);
 
         let curves: Vec<Vec<(f64, f64)>> = self
@@ -107,10 +84,8 @@ impl<'a> Prepared<'a> {
             .map(|curve| curve.iter().map(|p| (to_x(p.x), to_y(p.y))).collect())
             .collect();
         // Many bands on top of each other would hide the curves.
-        let opacity = match self.panel.series.len() > palette::LENGTH {
-            true => 0.1,
-            false => 0.2,
-        };
+        let crowded = self.panel.series.len() > palette::LENGTH;
+        let opacity = if crowded { 0.1 } else { 0.2 };
         for (series, curve) in self.panel.series.iter().zip(&self.curves) {
             let edge = |side: fn((f64, f64)) -> f64| {
                 curve.iter().filter_map(move |p| Some((p.x, side(p.band?))))
@@ -125,15 +100,12 @@ impl<'a> Prepared<'a> {
         for (series, curve) in self.panel.series.iter().zip(&curves) {
             let color = palette::color(series.color);
             if curve.len() > 1 {
-                let dashes = palette::dashes(series.color, series.dashed);
-                canvas.polyline(
-                    curve,
-                    Stroke {
-                        color,
-                        width: 1.8,
-                        dashes,
-                    },
-                );
+                let stroke = Stroke {
+                    color,
+                    width: 1.8,
+                    dashes: palette::dashes(series.color, series.dashed),
+                };
+                canvas.polyline(curve, stroke);
             }
             if series.points || curve.len() == 1 {
                 for at in curve {
@@ -153,36 +125,22 @@ impl<'a> Prepared<'a> {
         to_x: impl Fn(f64) -> f64,
         to_y: impl Fn(f64) -> f64,
     ) {
-        let thin = |color| Stroke {
-            color,
-            width: 1.0,
-            dashes: "",
-        };
         let text = TextStyle::new(TICK_SIZE, QUIET);
         for (value, label) in &self.y_ticks {
             let y = to_y(*value);
-            canvas.line((plot.left, y), (plot.right, y), thin(FAINT));
-            canvas.text(plot.left - 7.0, y + 4.0, label, text.anchored(Anchor::End));
+            let grid = Stroke::solid(FAINT, 1.0);
+            canvas.line((plot.left, y), (plot.right, y), grid);
+            canvas.text(plot.left - 7.0, y + 4.0, label, text.right_aligned());
         }
-        canvas.line(
-            (plot.left, plot.bottom),
-            (plot.right, plot.bottom),
-            thin(AXIS),
-        );
-        for (value, label) in &self.x_ticks {
-            let x = to_x(*value);
-            canvas.line((x, plot.bottom), (x, plot.bottom + 4.0), thin(AXIS));
-            canvas.text(x, plot.bottom + 16.0, label, text.anchored(Anchor::Middle));
-        }
+        let ticks = self.x_ticks.iter().map(|tick| (to_x(tick.0), &*tick.1));
+        axes::draw_bottom(canvas, (plot.left, plot.right, plot.bottom), ticks);
+        let (x, y) = plot.center();
+        let name = text.centered();
         if x_label {
-            let middle = 0.5 * (plot.left + plot.right);
-            let style = text.anchored(Anchor::Middle);
-            canvas.text(middle, plot.bottom + 32.0, &self.panel.x_label, style);
+            canvas.text(x, plot.bottom + 32.0, &self.panel.x_label, name);
         }
         let x = plot.left - self.left_room() + 10.0;
-        let middle = 0.5 * (plot.top + plot.bottom);
-        let style = text.anchored(Anchor::Middle).upwards();
-        canvas.text(x, middle, &self.panel.y_label, style);
+        canvas.text(x, y, &self.panel.y_label, name.upwards());
     }
 
     fn draw_lines(
@@ -192,50 +150,34 @@ impl<'a> Prepared<'a> {
         curves: &[Vec<(f64, f64)>],
         to_y: impl Fn(f64) -> f64,
     ) {
-        let usable = |y: f64| axis::drawable(y, self.panel.y_log);
-        let lines: Vec<_> = self
-            .panel
-            .lines
-            .iter()
-            .filter(|line| usable(line.y))
-            .collect();
+        let lines = self.panel.lines.iter();
+        let mut drawn = Vec::new();
         let mut requests = Vec::new();
-        for line in &lines {
+        for line in lines.filter(|line| axes::drawable(line.y, self.panel.y_log)) {
             let y = to_y(line.y);
-            let stroke = match line.kind {
-                LineKind::Threshold => Stroke {
-                    color: palette::THRESHOLD,
-                    width: 1.4,
-                    dashes: "7 4",
-                },
-                LineKind::Optimum => Stroke {
-                    color: palette::OPTIMUM,
-                    width: 1.4,
-                    dashes: "1.5 3",
-                },
+            let (color, dashes) = match line.kind {
+                LineKind::Threshold => (palette::THRESHOLD, "7 4"),
+                LineKind::Optimum => (palette::OPTIMUM, "1.5 3"),
+            };
+            let stroke = Stroke {
+                color,
+                width: 1.4,
+                dashes,
             };
             canvas.line((plot.left, y), (plot.right, y), stroke);
-            let width = TextStyle::new(LABEL_SIZE, INK).width(&line.label);
+            let style = TextStyle::new(LABEL_SIZE, color).haloed();
             requests.push(Request {
                 y,
-                width,
+                width: style.width(&line.label),
                 height: LABEL_SIZE,
             });
+            drawn.push((&line.label, style));
         }
         let frames = labels::place(&requests, plot, curves);
-        for (line, frame) in lines.iter().zip(frames) {
-            let color = match line.kind {
-                LineKind::Threshold => palette::THRESHOLD,
-                LineKind::Optimum => palette::OPTIMUM,
-            };
+        for ((label, style), frame) in drawn.into_iter().zip(frames) {
             // The baseline lies a fifth of the size above the frame's lower edge.
             let y = frame.bottom - 0.2 * LABEL_SIZE;
-            canvas.text(
-                frame.left,
-                y,
-                &line.label,
-                TextStyle::new(LABEL_SIZE, color).haloed(),
-            );
+            canvas.text(frame.left, y, label, style);
         }
     }
 
@@ -247,22 +189,24 @@ impl<'a> Prepared<'a> {
             let index = self.panel.series.get(*series).map_or(0, |s| s.color);
             let x = plot.right + indent;
             if self.panel.name_ends {
-                let stroke = Stroke {
-                    color: palette::color(index),
-                    width: 0.8,
-                    dashes: "",
-                };
+                let stroke = Stroke::solid(palette::color(index), 0.8);
                 canvas.line((plot.right + 2.0, from), (x - 3.0, y), stroke);
             }
-            let mut style = TextStyle::new(LABEL_SIZE, palette::text_color(index)).classed("end");
-            if !self.panel.name_ends {
-                style = style.bold();
-            }
+            let style = self.end_style(palette::text_color(index));
             canvas.text(x, y + 4.0, text, style);
         }
     }
 
-    /// Where the end labels start, right of the plot: names have leader lines.
+    /// Look of an end label: values stand out, names do not.
+    fn end_style(&self, color: &'static str) -> TextStyle {
+        let style = TextStyle::new(LABEL_SIZE, color).classed("end");
+        TextStyle {
+            bold: !self.panel.name_ends,
+            ..style
+        }
+    }
+
+    /// Distance of the end labels from the plot: names have leader lines.
     fn end_indent(&self) -> f64 {
         if self.panel.name_ends { 22.0 } else { 5.0 }
     }
@@ -297,7 +241,7 @@ fn y_axis(panel: &Panel, curves: &[Vec<Point>]) -> Axis {
     axis.padded(room, room)
 }
 
-/// A label for each curve that reaches the right end: its last value, or its name.
+/// Labels each curve that reaches the right end with its last value or its name.
 fn end_labels(panel: &Panel, curves: &[Vec<Point>], x: &Axis) -> Vec<(usize, f64, String)> {
     let mut ends = Vec::new();
     for (index, (series, curve)) in panel.series.iter().zip(curves).enumerate() {
@@ -305,9 +249,9 @@ fn end_labels(panel: &Panel, curves: &[Vec<Point>], x: &Axis) -> Vec<(usize, f64
             && x.place(last.x) > 0.98
         {
             let text = if panel.name_ends {
-                font::fit(&series.name, LABEL_SIZE, Weight::Regular, WIDEST_NAME)
+                TextStyle::new(LABEL_SIZE, INK).fit(&series.name, WIDEST_NAME)
             } else {
-                axis::compact(last.y, 3)
+                axes::compact(last.y, 3)
             };
             ends.push((index, last.y, text));
         }
@@ -315,7 +259,7 @@ fn end_labels(panel: &Panel, curves: &[Vec<Point>], x: &Axis) -> Vec<(usize, f64
     ends
 }
 
-/// The height that a plot needs so that the names at its right end do not overlap.
+/// Computes the height that a plot needs so that the names at its right end do not overlap.
 pub(crate) fn least_height(panel: &Panel) -> f64 {
     if panel.name_ends {
         END_GAP * panel.series.len() as f64

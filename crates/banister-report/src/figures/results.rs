@@ -1,13 +1,16 @@
-//! The figure of a whole experiment, laid out as in the paper.
+//! Figures of the results of simulations: the paper's curves, shadow prices, and what safety costs.
 
-use banister_sim::results::{AgentResult, GuardrailInfo, InstanceResult, Results};
+use banister_sim::banister::Guarantee;
+use banister_sim::compare::{Interval95, leaderboard};
+use banister_sim::results::{AgentResult, Direction, GuardrailInfo, InstanceResult, Results};
 
-use crate::axis::significant;
-use crate::figure::{Figure, LineKind, Panel, ReferenceLine, Row, Series};
-use crate::palette;
+use super::axes::significant;
+use super::curves::{Figure, LineKind, Panel, ReferenceLine, Row, Series};
+use super::dots::{Dot, DotPanel, DotPlot};
+use super::palette;
 
 impl Figure {
-    /// The layout of the paper: one row per instance; cumulative regret, the cost of each
+    /// Lays out results as in the paper: one row per instance; cumulative regret, the cost of each
     /// guardrail against its threshold, and the reward against the optimum's.
     ///
     /// An agent has the same colour in every panel.
@@ -39,11 +42,9 @@ impl Figure {
             rows: results.instances.iter().map(row).collect(),
         }
     }
-}
 
-impl Figure {
-    /// What each guardrail costs: one row per instance, one panel per guardrail, mean shadow price
-    /// over rounds on a logarithmic axis (a price of zero is not drawn).
+    /// Lays out shadow prices: one row per instance, one panel per guardrail, the mean price over
+    /// rounds on a logarithmic axis (a price of zero is not drawn).
     pub fn of_prices(results: &Results) -> Figure {
         let agents = agent_names(results);
         let panel = |instance: &InstanceResult, i: usize, guardrail: &GuardrailInfo| Panel {
@@ -72,7 +73,59 @@ impl Figure {
     }
 }
 
-/// All agents, in order of first appearance: an agent's place is its colour.
+impl DotPlot {
+    /// Lays out what safety costs: the regret of every agent and the share of its rounds that
+    /// violated, on each instance with guardrails and known means. Other instances have no panel.
+    ///
+    /// `guarantees` has one entry per instance and agent, in the results' order.
+    pub fn of_results(results: &Results, guarantees: &[Vec<Guarantee>]) -> DotPlot {
+        // An instance for a published number alone has next to nobody on it.
+        let crowd = results.instances.iter().map(|i| i.agents.len()).max();
+        let least = crowd.unwrap_or(0).min(3);
+        let instances = results.instances.iter().zip(guarantees);
+        let judged = instances.filter(|(instance, _)| {
+            let crowded = instance.agents.len() >= least;
+            instance.knows_means() && !instance.guardrails.is_empty() && crowded
+        });
+        DotPlot {
+            title: "What safety costs, and who does not pay".into(),
+            subtitle: "Dots: regret, with 95% intervals over runs; zero is the best feasible policy, and only \
+                       agents that violate get below it. Bars: share of rounds whose policy violated a \
+                       guardrail."
+                .into(),
+            groups: Guarantee::ALL.map(|g| g.words().to_string()).to_vec(),
+            value_label: "regret".into(),
+            share_label: "violated".into(),
+            panels: judged
+                .map(|(instance, guarantees)| dot_panel(instance, guarantees))
+                .collect(),
+        }
+    }
+}
+
+fn dot_panel(instance: &InstanceResult, guarantees: &[Guarantee]) -> DotPanel {
+    let ends = |i: Interval95| (!i.low.is_nan()).then_some((i.low, i.high));
+    let standings = leaderboard(instance);
+    let agents = instance.agents.iter().zip(guarantees);
+    let dots = agents.filter_map(|(agent, guarantee)| {
+        let standing = standings.iter().find(|s| s.agent == agent.name)?;
+        Some(Dot {
+            label: agent.name.clone(),
+            group: Guarantee::ALL.iter().position(|g| g == guarantee)?,
+            value: standing.regret.mean,
+            interval: ends(standing.regret),
+            share: standing.violation_share.mean,
+            share_interval: ends(standing.violation_share)
+                .map(|(low, high)| (low.max(0.0), high.min(1.0))),
+        })
+    });
+    DotPanel {
+        title: instance.name.clone(),
+        dots: dots.collect(),
+    }
+}
+
+/// Lists all agents in order of first appearance: an agent's place is its colour.
 fn agent_names(results: &Results) -> Vec<&str> {
     let mut agents: Vec<&str> = Vec::new();
     for agent in results.instances.iter().flat_map(|i| &i.agents) {
@@ -83,21 +136,14 @@ fn agent_names(results: &Results) -> Vec<&str> {
     agents
 }
 
-/// One column per guardrail name if one instance has them all, else columns by position only:
+/// Makes one column per guardrail name if one instance has them all, else columns by position only:
 /// instances with unlike guardrails would otherwise leave mostly holes.
 fn guardrail_columns(results: &Results) -> Vec<Option<String>> {
-    let most = results
-        .instances
-        .iter()
-        .map(|i| i.guardrails.len())
-        .max()
-        .unwrap_or(0);
+    let instances = results.instances.iter();
+    let most = instances.clone().map(|i| i.guardrails.len()).max();
+    let most = most.unwrap_or(0);
     let mut names: Vec<Option<String>> = Vec::new();
-    for guardrail in results
-        .instances
-        .iter()
-        .flat_map(|instance| &instance.guardrails)
-    {
+    for guardrail in instances.flat_map(|instance| &instance.guardrails) {
         let name = Some(guardrail.name.clone());
         if !names.contains(&name) {
             names.push(name);
@@ -111,14 +157,9 @@ fn guardrail_columns(results: &Results) -> Vec<Option<String>> {
 }
 
 fn subtitle(results: &Results) -> String {
-    let runs = || {
-        results
-            .instances
-            .iter()
-            .flat_map(|i| &i.agents)
-            .map(|a| a.runs.len())
-    };
-    let (least, most) = (runs().min().unwrap_or(0), runs().max().unwrap_or(0));
+    let agents = results.instances.iter().flat_map(|i| &i.agents);
+    let runs = agents.map(|a| a.runs.len());
+    let (least, most) = (runs.clone().min().unwrap_or(0), runs.max().unwrap_or(0));
     let mean = match (least, most) {
         (0, 0) => "Means over runs".to_owned(),
         (1, 1) => "One run".to_owned(),
@@ -158,7 +199,7 @@ fn regret_panel(instance: &InstanceResult, agents: &[&str]) -> Panel {
             spread
                 .map(|(mean, std)| {
                     let end = mean + side * 0.5 * std;
-                    // Only who breaks guardrails has less than none.
+                    // Only agents that break guardrails have less than none.
                     if *mean < 0.0 { end } else { end.max(0.0) }
                 })
                 .collect()
@@ -198,10 +239,15 @@ fn cost_panel(
     agents: &[&str],
 ) -> Panel {
     let threshold = guardrail.threshold;
+    // A cost has its limit above, as everybody expects; a limit below is said.
+    let side = match guardrail.direction {
+        Direction::AtMost => String::new(),
+        at_least => format!("{} ", at_least.symbol()),
+    };
     let mut lines = Vec::new();
     if !threshold.is_nan() {
         lines.push(ReferenceLine {
-            label: format!("threshold {}", short(threshold)),
+            label: format!("threshold {side}{}", short(threshold)),
             y: threshold,
             kind: LineKind::Threshold,
         });
@@ -234,20 +280,22 @@ fn cost_panel(
     }
 }
 
-/// Judged by true means, or merely drawn.
+/// Names a mean: judged by true means, or merely drawn.
 fn kind_of_mean(instance: &InstanceResult) -> &'static str {
-    match instance.knows_means() {
-        true => "Expected",
-        false => "Mean",
+    if instance.knows_means() {
+        "Expected"
+    } else {
+        "Mean"
     }
 }
 
 fn reward_panel(instance: &InstanceResult, agents: &[&str]) -> Panel {
     let optimum = instance.optimum.reward;
     let best = ReferenceLine {
-        label: match instance.optimum.averaged {
-            true => format!("mean optimum {}", short(optimum)),
-            false => format!("optimum r* = {}", short(optimum)),
+        label: if instance.optimum.averaged {
+            format!("mean optimum {}", short(optimum))
+        } else {
+            format!("optimum r* = {}", short(optimum))
         },
         y: optimum,
         kind: LineKind::Optimum,
@@ -266,28 +314,18 @@ fn reward_panel(instance: &InstanceResult, agents: &[&str]) -> Panel {
 }
 
 fn line(agent: &AgentResult, agents: &[&str], y: &[f64]) -> Series {
-    let color = agents
-        .iter()
-        .position(|name| *name == agent.name)
-        .unwrap_or(0);
+    let color = agents.iter().position(|name| *name == agent.name);
+    let rounds = &agent.curve.round;
     Series {
         name: agent.name.clone(),
-        color,
-        x: agent
-            .curve
-            .round
-            .iter()
-            .map(|round| *round as f64)
-            .collect(),
+        color: color.unwrap_or(0),
+        x: rounds.iter().map(|round| *round as f64).collect(),
         y: y.to_vec(),
-        band: None,
-        // Beyond the palette colours repeat; its dashes tell the laps apart.
-        dashed: false,
-        points: agent.curve.round.len() == 1,
+        points: rounds.len() == 1,
+        ..Series::default()
     }
 }
 
-/// Four significant digits, without trailing zeros.
 fn short(x: f64) -> String {
     significant(x, 4)
 }

@@ -5,9 +5,11 @@ use banister_sim::compare::{
     Interval95, Pair, Standing, leaderboard as standings, pairs as paired,
 };
 use banister_sim::results::Results;
-use banister_table::{Column, DataTable, Values};
 
-/// The leaderboards of all instances, one after another: one row per instance and agent, best first.
+use super::columns::{count, number, text};
+use super::{Column, DataTable};
+
+/// Tabulates the leaderboards of all instances, one after another: one row per instance and agent, best first.
 ///
 /// The columns are instance, place, agent, guarantee, regret, regret_low, regret_high, violations,
 /// violation_share, worst_exceedance, reward, of_optimum, micros_per_round. The interval is Student's at 95%
@@ -21,39 +23,31 @@ pub fn leaderboards(results: &Results, guarantees: &[Vec<Guarantee>]) -> DataTab
             rows.push((&instance.name, place as u64 + 1, standing, guarantee));
         }
     }
-    let number = |name: &str, of: fn(&Standing) -> f64| Column {
-        name: name.into(),
-        values: numbers(rows.iter().map(|row| of(&row.2))),
-    };
+    let measured =
+        |name: &str, of: fn(&Standing) -> f64| finite(name, rows.iter().map(|row| of(&row.2)));
     DataTable {
         columns: vec![
             text("instance", rows.iter().map(|row| row.0)),
-            Column {
-                name: "place".into(),
-                values: Values::Count(rows.iter().map(|row| Some(row.1)).collect()),
-            },
+            count("place", rows.iter().map(|row| Some(row.1))),
             text("agent", rows.iter().map(|row| row.2.agent.as_str())),
             text(
                 "guarantee",
                 rows.iter().map(|row| row.3.map_or("", Guarantee::words)),
             ),
-            number("regret", |s| s.regret.mean),
-            number("regret_low", |s| s.regret.low),
-            number("regret_high", |s| s.regret.high),
-            Column {
-                name: "violations".into(),
-                values: Values::Count(rows.iter().map(|row| row.2.violations).collect()),
-            },
-            number("violation_share", |s| s.violation_share.mean),
-            number("worst_exceedance", |s| s.worst_exceedance),
-            number("reward", |s| s.reward),
-            number("of_optimum", |s| s.of_optimum),
-            number("micros_per_round", |s| s.micros.unwrap_or(f64::NAN)),
+            measured("regret", |s| s.regret.mean),
+            measured("regret_low", |s| s.regret.low),
+            measured("regret_high", |s| s.regret.high),
+            count("violations", rows.iter().map(|row| row.2.violations)),
+            measured("violation_share", |s| s.violation_share.mean),
+            measured("worst_exceedance", |s| s.worst_exceedance),
+            measured("reward", |s| s.reward),
+            measured("of_optimum", |s| s.of_optimum),
+            measured("micros_per_round", |s| s.micros.unwrap_or(f64::NAN)),
         ],
     }
 }
 
-/// The paired differences of all instances: one row per instance and pair of agents.
+/// Tabulates the paired differences of all instances: one row per instance and pair of agents.
 ///
 /// The columns are instance, agent, other, difference, difference_low, difference_high (regret of `agent`
 /// minus regret of `other`, run by run on the same outcomes; Student's 95% interval) and gain, how many times
@@ -67,9 +61,8 @@ pub fn pairs(results: &Results) -> DataTable {
                 .map(|pair| (instance.name.as_str(), pair)),
         );
     }
-    let end = |name: &str, of: fn(&Interval95) -> f64| Column {
-        name: name.into(),
-        values: numbers(rows.iter().map(|row| of(&row.1.difference))),
+    let end = |name: &str, of: fn(&Interval95) -> f64| {
+        finite(name, rows.iter().map(|row| of(&row.1.difference)))
     };
     DataTable {
         columns: vec![
@@ -79,22 +72,12 @@ pub fn pairs(results: &Results) -> DataTable {
             end("difference", |i| i.mean),
             end("difference_low", |i| i.low),
             end("difference_high", |i| i.high),
-            Column {
-                name: "gain".into(),
-                values: numbers(rows.iter().map(|row| row.1.gain)),
-            },
+            finite("gain", rows.iter().map(|row| row.1.gain)),
         ],
     }
 }
 
-fn text<'a>(name: &str, values: impl Iterator<Item = &'a str>) -> Column {
-    Column {
-        name: name.into(),
-        values: Values::Text(values.map(str::to_string).collect()),
-    }
-}
-
-/// What is unknown, or infinite, is empty.
-fn numbers(values: impl Iterator<Item = f64>) -> Values {
-    Values::Number(values.map(|x| x.is_finite().then_some(x)).collect())
+/// Makes a column of numbers; unknown and infinite ones are empty.
+fn finite(name: &str, values: impl Iterator<Item = f64>) -> Column {
+    number(name, values.map(|x| x.is_finite().then_some(x)))
 }

@@ -1,11 +1,12 @@
-//! What stands above the panels of every figure: title, subtitle and legend.
+//! Title, subtitle and legend above the panels of every figure.
 
-use crate::canvas::{Canvas, TextStyle};
-use crate::font::{self, Weight};
-use crate::panel::{INK, QUIET};
+use super::canvas::Canvas;
+use super::palette::{INK, QUIET};
+use super::text::TextStyle;
 
 /// White space around a figure.
 pub(crate) const MARGIN: f64 = 22.0;
+const PANEL_TITLE: f64 = 12.5;
 const TITLE: f64 = 17.0;
 const SMALL: f64 = 12.0;
 const LEGEND: f64 = 12.5;
@@ -13,28 +14,34 @@ const LEGEND: f64 = 12.5;
 const BESIDE: f64 = 8.0;
 const BETWEEN: f64 = 24.0;
 
-/// Title and subtitle; returns the height below them.
+/// Look of a panel's title.
+pub(crate) fn panel_title() -> TextStyle {
+    TextStyle::new(PANEL_TITLE, INK).bold()
+}
+
+/// Draws title and subtitle; returns the height below them.
 pub(crate) fn titles(canvas: &mut Canvas, title: &str, subtitle: &str, width: f64) -> f64 {
-    let room = width - 2.0 * MARGIN;
     let mut y = MARGIN - 4.0;
-    for line in font::wrap(title, TITLE, Weight::Bold, room) {
-        y += 20.0;
-        canvas.text(MARGIN, y, &line, TextStyle::new(TITLE, INK).bold());
-    }
-    for line in font::wrap(subtitle, SMALL, Weight::Regular, room) {
-        y += 18.0;
-        canvas.text(MARGIN, y, &line, TextStyle::new(SMALL, QUIET));
+    let bold = TextStyle::new(TITLE, INK).bold();
+    for (text, style, step) in [
+        (title, bold, 20.0),
+        (subtitle, TextStyle::new(SMALL, QUIET), 18.0),
+    ] {
+        for line in style.wrap(text, width - 2.0 * MARGIN) {
+            y += step;
+            canvas.text(MARGIN, y, &line, style);
+        }
     }
     y + 10.0
 }
 
-/// A legend's entry: its name, and what its sample is drawn from.
+/// Entry of a legend: its name, and the look of its sample.
 pub(crate) struct Entry<T> {
     pub name: String,
     pub look: T,
 }
 
-/// The legend below `top`; returns the height below it.
+/// Draws the legend below `top`; returns the height below it.
 ///
 /// Entries that fit into one line stand side by side. More of them stand in columns and are read
 /// downwards, since a paragraph of two dozen names cannot be searched.
@@ -53,7 +60,7 @@ pub(crate) fn legend<T>(
     let most = room - sample_width - BESIDE;
     let names: Vec<String> = entries
         .iter()
-        .map(|entry| font::fit(&entry.name, LEGEND, Weight::Regular, most))
+        .map(|entry| style.fit(&entry.name, most))
         .collect();
     let widths: Vec<f64> = names
         .iter()

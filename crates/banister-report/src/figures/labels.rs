@@ -1,66 +1,16 @@
 //! Places for labels where they hide nothing.
 
-/// A rectangle in pixels; `top` is the smaller height.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Frame {
-    pub left: f64,
-    pub top: f64,
-    pub right: f64,
-    pub bottom: f64,
-}
+use super::canvas::Frame;
 
-impl Frame {
-    /// The frame with a rim.
-    pub(crate) fn grown(&self, rim: f64) -> Frame {
-        Frame {
-            left: self.left - rim,
-            top: self.top - rim,
-            right: self.right + rim,
-            bottom: self.bottom + rim,
-        }
-    }
-
-    pub(crate) fn overlaps(&self, other: &Frame) -> bool {
-        self.left < other.right
-            && other.left < self.right
-            && self.top < other.bottom
-            && other.top < self.bottom
-    }
-
-    /// Whether the straight line between two points passes through (Liang and Barsky's clipping).
-    pub(crate) fn meets(&self, from: (f64, f64), to: (f64, f64)) -> bool {
-        let (dx, dy) = (to.0 - from.0, to.1 - from.1);
-        let sides = [
-            (-dx, from.0 - self.left),
-            (dx, self.right - from.0),
-            (-dy, from.1 - self.top),
-            (dy, self.bottom - from.1),
-        ];
-        let (mut enter, mut leave) = (0.0_f64, 1.0_f64);
-        for (slope, room) in sides {
-            if slope == 0.0 {
-                if room < 0.0 {
-                    return false;
-                }
-            } else if slope < 0.0 {
-                enter = enter.max(room / slope);
-            } else {
-                leave = leave.min(room / slope);
-            }
-        }
-        enter <= leave
-    }
-}
-
-/// A horizontal line to be labelled: its height in pixels and the size of its label.
+/// A horizontal line to label: its height in pixels and the size of the label.
 pub(crate) struct Request {
     pub y: f64,
     pub width: f64,
     pub height: f64,
 }
 
-/// For each request a frame just above or below its line, inside the plot if there is room, away
-/// from the curves, the other lines and the labels placed before.
+/// Finds for each request a frame just above or below its line, inside the plot if there is room,
+/// away from the curves, the other lines and the labels placed before.
 ///
 /// The right end is preferred: there the curves have settled, and the eye looks for names there.
 pub(crate) fn place(requests: &[Request], plot: Frame, curves: &[Vec<(f64, f64)>]) -> Vec<Frame> {
@@ -68,7 +18,7 @@ pub(crate) fn place(requests: &[Request], plot: Frame, curves: &[Vec<(f64, f64)>
     const STEPS: usize = 12;
     let mut placed: Vec<Frame> = Vec::new();
     for (index, request) in requests.iter().enumerate() {
-        let slack = (plot.right - plot.left - request.width).max(0.0);
+        let slack = (plot.width() - request.width).max(0.0);
         let mut best: Option<(f64, Frame)> = None;
         for step in 0..=STEPS {
             for below in [false, true] {
@@ -78,17 +28,12 @@ pub(crate) fn place(requests: &[Request], plot: Frame, curves: &[Vec<(f64, f64)>
                 } else {
                     request.y - GAP - request.height
                 };
-                let frame = Frame {
-                    left,
-                    top,
-                    right: left + request.width,
-                    bottom: top + request.height,
-                };
+                let frame = Frame::new((left, top), (request.width, request.height));
                 let mut cost = 0.2 * step as f64 + if below { 0.7 } else { 0.0 };
                 if frame.top < plot.top - request.height || frame.bottom > plot.bottom {
                     cost += 1e4;
                 }
-                cost += 1e3 * placed.iter().filter(|other| frame.overlaps(other)).count() as f64;
+                cost += 1e3 * placed.iter().filter(|other| overlap(&frame, other)).count() as f64;
                 for (other, line) in requests.iter().enumerate() {
                     if other != index && line.y > frame.top - 1.0 && line.y < frame.bottom + 1.0 {
                         cost += 100.0;
@@ -97,7 +42,7 @@ pub(crate) fn place(requests: &[Request], plot: Frame, curves: &[Vec<(f64, f64)>
                 let hits = |curve: &Vec<(f64, f64)>| {
                     curve
                         .windows(2)
-                        .filter(|ends| frame.meets(ends[0], ends[1]))
+                        .filter(|ends| meets(&frame, ends[0], ends[1]))
                         .count()
                 };
                 // A curve that only grazes costs less than one that runs along the text.
@@ -115,8 +60,8 @@ pub(crate) fn place(requests: &[Request], plot: Frame, curves: &[Vec<(f64, f64)>
     placed
 }
 
-/// Heights as near the wanted ones as possible, in their order and at least `gap` apart, within
-/// the bounds. Where they cannot all fit the gap shrinks.
+/// Moves heights apart: as near the wanted ones as possible, in their order and at least `gap`
+/// apart, within the bounds. Where they cannot all fit the gap shrinks.
 pub(crate) fn spread(wanted: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64> {
     let room = (bottom - top).max(0.0);
     let gap = gap.min(room / wanted.len().saturating_sub(1).max(1) as f64);
@@ -145,4 +90,32 @@ pub(crate) fn spread(wanted: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64
         heights[i] = mean.min(last).max(top) + rank as f64 * gap;
     }
     heights
+}
+
+fn overlap(a: &Frame, b: &Frame) -> bool {
+    a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
+}
+
+/// Tells if the straight line between two points passes through (Liang and Barsky's clipping).
+fn meets(frame: &Frame, from: (f64, f64), to: (f64, f64)) -> bool {
+    let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+    let sides = [
+        (-dx, from.0 - frame.left),
+        (dx, frame.right - from.0),
+        (-dy, from.1 - frame.top),
+        (dy, frame.bottom - from.1),
+    ];
+    let (mut enter, mut leave) = (0.0_f64, 1.0_f64);
+    for (slope, room) in sides {
+        if slope == 0.0 {
+            if room < 0.0 {
+                return false;
+            }
+        } else if slope < 0.0 {
+            enter = enter.max(room / slope);
+        } else {
+            leave = leave.min(room / slope);
+        }
+    }
+    enter <= leave
 }

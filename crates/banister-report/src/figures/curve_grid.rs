@@ -1,20 +1,24 @@
-//! Curves in panels, as SVG.
+//! Curves drawn: panels in a grid with labelled rows.
 
-use crate::canvas::{Anchor, Canvas, Stroke, TextStyle};
-use crate::figure::Figure;
-use crate::font::{self, Weight};
-use crate::head::{self, Entry, MARGIN};
-use crate::labels::Frame;
-use crate::palette;
-use crate::panel::{INK, Prepared, least_height};
+use super::canvas::{Canvas, Draw, Frame, Stroke};
+use super::curve_panel::{Prepared, least_height};
+use super::curves::Figure;
+use super::legend::{self, Entry, MARGIN};
+use super::palette::{self, INK};
+use super::text::TextStyle;
 
-const PANEL_TITLE: f64 = 12.5;
 const ROW_LABEL: f64 = 13.0;
 /// Row labels wider than this are turned to run upwards.
 const WIDEST_ROW_LABEL: f64 = 76.0;
 
-/// Title, legend, then the panels row by row.
-pub(crate) fn render(figure: &Figure) -> String {
+impl Draw for Figure {
+    fn svg(&self) -> String {
+        render(self)
+    }
+}
+
+/// Draws title, legend, then the panels row by row.
+fn render(figure: &Figure) -> String {
     let columns = figure
         .rows
         .iter()
@@ -85,35 +89,25 @@ pub(crate) fn render(figure: &Figure) -> String {
             let Some(&left) = lefts.get(column) else {
                 continue;
             };
-            let frame = Frame {
-                left,
-                top: y,
-                right: left + plot.0,
-                bottom: y + plot.1,
-            };
             if !same(above, column, panel) {
-                let style = TextStyle::new(PANEL_TITLE, INK).bold();
-                let title = font::fit(&panel.panel.title, PANEL_TITLE, Weight::Bold, plot.0);
+                let style = legend::panel_title();
+                let title = style.fit(&panel.panel.title, plot.0);
                 canvas.text(left, y - 9.0, &title, style);
             }
+            let frame = Frame::new((left, y), plot);
             panel.draw(&mut canvas, frame, !same(below, column, panel));
         }
         labels.draw(&mut canvas, index, y + 0.5 * plot.1);
         y += plot.1 + 22.0 + if named { 16.0 } else { 0.0 } + 12.0;
     }
     let height = y - 12.0 + 0.5 * MARGIN;
-    let description = if figure.subtitle.is_empty() {
-        &figure.title
-    } else {
-        &figure.subtitle
-    };
-    canvas.document((width, height), &figure.title, description)
+    canvas.document((width, height), &figure.title, &figure.subtitle)
 }
 
-/// Title, subtitle and legend; returns where the first row may start.
+/// Draws title, subtitle and legend; returns the height where the first row may start.
 fn draw_head(canvas: &mut Canvas, figure: &Figure, width: f64) -> f64 {
     const SAMPLE: f64 = 28.0;
-    let y = head::titles(canvas, &figure.title, &figure.subtitle, width);
+    let y = legend::titles(canvas, &figure.title, &figure.subtitle, width);
     let mut entries: Vec<Entry<(usize, bool)>> = Vec::new();
     for series in figure
         .rows
@@ -136,10 +130,10 @@ fn draw_head(canvas: &mut Canvas, figure: &Figure, width: f64) -> f64 {
         };
         canvas.line((x, y), (x + SAMPLE, y), stroke);
     };
-    head::legend(canvas, &entries, (y, width), (SAMPLE, sample)) + 18.0
+    legend::legend(canvas, &entries, (y, width), (SAMPLE, sample)) + 18.0
 }
 
-/// The names of the rows, all horizontal or all turned.
+/// Names of the rows, all horizontal or all turned.
 struct RowLabels {
     texts: Vec<String>,
     turned: bool,
@@ -149,18 +143,20 @@ struct RowLabels {
 impl RowLabels {
     fn new(figure: &Figure, plot_height: f64) -> Self {
         let style = TextStyle::new(ROW_LABEL, INK).bold();
-        let widths = figure.rows.iter().map(|row| style.width(&row.label));
-        let widest = widths.fold(0.0, f64::max);
+        let labels = || figure.rows.iter().map(|row| &row.label);
+        let widest = style.widest(labels());
         let turned = widest > WIDEST_ROW_LABEL;
-        let fitted = |text: &str| font::fit(text, ROW_LABEL, Weight::Bold, plot_height);
-        let text = |label: &String| if turned { fitted(label) } else { label.clone() };
-        let room = match (widest > 0.0, turned) {
-            (false, _) => 0.0,
-            (true, false) => widest + 16.0,
-            (true, true) => ROW_LABEL + 14.0,
+        let allowed = if turned { plot_height } else { f64::INFINITY };
+        let texts = labels().map(|label| style.fit(label, allowed)).collect();
+        let room = if turned {
+            ROW_LABEL + 14.0
+        } else if widest > 0.0 {
+            widest + 16.0
+        } else {
+            0.0
         };
         RowLabels {
-            texts: figure.rows.iter().map(|row| text(&row.label)).collect(),
+            texts,
             turned,
             room,
         }
@@ -172,7 +168,7 @@ impl RowLabels {
         };
         let style = TextStyle::new(ROW_LABEL, INK).bold();
         if self.turned {
-            let style = style.anchored(Anchor::Middle).upwards();
+            let style = style.centered().upwards();
             canvas.text(MARGIN + 0.8 * ROW_LABEL, middle, text, style);
         } else {
             canvas.text(MARGIN, middle + 0.35 * ROW_LABEL, text, style);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree, fontdb};
 
+use super::text;
 use crate::ReportError;
-use crate::font;
 
 /// Pixels per SVG unit: sharp on dense screens and in print.
 pub const SCALE: f32 = 2.0;
@@ -19,24 +19,32 @@ pub const SCALE: f32 = 2.0;
 /// # Errors
 /// [`ReportError::Picture`] if the text is not SVG or the picture would be empty or too large.
 pub fn render(svg: &str) -> Result<Vec<u8>, ReportError> {
+    render_at(svg, SCALE)
+}
+
+/// Draws an SVG of this crate at the given number of pixels per unit; otherwise as [`render`].
+///
+/// # Errors
+/// Those of [`render`].
+pub fn render_at(svg: &str, scale: f32) -> Result<Vec<u8>, ReportError> {
     let mut fonts = fontdb::Database::new();
-    for file in font::FILES {
+    for file in text::FILES {
         fonts.load_font_data(file.to_vec());
     }
     let options = Options {
-        font_family: font::NAME.to_owned(),
+        font_family: text::NAME.to_owned(),
         fontdb: Arc::new(fonts),
         ..Options::default()
     };
     let picture = |reason: String| ReportError::Picture(reason);
     let tree = Tree::from_str(svg, &options).map_err(|e| picture(e.to_string()))?;
-    let size = tree.size().to_int_size().scale_by(SCALE);
+    let size = tree.size().to_int_size().scale_by(scale);
     let size = size.ok_or_else(|| picture("the picture has no size".to_owned()))?;
     let mut pixels = Pixmap::new(size.width(), size.height())
         .ok_or_else(|| picture(format!("{} x {} pixels", size.width(), size.height())))?;
     resvg::render(
         &tree,
-        Transform::from_scale(SCALE, SCALE),
+        Transform::from_scale(scale, scale),
         &mut pixels.as_mut(),
     );
     pixels.encode_png().map_err(|e| picture(e.to_string()))
