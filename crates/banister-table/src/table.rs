@@ -178,21 +178,12 @@ fn levels<T>(values: &[Option<T>]) -> Vec<i16> {
 
 impl Column {
     fn cell(&self, row: usize) -> String {
-        match &self.values {
-            Values::Text(v) => v.get(row).cloned().unwrap_or_default(),
-            Values::Count(v) => v
-                .get(row)
-                .copied()
-                .flatten()
-                .map(|n| n.to_string())
-                .unwrap_or_default(),
-            Values::Number(v) => v
-                .get(row)
-                .copied()
-                .flatten()
-                .map(shortest)
-                .unwrap_or_default(),
-        }
+        let text = match &self.values {
+            Values::Text(v) => v.get(row).cloned(),
+            Values::Count(v) => v.get(row).copied().flatten().map(|n| n.to_string()),
+            Values::Number(v) => v.get(row).copied().flatten().map(shortest),
+        };
+        text.unwrap_or_default()
     }
 
     fn parquet_type(&self) -> Result<Type, ParquetError> {

@@ -1,10 +1,7 @@
-//! Passes over all actions, written so that the compiler vectorises them. AVX2 at most: a pass over a
-//! few hundred actions ends before wider registers pay for themselves.
-//!
-//! Results are the same on every CPU (see `lanes.rs`): a maximum does not depend on the order it is
-//! taken in.
+//! Passes over all actions, written so that the compiler vectorises them. Results are the same on every CPU
+//! (see `lanes.rs`): a maximum does not depend on the order it is taken in.
 
-use crate::lanes::LANES;
+use crate::lanes::{LANES, wide};
 
 #[inline(always)]
 fn larger(a: f64, b: f64) -> f64 {
@@ -27,19 +24,11 @@ pub(crate) fn line_top(v: &[f64], u: &[f64], lambda: f64, floor: f64) -> (f64, u
     (top, count)
 }
 
-/// [`line_top`] for as many actions as fill whole chunks, and their number.
-fn line_top_wide(v: &[f64], u: &[f64], lambda: f64, floor: f64) -> (f64, usize, usize) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        #[target_feature(enable = "avx2")]
-        fn wide(v: &[f64], u: &[f64], lambda: f64, floor: f64) -> (f64, usize, usize) {
-            line_top_chunks(v, u, lambda, floor)
-        }
-        // SAFETY: the processor has just been asked whether it knows these instructions.
-        #[allow(unsafe_code)]
-        return unsafe { wide(v, u, lambda, floor) };
+wide! {
+    /// [`line_top`] for as many actions as fill whole chunks, and their number.
+    fn line_top_wide(v: &[f64], u: &[f64], lambda: f64, floor: f64) -> (f64, usize, usize) {
+        line_top_chunks(v, u, lambda, floor)
     }
-    line_top_chunks(v, u, lambda, floor)
 }
 
 #[inline(always)]
@@ -101,41 +90,23 @@ pub(crate) fn has_twin(v: &[f64], u: &[f64], lo: usize, hi: usize) -> bool {
     count > 1 + usize::from(lo != hi)
 }
 
-/// Reduced costs of all actions: the largest V_a − Σ_i λ_i u_{i,a}, and how many actions come
-/// within `slack` of `level`.
-pub(crate) fn price(
-    v: &[f64],
-    rows: &[Vec<f64>],
-    prices: &[f64],
-    level: f64,
-    slack: f64,
-) -> (f64, usize) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        #[target_feature(enable = "avx2")]
-        fn wide(v: &[f64], rows: &[Vec<f64>], prices: &[f64], near: f64) -> (f64, usize) {
-            price_any(v, rows, prices, near)
+wide! {
+    /// Reduced costs of all actions: the largest V_a − Σ_i λ_i u_{i,a}, and how many actions come
+    /// within `slack` of `level`.
+    pub(crate) fn price(v: &[f64], rows: &[Vec<f64>], prices: &[f64], level: f64, slack: f64) -> (f64, usize) {
+        let near = level - slack;
+        // With the number of rows known, a chunk stays in registers.
+        match rows.len() {
+            2 => price_rows::<2>(v, rows, prices, near),
+            3 => price_rows::<3>(v, rows, prices, near),
+            4 => price_rows::<4>(v, rows, prices, near),
+            5 => price_rows::<5>(v, rows, prices, near),
+            6 => price_rows::<6>(v, rows, prices, near),
+            _ => (0..v.len()).fold((f64::NEG_INFINITY, 0), |(top, count), a| {
+                let x = reduced(v, rows, prices, a);
+                (larger(x, top), count + usize::from(x >= near))
+            }),
         }
-        // SAFETY: the processor has just been asked whether it knows these instructions.
-        #[allow(unsafe_code)]
-        return unsafe { wide(v, rows, prices, level - slack) };
-    }
-    price_any(v, rows, prices, level - slack)
-}
-
-/// Chooses the loop for the number of rows: with it known, a chunk stays in registers.
-#[inline(always)]
-fn price_any(v: &[f64], rows: &[Vec<f64>], prices: &[f64], near: f64) -> (f64, usize) {
-    match rows.len() {
-        2 => price_rows::<2>(v, rows, prices, near),
-        3 => price_rows::<3>(v, rows, prices, near),
-        4 => price_rows::<4>(v, rows, prices, near),
-        5 => price_rows::<5>(v, rows, prices, near),
-        6 => price_rows::<6>(v, rows, prices, near),
-        _ => (0..v.len()).fold((f64::NEG_INFINITY, 0), |(top, count), a| {
-            let x = reduced(v, rows, prices, a);
-            (larger(x, top), count + usize::from(x >= near))
-        }),
     }
 }
 
@@ -185,40 +156,27 @@ pub(crate) fn reduced(v: &[f64], rows: &[Vec<f64>], prices: &[f64], a: usize) ->
     x
 }
 
-/// The first action whose reduced cost is `target`.
-pub(crate) fn price_position(v: &[f64], rows: &[Vec<f64>], prices: &[f64], target: f64) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        #[target_feature(enable = "avx2")]
-        fn wide(v: &[f64], rows: &[Vec<f64>], prices: &[f64], target: f64) -> usize {
-            price_position_any(v, rows, prices, target)
-        }
-        // SAFETY: the processor has just been asked whether it knows these instructions.
-        #[allow(unsafe_code)]
-        return unsafe { wide(v, rows, prices, target) };
-    }
-    price_position_any(v, rows, prices, target)
-}
-
-#[inline(always)]
-fn price_position_any(v: &[f64], rows: &[Vec<f64>], prices: &[f64], target: f64) -> usize {
-    let mut base = 0;
-    while base + LANES <= v.len() {
-        let mut x: [f64; LANES] = std::array::from_fn(|k| v[base + k]);
-        for (row, &p) in rows.iter().zip(prices) {
-            let u = &row[base..base + LANES];
-            for k in 0..LANES {
-                x[k] -= p * u[k];
+wide! {
+    /// The first action whose reduced cost is `target`.
+    pub(crate) fn price_position(v: &[f64], rows: &[Vec<f64>], prices: &[f64], target: f64) -> usize {
+        let mut base = 0;
+        while base + LANES <= v.len() {
+            let mut x: [f64; LANES] = std::array::from_fn(|k| v[base + k]);
+            for (row, &p) in rows.iter().zip(prices) {
+                let u = &row[base..base + LANES];
+                for k in 0..LANES {
+                    x[k] -= p * u[k];
+                }
             }
+            if x.iter().fold(false, |hit, &x| hit | (x == target)) {
+                break;
+            }
+            base += LANES;
         }
-        if x.iter().fold(false, |hit, &x| hit | (x == target)) {
-            break;
-        }
-        base += LANES;
+        (base..v.len())
+            .find(|&a| reduced(v, rows, prices, a) == target)
+            .unwrap_or(0)
     }
-    (base..v.len())
-        .find(|&a| reduced(v, rows, prices, a) == target)
-        .unwrap_or(0)
 }
 
 #[cfg(test)]
