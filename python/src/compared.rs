@@ -1,4 +1,4 @@
-//! What a comparison yields, as tables.
+//! Results of a comparison as tables.
 
 use std::sync::Arc;
 

@@ -89,7 +89,7 @@ impl Results {
         pickle::reduce(slf, &*slf.get().results)
     }
 
-    /// When alarms were raised: one row per run.
+    /// Alarms: one row per run.
     #[getter]
     fn alarms(&self) -> ResultTable {
         self.alarms.get(|| tables::alarms(&self.results))

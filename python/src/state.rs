@@ -45,7 +45,7 @@ fn mixed(one: u64, other: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Where draws come from unless a generator is given.
+/// Source of draws unless a generator is given.
 pub(crate) struct Sampler {
     pub seed: u64,
     pub rng: ChaCha8Rng,

@@ -100,7 +100,7 @@ fn measure(binary: &Path, scripts: &Path, place: &Path) -> Outcome {
 
 const GUARDRAIL: &str = r#""guardrails":[{"name":"cost","at_most":0.2,"safe_cost":0.05}]"#;
 
-/// What wrk saw.
+/// Measurements of wrk.
 struct Seen {
     per_second: f64,
     p50: f64,

@@ -1,4 +1,4 @@
-//! What tasks need on this machine, found out and announced before anything is installed.
+//! Requirements of tasks on this machine, announced before anything is installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -98,7 +98,7 @@ impl Need {
     }
 }
 
-/// Whether tasks may install.
+/// Permission to install.
 pub struct Setup {
     pub install: bool,
 }

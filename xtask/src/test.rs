@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::setup::{Environment, Need, TESTS, pip};
 use crate::{Outcome, Step, at, cargo, root, run, target};
 
-/// What the tests of the Python package use beside the package itself.
+/// Packages that the tests of the Python package use beside it.
 const PACKAGE: Environment = Environment {
     name: "package-venv",
     requirements: "python/tests/requirements.txt",

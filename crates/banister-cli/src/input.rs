@@ -169,7 +169,7 @@ fn nearest<'a>(unknown: &str, words: impl Iterator<Item = &'a str>) -> Option<St
         .map(|(_, word)| format!("did you mean `{word}`?"))
 }
 
-/// Where a key stands in TOML text, from `start` on.
+/// Span of a key in TOML text, from `start` on.
 fn find_key(text: &str, start: usize, key: &str) -> Option<std::ops::Range<usize>> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     let tail = text.get(start..)?;
@@ -184,7 +184,7 @@ fn find_key(text: &str, start: usize, key: &str) -> Option<std::ops::Range<usize
     None
 }
 
-/// Where a field such as `guardrail[1].at_most` stands in TOML text.
+/// Span of a field such as `guardrail[1].at_most` in TOML text.
 fn find_field(text: &str, field: &str) -> Option<std::ops::Range<usize>> {
     let (table, key) = field.split_once('.').unwrap_or((field, ""));
     let (table, index) = match table.split_once('[') {

@@ -112,7 +112,7 @@ pub struct Options {
     pub min_pscore: Option<f64>,
     /// Number k of folds.
     pub folds: usize,
-    /// Ridge parameter λ.
+    /// Ridge parameter λ of the models.
     pub ridge: f64,
     /// Number of bootstrap resamples.
     pub resamples: usize,

@@ -261,7 +261,7 @@ const GUARANTEES: [&str; 4] = [
     "unsafe",
 ];
 
-/// Who pays for safety with what: regrets of either sign, an agent that is absent, and an unknown number.
+/// Regret and violation by agent: regrets of either sign, an agent that is absent, and an unknown number.
 fn tradeoff() -> DotPlot {
     let panel = |number: usize, (name, scale): (&str, f64)| {
         let mut state = number as u64 + 40;

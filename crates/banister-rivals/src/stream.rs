@@ -13,7 +13,7 @@ pub(crate) struct Stream {
     pub rng: ChaCha8Rng,
 }
 
-/// Where a stream stands.
+/// Position of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SavedStream {

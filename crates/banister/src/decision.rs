@@ -23,7 +23,7 @@ pub struct Decision {
     pub optimistic_reward: f64,
     /// Status, value and proven bound of the solve.
     pub solver: SolverReport,
-    /// Why the safe action was forced, if it was.
+    /// Reason for forcing the safe action, if it was forced.
     pub fallback: Option<Fallback>,
     /// The oldest alarm that nobody has acknowledged yet: an assumption of this certificate is false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub struct SolverReport {
     pub nodes: u64,
 }
 
-/// Why the safe action is played alone.
+/// Reason for playing the safe action alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

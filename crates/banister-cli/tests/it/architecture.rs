@@ -1,4 +1,4 @@
-//! Who may import whom, kept by a look at `cargo metadata`.
+//! The architecture page as tests: imports between crates and modules, and paths that exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,4 +1,4 @@
-//! What `run` and `reproduce` leave on disk.
+//! Files that `run` and `reproduce` write.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -58,7 +58,7 @@ impl Sample {
     }
 }
 
-/// Where a stream stands; `learned`: as far as that follows from the outcomes.
+/// Position of a stream; `learned`: as far as that follows from the outcomes.
 pub(super) fn save_stream(stream: &Stream, evidence: &Evidence, learned: bool) -> Value {
     to_part(if learned {
         stream.save_learned(evidence.outcomes)

@@ -221,7 +221,7 @@ fn conservative_ucb() {
     }
 }
 
-/// What is left of the budgets.
+/// Budgets not yet spent.
 struct Budget {
     horizon: usize,
     spent: Vec<f64>,
@@ -282,9 +282,10 @@ impl Reference for UcbBwk {
         });
         let tau: Vec<f64> = seen.tau.iter().map(|t| (1.0 - epsilon) * t).collect();
         let expected = Expected::program(seen.upper(), seen.cost_lower(), tau);
-        match expected.infeasible {
-            true => safe(),
-            false => expected,
+        if expected.infeasible {
+            safe()
+        } else {
+            expected
         }
     }
 

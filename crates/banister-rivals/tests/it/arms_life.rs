@@ -1,4 +1,4 @@
-//! What all agents on arms have in common: snapshots, refusals, streams, policies that are policies.
+//! Behaviour common to all agents on arms: snapshots, refusals, streams, policies that are policies.
 
 use crate::common;
 

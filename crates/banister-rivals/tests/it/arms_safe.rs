@@ -43,9 +43,10 @@ impl Reference for SColts {
             };
             reward[a] = centre(0) + self.omega * radius(0) * eta;
             for i in 0..seen.m {
-                costs[i][a] = match a == seen.safe {
-                    true => seen.known[i].expect("its setting"),
-                    false => centre(i + 1) - self.omega * radius(i + 1) * eta,
+                costs[i][a] = if a == seen.safe {
+                    seen.known[i].expect("its setting")
+                } else {
+                    centre(i + 1) - self.omega * radius(i + 1) * eta
                 };
             }
         }

@@ -1,4 +1,4 @@
-//! What is learned depends on the outcomes and on the arms, not on what was decided in between.
+//! Learned state depends on outcomes and arms, not on the decisions between them.
 
 use crate::common;
 
@@ -11,11 +11,12 @@ fn problem(features: bool, known: bool) -> Problem {
     Problem {
         arms: (0..arms).map(|a| format!("arm {a}")).collect(),
         safe: 1,
-        features: match features {
-            false => Vec::new(),
-            true => (0..arms)
+        features: if features {
+            (0..arms)
                 .map(|a| vec![1.0, a as f64 / 4.0, if a == 1 { 0.5 } else { -0.25 }])
-                .collect(),
+                .collect()
+        } else {
+            Vec::new()
         },
         guardrails: vec![Guardrail {
             name: "cost".into(),
@@ -76,9 +77,10 @@ fn deciding_teaches_nothing() {
             let (reward, costs) = (random.unit(), [random.unit() / 2.0]);
             let x = at(&problem, arm, random);
             for agent in [&mut silent, &mut busy] {
-                match x.is_empty() {
-                    true => agent.observe(arm, reward, &costs).unwrap(),
-                    false => agent.observe_at(&x, reward, &costs).unwrap(),
+                if x.is_empty() {
+                    agent.observe(arm, reward, &costs).unwrap()
+                } else {
+                    agent.observe_at(&x, reward, &costs).unwrap()
                 }
             }
             if round == 200 && config == agents()[0].1 {

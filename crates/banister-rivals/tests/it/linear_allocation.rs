@@ -37,9 +37,10 @@ fn warm_rounds_allocate_nothing() {
                         *out = scale * v;
                     }
                     let (reward, costs) = &outcomes[t % outcomes.len()];
-                    match scale == 1.0 && t.is_multiple_of(2) {
-                        true => agent.observe(action, *reward, costs).unwrap(),
-                        false => agent.observe_at(&x, *reward, costs).unwrap(),
+                    if scale == 1.0 && t.is_multiple_of(2) {
+                        agent.observe(action, *reward, costs).unwrap()
+                    } else {
+                        agent.observe_at(&x, *reward, costs).unwrap()
                     }
                 };
                 // Past the first refresh of the factor.

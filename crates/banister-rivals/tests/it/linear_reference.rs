@@ -23,7 +23,7 @@ struct Slow<'a> {
     rng: ChaCha8Rng,
 }
 
-/// What the data say, this round.
+/// Regression on the data of this round.
 struct Fit {
     gram: Matrix,
     estimates: Matrix,
@@ -31,7 +31,7 @@ struct Fit {
     log_det: f64,
 }
 
-/// What a rule plays: an action, a part of it and its pessimistic costs; and what no policy earns more than.
+/// Choice of a rule: an action, a part of it and its pessimistic costs; and what no policy earns more than.
 /// In prediction units.
 struct Choice {
     action: usize,
@@ -109,9 +109,10 @@ impl Fit {
         for j in 0..d {
             for k in 0..=j {
                 let rest: f64 = (0..k).map(|i| l[j][i] * l[k][i]).sum();
-                l[j][k] = match j == k {
-                    true => (self.gram[j][j] - rest).sqrt(),
-                    false => (self.gram[j][k] - rest) / l[k][k],
+                l[j][k] = if j == k {
+                    (self.gram[j][j] - rest).sqrt()
+                } else {
+                    (self.gram[j][k] - rest) / l[k][k]
                 };
             }
         }
@@ -136,7 +137,7 @@ const S: f64 = 1.0;
 const DELTA: f64 = 0.03;
 const EXPLORATION: usize = 60;
 
-/// What the rule of a kind plays among `actions`.
+/// Applies the rule of a kind to `actions`.
 fn choose(kind: &str, keys: &Value, slow: &mut Slow, actions: &Matrix, safe: usize) -> Choice {
     let fit = slow.fit();
     let d = actions[0].len() as f64;
@@ -155,10 +156,7 @@ fn choose(kind: &str, keys: &Value, slow: &mut Slow, actions: &Matrix, safe: usi
     let widths: Vec<f64> = actions.iter().map(|x| fit.width(x)).collect();
     let all = 0..actions.len();
     let b = slow.threshold(0);
-    let cap = |upper: f64, most: f64| match upper * most <= b {
-        true => most,
-        false => b / upper,
-    };
+    let cap = |upper: f64, most: f64| if upper * most <= b { most } else { b / upper };
     let noise = 2.0 * R * (fit.log_det + 2.0 * (1.0 + n).ln()).sqrt();
     let (own_r, own_c) = (noise / b.min(1.0) + root * S, noise + root * S);
     let mut normals = || -> Vec<f64> {
@@ -212,9 +210,12 @@ fn choose(kind: &str, keys: &Value, slow: &mut Slow, actions: &Matrix, safe: usi
             let (a, value) = largest(all.map(index), start);
             // γ as the paper has it.
             let upper = mean(1, a) + beta * widths[a];
-            let part = |upper: f64| match upper > 0.0 {
-                true => (b / (s(a) * upper)).min(1.0),
-                false => 1.0,
+            let part = |upper: f64| {
+                if upper > 0.0 {
+                    (b / (s(a) * upper)).min(1.0)
+                } else {
+                    1.0
+                }
             };
             let long = S * length(&actions[a]);
             let gamma = part(upper).max(part(long));
@@ -276,12 +277,13 @@ fn choose(kind: &str, keys: &Value, slow: &mut Slow, actions: &Matrix, safe: usi
                     best = (safe, index[safe]);
                 }
             }
-            let cost = |s: usize| match best.0 == safe {
-                true => {
+            let cost = |s: usize| {
+                if best.0 == safe {
                     let known = slow.world.problem.guardrails[s - 1].safe_cost;
                     slow.world.sign(s) * known.expect("known") / slow.world.width(s)
+                } else {
+                    mean(s, best.0) + beta * widths[best.0]
                 }
-                false => mean(s, best.0) + beta * widths[best.0],
             };
             Choice {
                 action: best.0,
@@ -376,9 +378,10 @@ fn compare(kind: &str, world: &World, mut keys: Value, changing: bool) -> (Vec<u
             .map(|x| x * decision.scale)
             .collect();
         let (reward, costs) = world.pull(random, &x);
-        match decision.scale == 1.0 && round % 2 == 0 {
-            true => agent.observe(wanted.action, reward, &costs).unwrap(),
-            false => agent.observe_at(&x, reward, &costs).unwrap(),
+        if decision.scale == 1.0 && round % 2 == 0 {
+            agent.observe(wanted.action, reward, &costs).unwrap()
+        } else {
+            agent.observe_at(&x, reward, &costs).unwrap()
         }
         slow.take(x, reward, &costs);
     }

@@ -1,4 +1,4 @@
-//! What linear rivals promise, on true parameters; and that who promises nothing is seen to break it.
+//! Guarantees of linear rivals on true parameters; agents without one are seen to violate.
 
 use crate::common;
 use crate::worlds;
@@ -113,9 +113,10 @@ fn hostile_rounds_end_in_a_certified_decision() {
         let d = 1 + random.below(5);
         let size = random.choose(&[1.0, 1e-6, 1e6]);
         let per_action = SCALED.contains(&kind);
-        let safe: Vec<f64> = match per_action {
-            true => vec![0.0; d],
-            false => (0..d).map(|_| size * random.normal()).collect(),
+        let safe: Vec<f64> = if per_action {
+            vec![0.0; d]
+        } else {
+            (0..d).map(|_| size * random.normal()).collect()
         };
         let guardrail = Guardrail {
             name: "cost".into(),

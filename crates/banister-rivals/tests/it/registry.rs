@@ -34,23 +34,23 @@ fn problem(config: &AgentConfig) -> Problem {
     Problem {
         arms: vec!["control".into(), "bold".into(), "bolder".into()],
         safe: 0,
-        features: match config.takes_features() {
-            true => {
-                let safe = if scaled { 0.0 } else { 1.0 };
-                vec![vec![safe, 0.0], vec![0.6, 0.8], vec![0.8, 0.6]]
-            }
-            false => vec![],
+        features: if config.takes_features() {
+            let safe = if scaled { 0.0 } else { 1.0 };
+            vec![vec![safe, 0.0], vec![0.6, 0.8], vec![0.8, 0.6]]
+        } else {
+            vec![]
         },
         reward: SignalConfig {
             range: Some([0.0, 100.0]),
             ..Default::default()
         },
-        guardrails: match scaled {
-            true => vec![Guardrail {
+        guardrails: if scaled {
+            vec![Guardrail {
                 safe_cost: Some(0.0),
                 ..guardrails().remove(0)
-            }],
-            false => guardrails(),
+            }]
+        } else {
+            guardrails()
         },
     }
 }
@@ -159,12 +159,12 @@ fn a_batch_by_features_is_the_same_as_one_by_one() {
     each(|config, problem, mut batched| {
         let m = problem.guardrails.len();
         let (arms, rewards, costs) = columns(m);
-        let features: Vec<f64> = match config.takes_features() {
-            true => arms
-                .iter()
+        let features: Vec<f64> = if config.takes_features() {
+            arms.iter()
                 .flat_map(|&a| problem.features[a].clone())
-                .collect(),
-            false => vec![1.0; 10],
+                .collect()
+        } else {
+            vec![1.0; 10]
         };
         let outcomes = Outcomes {
             played: Played::Features(&features),

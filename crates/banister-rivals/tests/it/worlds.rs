@@ -34,7 +34,7 @@ pub struct World {
     pub problem: Problem,
     pub theta: Vec<f64>,
     pub mus: Vec<Vec<f64>>,
-    /// Whether noise stays in the ranges, which cuts means.
+    /// Noise stays in the ranges, which cuts means.
     pub bounded: bool,
 }
 
@@ -127,9 +127,10 @@ impl World {
 
     /// The one that a kind is for.
     pub fn of(kind: &str, seed: u64, noise: Option<f64>) -> Self {
-        match SCALED.contains(&kind) {
-            true => Self::scaled(seed, ["at_most", "at_least"][seed as usize % 2], noise),
-            false => Self::whole(seed, noise),
+        if SCALED.contains(&kind) {
+            Self::scaled(seed, ["at_most", "at_least"][seed as usize % 2], noise)
+        } else {
+            Self::whole(seed, noise)
         }
     }
 
@@ -161,7 +162,7 @@ impl World {
         }
     }
 
-    /// How far an action is beyond a threshold by its true mean, in signal units.
+    /// Excess of an action's true mean over a threshold, in signal units.
     pub fn excess(&self, i: usize, x: &[f64]) -> f64 {
         let own = &self.problem.guardrails[i];
         let mean = dot(&self.mus[i], x);
@@ -173,12 +174,13 @@ impl World {
     }
 
     pub fn pull(&self, random: &mut Random, x: &[f64]) -> (f64, Vec<f64>) {
-        let mut signal = |mean: f64, range: [f64; 2], r: Option<f64>| match self.bounded {
-            true => {
+        let mut signal = |mean: f64, range: [f64; 2], r: Option<f64>| {
+            if self.bounded {
                 let noise = 0.25 * (range[1] - range[0]) * random.normal();
                 (mean + noise).clamp(range[0], range[1])
+            } else {
+                mean + r.expect("declared") * random.normal()
             }
-            false => mean + r.expect("declared") * random.normal(),
         };
         let reward = signal(
             dot(&self.theta, x),
@@ -193,7 +195,7 @@ impl World {
     }
 }
 
-/// What a decision plays, given a uniform number: the features.
+/// Features of the action that a decision plays, given a uniform number.
 pub fn played(agent: &mut dyn Agent, uniform: f64) -> Vec<f64> {
     let decision = agent.decide();
     let (action, scale) = (decision.draw(uniform), decision.scale);

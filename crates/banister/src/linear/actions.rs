@@ -104,7 +104,7 @@ impl Actions {
         known
     }
 
-    /// Where the regression should write its next update, if this set wants to follow it.
+    /// Buffer for the regression's next update.
     pub(crate) fn next_update(&mut self) -> &mut Update {
         if self.pending_count == self.pending.len() {
             self.pending.push(Update::default());

@@ -325,7 +325,7 @@ impl Regression {
         }
     }
 
-    /// Where a signal has p coordinates, the last means nothing.
+    /// Clears the last coordinate of signals that have only p.
     fn forget_beyond(&mut self) {
         for (signal, &coordinates) in self.coordinates.iter().enumerate() {
             for j in coordinates..self.d {

@@ -1,4 +1,4 @@
-//! What OPLB refuses, by the field and value in the message; and rounds given by their numbers.
+//! Input that OPLB rejects, by the field and value in the message; and rounds given by their numbers.
 
 use crate::common;
 

@@ -1,4 +1,4 @@
-//! What the references of the rivals are made of: tables of outcomes, plain lists of what was seen, bounds
+//! Parts of the rivals' references: tables of outcomes, plain lists of observations, bounds
 //! by bisection, programs by trying every vertex. Slow, and with nothing from the crate but its public face.
 
 // Every test file uses a part of this.
@@ -12,7 +12,7 @@ use crate::common::Random;
 
 /// Rounds of a comparison.
 pub const ROUNDS: usize = 1500;
-/// How far probabilities may differ.
+/// Tolerance between probabilities.
 pub const NEAR: f64 = 1e-9;
 /// δ of all agents' intervals, by default.
 pub const DELTA: f64 = 0.01;
@@ -226,7 +226,7 @@ pub fn cases() -> Vec<Case> {
     vec![coins(), narrow(), two(), ranged(), gaussian()]
 }
 
-/// What a reference knows: the problem in standard units, and every outcome so far.
+/// Data of a reference: the problem in standard units, and every outcome so far.
 pub struct Seen {
     pub k: usize,
     pub m: usize,
@@ -406,10 +406,10 @@ impl Seen {
 /// Rewards, costs and thresholds.
 pub type Program = (Vec<f64>, Vec<Vec<f64>>, Vec<f64>);
 
-/// What a reference would publish: several policies where ties leave the choice open.
+/// Policies that a reference allows: several policies where ties leave the choice open.
 pub struct Expected {
     pub policies: Vec<Vec<f64>>,
-    /// Whether its program has no policy at all.
+    /// Its program has no policy at all.
     pub infeasible: bool,
     /// The program behind the policies, if they are its solutions as they are: where it has several, any
     /// other that is worth as much at costs within the thresholds will do.
@@ -428,17 +428,18 @@ impl Expected {
     /// The solutions of a program; all arms alike if there are none.
     pub fn program(v: Vec<f64>, costs: Vec<Vec<f64>>, tau: Vec<f64>) -> Self {
         let policies = lp(&v, &costs, &tau);
-        match policies.is_empty() {
-            true => Self {
+        if policies.is_empty() {
+            Self {
                 policies: vec![vec![1.0 / v.len() as f64; v.len()]],
                 infeasible: true,
                 program: None,
-            },
-            false => Self {
+            }
+        } else {
+            Self {
                 policies,
                 infeasible: false,
                 program: Some((v, costs, tau)),
-            },
+            }
         }
     }
 
@@ -471,7 +472,7 @@ impl<F: FnMut(&Seen) -> Expected> Reference for F {
     }
 }
 
-/// How a comparison went.
+/// Counts of a comparison.
 #[derive(Debug, Default)]
 pub struct Went {
     /// Rounds in which ties left several policies to choose from.
@@ -571,16 +572,17 @@ pub fn kl_down(p: f64, level: f64) -> f64 {
     bisect(p, 0.0, |q| kl(p, q) <= level)
 }
 
-/// Where a condition that holds at `inside` ends on the way to `outside`.
+/// Boundary of a condition that holds at `inside`, on the way to `outside`.
 pub fn bisect(mut inside: f64, mut outside: f64, holds: impl Fn(f64) -> bool) -> f64 {
     if holds(outside) {
         return outside;
     }
     for _ in 0..100 {
         let middle = 0.5 * (inside + outside);
-        match holds(middle) {
-            true => inside = middle,
-            false => outside = middle,
+        if holds(middle) {
+            inside = middle
+        } else {
+            outside = middle
         }
     }
     inside
