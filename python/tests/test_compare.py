@@ -368,7 +368,7 @@ def test_figures_show_every_agent_and_promise(tmp_path: Path) -> None:
     figure = result.plot().svg
     for text in [one["name"] for one in result.instances] + ["opb", "doslb", "ucb1"]:
         assert f">{text}</text>" in figure
-    promises = {agent: promise for agent, promise in zip(result.leaderboard["agent"], result.leaderboard["guarantee"])}
+    promises = dict(zip(result.leaderboard["agent"], result.leaderboard["guarantee"], strict=True))
     assert len(set(promises.values())) == 3
     for agent, promise in promises.items():
         assert f">{promise}</text>" in figure

@@ -21,16 +21,15 @@
     const [size, suffix] = unit || [1, ""];
     return String(parseFloat((value / size).toPrecision(6))).replace("-", "−") + suffix;
   };
-  const ticks = (u, values) => {
+  const ticks = (_u, values) => {
     const largest = Math.max(...values.map((v) => Math.abs(v || 0)));
     return values.map((v) => (v === null ? "" : tick(v, largest)));
   };
-  const number = (v) =>
-    Math.abs(v) >= 1000 ? Math.round(v).toLocaleString("en") : String(parseFloat(v.toPrecision(4)));
+  const number = (v) => Math.abs(v) >= 1000 ? Math.round(v).toLocaleString("en") : String(parseFloat(v.toPrecision(4)));
 
   // On a logarithmic axis whole powers of ten are enough if there are two of them, else 1, 2 and 5
   // of each.
-  const powers = (u, splits) => {
+  const powers = (_u, splits) => {
     const leads = (v, digits) => {
       const part = Math.log10(v) - Math.floor(Math.log10(v) + 1e-9);
       return digits.some((d) => Math.abs(part - Math.log10(d)) < 1e-6);
@@ -41,14 +40,18 @@
   const powered = (log) => (log ? { filter: powers } : {});
 
   // The range of the visible curves and of the lines they are compared with.
-  const range = (panel) => (u, low, high) => {
+  const range = (panel) => (_u, low, high) => {
     const all = panel.lines.map((line) => line.y);
     if (low !== null) all.push(low, high);
     if (!all.length) return panel.y_log ? [1, 10] : [0, 1];
     let from = Math.min(...all), to = Math.max(...all);
     if (panel.y_log) return from < to ? [from / 1.2, to * 1.2] : [from / 3, to * 3];
     if (panel.y_from_zero && from > 0) from = 0;
-    if (!(to > from)) { const room = Math.abs(to) * 0.1 || 1; from -= room; to += room; }
+    if (!(to > from)) {
+      const room = Math.abs(to) * 0.1 || 1;
+      from -= room;
+      to += room;
+    }
     const room = (to - from) * (panel.lines.length ? 0.12 : 0.05);
     return [from >= 0 ? Math.max(0, from - room) : from - room, to + room];
   };
@@ -137,36 +140,67 @@
     panel.series.forEach((s) => {
       if (!s.low) return;
       const edge = { stroke: "transparent", width: 0 };
-      bands.push({ series: [add(s.name, s.high, edge), add(s.name, s.low, edge)], fill: s.color + (panel.series.length > COLORS ? "1a" : "33") });
+      bands.push({
+        series: [add(s.name, s.high, edge), add(s.name, s.low, edge)],
+        fill: s.color + (panel.series.length > COLORS ? "1a" : "33"),
+      });
     });
-    panel.series.forEach((s) => add(s.name, s.y, {
-      stroke: s.color, width: 1.8, dash: s.dash.length ? s.dash : undefined,
-      points: { show: s.points, size: 6, fill: s.color },
-    }));
-    const axis = { stroke: () => style("--quiet"), font: "11px " + getComputedStyle(document.body).fontFamily, values: ticks };
+    panel.series.forEach((s) =>
+      add(s.name, s.y, {
+        stroke: s.color,
+        width: 1.8,
+        dash: s.dash.length ? s.dash : undefined,
+        points: { show: s.points, size: 6, fill: s.color },
+      })
+    );
+    const axis = {
+      stroke: () => style("--quiet"),
+      font: "11px " + getComputedStyle(document.body).fontFamily,
+      values: ticks,
+    };
     const grid = Object.assign({ stroke: () => style("--faint"), width: 1 }, powered(panel.y_log));
     const marks = Object.assign({ stroke: () => style("--quiet"), width: 1, size: 4 }, powered(panel.x_log));
     const first = panel.x[0], last = panel.x[panel.x.length - 1];
     const whole = [first > 0 && first < 0.1 * last ? 0 : first, last];
     const size = () => ({ width: Math.max(220, cell.clientWidth), height: 210 });
-    const u = new uPlot(Object.assign(size(), {
-      series, bands,
-      legend: { show: false },
-      scales: {
-        // The whole axis starts at zero; a stretch selected with the mouse is shown as it is.
-        x: { time: false, distr: panel.x_log ? 3 : 1,
-          range: (u, low, high) => panel.x_log || low !== first || high !== last || !(last > first) ? [low, high] : whole },
-        y: { distr: panel.y_log ? 3 : 1, range: range(panel) },
-      },
-      axes: [
-        Object.assign({ grid: { show: false }, ticks: marks, size: 30, space: 60 }, axis, powered(panel.x_log)),
-        Object.assign({ grid, ticks: { show: false }, space: 38, gap: 6,
-          label: panel.y_label || undefined, labelSize: 18, labelFont: axis.font,
-          size: (u, texts) => 14 + 6.6 * Math.max(5, ...(texts || []).map((t) => (t || "").length)) }, axis, powered(panel.y_log)),
-      ],
-      cursor: { y: false, sync: { key: sync.key, setSeries: false }, points: { size: 6 } },
-      hooks: { draw: [drawLines(panel)], ready: [say], setCursor: [say], setSeries: [say] },
-    }), data, place);
+    const u = new uPlot(
+      Object.assign(size(), {
+        series,
+        bands,
+        legend: { show: false },
+        scales: {
+          // The whole axis starts at zero; a stretch selected with the mouse is shown as it is.
+          x: {
+            time: false,
+            distr: panel.x_log ? 3 : 1,
+            range: (_u, low, high) =>
+              panel.x_log || low !== first || high !== last || !(last > first) ? [low, high] : whole,
+          },
+          y: { distr: panel.y_log ? 3 : 1, range: range(panel) },
+        },
+        axes: [
+          Object.assign({ grid: { show: false }, ticks: marks, size: 30, space: 60 }, axis, powered(panel.x_log)),
+          Object.assign(
+            {
+              grid,
+              ticks: { show: false },
+              space: 38,
+              gap: 6,
+              label: panel.y_label || undefined,
+              labelSize: 18,
+              labelFont: axis.font,
+              size: (_u, texts) => 14 + 6.6 * Math.max(5, ...(texts || []).map((t) => (t || "").length)),
+            },
+            axis,
+            powered(panel.y_log),
+          ),
+        ],
+        cursor: { y: false, sync: { key: sync.key, setSeries: false }, points: { size: 6 } },
+        hooks: { draw: [drawLines(panel)], ready: [say], setCursor: [say], setSeries: [say] },
+      }),
+      data,
+      place,
+    );
     sync.sub(u);
     charts.push(u);
     new ResizeObserver(() => {
@@ -182,8 +216,15 @@
     const sample = document.createElementNS(space, "svg"), line = document.createElementNS(space, "line");
     const set = (node, values) => Object.entries(values).forEach(([k, v]) => node.setAttribute(k, v));
     set(sample, { width: 28, height: 6, "aria-hidden": "true" });
-    set(line, { x1: 0, x2: 28, y1: 3, y2: 3, stroke: entry.color, "stroke-width": 2.6,
-      "stroke-dasharray": entry.dash.join(" ") || "none" });
+    set(line, {
+      x1: 0,
+      x2: 28,
+      y1: 3,
+      y2: 3,
+      stroke: entry.color,
+      "stroke-width": 2.6,
+      "stroke-dasharray": entry.dash.join(" ") || "none",
+    });
     sample.append(line);
     return sample;
   }
@@ -232,7 +273,11 @@
   addEventListener("error", (event) => fail(null, event.error || event.message));
 
   document.querySelectorAll("figure[data-charts]").forEach((figure, number) => {
-    try { show(figure, number); } catch (error) { fail(figure, error); }
+    try {
+      show(figure, number);
+    } catch (error) {
+      fail(figure, error);
+    }
   });
 
   // What a cell is sorted by: its own value, else the number it starts with, else its text.
@@ -244,8 +289,10 @@
     const value = parseFloat(text.replace("−", "-").replace(/[,\s]/g, ""));
     return Number.isNaN(value) ? null : value;
   };
-  const compare = (a, b) => typeof a === "number" && typeof b === "number" ? a - b
-    : String(a).localeCompare(String(b), "en", { numeric: true });
+  const compare = (a, b) =>
+    typeof a === "number" && typeof b === "number"
+      ? a - b
+      : String(a).localeCompare(String(b), "en", { numeric: true });
 
   document.querySelectorAll("table[data-sortable]").forEach((table) => {
     const body = table.tBodies[0], headings = [...table.tHead.rows[0].cells];

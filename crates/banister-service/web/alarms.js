@@ -35,7 +35,9 @@ export function evidenceChart(evidence) {
         viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
         preserveAspectRatio: "none",
         role: "img",
-        "aria-label": `evidence against ${evidence.guardrail}: 10 to the ${now.toFixed(1)}, alarm at 10 to the ${evidence.alarm_at.toFixed(1)}`,
+        "aria-label": `evidence against ${evidence.guardrail}: 10 to the ${now.toFixed(1)}, alarm at 10 to the ${
+          evidence.alarm_at.toFixed(1)
+        }`,
       },
       h("line", { class: "evidence-limit", x1: 0, x2: WIDTH, y1: limit, y2: limit }),
       h("path", { class: "evidence-line", d: line || "M0 0" }),
@@ -62,7 +64,9 @@ function alarmRow() {
       setText(message, `${alarm.message}.`.replace(/^./, (c) => c.toUpperCase()));
       setText(
         since,
-        `Since ${clock(alarm.since)}, ${ago(alarm.since)}. ${alarm.forces_safe ? "Only the safe action is played until somebody acknowledges it." : "Decisions go on."}`,
+        `Since ${clock(alarm.since)}, ${ago(alarm.since)}. ${
+          alarm.forces_safe ? "Only the safe action is played until somebody acknowledges it." : "Decisions go on."
+        }`,
       );
       since.title = fullTime(alarm.since);
       show(chart, Boolean(evidence));
@@ -107,8 +111,9 @@ export function alarmsPanel(context) {
       show(press, may("admin"));
       const rows = alarms.map((alarm) => ({
         alarm,
-        evidence:
-          alarm.kind === "breach" ? (state.evidence || []).find((e) => e.guardrail === alarm.guardrail) : undefined,
+        evidence: alarm.kind === "breach"
+          ? (state.evidence || []).find((e) => e.guardrail === alarm.guardrail)
+          : undefined,
       }));
       syncList(list, rows, (row) => row.alarm.number, alarmRow);
     },
@@ -128,7 +133,13 @@ export function assumptionList() {
           "ul",
           null,
           (assumptions || []).map((a) =>
-            h("li", null, h("span", { class: `tag ${a.watched ? "" : "dim"}` }, a.watched ? "watched" : "declared"), " ", a.text),
+            h(
+              "li",
+              null,
+              h("span", { class: `tag ${a.watched ? "" : "dim"}` }, a.watched ? "watched" : "declared"),
+              " ",
+              a.text,
+            )
           ),
         ),
       ]);

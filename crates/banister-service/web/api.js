@@ -79,8 +79,9 @@ async function request(method, path, body, signal, type) {
   if (response.status === 503) tell({ connection: "unready", detail: problem.detail });
   else tell({ connection: "ok", detail: "" });
   // Another request may have been given a token meanwhile: only the one that was refused is asked about.
-  if (response.status === 401 && token === storedToken())
+  if (response.status === 401 && token === storedToken()) {
     tell({ needsToken: true, refused: token ? problem.detail : "", role: null, token: null });
+  }
   // The role is another than this page thought: it asks again.
   if (response.status === 403) tell({ role: null });
   throw new Refusal(problem);

@@ -65,7 +65,10 @@ function armRow(context, guardrails) {
       show(safe, arm.safe);
       show(gone, !arm.offered);
       setAttr(node, "class", arm.offered ? null : "retired");
-      setText(pulls, arm.missing ? `${count(arm.pulls)} (${count(arm.missing)} of ${count(arm.matured)} missing)` : count(arm.pulls));
+      setText(
+        pulls,
+        arm.missing ? `${count(arm.pulls)} (${count(arm.missing)} of ${count(arm.matured)} missing)` : count(arm.pulls),
+      );
       setText(share, arm.probability === null || arm.probability === undefined ? "–" : percent(arm.probability));
       cells[0].update(arm.reward, row.scales[0]);
       guardrails.forEach((_, i) =>
@@ -74,7 +77,7 @@ function armRow(context, guardrails) {
           row.scales[i + 1],
           row.columns[i].threshold,
           row.columns[i].low,
-        ),
+        )
       );
       show(press, may("admin") && arm.offered && !arm.safe && !row.final);
     },
@@ -97,11 +100,12 @@ function addArm(context, experiment) {
     ),
     submit: async () => {
       const arm = { name: name.value };
-      if (wants && features.value.trim())
+      if (wants && features.value.trim()) {
         arm.features = features.value
           .split(/[\s,;]+/)
           .filter(Boolean)
           .map((t) => (Number.isFinite(Number(t)) ? Number(t) : t));
+      }
       await api.addArm(context.name, arm);
       toast("The arm is added.");
       context.refresh();
@@ -166,8 +170,7 @@ export function armsPanel(context, experiment) {
   function render() {
     const { experiment: now, state } = last;
     const known = state && state.arms.length ? state.arms : null;
-    const arms =
-      known ||
+    const arms = known ||
       now.arms.map((arm) => Object.assign({ pulls: null, probability: null, reward: null, guardrails: null }, arm));
     const shown = all || arms.length <= FEW ? arms : worthShowing(arms);
     const columns = columnsOf(guardrails, state && state.certificate);
@@ -177,7 +180,7 @@ export function armsPanel(context, experiment) {
         scaleOf(
           shown.map((a) => a.guardrails && a.guardrails[i]),
           columns[i].threshold,
-        ),
+        )
       ),
     ];
     heads.forEach((head, i) => head.update(scales[i], i ? columns[i - 1].threshold : undefined));

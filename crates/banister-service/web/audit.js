@@ -33,7 +33,7 @@ function knownTable(audit, experiment) {
       scaleOf(
         known.map((k) => k.guardrails[i]),
         columns[i].threshold,
-      ),
+      )
     ),
   ];
   heads.forEach((head, i) => head.update(scales[i], i ? columns[i - 1].threshold : undefined));
@@ -69,7 +69,9 @@ function knownTable(audit, experiment) {
     h(
       "p",
       null,
-      `From ${count(audit.certificate.outcomes)} outcomes. With confidence ${level(experiment.confidence)} every true mean lies inside its interval:`,
+      `From ${count(audit.certificate.outcomes)} outcomes. With confidence ${
+        level(experiment.confidence)
+      } every true mean lies inside its interval:`,
     ),
     h(
       "div",
@@ -104,18 +106,18 @@ function happened(audit, experiment) {
     h("p", null, h("span", { class: `state ${audit.status}` }, audit.status), ` ${OUTCOME_STATUS[audit.status] || ""}`),
     outcome
       ? h(
-          "dl",
-          { class: "figures compact" },
-          h("div", null, h("dt", null, "reward"), h("dd", null, value(outcome.reward))),
-          experiment.guardrails.map((g) =>
-            h(
-              "div",
-              null,
-              h("dt", { class: "clip", title: g.name }, g.name),
-              h("dd", null, value((outcome.costs || {})[g.name])),
-            ),
-          ),
-        )
+        "dl",
+        { class: "figures compact" },
+        h("div", null, h("dt", null, "reward"), h("dd", null, value(outcome.reward))),
+        experiment.guardrails.map((g) =>
+          h(
+            "div",
+            null,
+            h("dt", { class: "clip", title: g.name }, g.name),
+            h("dd", null, value((outcome.costs || {})[g.name])),
+          )
+        ),
+      )
       : null,
     h(
       "ol",
@@ -131,7 +133,7 @@ function happened(audit, experiment) {
             { class: "note", datetime: e.time, title: fullTime(e.time) },
             e.time.replace("T", " ").replace("Z", " UTC"),
           ),
-        ),
+        )
       ),
     ),
     h("p", { class: "note" }, "The numbers are positions in the log of the service."),
@@ -141,8 +143,8 @@ function happened(audit, experiment) {
 function requestPart(audit) {
   const item = (label, ...value) => [h("dt", null, label), h("dd", { class: "break" }, ...value)];
   const candidates = audit.candidates || null;
-  const plainly =
-    !audit.context && !candidates && !audit.taken && (audit.propensity === null || audit.propensity === undefined);
+  const plainly = !audit.context && !candidates && !audit.taken &&
+    (audit.propensity === null || audit.propensity === undefined);
   return [
     plainly ? h("p", { class: "note" }, "The request had nothing but its id.") : null,
     h(
@@ -153,12 +155,12 @@ function requestPart(audit) {
       audit.context ? item("Context", vector(audit.context)) : null,
       candidates
         ? item(
-            "Candidates",
-            candidates
-              .slice(0, 50)
-              .map((c) => h("div", { class: "mono" }, h("b", null, c.name), ` ${vector(c.features)}`)),
-            candidates.length > 50 ? `and ${candidates.length - 50} more` : null,
-          )
+          "Candidates",
+          candidates
+            .slice(0, 50)
+            .map((c) => h("div", { class: "mono" }, h("b", null, c.name), ` ${vector(c.features)}`)),
+          candidates.length > 50 ? `and ${candidates.length - 50} more` : null,
+        )
         : null,
       audit.taken ? item("Taken by the caller", audit.taken) : null,
       audit.propensity !== null && audit.propensity !== undefined
@@ -182,8 +184,8 @@ function summary(audit, experiment) {
   const why = audit.certificate.fallback
     ? "Only the safe action was allowed."
     : held
-      ? "It was safe: even in the worst case that the data allow, the policy keeps every guardrail."
-      : "";
+    ? "It was safe: even in the worst case that the data allow, the policy keeps every guardrail."
+    : "";
   return h(
     "p",
     { class: "lead" },
@@ -243,13 +245,20 @@ export function auditPage(name, id) {
       experiment = experiment || (await api.experiment(name, signal));
       const audit = await api.audit(name, id, signal);
       if (!built) build();
-      renderOnce(parts.when, [audit.number, ago(audit.time)], () =>
-        h("span", { title: fullTime(audit.time) }, `number ${count(audit.number)} in the log, ${ago(audit.time)}`),
+      renderOnce(
+        parts.when,
+        [audit.number, ago(audit.time)],
+        () =>
+          h("span", { title: fullTime(audit.time) }, `number ${count(audit.number)} in the log, ${ago(audit.time)}`),
       );
       renderOnce(parts.lead, [audit.action, audit.probability, audit.certificate], () => summary(audit, experiment));
       renderOnce(parts.known, audit.known, () => knownTable(audit, experiment));
       renderOnce(parts.decided, [audit.policy, audit.draw], () => decided(audit));
-      renderOnce(parts.safe, [audit.certificate, audit.known], () => safety(audit, experiment, safeName(audit, experiment)));
+      renderOnce(
+        parts.safe,
+        [audit.certificate, audit.known],
+        () => safety(audit, experiment, safeName(audit, experiment)),
+      );
       renderOnce(parts.happened, [audit.status, audit.outcome, audit.events], () => happened(audit, experiment));
       renderOnce(parts.request, [audit.context, audit.candidates, audit.taken, audit.id], () => requestPart(audit));
     } catch (error) {

@@ -100,7 +100,11 @@ function proofRow() {
       setStyle(mark, "left", at(certified.threshold));
       // From the side that is allowed, so that it reaches into the other one only if it must not.
       setStyle(fill, "left", v.low ? at(certified.pessimistic_cost) : "0%");
-      setStyle(fill, "width", v.low ? `${100 - parseFloat(at(certified.pessimistic_cost))}%` : at(certified.pessimistic_cost));
+      setStyle(
+        fill,
+        "width",
+        v.low ? `${100 - parseFloat(at(certified.pessimistic_cost))}%` : at(certified.pessimistic_cost),
+      );
       setAttr(fill, "class", v.holds ? "p-fill" : "p-fill bad");
       setStyle(forbidden, "left", v.low ? "0%" : at(certified.threshold));
       setStyle(forbidden, "width", v.low ? at(certified.threshold) : `${100 - parseFloat(at(certified.threshold))}%`);
@@ -128,7 +132,12 @@ export function proofBars() {
     h(
       "p",
       { class: "note iv-legend" },
-      h("span", null, h("i", { class: "k-fill" }), "up to the pessimistic cost: what the policy’s average can still be"),
+      h(
+        "span",
+        null,
+        h("i", { class: "k-fill" }),
+        "up to the pessimistic cost: what the policy’s average can still be",
+      ),
       h("span", null, h("i", { class: "k-mean" }), "mean so far"),
       h("span", null, h("i", { class: "k-threshold" }), "threshold"),
       h("span", null, h("i", { class: "k-forbidden" }), "forbidden"),

@@ -15,7 +15,7 @@ function moment(time, dated) {
 }
 
 // Times on a 24-hour clock, with the day once the ticks are days apart.
-function timeTicks(u, splits, axis, space, step) {
+function timeTicks(_u, splits, _axis, _space, step) {
   return splits.map((s) => {
     const d = new Date(s * 1000);
     if (step >= 86400) return d.toLocaleDateString(undefined, { month: "short", day: "numeric" });
@@ -173,8 +173,8 @@ export function makeChart(spec) {
       paths: s.bars
         ? uPlot.paths.bars({ size: [0.7, 34], radius: 0.1 })
         : s.step
-          ? uPlot.paths.stepped({ align: 1 })
-          : undefined,
+        ? uPlot.paths.stepped({ align: 1 })
+        : undefined,
       points: { show: (u) => !s.hidden && !s.bars && u.data[0].length < 4, size: 6, fill: () => colour(s.colour) },
     }));
     plot = new uPlot(
@@ -190,7 +190,7 @@ export function makeChart(spec) {
         })),
         axes: [
           Object.assign({}, axis, { values: timeTicks, space: 64, size: 28, incrs: spec.bars ? MINUTES : SECONDS }),
-          Object.assign({}, axis, { values: (u, splits) => splits.map(num), size: 50, space: 32 }),
+          Object.assign({}, axis, { values: (_u, splits) => splits.map(num), size: 50, space: 32 }),
         ],
         scales: {
           x: { time: true, range: xRange(spec.bars) },

@@ -2,7 +2,8 @@
 
 import { h } from "./dom.js";
 import { clip, num } from "./format.js";
-import { atLeast, limitInWords, unitInWords } from "./words.js";
+import { directionOf } from "./direction.js";
+import { limitInWords, unitInWords } from "./words.js";
 import { makeChart } from "./chart.js";
 
 const PALETTE = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6"];
@@ -146,20 +147,18 @@ export function chartsOf(experiment) {
         const get = (key) => of((p) => (p.guardrails[i] ? p.guardrails[i][key] : null));
         const thresholds = get("threshold"),
           value = thresholds[thresholds.length - 1];
-        const low = atLeast(experiment.guardrails[i]);
-        const limit =
-          value === undefined || value === null
-            ? null
-            : { value, low, label: low ? "must stay above" : "must stay below" };
+        const { low, side } = directionOf(experiment.guardrails[i]);
+        const limit = value === undefined || value === null ? null : { value, low, label: `must stay ${side}` };
         chart.update([times, get("upper"), get("lower"), get("mean"), thresholds, get("pessimistic_cost")], {
           forced,
           limit,
         });
       });
-      if (price)
+      if (price) {
         price.update([times, ...rails.map((_, i) => of((p) => (p.guardrails[i] ? p.guardrails[i].price : null)))], {
           forced,
         });
+      }
       rate.update(everyMinute(history.per_minute || []));
     },
     destroy: () => all.forEach((chart) => chart.destroy()),

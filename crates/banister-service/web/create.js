@@ -64,9 +64,9 @@ function build(schema) {
     const k = kind.read(),
       d = { name: name.value };
     if (description.value) d.description = description.value;
-    if (k === "dimension")
+    if (k === "dimension") {
       Object.assign(d, { dimension: numberOrText(dimension.value), safe_action: numbersOrText(safeAction.value) });
-    else Object.assign(d, arms.read());
+    } else Object.assign(d, arms.read());
     if (k === "context") d.context = numberOrText(contextual.value);
     const range = reward.read(),
       sub = numberOrText(wild.value);

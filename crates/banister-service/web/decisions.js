@@ -71,7 +71,7 @@ export function decisionsPanel(context, experiment) {
         h("th", { scope: "col", class: "number" }, "probability"),
         h("th", { scope: "col" }, "outcome"),
         ["reward", ...guardrails.map((g) => g.name)].map((t) =>
-          h("th", { scope: "col", class: "number" }, h("span", { class: "clip", title: t }, t)),
+          h("th", { scope: "col", class: "number" }, h("span", { class: "clip", title: t }, t))
         ),
       ),
     ),

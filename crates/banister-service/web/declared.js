@@ -18,7 +18,15 @@ const sidesOf = (guardrail) =>
 
 // Source and maker for `renderOnce`.
 export function declared(experiment) {
-  const { counts, number, status, arms, alarm, alarms, ...rest } = experiment;
+  const {
+    counts: _counts,
+    number: _number,
+    status: _status,
+    arms: _arms,
+    alarm: _alarm,
+    alarms: _alarms,
+    ...rest
+  } = experiment;
   const item = (label, ...value) => [h("dt", null, label), h("dd", null, ...value)];
   const agent = Object.entries(experiment.agent || {})
     .map(([k, v]) => `${k} ${typeof v === "number" ? num(v) : v}`)
@@ -52,12 +60,18 @@ export function declared(experiment) {
           "Time to live",
           experiment.ttl_seconds
             ? !experiment.default_outcome
-              ? `${duration(experiment.ttl_seconds)}: outcomes are learned then, and those that never came are counted as missing`
-              : `${duration(experiment.ttl_seconds)}: outcomes are learned then; the default outcome: reward ${num((experiment.default_outcome || {}).reward)}, ${Object.entries(
-                (experiment.default_outcome || {}).costs || {},
-              )
-                .map(([k, v]) => `${k} ${num(v)}`)
-                .join(", ")}`
+              ? `${
+                duration(experiment.ttl_seconds)
+              }: outcomes are learned then, and those that never came are counted as missing`
+              : `${duration(experiment.ttl_seconds)}: outcomes are learned then; the default outcome: reward ${
+                num((experiment.default_outcome || {}).reward)
+              }, ${
+                Object.entries(
+                  (experiment.default_outcome || {}).costs || {},
+                )
+                  .map(([k, v]) => `${k} ${num(v)}`)
+                  .join(", ")
+              }`
             : "none",
         ),
         item("Created", fullTime(experiment.created)),

@@ -7,7 +7,7 @@ import { num, percent } from "./format.js";
 export function drawStrip(audit) {
   if (audit.draw === null || audit.draw === undefined) return null;
   let from = 0;
-  const pieces = audit.policy.map((entry) => ({ entry, from, to: (from += entry.probability) }));
+  const pieces = audit.policy.map((entry) => ({ entry, from, to: from += entry.probability }));
   const hit = pieces.find((piece) => audit.draw < piece.to) || pieces[pieces.length - 1];
   const sentence = h(
     "p",
@@ -34,7 +34,7 @@ export function drawStrip(audit) {
           title: `${piece.entry.action}: ${num(piece.from)} to ${num(piece.to)}`,
         },
         piece.entry.probability > 0.04 && h("span", null, piece.entry.action),
-      ),
+      )
     ),
     h("i", { class: "needle", style: { left: `${audit.draw * 100}%` } }),
   );

@@ -1,6 +1,7 @@
 // The two lists of the form: arms, and guardrails.
 
 import { button, freshId, h, show } from "./dom.js";
+import { DIRECTIONS } from "./direction.js";
 import { checkbox, numberOrText, numbersOrText } from "./manage.js";
 
 const rangeOf = (low, high) => {
@@ -124,7 +125,7 @@ export function armsEditor(book, changed) {
     read() {
       const chosen = rows.find((row) => row.safe.checked);
       const arms = rows.map((row) =>
-        featured.input.checked ? { name: row.name.value, features: numbersOrText(row.features.value) } : row.name.value,
+        featured.input.checked ? { name: row.name.value, features: numbersOrText(row.features.value) } : row.name.value
       );
       return { arms, safe: chosen ? chosen.name.value : "" };
     },
@@ -147,8 +148,7 @@ export function guardrailsEditor(book, changed) {
     const side = h(
       "select",
       null,
-      h("option", { value: "at_most" }, "at most"),
-      h("option", { value: "at_least" }, "at least"),
+      Object.entries(DIRECTIONS).map(([key, { words }]) => h("option", { value: key }, words)),
     );
     const value = h("input", {
       inputmode: "decimal",
@@ -193,7 +193,7 @@ export function guardrailsEditor(book, changed) {
         { class: "guardrail-line" },
         book.field(path("name"), "Name", name),
         book.field(() => [], "Must be", side),
-        book.field(() => [...path("at_most")(), ...path("at_least")()], "Value", value),
+        book.field(() => Object.keys(DIRECTIONS).flatMap((key) => path(key)()), "Value", value),
         remove,
       ),
       h("div", { class: "checks" }, relative.node, known.node),

@@ -4,7 +4,7 @@ import { h, panel, renderOnce, setAttr, setText, show } from "./dom.js";
 import { ago, clock, fullTime, percent } from "./format.js";
 import { api } from "./api.js";
 import { poll } from "./poll.js";
-import { reasonInWords, reasonTitle, promises } from "./words.js";
+import { promises, reasonInWords, reasonTitle } from "./words.js";
 import { policyBars, proofBars } from "./bars.js";
 import { chartsOf } from "./charts.js";
 import { armsPanel } from "./arms.js";
@@ -49,7 +49,12 @@ export function alarmBanner() {
         words,
         `${reasonInWords(alarm.reason)}.`.replace(/^./, (c) => c.toUpperCase()),
       );
-      setText(since, alarm.since ? `Since ${clock(alarm.since)}, ${ago(alarm.since)}${alarm.decision ? "; first decision:" : "."}` : "");
+      setText(
+        since,
+        alarm.since
+          ? `Since ${clock(alarm.since)}, ${ago(alarm.since)}${alarm.decision ? "; first decision:" : "."}`
+          : "",
+      );
       setAttr(since, "title", alarm.since ? fullTime(alarm.since) : null);
       show(link, Boolean(alarm.decision));
       setText(link, alarm.decision || "");
@@ -107,7 +112,13 @@ export function experimentPage(name) {
     parts.arms = experiment.dimension ? null : armsPanel(context, experiment);
     parts.live = h("div", null, parts.bars.node);
     parts.premise = h("p", { class: "note" });
-    parts.proving = panel(promises(experiment) ? "Why it is safe" : "How safe it is", null, parts.premise, parts.proof.node, parts.assumptions.node);
+    parts.proving = panel(
+      promises(experiment) ? "Why it is safe" : "How safe it is",
+      null,
+      parts.premise,
+      parts.proof.node,
+      parts.assumptions.node,
+    );
     const policy = panel(
       experiment.dimension || experiment.context ? "Policy of the last decision" : "Policy now",
       null,
@@ -170,8 +181,9 @@ export function experimentPage(name) {
         ? "The data do not prove any other policy safe yet, so the action that was declared safe is played."
         : "If everything were as bad as the data still allow, the policy would cost on average:",
     );
-    if (certificate)
+    if (certificate) {
       parts.proof.update(experiment.guardrails, certificate, state.estimates && state.estimates.guardrails);
+    }
     const other = policy ? policy.filter((p) => !p.safe).reduce((sum, p) => sum + p.probability, 0) : 0;
     const shares = `: ${percent(1 - other)} safe, ${percent(other)} something else`;
     const past = experiment.dimension || experiment.context || experiment.status === "archived";

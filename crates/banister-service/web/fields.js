@@ -46,11 +46,12 @@ export function fieldBook() {
         continue;
       }
       if (field.node.closest("[hidden]")) continue;
-      for (const path of field.names())
+      for (const path of field.names()) {
         if (within(path, name) && path.length > length) {
           best = field;
           length = path.length;
         }
+      }
     }
     return best;
   }

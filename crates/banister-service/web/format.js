@@ -58,8 +58,9 @@ export function duration(seconds) {
     [60, "min"],
     [1, "s"],
   ];
-  for (const [size, name] of units)
+  for (const [size, name] of units) {
     if (seconds >= size) return `${parseFloat((seconds / size).toPrecision(3))} ${name}`;
+  }
   return `${num(seconds)} s`;
 }
 

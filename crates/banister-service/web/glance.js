@@ -12,10 +12,13 @@ function standing(experiment, certificate, alarms) {
   if (certificate.fallback === "paused") return ["warn", "❙❙ Paused", "only the safe action is played"];
   if (certificate.fallback === "alarm") return ["bad", "⚠ Alarm", "only the safe action is played"];
   if (alarms.length) return ["bad", "⚠ Alarm", "an assumption of the certificate is false"];
-  if (certificate.fallback) return ["bad", "⚠ Safe action only", "no other policy is proven to keep the guardrails yet"];
+  if (certificate.fallback) {
+    return ["bad", "⚠ Safe action only", "no other policy is proven to keep the guardrails yet"];
+  }
   const open = rails.filter((g, i) => !verdict(g, certificate.guardrails[i]).holds);
-  if (open.length && !promises(experiment))
+  if (open.length && !promises(experiment)) {
     return ["warn", "⚠ Not promised", `${open.map((g) => g.name).join(", ")}: this agent may break it in a round`];
+  }
   if (open.length) return ["bad", "✕ Not kept", open.map((g) => g.name).join(", ")];
   const held = certificate.guardrails.filter((g) => g.price > 0).map((g) => g.name);
   const all = rails.length === 1 ? "✓ Kept" : rails.length === 2 ? "✓ Both kept" : `✓ All ${rails.length} kept`;

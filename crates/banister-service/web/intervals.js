@@ -2,7 +2,7 @@
 
 import { h, setAttr, setStyle, setText, show } from "./dom.js";
 import { brief, interval, num } from "./format.js";
-import { atLeast } from "./words.js";
+import { directionOf } from "./direction.js";
 
 // A scale that every row of a column shares, with round ends.
 export function scaleOf(estimates, threshold) {
@@ -59,7 +59,10 @@ export function intervalCell() {
       const words = interval(estimate) + (limited ? `, threshold ${num(threshold)}` : "");
       setAttr(track, "aria-label", words);
       setAttr(track, "title", words);
-      setText(text, estimate.mean === null ? `[${brief(estimate.lower)}, ${brief(estimate.upper)}]` : num(estimate.mean));
+      setText(
+        text,
+        estimate.mean === null ? `[${brief(estimate.lower)}, ${brief(estimate.upper)}]` : num(estimate.mean),
+      );
     },
   };
 }
@@ -115,13 +118,11 @@ export const intervalLegend = (limited) =>
 export const columnsOf = (guardrails, certificate) =>
   guardrails.map((g, i) => {
     const certified = certificate && certificate.guardrails && certificate.guardrails[i];
-    const declared = atLeast(g) ? g.at_least : g.at_most;
+    const { value: declared, low } = directionOf(g);
     const threshold = certified
       ? certified.threshold
       : g.relative
-        ? g.safe_cost === null || g.safe_cost === undefined
-          ? 0
-          : declared * g.safe_cost
-        : declared;
-    return { threshold, low: atLeast(g) };
+      ? g.safe_cost === null || g.safe_cost === undefined ? 0 : declared * g.safe_cost
+      : declared;
+    return { threshold, low };
   });

@@ -11,7 +11,7 @@ const KINDS = [
 
 export function kindPicker(changed) {
   const inputs = KINDS.map(([value], i) =>
-    h("input", { type: "radio", name: "kind", value, checked: i === 0, "data-testid": `kind-${value}` }),
+    h("input", { type: "radio", name: "kind", value, checked: i === 0, "data-testid": `kind-${value}` })
   );
   const node = h(
     "fieldset",
@@ -26,7 +26,7 @@ export function kindPicker(changed) {
           { class: "kind" },
           inputs[i],
           h("span", null, h("b", null, title), h("span", { class: "note" }, text)),
-        ),
+        )
       ),
     ),
   );

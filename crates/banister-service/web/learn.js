@@ -15,7 +15,12 @@ function columnsIn(experiment) {
 }
 
 export function learnPanel(context, experiment) {
-  const file = h("input", { type: "file", accept: ".csv,.parquet,text/csv", "aria-label": "File", "data-testid": "learn-file" });
+  const file = h("input", {
+    type: "file",
+    accept: ".csv,.parquet,text/csv",
+    "aria-label": "File",
+    "data-testid": "learn-file",
+  });
   const send = h("button", { type: "submit", "data-testid": "learn-send", disabled: true }, "Learn from it");
   const said = h("p", { class: "good", role: "status", "data-testid": "learn-said", hidden: true }),
     problem = h("p", { class: "problem", role: "alert", "data-testid": "learn-problem", hidden: true });
@@ -53,7 +58,10 @@ export function learnPanel(context, experiment) {
       "p",
       { class: "note" },
       "A CSV or Parquet file, a row for each outcome. Columns: ",
-      columnsIn(experiment).map((name, i) => [i ? ", " : "", name === "…" ? name : h("code", { class: "break" }, name)]),
+      columnsIn(experiment).map((
+        name,
+        i,
+      ) => [i ? ", " : "", name === "…" ? name : h("code", { class: "break" }, name)]),
       ". An export has them.",
     ),
     form,

@@ -10,7 +10,12 @@ import { hrefOf } from "./decisions.js";
 import { statusPills } from "./manage.js";
 import { loading } from "./experiment.js";
 
-const SHORT = { margin_not_proven: "margin not proven", solver_failed: "solver failed", ill_conditioned: "rounding", paused: "paused" };
+const SHORT = {
+  margin_not_proven: "margin not proven",
+  solver_failed: "solver failed",
+  ill_conditioned: "rounding",
+  paused: "paused",
+};
 
 function kindOf(experiment) {
   if (experiment.dimension) return `candidates of ${experiment.dimension} features`;

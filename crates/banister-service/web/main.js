@@ -150,8 +150,9 @@ function pageFor(hash) {
       }
     });
   if (parts[0] === "new") return createPage();
-  if (parts[0] === "experiments" && parts[1] && parts[2] === "decisions" && parts[3])
+  if (parts[0] === "experiments" && parts[1] && parts[2] === "decisions" && parts[3]) {
     return auditPage(parts[1], parts[3]);
+  }
   if (parts[0] === "experiments" && parts[1]) return experimentPage(parts[1]);
   return listPage();
 }

@@ -50,7 +50,7 @@ export function outcomeInputs(guardrails, outcome, testid) {
       value: plain(outcome && (outcome.costs || {})[g.name]),
       autocomplete: "off",
       "data-testid": testid ? `${testid}-cost` : null,
-    }),
+    })
   );
   const node = h(
     "div",
@@ -104,8 +104,9 @@ function edit(context, experiment) {
       const seconds = numberOrText(ttl.value) ?? null,
         wanted = outcome.read() ?? null;
       if (seconds !== (experiment.ttl_seconds ?? null)) change.ttl_seconds = seconds;
-      if (wanted !== null && JSON.stringify(wanted) !== JSON.stringify(experiment.default_outcome ?? null))
+      if (wanted !== null && JSON.stringify(wanted) !== JSON.stringify(experiment.default_outcome ?? null)) {
         change.default_outcome = wanted;
+      }
       if (Object.keys(change).length) await api.change(context.name, change);
       toast("Saved.");
       context.refresh();
@@ -181,9 +182,10 @@ export function actions(context) {
 
 export function statusPills(experiment) {
   const pills = [h("span", { class: `pill ${experiment.status}` }, experiment.status)];
-  if (experiment.shadow)
+  if (experiment.shadow) {
     pills.push(
       h("span", { class: "pill shadow", title: "It decides and learns, but the caller does what it wants." }, "shadow"),
     );
+  }
   return pills;
 }

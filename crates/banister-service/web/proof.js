@@ -2,12 +2,13 @@
 
 import { h } from "./dom.js";
 import { count, num } from "./format.js";
-import { SOLVER, atLeast, isExcess, reasonInWords, verdict } from "./words.js";
+import { directionOf } from "./direction.js";
+import { isExcess, reasonInWords, SOLVER, verdict } from "./words.js";
 import { proofBars } from "./bars.js";
 
 // The pessimistic cost as a sum that can be checked by hand; left out where it is more than a sum.
 function sumOf(audit, i, guardrail, safe) {
-  const worst = atLeast(guardrail) ? "lower" : "upper",
+  const { worst } = directionOf(guardrail),
     certified = audit.certificate.guardrails[i];
   const terms = (audit.known || []).filter((k) => k.probability > 0);
   if (!terms.length || terms.some((k) => !k.guardrails[i])) return null;
@@ -28,13 +29,14 @@ function explain(audit, guardrail, i, safe) {
   const certified = audit.certificate.guardrails[i],
     v = verdict(guardrail, certified),
     sum = sumOf(audit, i, guardrail, safe);
-  const end = atLeast(guardrail) ? "lower" : "upper";
-  const factor = num(atLeast(guardrail) ? guardrail.at_least : guardrail.at_most),
-    side = atLeast(guardrail) ? "at least" : "at most";
+  const { worst: end, words: side, value } = directionOf(guardrail),
+    factor = num(value);
   const what = isExcess(guardrail)
     ? v.cost === "0"
       ? `would be exactly ${factor} times the safe action’s own`
-      : `would be ${num(Math.abs(certified.pessimistic_cost))} ${certified.pessimistic_cost < 0 ? "below" : "above"} ${factor} times the safe action’s own`
+      : `would be ${num(Math.abs(certified.pessimistic_cost))} ${
+        certified.pessimistic_cost < 0 ? "below" : "above"
+      } ${factor} times the safe action’s own`
     : `would be ${v.cost}`;
   const limit = isExcess(guardrail)
     ? `It must be ${side} ${factor} times the safe action’s own`
@@ -44,15 +46,33 @@ function explain(audit, guardrail, i, safe) {
     { class: v.holds ? "break" : "break open" },
     h("b", null, guardrail.name),
     v.holds
-      ? `: even if every action were as bad as its interval allows, the policy’s average ${what}. ${limit}: the guardrail is kept, with ${num(certified.slack) === "0" ? "nothing" : num(certified.slack)} to spare. ${certified.price > 0 ? `This guardrail held the policy back: one more unit of room would be worth ${num(certified.price)} of reward.` : "This guardrail did not hold the policy back: its price is 0."}`
-      : `: at worst the policy’s average ${what}, and ${limit.replace(/^It/, "it")}. ${audit.certificate.fallback ? "The data do not prove yet that this is kept, so the safe action is played: the one that was declared to be safe." : "The data do not prove that this is kept, and the agent does not promise it in every round."}`,
+      ? `: even if every action were as bad as its interval allows, the policy’s average ${what}. ${limit}: the guardrail is kept, with ${
+        num(certified.slack) === "0" ? "nothing" : num(certified.slack)
+      } to spare. ${
+        certified.price > 0
+          ? `This guardrail held the policy back: one more unit of room would be worth ${
+            num(certified.price)
+          } of reward.`
+          : "This guardrail did not hold the policy back: its price is 0."
+      }`
+      : `: at worst the policy’s average ${what}, and ${limit.replace(/^It/, "it")}. ${
+        audit.certificate.fallback
+          ? "The data do not prove yet that this is kept, so the safe action is played: the one that was declared to be safe."
+          : "The data do not prove that this is kept, and the agent does not promise it in every round."
+      }`,
     sum
       ? h(
-          "div",
-          { class: "sum" },
-          h("span", { class: "note" }, `probability × ${end} end of the interval${sum.declared ? ", for the safe action the declared cost" : ""}, added up:`),
-          h("code", null, sum.text),
-        )
+        "div",
+        { class: "sum" },
+        h(
+          "span",
+          { class: "note" },
+          `probability × ${end} end of the interval${
+            sum.declared ? ", for the safe action the declared cost" : ""
+          }, added up:`,
+        ),
+        h("code", null, sum.text),
+      )
       : null,
   );
 }
@@ -64,7 +84,7 @@ export function safety(audit, experiment, safe) {
   const means = rails.map((_, i) =>
     (audit.known || []).every((k) => k.guardrails[i] && k.guardrails[i].mean !== null)
       ? { mean: audit.known.reduce((s, k) => s + k.probability * k.guardrails[i].mean, 0) }
-      : null,
+      : null
   );
   const bars = proofBars();
   bars.update(rails, certificate, means);
@@ -72,20 +92,20 @@ export function safety(audit, experiment, safe) {
   return [
     certificate.fallback
       ? h(
+        "div",
+        { class: `alarm ${certificate.fallback === "paused" ? "calm" : ""}` },
+        h("span", { class: "alarm-sign", "aria-hidden": "true" }, "⚠"),
+        h(
           "div",
-          { class: `alarm ${certificate.fallback === "paused" ? "calm" : ""}` },
-          h("span", { class: "alarm-sign", "aria-hidden": "true" }, "⚠"),
+          null,
+          h("b", null, "The safe action was forced"),
           h(
-            "div",
+            "p",
             null,
-            h("b", null, "The safe action was forced"),
-            h(
-              "p",
-              null,
-              `${reasonInWords(certificate.fallback)}.`.replace(/^./, (c) => c.toUpperCase()),
-            ),
+            `${reasonInWords(certificate.fallback)}.`.replace(/^./, (c) => c.toUpperCase()),
           ),
-        )
+        ),
+      )
       : null,
     bars.node,
     h(
@@ -95,14 +115,14 @@ export function safety(audit, experiment, safe) {
     ),
     solver
       ? h(
-          "dl",
-          { class: "declared" },
-          item("Solver", `${solver.status}: ${SOLVER[solver.status] || ""}`),
-          item("Value", `${num(solver.value)}, at most ${num(solver.upper_bound)} possible: gap ${num(solver.gap)}`),
-          item("Optimistic reward", num(certificate.optimistic_reward)),
-          solver.nodes ? item("Nodes searched", count(solver.nodes)) : null,
-          item("Fallback", certificate.fallback || "none"),
-        )
+        "dl",
+        { class: "declared" },
+        item("Solver", `${solver.status}: ${SOLVER[solver.status] || ""}`),
+        item("Value", `${num(solver.value)}, at most ${num(solver.upper_bound)} possible: gap ${num(solver.gap)}`),
+        item("Optimistic reward", num(certificate.optimistic_reward)),
+        solver.nodes ? item("Nodes searched", count(solver.nodes)) : null,
+        item("Fallback", certificate.fallback || "none"),
+      )
       : null,
   ];
 }

@@ -9,9 +9,9 @@ function resolve(schema, entry) {
   let found = entry;
   for (let depth = 0; depth < 8; depth++) {
     const options = found.anyOf && found.anyOf.filter((o) => o.type !== "null");
-    if (found.$ref && found.$ref.startsWith("#/$defs/"))
+    if (found.$ref && found.$ref.startsWith("#/$defs/")) {
       found = Object.assign({}, (schema.$defs || {})[found.$ref.slice(8)], strip(found, "$ref"));
-    else if (options && options.length === 1) found = Object.assign({}, options[0], strip(found, "anyOf"));
+    } else if (options && options.length === 1) found = Object.assign({}, options[0], strip(found, "anyOf"));
     else break;
   }
   const types = [].concat(found.type || []).filter((t) => t !== "null");
@@ -19,23 +19,24 @@ function resolve(schema, entry) {
 }
 
 function strip(entry, key) {
-  const { [key]: gone, ...rest } = entry;
+  const { [key]: _gone, ...rest } = entry;
   return rest;
 }
 
 // Allowed values with what each means, from `enum` or from `oneOf` of constants.
 function choicesOf(entry) {
-  if (entry.type === "boolean")
+  if (entry.type === "boolean") {
     return [
       { value: "true", text: "yes" },
       { value: "false", text: "no" },
     ];
+  }
   if (entry.enum) return entry.enum.filter((v) => v !== null).map((v) => ({ value: String(v), text: String(v) }));
   if (!entry.oneOf) return null;
   const flat = entry.oneOf.flatMap((o) =>
     o.const !== undefined
       ? [{ value: String(o.const), text: o.description ? `${o.const}: ${o.description}` : String(o.const) }]
-      : (o.enum || []).map((v) => ({ value: String(v), text: String(v) })),
+      : (o.enum || []).map((v) => ({ value: String(v), text: String(v) }))
   );
   return flat.length ? flat : null;
 }
@@ -48,17 +49,16 @@ function described(text) {
 function parameter(schema, name, entry, addField) {
   const known = resolve(schema, entry),
     choices = choicesOf(known);
-  const usual =
-    known.default === undefined || known.default === null
-      ? "chosen by the service"
-      : String(typeof known.default === "number" ? num(known.default) : known.default);
+  const usual = known.default === undefined || known.default === null
+    ? "chosen by the service"
+    : String(typeof known.default === "number" ? num(known.default) : known.default);
   const input = choices
     ? h(
-        "select",
-        null,
-        h("option", { value: "" }, `default: ${usual}`),
-        choices.map((c) => h("option", { value: c.value }, c.text)),
-      )
+      "select",
+      null,
+      h("option", { value: "" }, `default: ${usual}`),
+      choices.map((c) => h("option", { value: c.value }, c.text)),
+    )
     : h("input", { autocomplete: "off", inputmode: MODES[known.type], placeholder: usual });
   const read = () => {
     if (input.value.trim() === "") return undefined;

@@ -8,15 +8,17 @@ import { command, curl } from "./dialog.js";
 function examples(experiment) {
   const request = { id: "order-17" };
   if (experiment.context) request.context = Array(experiment.context).fill(0.5);
-  if (experiment.dimension)
+  if (experiment.dimension) {
     request.actions = ["first", "second"].map((name, at) => ({
       name,
       features: Array.from({ length: experiment.dimension }, (_, i) => (i === at % experiment.dimension ? 1 : 0)),
     }));
+  }
   if (experiment.shadow) Object.assign(request, { taken: experiment.safe || "safe", propensity: 1 });
   const report = { decision: "order-17", reward: 1 };
-  if (experiment.guardrails.length)
+  if (experiment.guardrails.length) {
     report.costs = Object.fromEntries(experiment.guardrails.map((g) => [g.name, g.range ? g.range[0] : 0]));
+  }
   return { request, report };
 }
 

@@ -38,12 +38,12 @@ function requestInputs(experiment, changed) {
     const safe = experiment.safe || "safe";
     taken = experiment.arms.length
       ? h(
-          "select",
-          null,
-          experiment.arms
-            .filter((a) => a.offered)
-            .map((a) => h("option", { value: a.name, selected: a.name === safe }, a.name)),
-        )
+        "select",
+        null,
+        experiment.arms
+          .filter((a) => a.offered)
+          .map((a) => h("option", { value: a.name, selected: a.name === safe }, a.name)),
+      )
       : h("input", { value: safe });
     propensity = h("input", { inputmode: "decimal", value: "1", autocomplete: "off" });
     parts.push(labelled("taken: what you do", taken), labelled("propensity: its probability", propensity));
@@ -58,11 +58,12 @@ function requestInputs(experiment, changed) {
       const body = {};
       if (id.value) body.id = id.value;
       if (context) body.context = numbersOrText(context.value);
-      if (actions)
+      if (actions) {
         body.actions = actions.value
           .split("\n")
           .filter((line) => line.trim())
           .map(numbersOrText);
+      }
       if (taken) body.taken = taken.value;
       const p = propensity ? numberOrText(propensity.value) : undefined;
       if (p !== undefined) body.propensity = p;
@@ -167,16 +168,16 @@ export function tryPanel(context, experiment) {
         `, chosen with probability ${percent(decision.probability)}. `,
         h("a", { href: hrefOf(context.name, decision.id) }, "Why is this safe?"),
       ),
-      c && c.fallback
-        ? h("p", { class: "note" }, reasonInWords(c.fallback))
-        : h(
-            "p",
-            { class: "note" },
-            `Policy: ${decision.policy
-              .slice(0, 6)
-              .map((p) => `${p.action} ${percent(p.probability)}`)
-              .join(", ")}; optimistic reward ${num(c && c.optimistic_reward)}.`,
-          ),
+      c && c.fallback ? h("p", { class: "note" }, reasonInWords(c.fallback)) : h(
+        "p",
+        { class: "note" },
+        `Policy: ${
+          decision.policy
+            .slice(0, 6)
+            .map((p) => `${p.action} ${percent(p.probability)}`)
+            .join(", ")
+        }; optimistic reward ${num(c && c.optimistic_reward)}.`,
+      ),
     ];
   }
 

@@ -1,5 +1,6 @@
-// What the service's terms mean, in words for people who never heard of bandits.
+// The service's terms in plain words.
 
+import { directionOf } from "./direction.js";
 import { apart, denoised, num } from "./format.js";
 
 export const ALARMS = {
@@ -50,13 +51,10 @@ export const EVENTS = {
   missing: "time ran out, and no outcome had come",
 };
 
-export const atLeast = (guardrail) => guardrail.at_least !== null && guardrail.at_least !== undefined;
-
 // "at most 0.1", "at least 0.98 × the safe arm's own".
 export function limitInWords(guardrail) {
-  const low = atLeast(guardrail);
-  const value = low ? guardrail.at_least : guardrail.at_most;
-  return `at ${low ? "least" : "most"} ${num(value)}${guardrail.relative ? " × the safe arm’s own" : ""}`;
+  const { words, value } = directionOf(guardrail);
+  return `${words} ${num(value)}${guardrail.relative ? " × the safe arm’s own" : ""}`;
 }
 
 // Which unit a guardrail's estimates are in: a relative one with a known safe cost is an absolute one.
@@ -64,9 +62,7 @@ export const isExcess = (guardrail) =>
   Boolean(guardrail.relative) && (guardrail.safe_cost === null || guardrail.safe_cost === undefined);
 
 export const unitInWords = (guardrail) =>
-  isExcess(guardrail)
-    ? `excess over ${num(atLeast(guardrail) ? guardrail.at_least : guardrail.at_most)} × the safe arm’s mean`
-    : "";
+  isExcess(guardrail) ? `excess over ${num(directionOf(guardrail).value)} × the safe arm’s mean` : "";
 
 // What an agent promises about its guardrails.
 const PROMISES = {
@@ -80,17 +76,18 @@ export const promises = (experiment) => !["cumulative", "unsafe"].includes(exper
 
 // One guardrail of a certificate: which side, whether it holds, and the sentence with its numbers.
 export function verdict(guardrail, certified) {
-  const low = atLeast(guardrail);
+  const { low, allowed, forbidden } = directionOf(guardrail);
   const distance = low
     ? certified.pessimistic_cost - certified.threshold
     : certified.threshold - certified.pessimistic_cost;
   const holds = distance >= -1e-9 * Math.max(1, Math.abs(certified.threshold));
   // Nobody can tell 0.1 from 0.1 − 2e−16, nor should have to.
-  const [cost, threshold] =
-    denoised(distance) === 0
-      ? [num(certified.threshold), num(certified.threshold)]
-      : apart(denoised(certified.pessimistic_cost), certified.threshold);
-  const sign = holds ? (low ? "≥" : "≤") : low ? "<" : ">";
-  const sentence = `pessimistic cost ${cost} ${sign} threshold ${threshold}, slack ${num(certified.slack)}, price ${num(certified.price)}`;
+  const [cost, threshold] = denoised(distance) === 0
+    ? [num(certified.threshold), num(certified.threshold)]
+    : apart(denoised(certified.pessimistic_cost), certified.threshold);
+  const sign = holds ? allowed : forbidden;
+  const sentence = `pessimistic cost ${cost} ${sign} threshold ${threshold}, slack ${num(certified.slack)}, price ${
+    num(certified.price)
+  }`;
   return { low, holds, sentence, cost, threshold, sign };
 }

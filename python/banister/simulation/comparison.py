@@ -237,9 +237,7 @@ class ComparisonResult(SimulationResult):
         """Draws regret and violation, one row per agent."""
         svg = _native.safety_svg(self._compared, chosen(self.instances, instance))
         if svg is None:
-            raise ValueError(
-                f"`instance` is {instance!r}: none of its instances has guardrails to violate"
-            )
+            raise ValueError(f"`instance` is {instance!r}: none of its instances has guardrails to violate")
         return Figure(svg)
 
     def plot_curves(self, instance: str | int | None = None) -> Figure:
