@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use banister::AgentConfig;
-use banister_sim::{Experiment, ExperimentConfig};
+use banister_sim::{EnvironmentConfig, Experiment, ExperimentConfig};
 use miette::{LabeledSpan, NamedSource, miette};
+use serde::de::DeserializeOwned;
 
 use crate::args::Simulation;
 use crate::failure::Failure;
@@ -101,8 +102,8 @@ fn fail(
 }
 
 pub fn toml_failure(source: &str, text: &str, error: &toml::de::Error) -> Failure {
-    if let Some(error) = misfit_of_agent(text) {
-        return check_failure(source, text, &error);
+    if let Some((field, message, help)) = misfit(text) {
+        return fail(source, text, &message, find_field(text, &field), help);
     }
     let message = error.message();
     let (key, help) = explain_unknown(message);
@@ -114,39 +115,62 @@ pub fn toml_failure(source: &str, text: &str, error: &toml::de::Error) -> Failur
     fail(source, text, message, span, help)
 }
 
-/// Which key of which agent is of the wrong type: the parser only says that some is. Without the bad one the
-/// message is another.
-fn misfit_of_agent(text: &str) -> Option<banister::Error> {
+/// Field, message and help about a wrong key of the environment or of an agent: their parsers only say that
+/// some key is wrong.
+type Misfit = (String, String, Option<String>);
+
+fn misfit(text: &str) -> Option<Misfit> {
     let file: toml::Table = toml::from_str(text).ok()?;
-    let read = |table: &toml::Table| {
-        let agent: Result<AgentConfig, _> = table.clone().try_into();
-        agent.map_err(|error| error.message().to_string())
-    };
-    for (i, agent) in file.get("agent")?.as_array()?.iter().enumerate() {
-        let table = agent.as_table()?;
-        let Err(message) = read(table) else { continue };
-        if !message.starts_with("invalid ") {
-            return None;
-        }
-        let culprit = table.iter().find(|(key, _)| {
-            let mut rest = table.clone();
-            rest.remove(key.as_str());
-            *key != "kind" && read(&rest).err().as_ref() != Some(&message)
-        });
-        let (key, value) = culprit?;
-        let expected = message
-            .rsplit_once("expected ")
-            .map_or("", |(_, words)| words);
-        let allowed = match expected {
-            "f64" => "must be a number".into(),
-            "u64" | "usize" => "must be a whole number, 0 or more".into(),
-            "" => message,
-            other => format!("must be {other}"),
+    let environment = file.get("environment").and_then(toml::Value::as_table);
+    let of_environment = environment.and_then(|table| {
+        misplaced_key(table).or_else(|| misfit_of::<EnvironmentConfig>("environment", table))
+    });
+    of_environment.or_else(|| {
+        let agents = file.get("agent")?.as_array()?.iter().enumerate();
+        let of_agent = |(i, agent): (usize, &toml::Value)| {
+            misfit_of::<AgentConfig>(&format!("agent[{i}]"), agent.as_table()?)
         };
-        let field = format!("agent[{i}].{key}");
-        return Some(banister::Error::invalid(field, value, allowed));
+        agents.filter_map(of_agent).next()
+    })
+}
+
+/// Finds a key that does not apply to the environment's kind.
+fn misplaced_key(table: &toml::Table) -> Option<Misfit> {
+    let message = message_about::<EnvironmentConfig>(table)?;
+    let kind = table.get("kind")?.as_str()?;
+    let error = EnvironmentConfig::explain_key(kind, &message)?;
+    let (key, help) = explain_unknown(&message);
+    Some((format!("environment.{}", key?), error.to_string(), help))
+}
+
+fn message_about<T: DeserializeOwned>(table: &toml::Table) -> Option<String> {
+    let read: Result<T, _> = table.clone().try_into();
+    read.err().map(|error| error.message().to_string())
+}
+
+/// Finds the key of a table that has the wrong type: without it the message is another.
+fn misfit_of<T: DeserializeOwned>(field: &str, table: &toml::Table) -> Option<Misfit> {
+    let message = message_about::<T>(table)?;
+    if message.starts_with("unknown ") || message.starts_with("missing ") {
+        return None;
     }
-    None
+    let (key, value) = table.iter().find(|(key, _)| {
+        let mut rest = table.clone();
+        rest.remove(key.as_str());
+        *key != "kind" && message_about::<T>(&rest).as_ref() != Some(&message)
+    })?;
+    let expected = message
+        .rsplit_once("expected ")
+        .map_or("", |(_, words)| words);
+    let allowed = match expected {
+        "f64" => "must be a number".into(),
+        "u64" | "usize" => "must be a whole number, 0 or more".into(),
+        "" => message,
+        other => format!("must be {other}"),
+    };
+    let field = format!("{field}.{key}");
+    let error = banister::Error::invalid(&field, value, allowed);
+    Some((field, error.to_string(), None))
 }
 
 /// The unknown word in one of serde's messages, and the nearest of the expected ones.

@@ -1,7 +1,7 @@
 //! Pinned shards: the bytes of a short run in every kind of environment. A change of random streams, of the
 //! arithmetic, or of what identifies an experiment shows here.
 
-use banister_sim::{ExperimentConfig, Monitor, Options, run_shard};
+use banister_sim::{ExperimentConfig, Options, Progress, run_shard};
 
 const BOTH: &str = r#"guardrail = [{ name = "spend", at_most = 0.6 }, { name = "quality", at_least = 0.3 }]
     agent = [{ kind = "opb" }, { kind = "opb", label = "floor", floor = 0.1 }]"#;
@@ -27,7 +27,7 @@ fn digest(environment: &str, rest: &str) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for agent in 0..experiment.agents().len() {
         let quiet = Options { no_timing: true };
-        let shard = run_shard(&experiment, agent, 0..3, quiet, &Monitor::default());
+        let shard = run_shard(&experiment, agent, 0..3, quiet, &Progress::default());
         let shard = shard.expect("it runs").expect("not cancelled");
         for byte in shard.to_bytes().expect("bytes") {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
