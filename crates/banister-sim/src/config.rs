@@ -93,8 +93,9 @@ pub(crate) fn check_run(run: &RunConfig) -> Result<(), Error> {
     )?;
     least("batch", run.batch, run.horizon)?;
     if run.delay > MAX_DELAY {
+        let field = "run.delay";
         return Err(Error::invalid(
-            "run.delay",
+            field,
             run.delay,
             format!("must be at most {MAX_DELAY}"),
         ));

@@ -52,11 +52,8 @@ impl CustomExperiment {
         });
         if let Some(i) = unjudged.filter(|_| knows_means) {
             let allowed = "to be judged it needs the environment's `safe_means`, or a `safe_cost`";
-            return Err(Error::invalid(
-                format!("guardrail[{i}].relative"),
-                true,
-                allowed,
-            ));
+            let field = format!("guardrail[{i}].relative");
+            return Err(Error::invalid(field, true, allowed));
         }
         self.environment.start(self.run.seed, 0)?;
         let guardrails = 0..self.problem.guardrails.len();

@@ -53,11 +53,8 @@ pub(crate) fn thresholds(
             let allowed = format!(
                 "the environment's safe arm has mean {shown}; leave `safe_cost` out if it is unknown"
             );
-            return Err(Error::invalid(
-                format!("guardrail[{i}].safe_cost"),
-                c,
-                allowed,
-            ));
+            let field = format!("guardrail[{i}].safe_cost");
+            return Err(Error::invalid(field, c, allowed));
         }
         infos.push(info(threshold));
     }
@@ -137,8 +134,9 @@ pub(crate) fn optimum(
     let mut solver = LpSolver::default();
     let solution = solver.solve(&lp, None);
     if solution.status == Status::Infeasible {
+        let field = "environment.costs";
         return Err(Error::invalid(
-            "environment.costs",
+            field,
             "infeasible",
             "no policy meets the guardrails",
         ));

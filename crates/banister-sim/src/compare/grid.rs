@@ -229,11 +229,8 @@ fn collect(
 
 fn check_values(field: &str, values: &[Value]) -> Result<(), Error> {
     if values.is_empty() {
-        return Err(Error::invalid(
-            field,
-            "an empty list",
-            "give at least one value",
-        ));
+        let allowed = "give at least one value";
+        return Err(Error::invalid(field, "an empty list", allowed));
     }
     match (1..values.len()).find(|&i| values[..i].contains(&values[i])) {
         None => Ok(()),

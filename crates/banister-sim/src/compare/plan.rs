@@ -35,8 +35,9 @@ impl Agents {
         }
         if let Some(i) = (1..kinds.len()).find(|&i| kinds[..i].contains(&kinds[i])) {
             let allowed = "give every kind once; two of a kind with other parameters need a file";
+            let field = "agents";
             return Err(Error::invalid(
-                "agents",
+                field,
                 format!("{} twice", kinds[i]),
                 allowed,
             ));

@@ -3,6 +3,7 @@
 use banister::{Error, Problem, Signal};
 use serde::{Deserialize, Serialize};
 
+use super::keys::keys;
 use super::model::{
     ArmRef, Dynamics, Environment, Setting, arm_names, count, in_environment, safe_index,
 };
@@ -26,28 +27,21 @@ pub struct ChangePoint {
 /// that denies unknown fields.
 macro_rules! arms_config {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $own:ident: $type:ty,)* }) => {
-        $(#[$about])*
-        #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-        #[serde(deny_unknown_fields, default)]
-        pub struct $name {
-            /// Names of the arms; default `arm 0`, `arm 1`, …
-            #[serde(skip_serializing_if = "Option::is_none")]
-            pub arms: Option<Vec<String>>,
-            /// Mean reward per arm.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            pub rewards: Option<Vec<f64>>,
-            /// Mean cost per arm, one row per guardrail.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            pub costs: Option<Vec<Vec<f64>>>,
-            /// Rounds at which means change, by increasing round.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            pub changes: Option<Vec<ChangePoint>>,
-            /// The safe arm, by index or name; default 0.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            pub safe: Option<ArmRef>,
-            $($(#[$doc])*
-            #[serde(skip_serializing_if = "Option::is_none")]
-            pub $own: Option<$type>,)*
+        keys! {
+            $(#[$about])*
+            $name {
+                /// Names of the arms; default `arm 0`, `arm 1`, …
+                arms: Vec<String>,
+                /// Mean reward per arm.
+                rewards: Vec<f64>,
+                /// Mean cost per arm, one row per guardrail.
+                costs: Vec<Vec<f64>>,
+                /// Rounds at which means change, by increasing round.
+                changes: Vec<ChangePoint>,
+                /// The safe arm, by index or name; default 0.
+                safe: ArmRef,
+                $($(#[$doc])* $own: $type,)*
+            }
         }
 
         impl $name {
@@ -245,8 +239,9 @@ fn renamed(error: Error, field: &str) -> Error {
 
 fn check_shape(setting: &Setting<'_>, rewards: &[f64], costs: &[Vec<f64>]) -> Result<(), Error> {
     if rewards.is_empty() {
+        let field = "environment.rewards";
         return Err(Error::invalid(
-            "environment.rewards",
+            field,
             "empty",
             "a policy needs at least one arm",
         ));
@@ -256,21 +251,15 @@ fn check_shape(setting: &Setting<'_>, rewards: &[f64], costs: &[Vec<f64>]) -> Re
             "expected {}: one row per guardrail, in their order",
             setting.guardrails.len()
         );
-        return Err(Error::invalid(
-            "environment.costs",
-            count(costs.len(), "row"),
-            allowed,
-        ));
+        let field = "environment.costs";
+        return Err(Error::invalid(field, count(costs.len(), "row"), allowed));
     }
     for (i, row) in costs.iter().enumerate() {
         if row.len() != rewards.len() {
             let allowed = format!("expected {}: one per arm, as in `rewards`", rewards.len());
             let value = count(row.len(), "number");
-            return Err(Error::invalid(
-                format!("environment.costs[{i}]"),
-                value,
-                allowed,
-            ));
+            let field = format!("environment.costs[{i}]");
+            return Err(Error::invalid(field, value, allowed));
         }
     }
     Ok(())

@@ -2,29 +2,25 @@
 //! x_0 = 0, with θ_i ∝ i, μ = θ reversed, action j having coordinates ∝ (d − 1 − i + j) mod d.
 
 use banister::{Error, Guardrail, SignalConfig};
-use serde::{Deserialize, Serialize};
 
 use super::draw::INSTANCE_SEED;
+use super::keys::keys;
 use super::linear::FixedActions;
 use super::model::{Environment, Setting, arm_names, numbered};
 use super::parameters::{LinearModel, check_noise, signals};
 
-/// Keys of `authors_linear`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct AuthorsLinearConfig {
-    /// Names of the actions; default `nothing`, `action 1`, …
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub arms: Option<Vec<String>>,
-    /// τ (default 0.5).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub threshold: Option<f64>,
-    /// Length of the feature vectors (default 5).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub d: Option<usize>,
-    /// Standard deviation of Gaussian noise as a fraction of the signal's range (default 1).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub noise: Option<f64>,
+keys! {
+    /// Keys of `authors_linear`.
+    AuthorsLinearConfig {
+        /// Names of the actions; default `nothing`, `action 1`, …
+        arms: Vec<String>,
+        /// τ (default 0.5).
+        threshold: f64,
+        /// Length of the feature vectors (default 5).
+        d: usize,
+        /// Standard deviation of Gaussian noise as a fraction of the signal's range (default 1).
+        noise: f64,
+    }
 }
 
 impl AuthorsLinearConfig {

@@ -4,6 +4,7 @@ use banister::{Error, Guardrail, Problem, SignalConfig, two_numbers};
 use serde::{Deserialize, Serialize};
 
 use super::draw::INSTANCE_SEED;
+use super::keys::keys;
 use super::linear::{Actions, LinearConfig};
 use super::model::{Dynamics, Environment, Setting, numbered};
 use super::per_run::{PerRunInstance, check_published};
@@ -19,31 +20,23 @@ pub enum Instances {
     Published,
 }
 
-/// Keys of `directions`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct DirectionsConfig {
-    /// Directions beside x_0 = 0 (default 10).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub k: Option<usize>,
-    /// Interval from which every run draws its threshold (default [0.25, 1]).
-    #[serde(
-        deserialize_with = "two_numbers",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub threshold_range: Option<[f64; 2]>,
-    /// Instances that the runs meet; absent: every run draws one from `instance_seed`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub instances: Option<Instances>,
-    /// Length of the feature vectors (default 2).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub d: Option<usize>,
-    /// Standard deviation of Gaussian noise as a fraction of the signal's range (default 0.05/√d).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub noise: Option<f64>,
-    /// Seed of the instances, apart from the runs' (default 1).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub instance_seed: Option<u64>,
+keys! {
+    /// Keys of `directions`.
+    DirectionsConfig {
+        /// Directions beside x_0 = 0 (default 10).
+        k: usize,
+        /// Interval from which every run draws its threshold (default [0.25, 1]).
+        #[serde(deserialize_with = "two_numbers")]
+        threshold_range: [f64; 2],
+        /// Instances that the runs meet; absent: every run draws one from `instance_seed`.
+        instances: Instances,
+        /// Length of the feature vectors (default 2).
+        d: usize,
+        /// Standard deviation of Gaussian noise as a fraction of the signal's range (default 0.05/√d).
+        noise: f64,
+        /// Seed of the instances, apart from the runs' (default 1).
+        instance_seed: u64,
+    }
 }
 
 impl DirectionsConfig {
@@ -52,11 +45,8 @@ impl DirectionsConfig {
         let published = self.instances == Some(Instances::Published);
         if published && self.instance_seed.is_some() {
             let allowed = "this key does not apply to environments of kind `directions` with published instances";
-            return Err(Error::invalid(
-                "environment.instance_seed",
-                "given",
-                allowed,
-            ));
+            let field = "environment.instance_seed";
+            return Err(Error::invalid(field, "given", allowed));
         }
         let d = *self.d.get_or_insert(2);
         let k = *self.k.get_or_insert(10);

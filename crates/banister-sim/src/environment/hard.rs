@@ -2,64 +2,52 @@
 //! the best margin of any arm and not only on the safe one's.
 
 use banister::{Error, Guardrail, SignalConfig};
-use serde::{Deserialize, Serialize};
 
 use super::arms::ArmMeans;
+use super::keys::keys;
 use super::model::{Environment, Setting};
 use super::outcome::Family;
 
-/// Keys of `lower_bound`: ν and ν' with unit-variance Gaussian signals.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LowerBoundConfig {
-    /// Names of the arms; default `arm 0`, `arm 1`, …
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub arms: Option<Vec<String>>,
-    /// K (default 4).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub k: Option<usize>,
-    /// τ − c_0 (default 0.2).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub margin: Option<f64>,
-    /// τ (default 0.5).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub threshold: Option<f64>,
-    /// ν' instead of ν.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub alternative: Option<bool>,
+keys! {
+    /// Keys of `lower_bound`: ν and ν' with unit-variance Gaussian signals.
+    LowerBoundConfig {
+        /// Names of the arms; default `arm 0`, `arm 1`, …
+        arms: Vec<String>,
+        /// K (default 4).
+        k: usize,
+        /// τ − c_0 (default 0.2).
+        margin: f64,
+        /// τ (default 0.5).
+        threshold: f64,
+        /// ν' instead of ν.
+        alternative: bool,
+    }
 }
 
-/// Keys of `l1`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct L1Config {
-    /// Names of the arms; default `arm 0`, `arm 1`, …
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub arms: Option<Vec<String>>,
-    /// τ − c_0 (default 0.1).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub margin: Option<f64>,
-    /// ρ, the best margin of any arm (default 0.4).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub best_margin: Option<f64>,
-    /// The infeasible variant.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub alternative: Option<bool>,
+keys! {
+    /// Keys of `l1`.
+    L1Config {
+        /// Names of the arms; default `arm 0`, `arm 1`, …
+        arms: Vec<String>,
+        /// τ − c_0 (default 0.1).
+        margin: f64,
+        /// ρ, the best margin of any arm (default 0.4).
+        best_margin: f64,
+        /// The infeasible variant.
+        alternative: bool,
+    }
 }
 
-/// Keys of `l2`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct L2Config {
-    /// Names of the arms; default `arm 0`, `arm 1`, …
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub arms: Option<Vec<String>>,
-    /// τ − c_0 (default 0.1).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub margin: Option<f64>,
-    /// ρ, the best margin of any arm (default 0.2).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub best_margin: Option<f64>,
+keys! {
+    /// Keys of `l2`.
+    L2Config {
+        /// Names of the arms; default `arm 0`, `arm 1`, …
+        arms: Vec<String>,
+        /// τ − c_0 (default 0.1).
+        margin: f64,
+        /// ρ, the best margin of any arm (default 0.2).
+        best_margin: f64,
+    }
 }
 
 impl LowerBoundConfig {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::changing::{Changing, Source, dot};
 use super::draw::{ACTIONS, INSTANCE_SEED, instance_stream};
+use super::keys::keys;
 use super::model::{ArmRef, Dynamics, Environment, Setting, arm_names, numbered, safe_index};
 use super::outcome::{Arms, Family};
 use super::parameters::{
@@ -41,42 +42,32 @@ pub enum Drawn {
     Ball,
 }
 
-/// Keys of `linear`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LinearConfig {
-    /// Names of actions that stay the same; default `safe`, `action 1`, …
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub arms: Option<Vec<String>>,
-    /// The safe action of a list, by index or name; default 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub safe: Option<ArmRef>,
-    /// Actions per round beside the safe one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub k: Option<usize>,
-    /// Length of the feature vectors.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub d: Option<usize>,
-    /// The actions; default `contextual`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub actions: Option<Actions>,
-    /// θ: the reward's mean is ⟨x, θ⟩; default drawn from `instance_seed`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub theta: Option<Vec<f64>>,
-    /// μ, one vector per guardrail; default drawn from `instance_seed`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mu: Option<Vec<Vec<f64>>>,
-    /// Standard deviation of Gaussian noise as a fraction of the signal's range; absent: signals
-    /// take the two ends of their range.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub noise: Option<f64>,
-    /// True costs of the safe action, one per guardrail; default the guardrails' `safe_cost`, else
-    /// half-way between the harmless end of the range and the threshold.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub safe_costs: Option<Vec<f64>>,
-    /// Seed of the instance, apart from the runs' (default 1).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub instance_seed: Option<u64>,
+keys! {
+    /// Keys of `linear`.
+    LinearConfig {
+        /// Names of actions that stay the same; default `safe`, `action 1`, …
+        arms: Vec<String>,
+        /// The safe action of a list, by index or name; default 0.
+        safe: ArmRef,
+        /// Actions per round beside the safe one.
+        k: usize,
+        /// Length of the feature vectors.
+        d: usize,
+        /// The actions; default `contextual`.
+        actions: Actions,
+        /// θ: the reward's mean is ⟨x, θ⟩; default drawn from `instance_seed`.
+        theta: Vec<f64>,
+        /// μ, one vector per guardrail; default drawn from `instance_seed`.
+        mu: Vec<Vec<f64>>,
+        /// Standard deviation of Gaussian noise as a fraction of the signal's range; absent: signals
+        /// take the two ends of their range.
+        noise: f64,
+        /// True costs of the safe action, one per guardrail; default the guardrails' `safe_cost`, else
+        /// half-way between the harmless end of the range and the threshold.
+        safe_costs: Vec<f64>,
+        /// Seed of the instance, apart from the runs' (default 1).
+        instance_seed: u64,
+    }
 }
 
 impl LinearConfig {
@@ -189,11 +180,8 @@ impl LinearConfig {
         for (key, given, expected) in sizes {
             if given.is_some_and(|n| n != expected) {
                 let allowed = "leave it out: the list of actions says it";
-                return Err(Error::invalid(
-                    format!("environment.{key}"),
-                    "given",
-                    allowed,
-                ));
+                let field = format!("environment.{key}");
+                return Err(Error::invalid(field, "given", allowed));
             }
         }
         for (a, x) in actions.iter().enumerate() {
@@ -206,11 +194,8 @@ impl LinearConfig {
         ] {
             if absent {
                 let allowed = "a list of actions needs the parameters too";
-                return Err(Error::invalid(
-                    format!("environment.{key}"),
-                    "absent",
-                    allowed,
-                ));
+                let field = format!("environment.{key}");
+                return Err(Error::invalid(field, "absent", allowed));
             }
         }
         let model = self.model();

@@ -5,47 +5,38 @@ use std::path::Path;
 
 use banister::{Error, Signal};
 use banister_table::{RawTable, TableError};
-use serde::{Deserialize, Serialize};
 
 use super::changing::{Changing, Source, dot};
 use super::draw::INSTANCE_SEED;
+use super::keys::keys;
 use super::linear::{MAX_SET, changing_environment};
 use super::model::{Environment, Setting, count};
 use super::parameters::{LinearModel, Shape, check_means, check_noise, safe_action, signals};
 
-/// Keys of `logged`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LoggedConfig {
-    /// Rows that make an action set, where no `round` column does.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub k: Option<usize>,
-    /// θ: the reward's mean is ⟨x, θ⟩; default drawn from `instance_seed`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub theta: Option<Vec<f64>>,
-    /// μ, one vector per guardrail; default drawn from `instance_seed`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mu: Option<Vec<Vec<f64>>>,
-    /// Standard deviation of Gaussian noise as a fraction of the signal's range; absent: signals
-    /// take the two ends of their range.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub noise: Option<f64>,
-    /// True costs of the safe action, one per guardrail; default the guardrails' `safe_cost`, else
-    /// half-way between the harmless end of the range and the threshold.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub safe_costs: Option<Vec<f64>>,
-    /// Seed of the instance, apart from the runs' (default 1).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub instance_seed: Option<u64>,
-    /// File of features: CSV or Parquet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    /// Columns that are features; default all numeric ones but `round`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub columns: Option<Vec<String>>,
-    /// Column whose equal values make an action set; default `k` rows make one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub round: Option<String>,
+keys! {
+    /// Keys of `logged`.
+    LoggedConfig {
+        /// Rows that make an action set, where no `round` column does.
+        k: usize,
+        /// θ: the reward's mean is ⟨x, θ⟩; default drawn from `instance_seed`.
+        theta: Vec<f64>,
+        /// μ, one vector per guardrail; default drawn from `instance_seed`.
+        mu: Vec<Vec<f64>>,
+        /// Standard deviation of Gaussian noise as a fraction of the signal's range; absent: signals
+        /// take the two ends of their range.
+        noise: f64,
+        /// True costs of the safe action, one per guardrail; default the guardrails' `safe_cost`, else
+        /// half-way between the harmless end of the range and the threshold.
+        safe_costs: Vec<f64>,
+        /// Seed of the instance, apart from the runs' (default 1).
+        instance_seed: u64,
+        /// File of features: CSV or Parquet.
+        path: String,
+        /// Columns that are features; default all numeric ones but `round`.
+        columns: Vec<String>,
+        /// Column whose equal values make an action set; default `k` rows make one.
+        round: String,
+    }
 }
 
 impl LoggedConfig {
@@ -200,10 +191,12 @@ fn feature_columns(env: &LoggedConfig, table: &RawTable, shown: &str) -> Result<
             .filter(|c| Some(*c) != round && is_numeric(table, *c))
             .collect();
         if all.is_empty() {
+            let field = "environment.path";
+            let allowed = "features are numbers";
             return Err(Error::invalid(
-                "environment.path",
+                field,
                 format!("{shown} without a numeric column"),
-                "features are numbers",
+                allowed,
             ));
         }
         return Ok(all);

@@ -8,7 +8,7 @@
 //!   directions, and actions that change in every round; `per_run.rs`: instances that every run draws;
 //!   `custom.rs`: user-supplied environments.
 //! - `model.rs`: an environment as built, and what building one needs of the experiment.
-//! - The kinds: `arms.rs`, `hard.rs`, `parameters.rs` with `linear.rs`, `authors_linear.rs`, `logged.rs`, and
+//! - The kinds, whose keys are declared by `keys.rs`: `arms.rs`, `hard.rs`, `parameters.rs` with `linear.rs`, `authors_linear.rs`, `logged.rs`, and
 //!   `directions.rs`.
 
 mod arms;
@@ -18,6 +18,7 @@ mod custom;
 mod directions;
 mod draw;
 mod hard;
+mod keys;
 mod linear;
 mod logged;
 mod model;

@@ -120,11 +120,8 @@ pub(super) fn check_published(d: usize, k: usize, range: [f64; 2], runs: u64) ->
         let shown = |[low, high]: [f64; 2]| format!("[{low}, {high}]");
         let [first, second] = PUBLISHED_RANGES.map(shown);
         let allowed = format!("instances were published for {first} and {second}");
-        return Err(Error::invalid(
-            "environment.threshold_range",
-            shown(range),
-            allowed,
-        ));
+        let field = "environment.threshold_range";
+        return Err(Error::invalid(field, shown(range), allowed));
     }
     if runs > PUBLISHED_COUNT {
         return Err(beyond("run.runs", runs));

@@ -37,11 +37,8 @@ pub fn coverage(
     let (label, source) = &experiment.agents[agent];
     let Some(AgentConfig::Oplb(config)) = source.config() else {
         let allowed = "only `oplb` agents have confidence sets for parameters";
-        return Err(Error::invalid(
-            format!("agent[{agent}].kind"),
-            label,
-            allowed,
-        ));
+        let field = format!("agent[{agent}].kind");
+        return Err(Error::invalid(field, label, allowed));
     };
     let weight = experiment.weight(agent);
     let runs = experiment.resolved.run.runs;

@@ -143,11 +143,8 @@ impl<'a> CustomActions<'a> {
             let value = format!("{} rows", means.len());
             let expected = self.signals.len();
             let allowed = format!("expected {expected}: the reward's, then one per guardrail");
-            return Err(Error::invalid(
-                format!("means of round {t}"),
-                value,
-                allowed,
-            ));
+            let field = format!("means of round {t}");
+            return Err(Error::invalid(field, value, allowed));
         }
         for (s, (row, signal)) in std::iter::zip(means, &self.signals).enumerate() {
             if row.len() != self.count {
