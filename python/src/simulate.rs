@@ -9,7 +9,7 @@ use std::time::Duration;
 use banister::{Error, Problem};
 use banister_rivals::AgentConfig;
 use banister_sim::{
-    AgentSource, CustomExperiment, EnvironmentConfig, ExperimentConfig, Monitor, Options,
+    AgentSource, CustomExperiment, EnvironmentConfig, ExperimentConfig, Options, Progress,
     RunConfig, Shard, gather, plan, run, run_shard,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -131,7 +131,7 @@ impl Experiment {
         timing: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let options = Options { no_timing: !timing };
-        let work = |monitor: &Monitor| {
+        let work = |monitor: &Progress| {
             let shard = run_shard(&self.experiment, agent, start..end, options, monitor)?;
             shard.map(|shard| shard.to_bytes()).transpose()
         };
@@ -212,9 +212,9 @@ pub(crate) fn watched<R: Send>(
     py: Python<'_>,
     progress: Option<(Py<PyAny>, u64)>,
     failures: &Failures,
-    work: impl FnOnce(&Monitor) -> Result<Option<R>, Error> + Send,
+    work: impl FnOnce(&Progress) -> Result<Option<R>, Error> + Send,
 ) -> PyResult<R> {
-    let monitor = Monitor::default();
+    let monitor = Progress::default();
     let look = |py: Python<'_>| -> PyResult<()> {
         if let Some((callback, total)) = &progress {
             let done = monitor.work.load(Ordering::Relaxed) as f64 / (*total).max(1) as f64;
@@ -266,7 +266,16 @@ pub(crate) fn raise(error: Error, failures: &Failures) -> PyErr {
 
 /// The environment as declared.
 fn environment(value: &Bound<'_, PyAny>) -> PyResult<EnvironmentConfig> {
-    declared(without_nulls(to_json(value, "environment")?), "environment")
+    let value = without_nulls(to_json(value, "environment")?);
+    let error = match serde_json::from_value(value.clone()) {
+        Ok(config) => return Ok(config),
+        Err(error) => error.to_string(),
+    };
+    let kind = value["kind"].as_str().unwrap_or("");
+    match EnvironmentConfig::explain_key(kind, &error) {
+        Some(error) => Err(in_arguments(error)),
+        None => declared(value, "environment"),
+    }
 }
 
 /// An agent as Python gives it.

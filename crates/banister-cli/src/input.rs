@@ -4,7 +4,7 @@ use std::path::Path;
 
 use banister::FieldError;
 use banister_rivals::AgentConfig;
-use banister_sim::{Experiment, ExperimentConfig};
+use banister_sim::{EnvironmentConfig, Experiment, ExperimentConfig};
 use miette::{LabeledSpan, NamedSource, miette};
 use serde::de::DeserializeOwned;
 
@@ -109,13 +109,19 @@ pub fn from_toml<T: DeserializeOwned>(source: &str, text: &str) -> Result<T, Fai
     });
     (parsed.and_then(banister::deserialize)).map_err(|FieldError { field, error }| {
         let message = error.message();
-        if let Some(explained) = banister::explain(&field, message) {
-            return match misfit_of_agent(text, &field, message) {
-                Some(error) => check_failure(source, text, &error),
-                None => fail(source, text, &explained.to_string(), error.span(), None),
-            };
-        }
         let (key, help) = explain_unknown(message);
+        if let Some((field, error)) = misfit(text, &field, message) {
+            return fail(
+                source,
+                text,
+                &error.to_string(),
+                find_field(text, &field),
+                help,
+            );
+        }
+        if let Some(explained) = banister::explain(&field, message) {
+            return fail(source, text, &explained.to_string(), error.span(), None);
+        }
         let from = error.span().map_or(0, |span| span.start);
         let span = key
             .as_deref()
@@ -125,25 +131,47 @@ pub fn from_toml<T: DeserializeOwned>(source: &str, text: &str) -> Result<T, Fai
     })
 }
 
-/// Finds the key of an agent that is of the wrong type: agents of all kinds share a table, so that the path
-/// ends at the agent. Without the bad key the message is another.
-fn misfit_of_agent(text: &str, field: &str, message: &str) -> Option<banister::Error> {
+/// Finds the wrong key of an environment or agent, with its error: kinds share a table, so that serde's path
+/// ends at the table.
+fn misfit(text: &str, field: &str, message: &str) -> Option<(String, banister::Error)> {
+    let file: toml::Table = toml::from_str(text).ok()?;
+    if field == "environment" {
+        let table = file.get(field)?.as_table()?;
+        let kind = table.get("kind")?.as_str()?;
+        if let Some(error) = EnvironmentConfig::explain_key(kind, message) {
+            let key = explain_unknown(message).0?;
+            return Some((format!("environment.{key}"), error));
+        }
+        return wrong_value::<EnvironmentConfig>(field, table, message);
+    }
     let index = field.strip_prefix("agent[")?.strip_suffix(']')?;
     let index: usize = index.parse().ok()?;
-    let file: toml::Table = toml::from_str(text).ok()?;
     let table = file.get("agent")?.get(index)?.as_table()?;
+    wrong_value::<AgentConfig>(field, table, message)
+}
+
+/// Finds the key of a table whose value is wrong: without it the message is another.
+fn wrong_value<T: DeserializeOwned>(
+    field: &str,
+    table: &toml::Table,
+    message: &str,
+) -> Option<(String, banister::Error)> {
+    if message.starts_with("unknown ") || message.starts_with("missing ") {
+        return None;
+    }
     let (key, value) = table.iter().find(|(key, _)| {
         let mut rest = table.clone();
         rest.remove(key.as_str());
-        let read: Result<AgentConfig, _> = rest.try_into();
+        let read: Result<T, _> = rest.try_into();
         *key != "kind" && read.err().is_none_or(|error| error.message() != message)
     })?;
-    match banister::explain(&format!("{field}.{key}"), message)? {
-        banister::Error::Invalid { field, allowed, .. } => {
-            Some(banister::Error::invalid(field, value, allowed))
-        }
-        other => Some(other),
-    }
+    let field = format!("{field}.{key}");
+    let allowed = match banister::explain(&field, message) {
+        Some(banister::Error::Invalid { allowed, .. }) => allowed,
+        _ => message.to_string(),
+    };
+    let error = banister::Error::invalid(&field, value, allowed);
+    Some((field, error))
 }
 
 /// The unknown word in one of serde's messages, and the nearest of the expected ones.

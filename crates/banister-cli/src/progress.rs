@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use banister_sim::{Experiment, Monitor, Options, Results};
+use banister_sim::{Experiment, Options, Progress, Results};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::args::Simulation;
@@ -29,7 +29,7 @@ pub fn with_bar<'a, T: Send, E: Into<Failure> + Send>(
     what: &str,
     experiments: impl IntoIterator<Item = &'a Experiment>,
     args: &Simulation,
-    work: impl FnOnce(&Monitor) -> Result<Option<T>, E> + Send,
+    work: impl FnOnce(&Progress) -> Result<Option<T>, E> + Send,
 ) -> Result<T, Failure> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(args.threads.unwrap_or(0).into())
@@ -40,7 +40,7 @@ pub fn with_bar<'a, T: Send, E: Into<Failure> + Send>(
         rounds += experiment.total_rounds();
         total = total.saturating_add(experiment.total_work());
     }
-    let monitor = Monitor::default();
+    let monitor = Progress::default();
     let seen = Arc::new(AtomicU64::new(0));
     let bar = progress_bar(what, total, rounds, &seen, args.quiet);
     let finished = AtomicBool::new(false);

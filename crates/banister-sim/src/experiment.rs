@@ -1,98 +1,31 @@
-//! Experiments: environment, guardrails and agents, as declared and as checked.
+//! Experiments as checked: `config → Experiment`, which holds everything a run needs.
 
 use std::path::Path;
 
 use banister::oplb::Solver;
-use banister::{CheckedProblem, Error, Guardrail, Problem, SignalConfig};
+use banister::{CheckedProblem, Error, OnBreach, Problem};
 use banister_rivals::AgentConfig;
-use serde::{Deserialize, Serialize};
 
-use crate::custom::AgentSource;
-use crate::environment::{EnvironmentConfig, Kind};
-use crate::instance::Instance;
-use crate::redrawn::Redrawn;
+use crate::agents::AgentSource;
+use crate::config::{ExperimentConfig, check_run};
+use crate::environment::{
+    Dynamics, Environment, EnvironmentConfig, Setting, declaration, in_environment,
+};
 use crate::results::{GuardrailInfo, Optimum};
-use crate::world::{Environment, World, sign};
-use crate::{arms, linear};
+use crate::truth::{optimum, thresholds};
 
-/// Most checkpoints a curve may have.
-pub const MAX_CHECKPOINTS: usize = 1000;
-
-/// Longest delay of an outcome: every run keeps a slot for each round of it.
-const MAX_DELAY: u64 = 1_000_000;
-
-/// Roughly the nanoseconds of a call to code from outside, which may be in a slow language.
-const OUTSIDE: u64 = 5_000;
-
-/// How long and how often.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct RunConfig {
-    /// Rounds per run.
-    pub horizon: u64,
-    /// Independent runs.
-    pub runs: u64,
-    /// Seed; run r uses stream r of it.
-    pub seed: u64,
-    /// Points of each curve, at most 1000.
-    pub checkpoints: usize,
-    /// Outcomes arrive after a random number of rounds, uniform in 0..=delay.
-    pub delay: u64,
-    /// Arrived outcomes are handed over every so many rounds.
-    pub batch: u64,
-    /// All agents meet the same outcomes: the n-th pull of an arm brings the same whoever pulls it, and
-    /// where actions change every round has its own noise. Differences between agents are then less noisy
-    /// than the agents themselves.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub coupled: bool,
-}
-
-impl Default for RunConfig {
-    fn default() -> Self {
-        Self {
-            horizon: 100_000,
-            runs: 10,
-            seed: 7,
-            checkpoints: 500,
-            delay: 0,
-            batch: 1,
-            coupled: false,
-        }
-    }
-}
-
-/// An experiment as declared in TOML or JSON.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ExperimentConfig {
-    /// What results call this instance.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// How long and how often.
-    #[serde(default)]
-    pub run: RunConfig,
-    /// What really happens.
-    pub environment: EnvironmentConfig,
-    /// The reward signal.
-    #[serde(default)]
-    pub reward: SignalConfig,
-    /// The guardrails, in the order of the environment's cost rows.
-    #[serde(default)]
-    pub guardrail: Vec<Guardrail>,
-    /// The agents to run side by side.
-    #[serde(default)]
-    pub agent: Vec<AgentConfig>,
-}
+/// Rough cost of a call to user-supplied code, which may be in a slow language, in nanoseconds.
+const CUSTOM_CALL: u64 = 5_000;
 
 /// A checked experiment.
 #[derive(Debug, Clone)]
 pub struct Experiment {
     /// As declared, with defaults that depend on other values filled in.
     pub resolved: ExperimentConfig,
-    /// What results call this instance.
+    /// Name of this instance in results.
     pub name: String,
     pub(crate) problem: CheckedProblem,
-    pub(crate) world: World,
+    pub(crate) environment: Environment,
     pub(crate) guardrails: Vec<GuardrailInfo>,
     pub(crate) optimum: Optimum,
     pub(crate) agents: Vec<(String, AgentSource)>,
@@ -105,55 +38,159 @@ impl ExperimentConfig {
         self.check_in(name, Path::new(""))
     }
 
-    /// The same with files looked for in `folder`.
+    /// Checks everything, with files looked for in `folder`.
     pub fn check_in(&self, name: &str, folder: &Path) -> Result<Experiment, Error> {
         self.check_with(name, folder, Vec::new())
     }
 
-    /// The same with more agents after those declared, such as agents from outside.
+    /// Checks everything, with more agents after those declared, such as user-supplied ones.
     pub fn check_with(
         &self,
         name: &str,
         folder: &Path,
         more: Vec<AgentSource>,
     ) -> Result<Experiment, Error> {
-        let instance = self.instance_in(name, folder)?;
+        let instance = self.check_without_agents(name, folder)?;
         let declared = self.agent.iter().cloned().map(AgentSource::from);
-        instance.experiment(declared.chain(more).collect())
+        instance.with_agents(declared.chain(more).collect())
     }
 
-    /// Checks everything but the agents, which are left away.
-    pub fn instance_in(&self, name: &str, folder: &Path) -> Result<Instance, Error> {
+    /// Checks everything but the agents, which are omitted: see [`Experiment::with_agents`].
+    pub fn check_without_agents(&self, name: &str, folder: &Path) -> Result<Experiment, Error> {
         check_run(&self.run)?;
-        self.environment.check_keys()?;
         let mut resolved = self.clone();
         resolved.agent.clear();
         resolved.name.get_or_insert_with(|| name.to_string());
-        let world = match self.environment.kind {
-            Kind::Directions => Redrawn::world(&mut resolved)?,
-            kind if kind.is_linear() => linear::world(&mut resolved, folder)?,
-            _ => {
-                let hard = self.environment.hard_instance(self.run.horizon)?;
-                if let Some(hard) = &hard
-                    && resolved.guardrail.is_empty()
-                {
-                    resolved.guardrail.push(hard.guardrail.clone());
-                    resolved.reward = hard.reward;
-                }
-                arms::world(&resolved, hard)?
-            }
-        };
-        Instance::new(resolved, world)
+        let environment = resolved.environment.build(&mut Setting {
+            horizon: self.run.horizon,
+            runs: self.run.runs,
+            reward: &mut resolved.reward,
+            guardrails: &mut resolved.guardrail,
+            folder,
+        })?;
+        Experiment::new(resolved, environment)
     }
 }
 
 impl Experiment {
-    /// Rounds of all runs of all agents together.
+    /// Checks the problem that the environment poses. There are no agents yet.
+    pub(crate) fn new(resolved: ExperimentConfig, environment: Environment) -> Result<Self, Error> {
+        let problem = environment.problem.check().map_err(in_environment)?;
+        let guardrails = thresholds(&problem, &environment)?;
+        Ok(Self {
+            name: resolved.name.clone().unwrap_or_default(),
+            optimum: optimum(&guardrails, &environment)?,
+            resolved,
+            problem,
+            environment,
+            guardrails,
+            agents: Vec::new(),
+        })
+    }
+
+    /// Checks that an agent supports this instance: builds it once, and compares its assumptions with the
+    /// truth.
+    ///
+    /// # Errors
+    /// The reason why it does not.
+    pub fn supports(&self, agent: &AgentSource) -> Result<(), Error> {
+        let agent = self.prepared(agent.clone());
+        if let Some(config) = agent.config() {
+            check_assumptions(config, &self.problem, &self.environment)?;
+        }
+        let seed = self.resolved.run.seed;
+        agent.build(&self.problem.declared, seed, 0).map(|_| ())
+    }
+
+    /// Fills in what follows from the instance: the horizon, the length of parameters, and the reaction to
+    /// alarms where they mean nothing.
+    fn prepared(&self, agent: AgentSource) -> AgentSource {
+        let AgentSource::Declared(config) = agent else {
+            return agent;
+        };
+        let unknown = (self.problem.guardrails.iter()).any(|g| g.safe_cost.is_none());
+        let mut config = config.with_horizon(self.resolved.run.horizon, unknown);
+        if !self.environment.parameters.is_empty() && !self.problem.declared.features.is_empty() {
+            // Environments are made so; where one is not, `check_assumptions` says so.
+            config = config.with_parameter_norm(1.0);
+        }
+        if let EnvironmentConfig::ClippedGaussian(arms) = &self.resolved.environment
+            && arms.nominal == Some(true)
+        {
+            // Outcomes are not those of the means that are declared and judged by: everything that
+            // watches them would say so, rightly and to no use.
+            config = config.with_on_breach(OnBreach::Alert);
+        }
+        let config = config.resolved(&self.problem.declared);
+        match self.environment.dynamics {
+            // The outcome of a part of an action is not known there.
+            Dynamics::Custom(_) => config.with_whole_actions().into(),
+            _ => config.into(),
+        }
+    }
+
+    /// Replaces the agents. Every agent is built once, so that every error shows before the first round.
+    pub fn with_agents(mut self, agents: Vec<AgentSource>) -> Result<Self, Error> {
+        if agents.is_empty() {
+            return Err(Error::invalid("agent", "absent", "give at least one agent"));
+        }
+        let mut labelled: Vec<(String, AgentSource)> = Vec::new();
+        for (i, agent) in agents.into_iter().enumerate() {
+            let agent = self.prepared(agent);
+            self.supports(&agent).map_err(|error| match error {
+                Error::Invalid {
+                    field,
+                    value,
+                    allowed,
+                } => Error::invalid(format!("agent[{i}].{field}"), value, allowed),
+                other => other,
+            })?;
+            let label = agent.label();
+            let field = || format!("agent[{i}].label");
+            if label.trim().is_empty() {
+                let allowed = "an agent needs a label that results can call it by";
+                return Err(Error::invalid(field(), "empty", allowed));
+            }
+            if labelled.iter().any(|(other, _)| *other == label) {
+                let allowed = "every agent needs a `label` of its own";
+                return Err(Error::invalid(field(), label, allowed));
+            }
+            labelled.push((label, agent));
+        }
+        self.resolved.agent = (labelled.iter())
+            .filter_map(|(_, agent)| agent.config().cloned())
+            .collect();
+        self.agents = labelled;
+        Ok(self)
+    }
+
+    /// The experiment of one run, without agents, where every run draws an instance of its own: a linear
+    /// environment with θ, μ and a list of actions. `None` where all runs meet the same instance.
+    ///
+    /// # Errors
+    /// A run beyond the published instances.
+    pub fn instance(&self, run: u64) -> Result<Option<Self>, Error> {
+        let Dynamics::PerRun(law) = &self.environment.dynamics else {
+            return Ok(None);
+        };
+        let declared = declaration(law, run)?;
+        let config = ExperimentConfig {
+            name: self.resolved.name.clone(),
+            run: self.resolved.run.clone(),
+            environment: EnvironmentConfig::Linear(declared.environment),
+            reward: declared.reward,
+            guardrail: vec![declared.guardrail],
+            agent: Vec::new(),
+        };
+        config.check_without_agents("", Path::new("")).map(Some)
+    }
+
+    /// Sum of rounds over all runs of all agents.
     pub fn total_rounds(&self) -> u64 {
         self.resolved.run.horizon * self.resolved.run.runs * self.agents.len() as u64
     }
 
-    /// The work of all runs of all agents together, as [`crate::Monitor::work`] counts it.
+    /// Sum of work over all runs of all agents, as [`crate::Progress::work`] counts it.
     pub fn total_work(&self) -> u64 {
         let rounds = self
             .resolved
@@ -166,101 +203,98 @@ impl Experiment {
         })
     }
 
-    /// Roughly the nanoseconds of a round: so that progress is a share of time.
+    /// Rough cost of a round in nanoseconds, so that progress is a share of time.
     pub(crate) fn weight(&self, agent: usize) -> u64 {
         let k = self.problem.declared.arms.len() as u64;
         let agent = self.agents[agent].1.config();
         let linear = agent.is_some_and(AgentConfig::takes_features);
-        let d = self.world.parameters.first().map_or(0, Vec::len) as u64;
-        let (size, set) = match &self.world.environment {
-            Environment::Changing(changing) => {
+        let d = self.environment.parameters.first().map_or(0, Vec::len) as u64;
+        let (size, set) = match &self.environment.dynamics {
+            Dynamics::Changing(changing) => {
                 let k = changing.largest() as u64;
                 (k, 15 * k * d + d * d)
             }
-            Environment::Arms(_) | Environment::Redrawn(_) if linear => (k, d * k),
-            Environment::Arms(_) | Environment::Redrawn(_) => (k, 0),
-            Environment::Custom(_) => (k, OUTSIDE),
+            Dynamics::Arms(_) | Dynamics::PerRun(_) if linear => (k, d * k),
+            Dynamics::Arms(_) | Dynamics::PerRun(_) => (k, 0),
+            Dynamics::Custom(_) => (k, CUSTOM_CALL),
         };
         let solver = match agent {
             Some(AgentConfig::Oplb(config)) if config.solver == Solver::Exact => 500 * size,
             Some(_) if linear => 400 + 10 * size,
             Some(_) => 60 + 10 * size,
-            None => OUTSIDE,
+            None => CUSTOM_CALL,
         };
         set + solver
     }
 
-    /// Where the streams of runs begin. A linear instance may have been drawn from the first streams of the
-    /// same seed; its runs must not meet those numbers again.
+    /// First stream of runs. A linear instance may have been drawn from the first streams of the same seed;
+    /// its runs must not meet those numbers again.
     pub(crate) fn first_stream(&self) -> u64 {
-        let env = &self.resolved.environment;
-        let drawn = env.kind.is_linear() && (env.theta.is_none() || env.mu.is_none());
-        match drawn && env.instance_seed.unwrap_or(1) == self.resolved.run.seed {
-            true => 1 << 62,
-            false => 0,
-        }
+        let shared = self.resolved.environment.parameter_seed() == Some(self.resolved.run.seed);
+        if shared { 1 << 62 } else { 0 }
     }
 
-    /// What really happens.
+    /// The rounds after which curves have a point: evenly spaced, the last is the horizon.
+    pub(crate) fn checkpoints(&self) -> Vec<u64> {
+        let run = &self.resolved.run;
+        let count = (run.checkpoints as u64).min(run.horizon);
+        (1..=count)
+            .map(|k| (u128::from(run.horizon) * u128::from(k) / u128::from(count)) as u64)
+            .collect()
+    }
+
+    /// The environment with its truths.
     pub fn environment(&self) -> &Environment {
-        &self.world.environment
+        &self.environment
     }
 
-    /// What agents are told.
+    /// The problem as agents are told it.
     pub fn problem(&self) -> &Problem {
         &self.problem.declared
     }
 
     /// The true θ, then one μ per guardrail, in signal units per feature unit. Arms are their own
-    /// features: the parameters of a K-armed environment are its means. Empty for an environment
-    /// from outside.
+    /// features: the parameters of a K-armed environment are its means. Empty for a user-supplied
+    /// environment.
     pub fn parameters(&self) -> &[Vec<f64>] {
-        &self.world.parameters
+        &self.environment.parameters
     }
 
-    /// What pulls are counted by: the arms, or where actions change the safe one and the others.
-    pub(crate) fn seats(&self) -> Vec<String> {
-        match self.world.environment.actions_change() {
-            false => self.problem.declared.arms.clone(),
-            true => vec!["safe action".into(), "other actions".into()],
+    /// Slots that pulls are counted in: the arms, or where actions change the safe one and the others.
+    pub(crate) fn pull_slots(&self) -> Vec<String> {
+        if self.environment.actions_change() {
+            vec!["safe action".into(), "other actions".into()]
+        } else {
+            self.problem.declared.arms.clone()
         }
     }
 
-    /// What the best policy of a run earns a round beyond the best single action, played at the largest
-    /// part of its length that is safe: what agents that play single actions can never catch up. `None`
-    /// unless the actions stay the same and x_0 = 0.
+    /// Reward that the best policy of a run earns a round beyond the best single action, played at the
+    /// largest part of its length that is safe: agents that play single actions can never catch it up.
+    /// `None` unless the actions stay the same and x_0 = 0.
     pub fn gap_of_actions(&self, run: u64) -> Option<f64> {
-        match &self.world.environment {
-            Environment::Arms(arms) => {
-                let problem = &self.problem.declared;
-                let safe = problem.features.get(problem.safe)?;
-                if safe.iter().any(|x| *x != 0.0) {
-                    return None;
-                }
-                let earns = |action: usize| {
-                    let shares = self.guardrails.iter().enumerate().map(|(i, guardrail)| {
-                        let signed = sign(guardrail);
-                        let (cost, limit) = (
-                            signed * arms.mean(action, i + 1),
-                            signed * guardrail.threshold,
-                        );
-                        if cost > limit { limit / cost } else { 1.0 }
-                    });
-                    shares.fold(1.0, f64::min) * arms.mean(action, 0)
-                };
-                let best = (0..arms.count())
-                    .map(earns)
-                    .fold(f64::NEG_INFINITY, f64::max);
-                Some(self.optimum.reward - best)
-            }
-            Environment::Redrawn(redrawn) => {
-                let own = redrawn.instance(run).ok()?;
-                let agents = self.agents.first().map(|(_, agent)| agent.clone());
-                let own = own.experiment(agents.into_iter().collect()).ok()?;
-                own.gap_of_actions(run)
-            }
-            Environment::Changing(_) | Environment::Custom(_) => None,
+        if let Some(own) = self.instance(run).ok()? {
+            return own.gap_of_actions(run);
         }
+        let arms = self.environment.as_arms()?;
+        let problem = &self.problem.declared;
+        let safe = problem.features.get(problem.safe)?;
+        if safe.iter().any(|x| *x != 0.0) {
+            return None;
+        }
+        let earns = |action: usize| {
+            let shares = self.guardrails.iter().enumerate().map(|(i, guardrail)| {
+                let sign = guardrail.direction.sign();
+                let cost = sign * arms.mean(action, i + 1);
+                let limit = sign * guardrail.threshold;
+                if cost > limit { limit / cost } else { 1.0 }
+            });
+            shares.fold(1.0, f64::min) * arms.mean(action, 0)
+        };
+        let best = (0..arms.count())
+            .map(earns)
+            .fold(f64::NEG_INFINITY, f64::max);
+        Some(self.optimum.reward - best)
     }
 
     /// The agents, by label.
@@ -269,39 +303,48 @@ impl Experiment {
     }
 
     /// The best feasible policy under the true means. Where the actions change in every round, and
-    /// for an environment from outside, it is known on average only, and only from results.
+    /// for a user-supplied environment, it is known on average only, and only from results.
     pub fn optimum(&self) -> &Optimum {
         &self.optimum
     }
 }
 
-/// Refuses horizons, counts and delays out of range.
-pub(crate) fn check_run(run: &RunConfig) -> Result<(), Error> {
-    let least = |key: &str, value: u64, most: u64| {
-        if value >= 1 && value <= most {
-            Ok(())
-        } else {
-            Err(Error::invalid(
-                format!("run.{key}"),
-                value,
-                format!("must be 1 to {most}"),
-            ))
-        }
-    };
-    least("horizon", run.horizon, 1_000_000_000_000)?;
-    least("runs", run.runs, 1_000_000)?;
-    least(
-        "checkpoints",
-        run.checkpoints as u64,
-        MAX_CHECKPOINTS as u64,
-    )?;
-    least("batch", run.batch, run.horizon)?;
-    if run.delay > MAX_DELAY {
+/// Rounding that a length may be off by.
+const ROUNDING: f64 = 1e-9;
+
+fn check_assumptions(
+    agent: &AgentConfig,
+    problem: &CheckedProblem,
+    environment: &Environment,
+) -> Result<(), Error> {
+    if !agent.takes_features() && environment.actions_change() {
         return Err(Error::invalid(
-            "run.delay",
-            run.delay,
-            format!("must be at most {MAX_DELAY}"),
+            "kind",
+            agent.kind(),
+            "it chooses among named arms, and here other actions come in every round: use `oplb`, or another linear agent",
         ));
+    }
+    let (norm, bound) = agent.assumed_norms(&environment.problem);
+    if let Some(norm) = norm
+        && environment.longest > norm * (1.0 + ROUNDING)
+    {
+        let allowed = format!(
+            "feature vectors here are up to {} long",
+            environment.longest
+        );
+        return Err(Error::invalid("norm", norm, allowed));
+    }
+    let Some(bound) = bound else { return Ok(()) };
+    let signals = std::iter::once(("the reward".to_string(), problem.reward.unit()))
+        .chain((problem.guardrails.iter()).map(|g| (format!("`{}`", g.name), g.signal.unit())));
+    for (parameter, (name, unit)) in environment.parameters.iter().zip(signals) {
+        let length = parameter.iter().map(|x| x * x).sum::<f64>().sqrt() / unit;
+        if length > bound * (1.0 + ROUNDING) {
+            let allowed = format!(
+                "the parameter of {name} is {length:.6} ranges long: declare at least that"
+            );
+            return Err(Error::invalid("parameter_norm", bound, allowed));
+        }
     }
     Ok(())
 }

@@ -1,7 +1,17 @@
 //! Environments, random streams and the parallel runner of banister.
 //!
+//! An experiment goes one way: `config → Experiment → Run → Results`. In reading order:
+//!
+//! - `config.rs`: experiments as declared; `experiment.rs`: as checked, with `truth.rs` (thresholds and the
+//!   best policy), `agents.rs` and `custom.rs` (user-supplied environments).
+//! - `environment/`: what really happens. It knows nothing of experiments.
+//! - `run/`: rounds, metrics, shards. `results.rs`: what it yields.
+//! - `compare/`: suites, grids, leaderboards. Nothing here reaches up to it.
+//!
+//! Uses the agents and the solver of banister, and `banister-table` for files.
+//!
 //! ```
-//! use banister_sim::{ExperimentConfig, Monitor, Options};
+//! use banister_sim::{ExperimentConfig, Progress, Options};
 //!
 //! let config: ExperimentConfig = toml::from_str(r#"
 //!     run = { horizon = 2000, runs = 2 }
@@ -10,44 +20,35 @@
 //!     agent = [{ kind = "opb" }]
 //! "#)?;
 //! let experiment = config.check("tiny")?;
-//! let results = banister_sim::run(&[experiment], Options::default(), &Monitor::default())?;
+//! let results = banister_sim::run(&[experiment], Options::default(), &Progress::default())?;
 //! let agent = &results.expect("not cancelled").instances[0].agents[0];
 //! assert!(agent.runs.iter().all(|run| run.violations == Some(0)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod arms;
-mod best;
+mod agents;
 pub mod compare;
-mod coverage;
-mod curves;
-pub mod custom;
-mod delay;
+mod config;
+mod custom;
 mod environment;
 mod experiment;
-mod hard;
-mod instance;
-mod judge;
-mod law;
-mod linear;
-mod redrawn;
 pub mod results;
-mod runner;
-mod scene;
-mod shard;
-mod table;
-mod world;
+mod run;
+mod truth;
 
+pub use agents::{AgentSource, CustomAgent};
 pub use banister;
-pub use coverage::{Coverage, coverage};
-pub use custom::{AgentSource, CustomAgent, CustomEnvironment, CustomExperiment, CustomRun, Round};
-pub use environment::{Actions, ArmRef, ChangePoint, Drawn, EnvironmentConfig, Instances, Kind};
-pub use experiment::{Experiment, ExperimentConfig, MAX_CHECKPOINTS, RunConfig};
-pub use instance::Instance;
-pub use law::Arms;
-pub use linear::Changing;
-pub use redrawn::Redrawn;
+pub use config::{ExperimentConfig, MAX_CHECKPOINTS, RunConfig};
+pub use custom::CustomExperiment;
+pub use environment::{
+    Actions, ArmRef, Arms, AuthorsLinearConfig, BernoulliConfig, BetaConfig, ChangePoint, Changing,
+    ClippedGaussianConfig, Custom, CustomConfig, CustomEnvironment, CustomRun, DirectionsConfig,
+    Drawn, Dynamics, Environment, EnvironmentConfig, GaussianConfig, Instances, L1Config, L2Config,
+    LinearConfig, LoggedConfig, LowerBoundConfig, PerRunInstance, Round, RunInstance,
+};
+pub use experiment::Experiment;
 pub use results::Results;
-pub use runner::{Monitor, Options, TOLERANCE, Trace, run, run_shard};
-pub use shard::{Gathered, Shard, gather, gather_traces, plan};
-pub use world::{Custom, Environment};
+pub use run::{
+    Coverage, Gathered, Options, Progress, Shard, TOLERANCE, Trace, coverage, gather,
+    gather_traces, plan, run, run_shard,
+};

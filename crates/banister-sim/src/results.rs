@@ -1,15 +1,15 @@
-//! What a simulation yields: one [`InstanceResult`] per instance, one [`AgentResult`] per agent.
+//! Results of a simulation: one [`InstanceResult`] per instance, one [`AgentResult`] per agent.
 //!
 //! Costs are in the units of the guardrail's own signal. "Worst" is the largest value for an
 //! `at_most` guardrail and the smallest for an `at_least` one.
 //!
-//! An environment from outside may not know its true means. Then whatever needs them is unknown:
+//! A user-supplied environment may not know its true means. Then whatever needs them is unknown:
 //! NaN, or `None` where it is a count; and reward and costs are means of what was drawn. Prices
 //! are NaN for an agent without certificates. Tables show what is unknown as empty or null.
 
 use serde::{Deserialize, Serialize};
 
-/// Which side of its threshold a guardrail's signal must stay on.
+/// Side of its threshold that a guardrail's signal must stay on.
 pub use banister::Direction;
 
 /// The results of one or more experiments, in the order they were asked for.
@@ -40,7 +40,7 @@ pub struct InstanceResult {
 }
 
 impl InstanceResult {
-    /// Whether policies were judged by true means.
+    /// True where policies were judged by true means.
     pub fn knows_means(&self) -> bool {
         !self.optimum.reward.is_nan()
     }
@@ -68,7 +68,7 @@ pub struct Optimum {
     pub costs: Vec<f64>,
     /// The policy, as (arm, probability).
     pub policy: Vec<(usize, f64)>,
-    /// Whether these are averages over rounds with different actions.
+    /// True for averages over rounds with different actions.
     pub averaged: bool,
 }
 

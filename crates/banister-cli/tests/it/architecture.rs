@@ -67,7 +67,10 @@ fn arrows_between_our_crates_point_down() {
         ("banister-solve", &[]),
         ("banister", &["banister-solve"]),
         ("banister-rivals", &["banister"]),
-        ("banister-sim", &["banister", "banister-rivals"]),
+        (
+            "banister-sim",
+            &["banister", "banister-rivals", "banister-table"],
+        ),
         ("banister-table", &[]),
         ("banister-uplot", &[]),
         (

@@ -2,7 +2,7 @@
 
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{Agents, Comparison, Entry};
-use banister_sim::{ExperimentConfig, Monitor, Options, run_shard};
+use banister_sim::{ExperimentConfig, Options, Progress, run_shard};
 use serde_json::{Value, json};
 
 use crate::Failure;
@@ -54,7 +54,7 @@ fn table(instance: &Value, takes_features: bool, own: &str) -> Result<(), Failur
     // Passes in turn, so that a busy moment does not fall on one agent alone.
     for pass in 0..PASSES {
         for (agent, best) in best.iter_mut().enumerate() {
-            let (options, monitor) = (Options::default(), Monitor::default());
+            let (options, monitor) = (Options::default(), Progress::default());
             let shard = run_shard(experiment, agent, pass..pass + 1, options, &monitor)?;
             let shard = shard.ok_or("it was cancelled")?;
             let time = shard.traces[0].summary.nanoseconds_per_round;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use banister::oplb::Solver;
 use banister::solve::Status;
 use banister::{Guardrail, Oplb, OplbConfig, Problem};
-use banister_sim::{ExperimentConfig, Monitor, Options};
+use banister_sim::{ExperimentConfig, Options, Progress};
 use faer::Mat;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -240,7 +240,7 @@ fn cores() -> Result<(), Failure> {
         let started = Instant::now();
         pool.install(|| {
             let experiments = std::slice::from_ref(&experiment);
-            banister_sim::run(experiments, Options::default(), &Monitor::default())
+            banister_sim::run(experiments, Options::default(), &Progress::default())
         })?;
         rates.push(rounds / nanoseconds(started) * 1e9);
     }

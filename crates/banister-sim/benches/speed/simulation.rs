@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use banister_sim::{ExperimentConfig, Monitor, Options, run_shard};
+use banister_sim::{ExperimentConfig, Options, Progress, run_shard};
 
 use crate::Failure;
 use crate::table::Row;
@@ -41,7 +41,7 @@ pub fn simulation(name: &str, agent: &str, target: f64) -> Result<Row, Failure> 
                 0,
                 batch..batch + 1,
                 Options::default(),
-                &Monitor::default(),
+                &Progress::default(),
             )?);
         }
         times.push(nanoseconds(started) / (HORIZON * thresholds.len() as u64) as f64);
@@ -59,7 +59,7 @@ pub fn memory() -> Result<String, Failure> {
             0,
             0..1,
             Options::default(),
-            &Monitor::default(),
+            &Progress::default(),
         )?;
         peaks.push((horizon, peak_memory()));
     }

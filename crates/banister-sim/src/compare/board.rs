@@ -10,7 +10,7 @@ use crate::results::{AgentResult, InstanceResult};
 /// A mean over runs with its 95% interval (Student's); the ends are NaN with fewer than two runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval95 {
-    /// The mean.
+    /// Mean over runs.
     pub mean: f64,
     /// Lower end.
     pub low: f64,
@@ -19,7 +19,7 @@ pub struct Interval95 {
 }
 
 impl Interval95 {
-    /// Of some values, one per run.
+    /// Computes the interval of some values, one per run.
     pub fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
         let n = values.clone().count();
         let mean = values.clone().sum::<f64>() / n as f64;
@@ -41,34 +41,34 @@ impl Interval95 {
         }
     }
 
-    /// Whether the whole interval lies on one side of zero.
+    /// True where the whole interval lies on one side of zero.
     pub fn is_clear(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
 }
 
-/// How one agent did on one instance.
+/// Standing of one agent on one instance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
-    /// Its label.
+    /// Label of the agent.
     pub agent: String,
-    /// Final regret.
+    /// Regret at the horizon.
     pub regret: Interval95,
     /// Rounds that broke a guardrail, over all runs; `None` where the true means are unknown.
     pub violations: Option<u64>,
-    /// The same as a share of a run's rounds.
+    /// Violations as a share of a run's rounds.
     pub violation_share: Interval95,
     /// Largest excess over any threshold in any run, in signal units.
     pub worst_exceedance: f64,
     /// Mean reward of the policies since the last checkpoint but one.
     pub reward: f64,
-    /// The same as a share of the best feasible policy's; NaN where that earns nothing.
+    /// That reward as a share of the best feasible policy's; NaN where that earns nothing.
     pub of_optimum: f64,
     /// Microseconds a round; `None` if not measured.
     pub micros: Option<f64>,
 }
 
-/// The agents of an instance, best first: those that broke no guardrail by their regret, then the others
+/// Sorts the agents of an instance, best first: those that broke no guardrail by their regret, then the others
 /// by theirs.
 pub fn leaderboard(instance: &InstanceResult) -> Vec<Standing> {
     let mut board: Vec<Standing> = (instance.agents.iter())
@@ -100,29 +100,30 @@ fn standing(instance: &InstanceResult, agent: &AgentResult) -> Standing {
             .fold(0.0, |worst, x| if x <= worst { worst } else { x }),
         reward,
         // A share of nothing, but for rounding, is no share.
-        of_optimum: match instance.optimum.reward.abs() > 1e-9 {
-            true => reward / instance.optimum.reward,
-            false => f64::NAN,
+        of_optimum: if instance.optimum.reward.abs() > 1e-9 {
+            reward / instance.optimum.reward
+        } else {
+            f64::NAN
         },
         micros: nanoseconds.map(|sum| sum / count / 1000.0),
     }
 }
 
-/// How much more regret one agent had than another, run by run on the same outcomes.
+/// Paired difference of two agents, run by run on the same outcomes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
-    /// The one.
+    /// Agent with more regret, as a rule.
     pub agent: String,
-    /// The other.
+    /// Agent that it is compared with.
     pub other: String,
-    /// Regret of the one minus regret of the other.
+    /// Regret of `agent` minus regret of `other`.
     pub difference: Interval95,
-    /// What the interval would be if the runs had not met the same outcomes, divided by what it is: how
-    /// much pairing helped. NaN where there is nothing to divide.
+    /// Gain of pairing: width of the interval if the runs had not met the same outcomes, divided by its
+    /// width. NaN where there is nothing to divide.
     pub gain: f64,
 }
 
-/// All pairs of agents of an instance, in the leaderboard's order: the better one second.
+/// Compares all pairs of agents of an instance, in the leaderboard's order: the better one second.
 pub fn pairs(instance: &InstanceResult) -> Vec<Pair> {
     let order = leaderboard(instance);
     let find = |name: &str| instance.agents.iter().find(|agent| agent.name == name);
@@ -151,7 +152,7 @@ fn pair(a: &AgentResult, b: &AgentResult) -> Pair {
 }
 
 impl Standing {
-    /// Whether an agent with this guarantee did what it promised, as far as rounds show: only one that
+    /// True where an agent with this guarantee kept its promise, as far as rounds show: only one that
     /// promises every round, or every action, can break its word in a round.
     pub fn kept(&self, guarantee: Guarantee) -> Option<bool> {
         match guarantee {

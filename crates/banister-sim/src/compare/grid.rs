@@ -6,46 +6,14 @@
 
 use banister::Error;
 use banister_rivals::AgentConfig;
-use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::plan::Entry;
-use crate::experiment::ExperimentConfig;
+use super::entry::{Entry, FieldValue};
+use crate::config::ExperimentConfig;
+use crate::environment::EnvironmentConfig;
 
 /// Most combinations: more is a typing error.
 const MAX_CELLS: usize = 10_000;
-
-/// A value of a swept field.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum FieldValue {
-    /// A number.
-    Number(f64),
-    /// Anything else, as it would be written.
-    Text(String),
-}
-
-impl std::fmt::Display for FieldValue {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Number(x) => write!(f, "{x}"),
-            Self::Text(text) => f.write_str(text),
-        }
-    }
-}
-
-impl From<&Value> for FieldValue {
-    fn from(value: &Value) -> Self {
-        match value {
-            Value::Number(x) => match x.as_f64() {
-                Some(x) => Self::Number(x),
-                None => Self::Text(x.to_string()),
-            },
-            Value::String(text) => Self::Text(text.clone()),
-            other => Self::Text(other.to_string()),
-        }
-    }
-}
 
 /// A field that has several values.
 struct Swept {
@@ -56,7 +24,7 @@ struct Swept {
 }
 
 impl Swept {
-    /// What results call the field.
+    /// Name of the field in results.
     fn name(&self) -> String {
         match &self.table {
             (table, Some(i)) => format!("{table}[{i}].{}", self.key),
@@ -73,8 +41,8 @@ impl Swept {
     }
 }
 
-/// The experiments that a file makes, in the order of its fields: one entry per instance, `name` being what
-/// they are called where the file has none. A file without lists of values makes one.
+/// Expands a file into its experiments, in the order of its fields: one entry per instance, named `name`
+/// where the file has no name. A file without lists of values makes one.
 ///
 /// ```
 /// let file = serde_json::json!({
@@ -90,12 +58,12 @@ impl Swept {
 /// ```
 ///
 /// # Errors
-/// What is no experiment, an empty list, or more combinations than anybody means.
+/// An invalid experiment, an empty list, or more combinations than anybody means.
 pub fn expand(file: &Value, name: &str) -> Result<Vec<Entry>, Error> {
     match file.pointer("/run/coupled") {
         None | Some(Value::Bool(true)) => {}
         Some(other) => {
-            let allowed = "the runs of a comparison are always coupled: leave it away";
+            let allowed = "the runs of a comparison are always coupled: leave it out";
             return Err(Error::invalid("run.coupled", other, allowed));
         }
     }
@@ -132,8 +100,7 @@ pub fn expand(file: &Value, name: &str) -> Result<Vec<Entry>, Error> {
         }
         let name = words.join(", ");
         experiment["name"] = name.clone().into();
-        let experiment: ExperimentConfig = serde_json::from_value(experiment)
-            .map_err(|error| Error::invalid("experiment", name, error.to_string()))?;
+        let experiment = read(experiment, &name)?;
         entries.push(Entry {
             experiment,
             fixed: false,
@@ -145,14 +112,27 @@ pub fn expand(file: &Value, name: &str) -> Result<Vec<Entry>, Error> {
     Ok(entries)
 }
 
-/// Whether a file has lists of values.
+/// Reads an experiment; an error about a key of its environment names the key.
+fn read(experiment: Value, name: &str) -> Result<ExperimentConfig, Error> {
+    let environment = &experiment["environment"];
+    let kind = environment["kind"].as_str().unwrap_or("");
+    if let Err(error) = serde_json::from_value::<EnvironmentConfig>(environment.clone())
+        && let Some(error) = EnvironmentConfig::explain_key(kind, &error.to_string())
+    {
+        return Err(error);
+    }
+    serde_json::from_value(experiment)
+        .map_err(|error| Error::invalid("experiment", name, error.to_string()))
+}
+
+/// True where a file has lists of values.
 pub fn is_grid(file: &Value) -> bool {
     let mut plain = file.clone();
     let agents = expand_agents(&mut plain).is_ok_and(|fields| fields.iter().all(Vec::is_empty));
     !(agents && instance_fields(&plain).is_ok_and(|swept| swept.is_empty()))
 }
 
-/// Replaces agents with lists of values by one for each combination; the values of each.
+/// Replaces agents with lists of values by one for each combination, and returns the values of each.
 fn expand_agents(file: &mut Value) -> Result<Vec<Vec<(String, FieldValue)>>, Error> {
     let Some(Value::Array(agents)) = file.get_mut("agent") else {
         return Ok(Vec::new());
@@ -209,7 +189,7 @@ fn expand_agents(file: &mut Value) -> Result<Vec<Vec<(String, FieldValue)>>, Err
     Ok(fields)
 }
 
-/// The swept fields of everything but the agents.
+/// Finds the swept fields of everything but the agents.
 fn instance_fields(file: &Value) -> Result<Vec<Swept>, Error> {
     let mut all = Vec::new();
     for table in ["run", "environment", "reward", "guardrail"] {
@@ -250,11 +230,8 @@ fn collect(
 
 fn check_values(field: &str, values: &[Value]) -> Result<(), Error> {
     if values.is_empty() {
-        return Err(Error::invalid(
-            field,
-            "an empty list",
-            "give at least one value",
-        ));
+        let allowed = "give at least one value";
+        return Err(Error::invalid(field, "an empty list", allowed));
     }
     match (1..values.len()).find(|&i| values[..i].contains(&values[i])) {
         None => Ok(()),
@@ -265,7 +242,7 @@ fn check_values(field: &str, values: &[Value]) -> Result<(), Error> {
     }
 }
 
-/// The values, if there is one list more than the field has by nature.
+/// Returns the values, if there is one list more than the field has by nature.
 fn swept_values(value: &Value, nature: usize) -> Option<&Vec<Value>> {
     match value {
         Value::Array(values) if depth(value) == nature + 1 => Some(values),
@@ -280,7 +257,7 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// How many lists deep a field of an instance is where it is not swept.
+/// Depth of lists in a field of an instance that is not swept.
 fn depth_by_nature(key: &str, value: &Value) -> usize {
     match key {
         "arms" | "rewards" | "theta" | "safe_costs" | "columns" | "range" | "threshold_range" => 1,
@@ -291,7 +268,7 @@ fn depth_by_nature(key: &str, value: &Value) -> usize {
     }
 }
 
-/// The same for a field of an agent, as the registry describes it.
+/// Depth of lists in a field of an agent, as the registry describes it.
 fn agent_depth(kind: &str, key: &str) -> usize {
     let schema = AgentConfig::schema();
     let kinds = schema["oneOf"].as_array().into_iter().flatten();
@@ -315,7 +292,7 @@ fn agent_depth(kind: &str, key: &str) -> usize {
         .unwrap_or(0)
 }
 
-/// Names of swept fields without their tables, where that leaves them apart.
+/// Drops the tables from the names of swept fields, where that leaves them apart.
 fn short_names(swept: &[Swept]) -> Vec<String> {
     let name = |field: &Swept| {
         let same = swept.iter().filter(|other| other.key == field.key).count();

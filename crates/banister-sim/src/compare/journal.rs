@@ -14,11 +14,11 @@ use std::sync::Mutex;
 use banister::Error;
 
 use crate::experiment::Experiment;
-use crate::shard::{Shard, fnv};
+use crate::run::{Shard, fnv};
 
-/// What a journal begins with; the number goes up when its meaning changes.
+/// First bytes of a journal; the number goes up when its meaning changes.
 const HEADER: &[u8] = b"banister comparison 1\n";
-/// Before each record: its length, a check of that, and a check of the record.
+/// Bytes before each record: its length, a check of that, and a check of the record.
 const FRAME: usize = 4 + 4 + 8;
 
 /// The finished runs of a comparison, on disk. Its file is locked as long as this lives.
@@ -28,7 +28,7 @@ pub struct Journal {
     file: Mutex<File>,
 }
 
-/// Why there is no journal.
+/// Reason why a journal cannot be used.
 #[derive(Debug)]
 pub enum JournalError {
     /// The file is damaged, no journal, of another comparison, or in use; it is left as it was.
@@ -103,7 +103,7 @@ impl Journal {
         Ok((journal, shards))
     }
 
-    /// The same, whatever the file holds: it is emptied first.
+    /// Begins a journal, whatever the file holds: it is emptied first.
     pub fn restart(path: &Path, experiments: &[Experiment]) -> Result<Self, JournalError> {
         let unusable = |error| JournalError::Unusable(path.to_owned(), error);
         let mut file = locked(path)?;
@@ -145,7 +145,7 @@ impl Journal {
     }
 }
 
-/// The file, made if need be, for us alone.
+/// Opens the file, made if need be, for us alone.
 fn locked(path: &Path) -> Result<File, JournalError> {
     let unusable = |error| JournalError::Unusable(path.to_owned(), error);
     if let Some(folder) = path.parent() {
@@ -176,19 +176,19 @@ fn refuse(path: &Path, reason: impl Into<String>) -> Error {
     Error::invalid("unfinished comparison", path.display(), reason)
 }
 
-/// What the journal of these experiments begins with.
+/// Encodes the header of the journal of these experiments.
 fn header(experiments: &[Experiment]) -> Result<Vec<u8>, Error> {
     let mut header = HEADER.to_vec();
     header.extend(identity(experiments)?.to_le_bytes());
     Ok(header)
 }
 
-/// A check of a length, so that a damaged one is not taken for a record cut short.
+/// Hashes a length, so that a damaged one is not taken for a record cut short.
 fn check_of(length: u32) -> u32 {
     fnv(&length.to_le_bytes()) as u32
 }
 
-/// Which comparison a journal is of.
+/// Hashes the comparison that a journal is of.
 fn identity(experiments: &[Experiment]) -> Result<u64, Error> {
     let mut bytes = env!("CARGO_PKG_VERSION").as_bytes().to_vec();
     for experiment in experiments {
@@ -197,7 +197,7 @@ fn identity(experiments: &[Experiment]) -> Result<u64, Error> {
     Ok(fnv(&bytes))
 }
 
-/// The records, and how many bytes they take; a last one that is cut off is left away.
+/// Decodes the records, and counts their bytes; a last one that is cut off is dropped.
 fn records(path: &Path, mut bytes: &[u8]) -> Result<(Vec<Shard>, usize), Error> {
     let (mut shards, all) = (Vec::new(), bytes.len());
     let damaged = |at: usize| {
@@ -230,7 +230,7 @@ fn records(path: &Path, mut bytes: &[u8]) -> Result<(Vec<Shard>, usize), Error> 
     }
 }
 
-/// Refuses runs twice, and of experiments there are not.
+/// Refuses repeated runs, and runs of unknown experiments.
 fn check_known(path: &Path, experiments: &[Experiment], shards: &[Shard]) -> Result<(), Error> {
     let hashes: Result<HashSet<u64>, Error> = experiments.iter().map(Experiment::hash).collect();
     let hashes = hashes?;

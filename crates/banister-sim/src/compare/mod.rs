@@ -3,7 +3,7 @@
 //!
 //! ```
 //! use banister_sim::compare::{Agents, Comparison, Suite, leaderboard};
-//! use banister_sim::{Monitor, Options};
+//! use banister_sim::{Progress, Options};
 //!
 //! let suite = Suite::named("paper", 1)?;
 //! let mut entries = suite.entries;
@@ -13,15 +13,20 @@
 //! }
 //! let agents = Agents::listed("opb,ucb1")?;
 //! let comparison = Comparison::plan(entries, &agents, false)?;
-//! let gathered = comparison.run(Options::default(), &Monitor::default(), None)?;
+//! let gathered = comparison.run(Options::default(), &Progress::default(), None)?;
 //! let instance = gathered.expect("not cancelled")[0].result();
 //! let board = leaderboard(&instance);
 //! // The safe ones come first.
 //! assert_eq!(board[0].agent, "opb");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! In reading order: `suite/` (named instances) and `grid.rs` (lists of values) make entries (`entry.rs`);
+//! `plan.rs` runs them, with `journal.rs` to go on after an interruption; `board.rs`, with `student.rs`, and `published.rs`
+//! judge the results.
 
 mod board;
+mod entry;
 mod grid;
 mod journal;
 mod plan;
@@ -30,9 +35,10 @@ mod student;
 mod suite;
 
 pub use board::{Interval95, Pair, Standing, leaderboard, pairs};
-pub use grid::{FieldValue, expand, is_grid};
+pub use entry::{Entry, FieldValue, Fields};
+pub use grid::{expand, is_grid};
 pub use journal::{Journal, JournalError};
-pub use plan::{Agents, Comparison, Entry, Fields, LeftOut};
+pub use plan::{Agents, Comparison, LeftOut};
 pub use published::{Published, Quantity, Verdict, verdicts};
 pub use student::student_quantile;
 pub use suite::{SUITES, Suite};

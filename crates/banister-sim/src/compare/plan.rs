@@ -1,4 +1,4 @@
-//! Which agents play which instances.
+//! Plans: the agents that play each instance.
 
 use std::iter::repeat;
 use std::path::Path;
@@ -7,67 +7,13 @@ use std::sync::{Mutex, PoisonError};
 use banister::{Error, Guarantee};
 use banister_rivals::AgentConfig;
 
-use super::grid::FieldValue;
+use super::entry::{Entry, Fields};
 use super::journal::{Journal, JournalError};
-use crate::custom::AgentSource;
-use crate::environment::Instances;
-use crate::experiment::{Experiment, ExperimentConfig};
-use crate::instance::Instance;
-use crate::redrawn::PUBLISHED_COUNT;
-use crate::runner::{Monitor, Options, run_tasks};
-use crate::shard::{Gathered, Shard, gather_traces};
+use crate::agents::AgentSource;
+use crate::experiment::Experiment;
+use crate::run::{Gathered, Options, Progress, Shard, gather_traces, run_tasks};
 
-/// An instance of a comparison, with the agents that are proposed for it.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    /// The instance; its `agent` list is what plays unless other agents are asked for.
-    pub experiment: ExperimentConfig,
-    /// These agents play whatever others are asked for: a published number depends on them.
-    pub fixed: bool,
-    /// Its own agents are proposals: those that do not fit are left away without being asked.
-    pub lenient: bool,
-    /// The values that make it differ from its neighbours in a sweep.
-    pub fields: Fields,
-    /// The same for each of its own agents.
-    pub agent_fields: Vec<Fields>,
-}
-
-/// Swept fields with their values.
-pub type Fields = Vec<(String, FieldValue)>;
-
-impl Entry {
-    /// An instance that is not part of a sweep.
-    pub fn new(experiment: ExperimentConfig) -> Self {
-        Self {
-            agent_fields: vec![Vec::new(); experiment.agent.len()],
-            experiment,
-            fixed: false,
-            lenient: false,
-            fields: Vec::new(),
-        }
-    }
-
-    /// The most runs that a suite can give it: one for each published instance, where it is played for the
-    /// numbers about them. An experiment of somebody's own is refused more instead.
-    pub fn most_runs(&self) -> Option<u64> {
-        let published = self.experiment.environment.instances == Some(Instances::Published);
-        (self.fixed && published).then_some(PUBLISHED_COUNT)
-    }
-
-    /// Replaces horizon, runs and seed where others are given, runs up to [`Entry::most_runs`]. A short look
-    /// at a long experiment has fewer rounds than its curves had points.
-    pub fn set_run(&mut self, horizon: Option<u64>, runs: Option<u64>, seed: Option<u64>) {
-        let most_runs = self.most_runs().unwrap_or(u64::MAX);
-        let run = &mut self.experiment.run;
-        run.horizon = horizon.unwrap_or(run.horizon);
-        run.runs = runs.unwrap_or(run.runs).min(most_runs);
-        run.seed = seed.unwrap_or(run.seed);
-        let most = usize::try_from(run.horizon).unwrap_or(usize::MAX);
-        run.checkpoints = run.checkpoints.min(most);
-    }
-}
-
-/// Which agents are asked for.
+/// Agents that are asked for.
 #[derive(Debug, Clone)]
 pub enum Agents {
     /// Those of each instance.
@@ -77,10 +23,10 @@ pub enum Agents {
 }
 
 impl Agents {
-    /// Kinds with their defaults, separated by commas.
+    /// Reads kinds, each with its defaults, separated by commas.
     ///
     /// # Errors
-    /// A kind that there is not, with those there are.
+    /// An unknown kind, with those there are.
     pub fn listed(list: &str) -> Result<Self, Error> {
         let kinds: Vec<&str> = (list.split(',').map(str::trim))
             .filter(|kind| !kind.is_empty())
@@ -90,8 +36,9 @@ impl Agents {
         }
         if let Some(i) = (1..kinds.len()).find(|&i| kinds[..i].contains(&kinds[i])) {
             let allowed = "give every kind once; two of a kind with other parameters need a file";
+            let field = "agents";
             return Err(Error::invalid(
-                "agents",
+                field,
                 format!("{} twice", kinds[i]),
                 allowed,
             ));
@@ -103,7 +50,7 @@ impl Agents {
         agents.map(Self::given)
     }
 
-    /// Agents that are not part of a sweep.
+    /// Wraps agents that are not part of a sweep.
     pub fn given(agents: Vec<AgentSource>) -> Self {
         Self::Given(
             agents
@@ -114,14 +61,14 @@ impl Agents {
     }
 }
 
-/// An agent that does not fit an instance.
+/// An agent that does not support an instance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeftOut {
     /// The agent's label.
     pub agent: String,
     /// The instance's name.
     pub instance: String,
-    /// Why.
+    /// Reason, as an error.
     pub reason: Error,
 }
 
@@ -132,23 +79,23 @@ pub struct Comparison {
     pub experiments: Vec<Experiment>,
     /// Per experiment, the values swept to make it.
     pub fields: Vec<Fields>,
-    /// The same per experiment and agent.
+    /// Per experiment and agent, the values swept to make it.
     pub agent_fields: Vec<Vec<Fields>>,
-    /// Agents that do not fit, and are left away.
+    /// Unsupported agents, which are omitted.
     pub left_out: Vec<LeftOut>,
 }
 
 impl Comparison {
-    /// Decides who plays where. An agent that was asked for, here or in a file, and does not fit an instance is
-    /// an error that names every such agent, unless `skip_unfit`; one that a suite proposes is left away.
+    /// Plans the agents of each instance. An unsupported agent that was asked for, here or in a file, is an
+    /// error that names every such agent, unless `skip_unfit`; one that a suite proposes is omitted.
     ///
     /// # Errors
-    /// That, an instance that is wrong in itself, one that no agent fits, two of the same name.
+    /// That, an invalid instance, one that no agent supports, two of the same name.
     pub fn plan(entries: Vec<Entry>, agents: &Agents, skip_unfit: bool) -> Result<Self, Error> {
         Self::plan_in(entries, agents, skip_unfit, Path::new(""))
     }
 
-    /// The same with files looked for in `folder`.
+    /// Plans with files looked for in `folder`.
     pub fn plan_in(
         entries: Vec<Entry>,
         agents: &Agents,
@@ -174,17 +121,18 @@ impl Comparison {
                 _ => (own.zip(swept).collect(), skip_unfit || entry.lenient),
             };
             let named = config.name.clone();
-            let instance = (config.instance_in("instance", folder))
+            let instance = (config.check_without_agents("instance", folder))
                 .map_err(|error| in_instance(error, named.as_deref().filter(|_| several)))?;
-            let name = instance.name().to_string();
+            let name = instance.name.clone();
             if plan.experiments.iter().any(|other| other.name == name) {
                 let allowed = "every instance of a comparison needs a name of its own";
                 return Err(Error::invalid("name", name, allowed));
             }
-            let (fitting, fields, unfit) = who_fits(&instance, asked);
-            match lenient {
-                true => plan.left_out.extend(unfit),
-                false => refused.extend(unfit),
+            let (fitting, fields, unfit) = supported(&instance, asked);
+            if lenient {
+                plan.left_out.extend(unfit);
+            } else {
+                refused.extend(unfit);
             }
             if fitting.is_empty() && refused.is_empty() {
                 let allowed = match plan.left_out.last() {
@@ -197,18 +145,19 @@ impl Comparison {
                 return Err(Error::invalid("agent", "absent", allowed));
             }
             if refused.is_empty() {
-                plan.experiments.push(instance.experiment(fitting)?);
+                plan.experiments.push(instance.with_agents(fitting)?);
                 plan.fields.push(entry.fields);
                 plan.agent_fields.push(fields);
             }
         }
-        match refused.is_empty() {
-            true => Ok(plan),
-            false => Err(unfit(&refused)),
+        if refused.is_empty() {
+            Ok(plan)
+        } else {
+            Err(unfit(&refused))
         }
     }
 
-    /// Per experiment, what each of its agents promises. Agents from outside promise nothing.
+    /// Guarantees of each experiment's agents. User-supplied agents promise nothing.
     pub fn guarantees(&self) -> Vec<Vec<Guarantee>> {
         let of = |agent: &(String, AgentSource)| {
             let config = agent.1.config();
@@ -220,7 +169,7 @@ impl Comparison {
             .collect()
     }
 
-    /// Per experiment and agent all values that were swept, the instance's first.
+    /// Swept values per experiment and agent, the instance's first.
     pub fn swept(&self) -> Vec<Vec<Fields>> {
         let pairs = self.fields.iter().zip(&self.agent_fields);
         pairs
@@ -236,7 +185,7 @@ impl Comparison {
     pub fn run(
         &self,
         options: Options,
-        monitor: &Monitor,
+        progress: &Progress,
         journal: Option<(&Journal, Vec<Shard>)>,
     ) -> Result<Option<Vec<Gathered<'_>>>, JournalError> {
         let (journal, mut shards) = match journal {
@@ -259,7 +208,7 @@ impl Comparison {
             for agent in 0..experiment.agents.len() {
                 for number in 0..run.runs {
                     if done.contains(&(hash, agent, number)) {
-                        monitor.report(run.horizon, experiment.weight(agent));
+                        progress.report(run.horizon, experiment.weight(agent));
                     } else {
                         tasks.push((experiment, agent, number..number + 1));
                     }
@@ -267,7 +216,7 @@ impl Comparison {
             }
         }
         let failure = Mutex::new(None);
-        let played = run_tasks(tasks, options, monitor, |shard| {
+        let played = run_tasks(tasks, options, progress, |shard| {
             let Some(Err(error)) = journal.map(|journal| journal.append(shard)) else {
                 return Ok(());
             };
@@ -292,21 +241,21 @@ impl Comparison {
     }
 }
 
-/// Of those asked for, who fits, with what was swept to make them; and who does not.
-fn who_fits(
-    instance: &Instance,
+/// Splits the agents asked for into supported ones, with the values swept to make them, and others.
+fn supported(
+    instance: &Experiment,
     asked: Vec<(AgentSource, Fields)>,
 ) -> (Vec<AgentSource>, Vec<Fields>, Vec<LeftOut>) {
     let (mut fitting, mut fields, mut unfit) = (Vec::new(), Vec::new(), Vec::new());
     for (agent, swept) in asked {
-        match instance.fit(&agent) {
+        match instance.supports(&agent) {
             Ok(()) => {
                 fitting.push(agent);
                 fields.push(swept);
             }
             Err(reason) => unfit.push(LeftOut {
                 agent: agent.label(),
-                instance: instance.name().to_string(),
+                instance: instance.name.clone(),
                 reason,
             }),
         }
@@ -314,7 +263,7 @@ fn who_fits(
     (fitting, fields, unfit)
 }
 
-/// Says which instance an error is about.
+/// Adds the name of the instance to an error.
 fn in_instance(error: Error, name: Option<&str>) -> Error {
     match (error, name) {
         (
@@ -330,7 +279,7 @@ fn in_instance(error: Error, name: Option<&str>) -> Error {
 }
 
 impl LeftOut {
-    /// Why, in words that leave the agent's name to others.
+    /// Reason in words, without the agent's name.
     pub fn why(&self) -> String {
         match &self.reason {
             Error::Invalid { field, allowed, .. } if field == "kind" => allowed.clone(),
@@ -338,7 +287,7 @@ impl LeftOut {
         }
     }
 
-    /// One line per agent and reason, with all instances it holds for.
+    /// Formats one line per agent and reason, with all instances it holds for.
     pub fn lines(left_out: &[Self]) -> Vec<String> {
         let mut groups: Vec<(&str, String, Vec<String>)> = Vec::new();
         for left in left_out {
@@ -357,7 +306,7 @@ impl LeftOut {
     }
 }
 
-/// One error for all agents that do not fit.
+/// Makes one error of all unsupported agents.
 fn unfit(refused: &[LeftOut]) -> Error {
     let mut agents: Vec<&str> = Vec::new();
     for left in refused {

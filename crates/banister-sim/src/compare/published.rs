@@ -1,21 +1,21 @@
 //! Published numbers beside ours, with a tolerance and a verdict.
 
 use super::board::Interval95;
-use crate::shard::Gathered;
+use crate::run::Gathered;
 
-/// What a published number measures.
+/// Quantity that a published number measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
     /// Final regret against the best policy.
     Regret,
     /// Final regret against the best single action, played at the largest part of its length that is safe.
     ActionRegret,
-    /// The same divided by √T.
+    /// Regret against the best single action, divided by √T.
     ActionRegretPerRoot,
 }
 
 impl Quantity {
-    /// In words.
+    /// Name of the quantity in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Regret => "regret",
@@ -25,28 +25,28 @@ impl Quantity {
     }
 }
 
-/// A number that somebody published.
+/// A published number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Published {
     /// The instance it is about.
     pub instance: String,
     /// The agent, by its label.
     pub agent: String,
-    /// What it measures.
+    /// Quantity it measures.
     pub quantity: Quantity,
-    /// The number.
+    /// Its value.
     pub value: f64,
-    /// How far ours may be from it, relative to it.
+    /// Largest relative distance of ours from it.
     pub tolerance: f64,
     /// The rounds it is for.
     pub horizon: u64,
     /// The runs it is the mean of, where these are particular ones.
     pub runs: Option<u64>,
-    /// Where it stands.
+    /// Citation of where it stands.
     pub source: &'static str,
 }
 
-/// What came of one.
+/// Comparison of a published number with ours.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     /// Ours, whose mean is within the tolerance.
@@ -64,7 +64,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// In a word or two.
+    /// Name of the verdict in a word or two.
     pub fn words(&self) -> &'static str {
         match self {
             Self::Agrees(_) => "agrees",
@@ -85,7 +85,7 @@ impl Verdict {
     }
 }
 
-/// A verdict on every published number whose instance was played.
+/// Compares every published number whose instance was played.
 pub fn verdicts<'p>(
     published: &'p [Published],
     gathered: &[Gathered<'_>],

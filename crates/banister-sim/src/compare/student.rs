@@ -2,7 +2,7 @@
 
 use libm::{atan, cos, sin, sqrt};
 
-/// The t with P(|T| ≤ t) = `confidence`, for so many degrees of freedom.
+/// Finds the t with P(|T| ≤ t) = `confidence`, for `freedom` degrees of freedom.
 ///
 /// ```
 /// let t = banister_sim::compare::student_quantile(0.95, 9);
@@ -15,9 +15,10 @@ pub fn student_quantile(confidence: f64, freedom: u64) -> f64 {
     }
     for _ in 0..200 {
         let middle = 0.5 * (low + high);
-        match within(middle, freedom) < confidence {
-            true => low = middle,
-            false => high = middle,
+        if within(middle, freedom) < confidence {
+            low = middle;
+        } else {
+            high = middle;
         }
     }
     0.5 * (low + high)
@@ -39,8 +40,9 @@ fn within(t: f64, freedom: u64) -> f64 {
         term *= cos * cos * k / (k + 1.0);
         k += 2.0;
     }
-    match odd {
-        true => std::f64::consts::FRAC_2_PI * (theta + sin * sum),
-        false => sin * sum,
+    if odd {
+        std::f64::consts::FRAC_2_PI * (theta + sin * sum)
+    } else {
+        sin * sum
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::counting;
 
-use banister_sim::{ExperimentConfig, Monitor, Options, run_shard};
+use banister_sim::{ExperimentConfig, Options, Progress, run_shard};
 
 /// Allocations of one run with `k` arms, `m` guardrails and the given agent.
 fn allocations(k: usize, m: usize, horizon: u64, agent: &str) -> u64 {
@@ -31,7 +31,7 @@ fn allocations_of(text: &str) -> u64 {
     let config: ExperimentConfig = toml::from_str(text).expect("an experiment");
     let experiment = config.check("allocation").expect("a valid experiment");
     let before = counting::allocations();
-    let monitor = Monitor::default();
+    let monitor = Progress::default();
     run_shard(&experiment, 0, 0..1, Options::default(), &monitor).expect("a run");
     counting::allocations() - before
 }

@@ -1,13 +1,13 @@
 //! Worlds whose means change: alarms, what they cost, and what follows them.
 
 use banister_sim::results::RunSummary;
-use banister_sim::{ExperimentConfig, Monitor, Options, run};
+use banister_sim::{ExperimentConfig, Options, Progress, run};
 
 fn runs_of(toml: &str) -> Vec<(String, Vec<RunSummary>)> {
     let config: ExperimentConfig = toml::from_str(toml).expect("TOML");
     let experiments = [config.check("changes").expect("a valid experiment")];
     let options = Options { no_timing: true };
-    let results = run(&experiments, options, &Monitor::default()).expect("runs");
+    let results = run(&experiments, options, &Progress::default()).expect("runs");
     let mut instances = results.expect("not cancelled").instances;
     let agents = instances.remove(0).agents.into_iter();
     agents.map(|agent| (agent.name, agent.runs)).collect()

@@ -5,7 +5,7 @@ use banister_sim::compare::{
     Agents, Comparison, Entry, FieldValue, Interval95, Quantity, SUITES, Suite, Verdict, expand,
     leaderboard, student_quantile, verdicts,
 };
-use banister_sim::{ExperimentConfig, Monitor, Options};
+use banister_sim::{ExperimentConfig, Options, Progress};
 use serde_json::json;
 
 const NO_TIMING: Options = Options { no_timing: true };
@@ -31,7 +31,7 @@ fn paper(threshold: f64, horizon: u64, runs: u64, agents: &[&str]) -> Entry {
 
 fn results(entries: Vec<Entry>, agents: &Agents) -> Vec<banister_sim::results::InstanceResult> {
     let comparison = Comparison::plan(entries, agents, false).expect("it fits");
-    let gathered = comparison.run(NO_TIMING, &Monitor::default(), None);
+    let gathered = comparison.run(NO_TIMING, &Progress::default(), None);
     let gathered = gathered.expect("runs").expect("not cancelled");
     gathered.iter().map(|g| g.result()).collect()
 }
@@ -166,9 +166,7 @@ fn lists_of_values_make_a_grid() {
         let run = &entry.experiment.run;
         let key = format!(
             "{} {:?} {:?}",
-            run.horizon,
-            entry.experiment.environment.rewards,
-            entry.experiment.guardrail[0].at_most
+            run.horizon, entry.experiment.environment, entry.experiment.guardrail[0].at_most
         );
         assert!(!seen.contains(&key), "{key} twice");
         seen.push(key);
@@ -258,7 +256,7 @@ fn every_suite_plays() {
             entry.experiment.run.checkpoints = 3;
         }
         let plan = Comparison::plan(suite.entries, &Agents::Proposed, false).expect(name);
-        let gathered = plan.run(NO_TIMING, &Monitor::default(), None).expect(name);
+        let gathered = plan.run(NO_TIMING, &Progress::default(), None).expect(name);
         let gathered = gathered.expect("not cancelled");
         for gathered in &gathered {
             let instance = gathered.result();
@@ -315,7 +313,7 @@ fn a_published_number_agrees_within_tolerance_and_interval_only() {
         .collect();
     let plan = Comparison::plan(entries, &Agents::Proposed, false).expect("it fits");
     let gathered = plan
-        .run(NO_TIMING, &Monitor::default(), None)
+        .run(NO_TIMING, &Progress::default(), None)
         .expect("runs");
     let gathered = gathered.expect("not cancelled");
     let ours = leaderboard(&gathered[0].result());

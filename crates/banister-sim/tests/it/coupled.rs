@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use banister::{Agent, Decision, Error};
 use banister_sim::compare::{Agents, Comparison, Entry, Interval95, pairs};
-use banister_sim::{AgentSource, CustomAgent, ExperimentConfig, Monitor, Options};
+use banister_sim::{AgentSource, CustomAgent, ExperimentConfig, Options, Progress};
 use serde_json::json;
 
 const NO_TIMING: Options = Options { no_timing: true };
@@ -30,7 +30,7 @@ fn paper(threshold: f64, horizon: u64, runs: u64, agents: &[&str]) -> Entry {
 
 fn results(entries: Vec<Entry>, agents: &Agents) -> Vec<banister_sim::results::InstanceResult> {
     let comparison = Comparison::plan(entries, agents, false).expect("it fits");
-    let gathered = comparison.run(NO_TIMING, &Monitor::default(), None);
+    let gathered = comparison.run(NO_TIMING, &Progress::default(), None);
     let gathered = gathered.expect("runs").expect("not cancelled");
     gathered.iter().map(|g| g.result()).collect()
 }
@@ -182,7 +182,7 @@ fn runs_do_not_meet_the_numbers_that_drew_their_instance() {
         let experiment = config.check_with("clash", std::path::Path::new(""), vec![agent.into()]);
         let experiment = experiment.expect("an experiment");
         let theta = experiment.parameters()[0].clone();
-        banister_sim::run(&[experiment], NO_TIMING, &Monitor::default()).expect("runs");
+        banister_sim::run(&[experiment], NO_TIMING, &Progress::default()).expect("runs");
         let rewards: Vec<f64> = seen.lock().expect("alone")[0].iter().map(|r| r.0).collect();
         (theta, rewards)
     };

@@ -9,7 +9,7 @@ use banister::{Error, Guardrail, OpbConfig, OplbConfig, Problem};
 use banister_rivals::AgentConfig;
 use banister_sim::results::InstanceResult;
 use banister_sim::{
-    Arms, CustomEnvironment, CustomExperiment, CustomRun, Monitor, Options, Round, RunConfig, run,
+    Arms, CustomEnvironment, CustomExperiment, CustomRun, Options, Progress, Round, RunConfig, run,
 };
 use common::{PAPER_COSTS, PAPER_REWARDS, laws, paper_experiment, paper_problem};
 use rand::{Rng as _, SeedableRng as _};
@@ -89,7 +89,7 @@ fn experiment(environment: impl CustomEnvironment + 'static, horizon: u64) -> Cu
 }
 
 fn play(config: &CustomExperiment) -> Result<InstanceResult, Error> {
-    let done = run(&[config.check()?], QUIET, &Monitor::default())?;
+    let done = run(&[config.check()?], QUIET, &Progress::default())?;
     Ok(done.expect("not cancelled").instances.remove(0))
 }
 
@@ -389,7 +389,7 @@ fn what_fails_outside_stops_the_run_and_says_why() {
         ),
     ] {
         let config = experiment(Faulty { fault }, HORIZON);
-        let monitor = Monitor::default();
+        let monitor = Progress::default();
         let experiment = config.check().expect("nothing to see yet");
         let error = run(&[experiment], QUIET, &monitor).expect_err(fault);
         assert!(error.to_string().starts_with(message), "{fault}: {error}");

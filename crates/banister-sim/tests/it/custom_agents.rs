@@ -8,7 +8,7 @@ use banister::{Agent, Decision, Error, Fallback, OpbConfig, OplbConfig};
 use banister_rivals::AgentConfig;
 use banister_sim::results::InstanceResult;
 use banister_sim::{
-    AgentSource, CustomAgent, Experiment, ExperimentConfig, Monitor, Options, coverage, run,
+    AgentSource, CustomAgent, Experiment, ExperimentConfig, Options, Progress, coverage, run,
 };
 use common::paper_experiment;
 
@@ -72,7 +72,7 @@ fn with(config: &ExperimentConfig, agents: Vec<AgentSource>) -> Result<Experimen
 }
 
 fn play(config: &ExperimentConfig, agents: Vec<AgentSource>) -> Result<InstanceResult, Error> {
-    let done = run(&[with(config, agents)?], QUIET, &Monitor::default())?;
+    let done = run(&[with(config, agents)?], QUIET, &Progress::default())?;
     Ok(done.expect("not cancelled").instances.remove(0))
 }
 
@@ -129,7 +129,7 @@ fn agents_from_outside_meet_changing_actions_too() {
     let error = coverage(
         &with(&config, vec![fixed("safe", &[], None)]).expect("valid"),
         1,
-        &Monitor::default(),
+        &Progress::default(),
     );
     assert!(error.is_err(), "an agent from outside has no sets");
     // An agent that takes no features says so.

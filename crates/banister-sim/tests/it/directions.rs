@@ -2,7 +2,7 @@
 
 use banister::Error;
 use banister_sim::compare::{Agents, Comparison, Entry, Suite, verdicts};
-use banister_sim::{Actions, Environment, ExperimentConfig, Monitor, Options};
+use banister_sim::{Actions, EnvironmentConfig, ExperimentConfig, Options, Progress};
 use serde_json::json;
 
 const NO_TIMING: Options = Options { no_timing: true };
@@ -21,7 +21,7 @@ fn every_run_of_directions_has_an_instance_of_its_own() {
     })));
     let plan = Comparison::plan(vec![entry], &Agents::Proposed, false).expect("it fits");
     let gathered = plan
-        .run(NO_TIMING, &Monitor::default(), None)
+        .run(NO_TIMING, &Progress::default(), None)
         .expect("runs");
     let gathered = &gathered.expect("not cancelled")[0];
     let optima: Vec<f64> = (gathered.agents[0].iter())
@@ -57,18 +57,17 @@ fn directions(more: serde_json::Value, runs: u64) -> Result<Vec<Drawn>, Error> {
         "agent": [{"kind": "oplb"}],
     }));
     let checked = config.check("directions")?;
-    let Environment::Redrawn(redrawn) = checked.environment() else {
-        panic!("every run has its own instance");
-    };
     let one = |run: u64| {
-        let instance = redrawn.instance(run)?;
-        let drawn = instance.resolved();
-        let Some(Actions::List(actions)) = drawn.environment.actions.clone() else {
+        let drawn = checked.instance(run)?.expect("a run's own").resolved;
+        let EnvironmentConfig::Linear(environment) = drawn.environment else {
+            panic!("a linear environment");
+        };
+        let Some(Actions::List(actions)) = environment.actions else {
             panic!("a list of actions");
         };
         assert!(actions[0].iter().all(|x| *x == 0.0));
         Ok((
-            drawn.environment.theta.clone().expect("θ"),
+            environment.theta.expect("θ"),
             drawn.guardrail[0].at_most.expect("a threshold"),
             actions[1..].to_vec(),
         ))
@@ -133,16 +132,6 @@ fn published_directions_are_thirty() {
         let error = directions(wrong, 3).expect_err(key).to_string();
         assert!(error.contains(&format!("environment.{key}")), "{error}");
     }
-    let other = json!({
-        "environment": {"kind": "linear", "d": 2, "k": 3, "instances": "published"},
-        "guardrail": [{"name": "cost", "at_most": 0.5}],
-        "agent": [{"kind": "oplb"}],
-    });
-    let error = experiment(other).check("linear").expect_err("other kind");
-    assert!(
-        error.to_string().contains("environment.instances"),
-        "{error}"
-    );
 }
 
 #[test]
@@ -183,7 +172,7 @@ fn published_numbers_of_directions_are_met() {
         (entry.experiment.agent).retain(|agent| agent.kind() != "oplb");
     }
     let plan = Comparison::plan(suite.entries, &Agents::Proposed, false).expect("it fits");
-    let gathered = plan.run(NO_TIMING, &Monitor::default(), None);
+    let gathered = plan.run(NO_TIMING, &Progress::default(), None);
     let gathered = gathered.expect("runs").expect("not cancelled");
     for (number, verdict) in verdicts(&suite.published, &gathered) {
         let ours = verdict.ours().expect("it played");

@@ -3,7 +3,10 @@
 use crate::common;
 
 use banister::{Guardrail, OpbConfig, SignalConfig};
-use banister_sim::{EnvironmentConfig, Experiment, ExperimentConfig, Kind, RunConfig};
+use banister_sim::{
+    BernoulliConfig, BetaConfig, ClippedGaussianConfig, EnvironmentConfig, Experiment,
+    ExperimentConfig, GaussianConfig, RunConfig,
+};
 use common::{guardrail, laws};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -58,13 +61,13 @@ fn ranged(lo: f64, hi: f64) -> SignalConfig {
 #[test]
 fn bernoulli_signals_take_the_ends_of_their_range_with_the_right_mean() {
     for (seed, mean) in [0.0, 0.01, 0.5, 0.9, 1.0].into_iter().enumerate() {
-        let plain = EnvironmentConfig::arms(Kind::Bernoulli, &[mean], &[]);
+        let plain = EnvironmentConfig::Bernoulli(BernoulliConfig::new(&[mean], &[]));
         let data = samples(&single(plain, SignalConfig::default()), seed as u64);
         assert!(data.iter().all(|&x| x == 0.0 || x == 1.0));
         check_moments(&data, mean, mean * (1.0 - mean));
     }
     // On [−2, 6] a mean of 0 is the high end a quarter of the time.
-    let scaled = EnvironmentConfig::arms(Kind::Bernoulli, &[0.0], &[]);
+    let scaled = EnvironmentConfig::Bernoulli(BernoulliConfig::new(&[0.0], &[]));
     let data = samples(&single(scaled, ranged(-2.0, 6.0)), 9);
     assert!(data.iter().all(|&x| x == -2.0 || x == 6.0));
     check_moments(&data, 0.0, 64.0 * 0.25 * 0.75);
@@ -76,17 +79,17 @@ fn beta_signals_have_the_mean_and_the_variance_of_their_concentration() {
         .into_iter()
         .enumerate()
     {
-        let mut environment = EnvironmentConfig::arms(Kind::Beta, &[mean], &[]);
-        if total != 4.0 {
-            environment.concentration = Some(total);
-        }
+        let environment = EnvironmentConfig::Beta(BetaConfig {
+            concentration: (total != 4.0).then_some(total),
+            ..BetaConfig::new(&[mean], &[])
+        });
         let data = samples(&single(environment, SignalConfig::default()), seed as u64);
         assert!(data.iter().all(|x| (0.0..=1.0).contains(x)));
         check_moments(&data, mean, mean * (1.0 - mean) / (total + 1.0));
     }
     // At an end of the range the law is a point.
     let point = single(
-        EnvironmentConfig::arms(Kind::Beta, &[1.0], &[]),
+        EnvironmentConfig::Beta(BetaConfig::new(&[1.0], &[])),
         SignalConfig::default(),
     );
     assert!(samples(&point, 0).iter().all(|&x| x == 1.0));
@@ -98,8 +101,10 @@ fn gaussian_signals_have_their_deviation_in_units_of_the_range() {
         .into_iter()
         .enumerate()
     {
-        let mut environment = EnvironmentConfig::arms(Kind::Gaussian, &[0.7], &[]);
-        environment.sd = Some(sd);
+        let environment = EnvironmentConfig::Gaussian(GaussianConfig {
+            sd: Some(sd),
+            ..GaussianConfig::new(&[0.7], &[])
+        });
         let deviation = sd * (hi - lo);
         let signal = SignalConfig {
             range: Some([lo, hi]),
@@ -150,9 +155,14 @@ fn a_clipped_gaussian_is_judged_by_its_mean_after_clipping() {
     .into_iter()
     .enumerate()
     {
-        let mut environment = EnvironmentConfig::arms(Kind::ClippedGaussian, &[location], &[]);
-        environment.sd = Some(sd);
-        let experiment = single(environment.clone(), ranged(lo, hi));
+        let clipped = |nominal| {
+            EnvironmentConfig::ClippedGaussian(ClippedGaussianConfig {
+                sd: Some(sd),
+                nominal,
+                ..ClippedGaussianConfig::new(&[location], &[])
+            })
+        };
+        let experiment = single(clipped(None), ranged(lo, hi));
         let deviation = sd * (hi - lo);
         let expected = integrate(location, deviation, lo, hi, |x| x);
         let judged = laws(&experiment).means(0)[0];
@@ -162,8 +172,7 @@ fn a_clipped_gaussian_is_judged_by_its_mean_after_clipping() {
         assert!(data.iter().all(|x| (lo..=hi).contains(x)));
         let variance = integrate(location, deviation, lo, hi, |x| (x - expected).powi(2));
         check_moments(&data, expected, variance);
-        environment.nominal = Some(true);
-        let nominal = single(environment, ranged(lo, hi));
+        let nominal = single(clipped(Some(true)), ranged(lo, hi));
         assert_eq!(laws(&nominal).means(0)[0], location);
     }
 }
@@ -173,11 +182,10 @@ fn signals_of_one_arm_are_drawn_independently() {
     let config = ExperimentConfig {
         name: None,
         run: RunConfig::default(),
-        environment: EnvironmentConfig::arms(
-            Kind::Bernoulli,
+        environment: EnvironmentConfig::Bernoulli(BernoulliConfig::new(
             &[0.5, 0.5],
             &[&[0.3, 0.4], &[0.2, 0.6]],
-        ),
+        )),
         reward: SignalConfig::default(),
         guardrail: vec![
             guardrail(0.5, Some(0.3)),

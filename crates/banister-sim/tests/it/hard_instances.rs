@@ -5,8 +5,12 @@ use crate::common;
 use banister::theory::lower_bound_margin;
 use banister::{Error, OpbConfig};
 use banister_rivals::AgentConfig;
-use banister_sim::{ArmRef, EnvironmentConfig, Experiment, ExperimentConfig, Kind, RunConfig};
-use common::{guardrail, laws, paper_experiment, simulate};
+use banister_sim::{
+    ClippedGaussianConfig, EnvironmentConfig, Experiment, ExperimentConfig, L1Config,
+    LowerBoundConfig, RunConfig,
+};
+use common::{PAPER_COSTS, PAPER_REWARDS, guardrail, laws, paper_experiment, simulate};
+use serde_json::{Value, json};
 
 fn experiment(environment: EnvironmentConfig, horizon: u64) -> ExperimentConfig {
     ExperimentConfig {
@@ -23,11 +27,11 @@ fn experiment(environment: EnvironmentConfig, horizon: u64) -> ExperimentConfig 
     }
 }
 
-fn lower_bound(alternative: bool, margin: f64) -> EnvironmentConfig {
-    EnvironmentConfig {
+fn lower_bound(alternative: bool, margin: f64) -> LowerBoundConfig {
+    LowerBoundConfig {
         alternative: Some(alternative),
         margin: Some(margin),
-        ..EnvironmentConfig::named(Kind::LowerBound)
+        ..LowerBoundConfig::default()
     }
 }
 
@@ -49,12 +53,12 @@ fn the_lower_bound_instances_have_the_optima_of_the_corrected_proof() {
     let d = 1.0 / 8.0;
     for (threshold, margin, k) in [(0.5, 0.2, 4), (0.3, 0.05, 7), (0.6, 0.2, 4)] {
         for (alternative, value, cheap) in [(false, 10.0 * d / 3.0, 0), (true, 16.0 * d / 3.0, 3)] {
-            let environment = EnvironmentConfig {
+            let config = LowerBoundConfig {
                 threshold: Some(threshold),
                 k: Some(k),
                 ..lower_bound(alternative, margin)
             };
-            let experiment = checked(environment);
+            let experiment = checked(EnvironmentConfig::LowerBound(config));
             let optimum = experiment.optimum();
             assert!((optimum.reward - value).abs() < 1e-12, "{optimum:?}");
             assert!((optimum.costs[0] - threshold).abs() < 1e-12);
@@ -80,26 +84,26 @@ fn the_lower_bound_instances_have_the_optima_of_the_corrected_proof() {
 #[test]
 fn l1_and_l2_have_their_means_and_optima() {
     for (d, rho) in [(0.1, 0.4), (0.02, 0.25_f64)] {
-        let named = |kind: Kind, alternative: Option<bool>| {
-            checked(EnvironmentConfig {
-                margin: Some(d),
-                best_margin: Some(rho.min(if kind == Kind::L2 { 0.25 } else { 0.5 })),
-                alternative,
-                ..EnvironmentConfig::named(kind)
-            })
+        let named = |kind: &str, alternative: bool| {
+            let most = if kind == "l2" { 0.25 } else { 0.5 };
+            let mut declared = json!({"kind": kind, "margin": d, "best_margin": rho.min(most)});
+            if alternative {
+                declared["alternative"] = true.into();
+            }
+            checked(environment(declared).expect("valid"))
         };
-        let l1 = named(Kind::L1, None);
+        let l1 = named("l1", false);
         assert_eq!(column(&l1, 0), [0.5, 1.0, 0.5]);
         assert_eq!(column(&l1, 1), [0.5 - d, 0.5, 0.5 - rho]);
         // The middle arm is just feasible: it alone is optimal.
         assert!((l1.optimum().reward - 1.0).abs() < 1e-12);
-        let just_not = named(Kind::L1, Some(true));
+        let just_not = named("l1", true);
         let excess = 1.0 / (8.0 * 10_000_f64.sqrt());
         assert_eq!(column(&just_not, 1), [0.5 - d, 0.5 + excess, 0.5 - rho]);
         // Mixed with the arm of margin ρ, so that the excess is balanced.
         let share = rho / (rho + excess);
         assert!((just_not.optimum().reward - (share + 0.5 * (1.0 - share))).abs() < 1e-12);
-        let l2 = named(Kind::L2, None);
+        let l2 = named("l2", false);
         let rho = rho.min(0.25);
         assert_eq!(column(&l2, 0), [0.0, 1.0, 1.0]);
         assert_eq!(column(&l2, 1), [0.5 - d, 0.5 - rho, 0.5 + 2.0 * rho]);
@@ -113,7 +117,10 @@ fn no_luck_beats_the_lower_bound_on_both_instances() {
     let horizon = 5000;
     let bound = lower_bound_margin(margin, horizon).expect("a long enough horizon");
     let regret = |alternative: bool| {
-        let agent = simulate(experiment(lower_bound(alternative, margin), horizon));
+        let agent = simulate(experiment(
+            EnvironmentConfig::LowerBound(lower_bound(alternative, margin)),
+            horizon,
+        ));
         assert!(agent.runs.iter().all(|run| run.violations == Some(0)));
         agent.runs.iter().map(|run| run.regret).sum::<f64>() / 4.0
     };
@@ -141,150 +148,133 @@ fn plain(change: impl Fn(&mut ExperimentConfig)) -> ExperimentConfig {
     config
 }
 
-fn hard(kind: Kind, change: impl Fn(&mut EnvironmentConfig)) -> ExperimentConfig {
-    let mut environment = EnvironmentConfig::named(kind);
-    change(&mut environment);
-    experiment(environment, 1000)
+fn environment(declared: Value) -> Result<EnvironmentConfig, Error> {
+    let kind = declared["kind"].as_str().expect("a kind").to_string();
+    serde_json::from_value(declared).map_err(|error| {
+        let message = error.to_string();
+        EnvironmentConfig::explain_key(&kind, &message).expect("about a key")
+    })
+}
+
+/// The paper's experiment with another environment.
+fn on(declared: Value) -> ExperimentConfig {
+    let environment = environment(declared).expect("valid");
+    plain(|c| c.environment = environment.clone())
+}
+
+/// Its Bernoulli arms, or arms of another kind, with one key changed.
+fn arms(kind: &str, key: &str, value: Value) -> Value {
+    let mut declared = json!({"kind": kind, "rewards": PAPER_REWARDS, "costs": [PAPER_COSTS]});
+    declared[key] = value;
+    declared
+}
+
+fn hard(kind: &str, key: &str, value: impl Into<Value>) -> ExperimentConfig {
+    let mut declared = json!({ "kind": kind });
+    declared[key] = value.into();
+    experiment(environment(declared).expect("valid"), 1000)
 }
 
 #[test]
 fn keys_that_do_not_apply_to_a_kind_are_refused() {
-    let given = |config, key: &str| refused(config, &format!("environment.{key}"), "given");
-    given(plain(|c| c.environment.sd = Some(0.1)), "sd");
-    given(
-        plain(|c| c.environment.concentration = Some(4.0)),
-        "concentration",
-    );
-    given(plain(|c| c.environment.nominal = Some(true)), "nominal");
-    given(plain(|c| c.environment.k = Some(4)), "k");
-    given(plain(|c| c.environment.margin = Some(0.1)), "margin");
-    given(
-        plain(|c| c.environment.best_margin = Some(0.1)),
-        "best_margin",
-    );
-    given(plain(|c| c.environment.threshold = Some(0.1)), "threshold");
-    given(
-        plain(|c| c.environment.alternative = Some(true)),
-        "alternative",
-    );
-    given(hard(Kind::L1, |e| e.rewards = Some(vec![0.5])), "rewards");
-    given(hard(Kind::L2, |e| e.costs = Some(vec![])), "costs");
-    given(hard(Kind::L1, |e| e.safe = Some(ArmRef::Index(0))), "safe");
-    given(hard(Kind::L1, |e| e.threshold = Some(0.5)), "threshold");
-    given(
-        hard(Kind::L2, |e| e.alternative = Some(true)),
-        "alternative",
-    );
-    given(
-        hard(Kind::LowerBound, |e| e.best_margin = Some(0.1)),
-        "best_margin",
-    );
+    for (kind, key, value) in [
+        ("bernoulli", "sd", json!(0.1)),
+        ("bernoulli", "concentration", json!(4.0)),
+        ("bernoulli", "nominal", json!(true)),
+        ("bernoulli", "k", json!(4)),
+        ("bernoulli", "margin", json!(0.1)),
+        ("bernoulli", "best_margin", json!(0.1)),
+        ("bernoulli", "threshold", json!(0.1)),
+        ("bernoulli", "alternative", json!(true)),
+        ("gaussian", "nominal", json!(true)),
+        ("beta", "sd", json!(0.1)),
+        ("l1", "rewards", json!([0.5])),
+        ("l2", "costs", json!([])),
+        ("l1", "safe", json!(0)),
+        ("l1", "threshold", json!(0.5)),
+        ("l2", "alternative", json!(true)),
+        ("lower_bound", "best_margin", json!(0.1)),
+        ("linear", "rewards", json!([0.5])),
+        ("linear", "instances", json!("published")),
+        ("linear", "path", json!("x.csv")),
+        ("authors_linear", "theta", json!([0.5])),
+        ("directions", "threshold", json!(0.5)),
+        ("logged", "d", json!(3)),
+    ] {
+        let error = environment(json!({"kind": kind, key: value})).expect_err(key);
+        let message = error.to_string();
+        let start = format!(
+            "`environment.{key}` is given: this key does not apply to environments of kind `{kind}`"
+        );
+        assert!(message.starts_with(&start), "{message}");
+    }
 }
 
 #[test]
 fn numbers_of_an_environment_are_checked() {
-    refused(
-        hard(Kind::LowerBound, |e| e.k = Some(3)),
-        "environment.k",
-        "3",
-    );
-    refused(
-        hard(Kind::LowerBound, |e| e.margin = Some(0.3)),
-        "environment.margin",
-        "0.3",
-    );
-    refused(
-        hard(Kind::LowerBound, |e| e.threshold = Some(0.1)),
-        "environment.margin",
-        "0.2",
-    );
-    refused(
-        hard(Kind::LowerBound, |e| e.threshold = Some(1.5)),
-        "environment.threshold",
-        "1.5",
-    );
-    refused(
-        hard(Kind::L1, |e| e.margin = Some(0.0)),
-        "environment.margin",
-        "0",
-    );
-    refused(
-        hard(Kind::L1, |e| e.margin = Some(f64::NAN)),
-        "environment.margin",
-        "NaN",
-    );
-    refused(
-        hard(Kind::L2, |e| e.best_margin = Some(0.3)),
-        "environment.best_margin",
-        "0.3",
-    );
-    let gaussian = |change: fn(&mut ExperimentConfig)| {
-        plain(|c| {
-            c.environment.kind = Kind::ClippedGaussian;
-            c.guardrail[0].safe_cost = None;
-            change(c);
-        })
-    };
-    refused(
-        gaussian(|c| c.environment.sd = Some(0.0)),
-        "environment.sd",
-        "0",
-    );
-    refused(
-        gaussian(|c| c.environment.sd = Some(f64::NAN)),
-        "environment.sd",
-        "NaN",
-    );
-    let beta = plain(|c| {
-        c.environment.kind = Kind::Beta;
-        c.environment.concentration = Some(-1.0);
+    for (kind, key, value, field, shown) in [
+        ("lower_bound", "k", json!(3), "k", "3"),
+        ("lower_bound", "margin", json!(0.3), "margin", "0.3"),
+        ("lower_bound", "threshold", json!(0.1), "margin", "0.2"),
+        ("lower_bound", "threshold", json!(1.5), "threshold", "1.5"),
+        ("l1", "margin", json!(0.0), "margin", "0"),
+        ("l2", "best_margin", json!(0.3), "best_margin", "0.3"),
+    ] {
+        let config = hard(kind, key, value);
+        refused(config, &format!("environment.{field}"), shown);
+    }
+    let nan = EnvironmentConfig::L1(L1Config {
+        margin: Some(f64::NAN),
+        ..L1Config::default()
     });
+    refused(experiment(nan, 1000), "environment.margin", "NaN");
+    for (sd, shown) in [(0.0, "0"), (f64::NAN, "NaN")] {
+        let config = plain(|c| {
+            c.environment = EnvironmentConfig::ClippedGaussian(ClippedGaussianConfig {
+                sd: Some(sd),
+                ..ClippedGaussianConfig::new(&PAPER_REWARDS, &[&PAPER_COSTS])
+            });
+            c.guardrail[0].safe_cost = None;
+        });
+        refused(config, "environment.sd", shown);
+    }
+    let beta = on(arms("beta", "concentration", json!(-1.0)));
     refused(beta, "environment.concentration", "-1");
-    let unbounded = plain(|c| c.environment.kind = Kind::Gaussian);
+    let unbounded = on(arms("gaussian", "kind", json!("gaussian")));
     refused(unbounded, "environment.rewards[0]", "bounded");
 }
 
 #[test]
 fn the_shape_and_the_means_of_an_environment_are_checked() {
-    refused(
-        plain(|c| c.environment.rewards = None),
-        "environment.rewards",
-        "absent",
-    );
-    refused(
-        plain(|c| c.environment.rewards = Some(vec![])),
-        "environment.rewards",
-        "empty",
-    );
-    refused(
-        plain(|c| c.environment.costs = None),
-        "environment.costs",
-        "0 rows",
-    );
-    let short = plain(|c| c.environment.costs = Some(vec![vec![0.0, 0.1]]));
-    refused(short, "environment.costs[0]", "2 numbers");
-    let outside = plain(|c| c.environment.rewards = Some(vec![0.1, 0.2, 1.4, 0.7]));
-    refused(outside, "environment.rewards[2]", "1.4");
-    let nan = plain(|c| c.environment.costs = Some(vec![vec![0.0, f64::NAN, 0.1, 0.1]]));
+    let changed = |key: &str, value: Value| on(arms("bernoulli", key, value));
+    let costs = json!({"kind": "bernoulli", "costs": [PAPER_COSTS]});
+    refused(on(costs), "environment.rewards", "absent");
+    let rewards = json!({"kind": "bernoulli", "rewards": PAPER_REWARDS});
+    refused(on(rewards), "environment.costs", "0 rows");
+    for (key, value, field, shown) in [
+        ("rewards", json!([]), "rewards", "empty"),
+        ("costs", json!([[0.0, 0.1]]), "costs[0]", "2 numbers"),
+        ("rewards", json!([0.1, 0.2, 1.4, 0.7]), "rewards[2]", "1.4"),
+        ("safe", json!(4), "safe", "4"),
+        ("arms", json!(["a", "b"]), "arms", "2 names"),
+    ] {
+        refused(changed(key, value), &format!("environment.{field}"), shown);
+    }
+    let nan = plain(|c| {
+        let costs = [0.0, f64::NAN, 0.1, 0.1];
+        let arms = banister_sim::BernoulliConfig::new(&PAPER_REWARDS, &[&costs]);
+        c.environment = EnvironmentConfig::Bernoulli(arms);
+    });
     refused(nan, "environment.costs[0][1]", "NaN");
-    refused(
-        plain(|c| c.environment.safe = Some(ArmRef::Index(4))),
-        "environment.safe",
-        "4",
-    );
-    let unnamed = plain(|c| c.environment.safe = Some(ArmRef::Name("control".into())));
+    let unnamed = changed("safe", json!("control"));
     let message = unnamed.check("bad").expect_err("refused").to_string();
     assert!(
         message.contains("control") && message.contains("arm 3"),
         "{message}"
     );
-    let names = plain(|c| c.environment.arms = Some(vec!["a".into(), "b".into()]));
-    refused(names, "environment.arms", "2 names");
     // Arm 2 costs 0.5, which leaves no margin below 0.5.
-    let tight = plain(|c| {
-        c.environment.safe = Some(ArmRef::Index(2));
-        c.guardrail = vec![guardrail(0.5, None)];
-    });
+    let mut tight = changed("safe", json!(2));
+    tight.guardrail = vec![guardrail(0.5, None)];
     refused(tight, "environment.costs[0][2]", "0.5");
     let lie = plain(|c| c.guardrail = vec![guardrail(0.5, Some(0.1))]);
     refused(lie, "guardrail[0].safe_cost", "0.1");

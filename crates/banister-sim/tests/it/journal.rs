@@ -5,7 +5,7 @@ use std::path::Path;
 
 use banister_sim::compare::{Agents, Comparison, Entry, Journal, JournalError};
 use banister_sim::results::InstanceResult;
-use banister_sim::{ExperimentConfig, Monitor, Options};
+use banister_sim::{ExperimentConfig, Options, Progress};
 use serde_json::json;
 
 const NO_TIMING: Options = Options { no_timing: true };
@@ -26,7 +26,7 @@ fn comparison(seed: u64) -> Comparison {
 fn go_on(comparison: &Comparison, path: &Path) -> Result<(InstanceResult, usize), JournalError> {
     let (journal, done) = Journal::open(path, &comparison.experiments)?;
     let held = done.len();
-    let gathered = comparison.run(NO_TIMING, &Monitor::default(), Some((&journal, done)))?;
+    let gathered = comparison.run(NO_TIMING, &Progress::default(), Some((&journal, done)))?;
     Ok((gathered.expect("not cancelled")[0].result(), held))
 }
 

@@ -3,7 +3,7 @@
 use crate::common;
 
 use banister_sim::results::AgentResult;
-use banister_sim::{ExperimentConfig, Monitor, Options, coverage, run};
+use banister_sim::{ExperimentConfig, Options, Progress, coverage, run};
 use common::traces;
 
 const QUIET: Options = Options { no_timing: true };
@@ -43,7 +43,7 @@ fn contextual(rounds: u64, run: &str, m: usize, known: bool, agents: &str) -> Ex
 
 fn results(config: &ExperimentConfig) -> Vec<AgentResult> {
     let experiment = config.check("test").expect("valid");
-    let done = run(&[experiment], QUIET, &Monitor::default()).expect("valid");
+    let done = run(&[experiment], QUIET, &Progress::default()).expect("valid");
     done.expect("not cancelled").instances.remove(0).agents
 }
 
@@ -135,7 +135,7 @@ fn results_depend_neither_on_threads_nor_on_shards() {
     let on_threads = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let pool = pool.build().expect("a pool");
-        pool.install(|| run(&experiments, QUIET, &Monitor::default()).expect("valid"))
+        pool.install(|| run(&experiments, QUIET, &Progress::default()).expect("valid"))
     };
     let one = on_threads(1).expect("not cancelled");
     assert_eq!(Some(&one), on_threads(3).as_ref());
@@ -180,16 +180,16 @@ fn a_set_offered_anew_each_round_is_played_like_a_fixed_one() {
         ))
         .expect("valid TOML");
         let offered = offered.check_in("offered", &folder).expect("valid");
-        let world = offered.environment().as_changing().expect("changing");
+        let changing = offered.environment().as_changing().expect("changing");
         let mut rows = Vec::new();
-        world.draw(0, &mut common::any_stream(), &mut rows);
-        rows.extend_from_slice(world.safe_action());
+        changing.draw(0, &mut common::any_stream(), &mut rows);
+        rows.extend_from_slice(changing.safe_action());
         let actions: Vec<Vec<f64>> = rows.chunks(4).map(<[f64]>::to_vec).collect();
         let mut fixed = contextual(rounds, run, m, true, BOTH);
         fixed.environment = toml::from_str(&format!(
             "kind = 'linear'\nactions = {actions:?}\nsafe = 5\ntheta = {:?}\nmu = {:?}",
-            world.parameters()[0],
-            &world.parameters()[1..]
+            changing.parameters()[0],
+            &changing.parameters()[1..]
         ))
         .expect("valid TOML");
         let fixed = fixed.check("fixed").expect("valid");
@@ -249,7 +249,7 @@ fn confidence_sets_hold_as_often_as_they_say() {
     let experiment = contextual(400, "runs = 40", 2, true, agents)
         .check("cover")
         .expect("valid");
-    let monitor = Monitor::default();
+    let monitor = Progress::default();
     let watch = |agent: usize| {
         coverage(&experiment, agent, &monitor)
             .expect("oplb")
@@ -285,7 +285,7 @@ fn the_work_of_all_runs_is_what_the_monitor_counts() {
         common::paper_experiment(0.5, 500, 2, Default::default()),
     ] {
         let experiment = config.check("work").expect("valid");
-        let monitor = Monitor::default();
+        let monitor = Progress::default();
         run(std::slice::from_ref(&experiment), QUIET, &monitor).expect("valid");
         let seen =
             |count: &std::sync::atomic::AtomicU64| count.load(std::sync::atomic::Ordering::Relaxed);

@@ -22,6 +22,7 @@ mod json;
 mod linear_environments;
 mod linear_runs;
 mod logged;
+mod pinned;
 mod rivals_safety;
 mod safety;
 mod shards;

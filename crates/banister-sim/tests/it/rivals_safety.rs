@@ -6,7 +6,10 @@ use crate::common;
 use banister::Guarantee;
 use banister_rivals::AgentConfig;
 use banister_sim::results::AgentResult;
-use banister_sim::{EnvironmentConfig, ExperimentConfig, Kind, Monitor, Options, RunConfig, run};
+use banister_sim::{
+    BernoulliConfig, EnvironmentConfig, ExperimentConfig, L1Config, L2Config, LowerBoundConfig,
+    Options, Progress, RunConfig, run,
+};
 use common::{PAPER_COSTS, PAPER_REWARDS, guardrail};
 
 const HORIZON: u64 = 20_000;
@@ -20,7 +23,7 @@ fn simulate(name: &str, environment: EnvironmentConfig) -> Vec<(AgentConfig, f64
         .map(|k| AgentConfig::of_kind(k).expect("its defaults"));
     let agents: Vec<AgentConfig> = all.filter(|config| !config.takes_features()).collect();
     assert!(agents.len() >= 14);
-    let plain = environment.kind == Kind::Bernoulli;
+    let plain = matches!(environment, EnvironmentConfig::Bernoulli(_));
     let config = ExperimentConfig {
         name: None,
         run: RunConfig {
@@ -31,9 +34,10 @@ fn simulate(name: &str, environment: EnvironmentConfig) -> Vec<(AgentConfig, f64
         },
         environment,
         reward: Default::default(),
-        guardrail: match plain {
-            true => vec![guardrail(0.2, Some(0.0))],
-            false => vec![],
+        guardrail: if plain {
+            vec![guardrail(0.2, Some(0.0))]
+        } else {
+            vec![]
         },
         agent: agents.clone(),
     };
@@ -41,7 +45,7 @@ fn simulate(name: &str, environment: EnvironmentConfig) -> Vec<(AgentConfig, f64
     let results = run(
         &[experiment],
         Options { no_timing: true },
-        &Monitor::default(),
+        &Progress::default(),
     );
     let mut instances = results.expect("it runs").expect("not cancelled").instances;
     let results = instances.remove(0).agents;
@@ -58,11 +62,14 @@ fn instances() -> [(&'static str, EnvironmentConfig); 4] {
     [
         (
             "paper",
-            EnvironmentConfig::arms(Kind::Bernoulli, &PAPER_REWARDS, &[&PAPER_COSTS]),
+            EnvironmentConfig::Bernoulli(BernoulliConfig::new(&PAPER_REWARDS, &[&PAPER_COSTS])),
         ),
-        ("l1", EnvironmentConfig::named(Kind::L1)),
-        ("l2", EnvironmentConfig::named(Kind::L2)),
-        ("lower_bound", EnvironmentConfig::named(Kind::LowerBound)),
+        ("l1", EnvironmentConfig::L1(L1Config::default())),
+        ("l2", EnvironmentConfig::L2(L2Config::default())),
+        (
+            "lower_bound",
+            EnvironmentConfig::LowerBound(LowerBoundConfig::default()),
+        ),
     ]
 }
 

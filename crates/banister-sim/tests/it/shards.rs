@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use banister::OpbConfig;
 use banister_sim::{
-    Experiment, ExperimentConfig, Monitor, Options, Shard, gather, plan, run, run_shard,
+    Experiment, ExperimentConfig, Options, Progress, Shard, gather, plan, run, run_shard,
 };
 use common::paper_experiment;
 use rand::{Rng as _, SeedableRng as _};
@@ -35,14 +35,14 @@ fn experiments() -> Vec<Experiment> {
 }
 
 fn play(experiment: &Experiment, agent: usize, runs: std::ops::Range<u64>) -> Shard {
-    let shard = run_shard(experiment, agent, runs, QUIET, &Monitor::default());
+    let shard = run_shard(experiment, agent, runs, QUIET, &Progress::default());
     shard.expect("it runs").expect("not cancelled")
 }
 
 #[test]
 fn any_split_in_any_order_is_the_whole() {
     let experiments = experiments();
-    let whole = run(&experiments, QUIET, &Monitor::default()).expect("it runs");
+    let whole = run(&experiments, QUIET, &Progress::default()).expect("it runs");
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let mut below = |n: u64| rng.next_u64() % n;
     for _ in 0..6 {
@@ -124,7 +124,7 @@ fn runs_that_are_missing_double_or_foreign_are_refused() {
         let other = other.check("paper").expect("valid");
         refused(vec![play(&other, 0, 0..4)], "of another experiment");
     }
-    assert!(run_shard(&experiment, 1, 0..1, QUIET, &Monitor::default()).is_err());
+    assert!(run_shard(&experiment, 1, 0..1, QUIET, &Progress::default()).is_err());
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn bytes_that_are_no_shard_are_an_error() {
 fn a_shard_reports_its_progress_and_can_be_cancelled() {
     let config = paper_experiment(0.2, 500, 4, OpbConfig::default());
     let experiment = config.check("paper").expect("valid");
-    let monitor = Monitor::default();
+    let monitor = Progress::default();
     let done = run_shard(&experiment, 0, 1..4, QUIET, &monitor).expect("it runs");
     assert_eq!(done.map(|shard| shard.traces.len()), Some(3));
     assert_eq!(monitor.rounds.load(Ordering::Relaxed), 1500);

@@ -5,8 +5,8 @@ use crate::common;
 use banister::{Intervals, Opb, OpbConfig, Optimism};
 use banister_rivals::AgentConfig;
 use banister_sim::{
-    EnvironmentConfig, Experiment, ExperimentConfig, Kind, MAX_CHECKPOINTS, Monitor, Options,
-    Results, RunConfig, run, run_shard,
+    BernoulliConfig, EnvironmentConfig, Experiment, ExperimentConfig, MAX_CHECKPOINTS, Options,
+    Progress, Results, RunConfig, run, run_shard,
 };
 use common::{laws, paper_experiment, simulate, traces};
 use rand::{Rng as _, SeedableRng};
@@ -42,7 +42,7 @@ fn busy(delay: u64, batch: u64) -> ExperimentConfig {
 
 fn results(experiment: &Experiment) -> Results {
     let experiments = std::slice::from_ref(experiment);
-    let done = run(experiments, QUIET, &Monitor::default()).expect("valid");
+    let done = run(experiments, QUIET, &Progress::default()).expect("valid");
     done.expect("not cancelled")
 }
 
@@ -52,7 +52,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
     let on_threads = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let pool = pool.build().expect("a pool");
-        pool.install(|| run(&experiments, QUIET, &Monitor::default()).expect("valid"))
+        pool.install(|| run(&experiments, QUIET, &Progress::default()).expect("valid"))
     };
     let one = on_threads(1);
     assert!(one.is_some());
@@ -167,7 +167,7 @@ fn delivered(horizon: u64, delay: u64, batch: u64) -> u64 {
                 batch,
                 ..RunConfig::default()
             },
-            environment: EnvironmentConfig::arms(Kind::Bernoulli, &[0.5], &[]),
+            environment: EnvironmentConfig::Bernoulli(BernoulliConfig::new(&[0.5], &[])),
             reward: Default::default(),
             guardrail: vec![],
             agent: vec![AgentConfig::Opb(OpbConfig {
@@ -177,7 +177,7 @@ fn delivered(horizon: u64, delay: u64, batch: u64) -> u64 {
             })],
         };
         let experiment = config.check("single").expect("valid");
-        run_shard(&experiment, 0, 0..1, QUIET, &Monitor::default()).is_ok()
+        run_shard(&experiment, 0, 0..1, QUIET, &Progress::default()).is_ok()
     };
     assert!(suffices(horizon), "more outcomes than rounds");
     let (mut too_few, mut enough) = (0, horizon);
@@ -226,7 +226,7 @@ fn a_delay_longer_than_the_run_teaches_nothing() {
 fn a_cancelled_simulation_gives_no_results() {
     let config = paper_experiment(0.5, 100_000, 1, OpbConfig::default());
     let experiment = config.check("x").expect("valid");
-    let monitor = Monitor::default();
+    let monitor = Progress::default();
     monitor
         .cancelled
         .store(true, std::sync::atomic::Ordering::Relaxed);

@@ -55,11 +55,10 @@ pub fn experiments(overrides: &Simulation) -> Result<Vec<Experiment>, Failure> {
         for (alternative, symbol) in [(false, "ν"), (true, "ν′")] {
             let name = format!("{symbol}, Δ = {margin}");
             all.push(built_in(LOWER_BOUND, &name, overrides, |config| {
-                config.environment = EnvironmentConfig {
-                    margin: Some(margin),
-                    alternative: Some(alternative),
-                    ..config.environment.clone()
-                };
+                if let EnvironmentConfig::LowerBound(pair) = &mut config.environment {
+                    pair.margin = Some(margin);
+                    pair.alternative = Some(alternative);
+                }
             })?);
         }
     }

@@ -2,7 +2,7 @@
 
 use banister_rivals::AgentConfig;
 use banister_sim::results::InstanceResult;
-use banister_sim::{Coverage, Experiment, Monitor, Results};
+use banister_sim::{Coverage, EnvironmentConfig, Experiment, Progress, Results};
 
 use crate::args::Simulation;
 use crate::failure::Failure;
@@ -63,8 +63,13 @@ pub fn experiments(overrides: &Simulation) -> Result<Vec<Experiment>, Failure> {
     }
     for k in ARM_COUNTS {
         all.push(built_in(ARMS, &format!("K = {k}"), overrides, |config| {
-            let env = &mut config.environment;
-            let rows = env.rewards.iter_mut().chain(env.costs.iter_mut().flatten());
+            let EnvironmentConfig::Bernoulli(arms) = &mut config.environment else {
+                return;
+            };
+            let rows = arms
+                .rewards
+                .iter_mut()
+                .chain(arms.costs.iter_mut().flatten());
             for row in rows {
                 let last = row.last().copied().unwrap_or(0.5);
                 row.resize(k, last);
@@ -82,7 +87,7 @@ pub fn coverage_experiment(overrides: &Simulation) -> Result<Experiment, Failure
 /// Watches the confidence sets of every agent of an experiment; `None` if cancelled.
 pub fn watch(
     experiment: &Experiment,
-    monitor: &Monitor,
+    monitor: &Progress,
 ) -> Result<Option<Vec<Watched>>, banister::Error> {
     let mut all = Vec::new();
     for (a, (label, agent)) in experiment.agents().iter().enumerate() {

@@ -5,11 +5,13 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use super::{agents, all, at_most, entry, run};
-use crate::compare::plan::Entry;
+use super::parts::{agents, all, at_most, entry, run};
+use crate::compare::entry::Entry;
 use crate::compare::published::{Published, Quantity};
-use crate::environment::{EnvironmentConfig, Kind};
-use crate::redrawn::INSTANCES;
+use crate::environment::{
+    BernoulliConfig, BetaConfig, ClippedGaussianConfig, EnvironmentConfig, INSTANCES, L1Config,
+    L2Config, LowerBoundConfig,
+};
 
 /// Rewards and costs of the paper's four arms.
 const REWARDS: [f64; 4] = [0.1, 0.2, 0.4, 0.7];
@@ -30,18 +32,18 @@ pub(super) fn paper() -> Result<(Vec<Entry>, Vec<Published>), Error> {
         entries.push(entry(
             format!("τ = {threshold}"),
             run(100_000, 20),
-            EnvironmentConfig::arms(Kind::Bernoulli, &REWARDS, &[&COSTS]),
+            EnvironmentConfig::Bernoulli(BernoulliConfig::new(&REWARDS, &[&COSTS])),
             vec![at_most("cost", threshold, Some(0.0))],
             all(false, &[as_in_the_paper()])?,
         ));
     }
     for (threshold, regret) in FIGURES {
         let name = format!("τ = {threshold}, published settings");
-        let environment = EnvironmentConfig {
+        let environment = EnvironmentConfig::ClippedGaussian(ClippedGaussianConfig {
             sd: Some(0.1),
             nominal: Some(true),
-            ..EnvironmentConfig::arms(Kind::ClippedGaussian, &REWARDS, &[&COSTS])
-        };
+            ..ClippedGaussianConfig::new(&REWARDS, &[&COSTS])
+        });
         entries.push(Entry {
             fixed: true,
             ..entry(
@@ -67,48 +69,32 @@ pub(super) fn paper() -> Result<(Vec<Entry>, Vec<Published>), Error> {
 }
 
 pub(super) fn hard() -> Result<Vec<Entry>, Error> {
-    let named = EnvironmentConfig::named;
+    let lower_bound = |alternative| {
+        EnvironmentConfig::LowerBound(LowerBoundConfig {
+            margin: Some(0.1),
+            alternative,
+            ..LowerBoundConfig::default()
+        })
+    };
+    let l1 = |alternative| {
+        EnvironmentConfig::L1(L1Config {
+            margin: Some(0.02),
+            best_margin: Some(0.4),
+            alternative,
+            ..L1Config::default()
+        })
+    };
+    let l2 = EnvironmentConfig::L2(L2Config {
+        margin: Some(0.02),
+        best_margin: Some(0.2),
+        ..L2Config::default()
+    });
     let instances = [
-        (
-            "ν",
-            EnvironmentConfig {
-                margin: Some(0.1),
-                ..named(Kind::LowerBound)
-            },
-        ),
-        (
-            "ν′",
-            EnvironmentConfig {
-                margin: Some(0.1),
-                alternative: Some(true),
-                ..named(Kind::LowerBound)
-            },
-        ),
-        (
-            "L1",
-            EnvironmentConfig {
-                margin: Some(0.02),
-                best_margin: Some(0.4),
-                ..named(Kind::L1)
-            },
-        ),
-        (
-            "L1′",
-            EnvironmentConfig {
-                margin: Some(0.02),
-                best_margin: Some(0.4),
-                alternative: Some(true),
-                ..named(Kind::L1)
-            },
-        ),
-        (
-            "L2",
-            EnvironmentConfig {
-                margin: Some(0.02),
-                best_margin: Some(0.2),
-                ..named(Kind::L2)
-            },
-        ),
+        ("ν", lower_bound(None)),
+        ("ν′", lower_bound(Some(true))),
+        ("L1", l1(None)),
+        ("L1′", l1(Some(true))),
+        ("L2", l2),
     ];
     let of = |(name, environment): (&str, EnvironmentConfig)| {
         Ok(entry(
@@ -122,19 +108,19 @@ pub(super) fn hard() -> Result<Vec<Entry>, Error> {
     instances.into_iter().map(of).collect()
 }
 
-/// Arms, guardrails and the law of the six instances of `random`.
-const SHAPES: [(usize, usize, Kind); 6] = [
-    (5, 1, Kind::Bernoulli),
-    (10, 1, Kind::Bernoulli),
-    (20, 1, Kind::Beta),
-    (5, 2, Kind::Bernoulli),
-    (10, 2, Kind::Beta),
-    (10, 3, Kind::Bernoulli),
+/// Arms and guardrails of the six instances of `random`, and whether they are Beta rather than Bernoulli.
+const SHAPES: [(usize, usize, bool); 6] = [
+    (5, 1, false),
+    (10, 1, false),
+    (20, 1, true),
+    (5, 2, false),
+    (10, 2, true),
+    (10, 3, false),
 ];
 
 pub(super) fn random(seed: u64) -> Result<Vec<Entry>, Error> {
     let mut entries = Vec::new();
-    for (number, (k, m, kind)) in SHAPES.into_iter().enumerate() {
+    for (number, (k, m, beta)) in SHAPES.into_iter().enumerate() {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(INSTANCES + number as u64);
         // Two decimals, so that an instance can be written down.
@@ -153,15 +139,18 @@ pub(super) fn random(seed: u64) -> Result<Vec<Entry>, Error> {
             costs.push(row);
         }
         let rows: Vec<&[f64]> = costs.iter().map(Vec::as_slice).collect();
-        let law = match kind {
-            Kind::Beta => "Beta",
-            _ => "Bernoulli",
+        let (law, environment) = if beta {
+            let config = BetaConfig::new(&rewards, &rows);
+            ("Beta", EnvironmentConfig::Beta(config))
+        } else {
+            let config = BernoulliConfig::new(&rewards, &rows);
+            ("Bernoulli", EnvironmentConfig::Bernoulli(config))
         };
         let guards = if m == 1 { "guardrail" } else { "guardrails" };
         entries.push(entry(
             format!("{k} arms, {m} {guards}, {law}"),
             run(100_000, 10),
-            EnvironmentConfig::arms(kind, &rewards, &rows),
+            environment,
             guardrails,
             all(false, &[])?,
         ));

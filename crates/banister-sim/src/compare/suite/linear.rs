@@ -4,12 +4,15 @@ use banister::{Error, Guardrail};
 use banister_rivals::AgentConfig;
 use serde_json::{Value, json};
 
-use super::{agents, all, at_most, entry, run};
-use crate::compare::plan::Entry;
+use super::parts::{agents, all, at_most, entry, run};
+use crate::compare::entry::Entry;
 use crate::compare::published::{Published, Quantity};
-use crate::environment::{EnvironmentConfig, Instances, Kind};
+use crate::environment::{
+    Actions, AuthorsLinearConfig, DirectionsConfig, Drawn, EnvironmentConfig, Instances,
+    LinearConfig,
+};
 
-/// The declarations of every linear agent, each with some more keys.
+/// Declares every linear agent, each with some more keys.
 fn linear_kinds(more: Value) -> Result<Vec<Value>, Error> {
     let mut list = Vec::new();
     for kind in AgentConfig::kinds() {
@@ -24,24 +27,23 @@ fn linear_kinds(more: Value) -> Result<Vec<Value>, Error> {
 
 pub(super) fn linear() -> Result<Vec<Entry>, Error> {
     let exact = json!({"kind": "oplb", "solver": "exact"});
-    let drawn = |actions: &str, d: usize, k: usize| -> Result<EnvironmentConfig, Error> {
-        let actions = serde_json::from_value(json!(actions))
-            .map_err(|error| Error::invalid("actions", actions, error.to_string()))?;
-        Ok(EnvironmentConfig {
-            d: Some(d),
-            k: Some(k),
-            actions: Some(actions),
-            ..EnvironmentConfig::named(Kind::Linear)
-        })
+    let drawn = |drawn: Drawn, k: usize| LinearConfig {
+        d: Some(4),
+        k: Some(k),
+        actions: Some(Actions::Drawn(drawn)),
+        ..LinearConfig::default()
     };
+    let contextual = || EnvironmentConfig::Linear(drawn(Drawn::Contextual, 10));
     let length = run(20_000, 10);
     let more = std::slice::from_ref(&exact);
-    let mut unknown = drawn("contextual", 4, 10)?;
-    unknown.safe_costs = Some(vec![0.2]);
+    let unknown = LinearConfig {
+        safe_costs: Some(vec![0.2]),
+        ..drawn(Drawn::Contextual, 10)
+    };
     let mut sphere = entry(
         "sphere, x₀ = 0",
         length.clone(),
-        drawn("sphere", 4, 10)?,
+        EnvironmentConfig::Linear(drawn(Drawn::Sphere, 10)),
         vec![Guardrail {
             range: Some([-1.0, 1.0]),
             ..at_most("cost", 0.3, Some(0.0))
@@ -53,21 +55,21 @@ pub(super) fn linear() -> Result<Vec<Entry>, Error> {
         entry(
             "contextual",
             length.clone(),
-            drawn("contextual", 4, 10)?,
+            contextual(),
             vec![at_most("cost", 0.5, Some(0.2))],
             all(true, more)?,
         ),
         entry(
             "contextual, safe cost unknown",
             length.clone(),
-            unknown,
+            EnvironmentConfig::Linear(unknown),
             vec![at_most("cost", 0.5, None)],
             all(true, &[])?,
         ),
         entry(
             "contextual, two guardrails",
             length.clone(),
-            drawn("contextual", 4, 10)?,
+            contextual(),
             vec![
                 at_most("cost", 0.5, Some(0.2)),
                 at_most("latency", 0.6, Some(0.3)),
@@ -77,7 +79,7 @@ pub(super) fn linear() -> Result<Vec<Entry>, Error> {
         entry(
             "fixed actions",
             length,
-            drawn("fixed", 4, 20)?,
+            EnvironmentConfig::Linear(drawn(Drawn::Fixed, 20)),
             vec![at_most("cost", 0.5, Some(0.2))],
             all(true, more)?,
         ),
@@ -108,11 +110,11 @@ pub(super) fn authors() -> Result<(Vec<Entry>, Vec<Published>), Error> {
     let (mut entries, mut numbers) = (Vec::new(), Vec::new());
     for (d, threshold, hplc, lts) in AUTHORS {
         let name = format!("d = {d}, τ = {threshold}");
-        let environment = EnvironmentConfig {
+        let environment = EnvironmentConfig::AuthorsLinear(AuthorsLinearConfig {
             d: Some(d),
             threshold: Some(threshold),
-            ..EnvironmentConfig::named(Kind::AuthorsLinear)
-        };
+            ..AuthorsLinearConfig::default()
+        });
         entries.push(entry(
             name.clone(),
             run(1_000_000, 10),
@@ -165,11 +167,11 @@ pub(super) fn directions(seed: u64) -> Result<(Vec<Entry>, Vec<Published>), Erro
             "b between {} and {}, published instances",
             range[0], range[1]
         );
-        let environment = EnvironmentConfig {
+        let environment = EnvironmentConfig::Directions(DirectionsConfig {
             threshold_range: Some(range),
             instances: Some(Instances::Published),
-            ..EnvironmentConfig::named(Kind::Directions)
-        };
+            ..DirectionsConfig::default()
+        });
         entries.push(Entry {
             fixed: true,
             ..entry(
@@ -198,11 +200,11 @@ pub(super) fn directions(seed: u64) -> Result<(Vec<Entry>, Vec<Published>), Erro
         }
     }
     for (range, horizon, ..) in DIRECTIONS {
-        let environment = EnvironmentConfig {
+        let environment = EnvironmentConfig::Directions(DirectionsConfig {
             threshold_range: Some(range),
             instance_seed: Some(seed),
-            ..EnvironmentConfig::named(Kind::Directions)
-        };
+            ..DirectionsConfig::default()
+        });
         entries.push(entry(
             format!("b between {} and {}", range[0], range[1]),
             run(horizon, 30),

@@ -3,17 +3,14 @@
 
 mod arms;
 mod linear;
+mod parts;
 
-use banister::{Error, Guardrail, SignalConfig};
-use banister_rivals::AgentConfig;
-use serde_json::Value;
+use banister::Error;
 
-use super::plan::Entry;
+use super::entry::Entry;
 use super::published::Published;
-use crate::environment::EnvironmentConfig;
-use crate::experiment::{ExperimentConfig, RunConfig};
 
-/// The suites by name, each with what it is for.
+/// The suites: name and purpose.
 pub const SUITES: [(&str, &str); 6] = [
     (
         "paper",
@@ -44,21 +41,21 @@ pub const SUITES: [(&str, &str); 6] = [
 /// A suite of instances.
 #[derive(Debug, Clone)]
 pub struct Suite {
-    /// Its name.
+    /// Name, as in [`SUITES`].
     pub name: &'static str,
-    /// What it is for.
+    /// Purpose, as in [`SUITES`].
     pub about: &'static str,
-    /// Its instances.
+    /// Instances with the agents proposed for them.
     pub entries: Vec<Entry>,
-    /// What was published about them.
+    /// Numbers published about them.
     pub published: Vec<Published>,
 }
 
 impl Suite {
-    /// A suite by its name; `instance_seed` is what `random` and `directions` draw their instances from.
+    /// Finds a suite by its name; `random` and `directions` draw their instances from `instance_seed`.
     ///
     /// # Errors
-    /// A name that no suite has, with those there are.
+    /// An unknown name, with those there are.
     pub fn named(name: &str, instance_seed: u64) -> Result<Self, Error> {
         let known = SUITES.into_iter().find(|(known, _)| *known == name);
         let Some((name, about)) = known else {
@@ -80,66 +77,5 @@ impl Suite {
             entries,
             published,
         })
-    }
-}
-
-/// Agents by their declarations.
-fn agents(declared: &[Value]) -> Result<Vec<AgentConfig>, Error> {
-    let one = |value: &Value| {
-        serde_json::from_value(value.clone())
-            .map_err(|error| Error::invalid("agent", value, error.to_string()))
-    };
-    declared.iter().map(one).collect()
-}
-
-/// Every kind of agent with or without features, with its defaults; then some more.
-fn all(takes_features: bool, more: &[Value]) -> Result<Vec<AgentConfig>, Error> {
-    let mut list = Vec::new();
-    for kind in AgentConfig::kinds() {
-        let config = AgentConfig::of_kind(&kind)?;
-        if config.takes_features() == takes_features {
-            list.push(config);
-        }
-    }
-    list.extend(agents(more)?);
-    Ok(list)
-}
-
-fn entry(
-    name: impl Into<String>,
-    run: RunConfig,
-    environment: EnvironmentConfig,
-    guardrail: Vec<Guardrail>,
-    agent: Vec<AgentConfig>,
-) -> Entry {
-    let own = Entry::new(ExperimentConfig {
-        name: Some(name.into()),
-        run,
-        environment,
-        reward: SignalConfig::default(),
-        guardrail,
-        agent,
-    });
-    Entry {
-        lenient: true,
-        ..own
-    }
-}
-
-fn run(horizon: u64, runs: u64) -> RunConfig {
-    RunConfig {
-        horizon,
-        runs,
-        checkpoints: 200,
-        ..RunConfig::default()
-    }
-}
-
-fn at_most(name: &str, threshold: f64, safe_cost: Option<f64>) -> Guardrail {
-    Guardrail {
-        name: name.into(),
-        at_most: Some(threshold),
-        safe_cost,
-        ..Guardrail::default()
     }
 }

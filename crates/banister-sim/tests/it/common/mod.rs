@@ -7,8 +7,8 @@ use banister::{Guardrail, OpbConfig, Problem};
 use banister_rivals::AgentConfig;
 use banister_sim::results::AgentResult;
 use banister_sim::{
-    Arms, Changing, EnvironmentConfig, Experiment, ExperimentConfig, Kind, Monitor, Options,
-    RunConfig, Trace, run, run_shard,
+    Arms, BernoulliConfig, Changing, EnvironmentConfig, Experiment, ExperimentConfig, Options,
+    Progress, RunConfig, Trace, run, run_shard,
 };
 
 pub const PAPER_REWARDS: [f64; 4] = [0.1, 0.2, 0.4, 0.7];
@@ -47,7 +47,10 @@ pub fn paper_experiment(
             runs,
             ..RunConfig::default()
         },
-        environment: EnvironmentConfig::arms(Kind::Bernoulli, &PAPER_REWARDS, &[&PAPER_COSTS]),
+        environment: EnvironmentConfig::Bernoulli(BernoulliConfig::new(
+            &PAPER_REWARDS,
+            &[&PAPER_COSTS],
+        )),
         reward: Default::default(),
         guardrail: vec![guardrail(threshold, Some(0.0))],
         agent: vec![AgentConfig::Opb(agent)],
@@ -89,7 +92,7 @@ pub fn traces(
     runs: std::ops::Range<u64>,
     options: Options,
 ) -> Vec<Trace> {
-    let shard = run_shard(experiment, agent, runs, options, &Monitor::default());
+    let shard = run_shard(experiment, agent, runs, options, &Progress::default());
     shard.expect("it runs").expect("not cancelled").traces
 }
 
@@ -97,7 +100,7 @@ pub fn traces(
 pub fn simulate(config: ExperimentConfig) -> AgentResult {
     let experiment = config.check("test").expect("a valid experiment");
     let options = Options { no_timing: true };
-    let results = run(&[experiment], options, &Monitor::default()).expect("it runs");
+    let results = run(&[experiment], options, &Progress::default()).expect("it runs");
     let mut instances = results.expect("not cancelled").instances;
     instances.remove(0).agents.remove(0)
 }

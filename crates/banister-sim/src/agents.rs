@@ -1,0 +1,162 @@
+//! Agents of an experiment, declared or user-supplied, and checks of the latter's policies.
+
+use std::fmt;
+use std::sync::Arc;
+
+use banister::{Agent, Decision, Error, Problem};
+use banister_rivals::AgentConfig;
+
+/// Rounding that the probabilities of a policy may be off by, together.
+const ROUNDING: f64 = 1e-9;
+
+/// First stream of agents that sample: outcomes and actions come from others.
+const AGENTS: u64 = 1 << 63;
+
+type Make = dyn Fn(&Problem, u64, u64) -> Result<Box<dyn Agent>, Error> + Send + Sync;
+
+/// A user-supplied agent, under a label.
+///
+/// Its policies are checked before they are played. It may leave `Decision::guardrails` empty: an
+/// agent that proves nothing has no prices.
+#[derive(Clone)]
+pub struct CustomAgent {
+    label: String,
+    make: Arc<Make>,
+}
+
+impl CustomAgent {
+    /// Wraps `make`, which builds the agent of a run from the problem, the seed and the number of the run.
+    pub fn new(
+        label: impl Into<String>,
+        make: impl Fn(&Problem, u64, u64) -> Result<Box<dyn Agent>, Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            label: label.into(),
+            make: Arc::new(make),
+        }
+    }
+}
+
+impl fmt::Debug for CustomAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CustomAgent")
+            .field("label", &self.label)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Source of an agent of an experiment.
+#[derive(Debug, Clone)]
+pub enum AgentSource {
+    /// From the registry, by its kind.
+    Declared(AgentConfig),
+    /// Supplied by the user.
+    Custom(CustomAgent),
+}
+
+impl From<AgentConfig> for AgentSource {
+    fn from(config: AgentConfig) -> Self {
+        Self::Declared(config)
+    }
+}
+
+impl From<CustomAgent> for AgentSource {
+    fn from(agent: CustomAgent) -> Self {
+        Self::Custom(agent)
+    }
+}
+
+impl AgentSource {
+    /// Label of its results.
+    pub fn label(&self) -> String {
+        match self {
+            Self::Declared(config) => config.label(),
+            Self::Custom(agent) => agent.label.clone(),
+        }
+    }
+
+    /// The declaration, if it has one.
+    pub fn config(&self) -> Option<&AgentConfig> {
+        match self {
+            Self::Declared(config) => Some(config),
+            Self::Custom(_) => None,
+        }
+    }
+
+    /// Builds the agent of a run.
+    pub(crate) fn build(
+        &self,
+        problem: &Problem,
+        seed: u64,
+        run: u64,
+    ) -> Result<Box<dyn Agent>, Error> {
+        match self {
+            Self::Declared(config) => {
+                let mut agent = config.build(problem)?;
+                agent.reseed(seed, AGENTS + run);
+                Ok(agent)
+            }
+            Self::Custom(agent) => (agent.make)(problem, seed, run),
+        }
+    }
+
+    /// Inspector of its policies, for user-supplied agents: our own come with a proof.
+    pub(crate) fn inspector(&self, guardrails: usize) -> Option<Inspector> {
+        match self {
+            Self::Declared(_) => None,
+            Self::Custom(agent) => Some(Inspector {
+                label: agent.label.clone(),
+                guardrails,
+            }),
+        }
+    }
+}
+
+/// Refuses decisions that are no policies.
+pub(crate) struct Inspector {
+    label: String,
+    guardrails: usize,
+}
+
+impl Inspector {
+    /// Asks the agent for its policy for round `t` among `actions` actions, and checks it.
+    pub(crate) fn decide<'a>(
+        &self,
+        agent: &'a mut dyn Agent,
+        t: u64,
+        actions: usize,
+    ) -> Result<&'a Decision, Error> {
+        let decision = agent.try_decide()?;
+        let refuse = |value: String, allowed: String| {
+            let field = format!("policy of {} in round {}", self.label, t + 1);
+            Err(Error::invalid(field, value, allowed))
+        };
+        let mut sum = 0.0;
+        for &(action, p) in &decision.policy {
+            if action >= actions {
+                let last = actions.saturating_sub(1);
+                let allowed = format!("the actions on offer are numbered 0 to {last}");
+                return refuse(format!("on action {action}"), allowed);
+            }
+            if !(p >= 0.0 && p.is_finite()) {
+                let allowed = "probabilities are finite and at least 0".into();
+                return refuse(format!("{p} on action {action}"), allowed);
+            }
+            sum += p;
+        }
+        if !((sum - 1.0).abs() <= ROUNDING) {
+            let allowed = "its probabilities must sum to 1".into();
+            return refuse(format!("{sum} in all"), allowed);
+        }
+        if decision.scale != 1.0 {
+            let allowed = "user-supplied agents play whole actions".into();
+            return refuse(format!("at scale {}", decision.scale), allowed);
+        }
+        let certificates = decision.guardrails.len();
+        if certificates != 0 && certificates != self.guardrails {
+            let allowed = format!("expected {} or none: one per guardrail", self.guardrails);
+            return refuse(format!("with {certificates} certificates"), allowed);
+        }
+        Ok(decision)
+    }
+}

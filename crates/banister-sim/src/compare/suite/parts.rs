@@ -1,0 +1,70 @@
+//! Parts that the suites share.
+
+use banister::{Error, Guardrail, SignalConfig};
+use banister_rivals::AgentConfig;
+use serde_json::Value;
+
+use crate::compare::entry::Entry;
+use crate::config::{ExperimentConfig, RunConfig};
+use crate::environment::EnvironmentConfig;
+
+/// Reads agents from their declarations.
+pub(super) fn agents(declared: &[Value]) -> Result<Vec<AgentConfig>, Error> {
+    let one = |value: &Value| {
+        serde_json::from_value(value.clone())
+            .map_err(|error| Error::invalid("agent", value, error.to_string()))
+    };
+    declared.iter().map(one).collect()
+}
+
+/// Lists every kind of agent with or without features, with its defaults; then some more.
+pub(super) fn all(takes_features: bool, more: &[Value]) -> Result<Vec<AgentConfig>, Error> {
+    let mut list = Vec::new();
+    for kind in AgentConfig::kinds() {
+        let config = AgentConfig::of_kind(&kind)?;
+        if config.takes_features() == takes_features {
+            list.push(config);
+        }
+    }
+    list.extend(agents(more)?);
+    Ok(list)
+}
+
+pub(super) fn entry(
+    name: impl Into<String>,
+    run: RunConfig,
+    environment: EnvironmentConfig,
+    guardrail: Vec<Guardrail>,
+    agent: Vec<AgentConfig>,
+) -> Entry {
+    let own = Entry::new(ExperimentConfig {
+        name: Some(name.into()),
+        run,
+        environment,
+        reward: SignalConfig::default(),
+        guardrail,
+        agent,
+    });
+    Entry {
+        lenient: true,
+        ..own
+    }
+}
+
+pub(super) fn run(horizon: u64, runs: u64) -> RunConfig {
+    RunConfig {
+        horizon,
+        runs,
+        checkpoints: 200,
+        ..RunConfig::default()
+    }
+}
+
+pub(super) fn at_most(name: &str, threshold: f64, safe_cost: Option<f64>) -> Guardrail {
+    Guardrail {
+        name: name.into(),
+        at_most: Some(threshold),
+        safe_cost,
+        ..Guardrail::default()
+    }
+}

@@ -1,0 +1,266 @@
+//! Arms given by their means: `bernoulli`, `gaussian`, `clipped_gaussian` and `beta`.
+
+use banister::{Error, Problem, Signal};
+use serde::{Deserialize, Serialize};
+
+use super::keys::keys;
+use super::model::{
+    ArmRef, Dynamics, Environment, Setting, arm_names, count, in_environment, safe_index,
+};
+use super::outcome::{Arms, Family};
+
+/// New means of all arms from a round on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangePoint {
+    /// First round with the new means, counted from 0.
+    pub round: u64,
+    /// Mean reward per arm; absent: as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewards: Option<Vec<f64>>,
+    /// Mean cost per arm, one row per guardrail; absent: as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub costs: Option<Vec<Vec<f64>>>,
+}
+
+/// Declares a struct with the keys that all four kinds share, then its own: serde cannot flatten a struct
+/// that denies unknown fields.
+macro_rules! arms_config {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $own:ident: $type:ty,)* }) => {
+        keys! {
+            $(#[$about])*
+            $name {
+                /// Names of the arms; default `arm 0`, `arm 1`, …
+                arms: Vec<String>,
+                /// Mean reward per arm.
+                rewards: Vec<f64>,
+                /// Mean cost per arm, one row per guardrail.
+                costs: Vec<Vec<f64>>,
+                /// Rounds at which means change, by increasing round.
+                changes: Vec<ChangePoint>,
+                /// The safe arm, by index or name; default 0.
+                safe: ArmRef,
+                $($(#[$doc])* $own: $type,)*
+            }
+        }
+
+        impl $name {
+            /// Arms with these means and defaults for everything else.
+            pub fn new(rewards: &[f64], costs: &[&[f64]]) -> Self {
+                Self {
+                    rewards: Some(rewards.to_vec()),
+                    costs: Some(costs.iter().map(|row| row.to_vec()).collect()),
+                    ..Self::default()
+                }
+            }
+
+            pub(super) fn build(&self, setting: &Setting<'_>) -> Result<Environment, Error> {
+                let means = ArmMeans {
+                    arms: self.arms.as_ref(),
+                    safe: self.safe.as_ref(),
+                    rewards: self.rewards.clone().ok_or_else(|| {
+                        Error::invalid("environment.rewards", "absent", "give one mean per arm")
+                    })?,
+                    costs: self.costs.clone().unwrap_or_default(),
+                    changes: self.changes.as_deref().unwrap_or_default(),
+                };
+                means.build(setting, self.family())
+            }
+        }
+    };
+}
+
+arms_config! {
+    /// Keys of `bernoulli`.
+    BernoulliConfig {}
+}
+
+arms_config! {
+    /// Keys of `gaussian`.
+    GaussianConfig {
+        /// Standard deviation as a fraction of the signal's range (default 0.1).
+        sd: f64,
+    }
+}
+
+arms_config! {
+    /// Keys of `clipped_gaussian`.
+    ClippedGaussianConfig {
+        /// Standard deviation as a fraction of the signal's range (default 0.1).
+        sd: f64,
+        /// Judge by the locations as given rather than by the means after clipping.
+        nominal: bool,
+    }
+}
+
+arms_config! {
+    /// Keys of `beta`.
+    BetaConfig {
+        /// a + b (default 4; larger is less noisy).
+        concentration: f64,
+    }
+}
+
+/// Standard deviation of Gaussian noise where none is declared.
+const SD: f64 = 0.1;
+
+impl BernoulliConfig {
+    fn family(&self) -> Family {
+        Family::Bernoulli
+    }
+}
+
+impl GaussianConfig {
+    fn family(&self) -> Family {
+        let sd = self.sd.unwrap_or(SD);
+        Family::Gaussian { sd }
+    }
+}
+
+impl ClippedGaussianConfig {
+    fn family(&self) -> Family {
+        let (sd, nominal) = (self.sd.unwrap_or(SD), self.nominal == Some(true));
+        Family::ClippedGaussian { sd, nominal }
+    }
+}
+
+impl BetaConfig {
+    fn family(&self) -> Family {
+        let concentration = self.concentration.unwrap_or(4.0);
+        Family::Beta { concentration }
+    }
+}
+
+/// Means of arms, as declared or as a hard instance has them.
+pub(super) struct ArmMeans<'a> {
+    pub arms: Option<&'a Vec<String>>,
+    pub safe: Option<&'a ArmRef>,
+    pub rewards: Vec<f64>,
+    pub costs: Vec<Vec<f64>>,
+    pub changes: &'a [ChangePoint],
+}
+
+impl ArmMeans<'_> {
+    /// Builds the environment of K arms whose signals are of one family.
+    pub(super) fn build(self, setting: &Setting<'_>, family: Family) -> Result<Environment, Error> {
+        check_shape(setting, &self.rewards, &self.costs)?;
+        let proposed = (0..self.rewards.len()).map(|a| format!("arm {a}"));
+        let arms = arm_names(self.arms, proposed)?;
+        let declared = Problem {
+            safe: safe_index(self.safe, &arms)?,
+            arms,
+            reward: *setting.reward,
+            guardrails: setting.guardrails.clone(),
+            ..Problem::default()
+        };
+        let problem = declared.check().map_err(in_environment)?;
+        if let Family::Gaussian { sd } | Family::ClippedGaussian { sd, .. } = family
+            && !(sd.is_finite() && sd > 0.0)
+        {
+            let allowed = "must be a finite number above 0";
+            return Err(Error::invalid("environment.sd", sd, allowed));
+        }
+        let costs = problem.guardrails.iter().map(|g| g.signal);
+        let signals: Vec<Signal> = std::iter::once(problem.reward).chain(costs).collect();
+        // `table` is where the means are declared.
+        let build = |table: &str, means: &[Vec<f64>]| {
+            let field = |s: usize| match s {
+                0 => format!("{table}.rewards"),
+                s => format!("{table}.costs[{}]", s - 1),
+            };
+            let named: Vec<(String, Signal)> = (signals.iter().enumerate())
+                .map(|(s, signal)| (field(s), *signal))
+                .collect();
+            Arms::new(family, &named, means)
+        };
+        let means: Vec<Vec<f64>> = std::iter::once(self.rewards).chain(self.costs).collect();
+        let arms = build("environment", &means)?;
+        let safe = declared.safe;
+        Ok(Environment {
+            parameters: (0..signals.len())
+                .map(|s| (0..arms.count()).map(|a| arms.mean(a, s)).collect())
+                .collect(),
+            safe_means: Some(arms.means(safe).to_vec()),
+            safe_fields: (0..setting.guardrails.len())
+                .map(|i| format!("environment.costs[{i}][{safe}]"))
+                .collect(),
+            longest: 1.0,
+            problem: declared,
+            dynamics: Dynamics::Arms(arms),
+            changes: changes(setting, self.changes, means, build)?,
+        })
+    }
+}
+
+/// The arms from each change point on; `build` makes them from means, given where those are declared.
+fn changes(
+    setting: &Setting<'_>,
+    declared: &[ChangePoint],
+    mut means: Vec<Vec<f64>>,
+    build: impl Fn(&str, &[Vec<f64>]) -> Result<Arms, Error>,
+) -> Result<Vec<(u64, Arms)>, Error> {
+    let mut arms = Vec::new();
+    let mut last = 0;
+    for (n, change) in declared.iter().enumerate() {
+        let field = format!("environment.changes[{n}]");
+        if change.round <= last || change.round >= setting.horizon {
+            let allowed = format!(
+                "rounds of changes increase, and lie between 1 and the horizon of {}",
+                setting.horizon
+            );
+            let field = format!("{field}.round");
+            return Err(Error::invalid(field, change.round, allowed));
+        }
+        last = change.round;
+        if let Some(rewards) = &change.rewards {
+            means[0].clone_from(rewards);
+        }
+        if let Some(costs) = &change.costs {
+            means.truncate(1);
+            means.extend(costs.iter().cloned());
+        }
+        check_shape(setting, &means[0], &means[1..]).map_err(|error| renamed(error, &field))?;
+        arms.push((change.round, build(&field, &means)?));
+    }
+    Ok(arms)
+}
+
+/// Turns an error of the environment into one of a change point.
+fn renamed(error: Error, field: &str) -> Error {
+    match error {
+        Error::Invalid {
+            field: own,
+            value,
+            allowed,
+        } => Error::invalid(own.replacen("environment", field, 1), value, allowed),
+        other => other,
+    }
+}
+
+fn check_shape(setting: &Setting<'_>, rewards: &[f64], costs: &[Vec<f64>]) -> Result<(), Error> {
+    if rewards.is_empty() {
+        let field = "environment.rewards";
+        return Err(Error::invalid(
+            field,
+            "empty",
+            "a policy needs at least one arm",
+        ));
+    }
+    if costs.len() != setting.guardrails.len() {
+        let allowed = format!(
+            "expected {}: one row per guardrail, in their order",
+            setting.guardrails.len()
+        );
+        let field = "environment.costs";
+        return Err(Error::invalid(field, count(costs.len(), "row"), allowed));
+    }
+    for (i, row) in costs.iter().enumerate() {
+        if row.len() != rewards.len() {
+            let allowed = format!("expected {}: one per arm, as in `rewards`", rewards.len());
+            let value = count(row.len(), "number");
+            let field = format!("environment.costs[{i}]");
+            return Err(Error::invalid(field, value, allowed));
+        }
+    }
+    Ok(())
+}

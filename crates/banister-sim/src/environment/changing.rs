@@ -1,0 +1,156 @@
+//! Actions that change in every round.
+
+use std::f64::consts::FRAC_1_SQRT_2;
+
+use banister::Signal;
+pub(crate) use banister::solve::dense::dot;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use super::draw::{direction, inside};
+use super::outcome::OutcomeDistribution;
+
+/// Feature vectors that change from round to round, and the outcomes of playing one.
+#[derive(Debug, Clone)]
+pub struct Changing {
+    source: Source,
+    /// x_0.
+    safe: Vec<f64>,
+    safe_means: Vec<f64>,
+    /// θ, then one μ per guardrail.
+    parameters: Vec<Vec<f64>>,
+    signals: Vec<Signal>,
+    /// Standard deviation as a fraction of the range; none: the two ends of the range.
+    noise: Option<f64>,
+}
+
+/// Source of action sets.
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    /// (1, v)/√2 with v on the unit sphere.
+    Contextual { k: usize },
+    /// On the unit sphere.
+    Sphere { k: usize },
+    /// In the unit ball.
+    Ball { k: usize },
+    /// Rows of a file, one after another, and where each set begins (and the last one ends).
+    Logged { rows: Vec<f64>, starts: Vec<usize> },
+}
+
+impl Changing {
+    pub(super) fn new(
+        source: Source,
+        safe: Vec<f64>,
+        parameters: Vec<Vec<f64>>,
+        signals: Vec<Signal>,
+        noise: Option<f64>,
+    ) -> Self {
+        Self {
+            safe_means: parameters.iter().map(|p| dot(&safe, p)).collect(),
+            source,
+            safe,
+            parameters,
+            signals,
+            noise,
+        }
+    }
+
+    /// d, the length of feature vectors.
+    pub fn dimension(&self) -> usize {
+        self.safe.len()
+    }
+
+    /// x_0, on offer in every round.
+    pub fn safe_action(&self) -> &[f64] {
+        &self.safe
+    }
+
+    /// The true means of the safe action: the reward, then one per guardrail.
+    pub fn safe_means(&self) -> &[f64] {
+        &self.safe_means
+    }
+
+    /// The true θ, then one μ per guardrail, in signal units per feature unit.
+    pub fn parameters(&self) -> &[Vec<f64>] {
+        &self.parameters
+    }
+
+    /// The most actions that a round can bring beside the safe one.
+    pub(crate) fn largest(&self) -> usize {
+        match &self.source {
+            Source::Contextual { k } | Source::Sphere { k } | Source::Ball { k } => *k,
+            Source::Logged { starts, .. } => {
+                starts.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0)
+            }
+        }
+    }
+
+    /// Set of the file that a run begins with: a random one.
+    pub(crate) fn entry(&self, rng: &mut ChaCha8Rng) -> u64 {
+        match &self.source {
+            Source::Logged { starts, .. } => {
+                let sets = starts.len() as u128 - 1;
+                ((u128::from(rng.next_u64()) * sets) >> 64) as u64
+            }
+            _ => 0,
+        }
+    }
+
+    /// Writes the actions of one round beside the safe one, as rows. Random ones come from `rng`; of a file
+    /// it is set number `visit`, counted round and round.
+    pub fn draw(&self, visit: u64, rng: &mut ChaCha8Rng, actions: &mut Vec<f64>) {
+        let d = self.dimension();
+        match &self.source {
+            Source::Contextual { k } => {
+                actions.resize(k * d, 0.0);
+                for x in actions.chunks_exact_mut(d) {
+                    x[0] = FRAC_1_SQRT_2;
+                    direction(rng, &mut x[1..]);
+                    x[1..].iter_mut().for_each(|x| *x *= FRAC_1_SQRT_2);
+                }
+            }
+            Source::Sphere { k } => {
+                actions.resize(k * d, 0.0);
+                actions.chunks_exact_mut(d).for_each(|x| direction(rng, x));
+            }
+            Source::Ball { k } => {
+                actions.resize(k * d, 0.0);
+                actions.chunks_exact_mut(d).for_each(|x| inside(rng, x));
+            }
+            Source::Logged { rows, starts } => {
+                let set = (visit % (starts.len() as u64 - 1)) as usize;
+                actions.clear();
+                actions.extend_from_slice(&rows[starts[set] * d..starts[set + 1] * d]);
+            }
+        }
+    }
+
+    /// The lowest and the highest mean of a signal over all rows of a file and the safe action.
+    pub(super) fn logged_means(&self, signal: usize) -> (f64, f64) {
+        let mut ends = (self.safe_means[signal], self.safe_means[signal]);
+        if let Source::Logged { rows, .. } = &self.source {
+            for x in rows.chunks_exact(self.dimension()) {
+                let mean = dot(x, &self.parameters[signal]);
+                ends = (ends.0.min(mean), ends.1.max(mean));
+            }
+        }
+        ends
+    }
+
+    /// Draws a signal with the given mean.
+    #[inline]
+    pub(crate) fn observe(&self, signal: usize, mean: f64, rng: &mut ChaCha8Rng) -> f64 {
+        let Signal { lo, hi, .. } = self.signals[signal];
+        let outcome = match self.noise {
+            Some(sd) => OutcomeDistribution::Normal {
+                mean,
+                sd: sd * (hi - lo),
+            },
+            // Rounding may put a mean a little outside its range.
+            None => {
+                OutcomeDistribution::two_point(((mean - lo) / (hi - lo)).clamp(0.0, 1.0), lo, hi)
+            }
+        };
+        outcome.draw(rng)
+    }
+}

@@ -1,0 +1,144 @@
+//! `directions`: every run draws an instance of its own (`per_run.rs`).
+
+use banister::{Error, Guardrail, Problem, SignalConfig, two_numbers};
+use serde::{Deserialize, Serialize};
+
+use super::draw::INSTANCE_SEED;
+use super::keys::keys;
+use super::linear::{Actions, LinearConfig};
+use super::model::{Dynamics, Environment, Setting, numbered};
+use super::per_run::{PerRunInstance, check_published};
+
+/// Standard deviation of the noise unless declared, in signal units.
+const SIGMA: f64 = 0.1;
+
+/// Instances of `directions` that are not drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Instances {
+    /// Those of the authors' figure: run r meets the r-th of 30.
+    Published,
+}
+
+keys! {
+    /// Keys of `directions`.
+    DirectionsConfig {
+        /// Directions beside x_0 = 0 (default 10).
+        k: usize,
+        /// Interval from which every run draws its threshold (default [0.25, 1]).
+        #[serde(deserialize_with = "two_numbers")]
+        threshold_range: [f64; 2],
+        /// Instances that the runs meet; absent: every run draws one from `instance_seed`.
+        instances: Instances,
+        /// Length of the feature vectors (default 2).
+        d: usize,
+        /// Standard deviation of Gaussian noise as a fraction of the signal's range (default 0.05/√d).
+        noise: f64,
+        /// Seed of the instances, apart from the runs' (default 1).
+        instance_seed: u64,
+    }
+}
+
+impl DirectionsConfig {
+    /// Checks what is declared, and fills in what is not.
+    pub(super) fn build(&mut self, setting: &mut Setting<'_>) -> Result<Environment, Error> {
+        let published = self.instances == Some(Instances::Published);
+        if published && self.instance_seed.is_some() {
+            let allowed = "this key does not apply to environments of kind `directions` with published instances";
+            let field = "environment.instance_seed";
+            return Err(Error::invalid(field, "given", allowed));
+        }
+        let d = *self.d.get_or_insert(2);
+        let k = *self.k.get_or_insert(10);
+        let reach = (d as f64).sqrt();
+        let noise = *self.noise.get_or_insert(SIGMA / (2.0 * reach));
+        let thresholds = *self.threshold_range.get_or_insert([0.25, 1.0]);
+        for (key, value) in [("d", d), ("k", k)] {
+            if !(2..=1000).contains(&value) {
+                let field = format!("environment.{key}");
+                return Err(Error::invalid(field, value, "must be 2 to 1000"));
+            }
+        }
+        if !(noise.is_finite() && noise > 0.0) {
+            let allowed = "must be a finite number above 0";
+            return Err(Error::invalid("environment.noise", noise, allowed));
+        }
+        let [low, high] = thresholds;
+        if !(low > 0.0 && low <= high && high <= reach) {
+            let (field, value) = ("environment.threshold_range", format!("[{low}, {high}]"));
+            let allowed = format!("two numbers above 0 and at most √d = {reach:.6}, in order");
+            return Err(Error::invalid(field, value, allowed));
+        }
+        if published {
+            check_published(d, k, thresholds, setting.runs)?;
+        }
+        if !setting.guardrails.is_empty() {
+            let allowed = "leave it out: every run draws a threshold for its one cost";
+            return Err(Error::invalid("guardrail", "given", allowed));
+        }
+        let seed = self.instance_seed.unwrap_or(INSTANCE_SEED);
+        let law = PerRunInstance {
+            d,
+            k,
+            noise,
+            thresholds,
+            seed: (!published).then_some(seed),
+        };
+        let first = declaration(&law, 0)?;
+        *setting.reward = first.reward;
+        let problem = Problem {
+            arms: first.environment.arms.unwrap_or_default(),
+            safe: 0,
+            features: law.instance(0)?.actions,
+            reward: first.reward,
+            guardrails: vec![first.guardrail],
+        };
+        // The longest parameters there can be, for agents that assume a length.
+        let longest = vec![1.0; d];
+        Ok(Environment {
+            changes: Vec::new(),
+            parameters: vec![longest.clone(), longest],
+            safe_means: Some(vec![0.0; 2]),
+            safe_fields: vec!["environment.threshold_range".into()],
+            longest: 1.0,
+            problem,
+            dynamics: Dynamics::PerRun(law),
+        })
+    }
+}
+
+/// A run's instance, declared as a linear environment with its signals.
+pub(crate) struct Declaration {
+    pub environment: LinearConfig,
+    pub reward: SignalConfig,
+    pub guardrail: Guardrail,
+}
+
+/// Declares the instance of a run.
+pub(crate) fn declaration(law: &PerRunInstance, run: u64) -> Result<Declaration, Error> {
+    let instance = law.instance(run)?;
+    let reach = law.reach();
+    let reward = SignalConfig {
+        range: Some([-reach, reach]),
+        sub_gaussian: Some(law.noise() * 2.0 * reach),
+    };
+    Ok(Declaration {
+        environment: LinearConfig {
+            arms: Some(numbered("nothing", "direction", instance.actions.len()).collect()),
+            actions: Some(Actions::List(instance.actions)),
+            theta: Some(instance.theta),
+            mu: Some(vec![instance.mu]),
+            noise: Some(law.noise()),
+            ..LinearConfig::default()
+        },
+        reward,
+        guardrail: Guardrail {
+            name: "cost".into(),
+            at_most: Some(instance.threshold),
+            range: reward.range,
+            sub_gaussian: reward.sub_gaussian,
+            safe_cost: Some(0.0),
+            ..Guardrail::default()
+        },
+    })
+}

@@ -1,0 +1,163 @@
+//! Environments: what really happens when an action is played.
+//!
+//! `config → Environment`. A declaration ([`EnvironmentConfig`], one struct per kind) is built into an
+//! [`Environment`], which knows the truth: distributions or parameters, and the safe action's means. This
+//! folder knows nothing of agents and runs. In reading order:
+//!
+//! - `outcome.rs`: distributions of outcomes, and arms made of them; `draw.rs`, `changing.rs`: random
+//!   directions, and actions that change in every round; `per_run.rs`: instances that every run draws;
+//!   `custom.rs`: user-supplied environments.
+//! - `model.rs`: an environment as built, and what building one needs of the experiment.
+//! - The kinds, whose keys are declared by `keys.rs`: `arms.rs`, `hard.rs`, `parameters.rs` with `linear.rs`, `authors_linear.rs`, `logged.rs`, and
+//!   `directions.rs`.
+
+mod arms;
+mod authors_linear;
+mod changing;
+mod custom;
+mod directions;
+mod draw;
+mod hard;
+mod keys;
+mod linear;
+mod logged;
+mod model;
+mod outcome;
+mod parameters;
+mod per_run;
+
+pub use arms::{BernoulliConfig, BetaConfig, ChangePoint, ClippedGaussianConfig, GaussianConfig};
+pub use authors_linear::AuthorsLinearConfig;
+pub use changing::Changing;
+pub(crate) use changing::dot;
+pub use custom::{Custom, CustomEnvironment, CustomRun, Round};
+pub(crate) use directions::declaration;
+pub use directions::{DirectionsConfig, Instances};
+pub use hard::{L1Config, L2Config, LowerBoundConfig};
+pub use linear::{Actions, Drawn, LinearConfig};
+pub use logged::LoggedConfig;
+pub use model::{ArmRef, Dynamics, Environment};
+pub(crate) use model::{Setting, in_environment};
+pub use outcome::Arms;
+pub(crate) use per_run::{INSTANCES, PUBLISHED_COUNT};
+pub use per_run::{PerRunInstance, RunInstance};
+
+use banister::Error;
+use serde::{Deserialize, Serialize};
+
+/// An environment as declared: its `kind`, and the keys of that kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EnvironmentConfig {
+    /// The two ends of the range, with the given mean.
+    Bernoulli(BernoulliConfig),
+    /// Normal around the mean; declare `sub_gaussian` for the signals.
+    Gaussian(GaussianConfig),
+    /// Normal around a location, clipped to the range.
+    ClippedGaussian(ClippedGaussianConfig),
+    /// Beta on the range, with the given mean.
+    Beta(BetaConfig),
+    /// ν of the paper's lower bound, or ν' with `alternative` (corrected, D = 1/8).
+    LowerBound(LowerBoundConfig),
+    /// L1: the middle arm is just feasible, or (`alternative`) just not.
+    L1(L1Config),
+    /// L2: a feasible and an infeasible arm, both better than the safe one.
+    L2(L2Config),
+    /// Actions are feature vectors and every mean is linear in them.
+    Linear(LinearConfig),
+    /// The linear instance of the paper's authors: d actions beside x_0 = 0.
+    AuthorsLinear(AuthorsLinearConfig),
+    /// Directions that may be played at any part of their length, x_0 = 0; every run draws an instance of
+    /// its own.
+    Directions(DirectionsConfig),
+    /// Feature vectors from a file, with simulated outcomes that are linear in them.
+    Logged(LoggedConfig),
+    /// A [`CustomEnvironment`]: code, which no file can declare.
+    #[serde(skip_deserializing)]
+    Custom(CustomConfig),
+}
+
+/// A [`CustomEnvironment`] as resolved experiments show it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CustomConfig {
+    /// Names of the arms.
+    pub arms: Option<Vec<String>>,
+    /// The safe arm.
+    pub safe: Option<ArmRef>,
+}
+
+impl EnvironmentConfig {
+    /// Every kind, at the place that identifies it in the hash of an experiment.
+    const KINDS: [&str; 12] = [
+        "bernoulli",
+        "gaussian",
+        "clipped_gaussian",
+        "beta",
+        "lower_bound",
+        "l1",
+        "l2",
+        "linear",
+        "authors_linear",
+        "directions",
+        "logged",
+        "custom",
+    ];
+
+    /// Encodes what identifies the environment: the kind's number, then its keys.
+    pub(crate) fn identity(&self) -> Result<Vec<u8>, postcard::Error> {
+        let tagged = postcard::to_stdvec(self)?;
+        // The tag is a short text: a byte for its length, and its bytes.
+        let (kind, keys) = tagged[1..].split_at(usize::from(tagged[0]));
+        let number = Self::KINDS.iter().position(|own| own.as_bytes() == kind);
+        let number = number.ok_or(postcard::Error::SerializeSeqLengthUnknown)?;
+        Ok([&[number as u8], keys].concat())
+    }
+
+    /// Explains serde's message about a key that an environment of this kind does not have; `None` for
+    /// messages about anything else.
+    pub fn explain_key(kind: &str, message: &str) -> Option<Error> {
+        let (key, keys) = message.strip_prefix("unknown field `")?.split_once('`')?;
+        let expected = keys.trim_start_matches(", ").trim_end();
+        let allowed =
+            format!("this key does not apply to environments of kind `{kind}`; {expected}");
+        Some(Error::invalid(
+            format!("environment.{key}"),
+            "given",
+            allowed,
+        ))
+    }
+
+    /// Builds the environment, and fills in what follows from other keys.
+    pub(crate) fn build(&mut self, setting: &mut Setting<'_>) -> Result<Environment, Error> {
+        match self {
+            Self::Bernoulli(config) => config.build(setting),
+            Self::Gaussian(config) => config.build(setting),
+            Self::ClippedGaussian(config) => config.build(setting),
+            Self::Beta(config) => config.build(setting),
+            Self::LowerBound(config) => config.build(setting),
+            Self::L1(config) => config.build(setting),
+            Self::L2(config) => config.build(setting),
+            Self::Linear(config) => config.build(setting),
+            Self::AuthorsLinear(config) => config.build(setting),
+            Self::Directions(config) => config.build(setting),
+            Self::Logged(config) => config.build(setting),
+            Self::Custom(_) => {
+                let allowed = "a user-supplied environment is code: see `CustomExperiment`";
+                Err(Error::invalid("environment.kind", "custom", allowed))
+            }
+        }
+    }
+
+    /// Seed whose first streams the parameters of a linear instance were drawn from.
+    pub(crate) fn parameter_seed(&self) -> Option<u64> {
+        let (theta, mu, seed) = match self {
+            Self::Linear(c) => (&c.theta, &c.mu, c.instance_seed),
+            Self::Logged(c) => (&c.theta, &c.mu, c.instance_seed),
+            Self::AuthorsLinear(_) => return Some(draw::INSTANCE_SEED),
+            _ => return None,
+        };
+        let drawn = theta.is_none() || mu.is_none();
+        drawn.then_some(seed.unwrap_or(draw::INSTANCE_SEED))
+    }
+}

@@ -1,0 +1,151 @@
+//! An environment as built, with everything that is true of it.
+
+use std::path::Path;
+
+use banister::{Error, Guardrail, Problem, SignalConfig};
+use serde::{Deserialize, Serialize};
+
+use super::changing::Changing;
+use super::custom::Custom;
+use super::outcome::Arms;
+use super::per_run::PerRunInstance;
+
+/// The rest of the experiment, as far as building an environment needs it or fills it in.
+pub(crate) struct Setting<'a> {
+    pub horizon: u64,
+    pub runs: u64,
+    pub reward: &'a mut SignalConfig,
+    pub guardrails: &'a mut Vec<Guardrail>,
+    /// Folder that relative paths start from.
+    pub folder: &'a Path,
+}
+
+/// An environment with everything that is true of it.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    /// The problem as agents are told it.
+    pub(crate) problem: Problem,
+    pub(crate) dynamics: Dynamics,
+    /// θ, then one μ per guardrail, in signal units per feature unit; empty where there are none.
+    pub(crate) parameters: Vec<Vec<f64>>,
+    /// The safe action's true reward and costs, where they are known.
+    pub(crate) safe_means: Option<Vec<f64>>,
+    /// Fields by which the user declares the safe action's cost under guardrail 0, 1, …
+    pub(crate) safe_fields: Vec<String>,
+    /// Length of the longest feature vector that can come.
+    pub(crate) longest: f64,
+    /// Rounds at which the means of arms change, and the arms from then on.
+    pub(crate) changes: Vec<(u64, Arms)>,
+}
+
+/// Source of a round's actions and outcomes.
+#[derive(Debug, Clone)]
+pub enum Dynamics {
+    /// The same actions in every round: arms, or a fixed set of feature vectors.
+    Arms(Arms),
+    /// Other feature vectors in every round.
+    Changing(Changing),
+    /// A user-supplied environment.
+    Custom(Custom),
+    /// Every run draws an instance of its own.
+    PerRun(PerRunInstance),
+}
+
+impl Environment {
+    /// The arms, where the actions stay the same.
+    pub fn as_arms(&self) -> Option<&Arms> {
+        match &self.dynamics {
+            Dynamics::Arms(arms) => Some(arms),
+            _ => None,
+        }
+    }
+
+    /// The changing actions, where they change.
+    pub fn as_changing(&self) -> Option<&Changing> {
+        match &self.dynamics {
+            Dynamics::Changing(changing) => Some(changing),
+            _ => None,
+        }
+    }
+
+    /// True where rounds bring actions of their own.
+    pub(crate) fn actions_change(&self) -> bool {
+        match &self.dynamics {
+            Dynamics::Arms(_) | Dynamics::PerRun(_) => false,
+            Dynamics::Changing(_) => true,
+            Dynamics::Custom(custom) => custom.actions_change,
+        }
+    }
+}
+
+/// An arm by index or by name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ArmRef {
+    /// Its index.
+    Index(usize),
+    /// Its name.
+    Name(String),
+}
+
+/// Moves an error about arms to the environment's table, where they are declared.
+pub(crate) fn in_environment(error: Error) -> Error {
+    match error {
+        Error::Invalid {
+            field,
+            value,
+            allowed,
+        } if field.starts_with("arms") => {
+            Error::invalid(format!("environment.{field}"), value, allowed)
+        }
+        other => other,
+    }
+}
+
+/// "1 row", "2 rows".
+pub(super) fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// The names given, or those proposed.
+pub(super) fn arm_names(
+    given: Option<&Vec<String>>,
+    proposed: impl Iterator<Item = String>,
+) -> Result<Vec<String>, Error> {
+    let proposed: Vec<String> = proposed.collect();
+    let Some(names) = given else {
+        return Ok(proposed);
+    };
+    if names.len() != proposed.len() {
+        let allowed = format!("expected {}: one per arm", proposed.len());
+        let value = count(names.len(), "name");
+        return Err(Error::invalid("environment.arms", value, allowed));
+    }
+    Ok(names.clone())
+}
+
+/// "nothing" or another name for action 0, then numbered ones.
+pub(super) fn numbered(first: &str, others: &str, k: usize) -> impl Iterator<Item = String> {
+    let rest = (1..k).map(move |j| format!("{others} {j}"));
+    std::iter::once(first.to_string()).chain(rest)
+}
+
+/// The index of the safe arm; 0 if not given.
+pub(super) fn safe_index(safe: Option<&ArmRef>, arms: &[String]) -> Result<usize, Error> {
+    match safe {
+        None => Ok(0),
+        Some(ArmRef::Index(i)) if *i < arms.len() => Ok(*i),
+        Some(ArmRef::Index(i)) => Err(Error::invalid(
+            "environment.safe",
+            i,
+            format!("must be the index of an arm, 0 to {}", arms.len() - 1),
+        )),
+        Some(ArmRef::Name(name)) => {
+            let place = arms.iter().position(|arm| arm == name);
+            place.ok_or_else(|| Error::UnknownArm {
+                name: name.clone(),
+                known: arms.join(", "),
+            })
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Outcomes on their way: late, out of order, in batches.
+
+use banister::{Agent, Error, Origin, Outcomes, Played};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+/// Holds outcomes until they are due: a wheel of `delay + 1` slots, emptied every `batch` rounds.
+pub(crate) struct DelayQueue {
+    delay: u64,
+    batch: u64,
+    guardrails: usize,
+    /// One per round until the longest delay.
+    slots: Vec<Slot>,
+    /// Arrived but not handed over yet.
+    waiting: Slot,
+}
+
+/// An outcome: its decision's number, the action's number and features (empty where the number suffices),
+/// reward, costs.
+pub(crate) type Outcome<'a> = (u64, usize, &'a [f64], f64, &'a [f64]);
+
+/// Outcomes due in the same round.
+#[derive(Default, Clone)]
+struct Slot {
+    /// Decision, action, length of its features, reward.
+    outcomes: Vec<(u64, usize, usize, f64)>,
+    /// The features of all outcomes in a row, and the costs.
+    features: Vec<f64>,
+    costs: Vec<f64>,
+}
+
+impl DelayQueue {
+    pub(crate) fn new(delay: u64, batch: u64, guardrails: usize) -> Self {
+        Self {
+            delay,
+            batch,
+            guardrails,
+            slots: vec![Slot::default(); delay as usize + 1],
+            waiting: Slot::default(),
+        }
+    }
+
+    /// True where every outcome arrives in the round it happens.
+    #[inline]
+    pub(crate) fn is_instant(&self) -> bool {
+        self.delay == 0 && self.batch == 1
+    }
+
+    /// Queues the outcome of round `t`; the delay does not depend on its value.
+    pub(crate) fn push(
+        &mut self,
+        t: u64,
+        (number, action, features, reward, costs): Outcome<'_>,
+        rng: &mut ChaCha8Rng,
+    ) {
+        let late = if self.delay == 0 {
+            0
+        } else {
+            // The multiply-shift map of 64 random bits onto 0..=delay.
+            ((u128::from(rng.next_u64()) * u128::from(self.delay + 1)) >> 64) as u64
+        };
+        let count = self.slots.len() as u64;
+        let slot = &mut self.slots[((t + late) % count) as usize];
+        slot.outcomes.push((number, action, features.len(), reward));
+        slot.features.extend_from_slice(features);
+        slot.costs.extend_from_slice(costs);
+    }
+
+    /// Delivers to the agent what is due after round `t`: by the action's number, or by its features where
+    /// the actions have changed since.
+    pub(crate) fn deliver(&mut self, t: u64, agent: &mut dyn Agent) -> Result<(), Error> {
+        let count = self.slots.len() as u64;
+        let due = &mut self.slots[(t % count) as usize];
+        self.waiting.outcomes.append(&mut due.outcomes);
+        self.waiting.features.append(&mut due.features);
+        self.waiting.costs.append(&mut due.costs);
+        if !(t + 1).is_multiple_of(self.batch) {
+            return Ok(());
+        }
+        let (mut features, mut costs) = (&self.waiting.features[..], &self.waiting.costs[..]);
+        for &(number, action, d, reward) in &self.waiting.outcomes {
+            let (x, later) = features.split_at(d);
+            let (c, others) = costs.split_at(self.guardrails);
+            let arms = [action];
+            agent.observe_batch(&Outcomes {
+                played: if x.is_empty() {
+                    Played::Arms(&arms)
+                } else {
+                    Played::Features(x)
+                },
+                rewards: &[reward],
+                costs: c,
+                origin: Origin::Announced(&[number]),
+            })?;
+            (features, costs) = (later, others);
+        }
+        self.waiting.outcomes.clear();
+        self.waiting.features.clear();
+        self.waiting.costs.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! The environment of one run: the actions of each round, their true means, outcomes.
+
+use banister::{Agent, Error};
+use rand_chacha::ChaCha8Rng;
+
+/// Environment of one run. Actions are numbered as the agent numbers them.
+pub(crate) trait RunEnvironment {
+    /// Offers the round's actions and returns r*, the reward of the best feasible policy among them.
+    fn begin(&mut self, agent: &mut dyn Agent) -> Result<f64, Error>;
+
+    /// True where policies can be judged by true means.
+    #[inline]
+    fn knows_means(&self) -> bool {
+        true
+    }
+
+    /// Number of actions on offer, the safe one included.
+    fn actions(&self) -> usize;
+
+    /// The true mean of a signal of an action: 0 the reward, 1 + i guardrail i.
+    fn mean(&self, action: usize, signal: usize) -> f64;
+
+    /// Plays an action at `scale` of its length (1: as it is): returns the reward and writes the costs.
+    fn pull(
+        &mut self,
+        action: usize,
+        scale: f64,
+        rng: &mut ChaCha8Rng,
+        costs: &mut [f64],
+    ) -> Result<f64, Error>;
+
+    /// Number of streams of outcomes, where agents meet the same ones: one per action, or one for all rounds.
+    fn outcome_streams(&self) -> usize {
+        1
+    }
+
+    /// Stream that an action's outcomes come from.
+    #[inline]
+    fn outcome_stream(&self, action: usize) -> usize {
+        let _ = action;
+        0
+    }
+
+    /// Features of an action; empty for arms.
+    fn vector(&self, action: usize) -> &[f64] {
+        self.features(action)
+    }
+
+    /// Slot that an action's pulls are counted in.
+    fn pull_slot(&self, action: usize) -> usize;
+
+    /// Features that identify the action of a late outcome; empty if its number suffices.
+    fn features(&self, action: usize) -> &[f64];
+
+    /// Mean reward and costs of the rounds' best policies, where they differ.
+    fn average_optimum(&self) -> Option<(f64, Vec<f64>)>;
+}

@@ -1,0 +1,144 @@
+//! The rounds of a run: decide, judge, draw, pull, observe.
+
+use banister::{Agent, Decision, Error};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use super::delay::DelayQueue;
+use super::environment::RunEnvironment;
+use super::metrics::Metrics;
+use super::trace::stream;
+use crate::agents::Inspector;
+use crate::experiment::Experiment;
+
+/// First of the streams of common outcomes, by run: above those of runs themselves.
+const COMMON: u64 = 1 << 32;
+
+/// One run of one agent, round by round.
+pub(crate) struct Episode<E> {
+    pub(crate) environment: E,
+    rng: ChaCha8Rng,
+    pub(crate) metrics: Metrics,
+    queue: DelayQueue,
+    /// Checks the policies of user-supplied agents before they are played.
+    inspector: Option<Inspector>,
+    pub(crate) pulls: Vec<u64>,
+    /// Costs of the current round.
+    costs: Vec<f64>,
+    /// Streams of outcomes where agents meet the same ones: the n-th pull of an arm brings the n-th outcome
+    /// of its stream, whoever pulls and when.
+    common: Vec<ChaCha8Rng>,
+    /// Room for the features of a scaled action.
+    scaled: Vec<f64>,
+}
+
+impl<E: RunEnvironment> Episode<E> {
+    /// Prepares a run of an agent.
+    pub(crate) fn new(experiment: &Experiment, environment: E, agent: usize, run: u64) -> Self {
+        let config = &experiment.resolved.run;
+        let guardrails = experiment.guardrails.len();
+        let points = experiment.checkpoints().len();
+        let streams = if config.coupled {
+            environment.outcome_streams()
+        } else {
+            0
+        };
+        Self {
+            metrics: Metrics::new(experiment, points, environment.knows_means()),
+            common: (0..streams as u64)
+                .map(|number| stream(config.seed, COMMON * (run + 1) + number))
+                .collect(),
+            scaled: Vec::new(),
+            environment,
+            rng: stream(config.seed, experiment.first_stream() + run),
+            queue: DelayQueue::new(config.delay, config.batch, guardrails),
+            inspector: experiment.agents[agent].1.inspector(guardrails),
+            pulls: vec![0; experiment.pull_slots().len()],
+            costs: vec![0.0; guardrails],
+        }
+    }
+
+    /// Plays some rounds. A function of its own, so that the hot loop has the registers.
+    #[inline(never)]
+    pub(crate) fn play(
+        &mut self,
+        agent: &mut dyn Agent,
+        rounds: std::ops::Range<u64>,
+    ) -> Result<(), Error> {
+        let instant = self.queue.is_instant();
+        for t in rounds {
+            let optimum = self.environment.begin(agent)?;
+            let safe = if instant {
+                None
+            } else {
+                agent.actions().map(|set| set.safe)
+            };
+            let decision = match &self.inspector {
+                None => agent.decide(),
+                Some(inspector) => inspector.decide(agent, t, self.environment.actions())?,
+            };
+            self.metrics.round(&self.environment, optimum, decision);
+            let scale = decision.scale;
+            let safe_probability = safe.map_or(0.0, |safe| decision.probability(safe));
+            let (arm, reward) = if self.common.is_empty() {
+                let arm = draw(decision, &mut self.rng);
+                let rng = &mut self.rng;
+                (
+                    arm,
+                    self.environment.pull(arm, scale, rng, &mut self.costs)?,
+                )
+            } else {
+                // One number a round for every agent, whether its policy needs it or not.
+                let arm = decision.draw(uniform(&mut self.rng));
+                let rng = &mut self.common[self.environment.outcome_stream(arm)];
+                (
+                    arm,
+                    self.environment.pull(arm, scale, rng, &mut self.costs)?,
+                )
+            };
+            if !self.environment.knows_means() {
+                self.metrics.outcome(reward, &self.costs);
+            }
+            self.pulls[self.environment.pull_slot(arm)] += 1;
+            if scale != 1.0 {
+                let x = self.environment.vector(arm);
+                self.scaled.clear();
+                self.scaled.extend(x.iter().map(|x| scale * x));
+            }
+            if instant {
+                if scale == 1.0 {
+                    agent.observe(arm, reward, &self.costs)?;
+                } else {
+                    agent.observe_at(&self.scaled, reward, &self.costs)?;
+                }
+            } else {
+                let features = if scale == 1.0 {
+                    self.environment.features(arm)
+                } else {
+                    &self.scaled
+                };
+                let number = t + 1;
+                agent.decided(number, Some(safe_probability));
+                let outcome = (number, arm, features, reward, &self.costs[..]);
+                self.queue.push(t, outcome, &mut self.rng);
+                self.queue.deliver(t, agent)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Draws the arm; a policy on one arm needs no random number.
+#[inline]
+fn draw(decision: &Decision, rng: &mut ChaCha8Rng) -> usize {
+    match decision.policy[..] {
+        [(arm, _)] => arm,
+        _ => decision.draw(uniform(rng)),
+    }
+}
+
+/// Draws a uniform number in [0, 1).
+#[inline]
+fn uniform(rng: &mut ChaCha8Rng) -> f64 {
+    (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+}

@@ -1,0 +1,197 @@
+//! Metrics of a run: policies judged on true means or, without them, sums of what was drawn.
+
+use banister::{Decision, GuardrailCertificate};
+
+use super::environment::RunEnvironment;
+use super::trace::{TOLERANCE, Trace};
+use crate::experiment::Experiment;
+use crate::results::RunSummary;
+
+/// Sums over a run's rounds, and their values at the checkpoints.
+pub(crate) struct Metrics {
+    /// Per guardrail: sign (at_most 1, at_least −1), signed threshold, rounding allowed.
+    limits: Vec<(f64, f64, f64)>,
+    /// Stand-ins for the certificates of an agent that gives none.
+    uncertified: Vec<GuardrailCertificate>,
+    knows_means: bool,
+    regret: f64,
+    violations: u64,
+    rounds: u64,
+    first_alarm: Option<u64>,
+    violations_after_alarm: u64,
+    worst_exceedance: f64,
+    reward_sum: f64,
+    window: Vec<Window>,
+    trace_regret: Vec<f64>,
+    trace_reward: Vec<f64>,
+    trace: Vec<[Vec<f64>; 3]>,
+}
+
+/// One guardrail since the last checkpoint.
+#[derive(Clone, Copy)]
+struct Window {
+    sum: f64,
+    /// Largest signed signal.
+    worst: f64,
+    price: f64,
+}
+
+const FRESH: Window = Window {
+    sum: 0.0,
+    worst: f64::NEG_INFINITY,
+    price: 0.0,
+};
+
+impl Metrics {
+    pub(crate) fn new(experiment: &Experiment, points: usize, knows_means: bool) -> Self {
+        let m = experiment.guardrails.len();
+        let limits = experiment
+            .guardrails
+            .iter()
+            .zip(&experiment.problem.guardrails);
+        Self {
+            limits: limits
+                .map(|(g, standard)| {
+                    let (sign, rounding) = (g.direction.sign(), TOLERANCE * standard.signal.unit());
+                    (sign, sign * g.threshold, rounding)
+                })
+                .collect(),
+            uncertified: vec![
+                GuardrailCertificate {
+                    price: f64::NAN,
+                    ..GuardrailCertificate::default()
+                };
+                m
+            ],
+            knows_means,
+            regret: if knows_means { 0.0 } else { f64::NAN },
+            violations: 0,
+            rounds: 0,
+            first_alarm: None,
+            violations_after_alarm: 0,
+            worst_exceedance: if knows_means { 0.0 } else { f64::NAN },
+            reward_sum: 0.0,
+            window: vec![FRESH; m],
+            trace_regret: Vec::with_capacity(points),
+            trace_reward: Vec::with_capacity(points),
+            trace: vec![std::array::from_fn(|_| Vec::with_capacity(points)); m],
+        }
+    }
+
+    /// Adds a round's policy, before an action is drawn from it.
+    #[inline]
+    pub(crate) fn round(
+        &mut self,
+        environment: &impl RunEnvironment,
+        optimum: f64,
+        decision: &Decision,
+    ) {
+        if decision.alarm.is_some() && self.first_alarm.is_none() {
+            self.first_alarm = Some(self.rounds);
+        }
+        self.rounds += 1;
+        let certificates = match decision.guardrails.get(..self.limits.len()) {
+            Some(certificates) => certificates,
+            None => &self.uncertified[..self.limits.len()],
+        };
+        if !environment.knows_means() {
+            for (window, certificate) in self.window.iter_mut().zip(certificates) {
+                window.price += certificate.price;
+            }
+            return;
+        }
+        let mut reward = 0.0;
+        for &(arm, p) in &decision.policy {
+            reward += p * environment.mean(arm, 0);
+        }
+        // Only where x_0 = 0, so that means shrink with the action.
+        reward *= decision.scale;
+        self.regret += optimum - reward;
+        self.reward_sum += reward;
+        let mut broken = false;
+        let windows = &mut self.window[..self.limits.len()];
+        for (i, &(sign, limit, rounding)) in self.limits.iter().enumerate() {
+            let mut cost = 0.0;
+            for &(arm, p) in &decision.policy {
+                cost += p * environment.mean(arm, i + 1);
+            }
+            cost *= decision.scale;
+            let window = &mut windows[i];
+            window.sum += cost;
+            window.price += certificates[i].price;
+            let signed = sign * cost;
+            let worst = window.worst;
+            window.worst = if signed > worst { signed } else { worst };
+            let excess = signed - limit;
+            if excess > rounding {
+                broken = true;
+                self.worst_exceedance = self.worst_exceedance.max(excess);
+            }
+        }
+        self.violations += u64::from(broken);
+        self.violations_after_alarm += u64::from(broken && self.first_alarm.is_some());
+    }
+
+    /// Adds the outcome of a round without true means.
+    pub(crate) fn outcome(&mut self, reward: f64, costs: &[f64]) {
+        self.reward_sum += reward;
+        for (window, cost) in self.window.iter_mut().zip(costs) {
+            window.sum += cost;
+        }
+    }
+
+    pub(crate) fn checkpoint(&mut self, rounds: u64) {
+        let rounds = rounds as f64;
+        self.trace_regret.push(self.regret);
+        self.trace_reward.push(self.reward_sum / rounds);
+        self.reward_sum = 0.0;
+        for (i, window) in self.window.iter_mut().enumerate() {
+            let sign = self.limits[i].0;
+            self.trace[i][0].push(window.sum / rounds);
+            self.trace[i][1].push(if self.knows_means {
+                sign * window.worst
+            } else {
+                f64::NAN
+            });
+            self.trace[i][2].push(window.price / rounds);
+            *window = FRESH;
+        }
+    }
+
+    pub(crate) fn finish(
+        self,
+        run: u64,
+        seed: u64,
+        pulls: Vec<u64>,
+        optimum: Option<(f64, Vec<f64>)>,
+        timing: Option<f64>,
+    ) -> Trace {
+        let summary = RunSummary {
+            run,
+            seed,
+            regret: self.regret,
+            reward_end: self.trace_reward.last().copied().unwrap_or(0.0),
+            violations: self.knows_means.then_some(self.violations),
+            worst_exceedance: self.worst_exceedance,
+            pulls,
+            first_alarm: self.first_alarm,
+            violations_after_alarm: self.violations_after_alarm,
+            nanoseconds_per_round: timing,
+        };
+        let mut trace = Trace {
+            regret: self.trace_regret,
+            reward: self.trace_reward,
+            cost: Vec::new(),
+            worst: Vec::new(),
+            price: Vec::new(),
+            optimum,
+            summary,
+        };
+        for [cost, worst, price] in self.trace {
+            trace.cost.push(cost);
+            trace.worst.push(worst);
+            trace.price.push(price);
+        }
+        trace
+    }
+}

@@ -1,0 +1,34 @@
+//! Runs: `Experiment → Run → Results`, on all cores, the same bytes on any number of threads.
+//!
+//! Uses experiments and environments; knows nothing of comparisons. In reading order:
+//!
+//! - `runner.rs`: tasks on threads, and one run from its first round to its trace; `progress.rs`.
+//! - `episode.rs`: the hot loop; `environment.rs` with `fixed.rs`, `changing.rs` and `custom.rs`: the actions
+//!   and outcomes it plays with; `best.rs`: the best feasible policy of a round; `delay.rs`: late outcomes;
+//!   `metrics.rs`: regret and violations.
+//! - `trace.rs`, `shard.rs`, `curves.rs`: a run's numbers, parts of an experiment as bytes, and statistics
+//!   over runs.
+//! - `coverage.rs`: how often confidence sets hold.
+
+mod best;
+mod changing;
+mod coverage;
+mod curves;
+mod custom;
+mod delay;
+mod environment;
+mod episode;
+mod fixed;
+mod metrics;
+mod progress;
+mod runner;
+mod shard;
+mod trace;
+
+pub use coverage::{Coverage, coverage};
+pub use progress::Progress;
+pub(crate) use runner::run_tasks;
+pub use runner::{Options, run, run_shard};
+pub(crate) use shard::fnv;
+pub use shard::{Gathered, Shard, gather, gather_traces, plan};
+pub use trace::{TOLERANCE, Trace};

@@ -1,0 +1,155 @@
+//! Truths that policies are judged by: thresholds in signal units, and the best feasible policy.
+
+use banister::solve::{Lp, LpSolver, Status};
+use banister::{CheckedProblem, Error};
+
+use crate::environment::{Dynamics, Environment};
+use crate::results::{GuardrailInfo, Optimum};
+
+/// Resolves thresholds to signal units (NaN: unknown, as the safe mean it is relative to), and checks that
+/// the declared safe costs are true and leave a margin.
+pub(crate) fn thresholds(
+    problem: &CheckedProblem,
+    environment: &Environment,
+) -> Result<Vec<GuardrailInfo>, Error> {
+    let mut infos = Vec::new();
+    for (i, standard) in problem.guardrails.iter().enumerate() {
+        let declared = &problem.declared.guardrails[i];
+        let bound = declared.bound().map_or(0.0, |(_, bound)| bound);
+        let info = |threshold: f64| GuardrailInfo {
+            name: standard.name.clone(),
+            direction: standard.direction,
+            threshold,
+        };
+        let mean = environment.safe_means.as_ref().map(|means| means[i + 1]);
+        // A declared safe cost has been checked against its own threshold.
+        let base = mean.or(declared.safe_cost).unwrap_or(f64::NAN);
+        let threshold = if declared.relative {
+            bound * base
+        } else {
+            bound
+        };
+        let Some(mean) = mean else {
+            infos.push(info(threshold));
+            continue;
+        };
+        if matches!(environment.dynamics, Dynamics::PerRun(_)) {
+            // Every run has its own, checked where it is drawn.
+            infos.push(info(f64::NAN));
+            continue;
+        }
+        // Without the last digits, which may be those of a scalar product.
+        let shown = (mean * 1e12).round() / 1e12;
+        if !(standard.direction.excess(mean, threshold) < 0.0) {
+            let allowed = format!(
+                "the safe arm must meet guardrail `{}` (threshold {threshold}) with margin",
+                standard.name
+            );
+            return Err(Error::invalid(&environment.safe_fields[i], shown, allowed));
+        }
+        if let Some(c) = declared.safe_cost
+            && (c - mean).abs() > 1e-9 * standard.signal.unit()
+        {
+            let allowed = format!(
+                "the environment's safe arm has mean {shown}; leave `safe_cost` out if it is unknown"
+            );
+            let field = format!("guardrail[{i}].safe_cost");
+            return Err(Error::invalid(field, c, allowed));
+        }
+        infos.push(info(threshold));
+    }
+    check_changes(problem, environment, &infos)?;
+    Ok(infos)
+}
+
+/// Refuses changes after which the safe arm breaks a guardrail: nothing would be left to play. A relative
+/// threshold moves with the safe arm, so there its mean must stay.
+fn check_changes(
+    problem: &CheckedProblem,
+    environment: &Environment,
+    guardrails: &[GuardrailInfo],
+) -> Result<(), Error> {
+    let safe = problem.declared.safe;
+    for (n, (_, arms)) in environment.changes.iter().enumerate() {
+        for (i, guardrail) in guardrails.iter().enumerate() {
+            let mean = arms.means(safe)[i + 1];
+            let first = environment
+                .safe_means
+                .as_ref()
+                .map_or(mean, |means| means[i + 1]);
+            let breaks = guardrail.direction.excess(mean, guardrail.threshold) >= 0.0;
+            let moves = problem.declared.guardrails[i].relative && mean != first;
+            if breaks || moves {
+                let name = &guardrail.name;
+                let allowed = if moves {
+                    format!("`{name}` is relative to the safe arm, whose mean must stay at {first}")
+                } else {
+                    format!(
+                        "the safe arm must meet guardrail `{name}` (threshold {}) with margin",
+                        guardrail.threshold
+                    )
+                };
+                let field = format!("environment.changes[{n}].costs[{i}][{safe}]");
+                return Err(Error::invalid(field, mean, allowed));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Solves for the best feasible policy, from the same LP with the true means. Where actions or means change
+/// there is one in every round, and their average is known only afterwards.
+pub(crate) fn optimum(
+    guardrails: &[GuardrailInfo],
+    environment: &Environment,
+) -> Result<Optimum, Error> {
+    let Some(arms) = environment.as_arms() else {
+        return Ok(Optimum {
+            reward: f64::NAN,
+            costs: Vec::new(),
+            policy: Vec::new(),
+            averaged: true,
+        });
+    };
+    let k = arms.count();
+    let reward: Vec<f64> = (0..k).map(|a| arms.means(a)[0]).collect();
+    let costs: Vec<Vec<f64>> = guardrails
+        .iter()
+        .enumerate()
+        .map(|(i, g)| {
+            (0..k)
+                .map(|a| g.direction.sign() * arms.means(a)[i + 1])
+                .collect()
+        })
+        .collect();
+    let thresholds: Vec<f64> = guardrails
+        .iter()
+        .map(|g| g.direction.sign() * g.threshold)
+        .collect();
+    let lp = Lp {
+        reward: &reward,
+        costs: &costs,
+        thresholds: &thresholds,
+    };
+    let mut solver = LpSolver::default();
+    let solution = solver.solve(&lp, None);
+    if solution.status == Status::Infeasible {
+        let field = "environment.costs";
+        return Err(Error::invalid(
+            field,
+            "infeasible",
+            "no policy meets the guardrails",
+        ));
+    }
+    Ok(Optimum {
+        reward: solution.value,
+        costs: solution
+            .costs
+            .iter()
+            .zip(guardrails)
+            .map(|(c, g)| g.direction.sign() * c)
+            .collect(),
+        policy: solution.support.clone(),
+        averaged: false,
+    })
+}
