@@ -59,7 +59,7 @@ pub enum IntervalKind {
     #[default]
     Mixture,
     /// Central limit theorem, with the delta method for SNIPS. Holds for many independent rounds. With
-    /// clipping it is an interval for the clipped expectation; see [`Estimate::clipping_bias`].
+    /// clipping it is an interval for the clipped expectation; see [`Estimate::clipping_bias`](crate::Estimate::clipping_bias).
     Normal,
     /// Maurer and Pontil's empirical Bernstein bound: holds for any number of independent rounds and
     /// includes what clipping hides. Needs the signals' ranges and a bound on the weights (`clip` or

@@ -22,7 +22,7 @@ pub type Basis = Vec<usize>;
 
 impl LpSolver {
     /// Solves `lp`. `start` is an action known to meet every threshold (the safe action); without
-    /// one a feasible start is searched for, and [`Status::Infeasible`] says there is none.
+    /// one a feasible start is searched for, and [`Status::Infeasible`](crate::Status::Infeasible) says there is none.
     ///
     /// Sizes and finiteness are the caller's duty: [`Lp::check`] is for user-supplied problems.
     #[inline]
