@@ -4,7 +4,7 @@
 //! of its own, so any split over processes and machines gives the same results:
 //!
 //! ```
-//! use banister_sim::{ExperimentConfig, Monitor, Options, Shard, gather, plan, run, run_shard};
+//! use banister_sim::{ExperimentConfig, Progress, Options, Shard, gather, plan, run, run_shard};
 //!
 //! let config: ExperimentConfig = toml::from_str(r#"
 //!     run = { horizon = 500, runs = 6 }
@@ -13,7 +13,7 @@
 //!     agent = [{ kind = "opb" }]
 //! "#)?;
 //! let experiments = [config.check("tiny")?];
-//! let (options, monitor) = (Options { no_timing: true }, Monitor::default());
+//! let (options, monitor) = (Options { no_timing: true }, Progress::default());
 //! let mut shards = Vec::new();
 //! for (agent, runs) in plan(&experiments[0], 100_000) {
 //!     // Elsewhere:
