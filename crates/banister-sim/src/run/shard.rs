@@ -1,10 +1,10 @@
 //! Shards: runs of one agent, wherever they were played, and the results that many of them make.
 //!
-//! [`crate::run`] itself is [`plan`], [`crate::run_shard`] and [`gather`]. A run draws from a stream
+//! [`crate::run()`] itself is [`plan`], [`crate::run_shard`] and [`gather`]. A run draws from a stream
 //! of its own, so any split over processes and machines gives the same results:
 //!
 //! ```
-//! use banister_sim::{ExperimentConfig, Progress, Options, Shard, gather, plan, run, run_shard};
+//! use banister_sim::{ExperimentConfig, Options, Progress, Shard, gather, plan, run, run_shard};
 //!
 //! let config: ExperimentConfig = toml::from_str(r#"
 //!     run = { horizon = 500, runs = 6 }
