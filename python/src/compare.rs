@@ -155,8 +155,7 @@ impl Comparison {
 fn not_kept(error: JournalError) -> PyErr {
     match error {
         JournalError::Refused(Error::Invalid { value, allowed, .. }) => {
-            let allowed =
-                allowed.replace("start afresh (`--restart`)", "delete it to start afresh");
+            let allowed = allowed.replace("start again (`--restart`)", "delete it to start again");
             in_arguments(Error::invalid("checkpoint", value, allowed))
         }
         JournalError::Refused(error) => in_arguments(error),

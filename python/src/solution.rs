@@ -45,7 +45,7 @@ fn dense(policy: &[(usize, f64)], out: &mut [f64]) {
 
 #[pymethods]
 impl Solution {
-    /// "optimal", "budget" (work ran out: a feasible policy with an honest gap) or "infeasible".
+    /// "optimal", "budget" (work ran out: a feasible policy with its proven gap) or "infeasible".
     #[getter]
     fn status(&self) -> &'static str {
         status_name(self.answer.status)

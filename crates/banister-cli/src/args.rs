@@ -150,7 +150,7 @@ pub struct Compare {
     /// Discard an unfinished comparison and start again
     #[arg(long)]
     pub restart: bool,
-    /// Show the suites and the agents there are
+    /// List the suites and the agents
     #[arg(long)]
     pub list: bool,
     #[command(flatten)]

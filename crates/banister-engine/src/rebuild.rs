@@ -11,14 +11,14 @@ pub struct Rebuilt {
     pub experiments: Vec<RebuiltExperiment>,
 }
 
-/// An experiment, folded from nothing and from its snapshot.
+/// An experiment, replayed from the start and from its snapshot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RebuiltExperiment {
     pub name: String,
     pub outcomes: u64,
     /// Number of the last event in its snapshot.
     pub snapshot: Option<u64>,
-    /// Digest of what is learned, folded from nothing.
+    /// Digest of the learned state, replayed from the start.
     pub digest: String,
     /// The same, folded from the snapshot on.
     pub from_snapshot: Option<String>,

@@ -297,7 +297,7 @@ fn tradeoff() -> DotPlot {
     panels[1].dots[8].value = f64::NAN;
     panels[1].dots[8].interval = None;
     DotPlot {
-        title: "What safety costs, and who pays".into(),
+        title: "The price of safety".into(),
         subtitle: "Mean over 50 runs of 100 000 rounds, with 95% intervals.".into(),
         groups: GUARANTEES.map(String::from).to_vec(),
         value_label: "mean regret at the horizon".into(),

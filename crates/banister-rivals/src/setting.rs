@@ -49,7 +49,7 @@ pub(crate) fn horizon(given: Option<u64>) -> Result<u64, Error> {
         None => Err(Error::invalid(
             "horizon",
             "absent",
-            "its budgets are so many rounds long: give the number of rounds",
+            "its budgets last a known number of rounds: give it",
         )),
         Some(0) => Err(Error::invalid("horizon", 0, "must be at least 1")),
         Some(horizon) => Ok(horizon),

@@ -148,7 +148,7 @@ pub static ROUTES: &[Route] = &[
         (200, Gives::Json("Experiment")), &[], &[400, 404, 409, 413, 415, 422, 503],
         post(experiments::acknowledge)),
     route!(GET "/v1/experiments/{name}/state", Read, "read_state",
-        "The policy now, its certificate, and what is believed of every arm", Takes::Nothing,
+        "The policy now, its certificate, and the estimates of every arm", Takes::Nothing,
         (200, Gives::Json("State")), &[], &[404, 409, 503], get(experiments::state)),
     route!(GET "/v1/experiments/{name}/history", Read, "read_history", "Policies and counts over time",
         Takes::Nothing, (200, Gives::Json("History")), &[], &[404, 503], get(experiments::history)),

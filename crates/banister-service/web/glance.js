@@ -17,7 +17,7 @@ function standing(experiment, certificate, alarms) {
   }
   const open = rails.filter((g, i) => !verdict(g, certificate.guardrails[i]).holds);
   if (open.length && !promises(experiment)) {
-    return ["warn", "⚠ Not promised", `${open.map((g) => g.name).join(", ")}: this agent may break it in a round`];
+    return ["warn", "⚠ No guarantee", `${open.map((g) => g.name).join(", ")}: this agent may break it in a round`];
   }
   if (open.length) return ["bad", "✕ Not kept", open.map((g) => g.name).join(", ")];
   const held = certificate.guardrails.filter((g) => g.price > 0).map((g) => g.name);

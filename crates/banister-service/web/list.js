@@ -32,7 +32,7 @@ function railsInWords(experiment) {
   if (status === "archived" || !guardrails.length) return "–";
   if (alarm) return `${isLoud(experiment) ? "⚠ safe action forced: " : ""}${SHORT[alarm.reason] || alarm.reason}`;
   if (!counts.decisions) return "no decision yet";
-  return promises(experiment) ? "✓ kept" : "not promised";
+  return promises(experiment) ? "✓ kept" : "no guarantee";
 }
 
 function listRow() {

@@ -65,7 +65,7 @@ pub enum Error {
         reason: String,
     },
     /// An environment or an agent of the user's own failed. The reason is theirs: look there.
-    #[error("code from outside failed: {reason}")]
+    #[error("user-supplied code failed: {reason}")]
     Outside {
         /// Reason, in the words of the code that failed.
         reason: String,

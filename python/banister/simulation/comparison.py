@@ -55,7 +55,7 @@ def compare(
             for each instance that fit it.
         horizon, runs, seed: instead of those of the instances.
         instance_seed: what the suites `random` and `directions` draw their instances from.
-        skip_unfit: go on without agents where they do not fit an instance, rather than refuse them.
+        skip_unfit: skip agents on instances they do not support, rather than refuse them.
         checkpoint: a file that holds every finished run. Interrupted or killed, the same call goes on
             where it stopped; once all runs are done the file is removed. Code of your own must be the
             same as before: only its label is in the file.
@@ -230,7 +230,7 @@ class ComparisonResult(SimulationResult):
 
     @property
     def left_out(self) -> dict[str, Any]:
-        """Agents that do not fit an instance, and why."""
+        """Agents that do not support an instance, and why."""
         return self._compared.left_out.columns()
 
     def plot(self, instance: str | int | None = None) -> Figure:

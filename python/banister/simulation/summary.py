@@ -96,7 +96,7 @@ def _notes(result: ComparisonResult) -> list[str]:
         counts = [f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts)]
         notes.append(f"published numbers: {', '.join(counts)} (see .published)")
     if absent:
-        notes.append(f"left out, as they do not fit: {absent} (see .left_out)")
+        notes.append(f"skipped, as they do not support the instance: {absent} (see .left_out)")
     return notes
 
 

@@ -46,7 +46,10 @@ pub fn rebuild(args: &Rebuild) -> Result<(), Failure> {
         });
         terminal::say(json.to_string())?;
     } else {
-        terminal::say(format!("{} events folded from nothing.", rebuilt.events))?;
+        terminal::say(format!(
+            "{} events replayed from the start.",
+            rebuilt.events
+        ))?;
         for e in &rebuilt.experiments {
             let equal = match &e.from_snapshot {
                 None => "no snapshot to compare with".to_string(),

@@ -1,4 +1,4 @@
-//! Live state of an experiment: the policy now, what is believed of every arm, alarms and evidence.
+//! Live state of an experiment: the policy now, estimates of every arm, alarms and evidence.
 
 use std::sync::Arc;
 

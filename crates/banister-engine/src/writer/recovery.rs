@@ -77,7 +77,7 @@ impl Engine {
         let mut state = State::default();
         let snapshots = store.snapshots()?;
         match restore_all(&snapshots) {
-            // Of an earlier version: the log is folded from nothing, once.
+            // Of an earlier version: the log is replayed from the start, once.
             Ok(None) => {}
             Ok(Some(experiments)) => {
                 let first = snapshots.iter().map(|s| s.number).min().unwrap_or(0);
@@ -88,7 +88,7 @@ impl Engine {
                 experiments.into_iter().for_each(|e| state.restore(e));
             }
             Err(reason) => self.monitor.outage(Some(&format!(
-                "a snapshot cannot be read ({reason}): the log is folded from nothing"
+                "a snapshot cannot be read ({reason}): the log is replayed from the start"
             ))),
         }
         state.follow(&mut **store, last, |_| Ok(()))?;
@@ -104,7 +104,7 @@ impl Engine {
     pub(super) fn reset_state(&mut self) {
         self.state = None;
         self.mark_unavailable(StoreError::new(
-            "a defect in banister: the log is read anew",
+            "a defect in banister: the log is read again",
         ));
     }
 

@@ -21,7 +21,7 @@ use super::text::TextStyle;
 ///
 /// let dot = |label: &str, group, value, share| Dot { label: label.into(), group, value, share, ..Dot::default() };
 /// let plot = DotPlot {
-///     title: "Who pays for safety".into(),
+///     title: "The price of safety".into(),
 ///     groups: vec!["safe in every round".into(), "unsafe".into()],
 ///     value_label: "regret".into(),
 ///     share_label: "violated".into(),

@@ -1,4 +1,4 @@
-//! Figures of the results of simulations: the paper's curves, shadow prices, and what safety costs.
+//! Figures of the results of simulations: the paper's curves, shadow prices, and the price of safety.
 
 use banister_sim::banister::Guarantee;
 use banister_sim::compare::{Interval95, leaderboard};
@@ -74,7 +74,7 @@ impl Figure {
 }
 
 impl DotPlot {
-    /// Lays out what safety costs: the regret of every agent and the share of its rounds that
+    /// Lays out the price of safety: the regret of every agent and the share of its rounds that
     /// violated, on each instance with guardrails and known means. Other instances have no panel.
     ///
     /// `guarantees` has one entry per instance and agent, in the results' order.
@@ -88,7 +88,7 @@ impl DotPlot {
             instance.knows_means() && !instance.guardrails.is_empty() && crowded
         });
         DotPlot {
-            title: "What safety costs, and who does not pay".into(),
+            title: "The price of safety: regret and violations".into(),
             subtitle: "Dots: regret, with 95% intervals over runs; zero is the best feasible policy, and only \
                        agents that violate get below it. Bars: share of rounds whose policy violated a \
                        guardrail."

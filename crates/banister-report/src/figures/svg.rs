@@ -19,8 +19,8 @@ use super::{DotPlot, Figure, HeatMap};
 /// ```
 /// use banister_report::{DotPlot, Drawing, Figure};
 ///
-/// let drawing: Drawing = DotPlot { title: "Who pays what".into(), ..DotPlot::default() }.into();
-/// assert_eq!(drawing.title(), "Who pays what");
+/// let drawing: Drawing = DotPlot { title: "The price of safety".into(), ..DotPlot::default() }.into();
+/// assert_eq!(drawing.title(), "The price of safety");
 /// assert_eq!(Drawing::default(), Figure::default().into());
 /// ```
 #[derive(Debug, Clone, PartialEq)]

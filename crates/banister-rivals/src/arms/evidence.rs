@@ -160,7 +160,7 @@ impl Evidence {
         let signals = 1 + self.problem.guardrails.len();
         for (arm, saved) in arms.iter().enumerate() {
             if !saved.fits(signals) || !self.could_hold(saved) {
-                return Err(broken(format!("arm {arm} does not fit its problem")));
+                return Err(broken(format!("arm {arm} does not match its problem")));
             }
             self.estimates.replace(arm, saved);
         }

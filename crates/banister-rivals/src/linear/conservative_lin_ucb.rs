@@ -133,7 +133,7 @@ impl Rule for ConservativeLinUcb {
     fn restore(&mut self, evidence: &Evidence, memory: &Value) -> Result<(), Error> {
         let played: Played = part("budget", memory)?;
         if played.sum.len() != self.played.sum.len() || played.safe > evidence.outcomes {
-            return Err(broken("its budget does not fit its outcomes"));
+            return Err(broken("its budget does not match its outcomes"));
         }
         self.played = played;
         Ok(())

@@ -114,7 +114,7 @@ pub fn of_decisions(found: &[Found], facts: &Facts) -> Result<DataTable, Problem
 
 /// The outcomes of a table, and how many rows were skipped because they are decisions of the experiment
 /// itself (`is_own`, by id). Rows without a reward or a cost were not complete, and rows that wait for their
-/// time to live are not settled: both are left out.
+/// time to live are not settled: both are skipped.
 pub fn to_import(
     table: &RawTable,
     facts: &Facts,

@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Imported {
     /// Outcomes learned from.
     pub outcomes: u64,
-    /// Rows left out because they are decisions of this experiment, whose outcomes are learned already.
+    /// Rows skipped because they are decisions of this experiment, whose outcomes are learned already.
     pub skipped: u64,
     /// The last event of the import.
     pub number: u64,

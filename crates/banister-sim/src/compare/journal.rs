@@ -79,13 +79,13 @@ impl Journal {
             (Vec::new(), header.len())
         } else {
             if !start.starts_with(HEADER) {
-                let reason = "is no journal of a comparison: start afresh (`--restart`), or write \
+                let reason = "is no journal of a comparison: start again (`--restart`), or write \
                               elsewhere";
                 return Err(refuse(path, reason).into());
             }
             if start != header {
                 let reason = "belongs to another comparison (other instances, agents, horizon, runs, \
-                              seed or version): start afresh (`--restart`), or write elsewhere";
+                              seed or version): start again (`--restart`), or write elsewhere";
                 return Err(refuse(path, reason).into());
             }
             let mut bytes = Vec::new();
@@ -201,7 +201,7 @@ fn identity(experiments: &[Experiment]) -> Result<u64, Error> {
 fn records(path: &Path, mut bytes: &[u8]) -> Result<(Vec<Shard>, usize), Error> {
     let (mut shards, all) = (Vec::new(), bytes.len());
     let damaged = |at: usize| {
-        let reason = format!("is damaged at byte {at} of its records: start afresh (`--restart`)");
+        let reason = format!("is damaged at byte {at} of its records: start again (`--restart`)");
         refuse(path, reason)
     };
     loop {

@@ -315,8 +315,8 @@ fn unfit(refused: &[LeftOut]) -> Error {
         }
     }
     let value = match agents.len() {
-        1 => "one that does not fit".to_string(),
-        n => format!("{n} that do not fit"),
+        1 => "one that does not support an instance".to_string(),
+        n => format!("{n} that do not support an instance"),
     };
     let allowed = format!(
         "leave these out, or go on without them there (`--skip-unfit`, `skip_unfit=True`)\n  {}",

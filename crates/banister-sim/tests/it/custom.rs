@@ -1,4 +1,4 @@
-//! Environments from outside: judged as the built-in ones, or honest about what is not known.
+//! User-supplied environments: judged as the built-in ones, or honest about what is not known.
 
 use crate::common;
 
@@ -372,8 +372,8 @@ fn outside(reason: &str) -> Error {
 fn what_fails_outside_stops_the_run_and_says_why() {
     const HORIZON: u64 = 100_000_000;
     for (fault, message) in [
-        ("begin", "code from outside failed: no begin"),
-        ("pull", "code from outside failed: no pull"),
+        ("begin", "user-supplied code failed: no begin"),
+        ("pull", "user-supplied code failed: no pull"),
         ("rows", "`means of round 3` is 1 rows: expected 2"),
         ("count", "`means[0] of round 3` is 3 numbers: expected 4"),
         ("nan", "`means[1][2] of round 3` is NaN"),

@@ -1,4 +1,4 @@
-//! Agents from outside: beside registered ones, checked in every round.
+//! User-supplied agents: beside registered ones, checked in every round.
 
 use crate::common;
 
@@ -131,7 +131,7 @@ fn agents_from_outside_meet_changing_actions_too() {
         1,
         &Progress::default(),
     );
-    assert!(error.is_err(), "an agent from outside has no sets");
+    assert!(error.is_err(), "a user-supplied agent has no sets");
     // An agent that takes no features says so.
     let opb = |problem: &banister::Problem, _: u64, _: u64| {
         AgentConfig::Opb(OpbConfig::default()).build(problem)
@@ -195,5 +195,5 @@ fn labels_are_unique_and_failing_to_build_is_said_at_once() {
         Err(Error::Outside { reason })
     };
     let error = with(&config, vec![CustomAgent::new("never", never).into()]).expect_err("fails");
-    assert_eq!(error.to_string(), "code from outside failed: not today");
+    assert_eq!(error.to_string(), "user-supplied code failed: not today");
 }

@@ -56,7 +56,7 @@ impl Evidence {
     /// Takes that up again.
     pub fn restore(&mut self, saved: SavedEvidence, outcomes: u64) -> Result<(), Error> {
         if !self.regression.restore(saved.regression) {
-            return Err(broken("`regression` does not fit the problem's features"));
+            return Err(broken("`regression` does not match the problem's features"));
         }
         self.offer(&saved.actions)
             .map_err(|error| broken(error.to_string()))?;
@@ -64,14 +64,14 @@ impl Evidence {
             return Err(broken("`actions` lacks the safe action"));
         }
         if !(saved.names.is_empty() || saved.names.len() == self.actions.count) {
-            return Err(broken("`names` does not fit the actions on offer"));
+            return Err(broken("`names` does not match the actions on offer"));
         }
         self.names = saved.names;
         let (d, signals) = (self.space.dimension, self.signals.len());
         if let Some(columns) = saved.columns
             && !self.actions.restore(columns, d, signals)
         {
-            return Err(broken("`columns` does not fit the actions on offer"));
+            return Err(broken("`columns` does not match the actions on offer"));
         }
         self.outcomes = outcomes;
         Ok(())

@@ -45,7 +45,7 @@ impl Monitor {
             && std::iter::zip(&self.declared, &saved.declared)
                 .all(|(own, saved)| own.is_some() == saved.is_some());
         if !fits {
-            return Err(broken("`monitor` does not fit the problem"));
+            return Err(broken("`monitor` does not match the problem"));
         }
         for (own, saved) in self.detectors.iter_mut().zip(saved.detectors) {
             if let (Some(own), Some(saved)) = (own, saved) {

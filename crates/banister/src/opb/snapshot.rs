@@ -106,7 +106,7 @@ impl Opb {
         match (&mut agent.t_zero, snapshot.t_zero) {
             (Some(rule), Some(saved)) => rule.saved = saved,
             (None, None) => {}
-            _ => return Err(broken("`t_zero` does not fit the configuration")),
+            _ => return Err(broken("`t_zero` does not match the configuration")),
         }
         agent.outcomes = snapshot.outcomes;
         agent.renumber();

@@ -66,7 +66,7 @@ pub struct OplbConfig {
     pub long_features: LongFeatures,
     /// Gap to which `exact` proves its policy best, relative to its value.
     pub relative_gap: f64,
-    /// Multiplications after which `exact` settles for a feasible policy and an honest gap.
+    /// Multiplications after which `exact` settles for a feasible policy and its proven gap.
     pub max_work: u64,
     /// T, needed by the T_0 rule.
     #[serde(skip_serializing_if = "Option::is_none")]

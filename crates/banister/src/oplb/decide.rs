@@ -26,7 +26,7 @@ impl Oplb {
     }
 
     /// [`Oplb::decide`] with a clock: when `stop` says so, `exact` settles for the best policy found
-    /// and an honest gap.
+    /// and its proven gap.
     pub fn decide_until(&mut self, stop: Option<&mut dyn FnMut() -> bool>) -> &Decision {
         self.begin_decision();
         let safe = self.write_safe();

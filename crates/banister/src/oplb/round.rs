@@ -46,7 +46,7 @@ pub struct Round {
     /// Relative gap to which `exact` proves its policy best.
     #[serde(default = "default_gap")]
     pub relative_gap: f64,
-    /// Multiplications after which `exact` settles for an honest gap.
+    /// Multiplications after which `exact` settles for a feasible policy and its proven gap.
     #[serde(default = "default_work")]
     pub max_work: u64,
 }

@@ -118,12 +118,12 @@ impl Oplb {
             (Some(estimates), Some(saved)) if saved.fits(signals) => {
                 estimates.replace(0, &saved);
             }
-            _ => return Err(broken("`safe` does not fit the configuration")),
+            _ => return Err(broken("`safe` does not match the configuration")),
         }
         match (&mut agent.t_zero, snapshot.t_zero) {
             (None, None) => {}
             (Some(rule), Some(saved)) if saved.fits(signals - 1) => rule.saved = saved,
-            _ => return Err(broken("`t_zero` does not fit the configuration")),
+            _ => return Err(broken("`t_zero` does not match the configuration")),
         }
         let start = &snapshot.start;
         let total: f64 = start.iter().map(|entry| entry.1).sum();

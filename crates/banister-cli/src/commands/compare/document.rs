@@ -42,7 +42,7 @@ impl Subject<'_> {
         let mut sections = Vec::new();
         let safety = figures::safety(self.results, &self.comparison.guarantees());
         sections.push(Section {
-            title: "Who pays for safety with what".into(),
+            title: "Regret and violations by agent".into(),
             figures: safety.into_iter().collect(),
             ..Section::default()
         });
@@ -82,7 +82,7 @@ impl Subject<'_> {
         }
         if !self.comparison.left_out.is_empty() {
             sections.push(Section {
-                title: "Left out".into(),
+                title: "Skipped agents".into(),
                 paragraphs: LeftOut::lines(&self.comparison.left_out),
                 ..Section::default()
             });

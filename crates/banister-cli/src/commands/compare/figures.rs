@@ -7,7 +7,7 @@ use banister_sim::results::InstanceResult;
 
 use crate::commands::run::file_name;
 
-/// Draws regret and violation on every instance: who pays for safety with what.
+/// Draws regret and violation on every instance.
 pub fn safety(results: &Results, guarantees: &[Vec<Guarantee>]) -> Option<FigureRef> {
     let plot = DotPlot::of_results(results, guarantees);
     (!plot.panels.is_empty()).then(|| FigureRef {

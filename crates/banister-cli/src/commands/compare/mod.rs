@@ -253,7 +253,7 @@ fn say_left_out(left_out: &[LeftOut]) -> Result<(), Failure> {
     if left_out.is_empty() {
         return Ok(());
     }
-    terminal::say("Left out, as they do not fit:")?;
+    terminal::say("Skipped, as they do not support the instance:")?;
     for line in LeftOut::lines(left_out) {
         terminal::say(format!("  {line}"))?;
     }

@@ -175,7 +175,7 @@ impl Store for Postgres {
                 SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
                 _ => None,
             });
-            last.ok_or_else(|| StoreError::new("the log's counter is gone"))
+            last.ok_or_else(|| StoreError::new("the log's counter is missing"))
         });
         if last.is_err() {
             self.rollback();
@@ -231,7 +231,7 @@ impl Store for Postgres {
         let rows = self.rows("SELECT last FROM counter WHERE one = 1", &[])?;
         match rows.first() {
             Some(row) => column::<i64>(row, 0).map(|last| last as u64),
-            None => Err(StoreError::new("the log's counter is gone")),
+            None => Err(StoreError::new("the log's counter is missing")),
         }
     }
 

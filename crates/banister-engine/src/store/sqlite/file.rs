@@ -15,7 +15,7 @@ pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
 }
 
 pub(in crate::store) fn gone() -> StoreError {
-    StoreError::passing("the file is gone")
+    StoreError::passing("the file is missing")
 }
 
 /// Finds out why the file's folder cannot be written, by trying.
