@@ -4,8 +4,8 @@
 //! the core into Python objects, and long work runs without the interpreter's lock. In reading order:
 //!
 //! - `error.rs`, `input.rs`, `json.rs`: errors become exceptions, arguments are checked and named.
-//! - `agent.rs` with `build.rs` (from keyword arguments and snapshots), `state.rs`, `serials.rs`.
-//! - `decision.rs`, `batch.rs`, `pickle.rs`: decisions, many at once, and as bytes.
+//! - `agent/` with `build.rs` (from keyword arguments and snapshots), `state.rs`, `serials.rs`.
+//! - `decision/`, `pickle.rs`: decisions, and values as bytes.
 //! - `solve.rs`, `solution.rs`: rounds given by their numbers.
 //! - `simulate.rs`, `foreign.rs` (environments and agents in Python), `compare.rs`, `compared.rs`,
 //!   `results.rs`: simulations and their tables.
@@ -14,7 +14,6 @@
 #![allow(missing_docs)]
 
 mod agent;
-mod batch;
 mod build;
 mod compare;
 mod compared;
@@ -49,7 +48,7 @@ fn command_line(py: Python<'_>, args: Vec<OsString>) -> PyResult<u8> {
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<agent::Agent>()?;
-    module.add_class::<batch::DecisionBatch>()?;
+    module.add_class::<agent::DecisionBatch>()?;
     module.add_class::<compare::Comparison>()?;
     module.add_class::<compared::Compared>()?;
     module.add_class::<decision::Certificate>()?;

@@ -1,15 +1,10 @@
-//! Pickles: decisions and results as bytes, by postcard, which keeps every bit of a number.
+//! Pickles: values as bytes, by postcard, which keeps every bit of a number.
 
-use std::sync::Arc;
-
-use banister::{Alarm, AlarmKind, Decision as Core, Fallback, GuardrailCertificate, SolverReport};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-
-use crate::decision::{ActionSet, Decision, Policy};
 
 /// The bytes begin with it; the number goes up when their meaning changes.
 const HEADER: &[u8] = b"banister pickle 1\n";
@@ -34,127 +29,6 @@ pub(crate) fn restore<T: DeserializeOwned>(bytes: &[u8]) -> PyResult<T> {
     postcard::from_bytes(body).map_err(unreadable)
 }
 
-fn unreadable(reason: impl std::fmt::Display) -> PyErr {
+pub(crate) fn unreadable(reason: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(format!("the pickle cannot be read: {reason}"))
-}
-
-/// Decisions by value; those of one policy or action set share it.
-#[derive(Default, Serialize, Deserialize)]
-pub(crate) struct Decisions {
-    policies: Vec<PickledPolicy>,
-    sets: Vec<Arc<ActionSet>>,
-    rows: Vec<Row>,
-}
-
-/// Policy, action set, action, serial, features.
-type Row = (u32, u32, usize, u64, Option<Box<[f64]>>);
-
-/// All of a [`Policy`]: [`Core`] itself omits fields in a way that postcard cannot read back.
-#[derive(Serialize, Deserialize)]
-struct PickledPolicy {
-    policy: Vec<(usize, f64)>,
-    scale: f64,
-    guardrails: Vec<GuardrailCertificate>,
-    optimistic_reward: f64,
-    solver: SolverReport,
-    fallback: Option<Fallback>,
-    outcomes: u64,
-    alarm: Option<PickledAlarm>,
-    batch: Option<u64>,
-}
-
-/// An alarm and its message.
-#[derive(Serialize, Deserialize)]
-struct PickledAlarm(#[serde(with = "AlarmFields")] Alarm, Arc<str>);
-
-/// All of an [`Alarm`], without omissions.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Alarm")]
-struct AlarmFields {
-    kind: AlarmKind,
-    guardrail: usize,
-    arm: Option<usize>,
-    outcome: u64,
-    outcomes: u64,
-    mean: f64,
-    evidence: f64,
-    forces_safe: bool,
-}
-
-/// Collects the values of decisions.
-pub(crate) fn values<'a>(decisions: impl Iterator<Item = &'a Decision>) -> Decisions {
-    let mut values = Decisions::default();
-    let mut before: Option<&Decision> = None;
-    for one in decisions {
-        // Those that share a policy or an action set follow one another.
-        if before.is_none_or(|before| !Arc::ptr_eq(&before.policy, &one.policy)) {
-            one.policy.set_pickled();
-            values.policies.push(PickledPolicy::from(&*one.policy));
-        }
-        if before.is_none_or(|before| !Arc::ptr_eq(&before.set, &one.set)) {
-            values.sets.push(Arc::clone(&one.set));
-        }
-        let policy = (values.policies.len() - 1) as u32;
-        let set = (values.sets.len() - 1) as u32;
-        let row = (policy, set, one.drawn, one.serial, one.features.clone());
-        values.rows.push(row);
-        before = Some(one);
-    }
-    values
-}
-
-/// Makes decisions from [`values`].
-pub(crate) fn decisions(values: Decisions) -> PyResult<Vec<Decision>> {
-    let policies: Vec<Arc<Policy>> = (values.policies.into_iter())
-        .map(|policy| Arc::new(policy.into()))
-        .collect();
-    let restored = |(policy, set, drawn, serial, features)| {
-        let policy = Arc::clone(policies.get(policy as usize)?);
-        let set = Arc::clone(values.sets.get(set as usize)?);
-        let fits = |&(action, _): &(usize, f64)| action < set.actions;
-        policy.core.policy.iter().all(fits).then_some(Decision {
-            policy,
-            set,
-            drawn,
-            serial,
-            features,
-        })
-    };
-    let rows: Option<Vec<Decision>> = values.rows.into_iter().map(restored).collect();
-    rows.ok_or_else(|| unreadable("it is damaged"))
-}
-
-impl From<&Policy> for PickledPolicy {
-    fn from(policy: &Policy) -> Self {
-        let core = policy.core.clone();
-        let alarm = core.alarm.zip(policy.alarm.clone());
-        Self {
-            policy: core.policy,
-            scale: core.scale,
-            guardrails: core.guardrails,
-            optimistic_reward: core.optimistic_reward,
-            solver: core.solver,
-            fallback: core.fallback,
-            outcomes: core.outcomes,
-            alarm: alarm.map(|(alarm, message)| PickledAlarm(alarm, message)),
-            batch: policy.batch,
-        }
-    }
-}
-
-impl From<PickledPolicy> for Policy {
-    fn from(values: PickledPolicy) -> Self {
-        let (alarm, message) = values.alarm.map(|PickledAlarm(a, m)| (a, m)).unzip();
-        let core = Core {
-            policy: values.policy,
-            scale: values.scale,
-            guardrails: values.guardrails,
-            optimistic_reward: values.optimistic_reward,
-            solver: values.solver,
-            fallback: values.fallback,
-            alarm,
-            outcomes: values.outcomes,
-        };
-        Self::new(core, message, values.batch)
-    }
 }

@@ -1,5 +1,7 @@
 //! A decision as Python sees it: the action drawn, the policy it was drawn from, the certificate.
 
+pub(crate) mod pickled;
+
 use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -187,7 +189,7 @@ impl Certificate {
             serial: 0,
             features: None,
         };
-        pickle::reduce(slf, &pickle::values(std::iter::once(&decision)))
+        pickle::reduce(slf, &pickled::values(std::iter::once(&decision)))
     }
 
     /// One entry per guardrail, in their order.
@@ -360,13 +362,13 @@ pub(crate) fn scaled(features: &[f64], scale: f64) -> Cow<'_, [f64]> {
 impl Decision {
     #[new]
     fn new(pickled: &[u8]) -> PyResult<Self> {
-        let mut decisions = pickle::decisions(pickle::restore(pickled)?)?;
+        let mut decisions = pickled::decisions(pickle::restore(pickled)?)?;
         let damaged = || PyValueError::new_err("the pickle holds no decision");
         decisions.pop().ok_or_else(damaged)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        pickle::reduce(slf, &pickle::values(std::iter::once(slf.get())))
+        pickle::reduce(slf, &pickled::values(std::iter::once(slf.get())))
     }
 
     /// The action to play: its name, or its number where arms have no names.

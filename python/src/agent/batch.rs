@@ -8,8 +8,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyString};
 
-use crate::agent::Agent;
-use crate::decision::{ActionSet, Decision, scaled};
+use super::Agent;
+use crate::decision::{ActionSet, Decision, pickled, scaled};
 use crate::error::{invalid, mistyped, raise};
 use crate::input::{Numbers, by_column, count, place, same_rows, uniform};
 use crate::pickle::{self, Reduced};
@@ -29,12 +29,12 @@ pub(crate) struct DecisionBatch {
 impl DecisionBatch {
     #[new]
     fn new(pickled: &[u8]) -> PyResult<Self> {
-        let decisions = pickle::decisions(pickle::restore(pickled)?)?;
+        let decisions = pickled::decisions(pickle::restore(pickled)?)?;
         Ok(Self { decisions })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        pickle::reduce(slf, &pickle::values(slf.get().decisions.iter()))
+        pickle::reduce(slf, &pickled::values(slf.get().decisions.iter()))
     }
 
     /// All decisions as dictionaries of plain values; see `Decision.to_dict`.

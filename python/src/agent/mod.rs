@@ -1,5 +1,8 @@
 //! The class behind `Opb`, `Oplb` and every other agent of the registry.
 
+mod batch;
+
+pub(crate) use batch::DecisionBatch;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use banister::Origin;
@@ -9,7 +12,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 use serde_json::Value;
 
-use crate::batch::{self, DecisionBatch};
 use crate::build;
 use crate::decision::{Decision, alarm_object, hex};
 use crate::error::{guarded, invalid, raise, shown};
