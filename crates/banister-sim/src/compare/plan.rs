@@ -319,7 +319,7 @@ fn unfit(refused: &[LeftOut]) -> Error {
         n => format!("{n} that do not support an instance"),
     };
     let allowed = format!(
-        "leave these out, or go on without them there (`--skip-unfit`, `skip_unfit=True`)\n  {}",
+        "omit them, or skip them there (`--skip-unfit`, `skip_unfit=True`)\n  {}",
         LeftOut::lines(refused).join("\n  ")
     );
     Error::invalid("agent", value, allowed)
