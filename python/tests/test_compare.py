@@ -193,7 +193,9 @@ def test_agents_of_your_own_promise_nothing_and_are_judged_like_ours() -> None:
 def test_unfit_agents_are_refused_with_all_reasons_or_left_out() -> None:
     arguments: dict[str, Any] = {"horizon": 50, "runs": 2}
     agents = ["opb", "oplb", {"kind": "opb", "label": "other", "delta": 0.1}]
-    with pytest.raises(ValueError, match=r"`agents` is \d+ that do not support an instance: .*skip_unfit=True") as caught:
+    with pytest.raises(
+        ValueError, match=r"`agents` is \d+ that do not support an instance: .*skip_unfit=True"
+    ) as caught:
         compare("linear", agents, **arguments)
     result = compare("linear", agents, skip_unfit=True, **arguments)
     left = result.left_out

@@ -170,8 +170,7 @@ impl Regression {
         &self.state.rounding
     }
 
-    /// Largest effect of rounding on the radius β of a signal that regresses on all coordinates; see
-    /// [`Rounding::reach`].
+    /// Largest effect of rounding on the radius β of a signal that regresses on all coordinates.
     #[inline]
     pub fn rounding_reach(&self, signal: usize, beta: f64) -> f64 {
         self.state.rounding.reach(self.d, signal, beta)

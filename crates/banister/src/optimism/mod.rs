@@ -222,7 +222,7 @@ impl Planner {
     }
 
     /// The policy for these bounds, which must have margin; with a floor, the part of it that is free to
-    /// choose ([`Floor`] adds the rest). Columns, not arms, in its support.
+    /// choose (the floor adds the rest). Columns, not arms, in its support.
     #[inline]
     pub fn plan(&mut self, bounds: &Bounds) -> &Solution {
         match self.optimism {
