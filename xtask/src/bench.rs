@@ -16,21 +16,9 @@ const PYTHON: Environment = Environment {
 };
 
 pub const STEPS: [Step; 3] = [
-    Step {
-        name: "rust",
-        needs: &[Need::Python(RUST)],
-        run: rust,
-    },
-    Step {
-        name: "python",
-        needs: &[Need::Python(PYTHON)],
-        run: python,
-    },
-    Step {
-        name: "service",
-        needs: &[Need::Debian("wrk", &["wrk"])],
-        run: service,
-    },
+    Step::new("rust", &[Need::Python(RUST)], rust),
+    Step::new("python", &[Need::Python(PYTHON)], python),
+    Step::new("service", &[Need::Debian("wrk", &["wrk"])], service),
 ];
 
 fn rust() -> Outcome {

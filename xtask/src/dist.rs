@@ -8,28 +8,14 @@ use crate::setup::{Environment, Need, TESTS, pip};
 use crate::{Outcome, Step, at, cargo, root, run, target};
 
 pub const STEPS: [Step; 3] = [
-    Step {
-        name: "crates",
-        needs: &[],
-        run: crates,
-    },
-    Step {
-        name: "binary",
-        needs: &[],
-        run: binary,
-    },
-    Step {
-        name: "wheel",
-        needs: &[Need::Python(TESTS)],
-        run: wheel,
-    },
+    Step::new("crates", &[], crates),
+    Step::new("binary", &[], binary),
+    Step::new("wheel", &[Need::Python(TESTS)], wheel),
 ];
 
-pub const AUDIT: [Step; 1] = [Step {
-    name: "audit",
-    needs: &[Need::Cargo("cargo-deny")],
-    run: || cargo(&["deny", "--all-features", "check"]),
-}];
+pub const AUDIT: [Step; 1] = [Step::new("audit", &[Need::Cargo("cargo-deny")], || {
+    cargo(&["deny", "--all-features", "check"])
+})];
 
 /// The one experiment that a fresh installation runs.
 const SMOKE: &str = "\

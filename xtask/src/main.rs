@@ -33,6 +33,18 @@ struct Step {
     name: &'static str,
     needs: &'static [setup::Need],
     run: fn() -> Outcome,
+    beside_next: bool,
+}
+
+impl Step {
+    const fn new(name: &'static str, needs: &'static [setup::Need], run: fn() -> Outcome) -> Self {
+        Self {
+            name,
+            needs,
+            run,
+            beside_next: false,
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -43,11 +55,11 @@ fn main() -> ExitCode {
         install: args.len() == given,
     };
     let outcome = match args.split_first() {
-        Some((task, [])) if task == "check" => steps(&setup, &test::CHECK, &[]),
-        Some((task, names)) if task == "test" => steps(&setup, &test::STEPS, names),
-        Some((task, names)) if task == "bench" => steps(&setup, &bench::STEPS, names),
-        Some((task, names)) if task == "dist" => steps(&setup, &dist::STEPS, names),
-        Some((task, [])) if task == "audit" => steps(&setup, &dist::AUDIT, &[]),
+        Some((task, [])) if task == "check" => steps(&setup, task, &test::CHECK, &[]),
+        Some((task, names)) if task == "test" => steps(&setup, task, &test::STEPS, names),
+        Some((task, names)) if task == "bench" => steps(&setup, task, &bench::STEPS, names),
+        Some((task, names)) if task == "dist" => steps(&setup, task, &dist::STEPS, names),
+        Some((task, [])) if task == "audit" => steps(&setup, task, &dist::AUDIT, &[]),
         _ => Err(USAGE.into()),
     };
     match outcome {
@@ -60,21 +72,58 @@ fn main() -> ExitCode {
 }
 
 /// Runs the named steps, or all, after preparing the machine for every one of them.
-fn steps(setup: &Setup, all: &[Step], names: &[String]) -> Outcome {
+fn steps(setup: &Setup, task: &str, all: &[Step], names: &[String]) -> Outcome {
     if let Some(unknown) = names.iter().find(|n| all.iter().all(|s| s.name != **n)) {
         return Err(format!("there is no step `{unknown}`\n{USAGE}"));
     }
     let wanted = |step: &&Step| names.is_empty() || names.iter().any(|n| n == step.name);
     let chosen: Vec<&Step> = all.iter().filter(wanted).collect();
     setup.prepare(chosen.iter().flat_map(|step| step.needs))?;
-    for step in chosen {
-        let name = step.name;
-        println!("── {name}");
-        let started = Instant::now();
-        (step.run)().map_err(|message| format!("step `{name}` failed: {message}"))?;
-        println!("── {name}: fine, {:.0} s", started.elapsed().as_secs_f64());
+    let mut rest = &chosen[..];
+    while let Some((step, others)) = rest.split_first() {
+        // Tests that wait for servers and browsers leave a core to the next step.
+        match others.split_first().filter(|_| step.beside_next) {
+            Some((next, others)) => {
+                rest = others;
+                beside(task, step, next)?;
+            }
+            None => {
+                rest = others;
+                timed(step)?;
+            }
+        }
     }
     Ok(())
+}
+
+fn timed(step: &Step) -> Outcome {
+    let name = step.name;
+    println!("── {name}");
+    let started = Instant::now();
+    (step.run)().map_err(|message| format!("step `{name}` failed: {message}"))?;
+    println!("── {name}: fine, {:.0} s", started.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// Runs two steps at once, the second as a process of its own whose output follows that of the first.
+fn beside(task: &str, first: &Step, second: &Step) -> Outcome {
+    let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
+    let mut command = Command::new(program);
+    command.args([task, second.name, "--no-install"]);
+    let (first, second) = std::thread::scope(|scope| {
+        let second = scope.spawn(move || command.output());
+        (timed(first), second.join())
+    });
+    let output = second.map_err(|_| "a thread of this program failed".to_string())?;
+    let output = output.map_err(|error| format!("this program: {error}"))?;
+    print!("{}", String::from_utf8_lossy(&output.stdout));
+    eprint!("{}", String::from_utf8_lossy(&output.stderr));
+    first?;
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err("see above".into())
+    }
 }
 
 fn cargo(args: &[&str]) -> Outcome {

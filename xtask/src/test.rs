@@ -12,64 +12,41 @@ const PACKAGE: Environment = Environment {
     requirements: "python/tests/requirements.txt",
 };
 
-const FMT: Step = Step {
-    name: "fmt",
-    needs: &[],
-    run: || cargo(&["fmt", "--all", "--check"]),
-};
+const FMT: Step = Step::new("fmt", &[], || cargo(&["fmt", "--all", "--check"]));
 
-const CLIPPY: Step = Step {
-    name: "clippy",
-    needs: &[],
-    run: clippy,
-};
+const CLIPPY: Step = Step::new("clippy", &[], clippy);
 
 pub const STEPS: [Step; 7] = [
     FMT,
-    Step {
-        name: "lint",
-        needs: &[Need::Python(TESTS)],
-        run: lint,
-    },
+    Step::new("lint", &[Need::Python(TESTS)], lint),
     CLIPPY,
+    Step::new("doc", &[], doc),
+    Step::new("rust", &[Need::Postgresql], || {
+        cargo(&["test", "--workspace", "--locked"])
+    }),
     Step {
-        name: "doc",
-        needs: &[],
-        run: doc,
+        beside_next: true,
+        ..Step::new(
+            "python",
+            &[
+                Need::Debian(
+                    "chromium",
+                    &["chromium", "chromium-browser", "google-chrome"],
+                ),
+                Need::Postgresql,
+                Need::Python(TESTS),
+            ],
+            python,
+        )
     },
-    Step {
-        name: "rust",
-        needs: &[Need::Postgresql],
-        run: || cargo(&["test", "--workspace", "--locked"]),
-    },
-    Step {
-        name: "python",
-        needs: &[
-            Need::Debian(
-                "chromium",
-                &["chromium", "chromium-browser", "google-chrome"],
-            ),
-            Need::Postgresql,
-            Need::Python(TESTS),
-        ],
-        run: python,
-    },
-    Step {
-        name: "package",
-        needs: &[Need::Python(TESTS), Need::Python(PACKAGE)],
-        run: package,
-    },
+    Step::new(
+        "package",
+        &[Need::Python(TESTS), Need::Python(PACKAGE)],
+        package,
+    ),
 ];
 
-pub const CHECK: [Step; 3] = [
-    FMT,
-    CLIPPY,
-    Step {
-        name: "fast tests",
-        needs: &[],
-        run: fast_tests,
-    },
-];
+pub const CHECK: [Step; 3] = [FMT, CLIPPY, Step::new("fast tests", &[], fast_tests)];
 
 /// Modules of integration tests that simulate or search for seconds, or start servers.
 const SLOW: [&str; 0] = [];
