@@ -46,10 +46,14 @@ pub const STEPS: [Step; 7] = [
     ),
 ];
 
-pub const CHECK: [Step; 3] = [FMT, CLIPPY, Step::new("fast tests", &[], fast_tests)];
+pub const CHECK: [Step; 3] = [
+    FMT,
+    CLIPPY,
+    Step::new("fast tests", &[Need::Postgresql], fast_tests),
+];
 
-/// Modules of integration tests that simulate or search for seconds, or start servers.
-const SLOW: [&str; 0] = [];
+/// Modules of integration tests that take most of the time.
+const SLOW: [&str; 3] = ["evidence::", "interleavings::", "replicas::"];
 
 fn clippy() -> Outcome {
     let args = ["clippy", "--workspace", "--all-targets", "--locked"];
