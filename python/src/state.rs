@@ -237,6 +237,7 @@ impl State {
             [(only, _)] => only,
             _ => policy.draw(given.unwrap_or_else(|| self.sampler.uniform())),
         };
+        self.agent.drawn(drawn);
         let decision = Decision {
             features: self.agent.features(drawn).map(Box::from),
             policy: Arc::clone(policy),

@@ -57,6 +57,13 @@ pub trait Agent: Send {
         self.check_outcome(reward, costs, more)
     }
 
+    /// Says that an action was drawn from a policy and that its outcome will come later: arms share δ in the
+    /// order in which they are first drawn, which no outcome can have a say in. Where outcomes come at once
+    /// their order is the same.
+    fn drawn(&mut self, action: usize) {
+        let _ = action;
+    }
+
     /// Announces that an action was drawn from a policy and that its outcome will come later, under this
     /// number ([`Origin`]); numbers increase. With the probability that the policy gave the safe action the
     /// outcome may come in any order, and the breach detectors restore the order of decisions; without it
@@ -175,7 +182,8 @@ pub trait Agent: Send {
 
     /// The same without what only helps the next decision: warm starts, and actions that were offered
     /// by their features alone. It depends on the outcomes taken by arm or by features, in their order,
-    /// and on the arms added and retired, but not on what was decided in between.
+    /// on the arms added and retired and on the order in which arms were first drawn, but not on policies asked
+    /// for in between.
     fn save_learned(&self) -> String {
         self.save()
     }

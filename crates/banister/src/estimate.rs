@@ -2,13 +2,26 @@
 //!
 //! Only outcomes that have arrived count; a pending decision changes nothing here, so widths never
 //! shrink on promises. Outcomes may come late, in any order and in batches.
+//!
+//! **Two budgets.** Safety rests on upper cost bounds alone (for a guardrail relative to the safe action,
+//! on its lower bound too); everything else only serves optimism. So the ends of intervals draw on two
+//! budgets ([`Level`]), each shared by arms in the order of their first pull (`interval/budget.rs`).
+//!
+//! **Lazy intervals.** An interval that holds at all times at once still holds later: an arm's ends are
+//! computed again only when its n has grown by a factor 1 + ε, and after each outcome while n < 200.
 
 use serde::{Deserialize, Serialize};
 
-use crate::interval::{Bernstein, Count, Interval, Intervals, Level, Rule};
+use crate::interval::{
+    Bernstein, Budget, Count, End, Interval, Intervals, Level, Observed, Place, Rule,
+};
 use crate::problem::CheckedProblem;
 use crate::problem::Direction;
 use crate::problem::Signal;
+use crate::problem::Standard;
+
+/// Outcomes of an arm up to which each one is followed.
+const EACH: u64 = 200;
 
 /// Statistics and intervals in force of every signal of every arm (by arm number, retired ones
 /// too), one record per arm: the reward, then one entry per guardrail.
@@ -17,11 +30,14 @@ pub struct Estimates {
     rules: Vec<SignalRule>,
     /// True if all intervals are a mean ± a constant/√n, in force as they are.
     symmetric: bool,
-    /// True if some rule reads the logarithm of the count.
-    wants_log: bool,
-    /// The widest rule's half-width for n = 1, for the paper's bonus.
-    widest: f64,
+    safe: usize,
+    /// ε.
+    lazy: f64,
+    safety: Budget,
+    optimism: Budget,
     pulls: Vec<u64>,
+    arms: Vec<Arm>,
+    units: Vec<Units>,
     state: Vec<SignalState>,
     /// Only filled where some rule is `bernstein`.
     bernstein: Vec<Bernstein>,
@@ -29,79 +45,237 @@ pub struct Estimates {
     refuted: Option<usize>,
 }
 
-/// Rule for bounding one signal.
+/// Parameters of [`Estimates`] beside the problem.
 #[derive(Debug, Clone, Copy)]
-pub struct SignalRule {
-    pub(crate) rule: Rule,
-    /// True if the lower end is wanted (not for the reward).
-    pub(crate) both_sides: bool,
-    /// True if intervals are intersected over time.
-    pub(crate) intersect: bool,
-    /// Origin of the standard units: y = (x − origin)·scale.
-    pub(crate) origin: f64,
-    /// Scale of the standard units; see `origin`.
-    pub(crate) scale: f64,
+pub struct EstimateConfig {
+    /// Budgets and horizon.
+    pub level: Level,
+    /// Kind of all intervals; by default the one suiting each signal.
+    pub intervals: Option<Intervals>,
+    /// True if intervals are intersected over time; by default anytime ones.
+    pub intersect: Option<bool>,
+    /// ε: growth of n after which an arm's intervals are computed again. Only anytime ones may be kept.
+    pub lazy: f64,
 }
 
-impl SignalRule {
-    /// The rules of a problem's signals, the reward first: `kind` chooses the interval of a signal,
-    /// `intersect` whether that kind is intersected over time.
-    pub fn all(
-        problem: &CheckedProblem,
-        level: &Level,
-        kind: impl Fn(&Signal) -> Intervals,
-        intersect: impl Fn(Intervals) -> bool,
-    ) -> Vec<Self> {
-        let rule = |signal: &Signal, cost: bool, direction: Direction| {
-            let kind = kind(signal);
-            let bounded = signal.sub_gaussian.is_none();
-            let (origin, scale) = signal.affine(direction);
-            Self {
-                rule: Rule::new(kind, level, signal.r(), bounded, cost),
-                both_sides: cost,
-                intersect: intersect(kind),
-                origin,
-                scale,
-            }
+/// ε by default.
+pub(crate) const LAZY: f64 = 0.005;
+
+impl EstimateConfig {
+    /// The usual intervals at a level, intersected over time.
+    pub fn at(level: Level) -> Self {
+        Self {
+            level,
+            intervals: None,
+            intersect: None,
+            lazy: LAZY,
+        }
+    }
+}
+
+/// Rule for bounding one signal.
+#[derive(Debug, Clone, Copy)]
+struct SignalRule {
+    rule: Rule,
+    /// True if intervals are intersected over time.
+    intersect: bool,
+    /// Ends wanted of an arm, and of the safe one.
+    ends: [Ends; 2],
+}
+
+/// Budget that an end draws on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Safety,
+    Optimism,
+}
+
+/// Ends of a signal's interval that an agent needs, by the budget they draw on.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ends {
+    lower: Option<Side>,
+    upper: Option<Side>,
+}
+
+impl Ends {
+    const NONE: Self = Self {
+        lower: None,
+        upper: None,
+    };
+
+    /// Ends of a cost: safety needs y_a from above and, for a relative guardrail, whose cost is
+    /// y_a − f·y_0, the safe action's y_0 from below; for f < 1 also from above, as its own cost is (1 − f)·y_0.
+    fn of_cost(guardrail: &Standard, is_safe: bool) -> Self {
+        use Side::{Optimism, Safety};
+        let (lower, upper) = match guardrail.factor {
+            _ if is_safe && guardrail.safe_cost.is_some() => return Self::NONE,
+            f if is_safe && f > 1.0 => (Safety, Optimism),
+            f if is_safe && f > 0.0 => (Safety, Safety),
+            _ => (Optimism, Safety),
         };
-        let guardrails = problem.guardrails.iter();
-        let costs = guardrails.map(|g| rule(&g.signal, true, g.direction));
-        std::iter::once(rule(&problem.reward, false, Direction::AtMost))
-            .chain(costs)
-            .collect()
+        Self {
+            lower: Some(lower),
+            upper: Some(upper),
+        }
+    }
+
+    fn count(self, side: Side) -> usize {
+        [self.lower, self.upper]
+            .iter()
+            .filter(|&&own| own == Some(side))
+            .count()
+    }
+
+    /// Each end and the budget it draws on.
+    fn each(self) -> [(End, Option<Side>); 2] {
+        [(End::Lower, self.lower), (End::Upper, self.upper)]
+    }
+}
+
+/// An arm's places in both budgets, with what follows from them.
+#[derive(Debug, Clone, Copy, Default)]
+struct Arm {
+    /// n at which its intervals are computed next.
+    due: u64,
+    safety: Place,
+    optimism: Place,
+    /// ln(1/δ_s) of each of its ends on that side.
+    log_safety: f64,
+    log_optimism: f64,
+    /// The widest half-width for n = 1, for the paper's bonus.
+    widest: f64,
+}
+
+impl Arm {
+    fn log_level(&self, side: Side) -> f64 {
+        match side {
+            Side::Safety => self.log_safety,
+            Side::Optimism => self.log_optimism,
+        }
+    }
+}
+
+/// Units of one signal of one arm.
+#[derive(Debug, Clone, Copy)]
+struct Units {
+    /// Origin and scale of the arm's own standard units: y = (x − origin)·scale.
+    origin: f64,
+    scale: f64,
+    /// R in these units.
+    r: f64,
+    /// The same in units of the common range: shift + stretch·y.
+    shift: f64,
+    stretch: f64,
+    /// Half-widths of the lower and the upper end for n = 1, of symmetric intervals.
+    widths: (f64, f64),
+}
+
+impl Units {
+    /// Units of an arm whose own signal may have another range than the common one.
+    fn new(own: &Signal, common: &Signal, direction: Direction) -> Self {
+        let (origin, scale) = own.affine(direction);
+        let (base, per_unit) = common.affine(direction);
+        let same = (own.lo, own.hi) == (common.lo, common.hi);
+        Self {
+            origin,
+            scale,
+            r: own.r(),
+            // Exactly the identity where there is one range for all.
+            shift: if same {
+                0.0
+            } else {
+                (origin - base) * per_unit
+            },
+            stretch: if same { 1.0 } else { per_unit / scale },
+            widths: (0.0, 0.0),
+        }
     }
 
     #[inline]
     fn standardise(&self, x: f64) -> f64 {
         (x - self.origin) * self.scale
     }
+
+    #[inline]
+    fn common(&self, y: f64) -> f64 {
+        self.shift + self.stretch * y
+    }
 }
 
-/// One signal of one arm.
+/// One signal of one arm, in the arm's own standard units.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignalState {
     /// Sum of the standardised observations.
     pub sum: f64,
+    /// Q, the sum of their squared distances from the mean of those before; NaN where a snapshot does
+    /// not have it.
+    #[serde(default = "unknown")]
+    pub squares: f64,
     /// Lower end in force.
     pub lower: f64,
     /// Upper end in force.
     pub upper: f64,
 }
 
+fn unknown() -> f64 {
+    f64::NAN
+}
+
 impl Estimates {
-    /// No arms yet, with one rule per signal.
-    pub fn new(rules: Vec<SignalRule>) -> Self {
+    /// No arms yet.
+    pub fn new(problem: &CheckedProblem, config: &EstimateConfig) -> Self {
+        let level = &config.level;
+        let arms = problem.declared.arms.len();
+        let kind = |signal: &Signal| config.intervals.unwrap_or(Intervals::suiting(signal));
+        let rule = |signal: &Signal, cost: bool, ends: [Ends; 2]| SignalRule {
+            rule: Rule::new(
+                kind(signal),
+                level,
+                arms,
+                signal.sub_gaussian.is_none(),
+                cost,
+            ),
+            intersect: config.intersect.unwrap_or(kind(signal).is_anytime()),
+            ends,
+        };
+        let reward = Ends {
+            lower: None,
+            upper: Some(Side::Optimism),
+        };
+        let costs = problem.guardrails.iter().map(|g| {
+            let ends = [Ends::of_cost(g, false), Ends::of_cost(g, true)];
+            rule(&g.signal, true, ends)
+        });
+        let rules: Vec<SignalRule> = std::iter::once(rule(&problem.reward, false, [reward; 2]))
+            .chain(costs)
+            .collect();
+        let needs = |is_safe: bool| usize::from(count(&rules, is_safe, Side::Safety) > 0);
+        let anytime = rules.iter().all(|r| !r.rule.is_symmetric());
         Self {
+            safety: Budget::new(level.delta, (arms - 1) * needs(false) + needs(true)),
+            optimism: Budget::new(level.optimism_delta, arms),
             symmetric: rules.iter().all(|r| r.rule.is_symmetric() && !r.intersect),
-            wants_log: rules.iter().any(|r| r.rule.wants_log()),
-            widest: rules.iter().map(|r| r.rule.width()).fold(0.0, f64::max),
+            safe: problem.declared.safe,
+            lazy: if anytime { config.lazy } else { 0.0 },
             rules,
             pulls: Vec::new(),
+            arms: Vec::new(),
+            units: Vec::new(),
             state: Vec::new(),
             bernstein: Vec::new(),
             refuted: None,
         }
+    }
+
+    /// Estimates of the safe arm alone, under number 0.
+    pub(crate) fn of_safe(problem: &CheckedProblem, config: &EstimateConfig) -> Self {
+        let mut own = Self::new(problem, config);
+        own.safety = Budget::new(config.level.delta, 1);
+        own.optimism = Budget::new(config.level.optimism_delta, 1);
+        own.safe = 0;
+        own.add_arm(problem);
+        own
     }
 
     /// The signal that the last outcome refuted, once.
@@ -117,144 +291,268 @@ impl Estimates {
     }
 
     /// Adds an arm without outcomes, under the next number.
-    pub fn add_arm(&mut self) {
+    pub fn add_arm(&mut self, problem: &CheckedProblem) {
+        let arm = self.pulls.len();
         self.pulls.push(0);
-        for SignalRule { rule, .. } in &self.rules {
-            let before = rule.before_the_first_pull();
+        self.arms.push(Arm::default());
+        for (s, SignalRule { rule, .. }) in self.rules.iter().enumerate() {
+            let (own, common, direction) = problem.signal_of(arm, s);
+            let units = Units::new(own, common, direction);
+            let before = rule.before_the_first_pull(units.r);
+            self.units.push(units);
             self.state.push(SignalState {
                 sum: 0.0,
+                squares: 0.0,
                 lower: before.lower,
                 upper: before.upper,
             });
             self.bernstein.push(Bernstein::default());
         }
+        self.set_widths(arm);
     }
 
-    /// All signals of an arm.
+    /// Gives an arm that is about to be pulled its places in the budgets, if it has none: before any of its
+    /// outcomes is seen.
     #[inline]
-    pub fn of(&self, arm: usize) -> &[SignalState] {
-        let signals = self.rules.len();
-        let from = arm * signals;
-        &self.state[from..from + signals]
+    pub fn number(&mut self, arm: usize) {
+        if !self.arms[arm].optimism.is_given() {
+            self.give_places(arm);
+        }
     }
 
-    /// Takes one outcome of `arm` and updates its intervals.
+    #[cold]
+    #[inline(never)]
+    fn give_places(&mut self, arm: usize) {
+        let ends = count(&self.rules, arm == self.safe, Side::Safety);
+        let own = &mut self.arms[arm];
+        if ends > 0 {
+            own.safety = self.safety.next();
+        }
+        own.optimism = self.optimism.next();
+        self.set_levels(arm);
+    }
+
+    /// Works out the levels from the places.
+    fn set_levels(&mut self, arm: usize) {
+        let ends = |side: Side| count(&self.rules, arm == self.safe, side);
+        let own = &mut self.arms[arm];
+        if own.safety.is_given() {
+            own.log_safety = self.safety.log_level(own.safety, ends(Side::Safety));
+        }
+        own.log_optimism = self.optimism.log_level(own.optimism, ends(Side::Optimism));
+        self.set_widths(arm);
+    }
+
+    /// Works out the half-widths of symmetric intervals.
+    fn set_widths(&mut self, arm: usize) {
+        let (signals, is_safe) = (self.rules.len(), arm == self.safe);
+        let own = &mut self.arms[arm];
+        own.widest = 0.0;
+        for s in 0..signals {
+            let (lane, units) = (&self.rules[s], &mut self.units[arm * signals + s]);
+            let ends = lane.ends[usize::from(is_safe)];
+            let width = |side: Option<Side>| {
+                let level = own.log_level(side.unwrap_or(Side::Optimism));
+                lane.rule.width(level, units.r)
+            };
+            units.widths = (width(ends.lower), width(ends.upper));
+            let wider = units.widths.0.max(units.widths.1);
+            own.widest = own.widest.max(wider * units.stretch);
+        }
+    }
+
+    /// n·(1 + ε), the next count at which ends are computed.
+    #[inline]
+    fn due_after(&self, n: u64) -> u64 {
+        if n < EACH {
+            return n + 1;
+        }
+        n + ((self.lazy * n as f64) as u64).max(1)
+    }
+
+    /// The interval in force of a signal (0 the reward, 1 + i guardrail i), in standard units.
+    #[inline]
+    pub fn ends(&self, arm: usize, signal: usize) -> Interval {
+        let place = arm * self.rules.len() + signal;
+        let (units, state) = (&self.units[place], &self.state[place]);
+        let upper = units.common(state.upper);
+        let lower = units.common(state.lower);
+        Interval {
+            // Ends of different budgets may cross; a lower one that is lowered still holds.
+            lower: if lower < upper { lower } else { upper },
+            upper,
+        }
+    }
+
+    /// p̂ of a signal in standard units, if the arm was ever pulled.
+    #[inline]
+    pub fn mean(&self, arm: usize, signal: usize) -> Option<f64> {
+        let n = self.pulls[arm];
+        let place = arm * self.rules.len() + signal;
+        (n > 0).then(|| self.units[place].common(self.state[place].sum / n as f64))
+    }
+
+    /// Sum of a signal's observations, each in standard units.
+    #[inline]
+    pub fn sum(&self, arm: usize, signal: usize) -> f64 {
+        let place = arm * self.rules.len() + signal;
+        let units = &self.units[place];
+        units.shift * self.pulls[arm] as f64 + units.stretch * self.state[place].sum
+    }
+
+    /// Takes one outcome of `arm`. True if its intervals were computed again.
     #[inline(always)]
-    pub fn take(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Count {
+    pub fn take(&mut self, arm: usize, reward: f64, costs: &[f64]) -> bool {
         let pulls = &mut self.pulls[arm];
         *pulls += 1;
         let n = *pulls;
-        if !self.symmetric {
-            return self.take_any(arm, n, reward, costs);
+        if n == 1 {
+            self.number(arm);
         }
-        let count = Count::new(n, false);
         let signals = self.rules.len();
         let from = arm * signals;
         let states = &mut self.state[from..from + signals];
-        let update = |rule: &SignalRule, state: &mut SignalState, x: f64| {
-            state.sum += rule.standardise(x);
-            let Interval { lower, upper } = rule.rule.symmetric(&count, state.sum);
-            (state.lower, state.upper) = (lower, upper);
-        };
-        update(&self.rules[0], &mut states[0], reward);
+        let units = &self.units[from..from + signals];
         let costs = &costs[..signals - 1];
-        for i in 0..costs.len() {
-            update(&self.rules[i + 1], &mut states[i + 1], costs[i]);
+        if self.symmetric {
+            let count = Count::new(n);
+            for s in 0..signals {
+                let (units, state) = (&units[s], &mut states[s]);
+                state.sum += units.standardise(if s == 0 { reward } else { costs[s - 1] });
+                let rule = &self.rules[s].rule;
+                let Interval { lower, upper } = rule.symmetric(&count, state.sum, units.widths);
+                (state.lower, state.upper) = (lower, upper);
+            }
+            return true;
         }
-        count
+        let inverse = 1.0 / n as i64 as f64;
+        for s in 0..signals {
+            let (units, state) = (&units[s], &mut states[s]);
+            let y = units.standardise(if s == 0 { reward } else { costs[s - 1] });
+            let distance = y - (0.5 + state.sum) * inverse;
+            state.sum += y;
+            state.squares += distance * distance;
+            if self.rules[s].rule.wants_bernstein() {
+                let level = self.arms[arm].log_level(upper_side(&self.rules[s], arm == self.safe));
+                let log_term = self.rules[s].rule.log_term(level);
+                self.bernstein[from + s].push(y, log_term);
+            }
+        }
+        if n < self.arms[arm].due {
+            return false;
+        }
+        self.recompute(arm);
+        true
     }
 
-    /// [`Estimates::take`] where intervals must be searched for or intersected over time.
+    /// Computes an arm's ends from all its outcomes, beginning at those in force.
     #[inline(never)]
-    fn take_any(&mut self, arm: usize, n: u64, reward: f64, costs: &[f64]) -> Count {
-        let count = Count::new(n, self.wants_log);
+    fn recompute(&mut self, arm: usize) {
         let signals = self.rules.len();
-        let places = arm * signals..(arm + 1) * signals;
-        let states = &mut self.state[places.clone()];
-        let bernsteins = &mut self.bernstein[places];
+        let is_safe = arm == self.safe;
+        let count = Count::new(self.pulls[arm]);
+        self.arms[arm].due = self.due_after(self.pulls[arm]);
+        let own = &self.arms[arm];
         for s in 0..signals {
+            let place = arm * signals + s;
             let lane = &self.rules[s];
-            let (state, bernstein) = (&mut states[s], &mut bernsteins[s]);
-            let y = lane.standardise(if s == 0 { reward } else { costs[s - 1] });
-            state.sum += y;
-            if lane.rule.wants_bernstein() {
-                bernstein.push(y, lane.rule.log_term());
-            }
-            let before = (state.lower, state.upper);
-            let both = lane.both_sides;
-            let narrowed = if lane.intersect {
-                lane.rule
-                    .narrowed(&count, state.sum, bernstein, before, both)
-            } else {
-                None
+            let ends = lane.ends[usize::from(is_safe)];
+            let (r, state) = (self.units[place].r, &mut self.state[place]);
+            let observed = Observed {
+                count,
+                sum: state.sum,
+                squares: state.squares,
+                bernstein: &self.bernstein[place],
             };
-            let new = narrowed.unwrap_or_else(|| {
-                // An empty intersection is a refutation, never a point: all outcomes so far count anew.
-                if lane.intersect && both {
-                    self.refuted = Some(s);
+            let mut refuted = false;
+            for (end, side) in ends.each() {
+                let Some(side) = side else { continue };
+                let slot = match end {
+                    End::Lower => &mut state.lower,
+                    End::Upper => &mut state.upper,
+                };
+                let level = own.log_level(side);
+                if !lane.intersect {
+                    *slot = (lane.rule).end(end, &observed, r, level, end.trivial());
+                    continue;
                 }
-                lane.rule
-                    .interval(&count, state.sum, bernstein, before, both)
-            });
-            (state.lower, state.upper) = (new.lower, new.upper);
+                let new = lane.rule.end(end, &observed, r, level, *slot);
+                *slot = end.tighter(*slot, new);
+                // A third budget, of the size of the first, is for the tests of what safety rests on.
+                refuted |= side == Side::Safety
+                    && lane.rule.refutes(end, *slot, &observed, r, own.log_safety);
+            }
+            if refuted {
+                // An end that is refuted is never kept: all outcomes so far count anew.
+                self.refuted = Some(s);
+                let fresh = |end: End, side: Option<Side>| {
+                    side.map_or(end.trivial(), |side| {
+                        let level = own.log_level(side);
+                        lane.rule.end(end, &observed, r, level, end.trivial())
+                    })
+                };
+                state.lower = fresh(End::Lower, ends.lower);
+                state.upper = fresh(End::Upper, ends.upper);
+            }
         }
-        count
     }
 
     /// Centre of the reward interval and the largest radius of all signals, unclipped, as the
     /// paper's bonus wants them.
     #[inline]
-    pub(crate) fn centre_and_radius(&self, arm: usize, count: &Count) -> (f64, f64) {
-        let sum = self.state[arm * self.rules.len()].sum;
-        let (centre, _) = self.rules[0].rule.centre_and_radius(count, sum);
-        (centre, self.rules[0].rule.radius(count, self.widest))
+    pub(crate) fn centre_and_radius(&self, arm: usize) -> (f64, f64) {
+        let count = Count::new(self.pulls[arm]);
+        let place = arm * self.rules.len();
+        let rule = &self.rules[0].rule;
+        let centre = self.units[place].common(rule.centre(&count, self.state[place].sum));
+        (centre, rule.radius(&count, self.arms[arm].widest))
     }
 
     pub(crate) fn interval(&self, arm: usize, signal: usize) -> Option<Interval> {
-        let state = self.pulls.get(arm).and_then(|_| self.of(arm).get(signal))?;
-        Some(Interval {
-            lower: state.lower,
-            upper: state.upper,
-        })
+        (arm < self.pulls.len() && signal < self.rules.len()).then(|| self.ends(arm, signal))
     }
 
     /// Mean of a signal's observations, if there are any, and an interval with both its ends.
     pub(crate) fn summary(&self, arm: usize, signal: usize) -> (Option<f64>, Interval) {
-        let place = arm * self.rules.len() + signal;
-        let (rule, state) = (&self.rules[signal], &self.state[place]);
-        let n = self.pulls[arm];
-        let mut ends = Interval {
-            lower: state.lower,
-            upper: state.upper,
-        };
-        if !rule.both_sides {
-            // Optimism never asks for the lower end, so it is not kept.
-            let count = Count::new(n, rule.rule.wants_log());
-            let guide = (0.0, 1.0);
-            let bernstein = &self.bernstein[place];
-            let fresh = (rule.rule).interval(&count, state.sum, bernstein, guide, true);
-            ends = if fresh.lower <= ends.upper {
-                Interval {
-                    lower: fresh.lower,
-                    ..ends
-                }
-            } else {
-                // The mean has risen above what was possible before: all outcomes so far count.
-                fresh
+        let (mean, mut ends) = (self.mean(arm, signal), self.ends(arm, signal));
+        let lane = &self.rules[signal];
+        let outside = mean.is_some_and(|mean| mean < ends.lower || mean > ends.upper);
+        let half = lane.ends[usize::from(arm == self.safe)].lower.is_none();
+        if mean.is_some() && (half || outside) {
+            let place = arm * self.rules.len() + signal;
+            let (units, state) = (&self.units[place], &self.state[place]);
+            let observed = Observed {
+                count: Count::new(self.pulls[arm]),
+                sum: state.sum,
+                squares: state.squares,
+                bernstein: &self.bernstein[place],
             };
+            let end = |end: End| {
+                let level = self.arms[arm].log_optimism;
+                let found = lane.rule.end(end, &observed, units.r, level, end.trivial());
+                units.common(found)
+            };
+            // Optimism never asks for some lower ends, so they are not kept; and where the mean has left
+            // what was possible before, all outcomes so far count.
+            ends.lower = end(End::Lower);
+            if outside {
+                ends.upper = end(End::Upper);
+            }
         }
-        ((n > 0).then(|| state.sum / n as f64), ends)
+        (mean, ends)
     }
 
     /// State of one arm for a snapshot.
     pub fn save(&self, arm: usize) -> SavedArm {
         let signals = self.rules.len();
+        let own = arm * signals..(arm + 1) * signals;
         let kept = self.rules.iter().any(|r| r.rule.wants_bernstein());
         SavedArm {
             pulls: self.pulls[arm],
-            signals: self.of(arm).to_vec(),
+            places: Some([self.arms[arm].safety, self.arms[arm].optimism]),
+            signals: self.state[own.clone()].to_vec(),
             bernstein: if kept {
-                self.bernstein[arm * signals..(arm + 1) * signals].to_vec()
+                self.bernstein[own].to_vec()
             } else {
                 Vec::new()
             },
@@ -262,21 +560,84 @@ impl Estimates {
     }
 
     /// Takes up an arm's saved state in place of its own; the lengths have been checked.
-    pub fn replace(&mut self, arm: usize, saved: &SavedArm) {
-        let from = arm * self.rules.len();
+    ///
+    /// A snapshot from before arms had places in budgets is brought up to date: the arm is numbered as it
+    /// comes, Q is bounded from above, and its ends are computed from all its outcomes.
+    ///
+    /// False if its places are not those of such an arm.
+    #[must_use]
+    pub fn restore(&mut self, arm: usize, saved: &SavedArm) -> bool {
+        let signals = self.rules.len();
+        let from = arm * signals;
         self.pulls[arm] = saved.pulls;
-        self.state[from..from + self.rules.len()].copy_from_slice(&saved.signals);
+        self.state[from..from + signals].copy_from_slice(&saved.signals);
+        for (s, bernstein) in saved.bernstein.iter().enumerate() {
+            self.bernstein[from + s] = *bernstein;
+        }
+        match saved.places {
+            Some([safety, optimism]) => {
+                let needs = count(&self.rules, arm == self.safe, Side::Safety) > 0;
+                if (saved.pulls > 0 && !optimism.is_given())
+                    || safety.is_given() != (needs && optimism.is_given())
+                {
+                    return false;
+                }
+                let own = &mut self.arms[arm];
+                (own.safety, own.optimism) = (safety, optimism);
+                self.safety.restore(safety);
+                self.optimism.restore(optimism);
+                if optimism.is_given() {
+                    self.set_levels(arm);
+                }
+                // Counts at which ends are computed do not depend on anything else.
+                let mut due = 0;
+                while due <= saved.pulls {
+                    due = self.due_after(due);
+                }
+                self.arms[arm].due = due;
+            }
+            None if saved.pulls > 0 => self.migrate(arm),
+            None => {}
+        }
+        true
     }
 
-    /// Takes up one more arm; the lengths have been checked.
-    pub(crate) fn restore(&mut self, saved: &SavedArm) {
-        self.pulls.push(saved.pulls);
-        for s in 0..self.rules.len() {
-            self.state.push(saved.signals[s]);
-            self.bernstein
-                .push(saved.bernstein.get(s).copied().unwrap_or_default());
+    #[cold]
+    fn migrate(&mut self, arm: usize) {
+        let (signals, n) = (self.rules.len(), self.pulls[arm] as f64);
+        self.number(arm);
+        let count = Count::new(self.pulls[arm]);
+        for s in 0..signals {
+            let place = arm * signals + s;
+            let state = &mut self.state[place];
+            // Σ(X_j − m_j)² is at most the squared distances from the mean of all, the prior one at 1/2
+            // included, plus Σ 1/(j+1); and X² ≤ X.
+            let spread = (state.sum - state.sum * state.sum / n).max(0.0);
+            state.squares = (spread + 0.25 + libm::log(n + 1.0)).min(n);
+            (state.lower, state.upper) = (0.0, 1.0);
+            if self.symmetric {
+                let rule = &self.rules[s].rule;
+                let ends = rule.symmetric(&count, state.sum, self.units[place].widths);
+                (state.lower, state.upper) = (ends.lower, ends.upper);
+            }
+        }
+        if !self.symmetric {
+            self.recompute(arm);
         }
     }
+}
+
+/// Ends of an arm on one side.
+fn count(rules: &[SignalRule], is_safe: bool, side: Side) -> usize {
+    let ends = rules.iter().map(|r| r.ends[usize::from(is_safe)]);
+    ends.map(|ends| ends.count(side)).sum()
+}
+
+/// Budget of a signal's upper end.
+fn upper_side(rule: &SignalRule, is_safe: bool) -> Side {
+    rule.ends[usize::from(is_safe)]
+        .upper
+        .unwrap_or(Side::Optimism)
 }
 
 /// All there is to save of one arm.
@@ -285,6 +646,9 @@ impl Estimates {
 pub struct SavedArm {
     /// Number n of outcomes.
     pub pulls: u64,
+    /// Places in the budgets of safety and of optimism; absent from older snapshots.
+    #[serde(default)]
+    pub(crate) places: Option<[Place; 2]>,
     /// The reward, then one entry per guardrail.
     pub signals: Vec<SignalState>,
     /// Per signal, where intervals are `bernstein`; empty otherwise.
@@ -293,10 +657,15 @@ pub struct SavedArm {
 }
 
 impl SavedArm {
-    /// True if it holds this number of signals, with their ends in order and no Bernstein states.
+    /// True if it holds this number of signals, with sums and ends that can be, and no Bernstein states.
     pub fn fits(&self, signals: usize) -> bool {
-        self.signals.len() == signals
-            && self.bernstein.is_empty()
-            && self.signals.iter().all(|s| s.lower <= s.upper)
+        self.signals.len() == signals && self.bernstein.is_empty() && self.is_sound()
+    }
+
+    /// True if every number can stand in an estimate.
+    pub(crate) fn is_sound(&self) -> bool {
+        let old = self.places.is_none();
+        let known = |s: &SignalState| s.squares >= 0.0 || (old && s.squares.is_nan());
+        self.signals.iter().all(known)
     }
 }

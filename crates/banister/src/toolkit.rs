@@ -19,7 +19,7 @@
 pub use crate::arm_estimate::{of_arm, of_intervals};
 pub use crate::certificate::{Answer, Certifier};
 pub use crate::error::{finite, open_unit, positive};
-pub use crate::estimate::{Estimates, SavedArm, SignalRule, SignalState};
+pub use crate::estimate::{EstimateConfig, Estimates, SavedArm, SignalState};
 pub use crate::optimism::Bounds;
 pub use crate::optimism::{Planner, SavedPlanner};
 pub use crate::snapshot::{broken, check_header, format_of};

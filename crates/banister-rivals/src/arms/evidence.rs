@@ -1,8 +1,8 @@
 //! Evidence of a rival on arms: counts, sums, and the intervals U, l, u of all arms.
 
 use banister::interval::Level;
-use banister::toolkit::{Bounds, Estimates, SavedArm, SignalRule, broken};
-use banister::{CheckedProblem, Error, Intervals, Signal};
+use banister::toolkit::{Bounds, EstimateConfig, Estimates, SavedArm, broken};
+use banister::{CheckedProblem, Error, Signal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -29,24 +29,16 @@ struct SavedEvidence {
 }
 
 impl Evidence {
-    /// No outcomes yet; the intervals hold together with probability 1 − `delta`.
+    /// No outcomes yet; upper cost bounds hold together with probability 1 − `delta`, the others with the
+    /// budget that OPB gives them too.
     pub(super) fn new(problem: CheckedProblem, delta: f64) -> Self {
         let arms = problem.declared.arms.len();
         let costs = problem.guardrails.iter();
         let costs: usize = costs
             .map(|g| arms - usize::from(g.safe_cost.is_some()))
             .sum();
-        let level = Level {
-            delta,
-            signals: arms + costs,
-            arms,
-            horizon: None,
-            log_term: None,
-            rho: 1.0,
-        };
-        let rules = SignalRule::all(&problem, &level, Intervals::suiting, |_| true);
-        let mut estimates = Estimates::new(rules);
-        (0..arms).for_each(|_| estimates.add_arm());
+        let mut estimates = Estimates::new(&problem, &EstimateConfig::at(Level::at(delta)));
+        (0..arms).for_each(|_| estimates.add_arm(&problem));
         let thresholds = problem.guardrails.iter().map(|g| g.threshold).collect();
         let mut bounds = Bounds::new(thresholds, 0.0);
         bounds.safe = problem.declared.safe;
@@ -55,7 +47,7 @@ impl Evidence {
             problem,
             estimates,
             bounds,
-            log_level: libm::log(level.signals as f64 / delta),
+            log_level: libm::log((arms + costs) as f64 / delta),
             outcomes: 0,
         };
         own.refresh();
@@ -83,8 +75,7 @@ impl Evidence {
     /// p̂ of a signal of an arm (0 the reward, 1 + i guardrail i), if it was ever pulled.
     #[inline]
     pub fn mean(&self, arm: usize, signal: usize) -> Option<f64> {
-        let n = self.pulls(arm);
-        (n > 0).then(|| self.estimates.of(arm)[signal].sum / n as f64)
+        self.estimates.mean(arm, signal)
     }
 
     /// The arm with the largest of some numbers, the first of several, and that number.
@@ -109,17 +100,20 @@ impl Evidence {
     /// Takes a checked outcome.
     pub(super) fn take(&mut self, arm: usize, reward: f64, costs: &[f64]) {
         self.outcomes += 1;
-        self.estimates.take(arm, reward, costs);
-        self.write(arm);
+        if self.estimates.take(arm, reward, costs) {
+            self.write(arm);
+        }
     }
 
     fn write(&mut self, arm: usize) {
-        let state = self.estimates.of(arm);
-        self.bounds.reward_upper[arm] = state[0].upper;
+        self.bounds.reward_upper[arm] = self.estimates.ends(arm, 0).upper;
         for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
             let (lower, upper) = match guardrail.safe_cost {
                 Some(known) if arm == self.bounds.safe => (known, known),
-                _ => (state[i + 1].lower, state[i + 1].upper),
+                _ => {
+                    let ends = self.estimates.ends(arm, i + 1);
+                    (ends.lower, ends.upper)
+                }
             };
             self.bounds.cost_lower[i][arm] = lower;
             self.bounds.cost_upper[i][arm] = upper;
@@ -159,10 +153,10 @@ impl Evidence {
         }
         let signals = 1 + self.problem.guardrails.len();
         for (arm, saved) in arms.iter().enumerate() {
-            if !saved.fits(signals) || !self.could_hold(saved) {
+            let fits = saved.fits(signals) && self.could_hold(saved);
+            if !fits || !self.estimates.restore(arm, saved) {
                 return Err(broken(format!("arm {arm} does not match its problem")));
             }
-            self.estimates.replace(arm, saved);
         }
         let pulls: u128 = arms.iter().map(|arm| u128::from(arm.pulls)).sum();
         if pulls != u128::from(outcomes) {

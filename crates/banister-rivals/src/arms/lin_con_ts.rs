@@ -60,9 +60,9 @@ impl Rule for LinConTs {
     fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
         let rng = &mut self.stream.rng;
         for arm in 0..evidence.arms() {
-            let (n, states) = (evidence.pulls(arm), evidence.estimates.of(arm));
+            let n = evidence.pulls(arm);
             for (signal, posterior) in self.posteriors.iter().enumerate() {
-                let drawn = posterior.draw(n, states[signal].sum, rng);
+                let drawn = posterior.draw(n, evidence.estimates.sum(arm, signal), rng);
                 match signal {
                     0 => self.program.reward[arm] = drawn,
                     _ => self.program.costs[signal - 1][arm] = drawn,

@@ -43,7 +43,7 @@ impl Rule for Thompson {
     fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
         let (mut best, mut most) = (evidence.safe(), f64::NEG_INFINITY);
         for arm in 0..evidence.arms() {
-            let (n, sum) = (evidence.pulls(arm), evidence.estimates.of(arm)[0].sum);
+            let (n, sum) = (evidence.pulls(arm), evidence.estimates.sum(arm, 0));
             let drawn = self.posterior.draw(n, sum, &mut self.stream.rng);
             if drawn > most {
                 (best, most) = (arm, drawn);

@@ -29,16 +29,11 @@ fn problem(features: bool, known: bool) -> Problem {
 }
 
 fn agents() -> Vec<(Problem, AgentConfig)> {
-    let opb = |max_arms| {
-        AgentConfig::Opb(OpbConfig {
-            max_arms,
-            ..OpbConfig::default()
-        })
-    };
+    let opb = || AgentConfig::Opb(OpbConfig::default());
     let oplb = AgentConfig::Oplb(OplbConfig::default()).with_parameter_norm(1.0);
     vec![
-        (problem(false, true), opb(Some(6))),
-        (problem(false, false), opb(None)),
+        (problem(false, true), opb()),
+        (problem(false, false), opb()),
         (problem(true, true), oplb.clone()),
         (problem(true, false), oplb.clone()),
         (

@@ -251,11 +251,6 @@ fn beliefs_are_in_the_users_units_and_hold_the_mean() {
 fn arms_come_and_go() {
     for config in kinds() {
         let problem = problem(&config);
-        let mut value = serde_json::to_value(&config).expect("plain");
-        if let AgentConfig::Opb(_) = config {
-            value["max_arms"] = json!(4);
-        }
-        let config: AgentConfig = serde_json::from_value(value).expect("a known key");
         let Ok(mut agent) = config.build(&problem) else {
             continue; // It is for one guardrail.
         };

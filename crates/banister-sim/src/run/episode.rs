@@ -118,6 +118,7 @@ impl<E: RunEnvironment> Episode<E> {
                     &self.scaled
                 };
                 let number = t + 1;
+                agent.drawn(arm);
                 agent.decided(number, Some(safe_probability));
                 let outcome = (number, arm, features, reward, &self.costs[..]);
                 self.queue.push(t, outcome, &mut self.rng);

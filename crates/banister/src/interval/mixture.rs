@@ -115,6 +115,12 @@ pub struct Mixture {
 }
 
 impl Mixture {
+    /// Statistics n, S and Q.
+    #[inline]
+    pub(crate) fn of(n: u64, sum: f64, squares: f64) -> Self {
+        Self { n, sum, squares }
+    }
+
     /// Takes one observation, which must lie in [0, 1].
     #[inline]
     pub fn push(&mut self, x: f64) {

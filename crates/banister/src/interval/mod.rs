@@ -2,23 +2,27 @@
 //!
 //! | kind | half-width or set | valid |
 //! |---|---|---|
-//! | `hoeffding` | R √(2 ln(2T/δ_s)/n), R = 1/2 for bounded signals | for n ≤ T |
+//! | `mixture` | see `mixture.rs` | any time, bounded signals |
+//! | `hoeffding` | R √(2 ln(T/δ_s)/n), R = 1/2 for bounded signals | for n ≤ T |
 //! | `kl` | { q : n·kl(p̂, q) ≤ ln((n+1)/δ_s) } | any time, bounded signals |
 //! | `subgaussian` | R √((n+ρ)(ln((n+ρ)/ρ) + 2 ln(1/δ_s)))/n | any time |
 //! | `bernstein` | see [`Bernstein`] | any time, bounded signals |
 //! | `paper` | √(2 ln(1/δ')/n), δ' = δ/(4KT), never clipped | the paper's, for R = 1 and n ≤ T; its level counts one guardrail, which bounded signals have room for many times over and sub-Gaussian ones have not |
 //! | `published` | √(2 ln(T²)/max(n,1)), r̂ = 0 and ĉ = 1 before the first pull, clipped at 1 | what made the published figures |
 //!
-//! δ_s = δ/N_s with N_s the number of signals bounded. An arm never pulled has the interval [0, 1]
-//! (the paper's β(0) = 0 is neither safe nor optimistic).
+//! δ_s is what one end may fail with: its share of the budget it belongs to (`budget.rs`). The two ends of
+//! an interval have levels of their own. An arm never pulled has the interval [0, 1] (the paper's β(0) = 0
+//! is neither safe nor optimistic).
 //!
-//! Files, in reading order: `kl`, `mixture`, `bernstein`.
+//! Files, in reading order: `mixture`, `kl`, `bernstein`, `budget`.
 
 mod bernstein;
+mod budget;
 mod kl;
 mod mixture;
 
 pub use bernstein::Bernstein;
+pub(crate) use budget::{Budget, OPTIMISM_DELTA, Place};
 pub use kl::{kl, kl_lower, kl_upper};
 pub use mixture::Mixture;
 
@@ -36,7 +40,9 @@ use crate::problem::Signal;
 pub enum Intervals {
     /// Hoeffding's inequality with a union over a known horizon.
     Hoeffding,
-    /// Binary Kullback-Leibler, anytime; the default for bounded signals.
+    /// Mixture of exponential supermartingales, anytime; the default for bounded signals.
+    Mixture,
+    /// Binary Kullback-Leibler, anytime.
     Kl,
     /// Normal mixture, anytime; the default for sub-Gaussian signals.
     Subgaussian,
@@ -53,6 +59,7 @@ impl Intervals {
     pub fn name(self) -> &'static str {
         match self {
             Self::Hoeffding => "hoeffding",
+            Self::Mixture => "mixture",
             Self::Kl => "kl",
             Self::Subgaussian => "subgaussian",
             Self::Bernstein => "bernstein",
@@ -61,22 +68,25 @@ impl Intervals {
         }
     }
 
-    /// The default for a signal: `kl` if it is bounded, else `subgaussian`.
+    /// The default for a signal: `mixture` if it is bounded, else `subgaussian`.
     pub fn suiting(signal: &Signal) -> Self {
         match signal.sub_gaussian {
-            None => Self::Kl,
+            None => Self::Mixture,
             Some(_) => Self::Subgaussian,
         }
     }
 
     /// True if it holds at all times at once, with no horizon.
     pub fn is_anytime(self) -> bool {
-        matches!(self, Self::Kl | Self::Subgaussian | Self::Bernstein)
+        matches!(
+            self,
+            Self::Mixture | Self::Kl | Self::Subgaussian | Self::Bernstein
+        )
     }
 
     /// True if it needs observations that cannot leave their range.
     pub fn needs_bounded(self) -> bool {
-        matches!(self, Self::Kl | Self::Bernstein)
+        matches!(self, Self::Mixture | Self::Kl | Self::Bernstein)
     }
 }
 
@@ -124,43 +134,108 @@ impl Interval {
 
 /// Number n of observations, with the functions of n that all signals of an arm share.
 #[derive(Debug, Clone, Copy)]
-pub struct Count {
+pub(crate) struct Count {
     n: u64,
     /// 1/n.
     inverse: f64,
     /// √(1/n).
     root_inverse: f64,
-    /// ln(n + 1), where some signal's rule wants it.
-    log: f64,
 }
 
 impl Count {
     /// Prepares for `n` observations.
     #[inline]
-    pub fn new(n: u64, with_log: bool) -> Self {
+    pub(crate) fn new(n: u64) -> Self {
         // Signed, as that conversion is one instruction; no count comes near 2⁶³.
         let inverse = 1.0 / n as i64 as f64;
         Self {
             n,
             inverse,
             root_inverse: inverse.sqrt(),
-            log: if with_log { log(n as f64 + 1.0) } else { 0.0 },
         }
     }
 }
 
-/// The interval rule of one signal: kind, level and noise, all constants worked out.
+/// End of an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Lower,
+    Upper,
+}
+
+impl End {
+    /// The end of a mean that may be anything in [0, 1].
+    #[inline]
+    pub(crate) fn trivial(self) -> f64 {
+        match self {
+            Self::Lower => 0.0,
+            Self::Upper => 1.0,
+        }
+    }
+
+    /// The tighter of two values of this end; the first where the second is NaN.
+    #[inline]
+    pub(crate) fn tighter(self, a: f64, b: f64) -> f64 {
+        let better = match self {
+            Self::Lower => b > a,
+            Self::Upper => b < a,
+        };
+        if better { b } else { a }
+    }
+
+    /// True if a mean lies beyond this end.
+    #[inline]
+    fn excludes(self, end: f64, mean: f64) -> bool {
+        match self {
+            Self::Lower => mean < end,
+            Self::Upper => mean > end,
+        }
+    }
+
+    #[inline]
+    fn opposite(self) -> Self {
+        match self {
+            Self::Lower => Self::Upper,
+            Self::Upper => Self::Lower,
+        }
+    }
+}
+
+/// Observations of one signal of one arm, in standard units.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Observed<'a> {
+    pub count: Count,
+    /// S, their sum.
+    pub sum: f64,
+    /// Q of [`Mixture`].
+    pub squares: f64,
+    pub bernstein: &'a Bernstein,
+}
+
+impl Observed<'_> {
+    #[inline]
+    fn mean(&self) -> f64 {
+        self.sum * self.count.inverse
+    }
+
+    #[inline]
+    fn mixture(&self) -> Mixture {
+        Mixture::of(self.count.n, self.sum, self.squares)
+    }
+}
+
+/// The interval rule of one signal: kind and noise, all constants worked out that do not depend on levels.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rule {
+pub(crate) struct Rule {
     kind: Intervals,
-    /// ln(2T/δ_s), ln(1/δ_s), ln(2/δ_s), ln(1/δ') or ln(T²), as the kind wants.
-    log_term: f64,
+    /// ln T of `hoeffding`, added to every end's ln(1/δ_s).
+    log_horizon: f64,
+    /// Log term whatever the end's level: of `paper` and `published`, or forced.
+    fixed: Option<f64>,
     /// A forced log term voids the guarantee; it is for negative controls.
     forced: bool,
-    /// Sub-Gaussian constant in standard units.
-    r: f64,
-    /// R √(2·log term): the half-width for n = 1 of the symmetric kinds.
-    width: f64,
+    /// True if R = 1, as the paper's radius has it also for bounded signals.
+    unit_noise: bool,
     rho: f64,
     /// Range that the symmetric kinds are clipped to.
     clip: Interval,
@@ -168,15 +243,13 @@ pub struct Rule {
     cost: bool,
 }
 
-/// Confidence level and what it is spread over.
+/// Budgets, and what else all intervals of an agent depend on.
 #[derive(Debug, Clone, Copy)]
 pub struct Level {
-    /// δ, the probability with which everything may fail.
+    /// δ: probability with which some upper cost bound, all that safety rests on, may ever fail.
     pub delta: f64,
-    /// N_s, the number of signals bounded.
-    pub signals: usize,
-    /// K, the number of arms (ever).
-    pub arms: usize,
+    /// δ_o: probability with which some other bound may ever fail.
+    pub optimism_delta: f64,
     /// T where a horizon is known.
     pub horizon: Option<u64>,
     /// Overrides the log term (negative controls only).
@@ -185,30 +258,43 @@ pub struct Level {
     pub rho: f64,
 }
 
+impl Level {
+    /// Anytime intervals at δ for safety, and the usual budget for the rest.
+    pub fn at(delta: f64) -> Self {
+        Self {
+            delta,
+            optimism_delta: OPTIMISM_DELTA,
+            horizon: None,
+            log_term: None,
+            rho: 1.0,
+        }
+    }
+}
+
 impl Rule {
-    /// Works out the constants. `r` is the signal's sub-Gaussian constant in standard units.
-    pub fn new(kind: Intervals, level: &Level, r: f64, bounded: bool, cost: bool) -> Self {
-        let delta_s = level.delta / level.signals as f64;
+    /// Works out the constants. `arms` is K of the paper's level.
+    pub(crate) fn new(
+        kind: Intervals,
+        level: &Level,
+        arms: usize,
+        bounded: bool,
+        cost: bool,
+    ) -> Self {
         let t = level.horizon.unwrap_or(1) as f64;
-        let honest = match kind {
-            Intervals::Hoeffding => log(2.0 * t / delta_s),
-            Intervals::Kl | Intervals::Subgaussian => log(1.0 / delta_s),
-            Intervals::Bernstein => log(2.0 / delta_s),
-            Intervals::Paper => log(4.0 * level.arms as f64 * t / level.delta),
-            Intervals::Published => 2.0 * log(t),
+        let own = match kind {
+            Intervals::Paper => Some(log(4.0 * arms as f64 * t / level.delta)),
+            Intervals::Published => Some(2.0 * log(t)),
+            _ => None,
         };
-        // The paper's radius is for R = 1, also for bounded signals.
-        let r = match kind {
-            Intervals::Paper | Intervals::Published if bounded => 1.0,
-            _ => r,
-        };
-        let log_term = level.log_term.unwrap_or(honest);
         Self {
             kind,
-            log_term,
-            width: r * (2.0 * log_term).sqrt(),
+            log_horizon: match kind {
+                Intervals::Hoeffding => log(t),
+                _ => 0.0,
+            },
+            fixed: level.log_term.or(own),
             forced: level.log_term.is_some(),
-            r,
+            unit_noise: bounded && matches!(kind, Intervals::Paper | Intervals::Published),
             rho: level.rho,
             clip: match kind {
                 Intervals::Paper => Interval {
@@ -227,126 +313,117 @@ impl Rule {
         matches!(self.kind, Hoeffding | Paper | Published)
     }
 
-    /// The interval of the symmetric kinds after the first observation.
-    #[inline]
-    pub(crate) fn symmetric(&self, count: &Count, sum: f64) -> Interval {
-        let (mean, radius) = (sum * count.inverse, self.width * count.root_inverse);
-        Interval::around(mean, radius).within(self.clip)
-    }
-
-    /// True if it reads [`Count`]'s logarithm.
-    pub fn wants_log(&self) -> bool {
-        self.kind == Intervals::Kl
-    }
-
     /// True if it reads the statistics of [`Bernstein`].
     #[inline]
-    pub fn wants_bernstein(&self) -> bool {
+    pub(crate) fn wants_bernstein(&self) -> bool {
         self.kind == Intervals::Bernstein
     }
 
-    /// The log term in force.
-    pub fn log_term(&self) -> f64 {
-        self.log_term
+    /// R in use, given the signal's own.
+    pub(crate) fn noise(&self, r: f64) -> f64 {
+        if self.unit_noise { 1.0 } else { r }
     }
 
-    /// The interval after some observations with the given sum; `previous` guides the KL search.
+    /// The log term of an end at level δ_s, given ln(1/δ_s).
     #[inline]
-    pub fn interval(
-        &self,
-        count: &Count,
-        sum: f64,
-        bernstein: &Bernstein,
-        previous: (f64, f64),
-        both_sides: bool,
-    ) -> Interval {
-        if count.n == 0 {
-            return self.before_the_first_pull();
-        }
+    pub(crate) fn log_term(&self, log_level: f64) -> f64 {
+        self.fixed.unwrap_or(log_level + self.log_horizon)
+    }
+
+    /// Half-width of the symmetric kinds for n = 1.
+    pub(crate) fn width(&self, log_level: f64, r: f64) -> f64 {
+        self.noise(r) * (2.0 * self.log_term(log_level)).sqrt()
+    }
+
+    /// The interval of the symmetric kinds after the first observation, from the half-widths of its lower
+    /// and upper end for n = 1.
+    #[inline]
+    pub(crate) fn symmetric(&self, count: &Count, sum: f64, widths: (f64, f64)) -> Interval {
         let mean = sum * count.inverse;
-        match self.kind {
-            Intervals::Hoeffding | Intervals::Paper | Intervals::Published => {
-                self.symmetric(count, sum)
+        Interval {
+            lower: mean - widths.0 * count.root_inverse,
+            upper: mean + widths.1 * count.root_inverse,
+        }
+        .within(self.clip)
+    }
+
+    /// One end after the first observation. `start` is the trivial end, or one in force: Newton's method
+    /// begins there, and kinds that search for a root stay there if nothing better is shown.
+    pub(crate) fn end(
+        &self,
+        end: End,
+        observed: &Observed,
+        r: f64,
+        log_level: f64,
+        start: f64,
+    ) -> f64 {
+        let (count, log_term) = (&observed.count, self.log_term(log_level));
+        let around = |centre: f64, radius: f64| {
+            let interval = Interval::around(centre, radius).within(self.clip);
+            match end {
+                End::Lower => interval.lower,
+                End::Upper => interval.upper,
             }
-            Intervals::Subgaussian => self.subgaussian(count, mean),
+        };
+        match self.kind {
+            Intervals::Mixture => match end {
+                End::Lower => observed.mixture().lower(log_term, start),
+                End::Upper => observed.mixture().upper(log_term, start),
+            },
             Intervals::Kl => {
-                let (mean, level) = self.mean_and_level(count, mean);
-                Interval {
-                    upper: kl_upper(mean, level, previous.1),
-                    lower: if both_sides {
-                        kl_lower(mean, level, previous.0)
-                    } else {
-                        0.0
-                    },
+                // A sum of unit observations can leave the mean a rounding error outside [0, 1].
+                let mean = observed.mean().clamp(0.0, 1.0);
+                let n = count.n as f64;
+                let grown = if self.forced { 0.0 } else { log(n + 1.0) };
+                let level = (log_term + grown) * count.inverse;
+                match end {
+                    End::Lower => kl_lower_within(mean, level, start),
+                    End::Upper => kl_upper_within(mean, level, start),
                 }
             }
-            Intervals::Bernstein => match bernstein.interval(self.log_term) {
-                Some((centre, radius)) => Interval::around(centre, radius).clipped(),
-                None => Interval::UNKNOWN,
+            Intervals::Bernstein => match observed.bernstein.interval(log_term) {
+                Some((centre, radius)) => around(centre, radius),
+                None => end.trivial(),
             },
+            Intervals::Subgaussian => {
+                let n = count.n as f64 + self.rho;
+                let grown = if self.forced { 0.0 } else { log(n / self.rho) };
+                let radius = r * (n * (grown + 2.0 * log_term)).sqrt() * count.inverse;
+                around(observed.mean(), radius)
+            }
+            Intervals::Hoeffding | Intervals::Paper | Intervals::Published => {
+                let radius = self.noise(r) * (2.0 * log_term).sqrt() * count.root_inverse;
+                around(observed.mean(), radius)
+            }
         }
     }
 
-    fn subgaussian(&self, count: &Count, mean: f64) -> Interval {
-        let n = count.n as f64 + self.rho;
-        let log_term = if self.forced {
-            2.0 * self.log_term
-        } else {
-            log(n / self.rho) + 2.0 * self.log_term
-        };
-        let radius = self.r * (n * log_term).sqrt() * count.inverse;
-        Interval::around(mean, radius).clipped()
-    }
-
-    /// The interval after some observations, intersected with the one in force. `None` if they have
-    /// nothing in common: a mean that does not change lies in both.
-    #[inline]
-    pub(crate) fn narrowed(
+    /// True if the observations show, at the level given by ln(1/δ_s), that the mean lies beyond a value
+    /// of an end that was in force: some assumption is false.
+    pub(crate) fn refutes(
         &self,
-        count: &Count,
-        sum: f64,
-        bernstein: &Bernstein,
-        in_force: (f64, f64),
-        both_sides: bool,
-    ) -> Option<Interval> {
-        let (lower, upper) = if self.kind != Intervals::Kl || count.n == 0 {
-            let new = self.interval(count, sum, bernstein, in_force, both_sides);
-            (new.lower.max(in_force.0), new.upper.min(in_force.1))
-        } else {
-            let (mean, level) = self.mean_and_level(count, sum * count.inverse);
-            let upper = kl_upper_within(mean, level, in_force.1);
-            let lower = if both_sides {
-                kl_lower_within(mean, level, in_force.0)
-            } else {
-                in_force.0
-            };
-            (lower, upper)
-        };
-        (lower <= upper).then_some(Interval { lower, upper })
-    }
-
-    /// The mean, and what the divergence from it may be.
-    #[inline]
-    fn mean_and_level(&self, count: &Count, mean: f64) -> (f64, f64) {
-        let log_term = if self.forced {
-            self.log_term
-        } else {
-            count.log + self.log_term
-        };
-        // A sum of unit observations can leave the mean a rounding error outside [0, 1].
-        (mean.clamp(0.0, 1.0), log_term * count.inverse)
-    }
-
-    /// Mean and half-width before clipping, for the symmetric kinds that the paper's bonus is for.
-    #[inline]
-    pub fn centre_and_radius(&self, count: &Count, sum: f64) -> (f64, f64) {
-        let radius = self.radius(count, self.width);
-        if count.n > 0 {
-            return (sum * count.inverse, radius);
+        end: End,
+        value: f64,
+        observed: &Observed,
+        r: f64,
+        log_level: f64,
+    ) -> bool {
+        // Evidence beyond the end has the sample mean beyond it, which is quick to see.
+        if !end.excludes(value, observed.mean()) {
+            return false;
         }
-        match self.kind {
-            Intervals::Published => (f64::from(u8::from(self.cost)), radius),
-            _ => (0.5, radius),
+        let other = end.opposite();
+        let bound = self.end(other, observed, r, log_level, other.trivial());
+        end.excludes(value, bound)
+    }
+
+    /// Centre of the symmetric kinds before clipping, which the paper's bonus is for.
+    #[inline]
+    pub(crate) fn centre(&self, count: &Count, sum: f64) -> f64 {
+        match (count.n, self.kind) {
+            (1.., _) => sum * count.inverse,
+            (0, Intervals::Published) => f64::from(u8::from(self.cost)),
+            _ => 0.5,
         }
     }
 
@@ -360,17 +437,12 @@ impl Rule {
         }
     }
 
-    /// Half-width for n = 1 of the symmetric kinds.
-    pub(crate) fn width(&self) -> f64 {
-        self.width
-    }
-
     /// The interval of an arm never pulled.
     #[cold]
-    pub fn before_the_first_pull(&self) -> Interval {
+    pub(crate) fn before_the_first_pull(&self, r: f64) -> Interval {
         if self.kind == Intervals::Published {
             let centre = f64::from(u8::from(self.cost));
-            return Interval::around(centre, self.width).clipped();
+            return Interval::around(centre, self.width(0.0, r)).clipped();
         }
         Interval::UNKNOWN
     }

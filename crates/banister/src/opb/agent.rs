@@ -31,6 +31,12 @@ impl Agent for Opb {
         self.take_batch(outcomes)
     }
 
+    fn drawn(&mut self, action: usize) {
+        if action < self.names.len() {
+            self.estimates.number(action);
+        }
+    }
+
     fn decided(&mut self, number: u64, safe_probability: Option<f64>) {
         self.monitor.decided(number, safe_probability);
     }

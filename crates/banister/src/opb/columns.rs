@@ -1,14 +1,13 @@
 //! From arms and their intervals to the columns of the bounds.
 
 use super::Opb;
-use crate::interval::Count;
 
 impl Opb {
     pub(crate) fn push_arm(&mut self, name: String) {
         self.names.push(name);
         self.column.push(Some(self.arm.len()));
         self.arm.push(self.names.len() - 1);
-        self.estimates.add_arm();
+        self.estimates.add_arm(&self.problem);
     }
 
     /// Rebuilds the map from arms to columns.
@@ -26,6 +25,7 @@ impl Opb {
         self.planner.reset(self.arm.len());
         self.refresh_columns();
         self.planner.changed_all(&self.bounds);
+        self.stale = true;
     }
 
     /// Rebuilds all columns, the safe one first: margins come from it, and spreads from margins.
@@ -39,23 +39,22 @@ impl Opb {
         );
         for column in 0..self.arm.len() {
             let arm = self.arm[column];
-            let count = Count::new(self.estimates.pulls()[arm], false);
             self.write_costs(column, arm);
-            self.write_reward(column, arm, &count);
+            self.write_reward(column, arm);
         }
     }
 
     /// Writes what one column says about the reward; after its costs, which D is made from.
     #[inline(always)]
-    pub(super) fn write_reward(&mut self, column: usize, arm: usize, count: &Count) {
+    pub(super) fn write_reward(&mut self, column: usize, arm: usize) {
         match self.alpha {
             Some(alpha) => {
-                let (centre, radius) = self.estimates.centre_and_radius(arm, count);
+                let (centre, radius) = self.estimates.centre_and_radius(arm);
                 self.planner
                     .set_paper_reward(column, centre, alpha * radius);
             }
             None => {
-                self.bounds.reward_upper[column] = self.estimates.of(arm)[0].upper;
+                self.bounds.reward_upper[column] = self.estimates.ends(arm, 0).upper;
                 self.bounds.update_spread(column);
             }
         }
@@ -67,10 +66,10 @@ impl Opb {
         if self.safe_matters || arm == self.problem.declared.safe {
             return self.write_relative_costs(column, arm);
         }
-        let state = self.estimates.of(arm);
-        for i in 1..state.len() {
-            self.bounds.cost_lower[i - 1][column] = state[i].lower;
-            self.bounds.cost_upper[i - 1][column] = state[i].upper;
+        for i in 0..self.problem.guardrails.len() {
+            let ends = self.estimates.ends(arm, i + 1);
+            self.bounds.cost_lower[i][column] = ends.lower;
+            self.bounds.cost_upper[i][column] = ends.upper;
         }
     }
 
@@ -78,9 +77,8 @@ impl Opb {
     #[inline(never)]
     fn write_relative_costs(&mut self, column: usize, arm: usize) {
         let is_safe = arm == self.problem.declared.safe;
-        let state = self.estimates.of(arm);
         for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
-            let own = &state[i + 1];
+            let own = self.estimates.ends(arm, i + 1);
             let (lower, upper) = match guardrail.safe_cost {
                 Some(known) if is_safe => (known, known),
                 _ if guardrail.factor == 0.0 && !is_safe => (own.lower, own.upper),
@@ -93,8 +91,8 @@ impl Opb {
 
     /// Cost bounds that depend on the safe action's estimates.
     fn relative_bounds(&self, i: usize, arm: usize, is_safe: bool) -> (f64, f64) {
-        let own = &self.estimates.of(arm)[i + 1];
-        let safe = &self.estimates.of(self.problem.declared.safe)[i + 1];
+        let own = self.estimates.ends(arm, i + 1);
+        let safe = self.estimates.ends(self.problem.declared.safe, i + 1);
         let mut bounds = self.problem.guardrails[i].cost_bounds(
             (own.lower, own.upper),
             (safe.lower, safe.upper),

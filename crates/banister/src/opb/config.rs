@@ -3,15 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, open_unit, positive};
+use crate::error::{Error, finite, open_unit, positive};
+use crate::estimate::{EstimateConfig, LAZY};
 use crate::guarantee::Guarantee;
-use crate::interval::{Intervals, Level};
+use crate::interval::{Intervals, Level, OPTIMISM_DELTA};
 use crate::monitor::{
     MonitorConfig, OnBreach, RUN_LENGTH, check_run_length, epoch_share, is_usual,
 };
 use crate::optimism::Optimism;
 use crate::optimism::{check_floor, is_zero};
-use crate::problem::{CheckedProblem, Signal};
+use crate::problem::CheckedProblem;
 use crate::safe_cost::{UnknownSafeCost, check_relative};
 
 /// OPB, the optimistic-pessimistic bandit: K arms, policies whose expected costs keep every guardrail
@@ -22,13 +23,16 @@ pub struct OpbConfig {
     /// Name in results; made from the other keys by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Kind of confidence intervals; by default `kl`, or `subgaussian` for sub-Gaussian signals.
+    /// Kind of confidence intervals; by default `mixture`, or `subgaussian` for sub-Gaussian signals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intervals: Option<Intervals>,
     /// Choice of optimism about the reward.
     pub optimism: Optimism,
-    /// δ: probability with which any guarantee may fail.
+    /// δ: probability with which any policy ever violates a guardrail.
     pub delta: f64,
+    /// δ_o: probability, beside δ, with which the regret bound may fail; bounds that only serve optimism
+    /// share it.
+    pub optimism_delta: f64,
     /// T, needed by `hoeffding`, `paper` and `published` intervals and by the T_0 rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub horizon: Option<u64>,
@@ -37,8 +41,14 @@ pub struct OpbConfig {
     pub intersect: Option<bool>,
     /// ρ of `subgaussian`: they are tightest around n = ρ·(a small multiple).
     pub rho: f64,
-    /// Arms the union bound allows for over the agent's life; by default the arms given.
+    /// Growth ε of an arm's outcomes after which its intervals and the policy are computed again, by
+    /// default 0.005 (after each of the first 200 outcomes of an arm); 0 computes after every outcome, as
+    /// intervals with a horizon always do.
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub lazy: Option<f64>,
+    /// Ignored: arms are without limit. Older files have it.
+    #[serde(skip_serializing)]
+    #[schemars(skip)]
     pub max_arms: Option<usize>,
     /// Treatment of guardrails whose safe cost is unknown.
     pub unknown_safe_cost: UnknownSafeCost,
@@ -63,9 +73,11 @@ impl Default for OpbConfig {
             intervals: None,
             optimism: Optimism::default(),
             delta: 0.01,
+            optimism_delta: OPTIMISM_DELTA,
             horizon: None,
             intersect: None,
             rho: 1.0,
+            lazy: None,
             max_arms: None,
             unknown_safe_cost: UnknownSafeCost::default(),
             on_breach: None,
@@ -76,26 +88,28 @@ impl Default for OpbConfig {
     }
 }
 
-/// Far more arms than fit in memory, and few enough that counting their signals cannot overflow.
-const MAX_ARMS: usize = 1_000_000_000;
-
 /// Checked parameters, with what follows from the problem.
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedOpb {
     pub config: OpbConfig,
     /// The level of the first epoch.
-    pub level: Level,
-    pub max_arms: usize,
+    level: Level,
     pub monitor: MonitorConfig,
 }
 
 impl CheckedOpb {
-    /// The level of an epoch, counted from 0.
-    pub(crate) fn level_in(&self, epoch: u32) -> Level {
+    /// Parameters of the estimates in an epoch, counted from 0.
+    pub(crate) fn estimates_in(&self, epoch: u32) -> EstimateConfig {
         let share = epoch_share(self.monitor.on_breach, epoch);
-        Level {
-            delta: self.config.delta * share,
-            ..self.level
+        EstimateConfig {
+            level: Level {
+                delta: self.level.delta * share,
+                optimism_delta: self.level.optimism_delta * share,
+                ..self.level
+            },
+            intervals: self.config.intervals,
+            intersect: self.config.intersect,
+            lazy: self.config.lazy.unwrap_or(LAZY),
         }
     }
 }
@@ -156,37 +170,24 @@ impl OpbConfig {
         }
     }
 
-    /// The interval that a signal gets.
-    pub(crate) fn intervals_for(&self, signal: &Signal) -> Intervals {
-        self.intervals.unwrap_or_else(|| Intervals::suiting(signal))
-    }
-
     /// Checks the parameters against the problem.
     pub(crate) fn check(&self, problem: &CheckedProblem) -> Result<CheckedOpb, Error> {
         open_unit("delta", self.delta)?;
+        open_unit("optimism_delta", self.optimism_delta)?;
         positive("rho", self.rho)?;
+        if let Some(lazy) = self.lazy
+            && !(0.0..=1.0).contains(&finite("lazy", lazy)?)
+        {
+            let allowed = "must lie between 0 (compute after every outcome) and 1";
+            return Err(Error::invalid("lazy", lazy, allowed));
+        }
         if let Some(x) = self.log_term {
             positive("log_term", x)?;
         }
         check_run_length(self.run_length)?;
         check_floor(self.floor, self.optimism)?;
-        let arms = problem.declared.arms.len();
-        let max_arms = self.max_arms.unwrap_or(arms);
-        if max_arms < arms {
-            let allowed = format!("must be at least the {arms} arms given");
-            return Err(Error::invalid("max_arms", max_arms, allowed));
-        }
-        if max_arms > MAX_ARMS {
-            let allowed = format!("must be at most {MAX_ARMS}");
-            return Err(Error::invalid("max_arms", max_arms, allowed));
-        }
         self.check_horizon(problem)?;
         self.check_combination(problem)?;
-        let costs: usize = problem
-            .guardrails
-            .iter()
-            .map(|g| max_arms - usize::from(g.safe_cost.is_some()))
-            .sum();
         Ok(CheckedOpb {
             config: self.clone(),
             monitor: MonitorConfig {
@@ -197,13 +198,11 @@ impl OpbConfig {
             },
             level: Level {
                 delta: self.delta,
-                signals: max_arms + costs,
-                arms: max_arms,
+                optimism_delta: self.optimism_delta,
                 horizon: self.horizon,
                 log_term: self.log_term,
                 rho: self.rho,
             },
-            max_arms,
         })
     }
 
@@ -219,7 +218,7 @@ impl OpbConfig {
             } else {
                 let name = self.intervals.map_or("", Intervals::name);
                 format!(
-                    "`{name}` intervals need a horizon; `kl`, `subgaussian` and `bernstein` do not"
+                    "`{name}` intervals need a horizon; `mixture`, `kl`, `subgaussian` and `bernstein` do not"
                 )
             };
             return Err(Error::invalid("horizon", "absent", who));

@@ -22,7 +22,7 @@ use crate::agent::Outcomes;
 use crate::certificate::{Answer, Certifier};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
-use crate::estimate::{Estimates, SignalRule};
+use crate::estimate::Estimates;
 use crate::interval::{Interval, Intervals};
 use crate::monitor::Source;
 use crate::monitor::{Monitor, Next, Outcome};
@@ -83,6 +83,8 @@ pub struct Opb {
     pub(crate) monitor: Monitor,
     /// True if some guardrail is relative to the safe action's own mean.
     relative: bool,
+    /// True if bounds changed since the policy was made.
+    stale: bool,
     pub(crate) outcomes: u64,
 }
 
@@ -126,6 +128,7 @@ impl Opb {
             certifier,
             monitor: Monitor::new(&problem, checked.monitor),
             relative: problem.guardrails.iter().any(|g| g.factor != 0.0),
+            stale: true,
             outcomes: 0,
             problem,
             checked,
@@ -181,14 +184,14 @@ impl Opb {
 
     /// Offers one more arm. Its number is returned.
     ///
-    /// The union bound was made for `max_arms` arms; one more than that is refused, since it would
-    /// quietly weaken δ.
+    /// There may be any number of them, and they weaken nothing: arms share δ in the order of their first
+    /// pull. Only the paper's own radii count the arms they were made for.
     pub fn add_arm(&mut self, name: &str) -> Result<usize, Error> {
         check_name(&self.names, name, "arm")?;
-        if self.names.len() >= self.checked.max_arms {
+        if let Some(kind @ (Intervals::Paper | Intervals::Published)) = self.config().intervals {
             let allowed = format!(
-                "the union bound counts {} arms: create the agent with a larger `max_arms`",
-                self.checked.max_arms
+                "`{}` intervals count the arms given at the beginning; others allow more",
+                kind.name()
             );
             return Err(Error::invalid("arm", name, allowed));
         }
@@ -238,15 +241,8 @@ impl Opb {
             self.monitor.forget();
             return;
         }
-        let count = self.estimates.take(arm, reward, costs);
-        if self.safe_matters && arm == self.problem.declared.safe {
-            self.follow_safe(arm);
-        } else if let Some(column) = self.column[arm] {
-            if arm != self.problem.declared.safe {
-                self.write_costs(column, arm);
-            }
-            self.write_reward(column, arm, &count);
-            self.planner.changed(&self.bounds, column);
+        if self.estimates.take(arm, reward, costs) {
+            self.follow(arm);
         }
         let safe = self.problem.declared.safe;
         let outcome = Outcome {
@@ -272,7 +268,7 @@ impl Opb {
     #[inline(never)]
     fn refute(&mut self, arm: usize, signal: usize, next: Next) -> Next {
         let (pulls, guardrail) = (self.estimates.pulls()[arm], signal - 1);
-        let mean = self.estimates.of(arm)[signal].sum / pulls as f64;
+        let mean = self.estimates.mean(arm, signal).unwrap_or(0.0);
         let mean = self.problem.guardrails[guardrail].signal_of(mean);
         let also = (self.monitor).refute((arm, guardrail), pulls, mean, self.outcomes);
         if next == Next::Restart { next } else { also }
@@ -286,9 +282,24 @@ impl Opb {
         self.estimates = estimates(&self.problem, &self.checked, self.monitor.epoch());
         self.t_zero = t_zero(&self.problem, &self.checked.config);
         for _ in &self.names {
-            self.estimates.add_arm();
+            self.estimates.add_arm(&self.problem);
         }
         self.refresh_all();
+    }
+
+    /// An arm's intervals were computed again.
+    #[inline(always)]
+    fn follow(&mut self, arm: usize) {
+        if self.safe_matters && arm == self.problem.declared.safe {
+            self.follow_safe(arm);
+        } else if let Some(column) = self.column[arm] {
+            if arm != self.problem.declared.safe {
+                self.write_costs(column, arm);
+            }
+            self.write_reward(column, arm);
+            self.planner.changed(&self.bounds, column);
+        }
+        self.stale = true;
     }
 
     /// The safe action's outcome moved the margins, and with them all columns.
@@ -296,9 +307,9 @@ impl Opb {
     #[inline(never)]
     fn follow_safe(&mut self, arm: usize) {
         if let Some(rule) = &mut self.t_zero {
-            let state = self.estimates.of(arm);
-            rule.update(&self.problem, self.estimates.pulls()[arm], |i| {
-                state[i + 1].sum
+            let estimates = &self.estimates;
+            rule.update(&self.problem, estimates.pulls()[arm], |i| {
+                estimates.sum(arm, i + 1)
             });
         }
         self.refresh_columns();
@@ -331,9 +342,14 @@ impl Opb {
             self.publish_safe(Fallback::Alarm);
             return &self.decision;
         }
+        if !self.stale {
+            return &self.decision;
+        }
+        self.stale = false;
         let settled = self.t_zero.as_ref().is_none_or(|rule| rule.is_settled());
         if !settled || !self.bounds.has_margin() {
             self.publish_safe(Fallback::MarginNotProven);
+            self.stale = false;
             return &self.decision;
         }
         self.planner.plan(&self.bounds);
@@ -343,6 +359,7 @@ impl Opb {
         if !answer.is_within(&self.bounds.thresholds) {
             let reason = answer.failure();
             self.publish_safe(reason);
+            self.stale = false;
             return &self.decision;
         }
         let arm = &self.arm[..];
@@ -357,7 +374,9 @@ impl Opb {
     #[inline]
     fn begin_decision(&mut self) {
         self.decision.outcomes = self.outcomes - self.monitor.forgotten();
-        self.decision.alarm = self.monitor.alarms().first().copied();
+        if let ([_, ..], _) | (_, Some(_)) = (self.monitor.alarms(), &self.decision.alarm) {
+            self.decision.alarm = self.monitor.alarms().first().copied();
+        }
     }
 
     /// The last decision, without deciding anew.
@@ -368,9 +387,10 @@ impl Opb {
     #[cold]
     #[inline(never)]
     fn publish_safe(&mut self, reason: Fallback) {
+        self.stale = true;
         let safe = self.bounds.safe;
         let arm = self.arm[safe];
-        let value = self.estimates.of(arm)[0].upper;
+        let value = self.estimates.ends(arm, 0).upper;
         let cost = |i: usize| self.bounds.cost_upper[i][safe];
         (self.certifier).certify_safe(&self.problem, arm, value, cost, reason, &mut self.decision);
     }
@@ -378,13 +398,7 @@ impl Opb {
 
 /// Estimates without arms, at the level of an epoch.
 fn estimates(problem: &CheckedProblem, checked: &CheckedOpb, epoch: u32) -> Estimates {
-    let config = &checked.config;
-    Estimates::new(SignalRule::all(
-        problem,
-        &checked.level_in(epoch),
-        |signal| config.intervals_for(signal),
-        |kind| config.intersect.unwrap_or(kind.is_anytime()),
-    ))
+    Estimates::new(problem, &checked.estimates_in(epoch))
 }
 
 /// The T_0 rule before its first outcome, where it applies.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Opb, OpbConfig};
+use crate::decision::Decision;
 use crate::error::Error;
 use crate::estimate::SavedArm;
 use crate::interval::Intervals;
@@ -12,8 +13,8 @@ use crate::problem::Problem;
 use crate::safe_cost::SavedTZero;
 use crate::snapshot::{broken, check_header};
 
-/// 2: with the monitor.
-const VERSION: u32 = 2;
+/// 2: with the monitor. 3: with places in two budgets, and Q.
+const VERSION: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,6 +26,9 @@ struct Snapshot {
     outcomes: u64,
     arms: Vec<NamedArm>,
     planner: SavedPlanner,
+    /// The policy in force, unless bounds changed since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    decision: Option<Decision>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     t_zero: Option<SavedTZero>,
     /// Absent from snapshots of version 1.
@@ -55,15 +59,16 @@ impl Opb {
     /// # Ok::<(), banister::Error>(())
     /// ```
     pub fn save(&self) -> String {
-        self.snapshot(self.planner.save())
+        let decision = (!self.stale).then(|| self.decision.clone());
+        self.snapshot(self.planner.save(), decision)
     }
 
     /// The same without the solvers' warm starts: what the outcomes alone have taught it.
     pub fn save_learned(&self) -> String {
-        self.snapshot(SavedPlanner::default())
+        self.snapshot(SavedPlanner::default(), None)
     }
 
-    fn snapshot(&self, planner: SavedPlanner) -> String {
+    fn snapshot(&self, planner: SavedPlanner, decision: Option<Decision>) -> String {
         let arms = (0..self.names.len()).map(|arm| NamedArm {
             name: self.names[arm].clone(),
             offered: self.is_offered(arm),
@@ -77,6 +82,7 @@ impl Opb {
             outcomes: self.outcomes,
             arms: arms.collect(),
             planner,
+            decision,
             t_zero: self.t_zero.as_ref().map(|rule| rule.saved.clone()),
             monitor: Some(self.monitor.save()),
         };
@@ -92,7 +98,7 @@ impl Opb {
         let checked = snapshot.config.check(&problem)?;
         let mut monitor = Monitor::new(&problem, checked.monitor);
         monitor.restore(snapshot.monitor.clone())?;
-        check_arms(&snapshot, checked.max_arms, monitor.forgotten())?;
+        check_arms(&snapshot, monitor.forgotten())?;
         let mut agent = Self::bare(problem, checked, monitor.epoch());
         agent.monitor = monitor;
         for (number, arm) in snapshot.arms.iter().enumerate() {
@@ -101,7 +107,11 @@ impl Opb {
             if arm.offered {
                 agent.arm.push(number);
             }
-            agent.estimates.restore(&arm.outcomes);
+            agent.estimates.add_arm(&agent.problem);
+            if !agent.estimates.restore(number, &arm.outcomes) {
+                let reason = format!("the places of arm `{}` in δ cannot be", arm.name);
+                return Err(broken(reason));
+            }
         }
         match (&mut agent.t_zero, snapshot.t_zero) {
             (Some(rule), Some(saved)) => rule.saved = saved,
@@ -113,14 +123,46 @@ impl Opb {
         agent.refresh_all();
         let guardrails = agent.problem.guardrails.len();
         agent.planner.restore(&snapshot.planner, guardrails);
+        if let Some(decision) = snapshot.decision {
+            if !agent.vouches_for(&decision) {
+                return Err(broken("its policy is none that its arms allow"));
+            }
+            agent.decision = decision;
+            agent.stale = false;
+        }
         Ok(agent)
     }
 }
 
-fn check_arms(snapshot: &Snapshot, max_arms: usize, forgotten: u64) -> Result<(), Error> {
+impl Opb {
+    /// True if a policy may have been published at the bounds in force.
+    fn vouches_for(&self, decision: &Decision) -> bool {
+        let safe = self.problem.declared.safe;
+        let columns = (decision.policy.iter()).map(|&(arm, p)| {
+            let column = self.column.get(arm).copied().flatten();
+            column.filter(|_| p > 0.0).map(|column| (column, p))
+        });
+        let Some(columns) = columns.collect::<Option<Vec<_>>>() else {
+            return false;
+        };
+        let total: f64 = columns.iter().map(|&(_, p)| p).sum();
+        let within = |i: usize| {
+            let row = &self.bounds.cost_upper[i];
+            let cost: f64 = columns.iter().map(|&(column, p)| p * row[column]).sum();
+            cost <= self.bounds.thresholds[i] + 1e-9
+        };
+        let is_safe = matches!(decision.policy[..], [(arm, _)] if arm == safe);
+        (total - 1.0).abs() < 1e-9
+            && decision.scale == 1.0
+            && decision.guardrails.len() == self.problem.guardrails.len()
+            && (is_safe || (0..self.problem.guardrails.len()).all(within))
+    }
+}
+
+fn check_arms(snapshot: &Snapshot, forgotten: u64) -> Result<(), Error> {
     let declared = &snapshot.problem;
     let arms = &snapshot.arms;
-    if arms.len() < declared.arms.len() || arms.len() > max_arms {
+    if arms.len() < declared.arms.len() {
         return Err(broken(format!("it holds {} arms", arms.len())));
     }
     if arms
@@ -171,11 +213,9 @@ fn check_arms(snapshot: &Snapshot, max_arms: usize, forgotten: u64) -> Result<()
                 arm.name
             )));
         }
-        if arm.outcomes.signals.iter().any(|s| s.lower > s.upper) {
-            return Err(broken(format!(
-                "an interval of arm `{}` is reversed",
-                arm.name
-            )));
+        if !arm.outcomes.is_sound() {
+            let reason = format!("the sums of arm `{}` cannot be", arm.name);
+            return Err(broken(reason));
         }
     }
     if let Some(saved) = &snapshot.t_zero

@@ -111,7 +111,7 @@ impl Oplb {
         match (&self.t_zero, &self.safe_estimates) {
             (Some(rule), _) => upper = upper.min(rule.upper(i).unwrap_or(1.0)),
             (None, Some(estimates)) => {
-                let own = &estimates.of(0)[i + 1];
+                let own = estimates.ends(0, i + 1);
                 lower = lower.max(own.lower);
                 upper = upper.min(own.upper);
             }
@@ -122,7 +122,7 @@ impl Oplb {
 
     /// The interval of the safe action's own y from its own outcomes alone.
     fn own_interval(&self, i: usize) -> (f64, f64) {
-        let own = self.safe_estimates.as_ref().map(|e| e.of(0)[i + 1]);
+        let own = self.safe_estimates.as_ref().map(|e| e.ends(0, i + 1));
         own.map_or((0.0, 1.0), |own| (own.lower, own.upper))
     }
 

@@ -29,8 +29,8 @@ use banister_solve::ConeSolver;
 use crate::certificate::Certifier;
 use crate::decision::Decision;
 use crate::error::Error;
-use crate::estimate::{Estimates, SignalRule};
-use crate::interval::{Intervals, Level};
+use crate::estimate::{EstimateConfig, Estimates};
+use crate::interval::Level;
 pub use crate::linear::Radius;
 use crate::linear::{Evidence, Limit, Setup, with_zero_costs};
 use crate::monitor::Monitor;
@@ -234,18 +234,9 @@ fn setup(checked: &CheckedOplb) -> Setup {
     }
 }
 
-/// Scalar intervals for the safe action's own signals, each at level δ_s.
+/// Scalar intervals for the safe action's own signals, each cost at level δ_s.
 fn safe_estimates(problem: &CheckedProblem, delta: f64) -> Estimates {
-    let level = Level {
-        delta,
-        signals: 1,
-        arms: 1,
-        horizon: None,
-        log_term: None,
-        rho: 1.0,
-    };
-    let rules = SignalRule::all(problem, &level, Intervals::suiting, |_| true);
-    let mut estimates = Estimates::new(rules);
-    estimates.add_arm();
-    estimates
+    let unknown = problem.guardrails.iter().filter(|g| g.safe_cost.is_none());
+    let level = Level::at(delta * unknown.count() as f64);
+    Estimates::of_safe(problem, &EstimateConfig::at(level))
 }

@@ -108,9 +108,10 @@ impl Oplb {
         let Some(estimates) = &self.safe_estimates else {
             return next;
         };
-        let (pulls, sum) = (estimates.pulls()[0], estimates.of(0)[guardrail + 1].sum);
+        let pulls = estimates.pulls()[0];
         let problem = &self.evidence.problem;
-        let mean = problem.guardrails[guardrail].signal_of(sum / pulls as f64);
+        let mean = estimates.mean(0, guardrail + 1).unwrap_or(0.0);
+        let mean = problem.guardrails[guardrail].signal_of(mean);
         let key = (problem.declared.safe, guardrail);
         let also = (self.monitor).refute(key, pulls, mean, self.evidence.outcomes);
         if next == Next::Restart { next } else { also }
@@ -131,9 +132,8 @@ impl Oplb {
         if let (true, Some(estimates)) = (is_safe, &mut self.safe_estimates) {
             estimates.take(0, reward, costs);
             if let Some(rule) = &mut self.t_zero {
-                let state = estimates.of(0);
-                let problem = &self.evidence.problem;
-                rule.update(problem, estimates.pulls()[0], |i| state[i + 1].sum);
+                let (problem, pulls) = (&self.evidence.problem, estimates.pulls()[0]);
+                rule.update(problem, pulls, |i| estimates.sum(0, i + 1));
             }
         }
     }

@@ -113,12 +113,13 @@ impl Oplb {
         agent.evidence.restore(evidence, snapshot.outcomes)?;
         agent.offered_anew();
         let signals = agent.evidence.signals.len();
-        match (&mut agent.safe_estimates, snapshot.safe) {
-            (None, None) => {}
-            (Some(estimates), Some(saved)) if saved.fits(signals) => {
-                estimates.replace(0, &saved);
-            }
-            _ => return Err(broken("`safe` does not match the configuration")),
+        let fits = match (&mut agent.safe_estimates, snapshot.safe) {
+            (None, None) => true,
+            (Some(estimates), Some(saved)) => saved.fits(signals) && estimates.restore(0, &saved),
+            _ => false,
+        };
+        if !fits {
+            return Err(broken("`safe` does not match the configuration"));
         }
         match (&mut agent.t_zero, snapshot.t_zero) {
             (None, None) => {}

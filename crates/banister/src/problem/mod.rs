@@ -141,6 +141,14 @@ impl Problem {
 }
 
 impl CheckedProblem {
+    /// A signal (0 the reward, 1 + i guardrail i) of an arm as it is and in common units, and its direction.
+    pub(crate) fn signal_of(&self, _arm: usize, signal: usize) -> (&Signal, &Signal, Direction) {
+        match signal.checked_sub(1).map(|i| &self.guardrails[i]) {
+            None => (&self.reward, &self.reward, Direction::AtMost),
+            Some(g) => (&g.signal, &g.signal, g.direction),
+        }
+    }
+
     /// True if a reward and costs are possible for their signals.
     #[inline]
     pub fn admits(&self, reward: f64, costs: &[f64]) -> bool {

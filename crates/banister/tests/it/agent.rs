@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use banister::{Error, Fallback, Intervals, OnBreach, Opb, OpbConfig, Optimism};
+use banister::{Agent as _, Error, Fallback, Intervals, OnBreach, Opb, OpbConfig, Optimism};
 use common::{Random, at_most, observe_batch, problem, without_monitor};
 
 type Outcome = (usize, f64, Vec<f64>);
@@ -62,6 +62,7 @@ fn outcomes_out_of_order_and_in_batches_give_the_same_hoeffding_state() {
         let mut in_order = fresh.clone();
         feed(&mut in_order, &data);
         let mut late = fresh.clone();
+        data.iter().for_each(|(arm, ..)| late.drawn(*arm));
         feed(&mut late, &shuffled(&mut random, &data));
         let (first, second) = (in_order.save(), late.save());
         assert_eq!(without_monitor(&first), without_monitor(&second));
@@ -89,6 +90,7 @@ fn kl_intervals_depend_on_the_order_by_no_more_than_their_search() {
     let data = outcomes(&mut random, 4, 1, 900);
     let (mut in_order, mut late) = (fresh.clone(), fresh);
     feed(&mut in_order, &data);
+    data.iter().for_each(|(arm, ..)| late.drawn(*arm));
     feed(&mut late, &shuffled(&mut random, &data));
     for arm in 0..4 {
         for signal in 0..2 {
@@ -126,28 +128,25 @@ fn pending_decisions_change_nothing() {
 }
 
 #[test]
-fn arms_can_be_added_up_to_the_number_the_union_bound_counts() {
-    let config = OpbConfig {
-        max_arms: Some(4),
-        ..OpbConfig::default()
-    };
-    let mut agent = Opb::new(&problem(3, vec![at_most(0.5, Some(0.1))]), &config).expect("valid");
+fn arms_can_be_added_without_limit() {
+    let declared = problem(3, vec![at_most(0.5, Some(0.1))]);
+    let mut agent = Opb::new(&declared, &OpbConfig::default()).expect("valid");
     assert_eq!(agent.add_arm("fourth"), Ok(3));
     assert_eq!(agent.arm_named("fourth"), Ok(3));
     assert!(agent.is_offered(3) && !agent.is_offered(4));
-    for (name, mentions) in [
-        ("fifth", "max_arms"),
-        ("arm 1", "of its own"),
-        (" ", "needs a name"),
-    ] {
+    for (name, mentions) in [("arm 1", "of its own"), (" ", "needs a name")] {
         let before = agent.save();
         let message = agent.add_arm(name).expect_err("refused").to_string();
         assert!(message.contains(mentions), "{message}");
         assert_eq!(agent.save(), before);
     }
-    // Retiring does not make room: the retired arm's intervals have used their share of δ.
-    agent.retire_arm(1).expect("not the safe arm");
-    assert!(agent.add_arm("fifth").is_err());
+    for number in 4..40 {
+        assert_eq!(agent.add_arm(&format!("another {number}")), Ok(number));
+    }
+    // The paper's radii are made for a number of arms.
+    let mut paper = Opb::new(&declared, &OpbConfig::paper(100)).expect("valid");
+    let message = paper.add_arm("fourth").expect_err("refused").to_string();
+    assert!(message.contains("`paper`"), "{message}");
     let message = agent.arm_named("sixth").expect_err("unknown").to_string();
     assert!(
         message.contains("sixth") && message.contains("fourth"),
@@ -191,9 +190,9 @@ fn a_retired_arm_is_never_played_but_its_outcomes_still_count() {
 
 #[test]
 fn a_retirement_leaves_the_agent_that_never_had_the_arm_pulled() {
-    // With the same union bound, an agent whose arm 1 was retired plans like one without it.
+    // At the same level, an agent whose arm 1 was retired plans like one without it.
     let config = OpbConfig {
-        max_arms: Some(4),
+        log_term: Some(7.0),
         ..OpbConfig::default()
     };
     let mut random = Random::new(5);

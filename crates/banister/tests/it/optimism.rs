@@ -3,7 +3,7 @@
 use crate::common;
 
 use banister::{Decision, Guardrail, Intervals, OnBreach, Opb, OpbConfig, Optimism, Problem};
-use common::{Random, Rebuilt, at_most, brute_force_lp, problem};
+use common::{Random, Rebuilt, at_most, brute_force_lp, problem, share_of};
 
 const HORIZON: u64 = 10_000;
 
@@ -226,17 +226,27 @@ fn margin_is_never_more_optimistic_than_the_paper() {
                 .copied()
                 .fold(f64::INFINITY, f64::min);
             let spread = rebuilt.spread();
-            // The radius of all [0, 1] signals is the same; unpulled arms have 1/2 around 1/2.
-            let m = rebuilt.thresholds.len();
-            let k = spread.len();
-            let known = margin
-                .problem()
-                .guardrails
-                .iter()
-                .filter(|g| g.safe_cost.is_some())
-                .count();
-            let signals = (k + m * k - known) as f64;
-            let log_term = (2.0 * HORIZON as f64 * signals / margin.config().delta).ln();
+            // The widest radius of an arm counts; unpulled arms have 1/2 around 1/2.
+            let (m, k) = (rebuilt.thresholds.len(), spread.len());
+            let guardrails = margin.problem().guardrails.iter();
+            let unknown = guardrails.filter(|g| g.safe_cost.is_none()).count();
+            let config = margin.config();
+            // Arms were pulled in their order.
+            let (mut safety, mut optimism) = (0, 0);
+            let mut log_terms = vec![0.0; k];
+            for a in (0..k).filter(|&a| margin.pulls()[a] > 0) {
+                optimism += 1;
+                let ends = if a == 0 { unknown } else { m };
+                let share = share_of(optimism, k) * config.optimism_delta / (ends + 1) as f64;
+                let t = HORIZON as f64;
+                log_terms[a] = (t / share).ln();
+                if ends > 0 {
+                    safety += 1;
+                    let declared = k - usize::from(unknown == 0);
+                    let share = share_of(safety, declared) * config.delta / ends as f64;
+                    log_terms[a] = log_terms[a].max((t / share).ln());
+                }
+            }
             let mut v = vec![0.0; k];
             for a in 0..k {
                 let n = margin.pulls()[a] as f64;
@@ -246,7 +256,7 @@ fn margin_is_never_more_optimistic_than_the_paper() {
                     let saved: serde_json::Value =
                         serde_json::from_str(&margin.save()).expect("JSON");
                     let sum = saved["arms"][a]["outcomes"]["signals"][0]["sum"].as_f64();
-                    (sum.expect("a sum") / n, (log_term / (2.0 * n)).sqrt())
+                    (sum.expect("a sum") / n, (log_terms[a] / (2.0 * n)).sqrt())
                 };
                 v[a] = centre + (1.0 + 2.0 / smallest) * radius;
                 let own = rebuilt.reward_upper[a] + spread[a];

@@ -239,7 +239,18 @@ fn parameters_of_the_agent_are_checked() {
     }
     refused(config(|c| c.log_term = Some(0.0)), "log_term", "0");
     refused(config(|c| c.log_term = Some(f64::NAN)), "log_term", "NaN");
-    refused(config(|c| c.max_arms = Some(2)), "max_arms", "2");
+    for wrong in [0.0, 1.0, f64::NAN] {
+        let value = wrong.to_string();
+        refused(
+            config(|c| c.optimism_delta = wrong),
+            "optimism_delta",
+            &value,
+        );
+    }
+    for wrong in [-0.1, 1.5, f64::INFINITY] {
+        let value = wrong.to_string();
+        refused(config(|c| c.lazy = Some(wrong)), "lazy", &value);
+    }
     refused(config(|c| c.horizon = Some(0)), "horizon", "0");
     for kind in [Intervals::Hoeffding, Intervals::Paper] {
         refused(config(|c| c.intervals = Some(kind)), "horizon", "absent");

@@ -313,6 +313,7 @@ impl Experiment {
             let share = share.map_or(0.0, |(_, share)| *share);
             // With a time to live, outcomes are learned in the order of decisions.
             let waits = self.checked.declaration.ttl_seconds.is_some();
+            self.agent.drawn(decision.action as usize);
             self.agent.decided(number, (!waits).then_some(share));
         }
         self.counts.decisions += 1;

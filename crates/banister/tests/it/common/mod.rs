@@ -46,6 +46,13 @@ impl Random {
     }
 }
 
+/// ω_j for k arms declared.
+pub fn share_of(j: usize, k: usize) -> f64 {
+    let (j, k0) = (j as f64, k.min(8) as f64);
+    let declared = if j <= k as f64 { 0.5 / k as f64 } else { 0.0 };
+    declared + 0.5 * (k0 + 1.0) / ((j + k0) * (j + k0 + 1.0))
+}
+
 /// Takes outcomes of arms as one batch.
 pub fn observe_batch(
     agent: &mut dyn Agent,
