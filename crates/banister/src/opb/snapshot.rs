@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Opb, OpbConfig};
+use crate::agent::Agent as _;
 use crate::decision::Decision;
 use crate::error::Error;
 use crate::estimate::SavedArm;
@@ -59,7 +60,7 @@ impl Opb {
     /// # Ok::<(), banister::Error>(())
     /// ```
     pub fn save(&self) -> String {
-        let decision = (!self.stale).then(|| self.decision.clone());
+        let decision = (!self.is_stale()).then(|| self.decision.clone());
         self.snapshot(self.planner.save(), decision)
     }
 
@@ -129,6 +130,7 @@ impl Opb {
             }
             agent.decision = decision;
             agent.stale = false;
+            agent.alarms_seen = agent.monitor.raised();
         }
         Ok(agent)
     }
