@@ -12,7 +12,7 @@ use crate::environment::{
     Dynamics, Environment, EnvironmentConfig, Setting, declaration, in_environment,
 };
 use crate::results::{GuardrailInfo, Optimum};
-use crate::truth::{optimum, thresholds};
+use crate::truth::{certified_play, optimum, thresholds};
 
 /// Rough cost of a call to user-supplied code, which may be in a slow language, in nanoseconds.
 const CUSTOM_CALL: u64 = 5_000;
@@ -295,6 +295,19 @@ impl Experiment {
             .map(earns)
             .fold(f64::NEG_INFINITY, f64::max);
         Some(self.optimum.reward - best)
+    }
+
+    /// The limit of certified play L(T) at level `delta`. `None` where it is unknown: for actions with features,
+    /// and where actions or means change.
+    pub fn limit(&self, delta: f64) -> Option<f64> {
+        let play = certified_play(
+            &self.problem,
+            &self.guardrails,
+            &self.environment,
+            self.resolved.run.horizon,
+            delta,
+        );
+        play?.limit().ok()
     }
 
     /// The agents, by label.

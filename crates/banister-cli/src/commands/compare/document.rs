@@ -119,6 +119,8 @@ impl Subject<'_> {
                     "agent": standing.agent,
                     "guarantee": place.map(|place| guarantees[place]),
                     "regret": interval(&standing.regret),
+                    "limit": standing.limit,
+                    "regret_over_limit": standing.regret_over_limit,
                     "violations": standing.violations,
                     "violation_share": interval(&standing.violation_share),
                     "worst_exceedance": standing.worst_exceedance,
