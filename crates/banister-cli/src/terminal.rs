@@ -125,6 +125,12 @@ pub fn optimum_at_the_end(agent: &AgentResult) -> f64 {
     final_reward(agent) + since(regret) / since(&rounds)
 }
 
+/// Meaning of the columns `limit` and `regret / limit`, for reports.
+pub const LIMIT: &str = "The limit of certified play is what a policy would lose that knows every mean and still has to \
+    prove its costs, at the agent's δ; a dash where it is unknown. Regret as a multiple of it is the number to judge \
+    certified agents by: it also pays for exploration, which the limit leaves out. An agent that proves nothing is not \
+    bound by it.";
+
 /// One row per instance and agent.
 pub fn summary(results: &Results) -> Table {
     let header = [

@@ -8,6 +8,7 @@ use banister_sim::compare::{
 use serde_json::{Value, json};
 
 use super::{figures, heat, tables};
+use crate::terminal::LIMIT;
 
 /// Subject of the report.
 pub struct Subject<'a> {
@@ -99,6 +100,7 @@ impl Subject<'_> {
                  action drawn from it, breaks a guardrail in expectation. Regret is counted against the best \
                  feasible policy, so an agent that breaks guardrails can have less than none."
                     .into(),
+                LIMIT.into(),
             ],
             sections,
         }
