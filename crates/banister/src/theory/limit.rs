@@ -77,7 +77,10 @@ impl CertifiedPlay {
         let z = upper_quantile(self.delta);
         let mut pessimistic = PessimisticValue::new(self);
         let optimum = pessimistic.at(0.0)?;
-        let mut loss = |t: u64| Ok::<_, Error>(optimum - pessimistic.at(z / sqrt(t as f64))?);
+        // Rounding must not make a gain of a loss.
+        let mut loss = |t: u64| -> Result<f64, Error> {
+            Ok((optimum - pessimistic.at(z / sqrt(t as f64))?).max(0.0))
+        };
         let mut t = 1;
         let mut last = loss(t)?;
         let mut sum = last;
