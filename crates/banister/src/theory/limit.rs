@@ -12,7 +12,7 @@
 use banister_solve::{LpError, OnceSolver, Status};
 use libm::{erfc, sqrt};
 
-use crate::error::{Error, open_unit};
+use crate::error::{Error, finite, open_unit};
 
 /// Rounds between two points of the grid, as a share of the round: 1/`STEPS`.
 const STEPS: u64 = 512;
@@ -107,13 +107,21 @@ impl CertifiedPlay {
             let allowed = "must be the index of an arm";
             return Err(Error::invalid("safe", self.safe, allowed));
         }
+        for (a, reward) in self.rewards.iter().enumerate() {
+            finite(&format!("rewards[{a}]"), *reward)?;
+        }
         for (i, guardrail) in self.guardrails.iter().enumerate() {
             let field = |name: &str| format!("guardrails[{i}].{name}");
+            finite(&field("factor"), guardrail.factor)?;
+            finite(&field("threshold"), guardrail.threshold)?;
             let CertifiedCost { means, sds, .. } = guardrail;
             if means.len() != self.rewards.len() || sds.len() != self.rewards.len() {
                 let value = format!("{} means and {} sds", means.len(), sds.len());
                 let allowed = format!("expected {} of each: one per arm", self.rewards.len());
-                return Err(Error::invalid(field("costs"), value, allowed));
+                return Err(Error::invalid(field("means"), value, allowed));
+            }
+            for (a, mean) in means.iter().enumerate() {
+                finite(&field(&format!("means[{a}]")), *mean)?;
             }
             if let Some(sd) = sds.iter().find(|sd| !(sd.is_finite() && **sd >= 0.0)) {
                 let allowed = "must be a finite number, 0 or more";
@@ -154,7 +162,7 @@ impl<'a> PessimisticValue<'a> {
         for guardrail in &play.guardrails {
             let (means, sds) = (&guardrail.means, &guardrail.sds);
             // The cost of π holds (π_0 − f)·c̄_0, uncertain by |π_0 − f|·w·σ_0: the larger of two linear
-            // functions, so two rows, with c̄_0 at either end. They agree where f = 0, π_0 being positive.
+            // functions, so two rows, with c̄_0 at either end. Where f = 0 the upper end is always the worse.
             let both = guardrail.factor != 0.0 && sds[safe] > 0.0;
             for sign in [1.0, -1.0].into_iter().take(if both { 2 } else { 1 }) {
                 if rows == self.costs.len() {
@@ -175,22 +183,14 @@ impl<'a> PessimisticValue<'a> {
         }
         let solution = (self.solver)
             .solve(&play.rewards, &self.costs, &self.thresholds)
-            .map_err(refused)?;
+            // Checked, but for sums that overflow.
+            .map_err(|error: LpError| Error::invalid("guardrails", "given", error.to_string()))?;
         let fallback = play.rewards[safe];
         Ok(if solution.status == Status::Infeasible {
             fallback
         } else {
             solution.value.max(fallback)
         })
-    }
-}
-
-fn refused(error: LpError) -> Error {
-    match error {
-        LpError::NotFinite { field, value } => {
-            Error::invalid(field, value, "only finite numbers are allowed")
-        }
-        other => Error::invalid("instance", "given", other.to_string()),
     }
 }
 

@@ -322,12 +322,17 @@ fn numbers_that_are_no_instance_are_refused_by_name() {
     assert_eq!(changed(&|p| p.delta = f64::NAN), "delta");
     assert_eq!(changed(&|p| p.horizon = 0), "horizon");
     assert_eq!(changed(&|p| p.safe = 2), "safe");
-    assert_eq!(changed(&|p| p.rewards[1] = f64::NAN), "reward[1]");
+    assert_eq!(changed(&|p| p.rewards[1] = f64::NAN), "rewards[1]");
     let first = |change: fn(&mut CertifiedCost)| changed(&|p| change(&mut p.guardrails[0]));
     assert_eq!(first(|g| g.means[0] = 0.3), "guardrails[0].means");
-    assert_eq!(first(|g| g.threshold = f64::NAN), "guardrails[0].means");
+    assert_eq!(first(|g| g.threshold = f64::NAN), "guardrails[0].threshold");
+    assert_eq!(first(|g| g.factor = f64::NAN), "guardrails[0].factor");
     assert_eq!(first(|g| g.sds[1] = -0.1), "guardrails[0].sds");
     assert_eq!(first(|g| g.sds[1] = f64::NAN), "guardrails[0].sds");
-    assert_eq!(first(|g| g.sds.truncate(1)), "guardrails[0].costs");
-    assert_eq!(first(|g| g.means[1] = f64::INFINITY), "costs[0][1]");
+    assert_eq!(first(|g| g.sds.truncate(1)), "guardrails[0].means");
+    assert_eq!(
+        first(|g| g.means[1] = f64::INFINITY),
+        "guardrails[0].means[1]"
+    );
+    assert_eq!(first(|g| g.sds[1] = f64::MAX), "guardrails");
 }
