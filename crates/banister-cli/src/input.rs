@@ -24,6 +24,17 @@ pub fn read_experiment(path: &Path, overrides: &Simulation) -> Result<Experiment
         .map_err(|error| check_failure(&path.display().to_string(), &text, &error))
 }
 
+/// Reads one experiment file for its instance alone; its agents are not looked at.
+pub fn read_instance(path: &Path, horizon: Option<u64>) -> Result<Experiment, Failure> {
+    let (text, source) = (read_text(path)?, path.display().to_string());
+    let mut config: ExperimentConfig = from_toml(&source, &text)?;
+    config.run.horizon = horizon.unwrap_or(config.run.horizon);
+    let folder = path.parent().unwrap_or(Path::new(""));
+    config
+        .check_without_agents("", folder)
+        .map_err(|error| check_failure(&source, &text, &error))
+}
+
 /// The text of a file.
 pub fn read_text(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path)

@@ -8,7 +8,7 @@ use crate::play::Play;
 use crate::saved::Saved;
 
 /// δ of the intervals, unless an agent is given its own.
-pub(crate) const DELTA: f64 = 0.01;
+pub const DELTA: f64 = 0.01;
 
 /// Parameters of an agent as the registry sees them.
 pub(crate) trait Registered {
