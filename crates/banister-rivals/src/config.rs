@@ -1,7 +1,7 @@
 //! Parameters of agents: what the registry asks of them, and the macro that declares those of a rival.
 
 use banister::toolkit::linear::LinearKeys;
-use banister::{Agent, Error, Guarantee, OnBreach, Problem};
+use banister::{Agent, Confidence, Error, Guarantee, OnBreach, Problem};
 use serde::Serialize;
 
 use crate::play::Play;
@@ -20,6 +20,10 @@ pub(crate) trait Registered {
         self.kind().into()
     }
     fn guarantee(&self) -> Guarantee;
+    /// Probabilities of its promises, where it states them.
+    fn confidence(&self) -> Option<Confidence> {
+        None
+    }
     /// True for an agent on feature vectors.
     fn takes_features(&self) -> bool;
     /// δ, if it has one.

@@ -250,6 +250,19 @@ impl Certificate {
         self.policy.alarm(py, &self.set)
     }
 
+    /// Probabilities: `safety`, that no policy ever violates a guardrail, and `regret`, that the regret bound
+    /// holds too. None where the agent does not state them.
+    #[getter]
+    fn confidence<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(confidence) = self.policy.confidence else {
+            return Ok(None);
+        };
+        let dict = PyDict::new(py);
+        dict.set_item("safety", confidence.safety)?;
+        dict.set_item("regret", confidence.regret)?;
+        Ok(Some(dict))
+    }
+
     /// Number of outcomes that the decision is based on.
     #[getter]
     fn outcomes(&self) -> u64 {
@@ -284,7 +297,7 @@ impl Certificate {
         ];
         let dict = attributes(
             slf,
-            &[&names[..], &["fallback", "alarm", "outcomes"]].concat(),
+            &[&names[..], &["fallback", "alarm", "confidence", "outcomes"]].concat(),
         )?;
         let plain = |object: Bound<'py, PyAny>| object.call_method0("to_dict");
         let guardrails = slf.getattr("guardrails")?.try_iter()?;

@@ -126,7 +126,10 @@ impl Opb {
             estimates: estimates(&problem, &checked, epoch),
             t_zero: t_zero(&problem, config),
             floor: Floor::default(),
-            decision: certifier.blank(),
+            decision: Decision {
+                confidence: config.confidence(),
+                ..certifier.blank()
+            },
             certifier,
             monitor: Monitor::new(&problem, checked.monitor),
             relative: problem.guardrails.iter().any(|g| g.factor != 0.0),

@@ -128,7 +128,10 @@ impl Opb {
             if !agent.vouches_for(&decision) {
                 return Err(broken("its policy is none that its arms allow"));
             }
-            agent.decision = decision;
+            agent.decision = Decision {
+                confidence: agent.decision.confidence,
+                ..decision
+            };
             agent.stale = false;
             agent.alarms_seen = agent.monitor.raised();
         }
