@@ -5,7 +5,6 @@ use std::path::Path;
 use banister::FieldError;
 use banister::OpbConfig;
 use banister_rivals::AgentConfig;
-use banister_rivals::AgentConfig;
 use banister_sim::{EnvironmentConfig, Experiment, ExperimentConfig};
 use miette::{LabeledSpan, NamedSource, miette};
 use serde::de::DeserializeOwned;
