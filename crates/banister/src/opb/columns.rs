@@ -1,6 +1,7 @@
 //! From arms and their intervals to the columns of the bounds.
 
 use super::Opb;
+use crate::interval::Count;
 
 impl Opb {
     pub(crate) fn push_arm(&mut self, name: String) {
@@ -40,16 +41,17 @@ impl Opb {
         for column in 0..self.arm.len() {
             let arm = self.arm[column];
             self.write_costs(column, arm);
-            self.write_reward(column, arm);
+            let count = Count::new(self.estimates.pulls()[arm]);
+            self.write_reward(column, arm, &count);
         }
     }
 
     /// Writes what one column says about the reward; after its costs, which D is made from.
     #[inline(always)]
-    pub(super) fn write_reward(&mut self, column: usize, arm: usize) {
+    pub(super) fn write_reward(&mut self, column: usize, arm: usize, count: &Count) {
         match self.alpha {
             Some(alpha) => {
-                let (centre, radius) = self.estimates.centre_and_radius(arm);
+                let (centre, radius) = self.estimates.centre_and_radius(arm, count);
                 self.planner
                     .set_paper_reward(column, centre, alpha * radius);
             }

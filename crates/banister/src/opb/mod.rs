@@ -23,7 +23,7 @@ use crate::certificate::{Answer, Certifier};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::estimate::Estimates;
-use crate::interval::{Interval, Intervals};
+use crate::interval::{Count, Interval, Intervals};
 use crate::monitor::Source;
 use crate::monitor::{Monitor, Next, Outcome};
 use crate::optimism::Bounds;
@@ -247,8 +247,9 @@ impl Opb {
             self.monitor.forget();
             return;
         }
-        if self.estimates.take(arm, reward, costs) {
-            self.follow(arm);
+        let computed = self.estimates.take_counted(arm, reward, costs);
+        if let Some(count) = &computed {
+            self.follow(arm, count);
         }
         let safe = self.problem.declared.safe;
         let outcome = Outcome {
@@ -261,7 +262,9 @@ impl Opb {
             source,
         };
         let mut next = (self.monitor).take(&self.problem, outcome, costs, self.outcomes);
-        if let Some(signal) = self.estimates.take_refuted() {
+        if computed.is_some()
+            && let Some(signal) = self.estimates.take_refuted()
+        {
             next = self.refute(arm, signal, next);
         }
         if next == Next::Restart {
@@ -295,14 +298,14 @@ impl Opb {
 
     /// An arm's intervals were computed again.
     #[inline(always)]
-    fn follow(&mut self, arm: usize) {
+    fn follow(&mut self, arm: usize, count: &Count) {
         if self.safe_matters && arm == self.problem.declared.safe {
             self.follow_safe(arm);
         } else if let Some(column) = self.column[arm] {
             if arm != self.problem.declared.safe {
                 self.write_costs(column, arm);
             }
-            self.write_reward(column, arm);
+            self.write_reward(column, arm, count);
             self.planner.changed(&self.bounds, column);
         }
         self.stale = true;
@@ -351,7 +354,7 @@ impl Opb {
     }
 
     /// Makes the policy anew.
-    #[inline(never)]
+    #[inline(always)]
     fn plan(&mut self) {
         self.begin_decision();
         if self.monitor.forces_safe() {

@@ -17,16 +17,22 @@ pub(crate) struct Floor {
 
 impl Floor {
     /// The whole policy from its free part, whose objective has `safe_value` for the safe action.
+    #[inline(always)]
     pub(crate) fn mix<'a>(
         &'a mut self,
         free: Answer<'a>,
         bounds: &Bounds,
         safe_value: f64,
     ) -> Answer<'a> {
-        let (f, safe) = (bounds.floor, bounds.safe);
-        if f == 0.0 || free.support.is_empty() {
+        if bounds.floor == 0.0 || free.support.is_empty() {
             return free;
         }
+        self.add(free, bounds, safe_value)
+    }
+
+    #[inline(never)]
+    fn add<'a>(&'a mut self, free: Answer<'a>, bounds: &Bounds, safe_value: f64) -> Answer<'a> {
+        let (f, safe) = (bounds.floor, bounds.safe);
         let mix = |part: f64, own: f64| f * own + (1.0 - f) * part;
         self.support.clear();
         self.support
