@@ -52,7 +52,7 @@ class Maker:
             made["delta"] = self.chance.choice([1e-9, 0.01, 0.5, 0.999])
         if made["kind"] == "opb":
             options = {
-                "intervals": ["kl", "bernstein", "hoeffding", "paper"],
+                "intervals": ["mixture", "kl", "bernstein", "hoeffding", "paper"],
                 "horizon": [1, 5, 1000],
                 "optimism": ["paper", "margin", "value", "least"],
                 "intersect": [True, False],
