@@ -36,6 +36,8 @@ pub struct Whitened<'a> {
     pub last: &'a mut [f64],
     /// Predictions, one list per signal.
     pub means: &'a mut [Vec<f64>],
+    /// ‖W'y‖ over the first p rows and over all, which is ‖Σ⁻¹x̃‖; where asked for.
+    pub solved: Option<&'a mut [Vec<f64>; 2]>,
     /// Room for a chunk of turned actions.
     pub room: &'a mut Vec<f64>,
 }
@@ -79,7 +81,56 @@ wide! {
                 }
                 means[from..from + LANES].copy_from_slice(&sum);
             }
+            if let Some(solved) = &mut out.solved {
+                let mut squares = [[0.0; LANES]; 2];
+                for k in (0..whole).step_by(ROWS) {
+                    solve_columns::<ROWS>(pass, out.table, out.stride, from, k, &mut squares);
+                }
+                for k in whole..d {
+                    solve_columns::<1>(pass, out.table, out.stride, from, k, &mut squares);
+                }
+                for (solved, squares) in solved.iter_mut().zip(&squares) {
+                    for (out, square) in solved[from..from + LANES].iter_mut().zip(squares) {
+                        *out = square.sqrt();
+                    }
+                }
+            }
         }
+    }
+}
+
+/// Adds the squares of N coordinates of W'y for a chunk of actions, y over the first p coordinates and
+/// over all.
+#[inline(always)]
+fn solve_columns<const N: usize>(
+    pass: &WhitenPass,
+    table: &[f64],
+    stride: usize,
+    from: usize,
+    k: usize,
+    squares: &mut [[f64; LANES]; 2],
+) {
+    let d = pass.reflector.len();
+    let mut sums = [[0.0; LANES]; N];
+    // Above the diagonal W is zero.
+    let ends = [pass.across.max(k), d];
+    let mut start = k;
+    for (end, squares) in ends.into_iter().zip(squares) {
+        for j in start..end {
+            let w = &pass.factor[j * pass.factor_stride + k..][..N];
+            let y = &table[j * stride + from..][..LANES];
+            for r in 0..N {
+                for lane in 0..LANES {
+                    sums[r][lane] += w[r] * y[lane];
+                }
+            }
+        }
+        for sum in &sums {
+            for lane in 0..LANES {
+                squares[lane] += sum[lane] * sum[lane];
+            }
+        }
+        start = end;
     }
 }
 

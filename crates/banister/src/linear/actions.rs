@@ -28,6 +28,8 @@ pub struct Actions {
     last: Vec<f64>,
     /// Lengths and predictions of all actions.
     pub columns: Columns,
+    /// ‖Σ⊥⁻¹z‖ and ‖Σ⁻¹x‖, where the regression keeps a grid of ridges.
+    pub(crate) solved: [Vec<f64>; 2],
     is_current: bool,
     pending: Vec<Update>,
     pending_count: usize,
@@ -165,7 +167,8 @@ impl Actions {
             regression.whitened(signal, list);
         }
         let (factor, factor_stride) = regression.factor();
-        self.whiten(terms.space, factor, factor_stride);
+        let solved = regression.scales().is_some();
+        self.whiten(terms.space, factor, factor_stride, solved);
         let Space {
             across,
             safe_length,
@@ -189,13 +192,20 @@ impl Actions {
 
     /// Y = W X̃ with squared lengths and predictions, in one pass over the actions. The safe action
     /// lies exactly along the last axis, whatever the reflection rounded.
-    pub(crate) fn whiten(&mut self, space: &Space, factor: &[f64], factor_stride: usize) {
+    pub(crate) fn whiten(
+        &mut self,
+        space: &Space,
+        factor: &[f64],
+        factor_stride: usize,
+        solved: bool,
+    ) {
         let (stride, safe, d) = (self.stride, self.safe, space.dimension);
         let columns = &mut self.columns;
         columns.whitened.resize(d * stride, 0.0);
         columns.means.resize(self.whitened.len(), Vec::new());
         self.last.resize(stride, 0.0);
-        for list in columns.squares.iter_mut().chain(&mut columns.means) {
+        let lists = columns.squares.iter_mut().chain(&mut columns.means);
+        for list in lists.chain(&mut self.solved) {
             list.resize(stride, 0.0);
         }
         let pass = WhitenPass {
@@ -212,6 +222,7 @@ impl Actions {
             squares: &mut columns.squares,
             last: &mut self.last,
             means: &mut columns.means,
+            solved: solved.then_some(&mut self.solved),
             room: &mut self.room,
         });
         let rows = columns.whitened.chunks_exact_mut(stride);
@@ -226,6 +237,11 @@ impl Actions {
         }
         columns.squares[0][safe] = 0.0;
         columns.squares[1][safe] = length * length;
+        if solved && space.across < d {
+            let row = &factor[space.across * factor_stride..][..d];
+            self.solved[0][safe] = 0.0;
+            self.solved[1][safe] = length.abs() * dense::dot(row, row).sqrt();
+        }
         for (means, whitened) in columns.means.iter_mut().zip(&self.whitened) {
             means[safe] = whitened.get(space.across).map_or(0.0, |w| w * length);
         }

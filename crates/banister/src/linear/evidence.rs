@@ -2,7 +2,7 @@
 
 use banister_solve::dense;
 
-use super::{Actions, Regression, Space, Terms};
+use super::{Actions, Columns, Regression, Space, Terms, default_ridge};
 use crate::error::Error;
 use crate::problem::Direction;
 use crate::problem::Signal;
@@ -34,6 +34,8 @@ pub struct Evidence {
     /// Outcomes that arrived in all.
     pub outcomes: u64,
     limit: Limit,
+    ridge: Ridge,
+    follows: bool,
     /// True if the safe action's costs have an interval of their own.
     hide_safe: bool,
     /// Room for an outcome's features, plain and whitened, and its targets.
@@ -56,12 +58,24 @@ pub struct Limit {
 /// Set-up of the regression.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup {
-    /// Ridge λ.
-    pub lambda: f64,
+    /// Ridge of the regression.
+    pub ridge: Ridge,
     /// Longest feature vector allowed.
     pub limit: Limit,
     /// True if the part along x_0 is left out of the regression of a cost that is known there.
     pub projected: bool,
+    /// True if what is known of the actions follows every outcome, rather than being computed when asked for.
+    pub follows: bool,
+}
+
+/// Ridge of the regression.
+#[derive(Debug, Clone, Copy)]
+pub enum Ridge {
+    /// One ridge λ.
+    Single(f64),
+    /// The smallest λ_0 of a grid; without one it follows from the longest action on offer before the first
+    /// outcome.
+    Grid(Option<f64>),
 }
 
 /// A signal as the regression sees it: linear in the features, in units of its range.
@@ -134,13 +148,26 @@ impl Evidence {
             signals.push(signal);
         }
         let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
-        let regression = Regression::new(d, p, setup.lambda, coordinates);
+        let mut regression = Regression::new(
+            d,
+            p,
+            match setup.ridge {
+                Ridge::Single(lambda) => lambda,
+                Ridge::Grid(lambda) => lambda.unwrap_or(1.0),
+            },
+            coordinates,
+        );
+        if let Ridge::Grid(_) = setup.ridge {
+            regression.set_scales(regression.lambda());
+        }
         let padded = regression.padded();
         Self {
             actions: Actions::default(),
             names: Vec::new(),
             outcomes: 0,
             limit: setup.limit,
+            ridge: setup.ridge,
+            follows: setup.follows,
             hide_safe: setup.projected && unknown,
             x: vec![0.0; padded],
             y: vec![0.0; padded],
@@ -195,7 +222,20 @@ impl Evidence {
         let limit = if clip { norm } else { f64::INFINITY };
         self.actions.replace(actions, &self.safe_action, limit);
         self.names.clear();
+        if let (Ridge::Grid(None), 0) = (self.ridge, self.outcomes) {
+            self.regression
+                .set_scales(default_ridge(self.actions.longest));
+        }
         Ok(())
+    }
+
+    /// Takes the ridge from the longest action on offer, or from one of this length; until the first outcome, as
+    /// levels must not move with what is learned.
+    fn choose_ridge(&mut self, length: f64) {
+        if let (Ridge::Grid(None), 0) = (self.ridge, self.outcomes) {
+            let longest = self.actions.longest.max(length);
+            self.regression.set_scales(default_ridge(longest));
+        }
     }
 
     /// Refuses a feature vector that is too long.
@@ -263,7 +303,7 @@ impl Evidence {
             false
         } else {
             self.space.turn(self.actions.features(action), &mut x);
-            self.actions.whitened(action, &mut y)
+            self.follows && self.actions.whitened(action, &mut y)
         };
         self.learn(&x, known.then_some(&y[..]), reward, costs);
         self.x = x;
@@ -291,6 +331,7 @@ impl Evidence {
     }
 
     fn learn(&mut self, x: &[f64], y: Option<&[f64]>, reward: f64, costs: &[f64]) {
+        self.choose_ridge(dense::dot(x, x).sqrt());
         self.outcomes += 1;
         let share = if self.space.across < self.space.dimension {
             x[self.space.across] / self.space.safe_length
@@ -306,14 +347,23 @@ impl Evidence {
         }
         let update = self.actions.next_update();
         let follow = self.regression.observe(x, y, &self.targets, update);
-        let most = (self.space.dimension / 4).clamp(1, 8);
-        self.actions.follow(follow, most);
+        if self.follows {
+            let most = (self.space.dimension / 4).clamp(1, 8);
+            self.actions.follow(follow, most);
+        } else {
+            self.actions.outdated();
+        }
     }
 
     /// Forgets all outcomes; their count and what is on offer stay.
     pub(crate) fn forget(&mut self) {
         self.regression.clear();
         self.actions.outdated();
+    }
+
+    /// Columns of the actions, where a restored agent needs them to go on from.
+    pub(super) fn followed(&self) -> Option<Columns> {
+        self.actions.saved().filter(|_| self.follows)
     }
 
     /// Returns true if rounding leaves the regression of use; if not, only the safe action can be vouched for.

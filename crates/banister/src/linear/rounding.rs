@@ -143,6 +143,28 @@ impl Rounding {
         }
     }
 
+    /// Largest effect of rounding on ‖Σ⁻¹x‖ = ‖Wᵀ(I + E)⁻¹y‖, computed as ‖Wᵀy‖, per unit of ‖x‖ in Σ⁻¹; NaN where
+    /// nothing can be relied upon.
+    pub(super) fn solved(&self, d: usize) -> f64 {
+        // An action's own product with W is as much as one more update, that with Wᵀ a multiple of u.
+        let eta = 2.0 * self.error.unwrap_or(f64::NAN) + f64::EPSILON * (2 * d + 16) as f64;
+        eta * self.inverse_trace.sqrt()
+    }
+
+    /// Most that rounding takes from ln det(V + ridge·I) when that is factored from a Σ with this trace; infinite
+    /// where it may take anything.
+    pub(super) fn log_det_afresh(&self, d: usize, ridge: f64) -> f64 {
+        let inverse_trace = self.inverse_trace.min(d as f64 / ridge);
+        let trace = self.trace + d as f64 * ridge;
+        let eta = Self::afresh(d, inverse_trace, trace);
+        // ln(1/(1 − η)) ≤ 2η per direction. NaN fails.
+        if eta < LIMIT {
+            2.0 * d as f64 * eta
+        } else {
+            f64::INFINITY
+        }
+    }
+
     /// Largest effect of rounding on a bound per unit of ‖x‖ in Σ⁻¹, beside a radius β; NaN where nothing can be
     /// relied upon.
     fn all(&self, d: f64, signal: usize, beta: f64) -> f64 {

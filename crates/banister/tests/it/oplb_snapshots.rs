@@ -83,7 +83,7 @@ fn broken_snapshots_are_refused() {
         error.to_string()
     };
     assert!(snapshot(refused(&|j| j["format"] = json!("banister.opb"))).contains("banister.oplb"));
-    assert!(snapshot(refused(&|j| j["version"] = json!(3))).contains("version"));
+    assert!(snapshot(refused(&|j| j["version"] = json!(4))).contains("version"));
     assert!(snapshot(refused(&|j| j["version"] = json!(1))).contains("version"));
     assert!(snapshot(refused(&|j| j["actions"] = json!([1.0, 2.0]))).contains("actions"));
     assert!(
@@ -93,7 +93,16 @@ fn broken_snapshots_are_refused() {
     assert!(
         snapshot(refused(&|j| j["regression"]["sums"]["lost"] = json!([]))).contains("regression")
     );
-    assert!(snapshot(refused(&|j| j["columns"]["whitened"] = json!([1.0]))).contains("columns"));
+    let scales = refused(&|j| j["regression"]["scales"] = json!(null));
+    assert!(snapshot(scales).contains("regression"));
+    for policy in [json!([[0, 0.5]]), json!([[99, 1.0]]), json!([])] {
+        let error = refused(&|j| j["kept"][1]["policy"] = policy.clone());
+        assert!(snapshot(error).contains("kept"));
+    }
+    for ends in [json!([[0.5, 0.2]]), json!([[0.0, 1.0], [0.0, 1.0]])] {
+        let error = refused(&|j| j["safe_ends"] = ends.clone());
+        assert!(snapshot(error).contains("safe_ends"));
+    }
     assert!(snapshot(refused(&|j| j["safe"]["signals"] = json!([]))).contains("safe"));
     assert!(snapshot(refused(&|j| j["safe"] = json!(null))).contains("safe"));
     assert!(snapshot(refused(&|j| j["start"] = json!([[0, -1.0], [1, 2.0]]))).contains("start"));
