@@ -9,6 +9,7 @@ mod intervals;
 mod kl;
 mod mixture;
 mod monitor;
+mod multiscale;
 mod oplb;
 mod oplb_hostile;
 mod oplb_input;
