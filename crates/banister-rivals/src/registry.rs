@@ -296,7 +296,8 @@ impl AgentConfig {
     /// let arms = (0..4).map(|a| format!("arm {a}")).collect();
     /// let problem = Problem { arms, ..Default::default() };
     /// let AgentConfig::Oplb(oplb) = AgentConfig::of_kind("oplb")?.resolved(&problem) else { panic!() };
-    /// assert_eq!((oplb.parameter_norm, oplb.lambda), (Some(2.0), Some(1.0)));
+    /// // λ_0 of `multiscale` radii is taken from the first actions unless `norm` is declared.
+    /// assert_eq!((oplb.parameter_norm, oplb.lambda), (Some(2.0), None));
     /// # Ok::<(), banister::Error>(())
     /// ```
     pub fn resolved(mut self, problem: &Problem) -> Self {

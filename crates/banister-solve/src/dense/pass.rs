@@ -38,7 +38,7 @@ pub struct Whitened<'a> {
     pub means: &'a mut [Vec<f64>],
     /// ‖W'y‖ over the first p rows and over all, which is ‖Σ⁻¹x̃‖; where asked for.
     pub solved: Option<&'a mut [Vec<f64>; 2]>,
-    /// Room for a chunk of turned actions.
+    /// Room for a chunk of turned actions and their y.
     pub room: &'a mut Vec<f64>,
 }
 
@@ -46,7 +46,7 @@ impl WhitenPass<'_> {
     /// Turns, whitens and predicts all actions, a chunk of them at a time, so that every number is
     /// read from memory once.
     pub fn run(&self, out: &mut Whitened) {
-        out.room.resize(self.reflector.len() * LANES, 0.0);
+        out.room.resize(2 * self.reflector.len() * LANES, 0.0);
         whiten_all(self, out);
     }
 }
@@ -55,26 +55,30 @@ wide! {
     fn whiten_all(pass: &WhitenPass, out: &mut Whitened) {
         let d = pass.reflector.len();
         let mut rows = pass.features.chunks(LANES * d);
+        // A chunk's y is used many times, and rows of the table lie far apart: it is made beside it.
+        let (x, y) = out.room.split_at_mut(d * LANES);
         for from in (0..out.stride).step_by(LANES) {
-            turn_chunk(rows.next().unwrap_or(&[]), pass.reflector, out.room);
-            let x = &out.room[..];
+            turn_chunk(rows.next().unwrap_or(&[]), pass.reflector, x);
             let whole = d / ROWS * ROWS;
             for j in (0..whole).step_by(ROWS) {
-                whiten_rows::<ROWS>(pass, x, j, from, out.stride, out.table);
+                whiten_rows::<ROWS>(pass, x, j, y);
             }
             for j in whole..d {
-                whiten_rows::<1>(pass, x, j, from, out.stride, out.table);
+                whiten_rows::<1>(pass, x, j, y);
+            }
+            let (y, _) = y.as_chunks::<LANES>();
+            for (j, y) in y.iter().enumerate() {
+                out.table[j * out.stride + from..][..LANES].copy_from_slice(y);
             }
             out.last[from..from + LANES].copy_from_slice(&x[(d - 1) * LANES..]);
             let mut square = [0.0; LANES];
-            add_squares(out.table, out.stride, from, 0..pass.across, &mut square);
+            add_squares(&y[..pass.across], &mut square);
             out.squares[0][from..from + LANES].copy_from_slice(&square);
-            add_squares(out.table, out.stride, from, pass.across..d, &mut square);
+            add_squares(&y[pass.across..], &mut square);
             out.squares[1][from..from + LANES].copy_from_slice(&square);
             for (means, whitened) in out.means.iter_mut().zip(pass.whitened) {
                 let mut sum = [0.0; LANES];
-                for (j, &v) in whitened.iter().enumerate() {
-                    let y = &out.table[j * out.stride + from..][..LANES];
+                for (&v, y) in whitened.iter().zip(y) {
                     for lane in 0..LANES {
                         sum[lane] += v * y[lane];
                     }
@@ -84,10 +88,10 @@ wide! {
             if let Some(solved) = &mut out.solved {
                 let mut squares = [[0.0; LANES]; 2];
                 for k in (0..whole).step_by(ROWS) {
-                    solve_columns::<ROWS>(pass, out.table, out.stride, from, k, &mut squares);
+                    solve_columns::<ROWS>(pass, y, k, &mut squares);
                 }
                 for k in whole..d {
-                    solve_columns::<1>(pass, out.table, out.stride, from, k, &mut squares);
+                    solve_columns::<1>(pass, y, k, &mut squares);
                 }
                 for (solved, squares) in solved.iter_mut().zip(&squares) {
                     for (out, square) in solved[from..from + LANES].iter_mut().zip(squares) {
@@ -104,21 +108,18 @@ wide! {
 #[inline(always)]
 fn solve_columns<const N: usize>(
     pass: &WhitenPass,
-    table: &[f64],
-    stride: usize,
-    from: usize,
+    y: &[[f64; LANES]],
     k: usize,
     squares: &mut [[f64; LANES]; 2],
 ) {
-    let d = pass.reflector.len();
     let mut sums = [[0.0; LANES]; N];
     // Above the diagonal W is zero.
-    let ends = [pass.across.max(k), d];
-    let mut start = k;
-    for (end, squares) in ends.into_iter().zip(squares) {
-        for j in start..end {
-            let w = &pass.factor[j * pass.factor_stride + k..][..N];
-            let y = &table[j * stride + from..][..LANES];
+    let across = pass.across.max(k);
+    let parts = [(k, &y[k..across]), (across, &y[across..])];
+    for ((start, y), squares) in parts.into_iter().zip(squares) {
+        let rows = pass.factor[start * pass.factor_stride..].chunks_exact(pass.factor_stride);
+        for (row, y) in rows.zip(y) {
+            let w = &row[k..k + N];
             for r in 0..N {
                 for lane in 0..LANES {
                     sums[r][lane] += w[r] * y[lane];
@@ -130,20 +131,12 @@ fn solve_columns<const N: usize>(
                 squares[lane] += sum[lane] * sum[lane];
             }
         }
-        start = end;
     }
 }
 
 #[inline(always)]
-fn add_squares(
-    table: &[f64],
-    stride: usize,
-    from: usize,
-    rows: std::ops::Range<usize>,
-    square: &mut [f64; LANES],
-) {
-    for j in rows {
-        let y = &table[j * stride + from..][..LANES];
+fn add_squares(y: &[[f64; LANES]], square: &mut [f64; LANES]) {
+    for y in y {
         for lane in 0..LANES {
             square[lane] += y[lane] * y[lane];
         }
@@ -180,14 +173,7 @@ fn turn_chunk(rows: &[f64], h: &[f64], out: &mut [f64]) {
 
 /// N coordinates of y for a chunk of actions.
 #[inline(always)]
-fn whiten_rows<const N: usize>(
-    pass: &WhitenPass,
-    x: &[f64],
-    j: usize,
-    from: usize,
-    stride: usize,
-    y: &mut [f64],
-) {
+fn whiten_rows<const N: usize>(pass: &WhitenPass, x: &[f64], j: usize, y: &mut [f64]) {
     let rows: [&[f64]; N] =
         std::array::from_fn(|r| &pass.factor[(j + r) * pass.factor_stride..][..j + N]);
     let (x, _) = x[..(j + N) * LANES].as_chunks::<LANES>();
@@ -200,6 +186,6 @@ fn whiten_rows<const N: usize>(
         }
     }
     for r in 0..N {
-        y[(j + r) * stride + from..][..LANES].copy_from_slice(&sums[r]);
+        y[(j + r) * LANES..][..LANES].copy_from_slice(&sums[r]);
     }
 }

@@ -148,8 +148,8 @@ impl Regression {
             lanes,
             state,
             y: vec![0.0; d],
-            factor: Vec::new(),
-            sum: Vec::new(),
+            factor: Vec::with_capacity(d * stride),
+            sum: Vec::with_capacity(d * stride),
         }
     }
 
@@ -198,7 +198,11 @@ impl Regression {
     fn rescale(&mut self) {
         let state = &mut self.state;
         let now = state.log_dets;
-        let Some(scales) = state.scales.as_mut().filter(|scales| scales.is_old(now)) else {
+        let Some(scales) = state
+            .scales
+            .as_mut()
+            .filter(|scales| scales.is_old(self.d, now))
+        else {
             return;
         };
         let (d, stride) = (self.d, self.stride);

@@ -21,8 +21,10 @@ const RATIO: f64 = 16.0;
 /// λ_0 beside the squared length of the longest action.
 const SHARE: f64 = 0.05;
 
-/// Growth of ln det Σ after which the other levels are computed again.
+/// Growth of ln det Σ after which the other levels are computed again, at least and per dimension: what they may lag
+/// by stays below a part of what they are, and the work below that of the outcomes themselves.
 const GROWTH: f64 = 0.05;
+const GROWTH_PER_DIMENSION: f64 = GROWTH / 8.0;
 
 /// Part of b that is given away, so that what rounding may add to √b becomes a multiple of a.
 const GIVEN: f64 = 1e-3;
@@ -67,8 +69,9 @@ impl Scales {
 
     /// True if they are to be computed again, given the log-determinants at λ_0.
     #[inline]
-    pub(super) fn is_old(&self, now: [f64; 2]) -> bool {
-        (0..2).any(|side| now[side] - self.computed_at[side] >= GROWTH)
+    pub(super) fn is_old(&self, d: usize, now: [f64; 2]) -> bool {
+        let growth = GROWTH.max(GROWTH_PER_DIMENSION * d as f64);
+        (0..2).any(|side| now[side] - self.computed_at[side] >= growth)
     }
 
     /// Takes the log-determinants of a level k ≥ 1 as computed, and what rounding may have taken from them.
