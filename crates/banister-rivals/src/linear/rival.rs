@@ -3,7 +3,7 @@
 
 use banister::interval::Interval;
 use banister::toolkit::linear::{
-    Limit, Ridge, Setup, check_parameter_norm, upper_end, with_zero_costs,
+    Limit, Ridge, Setup, Tables, check_parameter_norm, upper_end, with_zero_costs,
 };
 use banister::toolkit::{Certifier, broken, of_intervals};
 use banister::{Agent, ArmEstimate, Decision, Error, Fallback, Guarantee};
@@ -101,7 +101,7 @@ pub(super) fn make<C: RivalConfig, R: Rule>(
             advice: "declare a larger one",
         },
         projected: false,
-        follows: true,
+        tables: Tables::Followed,
     };
     let mut evidence = Evidence::new(problem, setup)?;
     let mut rule = rule(&evidence)?;

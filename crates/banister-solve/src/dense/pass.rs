@@ -26,8 +26,8 @@ pub struct WhitenPass<'a> {
 /// Tables that a [`WhitenPass`] fills; all lists are as long as the stride.
 #[derive(Debug)]
 pub struct Whitened<'a> {
-    /// y = W x̃ of every action, coordinate-major.
-    pub table: &'a mut [f64],
+    /// y = W x̃ of every action, coordinate-major; where asked for.
+    pub table: Option<&'a mut [f64]>,
     /// Distance between coordinates of `table`.
     pub stride: usize,
     /// Squared lengths over the first p coordinates, and over all.
@@ -38,7 +38,7 @@ pub struct Whitened<'a> {
     pub means: &'a mut [Vec<f64>],
     /// ‖W'y‖ over the first p rows and over all, which is ‖Σ⁻¹x̃‖; where asked for.
     pub solved: Option<&'a mut [Vec<f64>; 2]>,
-    /// Room for a chunk of turned actions and their y.
+    /// Room for a chunk of turned actions and their y, and for W'.
     pub room: &'a mut Vec<f64>,
 }
 
@@ -46,7 +46,17 @@ impl WhitenPass<'_> {
     /// Turns, whitens and predicts all actions, a chunk of them at a time, so that every number is
     /// read from memory once.
     pub fn run(&self, out: &mut Whitened) {
-        out.room.resize(2 * self.reflector.len() * LANES, 0.0);
+        let d = self.reflector.len();
+        out.room.resize(d * (2 * LANES + d), 0.0);
+        if out.solved.is_some() {
+            // By rows, as products with W' are taken from them.
+            let transposed = &mut out.room[2 * d * LANES..];
+            for (j, row) in self.factor.chunks_exact(self.factor_stride).enumerate() {
+                for (k, &w) in row[..d].iter().enumerate() {
+                    transposed[k * d + j] = w;
+                }
+            }
+        }
         whiten_all(self, out);
     }
 }
@@ -57,6 +67,7 @@ wide! {
         let mut rows = pass.features.chunks(LANES * d);
         // A chunk's y is used many times, and rows of the table lie far apart: it is made beside it.
         let (x, y) = out.room.split_at_mut(d * LANES);
+        let (y, transposed) = y.split_at_mut(d * LANES);
         for from in (0..out.stride).step_by(LANES) {
             turn_chunk(rows.next().unwrap_or(&[]), pass.reflector, x);
             let whole = d / ROWS * ROWS;
@@ -67,8 +78,10 @@ wide! {
                 whiten_rows::<1>(pass, x, j, y);
             }
             let (y, _) = y.as_chunks::<LANES>();
-            for (j, y) in y.iter().enumerate() {
-                out.table[j * out.stride + from..][..LANES].copy_from_slice(y);
+            if let Some(table) = &mut out.table {
+                for (j, y) in y.iter().enumerate() {
+                    table[j * out.stride + from..][..LANES].copy_from_slice(y);
+                }
             }
             out.last[from..from + LANES].copy_from_slice(&x[(d - 1) * LANES..]);
             let mut square = [0.0; LANES];
@@ -88,10 +101,10 @@ wide! {
             if let Some(solved) = &mut out.solved {
                 let mut squares = [[0.0; LANES]; 2];
                 for k in (0..whole).step_by(ROWS) {
-                    solve_columns::<ROWS>(pass, y, k, &mut squares);
+                    solve_rows::<ROWS>(transposed, pass.across, y, k, &mut squares);
                 }
                 for k in whole..d {
-                    solve_columns::<1>(pass, y, k, &mut squares);
+                    solve_rows::<1>(transposed, pass.across, y, k, &mut squares);
                 }
                 for (solved, squares) in solved.iter_mut().zip(&squares) {
                     for (out, square) in solved[from..from + LANES].iter_mut().zip(squares) {
@@ -106,23 +119,23 @@ wide! {
 /// Adds the squares of N coordinates of W'y for a chunk of actions, y over the first p coordinates and
 /// over all.
 #[inline(always)]
-fn solve_columns<const N: usize>(
-    pass: &WhitenPass,
+fn solve_rows<const N: usize>(
+    transposed: &[f64],
+    across: usize,
     y: &[[f64; LANES]],
     k: usize,
     squares: &mut [[f64; LANES]; 2],
 ) {
+    let d = y.len();
+    // Before the diagonal W' is zero.
+    let rows: [&[f64]; N] = std::array::from_fn(|r| &transposed[(k + r) * d..][..d]);
     let mut sums = [[0.0; LANES]; N];
-    // Above the diagonal W is zero.
-    let across = pass.across.max(k);
-    let parts = [(k, &y[k..across]), (across, &y[across..])];
-    for ((start, y), squares) in parts.into_iter().zip(squares) {
-        let rows = pass.factor[start * pass.factor_stride..].chunks_exact(pass.factor_stride);
-        for (row, y) in rows.zip(y) {
-            let w = &row[k..k + N];
+    let across = across.max(k);
+    for (part, squares) in [k..across, across..d].into_iter().zip(squares) {
+        for j in part {
             for r in 0..N {
                 for lane in 0..LANES {
-                    sums[r][lane] += w[r] * y[lane];
+                    sums[r][lane] += rows[r][j] * y[j][lane];
                 }
             }
         }

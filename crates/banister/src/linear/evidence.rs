@@ -35,7 +35,9 @@ pub struct Evidence {
     pub outcomes: u64,
     limit: Limit,
     ridge: Ridge,
-    follows: bool,
+    /// Length of the longest of the problem's own actions.
+    longest_declared: f64,
+    tables: Tables,
     /// True if the safe action's costs have an interval of their own.
     hide_safe: bool,
     /// Room for an outcome's features, plain and whitened, and its targets.
@@ -64,8 +66,19 @@ pub struct Setup {
     pub limit: Limit,
     /// True if the part along x_0 is left out of the regression of a cost that is known there.
     pub projected: bool,
-    /// True if what is known of the actions follows every outcome, rather than being computed when asked for.
-    pub follows: bool,
+    /// Tables of actions.
+    pub tables: Tables,
+}
+
+/// Tables that are kept of the actions on offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tables {
+    /// Whitened features, lengths and predictions, which follow every outcome.
+    Followed,
+    /// The same, made when asked for.
+    Whitened,
+    /// Lengths and predictions alone, made when asked for.
+    Lengths,
 }
 
 /// Ridge of the regression.
@@ -73,8 +86,8 @@ pub struct Setup {
 pub enum Ridge {
     /// One ridge λ.
     Single(f64),
-    /// The smallest λ_0 of a grid; without one it follows from the longest action on offer before the first
-    /// outcome.
+    /// The smallest λ_0 of a grid; without one it follows from the longest of the problem's own actions and the
+    /// first one with an outcome.
     Grid(Option<f64>),
 }
 
@@ -130,6 +143,8 @@ impl Evidence {
             })?;
         own.offer(&features).map_err(in_features)?;
         own.names = names;
+        own.longest_declared = own.actions.longest;
+        own.choose_ridge(0.0);
         Ok(own)
     }
 
@@ -167,7 +182,8 @@ impl Evidence {
             outcomes: 0,
             limit: setup.limit,
             ridge: setup.ridge,
-            follows: setup.follows,
+            longest_declared: 0.0,
+            tables: setup.tables,
             hide_safe: setup.projected && unknown,
             x: vec![0.0; padded],
             y: vec![0.0; padded],
@@ -229,11 +245,14 @@ impl Evidence {
         Ok(())
     }
 
-    /// Takes the ridge from the longest action on offer, or from one of this length; until the first outcome, as
-    /// levels must not move with what is learned.
+    /// Takes the grid of ridges from the longest of the problem's own actions and one of this length. Before
+    /// anything is learned: levels must not move with it, nor with actions that the outcomes say nothing of, as
+    /// what is learned follows from outcomes alone.
     fn choose_ridge(&mut self, length: f64) {
-        if let (Ridge::Grid(None), 0) = (self.ridge, self.outcomes) {
-            let longest = self.actions.longest.max(length);
+        if let Ridge::Grid(None) = self.ridge
+            && self.regression.is_blank()
+        {
+            let longest = self.longest_declared.max(length);
             self.regression.set_scales(default_ridge(longest));
         }
     }
@@ -289,6 +308,7 @@ impl Evidence {
             space: &self.space,
             along: &self.along,
             hide_safe: self.hide_safe,
+            table: self.tables != Tables::Lengths,
         };
         self.actions.update(&self.regression, &terms);
     }
@@ -303,7 +323,7 @@ impl Evidence {
             false
         } else {
             self.space.turn(self.actions.features(action), &mut x);
-            self.follows && self.actions.whitened(action, &mut y)
+            self.tables == Tables::Followed && self.actions.whitened(action, &mut y)
         };
         self.learn(&x, known.then_some(&y[..]), reward, costs);
         self.x = x;
@@ -347,7 +367,7 @@ impl Evidence {
         }
         let update = self.actions.next_update();
         let follow = self.regression.observe(x, y, &self.targets, update);
-        if self.follows {
+        if self.tables == Tables::Followed {
             let most = (self.space.dimension / 4).clamp(1, 8);
             self.actions.follow(follow, most);
         } else {
@@ -363,7 +383,9 @@ impl Evidence {
 
     /// Columns of the actions, where a restored agent needs them to go on from.
     pub(super) fn followed(&self) -> Option<Columns> {
-        self.actions.saved().filter(|_| self.follows)
+        self.actions
+            .saved()
+            .filter(|_| self.tables == Tables::Followed)
     }
 
     /// Returns true if rounding leaves the regression of use; if not, only the safe action can be vouched for.

@@ -20,7 +20,7 @@ mod space;
 pub(crate) use actions::Terms;
 pub use actions::{Actions, Columns};
 pub use confidence::{Confidence, Radius, check_lambda, upper_end};
-pub use evidence::{Evidence, Limit, LinearSignal, Ridge, Setup, with_zero_costs};
+pub use evidence::{Evidence, Limit, LinearSignal, Ridge, Setup, Tables, with_zero_costs};
 pub use parameter_norm::{LinearKeys, check_parameter_norm, parameter_norm};
 pub use regression::Regression;
 pub(crate) use regression::State;

@@ -167,6 +167,12 @@ impl Regression {
         self.clear();
     }
 
+    /// True if no outcome has said anything yet, of any action but zero.
+    #[inline]
+    pub(crate) fn is_blank(&self) -> bool {
+        self.state.log_dets[1] == 0.0
+    }
+
     /// λ, or λ_0 of a grid.
     #[inline]
     pub(crate) fn lambda(&self) -> f64 {

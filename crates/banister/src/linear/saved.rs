@@ -58,8 +58,6 @@ impl Evidence {
         if !self.regression.restore(saved.regression) {
             return Err(broken("`regression` does not match the problem's features"));
         }
-        // Before the offer, which would choose the ridge if there were none.
-        self.outcomes = outcomes;
         self.offer(&saved.actions)
             .map_err(|error| broken(error.to_string()))?;
         if self.actions.all_features().len() != saved.actions.len() {
@@ -75,6 +73,7 @@ impl Evidence {
         {
             return Err(broken("`columns` does not match the actions on offer"));
         }
+        self.outcomes = outcomes;
         Ok(())
     }
 }

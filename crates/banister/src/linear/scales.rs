@@ -45,7 +45,7 @@ pub(super) fn ridge(lambda: f64, level: usize) -> f64 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Scales {
-    /// λ_0: frozen at the first outcome.
+    /// λ_0.
     pub lambda: f64,
     /// ln det(Σ⊥/λ_0) and ln det(Σ/λ_0) when the levels were computed.
     computed_at: [f64; 2],

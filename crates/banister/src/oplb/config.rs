@@ -79,7 +79,7 @@ pub struct OplbConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub radius: Option<OplbRadius>,
     /// λ, the ridge; by default `norm`², or 1. Of `multiscale` radii λ_0, the smallest; by default a twentieth of
-    /// `norm`², or of the longest vector's square among the first actions.
+    /// `norm`², or of the largest squared length among the declared actions and the first one with an outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lambda: Option<f64>,
     /// S: every unknown parameter is at most this long, in units of its signal's range; to be

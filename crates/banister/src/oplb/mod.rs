@@ -35,7 +35,7 @@ use crate::error::Error;
 use crate::estimate::{Estimates, SignalRule};
 use crate::interval::{Intervals, Level};
 pub use crate::linear::Radius;
-use crate::linear::{Evidence, Limit, Setup, with_zero_costs};
+use crate::linear::{Evidence, Limit, Setup, Tables, with_zero_costs};
 use crate::monitor::Monitor;
 use crate::optimism::Bounds;
 use crate::optimism::Floor;
@@ -243,7 +243,10 @@ fn setup(checked: &CheckedOplb) -> Setup {
             advice: "declare a larger one, or `long_features = \"clip\"`",
         },
         projected: true,
-        follows: false,
+        tables: match checked.config.solver {
+            Solver::Linearised => Tables::Lengths,
+            Solver::Exact => Tables::Whitened,
+        },
     }
 }
 

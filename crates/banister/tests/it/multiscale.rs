@@ -214,7 +214,8 @@ fn a_smaller_delta_is_wider() {
     }
 }
 
-/// The first actions fix the grid: longer ones later change nothing about it, and neither does their order.
+/// The first outcome fixes the grid: longer actions later change nothing about it, and neither does what is on offer, so
+/// that what is learned follows from the outcomes alone.
 #[test]
 fn the_grid_is_frozen_by_the_first_outcome() {
     let random = &mut Random::new(3);
@@ -225,12 +226,13 @@ fn the_grid_is_frozen_by_the_first_outcome() {
     let mut found = Oplb::new(&problem, &oplb()).unwrap();
     found.offer(&long).unwrap();
     found.offer(&set).unwrap();
-    // The longest of the set is 1 long, and so is `norm`.
+    // The safe action is shorter than 1, the first one played is 1 long.
     let declared = OplbConfig {
         lambda: Some(0.05),
         ..oplb()
     };
     let mut given = Oplb::new(&problem, &declared).unwrap();
+    let mut replayed = Oplb::new(&problem, &oplb()).unwrap();
     for round in 0..50 {
         for agent in [&mut found, &mut given] {
             agent
@@ -241,6 +243,9 @@ fn the_grid_is_frozen_by_the_first_outcome() {
                 .observe(round % 4, f64::from(round % 2 == 0), &[0.5])
                 .unwrap();
         }
+        let x = found.features(round % 4).unwrap();
+        (replayed.observe_at(x, f64::from(round % 2 == 0), &[0.5])).unwrap();
+        assert_eq!(replayed.save_learned(), found.save_learned());
         let copy = Oplb::restore(&found.save()).unwrap();
         for mut agent in [found.clone(), copy] {
             let (a, b) = (agent.interval(1, 1).unwrap(), given.interval(1, 1).unwrap());
