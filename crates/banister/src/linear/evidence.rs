@@ -238,10 +238,6 @@ impl Evidence {
         let limit = if clip { norm } else { f64::INFINITY };
         self.actions.replace(actions, &self.safe_action, limit);
         self.names.clear();
-        if let (Ridge::Grid(None), 0) = (self.ridge, self.outcomes) {
-            self.regression
-                .set_scales(default_ridge(self.actions.longest));
-        }
         Ok(())
     }
 
