@@ -167,7 +167,8 @@ fn a_set_offered_anew_each_round_is_played_like_a_fixed_one() {
         (2, "runs = 2"),
         (1, "runs = 2, delay = 15"),
     ] {
-        let rounds = if m == 1 { 3000 } else { 400 };
+        // Later a policy for actions that stay may stay too.
+        let rounds = 200;
         let mut offered = contextual(rounds, run, m, true, BOTH);
         offered.environment = toml::from_str(&format!(
             r#"
