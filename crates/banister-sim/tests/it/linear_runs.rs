@@ -200,9 +200,9 @@ fn a_set_offered_anew_each_round_is_played_like_a_fixed_one() {
             for (a, b) in anew.iter().zip(&still) {
                 let (a, b) = (&a.summary, &b.summary);
                 // `exact` is content with any policy within its gap, and with several guardrails
-                // policies tie now and then: rounding may choose.
+                // policies tie often at first: the warm start may choose.
                 let exactly = agent == 0 && m == 1;
-                let close = if exactly { 1e-6 } else { 0.05 };
+                let close = if exactly { 1e-6 } else { 0.25 };
                 assert!(
                     (a.regret - b.regret).abs() < close * b.regret,
                     "m = {m}, {run}, agent {agent}: {} and {}",
