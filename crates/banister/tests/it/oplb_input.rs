@@ -46,6 +46,24 @@ fn parameters_must_be_possible() {
     refused(contextual(|c| c.max_work = 0), &["max_work", "0"]);
     refused(contextual(|c| c.horizon = Some(0)), &["horizon", "0"]);
     refused(
+        contextual(|c| {
+            c.radius = Some(OplbRadius::Multiscale);
+            c.solver = Solver::Exact;
+        }),
+        &["radius", "multiscale", "one ellipsoid"],
+    );
+    refused(
+        contextual(|c| {
+            c.radius = Some(OplbRadius::Multiscale);
+            c.optimism = Some(Optimism::Paper);
+        }),
+        &["radius", "multiscale", "logdet"],
+    );
+    refused(
+        contextual(|c| c.optimism_delta = f64::NAN),
+        &["optimism_delta", "NaN"],
+    );
+    refused(
         contextual(|c| c.radius = Some(OplbRadius::Paper)),
         &["norm", "absent", "logdet"],
     );
