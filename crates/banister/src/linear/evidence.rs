@@ -379,9 +379,8 @@ impl Evidence {
 
     /// Columns of the actions, where a restored agent needs them to go on from.
     pub(super) fn followed(&self) -> Option<Columns> {
-        self.actions
-            .saved()
-            .filter(|_| self.tables == Tables::Followed)
+        let follows = self.tables == Tables::Followed;
+        follows.then(|| self.actions.saved()).flatten()
     }
 
     /// Returns true if rounding leaves the regression of use; if not, only the safe action can be vouched for.

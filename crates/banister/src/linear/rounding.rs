@@ -11,6 +11,8 @@
 //! - An action's own x̃ is off by a multiple of u‖x‖: of u√κ‖y‖ in all, but of much more beside ‖z‖ in Σ⊥⁻¹ for an
 //!   action that lies nearly along x_0. What is known there, c_0⟨x, x_0⟩/‖x_0‖², is off by as much.
 //! - W made afresh from Σ has the rounding of the sums in Σ and of the factorisation, a multiple of uκ.
+//! - ‖Σ⁻¹x‖ is ‖Wᵀ(I + E)⁻¹y‖, within η‖W‖‖y‖/(1 − η) of ‖Wᵀy‖; ln det(V + λ_k) at a larger ridge has the rounding of a
+//!   factorisation, of a smaller κ.
 //!
 //! So updates lose half as many digits as a factorisation does, and W is made afresh only where that is proven
 //! better. κ does not change with the units of the features: that a λ is lost beside long features does not
