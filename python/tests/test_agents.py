@@ -81,10 +81,10 @@ def test_every_registered_kind_has_a_class() -> None:
 
 
 def test_the_numbers_in_force_show() -> None:
-    config = banister.Oplb(4).config
+    config = banister.Oplb(4, solver="exact").config
     assert (config["parameter_norm"], config["lambda"]) == (2.0, 1.0)
     config = linear_agent(norm=2).config
-    assert (config["parameter_norm"], config["lambda"]) == (1, 4)
+    assert (config["parameter_norm"], config["lambda"]) == (1, 0.2)
 
 
 def test_every_kind_says_what_it_promises() -> None:

@@ -10,6 +10,7 @@ mod kl;
 mod limit;
 mod mixture;
 mod monitor;
+mod multiscale;
 mod oplb;
 mod oplb_hostile;
 mod oplb_input;
