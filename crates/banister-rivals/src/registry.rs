@@ -174,6 +174,9 @@ impl Registered for OplbConfig {
     fn takes_features(&self) -> bool {
         true
     }
+    fn confidence(&self) -> Option<Confidence> {
+        OplbConfig::confidence(self)
+    }
     fn delta(&mut self) -> Option<&mut f64> {
         Some(&mut self.delta)
     }

@@ -13,6 +13,13 @@ impl Agent for Oplb {
         Oplb::decide(self)
     }
 
+    fn is_stale(&self) -> bool {
+        let serves = self.kept.is_some_and(|kept| kept.serves(self));
+        !serves
+            || self.monitor.forces_safe()
+            || self.monitor.alarms().first() != self.decision.alarm.as_ref()
+    }
+
     fn decide_safe(&mut self, reason: Fallback) -> Option<&Decision> {
         Some(Oplb::decide_safe(self, reason))
     }

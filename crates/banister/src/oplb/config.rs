@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::decision::Confidence;
 use crate::error::{Error, open_unit, positive};
 use crate::guarantee::Guarantee;
 use crate::linear::{Radius, Ridge, check_lambda, check_parameter_norm, default_ridge};
@@ -199,6 +200,12 @@ impl OplbConfig {
         } else {
             Guarantee::EveryRound
         }
+    }
+
+    /// Probabilities of its promises; `None` where the parameters void them.
+    pub fn confidence(&self) -> Option<Confidence> {
+        let proven = self.guarantee() == Guarantee::EveryRound;
+        proven.then(|| Confidence::new(self.delta, self.optimism_delta))
     }
 
     /// Reaction to an alarm, also where it is not given.

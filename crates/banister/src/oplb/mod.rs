@@ -141,7 +141,10 @@ impl Oplb {
                 ..Exact::default()
             },
             floor: Floor::default(),
-            decision: certifier.blank(),
+            decision: Decision {
+                confidence: config.confidence(),
+                ..certifier.blank()
+            },
             kept: None,
             certifier,
             monitor: Monitor::new(problem, checked.monitor),
