@@ -44,7 +44,7 @@ const MAX_STEPS: usize = 400;
 /// Weights up to this are zero.
 const ZERO: f64 = 1e-13;
 /// With rows, what rounding may move a weight by.
-const DRIFT: f64 = 1e-10;
+const DRIFT: f64 = 1e-7;
 /// What rounding leaves unknown of a row's multiplier.
 const GRAIN: f64 = 1e-12;
 
@@ -120,6 +120,16 @@ impl Linear {
             self.enter(scaled, a, weight);
         }
         self.fill_rows(scaled);
+    }
+
+    /// Returns to columns and weights that it left earlier.
+    pub(crate) fn restore(&mut self, scaled: &ScaledProblem, columns: &[(usize, f64)]) {
+        self.basis.clear();
+        self.weights.clear();
+        self.columns.clear();
+        for &(column, weight) in columns {
+            self.enter(scaled, column, weight);
+        }
     }
 
     /// Sets what the policy at hand leaves over of every row: with a column each, even where nothing is
@@ -426,9 +436,13 @@ impl Linear {
     /// The same with rows, where one column leaves at a time (see `fill_rows`).
     fn advance_by_one(&mut self, reach: f64) -> Option<f64> {
         let largest = self.direction.iter().fold(0.0_f64, |x, d| x.max(d.abs()));
+        // There already, but for rounding.
+        if reach == 1.0 && largest <= DRIFT {
+            return None;
+        }
         let (mut length, mut first) = (reach, None);
         for (r, (w, &d)) in self.weights.iter().zip(&self.direction).enumerate() {
-            if d < -1e-11 * largest && w + length * d < -DRIFT {
+            if d < -1e-11 * largest && w + length * d < 0.0 {
                 let reaches = (w / -d).max(0.0);
                 // Of several at once the steepest, for the sake of rounding.
                 if reaches < length || first.is_some_and(|f: usize| d < self.direction[f]) {

@@ -30,6 +30,8 @@ const MAX_OPEN: usize = 256;
 /// Unit vectors h of all levels together, and levels of one node.
 const MAX_AXES: usize = 96;
 const MAX_LEVELS: usize = 8;
+/// Columns of a solution that are kept for the parts of its node to start from.
+const MAX_COLUMNS: usize = 16;
 /// Steps uphill from a policy that is the best so far, and such climbs.
 const STEPS: usize = 3;
 const CLIMBS: usize = 6;
@@ -100,6 +102,9 @@ struct Node {
     bound: f64,
     /// Its parts, by what is split.
     parts: [(Arc, Part); 2],
+    /// Its solution, if there is room for it.
+    columns: [(usize, f64); MAX_COLUMNS],
+    used: usize,
 }
 
 /// Part of a node that an arc belongs to.
@@ -167,6 +172,10 @@ impl Several {
             }
             for (arc, part) in node.parts {
                 let mut child = node;
+                if node.used > 0 {
+                    let columns = &node.columns[..node.used];
+                    context.linear.restore(context.scaled, columns);
+                }
                 match part {
                     Part::Angle => child.arc = arc,
                     Part::Level(l) => child.levels[l].arc = arc,
@@ -235,6 +244,13 @@ impl Several {
                 .iter()
                 .filter(|column| !scaled.is_left_over(column.0));
             let parts = self.parts(scaled, linear, &node);
+            node.used = 0;
+            if linear.iter().count() <= MAX_COLUMNS {
+                for (to, column) in node.columns.iter_mut().zip(linear.iter()) {
+                    *to = column;
+                    node.used += 1;
+                }
+            }
             if search.offer(context.problem, found) {
                 self.climb(context);
             }
