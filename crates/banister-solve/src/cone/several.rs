@@ -24,12 +24,12 @@ use super::search::{Budget, Search};
 use super::sweep::directions;
 
 /// Nodes after which the gap is reported as it is: realistic rounds need a few dozen.
-const MAX_NODES: u64 = 2000;
+const MAX_NODES: u64 = 5000;
 /// Nodes that may be open at a time.
-const MAX_OPEN: usize = 256;
+const MAX_OPEN: usize = 1024;
 /// Unit vectors h of all levels together, and levels of one node.
-const MAX_AXES: usize = 96;
-const MAX_LEVELS: usize = 8;
+const MAX_AXES: usize = 512;
+const MAX_LEVELS: usize = 16;
 /// Columns of a solution that are kept for the parts of its node to start from.
 const MAX_COLUMNS: usize = 16;
 /// Steps uphill from a policy that is the best so far, and such climbs.
@@ -202,8 +202,10 @@ impl Several {
         self.open.clear();
         self.open.reserve(MAX_OPEN);
         self.count = 0;
-        self.axes.resize(MAX_AXES * p, 0.0);
-        self.products.resize(MAX_AXES * width, 0.0);
+        self.axes.clear();
+        self.axes.reserve(MAX_AXES * p);
+        self.products.clear();
+        self.products.reserve(MAX_AXES * width);
         for row in [&mut self.x, &mut self.c, &mut self.q] {
             row.clear();
             row.resize(width, 0.0);
@@ -365,7 +367,10 @@ impl Several {
             share *= level.arc.tip().1;
         }
         let loss = share * (rest - square.max(0.0).sqrt());
-        if loss > best && node.depth < MAX_LEVELS && self.count < MAX_AXES {
+        if loss > best {
+            if node.depth == MAX_LEVELS || self.count == MAX_AXES {
+                return None;
+            }
             let heaviest = policy().max_by(|x, y| {
                 let weigh = |e: &(usize, f64)| e.1 * rest_of(e.0);
                 weigh(x).total_cmp(&weigh(y))
@@ -396,6 +401,8 @@ impl Several {
     fn add_axis(&mut self, scaled: &ScaledProblem, node: &Node, a: usize) -> usize {
         let (p, width, axis) = (scaled.dimension, scaled.reward.len(), self.count);
         self.count += 1;
+        self.axes.resize(self.count * p, 0.0);
+        self.products.resize(self.count * width, 0.0);
         let (before, h) = self.axes.split_at_mut(axis * p);
         let h = &mut h[..p];
         for (j, h) in h.iter_mut().enumerate() {
