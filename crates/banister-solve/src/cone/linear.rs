@@ -286,7 +286,7 @@ impl Linear {
         let forward: f64 = pairs.map(|(&a, w)| scaled.u[a] * w).sum();
         let used = self.row_duals.iter().zip(&scaled.of_t);
         let used: f64 = used.map(|(y, of_t)| y * of_t).sum();
-        let mut best = (GRAIN * (self.price + forward.abs()), None);
+        let mut best = (GRAIN * (scaled.size + self.price + forward.abs()), None);
         let mut see = |worth: f64, column: usize| {
             if worth > best.0 && !self.basis.contains(&column) {
                 best = (worth, Some(column));
@@ -334,7 +334,7 @@ impl Linear {
                 *x = scaled.row(k)[a];
             }
             // Rows that the support cannot tell apart leave their multipliers undetermined.
-            row[n + 1 + k] = -GRAIN;
+            row[n + 1 + k] = -1e-15;
         }
         if !self.kkt.solve() {
             return Move::Stuck;
@@ -360,10 +360,15 @@ impl Linear {
             self.row_duals[k] = -self.kkt.solution(0, n + 1 + k);
         }
         // The rows' sums cancel, so rounding is larger with them.
-        noise *= if rows == 0 { 0.0 } else { 1e-14 };
+        noise = if rows == 0 {
+            0.0
+        } else {
+            1e-14 * noise + 1e-26 * scaled.size * scaled.size
+        };
         // p₂·p₂ as far as rounding and the grain leave it unknown.
         let apex = 1e-14 * size * size + 4.0 * grain * spread;
-        if n <= 1 + rows || alpha > apex && square <= noise {
+        let constant = rows > 0 && square.abs() <= noise || alpha > apex && square <= noise;
+        if n <= 1 + rows || constant {
             // c is constant on the plane.
             self.direction.resize(n, 0.0);
             self.dual.resize(n, 0.0);
@@ -442,7 +447,7 @@ impl Linear {
         }
         let (mut length, mut first) = (reach, None);
         for (r, (w, &d)) in self.weights.iter().zip(&self.direction).enumerate() {
-            if d < -1e-11 * largest && w + length * d < 0.0 {
+            if d < -1e-9 * largest && w + length * d < 0.0 {
                 let reaches = (w / -d).max(0.0);
                 // Of several at once the steepest, for the sake of rounding.
                 if reaches < length || first.is_some_and(|f: usize| d < self.direction[f]) {
