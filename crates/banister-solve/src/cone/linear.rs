@@ -45,6 +45,8 @@ const MAX_STEPS: usize = 400;
 const ZERO: f64 = 1e-13;
 /// With rows, what rounding may move a weight by.
 const DRIFT: f64 = 1e-7;
+/// With rows, the share of the distance to what is enough that may remain unknown.
+const LOOSE: f64 = 0.25;
 /// What rounding leaves unknown of a row's multiplier.
 const GRAIN: f64 = 1e-12;
 
@@ -244,7 +246,12 @@ impl Linear {
                     // Without a price the policy may be inside the cone, where the sweep gains
                     // nothing from it: go on to the cone, however little c improves.
                     let priced = priced || rows > 0;
-                    let done = bound <= enough || priced && bound - held <= tolerance;
+                    // Far above what is enough, the exact distance does not matter.
+                    let mut near = tolerance;
+                    if rows > 0 && enough.is_finite() {
+                        near = near.max(LOOSE * (held - enough));
+                    }
+                    let done = bound <= enough || priced && bound - held <= near;
                     if done || full || self.basis.contains(&at) {
                         break;
                     }
