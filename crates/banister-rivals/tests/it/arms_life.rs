@@ -29,7 +29,7 @@ fn problem(arms: usize, m: usize) -> Problem {
         Guardrail {
             name: "spend".into(),
             at_most: Some(4.0),
-            range: Some([0.0, 10.0]),
+            range: Some([0.0, 10.0].into()),
             safe_cost: Some(2.0),
             ..Guardrail::default()
         },
@@ -44,7 +44,7 @@ fn problem(arms: usize, m: usize) -> Problem {
         arms: (0..arms).map(|a| format!("arm {a}")).collect(),
         safe: arms / 2,
         reward: SignalConfig {
-            range: Some([-1.0, 1.0]),
+            range: Some([-1.0, 1.0].into()),
             ..SignalConfig::default()
         },
         guardrails: all[..m].to_vec(),
@@ -293,7 +293,7 @@ fn what_is_not_an_outcome_is_refused_and_changes_nothing() {
         let mut refuse = |arm: usize, reward: f64, costs: &[f64]| {
             assert!(agent.observe(arm, reward, costs).is_err());
             if arm < 4 {
-                assert!(agent.check_outcome(reward, costs, 0).is_err());
+                assert!(agent.check_outcome(arm, reward, costs, 0).is_err());
             }
             assert_eq!(agent.save(), before, "{config:?}");
         };
@@ -440,7 +440,7 @@ proptest! {
                 name: format!("g{i}"),
                 at_most: (!mirrored).then(|| place(tau[i])),
                 at_least: mirrored.then(|| place(tau[i])),
-                range: Some([-4.0, 7.0]),
+                range: Some([-4.0, 7.0].into()),
                 safe_cost: Some(place(safe)),
                 ..Guardrail::default()
             }

@@ -53,8 +53,8 @@ fn check_moments(data: &[f64], mean: f64, variance: f64) {
 
 fn ranged(lo: f64, hi: f64) -> SignalConfig {
     SignalConfig {
-        range: Some([lo, hi]),
-        sub_gaussian: None,
+        range: Some([lo, hi].into()),
+        ..SignalConfig::default()
     }
 }
 
@@ -107,8 +107,9 @@ fn gaussian_signals_have_their_deviation_in_units_of_the_range() {
         });
         let deviation = sd * (hi - lo);
         let signal = SignalConfig {
-            range: Some([lo, hi]),
+            range: Some([lo, hi].into()),
             sub_gaussian: Some(deviation),
+            ..SignalConfig::default()
         };
         let data = samples(&single(environment, signal), seed as u64);
         check_moments(&data, 0.7, deviation * deviation);

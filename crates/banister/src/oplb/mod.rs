@@ -81,6 +81,8 @@ pub struct Oplb {
     monitor: Monitor,
     /// Outcomes for which the T_0 rule holds.
     room: u64,
+    /// Room for the costs of an outcome as they count.
+    counted: Vec<f64>,
 }
 
 /// State of exact OPLB.
@@ -135,6 +137,7 @@ impl Oplb {
             decision: certifier.blank(),
             certifier,
             monitor: Monitor::new(problem, checked.monitor),
+            counted: Vec::with_capacity(problem.guardrails.len()),
             evidence,
             checked,
         }
