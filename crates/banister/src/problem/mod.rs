@@ -97,6 +97,7 @@ impl Problem {
             return Err(Error::invalid("safe", self.safe, allowed));
         }
         self.check_features()?;
+        let own = OwnSignals::new(self)?;
         let reward = self.reward.check("reward")?;
         let mut guardrails: Vec<Standard> = Vec::new();
         for (i, guardrail) in self.guardrails.iter().enumerate() {
@@ -114,7 +115,7 @@ impl Problem {
         }
         Ok(CheckedProblem {
             declared: self.clone(),
-            own: OwnSignals::new(self)?,
+            own,
             reward,
             guardrails,
         })
