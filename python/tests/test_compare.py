@@ -353,6 +353,28 @@ def test_a_checkpoint_of_something_else_is_refused_and_kept(tmp_path: Path) -> N
         compare(SHOP, checkpoint=tmp_path)
 
 
+def test_regret_is_shown_as_a_multiple_of_the_limit() -> None:
+    arms = {
+        "run": {"horizon": 2000, "runs": 2},
+        "environment": {"kind": "bernoulli", "rewards": [0.1, 0.7], "costs": [[0.0, 0.4]]},
+        "guardrail": [{"name": "spend", "at_most": 0.2, "safe_cost": 0.0}],
+    }
+    result = compare(arms, ["opb", {"kind": "opb", "label": "bold", "delta": 0.2}])
+    board, runs = result.leaderboard, result.runs
+    limits = dict(zip(board["agent"], board["limit"], strict=True))
+    assert limits["opb"] > 2 * limits["bold"] > 2
+    assert dict(zip(runs["agent"], runs["limit"], strict=True)) == limits
+    assert board["regret_over_limit"] == pytest.approx(board["regret"] / board["limit"])
+    for agent in limits:
+        row = next(line for line in repr(result).splitlines() if line.split()[0] == agent)
+        assert "×" in row
+    features = {"kind": "linear", "k": 3, "d": 3}
+    rail = {"name": "spend", "at_most": 0.5, "safe_cost": 0.25}
+    linear = compare({"environment": features, "guardrail": [rail]}, ["oplb"], horizon=100, runs=2)
+    assert np.isnan(linear.leaderboard["limit"]).all()
+    assert "–" in repr(linear)
+
+
 def test_results_in_text_and_html() -> None:
     result = compare(SHOP | {"name": "a < b"}, ["opb", "ucb1"])
     text, html = repr(result), result._repr_html_()

@@ -44,9 +44,9 @@ pub enum Command {
         after_help = "Example:\n  echo '{\"kind\":\"lp\",\"reward\":[0.1,0.9],\"costs\":[[0,1]],\"thresholds\":[0.25]}' | banister solve\n  banister solve round.json --max-micros 500      exact OPLB, whose format the book describes\n\nAn infeasible program is an answer (status \"infeasible\", exit code 0); malformed input is exit code 2."
     )]
     Solve(Solve),
-    /// Compute the theory's bounds: regret bounds, lower bounds, T_0, radii
+    /// Compute the theory's bounds: regret bounds, lower bounds, the limit of certified play, T_0, radii
     #[command(
-        after_help = "Example:\n  banister bound --arms 4 --horizon 1000000 --margin 0.2\n  banister bound --arms 10 --horizon 50000 --margin 0.1 --margin 0.3 --json\n  banister bound --dimension 8 --horizon 100000 --margin 0.25     linear actions"
+        after_help = "Example:\n  banister bound experiment.toml      its own bounds, with the limit of certified play\n  banister bound --arms 4 --horizon 1000000 --margin 0.2\n  banister bound --arms 10 --horizon 50000 --margin 0.1 --margin 0.3 --json\n  banister bound --dimension 8 --horizon 100000 --margin 0.25     linear actions"
     )]
     Bound(Bound),
     /// Serve decisions over HTTP, with a page to look at
@@ -185,17 +185,26 @@ pub struct Solve {
 
 #[derive(Debug, clap::Args)]
 pub struct Bound {
+    /// Experiment file with arms (TOML): K, margins and R are those of its instance, T unless given, and the
+    /// limit of certified play is computed from its true means
+    #[arg(value_hint = ValueHint::FilePath, conflicts_with_all = ["arms", "dimension", "margin", "sub_gaussian"])]
+    pub experiment: Option<PathBuf>,
     /// K, the number of arms: bounds of OPB
-    #[arg(long, value_name = "K", required_unless_present = "dimension")]
+    #[arg(long, value_name = "K", required_unless_present_any = ["dimension", "experiment"])]
     pub arms: Option<usize>,
     /// d, the length of feature vectors: bounds of OPLB
     #[arg(long, value_name = "d", conflicts_with = "arms")]
     pub dimension: Option<usize>,
     /// T, the number of rounds
-    #[arg(long, value_name = "T")]
-    pub horizon: u64,
+    #[arg(long, value_name = "T", required_unless_present = "experiment")]
+    pub horizon: Option<u64>,
     /// Δ, the safe action's margin τ − c_0 in units of the cost's range; once per guardrail
-    #[arg(long, value_name = "Δ", required = true, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "Δ",
+        required_unless_present = "experiment",
+        allow_negative_numbers = true
+    )]
     pub margin: Vec<f64>,
     /// δ, the probability with which a bound may fail
     #[arg(
@@ -218,7 +227,7 @@ pub struct Bound {
     #[arg(
         long,
         value_name = "L",
-        conflicts_with = "arms",
+        conflicts_with_all = ["arms", "experiment"],
         allow_negative_numbers = true
     )]
     pub feature_norm: Option<f64>,
@@ -226,7 +235,7 @@ pub struct Bound {
     #[arg(
         long,
         value_name = "S",
-        conflicts_with = "arms",
+        conflicts_with_all = ["arms", "experiment"],
         allow_negative_numbers = true
     )]
     pub parameter_norm: Option<f64>,
@@ -234,7 +243,7 @@ pub struct Bound {
     #[arg(
         long,
         value_name = "λ",
-        conflicts_with = "arms",
+        conflicts_with_all = ["arms", "experiment"],
         allow_negative_numbers = true
     )]
     pub lambda: Option<f64>,

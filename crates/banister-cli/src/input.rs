@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use banister::FieldError;
+use banister::OpbConfig;
 use banister_rivals::AgentConfig;
 use banister_sim::{EnvironmentConfig, Experiment, ExperimentConfig};
 use miette::{LabeledSpan, NamedSource, miette};
@@ -18,10 +19,29 @@ pub fn read_experiment(path: &Path, overrides: &Simulation) -> Result<Experiment
         .file_stem()
         .map_or("experiment".into(), |s| s.to_string_lossy());
     let config = parse(&path.display().to_string(), &text, overrides, |_| {})?;
+    for (i, agent) in config.agent.iter().enumerate() {
+        if let AgentConfig::Opb(OpbConfig {
+            max_arms: Some(_), ..
+        }) = agent
+        {
+            eprintln!("note: agent[{i}].max_arms is ignored: arms come without limit");
+        }
+    }
     let folder = path.parent().unwrap_or(Path::new(""));
     config
         .check_in(&stem, folder)
         .map_err(|error| check_failure(&path.display().to_string(), &text, &error))
+}
+
+/// Reads one experiment file for its instance alone; its agents are not looked at.
+pub fn read_instance(path: &Path, horizon: Option<u64>) -> Result<Experiment, Failure> {
+    let (text, source) = (read_text(path)?, path.display().to_string());
+    let mut config: ExperimentConfig = from_toml(&source, &text)?;
+    config.run.horizon = horizon.unwrap_or(config.run.horizon);
+    let folder = path.parent().unwrap_or(Path::new(""));
+    config
+        .check_without_agents("", folder)
+        .map_err(|error| check_failure(&source, &text, &error))
 }
 
 /// The text of a file.

@@ -37,15 +37,26 @@ pub fn against_known(results: &Results) -> Table {
                 Cell::number(number(mean)),
                 Cell::number(number(sd)).toned(Tone::Quiet),
                 Cell::number(ratio),
+                Cell::number(agent.limit.map_or(UNKNOWN.into(), number)).toned(Tone::Quiet),
+                Cell::number(multiple(agent.regret_over_limit())),
                 Cell::number(count(violations(agent))),
             ]);
         }
     }
     Table {
         title: String::new(),
-        header: ["", "agent", "regret", "± sd", "against known", "violations"]
-            .map(String::from)
-            .to_vec(),
+        header: [
+            "",
+            "agent",
+            "regret",
+            "± sd",
+            "against known",
+            "limit",
+            "regret / limit",
+            "violations",
+        ]
+        .map(String::from)
+        .to_vec(),
         rows,
     }
 }
@@ -114,6 +125,12 @@ pub fn optimum_at_the_end(agent: &AgentResult) -> f64 {
     final_reward(agent) + since(regret) / since(&rounds)
 }
 
+/// Meaning of the columns `limit` and `regret / limit`, for reports.
+pub const LIMIT: &str = "The limit of certified play is what a policy would lose that knows every mean and still has to \
+    prove its costs, at the agent's δ; a dash where it is unknown. Regret as a multiple of it is the number to judge \
+    certified agents by: it also pays for exploration, which the limit leaves out. An agent that proves nothing is not \
+    bound by it.";
+
 /// One row per instance and agent.
 pub fn summary(results: &Results) -> Table {
     let header = [
@@ -121,6 +138,8 @@ pub fn summary(results: &Results) -> Table {
         "agent",
         "regret",
         "± sd",
+        "limit",
+        "regret / limit",
         "reward at the end",
         "of optimum",
         "violations",
@@ -150,6 +169,8 @@ pub fn summary(results: &Results) -> Table {
                 Cell::text(&agent.name),
                 Cell::number(number(mean)),
                 Cell::number(number(sd)).toned(Tone::Quiet),
+                Cell::number(agent.limit.map_or(UNKNOWN.into(), number)).toned(Tone::Quiet),
+                Cell::number(multiple(agent.regret_over_limit())),
                 Cell::number(format!("{reward:.4}")),
                 Cell::number(percent(reward, optimum_at_the_end(agent))),
                 Cell::number(count(broken)).toned(tone),
@@ -276,6 +297,8 @@ pub fn summary_json(results: &Results) -> serde_json::Value {
                 "runs": agent.runs.len(),
                 "regret_mean": mean,
                 "regret_std": sd,
+                "limit": agent.limit,
+                "regret_over_limit": agent.regret_over_limit(),
                 "reward_end": final_reward(agent),
                 "optimum": instance.optimum.reward,
                 "violations": violations(agent),
@@ -314,6 +337,21 @@ pub fn number(x: f64) -> String {
         }
     } else {
         signed(format!("{x:.1}"))
+    }
+}
+
+/// A multiple, with two significant digits.
+pub fn multiple(x: Option<f64>) -> String {
+    let Some(x) = x.filter(|x| x.is_finite()) else {
+        return UNKNOWN.into();
+    };
+    // Rounded first: 9.96 is 10, not 10.0.
+    let x = format!("{x:.1e}").parse().unwrap_or(x);
+    let places = (1.0 - x.abs().log10().floor()).clamp(0.0, 4.0) as usize;
+    if x.abs() >= 1000.0 {
+        format!("{}×", number(x))
+    } else {
+        format!("{}×", signed(format!("{x:.places$}")))
     }
 }
 

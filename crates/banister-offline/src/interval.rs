@@ -2,24 +2,15 @@
 
 use banister::Error;
 use banister::interval::Mixture;
-use libm::{erfc, log};
+use banister::theory::upper_quantile;
+use libm::log;
 
 use crate::bets::{Bets, last_refuted, log_sum_exp};
 use crate::random::{Purpose, below, stream};
 
-/// The z with P(|N(0, 1)| ≤ z) = `confidence`, by bisection: it is asked for once an estimate.
+/// The z with P(|N(0, 1)| ≤ z) = `confidence`.
 pub(crate) fn normal_quantile(confidence: f64) -> f64 {
-    let tail = 1.0 - confidence;
-    let (mut lo, mut hi) = (0.0, 40.0);
-    for _ in 0..80 {
-        let middle = 0.5 * (lo + hi);
-        if erfc(middle / std::f64::consts::SQRT_2) > tail {
-            lo = middle;
-        } else {
-            hi = middle;
-        }
-    }
-    0.5 * (lo + hi)
+    upper_quantile(0.5 * (1.0 - confidence))
 }
 
 /// Ends of the normal interval around an estimate.

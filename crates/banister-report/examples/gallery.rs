@@ -88,6 +88,7 @@ fn agent(
         name: name.to_owned(),
         curve,
         runs: runs.collect(),
+        limit: Some(4000.0),
     }
 }
 

@@ -1,14 +1,14 @@
 //! Parameters of agents: what the registry asks of them, and the macro that declares those of a rival.
 
 use banister::toolkit::linear::LinearKeys;
-use banister::{Agent, Error, Guarantee, OnBreach, Problem};
+use banister::{Agent, Confidence, Error, Guarantee, OnBreach, Problem};
 use serde::Serialize;
 
 use crate::play::Play;
 use crate::saved::Saved;
 
 /// δ of the intervals, unless an agent is given its own.
-pub(crate) const DELTA: f64 = 0.01;
+pub const DELTA: f64 = 0.01;
 
 /// Parameters of an agent as the registry sees them.
 pub(crate) trait Registered {
@@ -20,6 +20,10 @@ pub(crate) trait Registered {
         self.kind().into()
     }
     fn guarantee(&self) -> Guarantee;
+    /// Probabilities of its promises, where it states them.
+    fn confidence(&self) -> Option<Confidence> {
+        None
+    }
     /// True for an agent on feature vectors.
     fn takes_features(&self) -> bool;
     /// δ, if it has one.

@@ -55,4 +55,5 @@ fn status(infeasible: bool, gap: f64) -> Status {
     }
 }
 
+pub use config::DELTA;
 pub use registry::{AgentConfig, Restored};

@@ -2,7 +2,9 @@
 
 use banister::toolkit::linear::{LinearKeys, default_lambda, parameter_norm};
 use banister::toolkit::{broken, format_of};
-use banister::{Agent, Error, Guarantee, OnBreach, Opb, OpbConfig, Oplb, OplbConfig, Problem};
+use banister::{
+    Agent, Confidence, Error, Guarantee, OnBreach, Opb, OpbConfig, Oplb, OplbConfig, Problem,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -135,6 +137,9 @@ impl Registered for OpbConfig {
     fn takes_features(&self) -> bool {
         false
     }
+    fn confidence(&self) -> Option<Confidence> {
+        OpbConfig::confidence(self)
+    }
     fn delta(&mut self) -> Option<&mut f64> {
         Some(&mut self.delta)
     }
@@ -262,6 +267,11 @@ impl AgentConfig {
     /// δ, the probability with which the bounds in its certificates may fail.
     pub fn delta(&self) -> f64 {
         self.clone().delta_mut().map_or(DELTA, |delta| *delta)
+    }
+
+    /// Probabilities of its promises, where it states them.
+    pub fn confidence(&self) -> Option<Confidence> {
+        self.registered().confidence()
     }
 
     /// The same, to change it; `None` for an agent that has no such parameter.

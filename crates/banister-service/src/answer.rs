@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use banister::Assumption;
+use banister::{Assumption, Confidence};
 use banister_engine::{
     AlarmView, Beliefs, Decided, EstimateView, EvidenceView, Facts, FallbackView, LiveState,
     PublishedPolicy, RaisedView, Reported, Timestamp, named_costs,
@@ -39,6 +39,9 @@ pub struct Certificate {
     pub fallback: Option<FallbackView>,
     /// Outcomes it is based on.
     pub outcomes: u64,
+    /// Probabilities with which no policy ever violates a guardrail, and with which the regret bound holds
+    /// too; null where the agent does not state them.
+    pub confidence: Option<Confidence>,
     /// The assumptions it rests on, and whether something watches each.
     pub rests_on: Vec<Assumption>,
 }
@@ -304,6 +307,7 @@ pub fn certificate(published: &PublishedPolicy, facts: &Facts) -> Certificate {
         },
         fallback: published.fallback.map(FallbackView::from),
         outcomes: published.outcomes,
+        confidence: facts.confidence,
         rests_on: facts.assumptions.clone(),
     }
 }

@@ -71,7 +71,7 @@ function knownTable(audit, experiment) {
       null,
       `From ${count(audit.certificate.outcomes)} outcomes. With confidence ${
         level(experiment.confidence)
-      } every true mean lies inside its interval:`,
+      } no true cost lies on the harmful side of its interval:`,
     ),
     h(
       "div",

@@ -45,7 +45,7 @@ export function declared(experiment) {
         ),
         item(
           "Confidence",
-          `${level(experiment.confidence)}: the probability that all intervals hold, and with them the promise`,
+          `${level(experiment.confidence)}: the probability that no policy ever violates a guardrail`,
         ),
         item("Promise", promise(experiment)),
         item("Safe", experiment.safe ? experiment.safe : vector(experiment.safe_action)),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use banister::{Agent, Decision, Error, Problem};
-use banister_rivals::AgentConfig;
+use banister_rivals::{AgentConfig, DELTA};
 
 /// Rounding that the probabilities of a policy may be off by, together.
 const ROUNDING: f64 = 1e-9;
@@ -81,6 +81,11 @@ impl AgentSource {
             Self::Declared(config) => Some(config),
             Self::Custom(_) => None,
         }
+    }
+
+    /// δ, the level of its certificates; the default where it declares none.
+    pub(crate) fn delta(&self) -> f64 {
+        self.config().map_or(DELTA, AgentConfig::delta)
     }
 
     /// Builds the agent of a run.

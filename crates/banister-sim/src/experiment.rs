@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use banister::oplb::Solver;
-use banister::{CheckedProblem, Error, OnBreach, Problem};
+use banister::{CheckedProblem, Error, OnBreach, Problem, theory};
 use banister_rivals::AgentConfig;
 
 use crate::agents::AgentSource;
@@ -12,7 +12,7 @@ use crate::environment::{
     Dynamics, Environment, EnvironmentConfig, Setting, declaration, in_environment,
 };
 use crate::results::{GuardrailInfo, Optimum};
-use crate::truth::{optimum, thresholds};
+use crate::truth::{certified_play, optimum, thresholds};
 
 /// Rough cost of a call to user-supplied code, which may be in a slow language, in nanoseconds.
 const CUSTOM_CALL: u64 = 5_000;
@@ -295,6 +295,43 @@ impl Experiment {
             .map(earns)
             .fold(f64::NEG_INFINITY, f64::max);
         Some(self.optimum.reward - best)
+    }
+
+    /// Numbers that the regret bounds of OPB need, with the safe arm's true margins. `None` unless the actions are
+    /// arms whose means stay.
+    pub fn setting(&self, delta: f64) -> Option<theory::Setting> {
+        let safe = self.environment.safe_means.as_ref()?;
+        let play = self.certified_play(delta)?;
+        let margins = self.guardrails.iter().zip(&safe[1..]);
+        let margins = margins
+            .zip(&self.problem.guardrails)
+            .map(|((g, mean), standard)| {
+                -g.direction.excess(*mean, g.threshold) / standard.signal.unit()
+            });
+        let costs = self.problem.guardrails.iter().map(|g| g.signal.r());
+        Some(theory::Setting {
+            arms: play.rewards.len(),
+            horizon: play.horizon,
+            margins: margins.collect(),
+            delta,
+            r: costs.fold(self.problem.reward.r(), f64::max),
+        })
+    }
+
+    /// The limit of certified play L(T) at level `delta`. `None` where it is unknown: for actions with features,
+    /// and where actions or means change.
+    pub fn limit(&self, delta: f64) -> Option<f64> {
+        self.certified_play(delta)?.limit().ok()
+    }
+
+    fn certified_play(&self, delta: f64) -> Option<theory::CertifiedPlay> {
+        certified_play(
+            &self.problem,
+            &self.guardrails,
+            &self.environment,
+            self.resolved.run.horizon,
+            delta,
+        )
     }
 
     /// The agents, by label.

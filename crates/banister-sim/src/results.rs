@@ -81,6 +81,17 @@ pub struct AgentResult {
     pub curve: Curve,
     /// One summary per run, in run order.
     pub runs: Vec<RunSummary>,
+    /// Limit of certified play L(T) at the agent's δ; `None` where it is unknown.
+    pub limit: Option<f64>,
+}
+
+impl AgentResult {
+    /// Regret as a multiple of the limit of certified play; `None` where that is unknown or below 1.
+    pub fn regret_over_limit(&self) -> Option<f64> {
+        let limit = self.limit.filter(|limit| *limit >= 1.0)?;
+        let sum: f64 = self.runs.iter().map(|run| run.regret).sum();
+        Some(sum / self.runs.len() as f64 / limit)
+    }
 }
 
 /// Statistics over runs at the checkpoints. All vectors have one entry per checkpoint.

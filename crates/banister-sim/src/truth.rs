@@ -1,6 +1,8 @@
-//! Truths that policies are judged by: thresholds in signal units, and the best feasible policy.
+//! Truths that policies are judged by: thresholds in signal units, the best feasible policy, and the limit of
+//! certified play.
 
 use banister::solve::{Lp, LpSolver, Status};
+use banister::theory::{CertifiedCost, CertifiedPlay};
 use banister::{CheckedProblem, Error};
 
 use crate::environment::{Dynamics, Environment};
@@ -151,5 +153,53 @@ pub(crate) fn optimum(
             .collect(),
         policy: solution.support.clone(),
         averaged: false,
+    })
+}
+
+/// Poses the limit of certified play for arms whose means stay. `None` for actions with features, whose
+/// outcomes tell of one another, and where actions or means change or are unknown.
+pub(crate) fn certified_play(
+    problem: &CheckedProblem,
+    guardrails: &[GuardrailInfo],
+    environment: &Environment,
+    horizon: u64,
+    delta: f64,
+) -> Option<CertifiedPlay> {
+    let arms = environment.as_arms()?;
+    if !environment.changes.is_empty() || !problem.declared.features.is_empty() {
+        return None;
+    }
+    let safe = problem.declared.safe;
+    let cost = |(i, guardrail): (usize, &GuardrailInfo)| {
+        let declared = &problem.declared.guardrails[i];
+        let sign = guardrail.direction.sign();
+        let known = declared.safe_cost.is_some();
+        let sd = |arm: usize| {
+            if arm == safe && known {
+                0.0
+            } else {
+                arms.sd(arm, i + 1)
+            }
+        };
+        // Relative to a known cost is absolute.
+        let (factor, threshold) = match declared.bound() {
+            Some((_, factor)) if declared.relative && !known => (factor, 0.0),
+            _ => (0.0, sign * guardrail.threshold),
+        };
+        CertifiedCost {
+            means: (0..arms.count())
+                .map(|a| sign * arms.mean(a, i + 1))
+                .collect(),
+            sds: (0..arms.count()).map(sd).collect(),
+            factor,
+            threshold,
+        }
+    };
+    Some(CertifiedPlay {
+        rewards: (0..arms.count()).map(|a| arms.mean(a, 0)).collect(),
+        guardrails: guardrails.iter().enumerate().map(cost).collect(),
+        safe,
+        delta,
+        horizon,
     })
 }

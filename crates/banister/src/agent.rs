@@ -14,6 +14,12 @@ pub trait Agent: Send {
     /// The policy for the next round, with its certificate.
     fn decide(&mut self) -> &Decision;
 
+    /// False if the last decision still stands: nothing that its policy rests on has changed since. Whoever
+    /// publishes policies need not do so again.
+    fn is_stale(&self) -> bool {
+        true
+    }
+
     /// The same for an agent that can fail at deciding, such as one written in another language. The
     /// simulator asks user-supplied agents this way, and stops at an error.
     fn try_decide(&mut self) -> Result<&Decision, Error> {

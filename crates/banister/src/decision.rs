@@ -1,6 +1,7 @@
 //! A decision: a policy and the certificate a person can check.
 
 use banister_solve::Status;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::monitor::Alarm;
@@ -25,11 +26,36 @@ pub struct Decision {
     pub solver: SolverReport,
     /// Reason for forcing the safe action, if it was forced.
     pub fallback: Option<Fallback>,
+    /// Probabilities behind the certificate; `None` where the agent proves nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Confidence>,
     /// The oldest alarm that nobody has acknowledged yet: an assumption of this certificate is false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alarm: Option<Alarm>,
     /// Number of outcomes this decision is based on.
     pub outcomes: u64,
+}
+
+/// Probabilities with which an agent's promises hold, over all rounds at once.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Confidence {
+    /// Probability, at least, with which no policy ever violates a guardrail: 1 − δ.
+    pub safety: f64,
+    /// Probability, at least, with which the bounds behind optimism hold too, and with them the regret
+    /// bound: 1 − δ − δ_o.
+    pub regret: f64,
+}
+
+impl Confidence {
+    /// The two probabilities, with budgets δ and δ_o.
+    pub(crate) fn new(delta: f64, optimism_delta: f64) -> Self {
+        // Declared in decimals, and meant so: 1 − 0.01 − 0.1 is 0.89.
+        let decimal = |x: f64| (x * 1e12).round() / 1e12;
+        Self {
+            safety: decimal(1.0 - delta),
+            regret: decimal((1.0 - delta - optimism_delta).max(0.0)),
+        }
+    }
 }
 
 /// One guardrail's part of the certificate.
@@ -98,6 +124,7 @@ impl Default for Decision {
             optimistic_reward: 0.0,
             solver: SolverReport::default(),
             fallback: None,
+            confidence: None,
             alarm: None,
             outcomes: 0,
         }

@@ -370,6 +370,17 @@ impl Estimates {
         n + ((self.lazy * n as f64) as u64).max(1)
     }
 
+    /// The count at which ends are computed next, after `n` outcomes: nothing else decides that.
+    fn due_at(&self, n: u64) -> u64 {
+        // Up to here every outcome counts.
+        let each = EACH.max((1.0 / self.lazy) as u64);
+        let mut due = each.min(n) + 1;
+        while due <= n {
+            due = self.due_after(due);
+        }
+        due
+    }
+
     /// The interval in force of a signal (0 the reward, 1 + i guardrail i), in standard units.
     #[inline]
     pub fn ends(&self, arm: usize, signal: usize) -> Interval {
@@ -589,12 +600,7 @@ impl Estimates {
                 if optimism.is_given() {
                     self.set_levels(arm);
                 }
-                // Counts at which ends are computed do not depend on anything else.
-                let mut due = 0;
-                while due <= saved.pulls {
-                    due = self.due_after(due);
-                }
-                self.arms[arm].due = due;
+                self.arms[arm].due = self.due_at(saved.pulls);
             }
             None if saved.pulls > 0 => self.migrate(arm),
             None => {}
@@ -665,7 +671,15 @@ impl SavedArm {
     /// True if every number can stand in an estimate.
     pub(crate) fn is_sound(&self) -> bool {
         let old = self.places.is_none();
-        let known = |s: &SignalState| s.squares >= 0.0 || (old && s.squares.is_nan());
-        self.signals.iter().all(known)
+        // Counts beyond any life would make the next one overflow.
+        let possible = self.pulls < u64::MAX / 2;
+        let fits = |s: &SignalState| {
+            if old {
+                s.squares.is_nan()
+            } else {
+                s.squares >= 0.0
+            }
+        };
+        possible && self.signals.iter().all(fits)
     }
 }

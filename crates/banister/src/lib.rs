@@ -86,7 +86,7 @@ pub mod toolkit;
 pub use agent::{ActionSet, Agent, Origin, Outcomes, Played};
 pub use arm_estimate::{ArmEstimate, Estimate};
 pub use banister_solve as solve;
-pub use decision::{Decision, Fallback, GuardrailCertificate, SolverReport};
+pub use decision::{Confidence, Decision, Fallback, GuardrailCertificate, SolverReport};
 pub use error::Error;
 pub use field_error::{FieldError, deserialize, explain};
 pub use guarantee::Guarantee;

@@ -61,6 +61,9 @@ class ServiceCertificate(_Answer):
     fallback: str | None
     #: Number of outcomes that it is based on.
     outcomes: int
+    #: Probabilities: `safety`, that no policy ever violates a guardrail, and `regret`, that the regret bound
+    #: holds too. None where the agent does not state them.
+    confidence: dict[str, float] | None = None
     #: The assumptions it rests on: dictionaries with `text` and `watched`.
     rests_on: tuple[dict[str, Any], ...] = ()
 

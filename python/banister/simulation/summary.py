@@ -15,8 +15,28 @@ if TYPE_CHECKING:
 
 Row = tuple[str, ...]
 
-_HEAD = ("instance", "agent", "runs", "regret", "± sd", "reward at the end", "violations")
-_BOARD = ("agent", "promise", "regret", "95% interval", "violations", "of rounds", "of optimum")
+_HEAD = (
+    "instance",
+    "agent",
+    "runs",
+    "regret",
+    "± sd",
+    "limit",
+    "regret / limit",
+    "reward at the end",
+    "violations",
+)
+_BOARD = (
+    "agent",
+    "promise",
+    "regret",
+    "95% interval",
+    "limit",
+    "regret / limit",
+    "violations",
+    "of rounds",
+    "of optimum",
+)
 
 
 def summary(result: SimulationResult) -> str:
@@ -28,14 +48,17 @@ def summary(result: SimulationResult) -> str:
             here = (runs["instance"] == instance["name"]) & (runs["agent"] == agent)
             regret = runs["regret"][here]
             spread = float(np.std(regret, ddof=1)) if len(regret) > 1 else 0.0
+            mean, limit = float(regret.mean()), float(runs["limit"][here].mean())
             broken = float(np.sum(runs["violations"][here]))
             rows.append(
                 (
                     instance["name"],
                     agent,
                     str(int(here.sum())),
-                    _number(float(regret.mean())),
+                    _number(mean),
                     _number(spread),
+                    _number(limit),
+                    _multiple(mean / limit if limit >= 1 else math.nan),
                     _number(float(runs["reward_end"][here].mean())),
                     "–" if math.isnan(broken) else str(int(broken)),
                 )
@@ -79,6 +102,8 @@ def _boards(result: ComparisonResult) -> list[tuple[str, list[Row]]]:
             table["guarantee"][i],
             _number(float(table["regret"][i])),
             "–" if math.isnan(low) else f"{_number(low)} to {_number(high)}",
+            _number(float(table["limit"][i])),
+            _multiple(float(table["regret_over_limit"][i])),
             "–" if math.isnan(broken) else f"{int(broken):,}",
             _share(share),
             _share(float(table["of_optimum"][i])),
@@ -126,6 +151,16 @@ def _share(share: float) -> str:
         return "–"
     # A share that is tiny is not nothing.
     return f"{share:.0e}" if 0 < share < 0.0005 else f"{100 * share:.1f}%" if share else "0"
+
+
+def _multiple(x: float) -> str:
+    """A multiple, with two significant digits."""
+    if math.isnan(x):
+        return "–"
+    # Rounded first: 9.96 is 10, not 10.0.
+    x = float(f"{x:.1e}")
+    places = 1 - math.floor(math.log10(abs(x))) if x else 0
+    return f"{x:,.{max(places, 0)}f}×"
 
 
 def _number(x: float) -> str:

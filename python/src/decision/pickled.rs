@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use banister::{Alarm, AlarmKind, Decision as Core, Fallback, GuardrailCertificate, SolverReport};
+use banister::{
+    Alarm, AlarmKind, Confidence, Decision as Core, Fallback, GuardrailCertificate, SolverReport,
+};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +31,7 @@ struct PickledPolicy {
     optimistic_reward: f64,
     solver: SolverReport,
     fallback: Option<Fallback>,
+    confidence: Option<Confidence>,
     outcomes: u64,
     alarm: Option<PickledAlarm>,
     batch: Option<u64>,
@@ -106,6 +109,7 @@ impl From<&Policy> for PickledPolicy {
             optimistic_reward: core.optimistic_reward,
             solver: core.solver,
             fallback: core.fallback,
+            confidence: core.confidence,
             outcomes: core.outcomes,
             alarm: alarm.map(|(alarm, message)| PickledAlarm(alarm, message)),
             batch: policy.batch,
@@ -123,6 +127,7 @@ impl From<PickledPolicy> for Policy {
             optimistic_reward: values.optimistic_reward,
             solver: values.solver,
             fallback: values.fallback,
+            confidence: values.confidence,
             alarm,
             outcomes: values.outcomes,
         };

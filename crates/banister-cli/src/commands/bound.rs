@@ -6,12 +6,36 @@ use serde_json::json;
 
 use crate::args::Bound;
 use crate::failure::Failure;
+use crate::input::read_instance;
 use crate::terminal::{self, number};
 
 pub fn bound(args: &Bound) -> Result<(), Failure> {
+    if let Some(path) = &args.experiment {
+        let experiment = read_instance(path, args.horizon)?;
+        let setting = experiment.setting(args.delta).ok_or_else(|| {
+            Failure::input(format!(
+                "`{}` does not have arms whose means stay, and only these have bounds from a file: give \
+                 `--arms` or `--dimension`",
+                path.display()
+            ))
+        })?;
+        // Checks δ, before the limit is computed with it.
+        setting.check().map_err(refused)?;
+        return arms(args, &setting, experiment.limit(args.delta));
+    }
+    let horizon = args.horizon.unwrap_or(0);
     match args.dimension {
-        Some(dimension) => linear(args, dimension),
-        None => arms(args, args.arms.unwrap_or(0)),
+        Some(dimension) => linear(args, dimension, horizon),
+        None => {
+            let setting = Setting {
+                arms: args.arms.unwrap_or(0),
+                horizon,
+                margins: args.margin.clone(),
+                delta: args.delta,
+                r: args.sub_gaussian,
+            };
+            arms(args, &setting, None)
+        }
     }
 }
 
@@ -28,8 +52,8 @@ fn row(what: &str, value: String, note: &str) -> Vec<Cell> {
     vec![Cell::text(what), Cell::number(value), Cell::text(note)]
 }
 
-fn vacuous(args: &Bound, x: f64) -> &'static str {
-    if x >= args.horizon as f64 {
+fn vacuous(horizon: u64, x: f64) -> &'static str {
+    if x >= horizon as f64 {
         "vacuous: above T"
     } else {
         ""
@@ -44,7 +68,7 @@ fn lower(name: &'static str, bound: Option<f64>, needs: &'static str) -> Vec<Cel
     }
 }
 
-fn t_zero_rows(args: &Bound, (first, last): (u64, u64)) -> [Vec<Cell>; 2] {
+fn t_zero_rows(horizon: u64, (first, last): (u64, u64)) -> [Vec<Cell>; 2] {
     [
         row(
             "safe rounds T₀ when the safe cost is unknown, at least",
@@ -54,7 +78,7 @@ fn t_zero_rows(args: &Bound, (first, last): (u64, u64)) -> [Vec<Cell>; 2] {
         row(
             "… at most",
             last.to_string(),
-            if last >= args.horizon { "beyond T" } else { "" },
+            if last >= horizon { "beyond T" } else { "" },
         ),
     ]
 }
@@ -67,11 +91,11 @@ fn print(title: String, rows: Vec<Vec<Cell>>) -> Result<(), Failure> {
     })
 }
 
-fn linear(args: &Bound, dimension: usize) -> Result<(), Failure> {
+fn linear(args: &Bound, dimension: usize, horizon: u64) -> Result<(), Failure> {
     let norm = args.feature_norm.unwrap_or(1.0);
     let setting = LinearSetting {
         dimension,
-        horizon: args.horizon,
+        horizon,
         margins: args.margin.clone(),
         delta: args.delta,
         r: args.sub_gaussian,
@@ -83,7 +107,7 @@ fn linear(args: &Bound, dimension: usize) -> Result<(), Failure> {
     if args.json {
         let value = json!({
             "dimension": dimension,
-            "horizon": args.horizon,
+            "horizon": horizon,
             "margins": args.margin,
             "delta": args.delta,
             "sub_gaussian": args.sub_gaussian,
@@ -102,10 +126,9 @@ fn linear(args: &Bound, dimension: usize) -> Result<(), Failure> {
         terminal::say(value)?;
         return Ok(());
     }
-    let regret = |what: &str, x: f64| row(what, number(x), vacuous(args, x));
+    let regret = |what: &str, x: f64| row(what, number(x), vacuous(horizon, x));
     let title = format!(
-        "d = {dimension}, T = {}, smallest margin {}, δ = {}, L = {norm}, S = {}, λ = {}",
-        args.horizon,
+        "d = {dimension}, T = {horizon}, smallest margin {}, δ = {}, L = {norm}, S = {}, λ = {}",
         smallest(&args.margin),
         args.delta,
         setting.parameter_norm,
@@ -122,7 +145,7 @@ fn linear(args: &Bound, dimension: usize) -> Result<(), Failure> {
             bounds.regret_as_printed,
         ),
     ];
-    rows.extend(t_zero_rows(args, bounds.t_zero));
+    rows.extend(t_zero_rows(horizon, bounds.t_zero));
     let radius = |x: f64| format!("{x:.4}");
     rows.extend([
         row(
@@ -141,27 +164,23 @@ fn linear(args: &Bound, dimension: usize) -> Result<(), Failure> {
     print(title, rows)
 }
 
-fn arms(args: &Bound, arms: usize) -> Result<(), Failure> {
-    let setting = Setting {
-        arms,
-        horizon: args.horizon,
-        margins: args.margin.clone(),
-        delta: args.delta,
-        r: args.sub_gaussian,
-    };
+/// The limit is that of an instance, where there is one.
+fn arms(args: &Bound, setting: &Setting, limit: Option<f64>) -> Result<(), Failure> {
+    let horizon = setting.horizon;
     let bounds = setting.bounds().map_err(refused)?;
     if args.json {
         let value = json!({
-            "arms": arms,
-            "horizon": args.horizon,
-            "margins": args.margin,
-            "delta": args.delta,
-            "sub_gaussian": args.sub_gaussian,
+            "arms": setting.arms,
+            "horizon": horizon,
+            "margins": setting.margins,
+            "delta": setting.delta,
+            "sub_gaussian": setting.r,
             "signals": bounds.signals,
             "regret": bounds.regret,
             "regret_as_printed": bounds.regret_as_printed,
             "lower_minimax": bounds.lower_minimax,
             "lower_margin": bounds.lower_margin,
+            "limit": limit,
             "t_zero": [bounds.t_zero.0, bounds.t_zero.1],
             "hoeffding_radius": bounds.hoeffding_radius,
             "paper_radius": bounds.paper_radius,
@@ -170,21 +189,22 @@ fn arms(args: &Bound, arms: usize) -> Result<(), Failure> {
         return Ok(());
     }
     let title = format!(
-        "K = {arms}, T = {}, smallest margin {}, δ = {}",
-        args.horizon,
-        smallest(&args.margin),
-        args.delta
+        "K = {}, T = {horizon}, smallest margin {}, δ = {}",
+        setting.arms,
+        // Without the last digits, which are those of a difference.
+        (smallest(&setting.margins) * 1e12).round() / 1e12,
+        setting.delta
     );
     let mut rows = vec![
         row(
             "regret of OPB, at most (corrected, with probability 1 − 2δ)",
             number(bounds.regret),
-            vacuous(args, bounds.regret),
+            vacuous(horizon, bounds.regret),
         ),
         row(
             "regret of OPB as printed in the paper",
             number(bounds.regret_as_printed),
-            vacuous(args, bounds.regret_as_printed),
+            vacuous(horizon, bounds.regret_as_printed),
         ),
         lower(
             "no algorithm beats √((K−1)T)/27",
@@ -197,7 +217,11 @@ fn arms(args: &Bound, arms: usize) -> Result<(), Failure> {
             "needs T ≥ 96/(18Δ²)",
         ),
     ];
-    rows.extend(t_zero_rows(args, bounds.t_zero));
+    if let Some(limit) = limit {
+        let what = "limit of certified play L(T), at these means and costs";
+        rows.push(row(what, number(limit), ""));
+    }
+    rows.extend(t_zero_rows(horizon, bounds.t_zero));
     rows.extend([
         row(
             "Hoeffding radius after T/K pulls",

@@ -102,6 +102,7 @@ fn document(results: &Results) -> Document {
         )],
         sections: vec![Section {
             title: "Regret, costs and reward".into(),
+            paragraphs: vec![terminal::LIMIT.into()],
             tables: vec![terminal::summary(results)],
             figures: vec![FigureRef {
                 stem: "curves".into(),
@@ -110,7 +111,6 @@ fn document(results: &Results) -> Document {
                     .into(),
                 figure: Figure::of_results(results).into(),
             }],
-            ..Section::default()
         }],
     };
     if results

@@ -68,7 +68,8 @@ pub struct ExperimentView {
     pub reward: SignalConfig,
     /// The guardrails.
     pub guardrails: Vec<Guardrail>,
-    /// The probability with which all bounds in certificates hold, and with them what the agent promises.
+    /// The probability with which no policy ever violates a guardrail; certificates state beside it that of the
+    /// regret bound.
     pub confidence: f64,
     /// The agent.
     pub agent: AgentConfig,

@@ -52,9 +52,9 @@ pub fn curves(results: &Results) -> DataTable {
 
 /// Tabulates the summaries of the runs: one row per instance, agent and run.
 ///
-/// The columns are instance, agent, run, seed, regret, reward_end, violations, worst_exceedance,
-/// nanoseconds_per_round, then pulls_ARM per arm: the union over instances in order of first
-/// appearance.
+/// The columns are instance, agent, run, seed, regret, limit (of certified play, at the agent's δ), reward_end,
+/// violations, worst_exceedance, nanoseconds_per_round, then pulls_ARM per arm: the union over
+/// instances in order of first appearance.
 pub fn runs(results: &Results) -> DataTable {
     let arms = union(results.instances.iter().map(|i| i.arms.iter().collect()));
     let mut rows: Vec<(usize, &InstanceResult, &AgentResult, &RunSummary)> = Vec::new();
@@ -73,6 +73,7 @@ pub fn runs(results: &Results) -> DataTable {
         counted("run", |r| Some(r.run)),
         counted("seed", |r| Some(r.seed)),
         measured("regret", |r| Some(r.regret)),
+        number("limit", rows.iter().map(|r| r.2.limit)),
         measured("reward_end", |r| Some(r.reward_end)),
         counted("violations", |r| r.violations),
         measured("worst_exceedance", |r| Some(r.worst_exceedance)),

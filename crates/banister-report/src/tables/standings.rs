@@ -11,9 +11,9 @@ use super::{Column, DataTable};
 
 /// Tabulates the leaderboards of all instances, one after another: one row per instance and agent, best first.
 ///
-/// The columns are instance, place, agent, guarantee, regret, regret_low, regret_high, violations,
-/// violation_share, worst_exceedance, reward, of_optimum, micros_per_round. The interval is Student's at 95%
-/// over runs. `guarantees` has one entry per instance and agent, in the results' order.
+/// The columns are instance, place, agent, guarantee, regret, regret_low, regret_high, limit (of certified play,
+/// at the agent's δ), regret_over_limit, violations, violation_share, worst_exceedance, reward, of_optimum,
+/// micros_per_round. The interval is Student's at 95% over runs. `guarantees` has one entry per instance and agent, in the results' order.
 pub fn leaderboards(results: &Results, guarantees: &[Vec<Guarantee>]) -> DataTable {
     let mut rows: Vec<(&str, u64, Standing, Option<Guarantee>)> = Vec::new();
     for (i, instance) in results.instances.iter().enumerate() {
@@ -37,6 +37,10 @@ pub fn leaderboards(results: &Results, guarantees: &[Vec<Guarantee>]) -> DataTab
             measured("regret", |s| s.regret.mean),
             measured("regret_low", |s| s.regret.low),
             measured("regret_high", |s| s.regret.high),
+            measured("limit", |s| s.limit.unwrap_or(f64::NAN)),
+            measured("regret_over_limit", |s| {
+                s.regret_over_limit.unwrap_or(f64::NAN)
+            }),
             count("violations", rows.iter().map(|row| row.2.violations)),
             measured("violation_share", |s| s.violation_share.mean),
             measured("worst_exceedance", |s| s.worst_exceedance),

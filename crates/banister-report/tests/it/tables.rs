@@ -77,6 +77,7 @@ fn runs_have_the_documented_columns_and_values() {
         "run",
         "seed",
         "regret",
+        "limit",
         "reward_end",
         "violations",
         "worst_exceedance",
@@ -89,12 +90,41 @@ fn runs_have_the_documented_columns_and_values() {
     assert_eq!(table.0, expected);
     assert_eq!(table.1.len(), 6);
     assert_eq!(cell(&table, 0, "seed"), u64::MAX.to_string());
+    assert_eq!(cell(&table, 0, "limit"), "4000");
     assert_eq!(cell(&table, 1, "worst_exceedance"), "1e-300");
     assert_eq!(cell(&table, 0, "nanoseconds_per_round"), "123.5");
     assert_eq!(cell(&table, 2, "nanoseconds_per_round"), "");
     assert_eq!(cell(&table, 1, "pulls_new, \"bold\""), "11");
     assert_eq!(cell(&table, 1, "pulls_other"), "");
     assert_eq!(cell(&table, 4, "pulls_third"), "20");
+}
+
+#[test]
+fn leaderboards_have_regret_as_a_multiple_of_the_limit_where_that_is_known() {
+    let mut results = common::results();
+    results.instances[0].agents[1].limit = None;
+    results.instances[1].agents[0].limit = Some(0.5);
+    let table = tables::leaderboards(&results, &[]);
+    let table = read_csv(&table.to_csv().expect("CSV"));
+    let shown = |agent: &str, instance: &str, column: &str| {
+        let rows = 0..table.1.len();
+        let mut rows = rows.filter(|row| cell(&table, *row, "agent") == agent);
+        let row = rows.find(|row| cell(&table, *row, "instance") == instance);
+        cell(&table, row.expect("a row"), column).to_string()
+    };
+    let first = &results.instances[0].agents[0];
+    let regrets: f64 = first.runs.iter().map(|run| run.regret).sum();
+    let multiple = regrets / first.runs.len() as f64 / 4000.0;
+    let known = (first.name.as_str(), results.instances[0].name.as_str());
+    assert_eq!(shown(known.0, known.1, "limit"), "4000");
+    let found: f64 = shown(known.0, known.1, "regret_over_limit")
+        .parse()
+        .expect("a number");
+    assert!((found - multiple).abs() <= 1e-12 * multiple);
+    assert_eq!(shown("uniform", known.1, "limit"), "");
+    assert_eq!(shown("uniform", known.1, "regret_over_limit"), "");
+    assert_eq!(shown("uniform", "second", "limit"), "0.5");
+    assert_eq!(shown("uniform", "second", "regret_over_limit"), "");
 }
 
 #[test]

@@ -3,6 +3,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
 use banister_sim::{ExperimentConfig, Options, Progress, run_shard};
 
 use crate::Failure;
@@ -24,16 +27,18 @@ pub fn instance(agent: &str, threshold: f64, horizon: u64) -> Result<ExperimentC
     ))?)
 }
 
+const BATCHES: u64 = 8;
+
 /// Nanoseconds per round, everything included, over the paper's three thresholds.
 pub fn simulation(name: &str, agent: &str, target: f64) -> Result<Row, Failure> {
-    const HORIZON: u64 = 100_000;
+    const HORIZON: u64 = 1_000_000;
     let thresholds = [1.0, 0.5, 0.2];
     let mut experiments = Vec::new();
     for threshold in thresholds {
         experiments.push(instance(agent, threshold, HORIZON)?.check("speed")?);
     }
     let mut times = Vec::new();
-    for batch in 0..40 {
+    for batch in 0..BATCHES {
         let started = Instant::now();
         for experiment in &experiments {
             black_box(run_shard(
@@ -47,6 +52,29 @@ pub fn simulation(name: &str, agent: &str, target: f64) -> Result<Row, Failure> 
         times.push(nanoseconds(started) / (HORIZON * thresholds.len() as u64) as f64);
     }
     Ok(Row::new(name, None, Times::of(times), target))
+}
+
+/// Nanoseconds per round of a loop that draws the random numbers of a simulated round, chooses between two
+/// arms and adds three sums: what is left of a simulator without agent, policy, certificate and metrics.
+pub fn bare(name: &str) -> Row {
+    const ROUNDS: u64 = 3_000_000;
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let means = black_box([[0.1, 0.0], [0.7, 0.2]]);
+    let mut times = Vec::new();
+    for _ in 0..BATCHES {
+        let started = Instant::now();
+        let mut sums = [0.0; 3];
+        for _ in 0..ROUNDS {
+            let mut uniform = || (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+            let [reward, cost] = means[usize::from(uniform() < 0.9)];
+            sums[0] += 1.0;
+            sums[1] += f64::from(u8::from(uniform() < reward));
+            sums[2] += f64::from(u8::from(uniform() < cost));
+        }
+        black_box(sums);
+        times.push(nanoseconds(started) / ROUNDS as f64);
+    }
+    Row::new(name, None, Times::of(times), f64::INFINITY)
 }
 
 /// Peak memory after a short and after a long run.

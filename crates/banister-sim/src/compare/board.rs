@@ -54,6 +54,10 @@ pub struct Standing {
     pub agent: String,
     /// Regret at the horizon.
     pub regret: Interval95,
+    /// Limit of certified play at the agent's δ; `None` where it is unknown.
+    pub limit: Option<f64>,
+    /// Regret as a multiple of that limit; `None` where it is unknown or below 1.
+    pub regret_over_limit: Option<f64>,
     /// Rounds that broke a guardrail, over all runs; `None` where the true means are unknown.
     pub violations: Option<u64>,
     /// Violations as a share of a run's rounds.
@@ -92,6 +96,8 @@ fn standing(instance: &InstanceResult, agent: &AgentResult) -> Standing {
     Standing {
         agent: agent.name.clone(),
         regret: Interval95::of(runs.iter().map(|r| r.regret)),
+        limit: agent.limit,
+        regret_over_limit: agent.regret_over_limit(),
         violations: runs.iter().map(|r| r.violations).sum(),
         violation_share: Interval95::of(
             (runs.iter()).map(|r| r.violations.map_or(f64::NAN, |v| v as f64 / rounds)),

@@ -112,6 +112,8 @@ pub struct Arms {
     ranges: Vec<(f64, f64)>,
     /// The means that policies are judged by, laid out as the outcomes.
     means: Vec<f64>,
+    /// Standard deviations, laid out as the outcomes.
+    sds: Vec<f64>,
 }
 
 impl Arms {
@@ -128,6 +130,7 @@ impl Arms {
         let mut outcomes = Vec::with_capacity(arms * signals);
         let mut judged = Vec::with_capacity(arms * signals);
         let mut ranges = Vec::with_capacity(arms * signals);
+        let mut sds = Vec::with_capacity(arms * signals);
         for a in 0..arms {
             for (s, field) in fields.iter().enumerate() {
                 let (signal, mean) = (signal_of(a, s), means[s][a]);
@@ -143,6 +146,7 @@ impl Arms {
                     );
                     return Err(Error::invalid(field, mean, allowed));
                 }
+                sds.push(family.sd(&signal, mean));
                 let (outcome, mean) = family.outcome(&signal, mean, &field)?;
                 outcomes.push(outcome);
                 judged.push(mean);
@@ -154,6 +158,7 @@ impl Arms {
             outcomes,
             ranges,
             means: judged,
+            sds,
         })
     }
 
@@ -172,6 +177,11 @@ impl Arms {
     #[inline]
     pub(crate) fn mean(&self, arm: usize, signal: usize) -> f64 {
         self.means[arm * self.signals + signal]
+    }
+
+    /// The standard deviation of one signal of an arm.
+    pub(crate) fn sd(&self, arm: usize, signal: usize) -> f64 {
+        self.sds[arm * self.signals + signal]
     }
 
     /// Pulls an arm: returns the reward and writes the costs.
@@ -248,6 +258,19 @@ impl Family {
         })
     }
 
+    /// Standard deviation of one signal, in its units.
+    fn sd(self, signal: &Signal, mean: f64) -> f64 {
+        let unit = signal.unit();
+        let share = (mean - signal.lo) / unit;
+        let two_point = unit * (share * (1.0 - share)).max(0.0).sqrt();
+        match self {
+            Self::Gaussian { sd } => sd * unit,
+            Self::ClippedGaussian { sd, .. } => clipped_sd(mean, sd * unit, signal.lo, signal.hi),
+            Self::Beta { concentration } => two_point / (concentration + 1.0).sqrt(),
+            Self::Bernoulli => two_point,
+        }
+    }
+
     /// Refuses a declared sub-Gaussian constant that the noise exceeds, and Gaussian noise without one.
     fn check_noise(self, signal: &Signal, share: f64, field: &str) -> Result<(), Error> {
         let unit = signal.unit();
@@ -288,10 +311,27 @@ fn two_point_constant(p: f64) -> f64 {
     }
 }
 
+fn cdf(z: f64) -> f64 {
+    0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
+}
+
+fn pdf(z: f64) -> f64 {
+    libm::exp(-0.5 * z * z) / (2.0 * std::f64::consts::PI).sqrt()
+}
+
+/// Standard deviation of clip(X) for X ~ N(mean, sd²), in closed form.
+fn clipped_sd(mean: f64, sd: f64, lo: f64, hi: f64) -> f64 {
+    let (a, b) = ((lo - mean) / sd, (hi - mean) / sd);
+    // Moments of clip(Z) at a and b, Z standard normal.
+    let inside = cdf(b) - cdf(a);
+    let (below, above) = (cdf(a), cdf(-b));
+    let first = a * below + b * above + pdf(a) - pdf(b);
+    let second = a * a * below + b * b * above + inside + a * pdf(a) - b * pdf(b);
+    sd * (second - first * first).max(0.0).sqrt()
+}
+
 /// E[clip(X)] for X ~ N(mean, sd²), in closed form.
 fn clipped_mean(mean: f64, sd: f64, lo: f64, hi: f64) -> f64 {
-    let cdf = |z: f64| 0.5 * libm::erfc(-z / std::f64::consts::SQRT_2);
-    let pdf = |z: f64| libm::exp(-0.5 * z * z) / (2.0 * std::f64::consts::PI).sqrt();
     let (a, b) = ((lo - mean) / sd, (hi - mean) / sd);
     lo * cdf(a) + hi * (1.0 - cdf(b)) + mean * (cdf(b) - cdf(a)) + sd * (pdf(a) - pdf(b))
 }

@@ -5,6 +5,9 @@ use rand_chacha::ChaCha8Rng;
 
 /// Environment of one run. Actions are numbered as the agent numbers them.
 pub(crate) trait RunEnvironment {
+    /// True if actions, means and the best policy are the same in every round.
+    const FIXED: bool = false;
+
     /// Offers the round's actions and returns r*, the reward of the best feasible policy among them.
     fn begin(&mut self, agent: &mut dyn Agent) -> Result<f64, Error>;
 

@@ -73,11 +73,16 @@ impl<E: RunEnvironment> Episode<E> {
             } else {
                 agent.actions().map(|set| set.safe)
             };
+            let stands = t > 0 && E::FIXED && !agent.is_stale();
             let decision = match &self.inspector {
                 None => agent.decide(),
                 Some(inspector) => inspector.decide(agent, t, self.environment.actions())?,
             };
-            self.metrics.round(&self.environment, optimum, decision);
+            if stands {
+                self.metrics.repeat();
+            } else {
+                self.metrics.round(&self.environment, optimum, decision);
+            }
             let scale = decision.scale;
             let safe_probability = safe.map_or(0.0, |safe| decision.probability(safe));
             let (arm, reward) = if self.common.is_empty() {

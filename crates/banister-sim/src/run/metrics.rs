@@ -22,6 +22,8 @@ pub(crate) struct Metrics {
     worst_exceedance: f64,
     reward_sum: f64,
     window: Vec<Window>,
+    /// The last round's regret, reward and violation.
+    last: (f64, f64, bool),
     trace_regret: Vec<f64>,
     trace_reward: Vec<f64>,
     trace: Vec<[Vec<f64>; 3]>,
@@ -34,13 +36,30 @@ struct Window {
     /// Largest signed signal.
     worst: f64,
     price: f64,
+    /// Cost, signed cost and price of the last round.
+    last: [f64; 3],
 }
 
 const FRESH: Window = Window {
     sum: 0.0,
     worst: f64::NEG_INFINITY,
     price: 0.0,
+    last: [0.0; 3],
 };
+
+impl Window {
+    #[inline]
+    fn add(&mut self, [cost, signed, price]: [f64; 3]) {
+        self.sum += cost;
+        self.price += price;
+        self.worst = if signed > self.worst {
+            signed
+        } else {
+            self.worst
+        };
+        self.last = [cost, signed, price];
+    }
+}
 
 impl Metrics {
     pub(crate) fn new(experiment: &Experiment, points: usize, knows_means: bool) -> Self {
@@ -72,6 +91,7 @@ impl Metrics {
             worst_exceedance: if knows_means { 0.0 } else { f64::NAN },
             reward_sum: 0.0,
             window: vec![FRESH; m],
+            last: (0.0, 0.0, false),
             trace_regret: Vec::with_capacity(points),
             trace_reward: Vec::with_capacity(points),
             trace: vec![std::array::from_fn(|_| Vec::with_capacity(points)); m],
@@ -106,8 +126,6 @@ impl Metrics {
         }
         // Only where x_0 = 0, so that means shrink with the action.
         reward *= decision.scale;
-        self.regret += optimum - reward;
-        self.reward_sum += reward;
         let mut broken = false;
         let windows = &mut self.window[..self.limits.len()];
         for (i, &(sign, limit, rounding)) in self.limits.iter().enumerate() {
@@ -116,18 +134,33 @@ impl Metrics {
                 cost += p * environment.mean(arm, i + 1);
             }
             cost *= decision.scale;
-            let window = &mut windows[i];
-            window.sum += cost;
-            window.price += certificates[i].price;
             let signed = sign * cost;
-            let worst = window.worst;
-            window.worst = if signed > worst { signed } else { worst };
+            windows[i].add([cost, signed, certificates[i].price]);
             let excess = signed - limit;
             if excess > rounding {
                 broken = true;
                 self.worst_exceedance = self.worst_exceedance.max(excess);
             }
         }
+        self.last = (optimum - reward, reward, broken);
+        self.add_last();
+    }
+
+    /// Adds a round whose policy and certificates are those of the round before.
+    #[inline]
+    pub(crate) fn repeat(&mut self) {
+        self.rounds += 1;
+        for window in &mut self.window {
+            window.add(window.last);
+        }
+        self.add_last();
+    }
+
+    #[inline]
+    fn add_last(&mut self) {
+        let (regret, reward, broken) = self.last;
+        self.regret += regret;
+        self.reward_sum += reward;
         self.violations += u64::from(broken);
         self.violations_after_alarm += u64::from(broken && self.first_alarm.is_some());
     }
@@ -154,7 +187,10 @@ impl Metrics {
                 f64::NAN
             });
             self.trace[i][2].push(window.price / rounds);
-            *window = FRESH;
+            *window = Window {
+                last: window.last,
+                ..FRESH
+            };
         }
     }
 

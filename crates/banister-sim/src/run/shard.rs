@@ -154,6 +154,15 @@ impl Gathered<'_> {
         let experiment = self.experiment;
         let rounds = self.rounds();
         let agents = self.agents.iter().zip(&experiment.agents);
+        // One LP for each point of a grid: not again for agents with the same δ.
+        let mut limits: Vec<(f64, Option<f64>)> = Vec::new();
+        let mut limit = |delta: f64| match limits.iter().find(|known| known.0 == delta) {
+            Some(known) => known.1,
+            None => {
+                limits.push((delta, experiment.limit(delta)));
+                limits[limits.len() - 1].1
+            }
+        };
         InstanceResult {
             name: experiment.name.clone(),
             horizon: experiment.resolved.run.horizon,
@@ -165,10 +174,11 @@ impl Gathered<'_> {
             },
             changes: experiment.environment.changes.iter().map(|c| c.0).collect(),
             agents: agents
-                .map(|(traces, (label, _))| AgentResult {
+                .map(|(traces, (label, source))| AgentResult {
                     name: label.clone(),
                     curve: summarise(&rounds, traces, &experiment.guardrails),
                     runs: traces.iter().map(|trace| trace.summary.clone()).collect(),
+                    limit: limit(source.delta()),
                 })
                 .collect(),
         }

@@ -19,6 +19,7 @@ mod environments;
 mod hard_instances;
 mod journal;
 mod json;
+mod limit;
 mod linear_environments;
 mod linear_runs;
 mod logged;

@@ -22,6 +22,17 @@ use crate::problem::Direction;
 use crate::problem::Standard;
 
 const BETS: usize = 8;
+/// 2^{−k}.
+const HALVES: [f64; BETS] = [
+    1.0,
+    1.0 / 2.0,
+    1.0 / 4.0,
+    1.0 / 8.0,
+    1.0 / 16.0,
+    1.0 / 32.0,
+    1.0 / 64.0,
+    1.0 / 128.0,
+];
 /// The bet whose own test says since when the cost has been too high: gaps of about τ/16 and more.
 const MIDDLE: usize = 3;
 /// Beyond any run length, and far from overflow.
@@ -138,12 +149,8 @@ impl Detector {
                 (observed / hi * direction.excess(1.0, safe), first)
             }
         };
-        let mut step = first * excess;
-        let mut factors = [0.0; BETS];
-        for factor in &mut factors {
-            *factor = 1.0 + step;
-            step *= 0.5;
-        }
+        let step = first * excess;
+        let factors = HALVES.map(|half| 1.0 + half * step);
         self.multiply(&factors, excess)
     }
 
@@ -160,13 +167,14 @@ impl Detector {
     #[inline]
     fn multiply(&mut self, factors: &[f64; BETS], excess: f64) -> f64 {
         let state = &mut self.state;
-        let mut total = 0.0;
-        for (wealth, factor) in state.wealth.iter_mut().zip(factors) {
+        for k in 0..BETS {
             // A ceiling keeps it finite where nobody reacts to the alarm.
-            let next = (*wealth + 1.0) * factor;
-            *wealth = if next < MOST { next } else { MOST };
-            total += *wealth;
+            let next = (state.wealth[k] + 1.0) * factors[k];
+            state.wealth[k] = if next < MOST { next } else { MOST };
         }
+        // Pairs of pairs, so that no addition waits for all before it.
+        let w = &state.wealth;
+        let total = ((w[0] + w[4]) + (w[2] + w[6])) + ((w[1] + w[5]) + (w[3] + w[7]));
         let evidence = total / BETS as f64;
         state.watched += 1;
         if state.cusum > 1.0 {

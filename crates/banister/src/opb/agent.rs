@@ -13,6 +13,11 @@ impl Agent for Opb {
         Opb::decide(self)
     }
 
+    #[inline]
+    fn is_stale(&self) -> bool {
+        self.stale || self.monitor.raised() != self.alarms_seen
+    }
+
     fn decide_safe(&mut self, reason: Fallback) -> Option<&Decision> {
         self.begin_decision();
         self.publish_safe(reason);
@@ -55,6 +60,7 @@ impl Agent for Opb {
 
     fn acknowledge(&mut self) {
         self.monitor.acknowledge();
+        self.stale = true;
     }
 
     fn assumptions(&self) -> Vec<Assumption> {

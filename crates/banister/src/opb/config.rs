@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::decision::Confidence;
 use crate::error::{Error, finite, open_unit, positive};
 use crate::estimate::{EstimateConfig, LAZY};
 use crate::guarantee::Guarantee;
@@ -146,6 +147,12 @@ impl OpbConfig {
         } else {
             Guarantee::EveryRound
         }
+    }
+
+    /// Probabilities of its promises; `None` where the parameters void them.
+    pub fn confidence(&self) -> Option<Confidence> {
+        let proven = self.guarantee() == Guarantee::EveryRound;
+        proven.then(|| Confidence::new(self.delta, self.optimism_delta))
     }
 
     /// Reaction to an alarm, also where it is not given.

@@ -18,7 +18,7 @@ mod config;
 mod outcomes;
 mod snapshot;
 
-use crate::agent::Outcomes;
+use crate::agent::{Agent as _, Outcomes};
 use crate::certificate::{Answer, Certifier};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
@@ -88,6 +88,8 @@ pub struct Opb {
     counted: Vec<f64>,
     /// True if bounds changed since the policy was made.
     stale: bool,
+    /// Alarms raised when it was made.
+    alarms_seen: u64,
     pub(crate) outcomes: u64,
 }
 
@@ -127,12 +129,16 @@ impl Opb {
             estimates: estimates(&problem, &checked, epoch),
             t_zero: t_zero(&problem, config),
             floor: Floor::default(),
-            decision: certifier.blank(),
+            decision: Decision {
+                confidence: config.confidence(),
+                ..certifier.blank()
+            },
             certifier,
             monitor: Monitor::new(&problem, checked.monitor),
             relative: problem.guardrails.iter().any(|g| g.factor != 0.0),
             counted: Vec::with_capacity(problem.guardrails.len()),
             stale: true,
+            alarms_seen: 0,
             outcomes: 0,
             problem,
             checked,
@@ -377,20 +383,24 @@ impl Opb {
     /// is the safe action, and the certificate says so.
     #[inline]
     pub fn decide(&mut self) -> &Decision {
+        if self.is_stale() {
+            self.plan();
+        }
+        self.decision.outcomes = self.outcomes - self.monitor.forgotten();
+        &self.decision
+    }
+
+    /// Makes the policy anew.
+    #[inline(never)]
+    fn plan(&mut self) {
         self.begin_decision();
         if self.monitor.forces_safe() {
-            self.publish_safe(Fallback::Alarm);
-            return &self.decision;
-        }
-        if !self.stale {
-            return &self.decision;
+            return self.publish_safe(Fallback::Alarm);
         }
         self.stale = false;
         let settled = self.t_zero.as_ref().is_none_or(|rule| rule.is_settled());
         if !settled || !self.bounds.has_margin() {
-            self.publish_safe(Fallback::MarginNotProven);
-            self.stale = false;
-            return &self.decision;
+            return self.publish_safe(Fallback::MarginNotProven);
         }
         self.planner.plan(&self.bounds);
         let free = Answer::from(self.planner.planned());
@@ -398,25 +408,21 @@ impl Opb {
         let answer = self.floor.mix(free, &self.bounds, value);
         if !answer.is_within(&self.bounds.thresholds) {
             let reason = answer.failure();
-            self.publish_safe(reason);
-            self.stale = false;
-            return &self.decision;
+            return self.publish_safe(reason);
         }
         let arm = &self.arm[..];
         let policy = &mut self.decision.policy;
         policy.clear();
         policy.extend(answer.support.iter().map(|&(column, p)| (arm[column], p)));
         self.certifier.certify(&answer, &mut self.decision);
-        &self.decision
     }
 
     /// Writes what does not depend on the policy.
     #[inline]
     fn begin_decision(&mut self) {
         self.decision.outcomes = self.outcomes - self.monitor.forgotten();
-        if let ([_, ..], _) | (_, Some(_)) = (self.monitor.alarms(), &self.decision.alarm) {
-            self.decision.alarm = self.monitor.alarms().first().copied();
-        }
+        self.decision.alarm = self.monitor.alarms().first().copied();
+        self.alarms_seen = self.monitor.raised();
     }
 
     /// The last decision, without deciding anew.
@@ -427,7 +433,8 @@ impl Opb {
     #[cold]
     #[inline(never)]
     fn publish_safe(&mut self, reason: Fallback) {
-        self.stale = true;
+        // Reasons from outside may be gone the next time.
+        self.stale = matches!(reason, Fallback::Alarm | Fallback::Paused);
         let safe = self.bounds.safe;
         let arm = self.arm[safe];
         let value = self.estimates.ends(arm, 0).upper;

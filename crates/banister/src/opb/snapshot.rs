@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Opb, OpbConfig};
+use crate::agent::Agent as _;
 use crate::decision::Decision;
 use crate::error::Error;
 use crate::estimate::SavedArm;
@@ -62,7 +63,7 @@ impl Opb {
     /// # Ok::<(), banister::Error>(())
     /// ```
     pub fn save(&self) -> String {
-        let decision = (!self.stale).then(|| self.decision.clone());
+        let decision = (!self.is_stale()).then(|| self.decision.clone());
         self.snapshot(self.planner.save(), decision)
     }
 
@@ -139,8 +140,12 @@ impl Opb {
             if !agent.vouches_for(&decision) {
                 return Err(broken("its policy is none that its arms allow"));
             }
-            agent.decision = decision;
+            agent.decision = Decision {
+                confidence: agent.decision.confidence,
+                ..decision
+            };
             agent.stale = false;
+            agent.alarms_seen = agent.monitor.raised();
         }
         Ok(agent)
     }

@@ -246,6 +246,49 @@ fn the_coverage_check_can_fail() {
     assert!(failed > 12, "{failed}");
 }
 
+/// The same with the wealth doubled, as weights that sum to two would have it: δ is no longer what it says.
+/// For an arm that never costs anything but once, the first half is exact enough for that to show.
+#[test]
+fn doubled_weights_fail() {
+    const RUNS: u64 = 2000;
+    let fails = |factor: f64| {
+        let failed = (0..RUNS).filter(|&seed| {
+            let random = &mut Random::new(seed);
+            let mut mixture = Mixture::default();
+            (0..3000).any(|_| {
+                mixture.push(random.bernoulli(0.02));
+                mixture.log_wealth(0.02) + f64::ln(factor) >= 2_f64.ln()
+            })
+        });
+        failed.count() as f64 / RUNS as f64
+    };
+    // At δ = 1/2.
+    let (honest, doubled) = (fails(1.0), fails(2.0));
+    assert!(honest <= 0.5, "{honest}");
+    assert!(doubled > 0.5, "{doubled}");
+}
+
+/// More of the same data never widens an interval.
+#[test]
+fn narrower_for_more_outcomes_of_the_same_mean() {
+    for law in LAWS {
+        let random = &mut Random::new(8);
+        let data: Vec<f64> = (0..100).map(|_| draw(law, random).0).collect();
+        let base = statistics(&data);
+        let (mut lower, mut upper) = (0.0, 1.0);
+        for step in 0..40 {
+            let more = base.scaled(1.5_f64.powi(step));
+            let now = (more.lower(4.0, 0.0), more.upper(4.0, 1.0));
+            assert!(
+                now.0 >= lower - 1e-12 && now.1 <= upper + 1e-12,
+                "{law} {step}"
+            );
+            (lower, upper) = now;
+        }
+        assert!(upper - lower < 1e-3, "{law}: {lower} {upper}");
+    }
+}
+
 /// Means that move: the bounds are for their average up to now.
 #[test]
 fn means_that_move() {

@@ -325,3 +325,48 @@ fn a_snapshot_that_contradicts_itself_is_refused() {
         assert!(result.is_err(), "{what} was accepted");
     }
 }
+
+/// A snapshot from before arms had places in two budgets: written by version 0.1 with `kl` intervals by
+/// default and `max_arms`.
+#[test]
+fn a_snapshot_of_version_2_goes_on_with_bounds_from_all_its_outcomes() {
+    let old = include_str!("fixtures/opb-2.json");
+    let before: Value = serde_json::from_str(old).expect("JSON");
+    let mut agent = Opb::restore(old).expect("an older snapshot");
+    assert_eq!(agent.outcomes(), 600);
+    assert_eq!(agent.config().max_arms, Some(6));
+    // Both signals were 0 or 1, so that Q is known but for the order of outcomes: the same n and S in a
+    // regular order give nearly the same ends.
+    let mut fresh = Opb::new(&agent.problem().declared, agent.config()).expect("as declared");
+    for arm in 0..3 {
+        let saved = &before["arms"][arm]["outcomes"];
+        let n = saved["pulls"].as_u64().expect("a count");
+        let sum = |s: usize| saved["signals"][s]["sum"].as_f64().expect("a sum");
+        for j in 1..=n {
+            let due = |s: usize| {
+                let share = sum(s) / n as f64;
+                (j as f64 * share).floor() - ((j - 1) as f64 * share).floor()
+            };
+            fresh
+                .observe(arm, due(0), &[due(1), due(2)])
+                .expect("valid");
+        }
+    }
+    assert_eq!(agent.pulls(), fresh.pulls());
+    for arm in (0..3).filter(|&arm| agent.pulls()[arm] > 0) {
+        for signal in 0..3 {
+            let (a, b) = (agent.interval(arm, signal), fresh.interval(arm, signal));
+            let (a, b) = (a.expect("an arm"), b.expect("an arm"));
+            let near = |x: f64, y: f64| (x - y).abs() < 0.03;
+            assert!(near(a.upper, b.upper), "{arm} {signal}: {a:?} {b:?}");
+            assert!(
+                signal == 0 || near(a.lower, b.lower),
+                "{arm} {signal}: {a:?} {b:?}"
+            );
+        }
+    }
+    assert!(agent.decide().guardrails.iter().all(|g| g.slack >= 0.0));
+    let again = Opb::restore(&agent.save()).expect("of the new version");
+    assert_eq!(again.save(), agent.save());
+    assert!(!agent.save().contains("max_arms"));
+}

@@ -8,6 +8,7 @@ use banister_sim::compare::{
 use serde_json::{Value, json};
 
 use super::{figures, heat, tables};
+use crate::terminal::LIMIT;
 
 /// Subject of the report.
 pub struct Subject<'a> {
@@ -99,6 +100,7 @@ impl Subject<'_> {
                  action drawn from it, breaks a guardrail in expectation. Regret is counted against the best \
                  feasible policy, so an agent that breaks guardrails can have less than none."
                     .into(),
+                LIMIT.into(),
             ],
             sections,
         }
@@ -119,6 +121,8 @@ impl Subject<'_> {
                     "agent": standing.agent,
                     "guarantee": place.map(|place| guarantees[place]),
                     "regret": interval(&standing.regret),
+                    "limit": standing.limit,
+                    "regret_over_limit": standing.regret_over_limit,
                     "violations": standing.violations,
                     "violation_share": interval(&standing.violation_share),
                     "worst_exceedance": standing.worst_exceedance,

@@ -6,7 +6,7 @@ use banister_rivals::AgentConfig;
 use banister_sim::compare::{Interval95, Published, Standing, Verdict, leaderboard, pairs};
 use banister_sim::results::InstanceResult;
 
-use crate::terminal::{UNKNOWN, count, number, percent, signed};
+use crate::terminal::{UNKNOWN, count, multiple, number, percent, signed};
 
 fn header(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| name.to_string()).collect()
@@ -26,6 +26,8 @@ pub fn board(instance: &InstanceResult, guarantees: &[Guarantee]) -> Table {
             "promise",
             "regret",
             "95% interval",
+            "limit",
+            "regret / limit",
             "violations",
             "of rounds",
             "worst excess",
@@ -55,6 +57,11 @@ fn row(standing: &Standing, guarantee: Option<Guarantee>) -> Vec<Cell> {
         Cell::number(interval(&standing.regret))
             .toned(Tone::Quiet)
             .sorted_by(standing.regret.low),
+        Cell::number(standing.limit.map_or(UNKNOWN.into(), number))
+            .toned(Tone::Quiet)
+            .sorted_by(standing.limit.unwrap_or(f64::NAN)),
+        Cell::number(multiple(standing.regret_over_limit))
+            .sorted_by(standing.regret_over_limit.unwrap_or(f64::NAN)),
         Cell::number(count(broken))
             .toned(tone)
             .sorted_by(broken.map_or(f64::NAN, |n| n as f64)),

@@ -31,6 +31,7 @@ pub fn document(parts: &Parts, claims: &[Claim], distances: &Table) -> Document 
         sections: [
             Section {
                 title: "The paper's figures".into(),
+                paragraphs: vec![terminal::LIMIT.into()],
                 tables: vec![terminal::summary(&parts.paper), distances.clone()],
                 figures: vec![FigureRef {
                     stem: "paper".into(),
@@ -40,7 +41,6 @@ pub fn document(parts: &Parts, claims: &[Claim], distances: &Table) -> Document 
                         .into(),
                     figure: paper_figure(&parts.paper).into(),
                 }],
-                ..Section::default()
             },
             Section {
                 title: "Claims".into(),

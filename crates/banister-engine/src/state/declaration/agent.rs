@@ -42,10 +42,6 @@ impl Declaration {
             // One writer serves all experiments: a decision may not hold it up for long.
             oplb.max_work = oplb.max_work.min(MOST_WORK);
         }
-        if let AgentConfig::Opb(opb) = &mut config {
-            // The union bound has to count arms before they come: room for some costs next to nothing.
-            opb.max_arms = opb.max_arms.or(Some(2 * arms.len() + 8));
-        }
         if let Some(confidence) = self.confidence {
             if !(confidence > 0.0 && confidence < 1.0) {
                 let allowed = "must be above 0 and below 1";

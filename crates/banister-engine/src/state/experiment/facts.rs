@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister::{Agent, Assumption, CheckedProblem};
+use banister::{Agent, Assumption, CheckedProblem, Confidence};
 
 use super::Arm;
 use crate::state::declaration::{CheckedDeclaration, Kind};
@@ -24,6 +24,8 @@ pub struct Facts {
     /// Features of the safe action, where decisions bring candidates.
     pub safe_action: Vec<f64>,
     pub problem: CheckedProblem,
+    /// Probabilities of the agent's promises, where it states them.
+    pub confidence: Option<Confidence>,
     /// The assumptions that certificates rest on; the same for every decision, so that one asked for again
     /// is answered the same.
     pub assumptions: Vec<Assumption>,
@@ -73,6 +75,7 @@ pub(super) fn facts(
         },
         safe_action: checked.declaration.safe_action.clone().unwrap_or_default(),
         problem: checked.standard.clone(),
+        confidence: checked.config.confidence(),
         assumptions: agent.assumptions(),
     })
 }

@@ -371,7 +371,10 @@ impl Experiment {
         self.counts.outcomes += 1;
         self.counts.expired += u64::from(outcome.by_default);
         self.history.observe(record.time);
-        self.current = None;
+        // A policy whose bounds have not changed stays published.
+        if self.agent.is_stale() {
+            self.current = None;
+        }
         Ok(())
     }
 }

@@ -53,6 +53,7 @@ fn agent(name: &str, guardrails: usize, arms: usize, timed: bool) -> AgentResult
             price_mean: signal(0.0),
         },
         runs: runs.collect(),
+        limit: Some(4000.0),
     }
 }
 

@@ -4,6 +4,7 @@
 // Every test file uses a part of this.
 #![allow(dead_code)]
 
+use banister::interval::Mixture;
 use banister::solve::Status;
 use banister::{Guardrail, Problem, SignalConfig};
 use banister_rivals::AgentConfig;
@@ -241,10 +242,28 @@ pub struct Seen {
     pub past: Vec<(usize, Vec<f64>)>,
     /// ln(1/δ_s).
     pub log_level: f64,
+    delta: f64,
     /// By signal: the ends of the user's range as they map to 0 and 1.
     ends: Vec<(f64, f64)>,
-    /// By arm and signal: the interval after each of the arm's outcomes, alone.
+    /// By arm and signal: the intervals computed so far, each alone.
     intervals: Vec<Vec<Vec<(f64, f64)>>>,
+}
+
+/// True if intervals are computed after n outcomes of an arm: after each of the first 200, then in steps of
+/// half a percent.
+fn is_due(n: usize) -> bool {
+    let mut due = 0;
+    while due < n {
+        due += if due < 200 { 1 } else { (due / 200).max(1) };
+    }
+    due == n
+}
+
+/// Share of a budget of the arm at place j, with k arms declared.
+fn share(j: usize, k: usize) -> f64 {
+    let (j, k0) = (j as f64, k.min(8) as f64);
+    let declared = if j <= k as f64 { 0.5 / k as f64 } else { 0.0 };
+    declared + 0.5 * (k0 + 1.0) / ((j + k0) * (j + k0 + 1.0))
 }
 
 impl Seen {
@@ -278,6 +297,7 @@ impl Seen {
             noise,
             past: Vec::new(),
             log_level: (signals as f64 / delta).ln(),
+            delta,
             ends,
             intervals: vec![vec![Vec::new(); m + 1]; k],
         }
@@ -292,18 +312,27 @@ impl Seen {
     fn push(&mut self, arm: usize, outcome: &[f64]) {
         let standard = self.standard(outcome);
         self.past.push((arm, standard));
-        let n = self.n(arm) as f64;
+        if !is_due(self.n(arm)) {
+            return;
+        }
         for signal in 0..=self.m {
             let mean = self.mean(arm, signal).expect("just seen");
+            let (optimism, safety) = self.levels(arm);
+            let log_upper = if signal == 0 { optimism } else { safety };
             let own = match self.noise[signal] {
                 None => {
-                    let level = ((n + 1.0).ln() + self.log_level) / n;
-                    (kl_down(mean, level), kl_up(mean, level))
+                    let mut mixture = Mixture::default();
+                    let past = self.past.iter().filter(|o| o.0 == arm);
+                    past.for_each(|o| mixture.push(o.1[signal]));
+                    (mixture.lower(optimism, 0.0), mixture.upper(log_upper, 1.0))
                 }
                 Some(_) => {
-                    let radius = self.radius(arm, signal);
                     let clip = |x: f64| x.clamp(0.0, 1.0);
-                    (clip(mean - radius), clip(mean + radius))
+                    let radius = |level: f64| self.radius_at(arm, signal, level);
+                    (
+                        clip(mean - radius(optimism)),
+                        clip(mean + radius(log_upper)),
+                    )
                 }
             };
             self.intervals[arm][signal].push(own);
@@ -334,10 +363,39 @@ impl Seen {
         self.noise[signal].unwrap_or(0.5)
     }
 
-    /// Half the width of the `subgaussian` interval of an arm that was pulled, ρ = 1.
+    /// Half the width of the `subgaussian` interval of an arm that was pulled, ρ = 1, all signals of all
+    /// arms sharing δ alike.
     pub fn radius(&self, arm: usize, signal: usize) -> f64 {
+        self.radius_at(arm, signal, self.log_level)
+    }
+
+    fn radius_at(&self, arm: usize, signal: usize, log_level: f64) -> f64 {
         let n = self.n(arm) as f64;
-        self.r(signal) * ((n + 1.0) * ((n + 1.0).ln() + 2.0 * self.log_level)).sqrt() / n
+        self.r(signal) * ((n + 1.0) * ((n + 1.0).ln() + 2.0 * log_level)).sqrt() / n
+    }
+
+    /// ln(1/δ_s) of an arm's bounds that serve optimism, and of those that serve safety: by the order of
+    /// first pulls.
+    fn levels(&self, arm: usize) -> (f64, f64) {
+        let mut order: Vec<usize> = Vec::new();
+        for (other, _) in &self.past {
+            if !order.contains(other) {
+                order.push(*other);
+            }
+        }
+        let place = |order: &[usize]| 1 + order.iter().position(|&a| a == arm).expect("pulled");
+        let unknown = self.known.iter().filter(|c| c.is_none()).count();
+        let ends = if arm == self.safe { unknown } else { self.m };
+        let optimism = 0.1 * share(place(&order), self.k) / (1 + ends) as f64;
+        if ends == 0 {
+            return ((1.0 / optimism).ln(), f64::NAN);
+        }
+        let needless = usize::from(unknown == 0);
+        if needless == 1 {
+            order.retain(|&a| a != self.safe);
+        }
+        let safety = self.delta * share(place(&order), self.k - needless) / ends as f64;
+        ((1.0 / optimism).ln(), (1.0 / safety).ln())
     }
 
     /// The intersection of all intervals of a signal so far.

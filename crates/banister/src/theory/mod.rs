@@ -1,8 +1,13 @@
-//! The theory calculator: regret bounds, lower bounds, T_0 and radii, as numbers.
+//! The theory calculator: regret bounds, lower bounds, T_0 and radii, and (`limit.rs`) the limit of certified
+//! play, as numbers.
+
+mod limit;
 
 use libm::log;
 
 use crate::error::{Error, finite, open_unit, positive};
+
+pub use limit::{CertifiedCost, CertifiedPlay, upper_quantile};
 
 /// Instance that the bounds are evaluated at.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,0 +1,209 @@
+//! The limit of certified play: what a policy loses that knows every mean and still has to prove it.
+//!
+//! A certificate for policy π at round t rests on at most t outcomes. However they are split over arms, the
+//! cost of π is known no better than to a standard error of Σ_a π_a σ_a/√t (Neyman allocation: outcomes in
+//! proportion to π_a σ_a), and a bound that is too low with probability at most δ lies typically z_δ standard
+//! errors above the truth, or more (Neyman–Pearson). So round t earns at most about
+//!
+//! ```text
+//!   v(t) = max { π·r̄ : Σ_a π_a (c̄_a + z_δ σ_a/√t) ≤ τ },     L(T) = Σ_{t ≤ T} ( r* − v(t) ).
+//! ```
+
+use banister_solve::{LpError, OnceSolver, Status};
+use libm::{erfc, sqrt};
+
+use crate::error::{Error, finite, open_unit};
+
+/// Rounds between two points of the grid, as a share of the round: 1/`STEPS`.
+const STEPS: u64 = 512;
+
+/// Instance that the limit is evaluated at, by the true means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CertifiedPlay {
+    /// r̄, one per arm.
+    pub rewards: Vec<f64>,
+    /// Guardrails, each with one cost per arm.
+    pub guardrails: Vec<CertifiedCost>,
+    /// Index of the safe arm, which needs no certificate.
+    pub safe: usize,
+    /// δ, the probability with which a certificate may be wrong.
+    pub delta: f64,
+    /// T, the number of rounds.
+    pub horizon: u64,
+}
+
+/// Guardrail of a [`CertifiedPlay`]: Σ_a π_a c̄_a − f·c̄_0 ≤ τ. "At least b" on a signal is its negative, at
+/// most −b.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CertifiedCost {
+    /// c̄, one per arm.
+    pub means: Vec<f64>,
+    /// σ, the standard deviation of each arm's cost; 0 where the mean is known.
+    pub sds: Vec<f64>,
+    /// f, the multiple of the safe arm's cost that a relative guardrail allows; 0 for an absolute one.
+    pub factor: f64,
+    /// τ; 0 for a relative guardrail.
+    pub threshold: f64,
+}
+
+impl CertifiedPlay {
+    /// Computes L(T), with an error below 0.1%.
+    ///
+    /// ```
+    /// use banister::theory::{CertifiedCost, CertifiedPlay};
+    ///
+    /// // The paper's arms, with Bernoulli costs; the safe arm's cost is known.
+    /// let costs = [0.0, 0.4, 0.5, 0.2];
+    /// let play = CertifiedPlay {
+    ///     rewards: vec![0.1, 0.2, 0.4, 0.7],
+    ///     guardrails: vec![CertifiedCost {
+    ///         means: costs.to_vec(),
+    ///         sds: costs.map(|c: f64| (c * (1.0 - c)).sqrt()).to_vec(),
+    ///         factor: 0.0,
+    ///         threshold: 0.2,
+    ///     }],
+    ///     safe: 0,
+    ///     delta: 0.01,
+    ///     horizon: 1_000_000,
+    /// };
+    /// assert_eq!(play.limit()?.round(), 5443.0);
+    /// # Ok::<(), banister::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Numbers that are no instance, or a safe arm that breaks a guardrail.
+    pub fn limit(&self) -> Result<f64, Error> {
+        self.check()?;
+        let z = upper_quantile(self.delta);
+        let mut pessimistic = PessimisticValue::new(self);
+        let optimum = pessimistic.at(0.0)?;
+        // Rounding must not make a gain of a loss.
+        let mut loss = |t: u64| -> Result<f64, Error> {
+            Ok((optimum - pessimistic.at(z / sqrt(t as f64))?).max(0.0))
+        };
+        let mut t = 1;
+        let mut last = loss(t)?;
+        let mut sum = last;
+        while t < self.horizon {
+            // The loss g falls with t, so the n terms after round s lie between n·g(s + n) and
+            // (n − 1)·g(s) + g(s + n): take the middle. With n ≤ 1 + s/STEPS the errors add up to at most
+            // Σ s·(g(s) − g(s + n))/(2·STEPS) ≤ L/(2·STEPS), by summation by parts, whatever g is.
+            let n = (1 + t / STEPS).min(self.horizon - t);
+            t += n;
+            let next = loss(t)?;
+            let n = n as f64;
+            sum += 0.5 * ((n - 1.0) * last + (n + 1.0) * next);
+            last = next;
+        }
+        Ok(sum)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        open_unit("delta", self.delta)?;
+        if self.horizon == 0 {
+            return Err(Error::invalid("horizon", 0, "must be at least 1"));
+        }
+        if self.safe >= self.rewards.len() {
+            let allowed = "must be the index of an arm";
+            return Err(Error::invalid("safe", self.safe, allowed));
+        }
+        for (a, reward) in self.rewards.iter().enumerate() {
+            finite(&format!("rewards[{a}]"), *reward)?;
+        }
+        for (i, guardrail) in self.guardrails.iter().enumerate() {
+            let field = |name: &str| format!("guardrails[{i}].{name}");
+            finite(&field("factor"), guardrail.factor)?;
+            finite(&field("threshold"), guardrail.threshold)?;
+            let CertifiedCost { means, sds, .. } = guardrail;
+            if means.len() != self.rewards.len() || sds.len() != self.rewards.len() {
+                let value = format!("{} means and {} sds", means.len(), sds.len());
+                let allowed = format!("expected {} of each: one per arm", self.rewards.len());
+                return Err(Error::invalid(field("means"), value, allowed));
+            }
+            for (a, mean) in means.iter().enumerate() {
+                finite(&field(&format!("means[{a}]")), *mean)?;
+            }
+            if let Some(sd) = sds.iter().find(|sd| !(sd.is_finite() && **sd >= 0.0)) {
+                let allowed = "must be a finite number, 0 or more";
+                return Err(Error::invalid(field("sds"), sd, allowed));
+            }
+            let safe = (1.0 - guardrail.factor) * means[self.safe];
+            if !(safe <= guardrail.threshold) {
+                let allowed = format!("the safe arm must meet {}", guardrail.threshold);
+                return Err(Error::invalid(field("means"), safe, allowed));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// v as a function of w = z_δ/√t.
+struct PessimisticValue<'a> {
+    play: &'a CertifiedPlay,
+    solver: OnceSolver,
+    costs: Vec<Vec<f64>>,
+    thresholds: Vec<f64>,
+}
+
+impl<'a> PessimisticValue<'a> {
+    fn new(play: &'a CertifiedPlay) -> Self {
+        Self {
+            play,
+            solver: OnceSolver::default(),
+            costs: Vec::new(),
+            thresholds: Vec::new(),
+        }
+    }
+
+    /// Reward of the best certified policy. The safe arm may always be played.
+    fn at(&mut self, w: f64) -> Result<f64, Error> {
+        let (play, safe) = (self.play, self.play.safe);
+        let mut rows = 0;
+        for guardrail in &play.guardrails {
+            let (means, sds) = (&guardrail.means, &guardrail.sds);
+            // The cost of π holds (π_0 − f)·c̄_0, uncertain by |π_0 − f|·w·σ_0: the larger of two linear
+            // functions, so two rows, with c̄_0 at either end. Where f = 0 the upper end is always the worse.
+            let both = guardrail.factor != 0.0 && sds[safe] > 0.0;
+            for sign in [1.0, -1.0].into_iter().take(if both { 2 } else { 1 }) {
+                if rows == self.costs.len() {
+                    self.costs.push(Vec::new());
+                    self.thresholds.push(0.0);
+                }
+                let base = means[safe] + sign * w * sds[safe];
+                let row = &mut self.costs[rows];
+                row.clear();
+                row.extend(means.iter().zip(sds).map(|(mean, sd)| mean + w * sd));
+                row[safe] = base;
+                for cost in row.iter_mut() {
+                    *cost -= guardrail.factor * base;
+                }
+                self.thresholds[rows] = guardrail.threshold;
+                rows += 1;
+            }
+        }
+        let solution = (self.solver)
+            .solve(&play.rewards, &self.costs, &self.thresholds)
+            // Checked, but for sums that overflow.
+            .map_err(|error: LpError| Error::invalid("guardrails", "given", error.to_string()))?;
+        let fallback = play.rewards[safe];
+        Ok(if solution.status == Status::Infeasible {
+            fallback
+        } else {
+            solution.value.max(fallback)
+        })
+    }
+}
+
+/// The z ≥ 0 with P(N(0, 1) > z) = `tail`, by bisection; 0 from 1/2 on.
+pub fn upper_quantile(tail: f64) -> f64 {
+    let (mut lo, mut hi) = (0.0, 40.0);
+    for _ in 0..80 {
+        let middle = 0.5 * (lo + hi);
+        if 0.5 * erfc(middle / std::f64::consts::SQRT_2) > tail {
+            lo = middle;
+        } else {
+            hi = middle;
+        }
+    }
+    0.5 * (lo + hi)
+}
