@@ -23,13 +23,13 @@ fn by_arm(random: &mut Random, k: usize, safe_costs: bool) -> (Problem, [Vec<[f6
         k,
         vec![
             Guardrail {
-                at_most: Some(0.5 * (all[1][0][0] + 20.0)),
+                at_most: Some(0.5 * (all[1][0][0] + hull(&all[1])[1])),
                 safe_cost: safe_costs.then_some(all[1][0][0] + 0.01),
                 ..at_most(0.0, None)
             },
             Guardrail {
                 at_most: None,
-                at_least: Some(0.5 * (all[2][0][1] - 1.0)),
+                at_least: Some(0.5 * (all[2][0][1] + hull(&all[2])[0])),
                 safe_cost: safe_costs.then_some(all[2][0][1] - 0.01),
                 ..at_most(0.0, None)
             },
