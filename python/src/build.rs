@@ -1,6 +1,6 @@
 //! Making an agent: from keyword arguments, the same words as TOML's.
 
-use banister::{Error, Guarantee, Guardrail, Problem, SignalConfig};
+use banister::{Error, Guarantee, Guardrail, Problem, Range, SignalConfig};
 use banister_rivals::AgentConfig;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -40,12 +40,12 @@ pub(crate) fn agent_schema(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 
 /// Returns a small problem with this safe action, to try out what an agent needs.
 fn tiny_problem(safe_action: &[f64]) -> Problem {
-    let range = Some([-1.0, 1.0]);
+    let range: Option<Range> = Some([-1.0, 1.0].into());
     let guardrail = Guardrail {
         name: "cost".into(),
         at_most: Some(0.5),
         safe_cost: Some(0.0),
-        range,
+        range: range.clone(),
         ..Guardrail::default()
     };
     let mut problem = Problem::contextual(safe_action.to_vec(), vec![guardrail]);

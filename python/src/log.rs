@@ -91,6 +91,7 @@ impl<'py> Columns<'py> {
             features,
             reward_range: None,
             cost_ranges: Vec::new(),
+            caps: Vec::new(),
             arm_names: self.arm_names.clone(),
             adaptive: self.adaptive,
         })
@@ -111,9 +112,11 @@ pub(crate) fn with_ranges<'a>(
     let ranges = log
         .clone()
         .declare(reward.unwrap_or(&SignalConfig::default()), declared);
-    let mut cost_ranges = Vec::new();
+    let (mut cost_ranges, mut caps) = (Vec::new(), vec![ranges.caps[0]]);
     for (g, name) in log.guardrails.iter().enumerate() {
-        cost_ranges.push(match declared.iter().position(|d| d.name == *name) {
+        let at = declared.iter().position(|d| d.name == *name);
+        caps.push(at.and_then(|at| ranges.caps[at + 1]));
+        cost_ranges.push(match at {
             Some(at) => ranges.cost_ranges[at],
             None if needed => {
                 let costs = log.costs.iter().skip(g).step_by(log.guardrails.len());
@@ -134,6 +137,7 @@ pub(crate) fn with_ranges<'a>(
     Ok(Log {
         reward_range,
         cost_ranges,
+        caps,
         ..log
     })
 }

@@ -157,10 +157,12 @@ impl State {
         let described = serde_json::to_value(&config).unwrap_or_default();
         let kind = described.get("kind").and_then(Value::as_str);
         let guardrails = problem.guardrails.iter().map(|g| g.name.clone());
+        let capped = problem.guardrails.iter().map(|g| g.cap.is_some());
         let mut state = Self {
             kind: kind.unwrap_or_default().to_string(),
             set: Arc::new(ActionSet {
                 guardrails: Arc::new(guardrails.collect()),
+                capped: Arc::new(capped.collect()),
                 ..ActionSet::default()
             }),
             index: HashMap::new(),
@@ -196,6 +198,7 @@ impl State {
         self.set = Arc::new(ActionSet {
             labels: Labels((!names.is_empty()).then(|| Arc::new(names.to_vec()))),
             guardrails: Arc::clone(&self.set.guardrails),
+            capped: Arc::clone(&self.set.capped),
             actions: actions.map_or(0, |actions| actions.count),
             safe: actions.map_or(0, |actions| actions.safe),
             agent: self.identity.id,

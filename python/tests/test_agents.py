@@ -419,6 +419,47 @@ def test_arms_come_and_go() -> None:
     assert linear.arms == ["x", "z"]
 
 
+def test_ranges_by_arm() -> None:
+    dollars = {"name": "dollars", "at_most": 0.5}
+    for own in ({"cheap": [0, 0.1], "dear": [0, 2]}, [[0, 0.1], [0, 2]], np.array([[0.0, 0.1], [0.0, 2.0]])):
+        agent = banister.Opb(["cheap", "dear"], guardrails=[{**dollars, "range": own}])
+        # No call of the cheap arm, the safe one, costs more than 0.1: its margin is proven from the start.
+        assert agent.decide().certificate.fallback is None
+        with pytest.raises(ValueError, match=r"`dollars` is 0.2: must lie in the declared range \[0, 0.1\]"):
+            agent.observe("cheap", 1.0, 0.2)
+        agent.observe("dear", 1.0, 0.2)
+        with pytest.raises(ValueError, match="ranges.dollars"):
+            agent.add_arm("new")
+        with pytest.raises(ValueError, match="ranges.spend"):
+            agent.add_arm("new", ranges={"dollars": [0, 8], "spend": [0, 1]})
+        assert agent.add_arm("new", ranges={"dollars": np.array([0, 8])}) == 2
+        agent.observe("new", 1.0, 7.5)
+        copy.copy(agent).observe("new", 0.0, 7.5)
+    with pytest.raises(ValueError, match=r"guardrails\[0\].range.dear"):
+        banister.Opb(["cheap", "dear"], guardrails=[{**dollars, "range": {"cheap": [0, 1]}}])
+    with pytest.raises(ValueError, match="hold for all arms"):
+        arms_agent().add_arm("new", ranges={"spend": [0, 1]})
+
+
+def test_caps() -> None:
+    capped = banister.Opb(2, guardrails=[banister.Guardrail("spend", at_most=2, safe_cost=0.5, cap=5)], seed=1)
+    plain = banister.Opb(2, guardrails=[banister.Guardrail("spend", at_most=2, safe_cost=0.5, range=(0, 5))], seed=1)
+    for cost in (0.5, 3.0, 80.0, 1e9):
+        capped.observe(1, 1.0, cost)
+        plain.observe(1, 1.0, min(cost, 5.0))
+    for end in ("mean", "lower", "upper"):
+        assert capped.estimates()[f"spend_{end}"].tolist() == plain.estimates()[f"spend_{end}"].tolist()
+    (entry,) = capped.decide().certificate.guardrails
+    assert entry.capped and entry.to_dict()["capped"]
+    assert "capped" not in plain.decide().certificate.guardrails[0].to_dict()
+    assert any("capped at 5" in text for text, _ in capped.assumptions)
+    for bad in (float("nan"), float("inf"), -1.0):
+        with pytest.raises(ValueError):
+            capped.observe(1, 1.0, bad)
+    with pytest.raises((TypeError, ValueError), match="voids the certificate"):
+        banister.Opb(2, guardrails=[{"name": "spend", "at_most": 2, "sub_gaussian": True}])
+
+
 def test_estimates_hold_what_was_seen() -> None:
     agent = arms_agent()
     agent.observe_batch(["b", "b", "d"], [1.0, 0.0, 1.0], [[0.5], [0.25], [0.0]])

@@ -41,6 +41,8 @@ pub struct Log<'a> {
     pub reward_range: Option<[f64; 2]>,
     /// The same per guardrail; empty: none declared.
     pub cost_ranges: Vec<Option<[f64; 2]>>,
+    /// Values that larger ones count as, of the reward, then one per guardrail; empty: none.
+    pub caps: Vec<Option<f64>>,
     /// Names of the K arms in messages; empty: their numbers.
     pub arm_names: Vec<String>,
     /// True if the logging policy learned from the outcomes of this log, as an agent does. Only
@@ -84,19 +86,19 @@ pub struct CheckedLog<'a> {
 }
 
 impl<'a> Log<'a> {
-    /// Names and ranges as a problem declares them. A sub-Gaussian signal has no range here: single
-    /// observations may leave it.
+    /// Names, ranges and caps as a problem declares them. A sub-Gaussian signal has no range here: single
+    /// observations may leave it. Of ranges by arm the hull counts: policies mix arms.
     pub fn declare(mut self, reward: &SignalConfig, guardrails: &[Guardrail]) -> Self {
-        let observed = |range: Option<[f64; 2]>, sub_gaussian: Option<f64>| match sub_gaussian {
+        let observed = |signal: &SignalConfig| match signal.sub_gaussian {
             Some(_) => None,
-            None => Some(range.unwrap_or([0.0, 1.0])),
+            None => Some(signal.hull()),
         };
-        self.reward_range = observed(reward.range, reward.sub_gaussian);
+        let costs: Vec<SignalConfig> = guardrails.iter().map(Guardrail::signal).collect();
+        self.reward_range = observed(reward);
         self.guardrails = guardrails.iter().map(|g| g.name.clone()).collect();
-        self.cost_ranges = guardrails
-            .iter()
-            .map(|g| observed(g.range, g.sub_gaussian))
-            .collect();
+        self.cost_ranges = costs.iter().map(observed).collect();
+        let caps = std::iter::once(reward).chain(&costs);
+        self.caps = caps.map(|signal| signal.cap).collect();
         self
     }
 
@@ -123,6 +125,10 @@ impl<'a> Log<'a> {
             let given = self.cost_ranges.len();
             count("cost_ranges", given, Some(m), "one per guardrail")?;
         }
+        if !self.caps.is_empty() {
+            let what = "the reward's, then one per guardrail";
+            count("caps", self.caps.len(), Some(1 + m), what)?;
+        }
         self.check_features(n)?;
         for (i, &action) in self.actions.iter().enumerate() {
             if action >= self.arms {
@@ -138,16 +144,29 @@ impl<'a> Log<'a> {
         }
         check_range("reward_range", self.reward_range)?;
         for (i, &reward) in self.rewards.iter().enumerate() {
-            check_signal(|| format!("reward[{i}]"), reward, self.reward_range)?;
+            check_signal(
+                || format!("reward[{i}]"),
+                self.counted(0, reward),
+                self.reward_range,
+            )?;
         }
         for (g, name) in self.guardrails.iter().enumerate() {
             let range = self.cost_ranges.get(g).copied().flatten();
             check_range(&format!("cost_range[{g}] ({name})"), range)?;
             for (i, &cost) in self.costs.iter().skip(g).step_by(m).enumerate() {
+                let cost = self.counted(g + 1, cost);
                 check_signal(|| format!("cost[{i}][{g}] ({name})"), cost, range)?;
             }
         }
         Ok(CheckedLog { log: self })
+    }
+
+    /// An observation as it counts: at most its cap. What is not finite stays so.
+    fn counted(&self, signal: usize, x: f64) -> f64 {
+        match self.caps.get(signal) {
+            Some(&Some(cap)) if x > cap && x.is_finite() => cap,
+            _ => x,
+        }
     }
 
     fn check_features(&self, n: usize) -> Result<(), Error> {
@@ -229,15 +248,18 @@ impl<'a> CheckedLog<'a> {
             None => (self.log.rewards, 0, 1),
             Some(g) => (self.log.costs, g, self.log.guardrails.len()),
         };
-        numbers.iter().skip(skip).step_by(step).copied()
+        let cap = self.log.caps.get(signal).copied().flatten();
+        let numbers = numbers.iter().skip(skip).step_by(step);
+        numbers.map(move |&x| cap.map_or(x, |cap| x.min(cap)))
     }
 
     /// Observed value of a signal in one round.
     pub(crate) fn value(&self, signal: usize, round: usize) -> f64 {
-        match signal.checked_sub(1) {
+        let observed = match signal.checked_sub(1) {
             None => self.log.rewards[round],
             Some(g) => self.costs(round)[g],
-        }
+        };
+        self.log.counted(signal, observed)
     }
 
     /// The declared range of a signal.

@@ -59,6 +59,9 @@ pub struct CertifiedGuardrail {
     pub slack: f64,
     /// Shadow price: reward per unit of threshold.
     pub price: f64,
+    /// True if signals above the guardrail's `cap` count as the cap: all this is about the capped mean.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub capped: bool,
 }
 
 /// Proof of the solver, in reward units.
@@ -278,17 +281,18 @@ pub fn policy(
 
 /// Renders a certificate with names.
 pub fn certificate(published: &PublishedPolicy, facts: &Facts) -> Certificate {
-    let guardrails = std::iter::zip(&facts.guardrails, &published.guardrails);
+    let guardrails = std::iter::zip(&facts.problem.guardrails, &published.guardrails);
     let solver = published.solver;
     let status = serde_json::to_value(solver.status);
     Certificate {
         guardrails: guardrails
-            .map(|(name, g)| CertifiedGuardrail {
-                name: name.clone(),
+            .map(|(declared, g)| CertifiedGuardrail {
+                name: declared.name.clone(),
                 pessimistic_cost: g.pessimistic_cost,
                 threshold: g.threshold,
                 slack: g.slack,
                 price: g.price,
+                capped: declared.signal.capped,
             })
             .collect(),
         optimistic_reward: published.optimistic_reward,

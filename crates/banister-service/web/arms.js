@@ -1,11 +1,11 @@
 // The arms with what is known about each: an interval plot that stays sensible for a thousand of them.
 
-import { button, h, panel, setAttr, setText, show, syncList } from "./dom.js";
+import { button, freshId, h, panel, setAttr, setText, show, syncList } from "./dom.js";
 import { count, percent } from "./format.js";
 import { api, may } from "./api.js";
 import { attempt, openDialog, toast } from "./dialog.js";
 import { columnsOf, intervalCell, intervalLegend, scaleHead, scaleOf } from "./intervals.js";
-import { unitInWords } from "./words.js";
+import { isByArm, unitInWords } from "./words.js";
 
 const FEW = 12;
 
@@ -84,10 +84,26 @@ function armRow(context, guardrails) {
   };
 }
 
+const numbersIn = (text) =>
+  text
+    .split(/[\s,;]+/)
+    .filter(Boolean)
+    .map((t) => (Number.isFinite(Number(t)) ? Number(t) : t));
+
 function addArm(context, experiment) {
   const name = h("input", { id: "arm-name", autocomplete: "off", "data-testid": "arm-name" });
   const features = h("input", { id: "arm-features", inputmode: "decimal", placeholder: "1, 0, 0.5" });
   const wants = experiment.arms.some((arm) => arm.features);
+  const signals = [{ ...experiment.reward, name: "reward" }, ...experiment.guardrails].filter(isByArm);
+  const ranges = signals.map((signal) =>
+    h("input", {
+      id: freshId("range"),
+      inputmode: "decimal",
+      placeholder: "0, 1",
+      autocomplete: "off",
+      "data-testid": `arm-range-${signal.name}`,
+    })
+  );
   openDialog({
     title: "Add an arm",
     confirm: "Add arm",
@@ -97,14 +113,15 @@ function addArm(context, experiment) {
       h("label", { for: "arm-name" }, "Name"),
       name,
       wants ? [h("label", { for: "arm-features" }, "Features"), features] : null,
+      signals.map((signal, i) => [h("label", { for: ranges[i].id }, `Range of ${signal.name}`), ranges[i]]),
     ),
     submit: async () => {
       const arm = { name: name.value };
       if (wants && features.value.trim()) {
-        arm.features = features.value
-          .split(/[\s,;]+/)
-          .filter(Boolean)
-          .map((t) => (Number.isFinite(Number(t)) ? Number(t) : t));
+        arm.features = numbersIn(features.value);
+      }
+      if (signals.length) {
+        arm.ranges = Object.fromEntries(signals.map((signal, i) => [signal.name, numbersIn(ranges[i].value)]));
       }
       await api.addArm(context.name, arm);
       toast("The arm is added.");

@@ -2,7 +2,7 @@
 
 import { h, setAttr, setStyle, setText, show, syncList } from "./dom.js";
 import { num, percent } from "./format.js";
-import { limitInWords, unitInWords, verdict } from "./words.js";
+import { hullOf, limitInWords, unitInWords, verdict } from "./words.js";
 
 function policyRow() {
   const name = h("span", { class: "clip" }),
@@ -52,7 +52,7 @@ export function policyBars(testid) {
 
 // The piece of the guardrail's axis to show: around threshold and pessimistic cost, within reason.
 function window_(guardrail, certified, mean) {
-  const range = guardrail.range || [0, 1];
+  const range = hullOf(guardrail);
   const relative = certified.threshold === 0 && guardrail.relative;
   const values = [
     certified.pessimistic_cost,

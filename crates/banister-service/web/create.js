@@ -6,7 +6,7 @@ import { command, curl, toast } from "./dialog.js";
 import { checkbox, numberOrText, numbersOrText } from "./manage.js";
 import { hrefOf } from "./decisions.js";
 import { fieldBook } from "./fields.js";
-import { armsEditor, guardrailsEditor, rangeField, rangeInputs } from "./editors.js";
+import { armsEditor, capField, guardrailsEditor, rangeField, rangeInputs } from "./editors.js";
 import { defaultOutcome, kindPicker } from "./kinds.js";
 import { agentEditor } from "./schema.js";
 
@@ -69,8 +69,9 @@ function build(schema) {
     } else Object.assign(d, arms.read());
     if (k === "context") d.context = numberOrText(contextual.value);
     const range = reward.read(),
+      cap = numberOrText(reward.cap.value),
       sub = numberOrText(wild.value);
-    if (range || sub !== undefined) d.reward = { range, sub_gaussian: sub };
+    if (range || cap !== undefined || sub !== undefined) d.reward = { range, cap, sub_gaussian: sub };
     d.guardrails = rails.read();
     d.confidence = numberOrText(confidence.value);
     d.agent = agent.read();
@@ -133,6 +134,7 @@ function build(schema) {
           "div",
           { class: "grid-fields" },
           rangeField(book, ["reward.range", "reward"], reward),
+          capField(book, ["reward.cap"], reward),
           book.field(
             ["reward.sub_gaussian"],
             "Sub-Gaussian constant",

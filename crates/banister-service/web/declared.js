@@ -2,12 +2,12 @@
 
 import { h } from "./dom.js";
 import { duration, fullTime, level, num, vector } from "./format.js";
-import { limitInWords, promise } from "./words.js";
+import { limitInWords, promise, rangeInWords } from "./words.js";
 
 const sidesOf = (guardrail) =>
   [
     `${guardrail.name}: ${limitInWords(guardrail)}`,
-    guardrail.range ? `range ${vector(guardrail.range)}` : null,
+    guardrail.range || guardrail.cap ? rangeInWords(guardrail) : null,
     guardrail.sub_gaussian ? `sub-Gaussian ${num(guardrail.sub_gaussian)}` : null,
     guardrail.safe_cost === null || guardrail.safe_cost === undefined
       ? "safe cost unknown"
@@ -51,10 +51,7 @@ export function declared(experiment) {
         item("Safe", experiment.safe ? experiment.safe : vector(experiment.safe_action)),
         experiment.dimension ? item("Candidates", `${experiment.dimension} features each`) : null,
         experiment.context ? item("Context", `${experiment.context} numbers with every decision`) : null,
-        item(
-          "Reward",
-          experiment.reward && experiment.reward.range ? `range ${vector(experiment.reward.range)}` : "range [0, 1]",
-        ),
+        item("Reward", rangeInWords(experiment.reward)),
         item("Agent", agent),
         item(
           "Time to live",

@@ -9,7 +9,17 @@ const rangeOf = (low, high) => {
   return a === undefined && b === undefined ? undefined : [a ?? null, b ?? null];
 };
 
-// Two numbers side by side, for a range.
+// "cheap: 0, 0.1" on every line: a range for each arm.
+const rangesByArm = (text) => {
+  const lines = text.split("\n").filter((line) => line.trim());
+  const entry = (line) => {
+    const at = line.lastIndexOf(":");
+    return at < 0 ? [line.trim(), []] : [line.slice(0, at).trim(), numbersOrText(line.slice(at + 1))];
+  };
+  return lines.length ? Object.fromEntries(lines.map(entry)) : undefined;
+};
+
+// Two numbers side by side, for a range; or a line for every arm.
 export function rangeInputs(what) {
   const low = h("input", {
     inputmode: "decimal",
@@ -23,17 +33,27 @@ export function rangeInputs(what) {
     autocomplete: "off",
     "aria-label": `${what}: highest value`,
   });
+  const byArm = h("textarea", {
+    rows: "2",
+    placeholder: "or by arm, one on a line: cheap: 0, 0.1",
+    autocomplete: "off",
+    "aria-label": `${what}: ranges by arm`,
+  });
+  const cap = h("input", { inputmode: "decimal", autocomplete: "off", placeholder: "none" });
   return {
-    low,
-    high,
-    node: h("div", { class: "range" }, low, h("span", null, "to"), high),
-    read: () => rangeOf(low, high),
+    inputs: [low, high, byArm],
+    cap,
+    node: h("div", null, h("div", { class: "range" }, low, h("span", null, "to"), high), byArm),
+    read: () => rangesByArm(byArm.value) || rangeOf(low, high),
   };
 }
 
+export const capField = (book, names, range) =>
+  book.field(names, "Cap", range.cap, "Values above count as this: the capped mean is what is learned and kept.");
+
 export function rangeField(book, names, range) {
   const node = h("div", { class: "field" });
-  const problem = book.group(names, node, [range.low, range.high]);
+  const problem = book.group(names, node, range.inputs);
   node.append(h("span", { class: "label" }, "Range"), range.node, problem);
   return node;
 }
@@ -184,6 +204,7 @@ export function guardrailsEditor(book, changed) {
       if (relative.input.checked) found.relative = true;
       if (known.input.checked) found.safe_cost = numberOrText(cost.value);
       found.range = range.read();
+      found.cap = numberOrText(range.cap.value);
       found.sub_gaussian = numberOrText(wild.value);
       return found;
     };
@@ -206,6 +227,7 @@ export function guardrailsEditor(book, changed) {
           "div",
           { class: "grid-fields" },
           rangeField(book, path("range"), range),
+          capField(book, path("cap"), range),
           book.field(
             path("sub_gaussian"),
             "Sub-Gaussian constant",

@@ -3,6 +3,7 @@
 import { h, panel, show } from "./dom.js";
 import { hasToken, may, pathOf } from "./api.js";
 import { command, curl } from "./dialog.js";
+import { hullOf } from "./words.js";
 
 // A request and a report such as this experiment takes.
 function examples(experiment) {
@@ -17,7 +18,7 @@ function examples(experiment) {
   if (experiment.shadow) Object.assign(request, { taken: experiment.safe || "safe", propensity: 1 });
   const report = { decision: "order-17", reward: 1 };
   if (experiment.guardrails.length) {
-    report.costs = Object.fromEntries(experiment.guardrails.map((g) => [g.name, g.range ? g.range[0] : 0]));
+    report.costs = Object.fromEntries(experiment.guardrails.map((g) => [g.name, hullOf(g)[0]]));
   }
   return { request, report };
 }

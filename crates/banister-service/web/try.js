@@ -6,7 +6,7 @@ import { api, hasToken, may, pathOf } from "./api.js";
 import { command, curl } from "./dialog.js";
 import { hrefOf } from "./decisions.js";
 import { checkbox, labelled, numberOrText, numbersOrText, outcomeInputs } from "./manage.js";
-import { reasonInWords } from "./words.js";
+import { hullOf, reasonInWords } from "./words.js";
 
 const random = () => Math.round(Math.random() * 100) / 100;
 const randomVector = (length) => Array.from({ length }, random);
@@ -139,9 +139,11 @@ export function tryPanel(context, experiment) {
       low === 0 && high === 1
         ? Math.round(Math.random())
         : parseFloat((low + Math.random() * (high - low)).toPrecision(3));
-    const ranges = [experiment.reward && experiment.reward.range, ...experiment.guardrails.map((g) => g.range)];
+    const drawn = experiment.arms.find((arm) => decision && arm.name === decision.action);
+    const own = (name, signal) => (drawn && drawn.ranges && drawn.ranges[name]) || hullOf(signal);
+    const ranges = [own("reward", experiment.reward), ...experiment.guardrails.map((g) => own(g.name, g))];
     outcome.inputs.forEach((input, i) => {
-      input.value = String(between(ranges[i] || [0, 1]));
+      input.value = String(between(ranges[i]));
     });
   }
 

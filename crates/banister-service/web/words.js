@@ -1,7 +1,7 @@
 // The service's terms in plain words.
 
 import { directionOf } from "./direction.js";
-import { apart, denoised, num } from "./format.js";
+import { apart, denoised, num, vector } from "./format.js";
 
 export const ALARMS = {
   margin_not_proven:
@@ -51,10 +51,30 @@ export const EVENTS = {
   missing: "time ran out, and no outcome had come",
 };
 
-// "at most 0.1", "at least 0.98 × the safe arm's own".
+// True where every arm has a range of its own: a list of pairs, or pairs by name.
+export const isByArm = (signal) => Boolean(signal && signal.range) && !Number.isFinite(signal.range[0]);
+
+// The smallest range that holds those of all arms, up to the cap.
+export function hullOf(signal) {
+  const { range, cap } = signal || {};
+  const pairs = !range ? [[0, cap ?? 1]] : isByArm(signal) ? Object.values(range) : [range];
+  const high = Math.max(...pairs.map((pair) => pair[1]));
+  return [Math.min(...pairs.map((pair) => pair[0])), Math.min(high, cap ?? high)];
+}
+
+export function rangeInWords(signal) {
+  const { cap } = signal || {};
+  const byArm = isByArm(signal)
+    ? `range by arm: ${Object.entries(signal.range).map(([arm, range]) => `${arm} ${vector(range)}`).join(", ")}`
+    : `range ${vector(hullOf(signal))}`;
+  return cap === null || cap === undefined ? byArm : `${byArm}, more counts as ${num(cap)}`;
+}
+
+// "at most 0.1", "at least 0.98 × the safe arm's own", "capped mean at most 2".
 export function limitInWords(guardrail) {
   const { words, value } = directionOf(guardrail);
-  return `${words} ${num(value)}${guardrail.relative ? " × the safe arm’s own" : ""}`;
+  const capped = guardrail.cap === null || guardrail.cap === undefined ? "" : "capped mean ";
+  return `${capped}${words} ${num(value)}${guardrail.relative ? " × the safe arm’s own" : ""}`;
 }
 
 // Which unit a guardrail's estimates are in: a relative one with a known safe cost is an absolute one.
@@ -86,7 +106,7 @@ export function verdict(guardrail, certified) {
     ? [num(certified.threshold), num(certified.threshold)]
     : apart(denoised(certified.pessimistic_cost), certified.threshold);
   const sign = holds ? allowed : forbidden;
-  const sentence = `pessimistic cost ${cost} ${sign} threshold ${threshold}, slack ${num(certified.slack)}, price ${
+  const sentence = `pessimistic ${certified.capped ? "capped cost" : "cost"} ${cost} ${sign} threshold ${threshold}, slack ${num(certified.slack)}, price ${
     num(certified.price)
   }`;
   return { low, holds, sentence, cost, threshold, sign };

@@ -80,7 +80,7 @@ impl CustomExperiment {
             name: Some(self.name.clone()),
             run: self.run.clone(),
             environment: EnvironmentConfig::Custom(shown),
-            reward: self.problem.reward,
+            reward: self.problem.reward.clone(),
             guardrail: self.problem.guardrails.clone(),
             agent: Vec::new(),
         };

@@ -4,6 +4,7 @@ use crate::arm_estimate::ArmEstimate;
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::monitor::{Assumption, Monitor, Source};
+use crate::problem::ArmRanges;
 
 /// An agent: publishes policies, takes outcomes.
 ///
@@ -44,10 +45,16 @@ pub trait Agent: Send {
         let _ = (seed, stream);
     }
 
-    /// Refuses an outcome that would not be taken after `more` others; nothing changes. By default
-    /// everything is taken.
-    fn check_outcome(&self, reward: f64, costs: &[f64], more: u64) -> Result<(), Error> {
-        let _ = (reward, costs, more);
+    /// Refuses an outcome of an action, by its number, that would not be taken after `more` others; nothing
+    /// changes. By default everything is taken.
+    fn check_outcome(
+        &self,
+        action: usize,
+        reward: f64,
+        costs: &[f64],
+        more: u64,
+    ) -> Result<(), Error> {
+        let _ = (action, reward, costs, more);
         Ok(())
     }
 
@@ -59,8 +66,8 @@ pub trait Agent: Send {
         costs: &[f64],
         more: u64,
     ) -> Result<(), Error> {
-        let _ = features;
-        self.check_outcome(reward, costs, more)
+        let _ = (features, reward, costs, more);
+        Ok(())
     }
 
     /// Says that an action was drawn from a policy and that its outcome will come later: arms share δ in the
@@ -153,9 +160,15 @@ pub trait Agent: Send {
         &[]
     }
 
-    /// Offers one more arm, with its features where arms have any. Its number is returned.
-    fn add_arm(&mut self, name: &str, features: Option<&[f64]>) -> Result<usize, Error> {
-        let _ = features;
+    /// Offers one more arm, with its features where arms have any, and its ranges where they are by arm. Its
+    /// number is returned.
+    fn add_arm(
+        &mut self,
+        name: &str,
+        features: Option<&[f64]>,
+        ranges: &ArmRanges,
+    ) -> Result<usize, Error> {
+        let _ = (features, ranges);
         Err(Error::invalid(
             "arm",
             name,

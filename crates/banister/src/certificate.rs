@@ -164,7 +164,7 @@ impl Certifier {
         decision.policy.push((action, 1.0));
         decision.fallback = Some(reason);
         let value = self.lo + self.unit * value;
-        let best = problem.reward.hi;
+        let best = problem.highest_reward();
         decision.optimistic_reward = value;
         decision.solver = SolverReport {
             status: Status::Budget,

@@ -54,11 +54,12 @@ impl SavedTZero {
 impl TZeroRule {
     /// `unit_noise`: R = 1 for bounded signals, as the paper's intervals have it.
     pub(crate) fn new(problem: &CheckedProblem, horizon: Option<u64>, unit_noise: bool) -> Self {
-        let r = problem.guardrails.iter().map(|g| {
-            if unit_noise && g.signal.sub_gaussian.is_none() {
-                1.0
-            } else {
-                g.signal.r()
+        let r = (0..problem.guardrails.len()).map(|i| {
+            let (own, common, _) = problem.signal_of(problem.declared.safe, i + 1);
+            let unit = own.unit() / common.unit();
+            match own.sub_gaussian {
+                None if unit_noise => unit,
+                _ => unit * own.r(),
             }
         });
         Self {

@@ -45,7 +45,8 @@ class Api(Calls):
             context: number of features of the context that every decision brings.
             dimension: instead of arms, number of features of the actions that a decision brings.
             safe_action: with `dimension`, the features of the safe action.
-            reward: `{"range": [low, high]}` or `{"sub_gaussian": sigma}`; in [0, 1] unless given.
+            reward: `{"range": [low, high]}`, for all arms or by arm, `{"cap": most}` or
+                `{"sub_gaussian": sigma}`; in [0, 1] unless given.
             confidence: of all guardrails at all times, such as 0.99.
             agent: a kind, a dictionary with `kind` and parameters, or an agent of this package.
             description: a line for people.
@@ -112,13 +113,22 @@ class Api(Calls):
         return (yield from self._patch(name, {"status": "archived"}))
 
     @request
-    def add_arm(self, name: str, arm: str, features: ArrayLike | None = None) -> Steps[ServiceExperiment]:
-        """Offers one more arm."""
+    def add_arm(
+        self,
+        name: str,
+        arm: str,
+        features: ArrayLike | None = None,
+        ranges: Mapping[str, ArrayLike] | None = None,
+    ) -> Steps[ServiceExperiment]:
+        """Offers one more arm; where ranges are by arm, with its own by signal: "reward", or a guardrail."""
         body: dict[str, Any] = {"name": arm}
         if features is not None:
             body["features"] = numbers(features, "features")
+        wanted = {**body, "offered": True}
+        if ranges is not None:
+            body["ranges"] = {signal: numbers(ends, f"ranges.{signal}") for signal, ends in ranges.items()}
         call = make_call("POST", f"{path(name)}/arms", body, repeatable=False)
-        return (yield from self._change(name, call, {**body, "offered": True}, has_arm))
+        return (yield from self._change(name, call, wanted, has_arm))
 
     @request
     def retire_arm(self, name: str, arm: str) -> Steps[ServiceExperiment]:

@@ -5,7 +5,7 @@ mod batch;
 pub(crate) use batch::DecisionBatch;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use banister::Origin;
+use banister::{ArmRanges, Origin};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -16,7 +16,7 @@ use crate::build;
 use crate::decision::{Decision, alarm_object, hex};
 use crate::error::{guarded, invalid, raise, shown};
 use crate::input::{Numbers, costs, count, count_or, number, uniform};
-use crate::json::to_python;
+use crate::json::{to_json, to_python};
 use crate::state::State;
 
 /// More numbers than this in one call, and other Python threads may run meanwhile.
@@ -316,14 +316,20 @@ impl Agent {
         self.with(py, false, |state| hex(state.identity.id))
     }
 
-    /// Offers one more arm, with its features if the agent is linear; returns its number.
-    #[pyo3(signature = (name, features=None))]
+    /// Offers one more arm, with its features if the agent is linear, and its ranges where they are by arm:
+    /// a dictionary by signal, `"reward"` or the name of a guardrail. Returns its number.
+    #[pyo3(signature = (name, features=None, ranges=None))]
     fn add_arm(
         &self,
         py: Python<'_>,
         name: &str,
         features: Option<&Bound<'_, PyAny>>,
+        ranges: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<usize> {
+        let ranges: ArmRanges = match ranges.filter(|ranges| !ranges.is_none()) {
+            None => ArmRanges::default(),
+            Some(ranges) => build::declared(to_json(ranges, "ranges")?, "ranges")?,
+        };
         let features = features.map(|features| {
             let x = Numbers::new(features, "features")?;
             x.expect(&[None], "the features of one arm")?;
@@ -331,7 +337,7 @@ impl Agent {
         });
         let features = features.transpose()?;
         self.with(py, true, |state| {
-            let number = state.agent.add_arm(name, features.as_deref())?;
+            let number = state.agent.add_arm(name, features.as_deref(), &ranges)?;
             state.refresh_set();
             Ok(number)
         })?

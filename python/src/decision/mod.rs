@@ -35,6 +35,8 @@ impl Labels {
 pub(crate) struct ActionSet {
     pub labels: Labels,
     pub guardrails: Arc<Vec<String>>,
+    /// True for guardrails whose signal has a cap.
+    pub capped: Arc<Vec<bool>>,
     /// Number of actions, retired arms included.
     pub actions: usize,
     /// Number of the safe action.
@@ -130,6 +132,8 @@ pub(crate) struct GuardrailCertificate {
     slack: f64,
     /// Shadow price: optimistic reward of one more unit of threshold.
     price: f64,
+    /// True if signals above the guardrail's `cap` count as the cap: all this is about the capped mean.
+    capped: bool,
 }
 
 #[pymethods]
@@ -145,15 +149,24 @@ impl GuardrailCertificate {
 
     fn __repr__(&self) -> String {
         format!(
-            "GuardrailCertificate(name={:?}, pessimistic_cost={:.6}, threshold={:.6}, slack={:.6}, price={:.6})",
-            self.name, self.pessimistic_cost, self.threshold, self.slack, self.price
+            "GuardrailCertificate(name={:?}, pessimistic_cost={:.6}, threshold={:.6}, slack={:.6}, price={:.6}{})",
+            self.name,
+            self.pessimistic_cost,
+            self.threshold,
+            self.slack,
+            self.price,
+            if self.capped { ", capped=True" } else { "" }
         )
     }
 
     /// Returns the same as a dictionary.
     fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
         let names = ["name", "pessimistic_cost", "threshold", "slack", "price"];
-        attributes(slf, &names)
+        let dict = attributes(slf, &names)?;
+        if slf.get().capped {
+            dict.set_item("capped", true)?;
+        }
+        Ok(dict)
     }
 }
 
@@ -196,12 +209,14 @@ impl Certificate {
     #[getter]
     fn guardrails(&self) -> Vec<GuardrailCertificate> {
         std::iter::zip(self.set.guardrails.iter(), &self.policy.guardrails)
-            .map(|(name, entry)| GuardrailCertificate {
+            .enumerate()
+            .map(|(i, (name, entry))| GuardrailCertificate {
                 name: name.clone(),
                 pessimistic_cost: entry.pessimistic_cost,
                 threshold: entry.threshold,
                 slack: entry.slack,
                 price: entry.price,
+                capped: self.set.capped.get(i) == Some(&true),
             })
             .collect()
     }

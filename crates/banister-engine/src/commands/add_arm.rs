@@ -21,8 +21,8 @@ impl Command for AddArm {
         let experiment = transaction.active(&self.experiment)?;
         experiment.check_new_arm(&self.arm)?;
         let key = experiment.key;
-        let NamedArm { name, features } = self.arm;
-        transaction.write(key, Event::ArmAdded { name, features });
+        let json = serde_json::to_string(&self.arm).unwrap_or_default();
+        transaction.write(key, Event::NewArm(json));
         Ok(Reply::experiment(key))
     }
 }

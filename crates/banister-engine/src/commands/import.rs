@@ -54,7 +54,9 @@ impl Command for ImportOutcomes {
         for i in 0..count {
             let features = &import.features[i * d..(i + 1) * d];
             let costs = &import.costs[i * m..(i + 1) * m];
-            let checked = experiment.check_outcome(features, import.rewards[i], costs, i as u64);
+            let arm = import.arms.get(i).copied().unwrap_or_default();
+            let checked =
+                experiment.check_outcome(arm, features, import.rewards[i], costs, i as u64);
             checked.map_err(|refusal| match refusal {
                 Refusal::Invalid {
                     field,

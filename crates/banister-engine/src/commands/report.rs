@@ -70,9 +70,8 @@ impl Command for Report {
         let record = (transaction.decision(key, &Key::parse(&report.decision))?)
             .ok_or_else(|| Refusal::unknown("decision", &report.decision))?;
         let experiment = transaction.state.experiment(&name)?;
-        let mut part = part(experiment, &report)?;
         let event = &record.event;
-        part.taken = taken_action(
+        let taken = taken_action(
             experiment,
             event.shadow,
             &event.candidates,
@@ -84,6 +83,13 @@ impl Command for Report {
             // An outcome says what was played; whether that was reported does not matter any more.
             known.taken = known.taken.or(event.taken);
         }
+        let played = if event.shadow {
+            taken.or(known.taken)
+        } else {
+            Some(event.action)
+        };
+        let mut part = part(experiment, &report, played)?;
+        part.taken = taken;
         let merged = merge(&facts.guardrails, &known, &part).map_err(|contradiction| {
             let by_default = match record.outcome.complete {
                 Some(true) => ", by default, since its time to live was over",
@@ -192,7 +198,7 @@ impl Transaction<'_> {
         } else {
             experiment.features(action, &event.context, &event.candidates)
         };
-        experiment.check_outcome(&features, reward, &costs, before)?;
+        experiment.check_outcome(action, &features, reward, &costs, before)?;
         Ok(Some(OutcomeEvent {
             action,
             features,
@@ -203,21 +209,31 @@ impl Transaction<'_> {
     }
 }
 
-/// Checks the numbers of a report, without the action taken.
-fn part(experiment: &Experiment, report: &OutcomeReport) -> Result<Part, Refusal> {
+/// Checks the numbers of a report about the action played, as far as it is known.
+fn part(
+    experiment: &Experiment,
+    report: &OutcomeReport,
+    played: Option<u32>,
+) -> Result<Part, Refusal> {
     let problem = &experiment.checked.standard;
+    let check = |signal: usize, field: &str, x: f64| {
+        let mut possible = problem.own_signals(signal).iter();
+        if played.is_none() && possible.any(|own| own.admits(x)) {
+            return Ok(());
+        }
+        let arm = played.map_or(usize::MAX, |arm| arm as usize);
+        (problem.own_signal(arm, signal).check_value(field, x))
+            .map_err(|e| Refusal::of(e, str::to_string))
+    };
     if let Some(reward) = report.reward {
-        (problem.reward.check_value("reward", reward))
-            .map_err(|e| Refusal::of(e, str::to_string))?;
+        check(0, "reward", reward)?;
     }
     check_cost_names("costs", &report.costs, problem)?;
     let mut costs = Vec::with_capacity(problem.guardrails.len());
-    for guardrail in &problem.guardrails {
+    for (i, guardrail) in problem.guardrails.iter().enumerate() {
         let cost = report.costs.get(&guardrail.name).copied().flatten();
         if let Some(cost) = cost {
-            let field = format!("costs.{}", guardrail.name);
-            (guardrail.signal.check_value(&field, cost))
-                .map_err(|e| Refusal::of(e, str::to_string))?;
+            check(i + 1, &format!("costs.{}", guardrail.name), cost)?;
         }
         costs.push(cost);
     }

@@ -23,9 +23,9 @@ pub use outcome::{OutcomeEvent, OutcomeSoFar, Part, named_costs, replay_reports}
 pub(crate) use policy::relative_to_safe;
 pub use policy::{Estimates, Known, PublishedPolicy};
 
-/// First byte of every body. Version 2 has more kinds of events; those of version 1 are encoded as
+/// First byte of every body. Versions 2 and 3 have more kinds of events; those before are encoded as
 /// they were.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// Kind of a record; stores index by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -102,6 +102,7 @@ pub enum Event {
     Created(String),
     /// It was changed, as this JSON says ([`crate::Change`]).
     Changed(String),
+    /// An arm was added, before arms could bring ranges.
     ArmAdded {
         name: String,
         features: Option<Vec<f64>>,
@@ -135,6 +136,8 @@ pub enum Event {
     AlarmRaised(String),
     /// A person acknowledged the alarms, with a note.
     AlarmsAcknowledged(String),
+    /// An arm was added, as this JSON says ([`crate::NamedArm`]).
+    NewArm(String),
 }
 
 impl Event {
@@ -143,6 +146,7 @@ impl Event {
             Self::Created(_)
             | Self::Changed(_)
             | Self::ArmAdded { .. }
+            | Self::NewArm(_)
             | Self::ArmRetired { .. }
             | Self::AlarmRaised(_)
             | Self::AlarmsAcknowledged(_) => EventKind::Experiment,

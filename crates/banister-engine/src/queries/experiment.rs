@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister::{Assumption, Fallback, Guarantee, Guardrail, SignalConfig};
+use banister::{ArmRanges, Assumption, Fallback, Guarantee, Guardrail, SignalConfig};
 use banister_rivals::AgentConfig;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -104,6 +104,9 @@ pub struct ArmView {
     /// Its features, where arms have any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub features: Option<Vec<f64>>,
+    /// Its ranges, by signal (`reward`, or a guardrail's name), where they are by arm.
+    #[serde(skip_serializing_if = "ArmRanges::is_empty")]
+    pub ranges: ArmRanges,
 }
 
 /// The safe action is forced.
@@ -203,13 +206,14 @@ impl ExperimentView {
                     offered: arm.offered,
                     safe: number == checked.safe,
                     features: arm.features.clone(),
+                    ranges: checked.standard.arm_ranges(number),
                 })
                 .collect(),
             context: declaration.context,
             dimension: declaration.dimension,
             safe_action: declaration.safe_action.clone(),
             safe: declaration.safe.clone(),
-            reward: declaration.reward,
+            reward: declaration.reward.clone(),
             guardrails: declaration.guardrails.clone(),
             confidence: round(1.0 - checked.config.delta()),
             agent: checked.config.clone(),

@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 both!(
     arms_come_and_go,
     arms_with_features_come_and_go,
+    arms_bring_ranges_of_their_own,
+    capped_outcomes_stay_as_reported,
     contexts_are_brought_by_decisions,
     candidates_are_brought_by_decisions,
     imports_teach_what_observing_does,
@@ -112,6 +114,112 @@ fn arms_with_features_come_and_go(place: &Place) {
     ] {
         assert_eq!(field(engine.add_arm("x", arm)), "features");
     }
+}
+
+/// Dollars per call, by arm: only `old` is cheap.
+fn by_arm(name: &str) -> Value {
+    let mut declaration = plain(name);
+    declaration["guardrails"][0]["range"] = json!({"old": [0, 0.25], "new": [0, 2], "odd": [0, 1]});
+    declaration
+}
+
+fn arms_bring_ranges_of_their_own(place: &Place) {
+    let engine = Engine::start(&place.database);
+    let view = engine.create(by_arm("x")).unwrap();
+    let shown = serde_json::to_value(&view.arms).unwrap();
+    assert_eq!(shown[1]["ranges"], json!({"errors": [0.0, 2.0]}));
+    let dear = json!({"name": "late", "ranges": {"errors": [0, 8]}});
+    for (arm, name) in [
+        (json!({"name": "late"}), "ranges.errors"),
+        (
+            json!({"name": "late", "ranges": {"reward": [0, 1]}}),
+            "ranges.reward",
+        ),
+        (
+            json!({"name": "late", "ranges": {"errors": [-1, 1]}}),
+            "ranges.errors",
+        ),
+        (
+            json!({"name": "late", "ranges": {"errors": [0, 1e200]}}),
+            "ranges.errors",
+        ),
+    ] {
+        assert_eq!(field(engine.add_arm("x", arm)), name);
+    }
+    engine.add_arm("x", dear.clone()).unwrap();
+    let engine = lasts(place, engine);
+    let safe = until_played(&engine, 0);
+    let costs = |cost: f64| json!({"reward": 0.5, "costs": {"errors": cost}});
+    // Beyond the arm's own range, whole or in parts.
+    assert_eq!(field(engine.report("x", &safe, costs(0.5))), "costs.errors");
+    let part = json!({"costs": {"errors": 0.5}});
+    assert_eq!(field(engine.report("x", &safe, part)), "costs.errors");
+    assert!(engine.report("x", &safe, costs(0.25)).unwrap().complete);
+    let late = until_played(&engine, 3);
+    assert!(engine.report("x", &late, costs(7.5)).unwrap().complete);
+    let one = |arm: u32, cost: f64| Import {
+        arms: vec![arm],
+        rewards: vec![0.5],
+        costs: vec![cost],
+        ..Import::default()
+    };
+    assert_eq!(field(import(&engine, "x", one(0, 0.5))), "row 1: errors");
+    assert_eq!(import(&engine, "x", one(3, 7.5)), Ok(1));
+    lasts(place, engine);
+
+    // The default outcome must be possible for every arm, also for those that come later.
+    let engine = Engine::start(&place.database);
+    let mut declaration = by_arm("y");
+    declaration["ttl_seconds"] = json!(60);
+    declaration["default_outcome"] = costs(0.5);
+    assert_eq!(
+        field(engine.create(declaration.clone())),
+        "default_outcome.costs.errors"
+    );
+    declaration["default_outcome"] = costs(0.1);
+    engine.create(declaration).unwrap();
+    let narrow = json!({"name": "late", "ranges": {"errors": [0.2, 0.3]}});
+    assert_eq!(
+        field(engine.add_arm("y", narrow)),
+        "default_outcome.costs.errors"
+    );
+    // Ranges of declared arms stand with their signal, and linear agents have one for all.
+    let mut twice = plain("z");
+    twice["arms"][1] = dear;
+    assert_eq!(field(engine.create(twice)), "arms[1].ranges");
+    let mut contextual = by_arm("z");
+    contextual["context"] = json!(2);
+    assert_eq!(field(engine.create(contextual)), "guardrails[0].range");
+    let mut missing = by_arm("z");
+    missing["arms"] = json!(["old", "new", "odd", "late"]);
+    assert_eq!(field(engine.create(missing)), "guardrails[0].range.late");
+}
+
+fn capped_outcomes_stay_as_reported(place: &Place) {
+    let engine = Engine::start(&place.database);
+    let mut declaration = plain("x");
+    declaration["guardrails"][0]["cap"] = json!(5);
+    let view = engine.create(declaration).unwrap();
+    let words = "the mean of errors capped at 5, not the mean itself, is kept at most 0.5";
+    assert!(view.rests_on.iter().any(|a| a.text == words));
+    let played = until_played(&engine, 1);
+    let costs = |cost: f64| json!({"reward": 0.5, "costs": {"errors": cost}});
+    assert_eq!(
+        field(engine.report("x", &played, costs(-1.0))),
+        "costs.errors"
+    );
+    let reported = engine.report("x", &played, costs(80.0)).unwrap();
+    assert_eq!(
+        (reported.complete, &reported.costs),
+        (true, &vec![Some(80.0)])
+    );
+    // 80 was reported, and counted as 5.
+    let believed = beliefs(&engine, "x");
+    assert!(
+        believed.contains("Some(5.0)") && !believed.contains("Some(80"),
+        "{believed}"
+    );
+    lasts(place, engine);
 }
 
 fn contexts_are_brought_by_decisions(place: &Place) {

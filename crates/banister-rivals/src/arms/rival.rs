@@ -53,6 +53,8 @@ struct Rival<C, R> {
     costs: Vec<f64>,
     certifier: Certifier,
     decision: Decision,
+    /// Room for the costs of an outcome as they count.
+    counted: Vec<f64>,
 }
 
 /// The agent of a rule, new or where a snapshot left it. `delta` is for its intervals; `rule` checks the
@@ -77,6 +79,7 @@ pub(super) fn make<C: RivalConfig, R: Rule>(
         plan: Plan::new(evidence.arms(), guardrails),
         evidence,
         costs: vec![0.0; guardrails],
+        counted: Vec::with_capacity(guardrails),
         decision: certifier.blank(),
         certifier,
     }))
@@ -88,7 +91,19 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
             let last = self.evidence.arms() - 1;
             return Err(Error::NoSuchArm { arm, last });
         }
-        Agent::check_outcome(self, reward, costs, 0)
+        let problem = &self.evidence.problem;
+        if problem.admits(Some(arm), reward, costs) {
+            Ok(())
+        } else {
+            problem.refuse(Some(arm), reward, costs)
+        }
+    }
+
+    /// Takes a checked outcome as it counts.
+    fn take(&mut self, arm: usize, reward: f64, costs: &[f64]) {
+        let (reward, costs) = (self.evidence.problem).counted(reward, costs, &mut self.counted);
+        self.rule.learn(&self.evidence, arm, costs);
+        self.evidence.take(arm, reward, costs);
     }
 
     #[cold]
@@ -172,18 +187,19 @@ impl<C: RivalConfig, R: Rule> Agent for Rival<C, R> {
         self.rule.reseed(seed, stream);
     }
 
-    fn check_outcome(&self, reward: f64, costs: &[f64], _more: u64) -> Result<(), Error> {
-        if self.evidence.problem.admits(reward, costs) {
-            Ok(())
-        } else {
-            self.evidence.problem.refuse(reward, costs)
-        }
+    fn check_outcome(
+        &self,
+        action: usize,
+        reward: f64,
+        costs: &[f64],
+        _more: u64,
+    ) -> Result<(), Error> {
+        self.check(action, reward, costs)
     }
 
     fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         self.check(arm, reward, costs)?;
-        self.rule.learn(&self.evidence, arm, costs);
-        self.evidence.take(arm, reward, costs);
+        self.take(arm, reward, costs);
         Ok(())
     }
 
@@ -192,9 +208,7 @@ impl<C: RivalConfig, R: Rule> Agent for Rival<C, R> {
         for (arm, reward, costs) in rows.clone() {
             self.check(arm, reward, costs)?;
         }
-        for (arm, reward, costs) in rows {
-            self.observe(arm, reward, costs)?;
-        }
+        rows.for_each(|(arm, reward, costs)| self.take(arm, reward, costs));
         Ok(())
     }
 

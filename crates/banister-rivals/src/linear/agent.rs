@@ -5,7 +5,9 @@ use super::rival::Rival;
 use crate::config::RivalConfig;
 use crate::status;
 use banister::toolkit::Answer;
-use banister::{ActionSet, Agent, ArmEstimate, Decision, Error, Fallback, Outcomes, Played};
+use banister::{
+    ActionSet, Agent, ArmEstimate, ArmRanges, Decision, Error, Fallback, Outcomes, Played,
+};
 
 impl<C: RivalConfig, R: Rule> Agent for Rival<C, R> {
     fn decide(&mut self) -> &Decision {
@@ -59,8 +61,14 @@ impl<C: RivalConfig, R: Rule> Agent for Rival<C, R> {
         self.rule.reseed(seed, stream);
     }
 
-    fn check_outcome(&self, reward: f64, costs: &[f64], _more: u64) -> Result<(), Error> {
-        self.evidence.check_signals(reward, costs)
+    fn check_outcome(
+        &self,
+        action: usize,
+        reward: f64,
+        costs: &[f64],
+        _more: u64,
+    ) -> Result<(), Error> {
+        self.check(action, reward, costs)
     }
 
     fn check_outcome_at(
@@ -131,7 +139,13 @@ impl<C: RivalConfig, R: Rule> Agent for Rival<C, R> {
         &self.evidence.names
     }
 
-    fn add_arm(&mut self, name: &str, features: Option<&[f64]>) -> Result<usize, Error> {
+    fn add_arm(
+        &mut self,
+        name: &str,
+        features: Option<&[f64]>,
+        ranges: &ArmRanges,
+    ) -> Result<usize, Error> {
+        ranges.refuse()?;
         let set = self.evidence.with_arm(name, features)?;
         self.offer_named(set)?;
         Ok(self.evidence.names.len() - 1)

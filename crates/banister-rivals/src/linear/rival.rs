@@ -79,6 +79,8 @@ pub(super) struct Rival<C, R> {
     pub(super) support: Vec<(usize, f64)>,
     pub(super) certifier: Certifier,
     pub(super) decision: Decision,
+    /// Room for the costs of an outcome as they count.
+    counted: Vec<f64>,
 }
 
 /// The agent of a rule, new or where a snapshot left it. `rule` checks the problem, and what the parameters of its
@@ -124,6 +126,7 @@ pub(super) fn make<C: RivalConfig, R: Rule>(
         play: play.unwrap_or_default(),
         thresholds: signals.map(|(g, s)| g.shown_threshold * s.scale).collect(),
         costs: vec![0.0; guardrails],
+        counted: Vec::with_capacity(guardrails),
         prices: vec![0.0; guardrails],
         support: Vec::with_capacity(2),
         decision: certifier.blank(),
@@ -149,11 +152,13 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
     }
 
     pub(super) fn take(&mut self, action: usize, reward: f64, costs: &[f64]) {
+        let (reward, costs) = (self.evidence.problem).counted(reward, costs, &mut self.counted);
         let is_safe = self.evidence.take(action, reward, costs);
         self.rule.learn(&self.evidence, is_safe);
     }
 
     pub(super) fn take_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) {
+        let (reward, costs) = (self.evidence.problem).counted(reward, costs, &mut self.counted);
         let is_safe = self.evidence.take_at(features, reward, costs);
         self.rule.learn(&self.evidence, is_safe);
     }

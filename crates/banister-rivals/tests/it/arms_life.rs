@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use banister::{Agent, Error, Fallback, Guarantee, Guardrail, Problem, SignalConfig};
+use banister::{Agent, Error, Fallback, Guarantee, Guardrail, Problem, Range, SignalConfig};
 use banister_rivals::AgentConfig;
 use common::Random;
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ fn problem(arms: usize, m: usize) -> Problem {
         Guardrail {
             name: "spend".into(),
             at_most: Some(4.0),
-            range: Some([0.0, 10.0]),
+            range: Some([0.0, 10.0].into()),
             safe_cost: Some(2.0),
             ..Guardrail::default()
         },
@@ -44,7 +44,7 @@ fn problem(arms: usize, m: usize) -> Problem {
         arms: (0..arms).map(|a| format!("arm {a}")).collect(),
         safe: arms / 2,
         reward: SignalConfig {
-            range: Some([-1.0, 1.0]),
+            range: Some([-1.0, 1.0].into()),
             ..SignalConfig::default()
         },
         guardrails: all[..m].to_vec(),
@@ -89,6 +89,42 @@ fn run(config: &AgentConfig, problem: &Problem, rounds: usize) -> Box<dyn Agent>
         round(&mut *agent, &mut random, problem.guardrails.len());
     }
     agent
+}
+
+#[test]
+fn ranges_by_arm_are_each_arms_own() {
+    each(|config, problem| {
+        let mut problem = problem.clone();
+        let own = vec![[0.0, 3.0], [0.0, 4.5], [0.0, 6.0], [0.0, 10.0]];
+        problem.guardrails[0].range = Some(Range::ByArm(own));
+        let mut agent = run(config, &problem, 60);
+        let json = agent.save();
+        let mut restored = AgentConfig::restore(&json).expect("its own snapshot").agent;
+        assert_eq!(restored.save(), json);
+        assert_eq!(agent.decide(), restored.decide());
+        let good = [3.5, 0.5];
+        let costs = &good[..problem.guardrails.len()];
+        assert!(agent.observe(0, 0.0, costs).is_err(), "{config:?}");
+        assert_eq!(agent.check_outcome(1, 0.0, costs, 0), Ok(()));
+        agent.observe(1, 0.0, costs).expect("in its own range");
+        // In the user's units, and never beyond what the arm can cost.
+        let shown = agent.estimate(0).expect("an arm").costs[0];
+        assert!(shown.upper <= 3.0 + 1e-9 && shown.lower >= 0.0, "{shown:?}");
+    });
+}
+
+#[test]
+fn what_lies_above_a_cap_counts_as_the_cap() {
+    each(|config, problem| {
+        let mut capped = problem.clone();
+        (capped.guardrails[0].range, capped.guardrails[0].cap) = (None, Some(10.0));
+        let (mut agent, mut twin) = (run(config, &capped, 30), run(config, problem, 30));
+        let m = problem.guardrails.len();
+        agent.observe(1, 0.0, &[1e9, 0.5][..m]).expect("capped");
+        twin.observe(1, 0.0, &[10.0, 0.5][..m]).expect("in range");
+        assert_eq!(agent.estimates(), twin.estimates(), "{config:?}");
+        assert_eq!(agent.decide(), twin.decide(), "{config:?}");
+    });
 }
 
 #[test]
@@ -293,7 +329,7 @@ fn what_is_not_an_outcome_is_refused_and_changes_nothing() {
         let mut refuse = |arm: usize, reward: f64, costs: &[f64]| {
             assert!(agent.observe(arm, reward, costs).is_err());
             if arm < 4 {
-                assert!(agent.check_outcome(reward, costs, 0).is_err());
+                assert!(agent.check_outcome(arm, reward, costs, 0).is_err());
             }
             assert_eq!(agent.save(), before, "{config:?}");
         };
@@ -440,7 +476,7 @@ proptest! {
                 name: format!("g{i}"),
                 at_most: (!mirrored).then(|| place(tau[i])),
                 at_least: mirrored.then(|| place(tau[i])),
-                range: Some([-4.0, 7.0]),
+                range: Some([-4.0, 7.0].into()),
                 safe_cost: Some(place(safe)),
                 ..Guardrail::default()
             }

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use banister::{Fallback, Guardrail, OpbConfig, OplbConfig, Problem};
+use banister::{ArmRanges, Fallback, Guardrail, OpbConfig, OplbConfig, Problem};
 use banister_rivals::AgentConfig;
 use common::Random;
 
@@ -80,7 +80,7 @@ fn deciding_teaches_nothing() {
             }
             if round == 200 && config == agents()[0].1 {
                 for agent in [&mut silent, &mut busy] {
-                    agent.add_arm("late", None).unwrap();
+                    agent.add_arm("late", None, &ArmRanges::default()).unwrap();
                     agent.retire_arm(3).unwrap();
                 }
             }
@@ -125,7 +125,7 @@ fn outcomes_are_checked_as_they_would_be_taken() {
             (f64::NAN, vec![0.5]),
             (0.5, vec![f64::INFINITY]),
         ] {
-            let checked = agent.check_outcome(reward, &costs, 0);
+            let checked = agent.check_outcome(0, reward, &costs, 0);
             assert_eq!(agent.save_learned(), before, "checking changes nothing");
             let mut copy = AgentConfig::restore(&before).unwrap().agent;
             assert_eq!(checked, copy.observe(0, reward, &costs), "{config:?}");
@@ -149,8 +149,8 @@ fn a_horizon_counts_outcomes_on_their_way() {
     for _ in 0..8 {
         agent.observe(1, 0.5, &[0.1]).unwrap();
     }
-    assert!(agent.check_outcome(0.5, &[0.1], 1).is_ok());
-    assert!(agent.check_outcome(0.5, &[0.1], 2).is_err());
+    assert!(agent.check_outcome(1, 0.5, &[0.1], 1).is_ok());
+    assert!(agent.check_outcome(1, 0.5, &[0.1], 2).is_err());
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use crate::common;
 use crate::worlds;
 
-use banister::{Agent, Error, Fallback, Guarantee, Guardrail, Origin, Outcomes, Played, Problem};
+use banister::{
+    Agent, ArmRanges, Error, Fallback, Guarantee, Guardrail, Origin, Outcomes, Played, Problem,
+};
 use banister_rivals::AgentConfig;
 use banister_rivals::linear::Play;
 use common::linear::dot;
@@ -189,7 +191,7 @@ fn what_cannot_be_changes_nothing() {
             (0.5, vec![0.1; m + 1]),
             (0.5, vec![]),
         ] {
-            let checked = agent.check_outcome(reward, &costs, 0);
+            let checked = agent.check_outcome(1, reward, &costs, 0);
             assert!(checked.is_err());
             assert_eq!(checked, agent.observe(1, reward, &costs), "{kind}");
             assert_eq!(checked, agent.observe_at(&x, reward, &costs));
@@ -262,7 +264,7 @@ fn a_problem_outside_the_setting_is_refused_with_the_reason() {
         let two = Problem::contextual(zero.clone(), vec![at_most(0.5, None), other]);
         refused(kind, json!({}), &two, &["kind", kind, "one guardrail", "2"]);
         let mut negative = at_most(-0.1, None);
-        negative.range = Some([-1.0, 1.0]);
+        negative.range = Some([-1.0, 1.0].into());
         let negative = Problem::contextual(zero.clone(), vec![negative]);
         refused(kind, json!({}), &negative, &["safe_cost", "margin", "-0.1"]);
         // Arms that are their own features have no x_0 = 0.
@@ -427,7 +429,10 @@ fn arms_come_and_go_and_the_safe_one_can_be_asked_for() {
             SCALED.contains(&kind)
         );
         let mut agent = registered.build(&world.problem).unwrap();
-        assert_eq!(agent.add_arm("new", Some(&[0.2, 0.1, 0.3])), Ok(6));
+        assert_eq!(
+            agent.add_arm("new", Some(&[0.2, 0.1, 0.3]), &ArmRanges::default()),
+            Ok(6)
+        );
         assert!(agent.retire_arm(2).is_err(), "the safe one stays");
         agent.retire_arm(0).unwrap();
         assert_eq!(agent.names()[1], "arm 2");
@@ -493,7 +498,7 @@ fn a_parameter_norm_too_short_for_the_safe_cost_is_refused() {
         at_most: None,
         at_least: Some(2.5),
         safe_cost: Some(2.6),
-        range: Some([2.0, 3.3]),
+        range: Some([2.0, 3.3].into()),
         ..most.clone()
     };
     for (guardrail, needs) in [(most, 2.0), (least, 20.0)] {
@@ -513,7 +518,7 @@ fn a_parameter_norm_too_short_for_the_safe_cost_is_refused() {
     }
     // Arms that are their own features: every mean is known to lie in its range.
     let far = Guardrail {
-        range: Some([5.0, 6.0]),
+        range: Some([5.0, 6.0].into()),
         ..at_most(5.9, Some(5.5))
     };
     let config = banister::OplbConfig {

@@ -75,11 +75,10 @@ impl Slow<'_> {
     /// The harmful end of a signal's range (the best one of the reward's) in prediction units.
     fn highest(&self, signal: usize) -> f64 {
         let problem = &self.world.problem;
-        let range = match signal {
-            0 => problem.reward.range,
-            s => problem.guardrails[s - 1].range,
+        let [lo, hi] = match signal {
+            0 => problem.reward.hull(),
+            s => problem.guardrails[s - 1].signal().hull(),
         };
-        let [lo, hi] = range.unwrap_or([0.0, 1.0]);
         let end = if self.world.sign(signal) > 0.0 {
             hi
         } else {

@@ -121,15 +121,16 @@ fn hostile_rounds_end_in_a_certified_decision() {
         let guardrail = Guardrail {
             name: "cost".into(),
             at_most: Some(random.choose(&[0.5, 1e-9, 0.999])),
-            range: Some(random.choose(&[[-1.0, 1.0], [-1e-6, 1e6]])),
+            range: Some(random.choose(&[[-1.0, 1.0], [-1e-6, 1e6]]).into()),
             sub_gaussian: (random.unit() < 0.5).then_some(0.3),
             safe_cost: Some(0.0),
             ..Guardrail::default()
         };
         let problem = Problem {
             reward: SignalConfig {
-                range: Some([-1.0, 1.0]),
+                range: Some([-1.0, 1.0].into()),
                 sub_gaussian: Some(0.2),
+                ..SignalConfig::default()
             },
             ..Problem::contextual(safe, vec![guardrail])
         };

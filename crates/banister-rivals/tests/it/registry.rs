@@ -3,8 +3,8 @@
 use crate::common;
 
 use banister::{
-    ActionSet, Agent, Error, Guarantee, Guardrail, Opb, OpbConfig, Origin, Outcomes, Played,
-    Problem, SignalConfig,
+    ActionSet, Agent, ArmRanges, Error, Guarantee, Guardrail, Opb, OpbConfig, Origin, Outcomes,
+    Played, Problem, SignalConfig,
 };
 use banister_rivals::AgentConfig;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn guardrails() -> Vec<Guardrail> {
         Guardrail {
             name: "spend".into(),
             at_most: Some(6.0),
-            range: Some([0.0, 10.0]),
+            range: Some([0.0, 10.0].into()),
             safe_cost: Some(1.0),
             ..Default::default()
         },
@@ -41,7 +41,7 @@ fn problem(config: &AgentConfig) -> Problem {
             vec![]
         },
         reward: SignalConfig {
-            range: Some([0.0, 100.0]),
+            range: Some([0.0, 100.0].into()),
             ..Default::default()
         },
         guardrails: if scaled {
@@ -261,9 +261,14 @@ fn arms_come_and_go() {
         }
         let mut agent = config.build(&problem).expect("as before");
         let features = config.takes_features().then_some(&[0.0, 1.0][..]);
-        assert_eq!(agent.add_arm("wild", features), Ok(3));
+        assert_eq!(
+            agent.add_arm("wild", features, &ArmRanges::default()),
+            Ok(3)
+        );
         assert!(
-            agent.add_arm("wild", features).is_err(),
+            agent
+                .add_arm("wild", features, &ArmRanges::default())
+                .is_err(),
             "the name is taken"
         );
         assert_eq!(agent.actions(), Some(ActionSet { count: 4, safe: 0 }));

@@ -46,13 +46,13 @@ fn guardrail(direction: &str) -> Guardrail {
         "at_most" => Guardrail {
             name: "cost".into(),
             at_most: Some(0.9),
-            range: Some([-1.5, 2.5]),
+            range: Some([-1.5, 2.5].into()),
             ..Guardrail::default()
         },
         _ => Guardrail {
             name: "good".into(),
             at_least: Some(-0.6),
-            range: Some([-2.0, 1.0]),
+            range: Some([-2.0, 1.0].into()),
             ..Guardrail::default()
         },
     }
@@ -76,7 +76,7 @@ impl World {
         let mut guardrails = Vec::new();
         for &direction in directions {
             let mut own = guardrail(direction);
-            let range = own.range.expect("declared");
+            let range = own.signal().hull();
             let width = range[1] - range[0];
             let mut mu = times(unit(random, d), 0.9 * width);
             // A cost that grows with the reward makes guardrails bite.
@@ -101,8 +101,9 @@ impl World {
             safe: 2,
             features,
             reward: SignalConfig {
-                range: Some(REWARD),
+                range: Some(REWARD.into()),
                 sub_gaussian: noise.map(|r| r * (REWARD[1] - REWARD[0])),
+                ..SignalConfig::default()
             },
             guardrails,
         };
@@ -148,7 +149,7 @@ impl World {
     pub fn width(&self, signal: usize) -> f64 {
         let [lo, hi] = match signal {
             0 => REWARD,
-            i => self.problem.guardrails[i - 1].range.expect("declared"),
+            i => self.problem.guardrails[i - 1].signal().hull(),
         };
         hi - lo
     }
@@ -189,7 +190,7 @@ impl World {
         );
         let costs = std::iter::zip(&self.mus, &self.problem.guardrails);
         let costs = costs
-            .map(|(mu, g)| signal(dot(mu, x), g.range.expect("declared"), g.sub_gaussian))
+            .map(|(mu, g)| signal(dot(mu, x), g.signal().hull(), g.sub_gaussian))
             .collect();
         (reward, costs)
     }

@@ -1,6 +1,6 @@
 //! Arms given by their means: `bernoulli`, `gaussian`, `clipped_gaussian` and `beta`.
 
-use banister::{Error, Problem, Signal};
+use banister::{Error, Problem};
 use serde::{Deserialize, Serialize};
 
 use super::keys::keys;
@@ -149,7 +149,7 @@ impl ArmMeans<'_> {
         let declared = Problem {
             safe: safe_index(self.safe, &arms)?,
             arms,
-            reward: *setting.reward,
+            reward: setting.reward.clone(),
             guardrails: setting.guardrails.clone(),
             ..Problem::default()
         };
@@ -160,24 +160,21 @@ impl ArmMeans<'_> {
             let allowed = "must be a finite number above 0";
             return Err(Error::invalid("environment.sd", sd, allowed));
         }
-        let costs = problem.guardrails.iter().map(|g| g.signal);
-        let signals: Vec<Signal> = std::iter::once(problem.reward).chain(costs).collect();
+        let signals = 1 + problem.guardrails.len();
         // `table` is where the means are declared.
         let build = |table: &str, means: &[Vec<f64>]| {
             let field = |s: usize| match s {
                 0 => format!("{table}.rewards"),
                 s => format!("{table}.costs[{}]", s - 1),
             };
-            let named: Vec<(String, Signal)> = (signals.iter().enumerate())
-                .map(|(s, signal)| (field(s), *signal))
-                .collect();
-            Arms::new(family, &named, means)
+            let fields: Vec<String> = (0..signals).map(field).collect();
+            Arms::new(family, &fields, |arm, s| *problem.own_signal(arm, s), means)
         };
         let means: Vec<Vec<f64>> = std::iter::once(self.rewards).chain(self.costs).collect();
         let arms = build("environment", &means)?;
         let safe = declared.safe;
         Ok(Environment {
-            parameters: (0..signals.len())
+            parameters: (0..signals)
                 .map(|s| (0..arms.count()).map(|a| arms.mean(a, s)).collect())
                 .collect(),
             safe_means: Some(arms.means(safe).to_vec()),

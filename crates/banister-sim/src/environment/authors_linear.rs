@@ -66,8 +66,8 @@ impl AuthorsLinearConfig {
                 ..Guardrail::default()
             });
             *setting.reward = SignalConfig {
-                range: None,
                 sub_gaussian: Some(noise),
+                ..SignalConfig::default()
             };
         } else if let Some(tau) = self.threshold {
             let allowed = "leave it out: a guardrail of your own has its threshold";

@@ -85,7 +85,7 @@ impl DirectionsConfig {
             seed: (!published).then_some(seed),
         };
         let first = declaration(&law, 0)?;
-        *setting.reward = first.reward;
+        setting.reward.clone_from(&first.reward);
         let problem = Problem {
             arms: first.environment.arms.unwrap_or_default(),
             safe: 0,
@@ -119,8 +119,9 @@ pub(crate) fn declaration(law: &PerRunInstance, run: u64) -> Result<Declaration,
     let instance = law.instance(run)?;
     let reach = law.reach();
     let reward = SignalConfig {
-        range: Some([-reach, reach]),
+        range: Some([-reach, reach].into()),
         sub_gaussian: Some(law.noise() * 2.0 * reach),
+        ..SignalConfig::default()
     };
     Ok(Declaration {
         environment: LinearConfig {
@@ -131,14 +132,14 @@ pub(crate) fn declaration(law: &PerRunInstance, run: u64) -> Result<Declaration,
             noise: Some(law.noise()),
             ..LinearConfig::default()
         },
-        reward,
         guardrail: Guardrail {
             name: "cost".into(),
             at_most: Some(instance.threshold),
-            range: reward.range,
+            range: reward.range.clone(),
             sub_gaussian: reward.sub_gaussian,
             safe_cost: Some(0.0),
             ..Guardrail::default()
         },
+        reward,
     })
 }

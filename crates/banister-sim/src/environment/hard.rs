@@ -152,8 +152,8 @@ fn build(
             ..Guardrail::default()
         });
         *setting.reward = SignalConfig {
-            range: None,
             sub_gaussian,
+            ..SignalConfig::default()
         };
     }
     let means = ArmMeans {

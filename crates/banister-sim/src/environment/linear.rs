@@ -250,7 +250,7 @@ fn sizes(
 pub(super) fn changing_environment(setting: &Setting<'_>, changing: Changing) -> Environment {
     let safe = changing.safe_action().to_vec();
     let mut problem = Problem::contextual(safe, setting.guardrails.clone());
-    problem.reward = *setting.reward;
+    problem.reward = setting.reward.clone();
     Environment {
         changes: Vec::new(),
         problem,
@@ -294,10 +294,8 @@ impl FixedActions {
             Some(sd) => Family::Gaussian { sd },
             None => Family::Bernoulli,
         };
-        let fields: Vec<(String, Signal)> = (signals.iter().enumerate())
-            .map(|(s, signal)| (signal_field(s), *signal))
-            .collect();
-        let arms = Arms::new(family, &fields, &means)?;
+        let fields: Vec<String> = (0..signals.len()).map(signal_field).collect();
+        let arms = Arms::new(family, &fields, |_, s| signals[s], &means)?;
         let length = |x: &Vec<f64>| dot(x, x).sqrt();
         Ok(Environment {
             changes: Vec::new(),
@@ -310,7 +308,7 @@ impl FixedActions {
                 arms: self.arms,
                 safe: self.safe,
                 features: self.features,
-                reward: *setting.reward,
+                reward: setting.reward.clone(),
                 guardrails: setting.guardrails.clone(),
             },
             parameters,

@@ -108,7 +108,7 @@ pub struct Arms {
     /// Signals per arm: the reward, then one per guardrail.
     signals: usize,
     outcomes: Vec<OutcomeDistribution>,
-    /// The ends of the signals' ranges.
+    /// The ends of the signals' ranges, laid out as the outcomes.
     ranges: Vec<(f64, f64)>,
     /// The means that policies are judged by, laid out as the outcomes.
     means: Vec<f64>,
@@ -117,19 +117,23 @@ pub struct Arms {
 }
 
 impl Arms {
-    /// Builds the distributions. `means[s][a]` are the declared means of signal s, in signal units.
+    /// Builds the distributions. `means[s][a]` are the declared means of signal s, in signal units, under
+    /// `fields[s]`; `signal_of` gives the signal of arm a.
     pub(super) fn new(
         family: Family,
-        signals: &[(String, Signal)],
+        fields: &[String],
+        signal_of: impl Fn(usize, usize) -> Signal,
         means: &[Vec<f64>],
     ) -> Result<Self, Error> {
         let arms = means[0].len();
-        let mut outcomes = Vec::with_capacity(arms * signals.len());
-        let mut judged = Vec::with_capacity(arms * signals.len());
-        let mut sds = Vec::with_capacity(arms * signals.len());
+        let signals = fields.len();
+        let mut outcomes = Vec::with_capacity(arms * signals);
+        let mut judged = Vec::with_capacity(arms * signals);
+        let mut ranges = Vec::with_capacity(arms * signals);
+        let mut sds = Vec::with_capacity(arms * signals);
         for a in 0..arms {
-            for (s, (field, signal)) in signals.iter().enumerate() {
-                let mean = means[s][a];
+            for (s, field) in fields.iter().enumerate() {
+                let (signal, mean) = (signal_of(a, s), means[s][a]);
                 let field = format!("{field}[{a}]");
                 if !mean.is_finite() {
                     let allowed = "only finite numbers are allowed";
@@ -142,16 +146,17 @@ impl Arms {
                     );
                     return Err(Error::invalid(field, mean, allowed));
                 }
-                sds.push(family.sd(signal, mean));
-                let (outcome, mean) = family.outcome(signal, mean, &field)?;
+                sds.push(family.sd(&signal, mean));
+                let (outcome, mean) = family.outcome(&signal, mean, &field)?;
                 outcomes.push(outcome);
                 judged.push(mean);
+                ranges.push((signal.lo, signal.hi));
             }
         }
         Ok(Self {
-            signals: signals.len(),
+            signals,
             outcomes,
-            ranges: signals.iter().map(|(_, s)| (s.lo, s.hi)).collect(),
+            ranges,
             means: judged,
             sds,
         })
@@ -200,8 +205,8 @@ impl Arms {
         costs: &mut [f64],
     ) -> f64 {
         let mut draw = |signal: usize| {
-            let (lo, hi) = self.ranges[signal];
-            let outcome = &self.outcomes[arm * self.signals + signal];
+            let place = arm * self.signals + signal;
+            let ((lo, hi), outcome) = (self.ranges[place], &self.outcomes[place]);
             outcome.draw_scaled(scale, self.mean(arm, signal), lo, hi, rng)
         };
         let reward = draw(0);

@@ -239,10 +239,11 @@ fn action_with_costs(
 pub(super) fn signals(setting: &Setting<'_>) -> Result<Vec<Signal>, Error> {
     let declared = Problem {
         arms: vec!["safe".into()],
-        reward: *setting.reward,
+        reward: setting.reward.clone(),
         guardrails: setting.guardrails.clone(),
         ..Problem::default()
     };
+    declared.one_range_each()?;
     let problem = declared.check()?;
     let costs = problem.guardrails.iter().map(|g| g.signal);
     Ok(std::iter::once(problem.reward).chain(costs).collect())

@@ -1,7 +1,7 @@
 //! Runs of user-supplied environments, with every number checked.
 
 use banister::solve::Status;
-use banister::{Agent, Error, Signal};
+use banister::{Agent, CheckedProblem, Error};
 use rand_chacha::ChaCha8Rng;
 
 use super::best::{BestPolicy, Floor};
@@ -26,7 +26,7 @@ pub(crate) struct CustomActions<'a> {
     /// Actions on offer, and which of them is the safe one.
     count: usize,
     safe: usize,
-    signals: Vec<Signal>,
+    problem: &'a CheckedProblem,
     /// The safe action's means as far as they were declared.
     declared: Vec<Option<f64>>,
     /// The means that were solved for, costs with the sign that makes them upper-bounded.
@@ -42,9 +42,6 @@ impl<'a> CustomActions<'a> {
     ) -> Result<Self, Error> {
         let problem = &experiment.problem;
         let safe = problem.declared.safe;
-        let signals = std::iter::once(problem.reward)
-            .chain(problem.guardrails.iter().map(|g| g.signal))
-            .collect();
         let declared = match &experiment.environment.safe_means {
             Some(means) => means.iter().map(|mean| Some(*mean)).collect(),
             None => std::iter::once(None)
@@ -60,7 +57,7 @@ impl<'a> CustomActions<'a> {
             safe_action: problem.declared.features.get(safe).map_or(&[], |x| x),
             count: problem.declared.arms.len(),
             safe,
-            signals,
+            problem,
             declared,
             means: Vec::new(),
             best: BestPolicy::new(&experiment.guardrails, Floor::default()),
@@ -120,7 +117,7 @@ impl<'a> CustomActions<'a> {
             if self.means.first().map(Vec::len) != Some(self.count) {
                 self.best.reset();
             }
-            self.means.resize(self.signals.len(), Vec::new());
+            self.means.resize(self.declared.len(), Vec::new());
             for (s, (row, means)) in std::iter::zip(&mut self.means, &self.round.means).enumerate()
             {
                 row.clear();
@@ -139,14 +136,14 @@ impl<'a> CustomActions<'a> {
 
     fn check_means(&self) -> Result<(), Error> {
         let (means, t) = (&self.round.means, self.t);
-        if means.len() != self.signals.len() {
+        if means.len() != self.declared.len() {
             let value = format!("{} rows", means.len());
-            let expected = self.signals.len();
+            let expected = self.declared.len();
             let allowed = format!("expected {expected}: the reward's, then one per guardrail");
             let field = format!("means of round {t}");
             return Err(Error::invalid(field, value, allowed));
         }
-        for (s, (row, signal)) in std::iter::zip(means, &self.signals).enumerate() {
+        for (s, row) in means.iter().enumerate() {
             if row.len() != self.count {
                 let value = format!("{} numbers", row.len());
                 let allowed = format!(
@@ -156,8 +153,9 @@ impl<'a> CustomActions<'a> {
                 let field = format!("means[{s}] of round {t}");
                 return Err(Error::invalid(field, value, allowed));
             }
-            let rounding = ROUNDING * signal.unit();
             for (a, &mean) in row.iter().enumerate() {
+                let signal = self.problem.own_signal(a, s);
+                let rounding = ROUNDING * signal.unit();
                 // NaN fails both.
                 if !(mean >= signal.lo - rounding && mean <= signal.hi + rounding) {
                     let allowed = format!(
@@ -168,8 +166,9 @@ impl<'a> CustomActions<'a> {
                     return Err(Error::invalid(field, mean, allowed));
                 }
             }
+            let unit = self.problem.own_signal(self.safe, s).unit();
             if let Some(declared) = self.declared[s]
-                && (row[self.safe] - declared).abs() > rounding
+                && (row[self.safe] - declared).abs() > ROUNDING * unit
             {
                 let allowed = format!("the safe action was declared to have mean {declared}");
                 let field = format!("means[{s}][{}] of round {t}", self.safe);

@@ -249,11 +249,11 @@ impl CustomRun for ContextsRun {
 
 fn contexts(with_safe: bool, delay: u64, batch: u64) -> CustomExperiment {
     let guardrail = Guardrail {
-        range: Some([-0.2, 1.0]),
+        range: Some([-0.2, 1.0].into()),
         ..common::guardrail(0.4, Some(dot(&SAFE, &MU)))
     };
     let mut problem = Problem::contextual(SAFE.to_vec(), vec![guardrail]);
-    problem.reward.range = Some([-0.2, 1.0]);
+    problem.reward.range = Some([-0.2, 1.0].into());
     CustomExperiment {
         name: "contexts".into(),
         run: RunConfig {

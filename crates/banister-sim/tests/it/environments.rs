@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use banister::{Guardrail, OpbConfig, SignalConfig};
+use banister::{Guardrail, OpbConfig, Range, SignalConfig};
 use banister_sim::{
     BernoulliConfig, BetaConfig, ClippedGaussianConfig, EnvironmentConfig, Experiment,
     ExperimentConfig, GaussianConfig, RunConfig,
@@ -53,8 +53,8 @@ fn check_moments(data: &[f64], mean: f64, variance: f64) {
 
 fn ranged(lo: f64, hi: f64) -> SignalConfig {
     SignalConfig {
-        range: Some([lo, hi]),
-        sub_gaussian: None,
+        range: Some([lo, hi].into()),
+        ..SignalConfig::default()
     }
 }
 
@@ -71,6 +71,35 @@ fn bernoulli_signals_take_the_ends_of_their_range_with_the_right_mean() {
     let data = samples(&single(scaled, ranged(-2.0, 6.0)), 9);
     assert!(data.iter().all(|&x| x == -2.0 || x == 6.0));
     check_moments(&data, 0.0, 64.0 * 0.25 * 0.75);
+}
+
+#[test]
+fn arms_follow_their_laws_on_ranges_of_their_own() {
+    let own = vec![[0.0, 0.1], [-1.0, 4.0]];
+    let reward = SignalConfig {
+        range: Some(Range::ByArm(own.clone())),
+        ..SignalConfig::default()
+    };
+    let means = [0.03, 2.0];
+    let experiment = |means: &[f64]| ExperimentConfig {
+        name: None,
+        run: RunConfig::default(),
+        environment: EnvironmentConfig::Bernoulli(BernoulliConfig::new(means, &[])),
+        reward: reward.clone(),
+        guardrail: vec![],
+        agent: vec![banister_rivals::AgentConfig::Opb(OpbConfig::default())],
+    };
+    let checked = experiment(&means).check("by arm").expect("valid");
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    for (arm, [lo, hi]) in own.into_iter().enumerate() {
+        let mut pull = || laws(&checked).pull(arm, &mut rng, &mut []);
+        let data: Vec<f64> = (0..SAMPLES).map(|_| pull()).collect();
+        assert!(data.iter().all(|&x| x == lo || x == hi));
+        check_moments(&data, means[arm], (hi - means[arm]) * (means[arm] - lo));
+    }
+    // A mean must lie in the range of its own arm.
+    let message = experiment(&[0.2, 2.0]).check("by arm").expect_err("refused");
+    assert!(message.to_string().contains("[0, 0.1]"), "{message}");
 }
 
 #[test]
@@ -107,8 +136,9 @@ fn gaussian_signals_have_their_deviation_in_units_of_the_range() {
         });
         let deviation = sd * (hi - lo);
         let signal = SignalConfig {
-            range: Some([lo, hi]),
+            range: Some([lo, hi].into()),
             sub_gaussian: Some(deviation),
+            ..SignalConfig::default()
         };
         let data = samples(&single(environment, signal), seed as u64);
         check_moments(&data, 0.7, deviation * deviation);

@@ -290,10 +290,10 @@ impl Evidence {
     /// Refuses a reward or costs that cannot be.
     #[inline]
     pub fn check_signals(&self, reward: f64, costs: &[f64]) -> Result<(), Error> {
-        if self.problem.admits(reward, costs) {
+        if self.problem.admits(None, reward, costs) {
             Ok(())
         } else {
-            self.problem.refuse(reward, costs)
+            self.problem.refuse(None, reward, costs)
         }
     }
 
@@ -396,8 +396,9 @@ impl Evidence {
     }
 }
 
-/// With x_0 = 0 every safe cost is 0, by linearity.
+/// With x_0 = 0 every safe cost is 0, by linearity. Ranges by arm are refused: a signal is scaled by one.
 pub fn with_zero_costs(problem: &Problem) -> Result<Problem, Error> {
+    problem.one_range_each()?;
     let mut problem = problem.clone();
     let is_zero = problem
         .features

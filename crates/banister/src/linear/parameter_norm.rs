@@ -2,7 +2,7 @@
 //! features.
 
 use crate::error::{Error, positive};
-use crate::problem::{CheckedProblem, Problem};
+use crate::problem::{CheckedProblem, Guardrail, Problem};
 
 /// Relative rounding that S may be short by.
 const ROUNDING: f64 = 1e-9;
@@ -28,9 +28,9 @@ pub fn parameter_norm(given: Option<f64>, problem: &Problem) -> Option<f64> {
 
 /// The largest mean that the ranges allow, in units of each signal's range; at least 1.
 fn largest_mean(problem: &Problem) -> f64 {
-    let ranges = std::iter::once(problem.reward.range);
-    let ranges = ranges.chain(problem.guardrails.iter().map(|g| g.range));
-    (ranges.flatten())
+    let signals = std::iter::once(problem.reward.clone());
+    let signals = signals.chain(problem.guardrails.iter().map(Guardrail::signal));
+    (signals.map(|signal| signal.hull()))
         .map(|[lo, hi]| lo.abs().max(hi.abs()) / (hi - lo))
         .fold(1.0, f64::max)
 }

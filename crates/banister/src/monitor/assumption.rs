@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Monitor;
-use crate::problem::CheckedProblem;
+use crate::problem::{CheckedProblem, Direction, Standard};
 
 /// An assumption that certificates rest on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -60,6 +60,9 @@ impl Monitor {
                     "the safe action keeps {name}, by a margin that is learned"
                 )));
             }
+            if guardrail.signal.capped {
+                list.push(Assumption::declared(capped(guardrail)));
+            }
             if let Some(r) = guardrail.signal.sub_gaussian {
                 list.push(Assumption::declared(format!(
                     "{name} is sub-Gaussian with constant {r}"
@@ -67,5 +70,26 @@ impl Monitor {
             }
         }
         list
+    }
+}
+
+/// Consequence of a cap for what is promised about a guardrail.
+fn capped(guardrail: &Standard) -> String {
+    let (name, cap) = (&guardrail.name, guardrail.signal.hi);
+    let (words, threshold) = (guardrail.direction.words(), guardrail.shown_threshold);
+    if guardrail.factor != 0.0 {
+        let factor = guardrail.factor;
+        return format!(
+            "the mean of {name} capped at {cap}, not the mean itself, is kept {words} {factor} times the \
+             safe action's"
+        );
+    }
+    match guardrail.direction {
+        Direction::AtMost => format!(
+            "the mean of {name} capped at {cap}, not the mean itself, is kept {words} {threshold}"
+        ),
+        Direction::AtLeast => format!(
+            "the mean of {name} capped at {cap} is kept {words} {threshold}; the mean itself is no lower"
+        ),
     }
 }

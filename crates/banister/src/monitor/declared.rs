@@ -9,14 +9,16 @@ use libm::log;
 use serde::{Deserialize, Serialize};
 
 use crate::interval::kl;
-use crate::problem::Standard;
+use crate::problem::{CheckedProblem, Direction, Signal};
 
 /// Outcomes up to which every one is looked at.
 const EACH: u64 = 200;
 
-/// The test of one guardrail's declared safe cost, in standard units.
+/// The test of one guardrail's declared safe cost, in standard units of the safe action's own range.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Declared {
+    signal: Signal,
+    direction: Direction,
     mean: f64,
     sub_gaussian: Option<f64>,
     /// ln(1/δ).
@@ -37,7 +39,7 @@ pub(super) struct Sums {
 /// Evidence that refutes a declaration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Refuted {
-    /// The mean observed, in standard units.
+    /// The mean observed.
     pub mean: f64,
     /// The evidence, as a likelihood ratio.
     pub evidence: f64,
@@ -47,21 +49,30 @@ pub(super) struct Refuted {
 
 impl Declared {
     /// The test at level δ of a guardrail whose safe cost is declared.
-    pub(super) fn new(guardrail: &Standard, delta: f64) -> Option<Self> {
+    pub(super) fn new(problem: &CheckedProblem, guardrail: usize, delta: f64) -> Option<Self> {
+        let (signal, common, direction) = problem.signal_of(problem.declared.safe, guardrail + 1);
+        let standard = &problem.guardrails[guardrail];
+        let cost = standard.safe_cost?;
         Some(Self {
-            mean: guardrail.safe_cost?,
-            sub_gaussian: guardrail.signal.sub_gaussian.map(|_| guardrail.signal.r()),
+            signal: *signal,
+            direction,
+            mean: if (signal.lo, signal.hi) == (common.lo, common.hi) {
+                cost
+            } else {
+                signal.standardise_cost(direction, standard.signal_of(cost))
+            },
+            sub_gaussian: signal.sub_gaussian.map(|_| signal.r()),
             log_level: log(1.0 / delta),
             state: Sums::default(),
         })
     }
 
-    /// Takes an outcome of the safe action, in standard units.
+    /// Takes an outcome of the safe action, as observed.
     #[inline]
     pub(super) fn take(&mut self, cost: f64) -> Option<Refuted> {
         let state = &mut self.state;
         state.count += 1;
-        state.sum += cost;
+        state.sum += self.signal.standardise_cost(self.direction, cost);
         if state.count < state.next {
             return None;
         }
@@ -81,8 +92,9 @@ impl Declared {
             }
         };
         // A declared mean of 0 or 1 is refuted by the first other outcome: the divergence is infinite.
+        let (origin, scale) = self.signal.affine(self.direction);
         (log_evidence >= self.log_level).then(|| Refuted {
-            mean,
+            mean: origin + mean / scale,
             evidence: libm::exp(log_evidence.min(460.0)),
             is_dearer: mean > self.mean,
         })

@@ -107,8 +107,8 @@ impl Monitor {
         Self {
             config,
             detectors: guardrails.iter().map(Detector::new).collect(),
-            declared: (guardrails.iter())
-                .map(|g| Declared::new(g, share))
+            declared: (0..guardrails.len())
+                .map(|i| Declared::new(problem, i, share))
                 .collect(),
             saved: Memory::default(),
             room: vec![0.0; guardrails.len()],
@@ -293,11 +293,10 @@ impl Monitor {
 
     fn take_safe(&mut self, problem: &CheckedProblem, costs: &[f64], taken: u64) {
         for (i, &cost) in costs.iter().enumerate() {
-            let guardrail = &problem.guardrails[i];
             let Some(declared) = &mut self.declared[i] else {
                 continue;
             };
-            let Some(refuted) = declared.take(guardrail.standardise(cost)) else {
+            let Some(refuted) = declared.take(cost) else {
                 continue;
             };
             // Learning again does not mend a declaration: it forces the safe action like `safe`.
@@ -309,7 +308,7 @@ impl Monitor {
                 arm: Some(problem.declared.safe),
                 outcome: taken,
                 outcomes,
-                mean: guardrail.signal_of(refuted.mean),
+                mean: refuted.mean,
                 evidence: refuted.evidence,
                 forces_safe: matters && self.config.on_breach != OnBreach::Alert,
             });

@@ -6,6 +6,7 @@ use crate::arm_estimate::{ArmEstimate, of_arm};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::monitor::{Assumption, Monitor};
+use crate::problem::ArmRanges;
 
 impl Agent for Opb {
     fn decide(&mut self) -> &Decision {
@@ -23,9 +24,16 @@ impl Agent for Opb {
         Some(&self.decision)
     }
 
-    fn check_outcome(&self, reward: f64, costs: &[f64], more: u64) -> Result<(), Error> {
+    fn check_outcome(
+        &self,
+        action: usize,
+        reward: f64,
+        costs: &[f64],
+        more: u64,
+    ) -> Result<(), Error> {
+        self.check_arm(action)?;
         self.check_room(more.saturating_add(1))?;
-        self.problem.refuse(reward, costs)
+        self.problem.refuse(Some(action), reward, costs)
     }
 
     fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
@@ -74,9 +82,14 @@ impl Agent for Opb {
         self.arm_names()
     }
 
-    fn add_arm(&mut self, name: &str, features: Option<&[f64]>) -> Result<usize, Error> {
+    fn add_arm(
+        &mut self,
+        name: &str,
+        features: Option<&[f64]>,
+        ranges: &ArmRanges,
+    ) -> Result<usize, Error> {
         match features {
-            None => Opb::add_arm(self, name),
+            None => self.add_arm_with(name, ranges),
             Some(_) => Err(Error::NoFeatures),
         }
     }

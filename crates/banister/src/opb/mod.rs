@@ -28,8 +28,9 @@ use crate::monitor::Source;
 use crate::monitor::{Monitor, Next, Outcome};
 use crate::optimism::Bounds;
 use crate::optimism::Floor;
+use crate::optimism::Optimism;
 use crate::optimism::Planner;
-use crate::problem::{CheckedProblem, Problem, check_name};
+use crate::problem::{ArmRanges, CheckedProblem, Problem, check_name};
 use crate::safe_cost::{TZeroRule, UnknownSafeCost};
 use config::CheckedOpb;
 pub use config::OpbConfig;
@@ -83,6 +84,8 @@ pub struct Opb {
     pub(crate) monitor: Monitor,
     /// True if some guardrail is relative to the safe action's own mean.
     relative: bool,
+    /// Room for the costs of an outcome as they count.
+    counted: Vec<f64>,
     /// True if bounds changed since the policy was made.
     stale: bool,
     /// Alarms raised when it was made.
@@ -133,6 +136,7 @@ impl Opb {
             certifier,
             monitor: Monitor::new(&problem, checked.monitor),
             relative: problem.guardrails.iter().any(|g| g.factor != 0.0),
+            counted: Vec::with_capacity(problem.guardrails.len()),
             stale: true,
             alarms_seen: 0,
             outcomes: 0,
@@ -193,6 +197,11 @@ impl Opb {
     /// There may be any number of them, and they weaken nothing: arms share δ in the order of their first
     /// pull. Only the paper's own radii count the arms they were made for.
     pub fn add_arm(&mut self, name: &str) -> Result<usize, Error> {
+        self.add_arm_with(name, &ArmRanges::default())
+    }
+
+    /// The same where ranges are by arm: the new one brings its own.
+    pub fn add_arm_with(&mut self, name: &str, ranges: &ArmRanges) -> Result<usize, Error> {
         check_name(&self.names, name, "arm")?;
         if let Some(kind @ (Intervals::Paper | Intervals::Published)) = self.config().intervals {
             let allowed = format!(
@@ -201,6 +210,7 @@ impl Opb {
             );
             return Err(Error::invalid("arm", name, allowed));
         }
+        self.widen(ranges)?;
         self.push_arm(name.to_string());
         self.refresh_all();
         Ok(self.names.len() - 1)
@@ -235,11 +245,41 @@ impl Opb {
     #[inline]
     pub fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         self.check_outcome(arm, reward, costs)?;
-        self.learn(Source::Immediate, arm, reward, costs);
+        self.take(Source::Immediate, arm, reward, costs);
         Ok(())
     }
 
-    /// Takes a checked outcome.
+    /// Takes up the ranges of an arm that is about to be added.
+    pub(crate) fn widen(&mut self, ranges: &ArmRanges) -> Result<(), Error> {
+        let optimism = self.checked.config.optimism;
+        let most = self.problem.reward.hi;
+        // Others take κ = 1, which is enough while no reward lies a whole range above another.
+        if !matches!(optimism, Optimism::Least | Optimism::Value)
+            && let Some([lo, hi]) = ranges.0.get("reward").filter(|own| own[1] > most)
+        {
+            let allowed = format!(
+                "optimism `{}` needs rewards up to {most}, as the arms declared have: use `least` or `value`",
+                optimism.name()
+            );
+            let value = format!("[{lo}, {hi}]");
+            return Err(Error::invalid("ranges.reward", value, allowed));
+        }
+        self.problem.add_arm(ranges)
+    }
+
+    /// Takes a checked outcome as it counts.
+    #[inline]
+    fn take(&mut self, source: Source, arm: usize, reward: f64, costs: &[f64]) {
+        if !self.problem.is_capped() {
+            return self.learn(source, arm, reward, costs);
+        }
+        let mut room = std::mem::take(&mut self.counted);
+        let (reward, costs) = self.problem.counted(reward, costs, &mut room);
+        self.learn(source, arm, reward, costs);
+        self.counted = room;
+    }
+
+    /// Learns from a checked outcome, whose signals count as they are.
     #[inline]
     fn learn(&mut self, source: Source, arm: usize, reward: f64, costs: &[f64]) {
         self.outcomes += 1;
@@ -335,7 +375,7 @@ impl Opb {
         }
         self.check_room(count)?;
         for (i, (arm, reward, costs)) in rows.enumerate() {
-            self.learn(outcomes.source_of(i), arm, reward, costs);
+            self.take(outcomes.source_of(i), arm, reward, costs);
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::estimate::SavedArm;
 use crate::interval::Intervals;
 use crate::monitor::{Monitor, SavedMonitor};
 use crate::optimism::SavedPlanner;
-use crate::problem::Problem;
+use crate::problem::{ArmRanges, Problem};
 use crate::safe_cost::SavedTZero;
 use crate::snapshot::{broken, check_header};
 
@@ -42,6 +42,9 @@ struct Snapshot {
 struct NamedArm {
     name: String,
     offered: bool,
+    /// Of an arm that was added where ranges are by arm.
+    #[serde(default, skip_serializing_if = "ArmRanges::is_empty")]
+    ranges: ArmRanges,
     outcomes: SavedArm,
 }
 
@@ -73,6 +76,11 @@ impl Opb {
         let arms = (0..self.names.len()).map(|arm| NamedArm {
             name: self.names[arm].clone(),
             offered: self.is_offered(arm),
+            ranges: if arm < self.problem.declared.arms.len() {
+                ArmRanges::default()
+            } else {
+                self.problem.arm_ranges(arm)
+            },
             outcomes: self.estimates.save(arm),
         });
         let snapshot = Snapshot {
@@ -103,6 +111,10 @@ impl Opb {
         let mut agent = Self::bare(problem, checked, monitor.epoch());
         agent.monitor = monitor;
         for (number, arm) in snapshot.arms.iter().enumerate() {
+            if number >= agent.problem.declared.arms.len() {
+                (agent.widen(&arm.ranges))
+                    .map_err(|e| broken(format!("arm `{}`: {e}", arm.name)))?;
+            }
             agent.names.push(arm.name.clone());
             agent.column.push(None);
             if arm.offered {

@@ -7,6 +7,7 @@ use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::interval::Interval;
 use crate::monitor::{Assumption, Monitor};
+use crate::problem::ArmRanges;
 
 impl Agent for Oplb {
     fn decide(&mut self) -> &Decision {
@@ -24,7 +25,14 @@ impl Agent for Oplb {
         Some(Oplb::decide_safe(self, reason))
     }
 
-    fn check_outcome(&self, reward: f64, costs: &[f64], more: u64) -> Result<(), Error> {
+    fn check_outcome(
+        &self,
+        action: usize,
+        reward: f64,
+        costs: &[f64],
+        more: u64,
+    ) -> Result<(), Error> {
+        self.evidence.check_action(action)?;
         Oplb::check_outcome(self, reward, costs, more.saturating_add(1))
     }
 
@@ -36,7 +44,7 @@ impl Agent for Oplb {
         more: u64,
     ) -> Result<(), Error> {
         self.evidence.check_features(features)?;
-        Agent::check_outcome(self, reward, costs, more)
+        Oplb::check_outcome(self, reward, costs, more.saturating_add(1))
     }
 
     fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
@@ -96,7 +104,13 @@ impl Agent for Oplb {
         Oplb::names(self)
     }
 
-    fn add_arm(&mut self, name: &str, features: Option<&[f64]>) -> Result<usize, Error> {
+    fn add_arm(
+        &mut self,
+        name: &str,
+        features: Option<&[f64]>,
+        ranges: &ArmRanges,
+    ) -> Result<usize, Error> {
+        ranges.refuse()?;
         Oplb::add_arm(self, name, features)
     }
 

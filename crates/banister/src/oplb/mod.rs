@@ -89,6 +89,8 @@ pub struct Oplb {
     monitor: Monitor,
     /// Outcomes for which the T_0 rule holds.
     room: u64,
+    /// Room for the costs of an outcome as they count.
+    counted: Vec<f64>,
 }
 
 /// State of exact OPLB.
@@ -148,6 +150,7 @@ impl Oplb {
             kept: None,
             certifier,
             monitor: Monitor::new(problem, checked.monitor),
+            counted: Vec::with_capacity(problem.guardrails.len()),
             evidence,
             checked,
         }

@@ -60,8 +60,19 @@ impl Oplb {
         Ok(())
     }
 
-    /// Takes a checked outcome.
+    /// Takes a checked outcome as it counts.
     fn take(&mut self, source: Source, taken: Taken, reward: f64, costs: &[f64]) {
+        if !self.evidence.problem.is_capped() {
+            return self.learn(source, taken, reward, costs);
+        }
+        let mut room = std::mem::take(&mut self.counted);
+        let (reward, costs) = self.evidence.problem.counted(reward, costs, &mut room);
+        self.learn(source, taken, reward, costs);
+        self.counted = room;
+    }
+
+    /// Learns from a checked outcome, whose signals count as they are.
+    fn learn(&mut self, source: Source, taken: Taken, reward: f64, costs: &[f64]) {
         if !self.monitor.is_current(source) {
             self.evidence.outcomes += 1;
             self.monitor.forget();

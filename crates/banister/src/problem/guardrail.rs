@@ -16,7 +16,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, finite};
-use crate::problem::{Direction, Signal, SignalConfig, two_numbers};
+use crate::problem::signal::known_constant;
+use crate::problem::{Direction, Range, Signal, SignalConfig};
 
 /// A guardrail as declared in TOML, JSON or Python.
 ///
@@ -41,15 +42,19 @@ pub struct Guardrail {
     /// True if the threshold is a factor of the safe action's own mean.
     #[serde(default, skip_serializing_if = "is_false")]
     pub relative: bool,
-    /// Lowest and highest value of the signal; default [0, 1].
+    /// Lowest and highest value of the signal, for all arms or by arm; default [0, 1].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<Range>,
+    /// Value that larger ones count as: the mean of what counts is bounded, not the mean itself. It takes the
+    /// place of the range's high end; the low end is 0 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cap: Option<f64>,
+    /// Sub-Gaussian constant of observations that may leave the range.
     #[serde(
         default,
-        deserialize_with = "two_numbers",
+        deserialize_with = "known_constant",
         skip_serializing_if = "Option::is_none"
     )]
-    pub range: Option<[f64; 2]>,
-    /// Sub-Gaussian constant of observations that may leave the range.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sub_gaussian: Option<f64>,
     /// The safe action's mean of this signal; absent: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,7 +95,17 @@ impl Guardrail {
         }
     }
 
-    /// Checks the declaration and brings it to standard form; `field` is how the user calls it.
+    /// Range and noise of the signal.
+    pub fn signal(&self) -> SignalConfig {
+        SignalConfig {
+            range: self.range.clone(),
+            cap: self.cap,
+            sub_gaussian: self.sub_gaussian,
+        }
+    }
+
+    /// Checks the declaration and brings it to standard form, in units of the hull of all ranges; `field` is
+    /// how the user calls it.
     pub fn check(&self, field: &str) -> Result<Standard, Error> {
         if self.name.trim().is_empty() {
             return Err(Error::invalid(
@@ -106,22 +121,8 @@ impl Guardrail {
         };
         let key = format!("{field}.{}", direction.key());
         finite(&key, bound)?;
-        let signal = SignalConfig {
-            range: self.range,
-            sub_gaussian: self.sub_gaussian,
-        }
-        .check(field)?;
-        if let Some(c) = self.safe_cost {
-            let safe_key = format!("{field}.safe_cost");
-            finite(&safe_key, c)?;
-            if c < signal.lo || c > signal.hi {
-                let allowed = format!(
-                    "must lie in the signal's range [{}, {}]",
-                    signal.lo, signal.hi
-                );
-                return Err(Error::invalid(safe_key, c, allowed));
-            }
-        }
+        let signal = self.signal().check(field)?;
+        self.check_safe_cost(field, &signal)?;
         if self.relative {
             self.check_factor(&key, direction, bound, &signal)?;
         }
@@ -144,6 +145,21 @@ impl Guardrail {
             self.check_reach(&key, bound, &standard)?;
         }
         Ok(standard)
+    }
+
+    /// Refuses a safe cost that the safe action's signal cannot have.
+    pub(super) fn check_safe_cost(&self, field: &str, signal: &Signal) -> Result<(), Error> {
+        let Some(c) = self.safe_cost else {
+            return Ok(());
+        };
+        let field = format!("{field}.safe_cost");
+        finite(&field, c)?;
+        let Signal { lo, hi, .. } = *signal;
+        if c < lo || c > hi {
+            let allowed = format!("must lie in the signal's range [{lo}, {hi}]");
+            return Err(Error::invalid(field, c, allowed));
+        }
+        Ok(())
     }
 
     /// Refuses a threshold beyond the signal's range: nothing could violate it, or nothing keep it with

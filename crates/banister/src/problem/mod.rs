@@ -1,18 +1,22 @@
 //! Problems as declared: arms or feature vectors, a safe one among them, a reward and guardrails; and their
-//! standard form. Files, in reading order: `direction`, `signal`, `guardrail`.
+//! standard form. Files, in reading order: `direction`, `range`, `signal`, `guardrail`, `own` (signals by arm).
 
 mod direction;
 mod guardrail;
+mod own;
+mod range;
 mod signal;
 
 pub use direction::Direction;
 pub(crate) use guardrail::Shown;
 pub use guardrail::{Guardrail, Standard};
-pub use signal::{Signal, SignalConfig, two_numbers};
+pub use range::{ArmRanges, Range, two_numbers};
+pub use signal::{Signal, SignalConfig};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, finite};
+use own::OwnSignals;
 
 /// A problem as declared: K arms, K feature vectors, or (see [`Problem::contextual`]) a safe action
 /// in a feature space where every round brings other actions.
@@ -60,6 +64,8 @@ pub struct CheckedProblem {
     pub reward: Signal,
     /// The guardrails in standard form.
     pub guardrails: Vec<Standard>,
+    /// Signals of arms that have ranges of their own.
+    own: OwnSignals,
 }
 
 impl Problem {
@@ -91,6 +97,7 @@ impl Problem {
             return Err(Error::invalid("safe", self.safe, allowed));
         }
         self.check_features()?;
+        let own = OwnSignals::new(self)?;
         let reward = self.reward.check("reward")?;
         let mut guardrails: Vec<Standard> = Vec::new();
         for (i, guardrail) in self.guardrails.iter().enumerate() {
@@ -108,6 +115,7 @@ impl Problem {
         }
         Ok(CheckedProblem {
             declared: self.clone(),
+            own,
             reward,
             guardrails,
         })
@@ -135,46 +143,6 @@ impl Problem {
         }
         for (a, x) in features.iter().enumerate() {
             check_vector(&format!("features[{a}]"), x, d)?;
-        }
-        Ok(())
-    }
-}
-
-impl CheckedProblem {
-    /// A signal (0 the reward, 1 + i guardrail i) of an arm as it is and in common units, and its direction.
-    pub(crate) fn signal_of(&self, _arm: usize, signal: usize) -> (&Signal, &Signal, Direction) {
-        match signal.checked_sub(1).map(|i| &self.guardrails[i]) {
-            None => (&self.reward, &self.reward, Direction::AtMost),
-            Some(g) => (&g.signal, &g.signal, g.direction),
-        }
-    }
-
-    /// True if a reward and costs are possible for their signals.
-    #[inline]
-    pub fn admits(&self, reward: f64, costs: &[f64]) -> bool {
-        costs.len() == self.guardrails.len()
-            && self.reward.admits(reward)
-            && std::iter::zip(&self.guardrails, costs).all(|(g, &cost)| g.signal.admits(cost))
-    }
-
-    /// The error for a reward and costs that are not.
-    pub fn refuse(&self, reward: f64, costs: &[f64]) -> Result<(), Error> {
-        let guardrails = &self.guardrails;
-        if costs.len() != guardrails.len() {
-            let names: Vec<&str> = guardrails.iter().map(|g| g.name.as_str()).collect();
-            return Err(Error::CostCount {
-                got: costs.len(),
-                expected: guardrails.len(),
-                names: names.join(", "),
-            });
-        }
-        if !self.reward.admits(reward) {
-            return Err(self.reward.refuse("reward", reward));
-        }
-        for (guardrail, &cost) in guardrails.iter().zip(costs) {
-            if !guardrail.signal.admits(cost) {
-                return Err(guardrail.signal.refuse(&guardrail.name, cost));
-            }
         }
         Ok(())
     }

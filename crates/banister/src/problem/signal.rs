@@ -1,11 +1,14 @@
 //! Prior knowledge of a signal (the reward, or the metric of a guardrail).
 
+use std::fmt;
+
 use schemars::JsonSchema;
-use serde::de::Error as _;
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Direction;
-use crate::error::{Error, finite, positive};
+use super::range::{Range, UNIT, check_pair};
+use crate::error::{Error, finite};
 
 /// Largest distance of a sub-Gaussian observation from its range, in ranges.
 const FAR: f64 = 1e100;
@@ -14,30 +17,72 @@ const FAR: f64 = 1e100;
 ///
 /// Without `sub_gaussian` every observation lies in `range`. With `sub_gaussian = R` only the mean
 /// lies in `range`, and observations are R-sub-Gaussian around it (a Gaussian with standard
-/// deviation R, say). The range is [0, 1] unless given.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+/// deviation R, say). The range is [0, 1] unless given. With `cap = x` observations above x count as x, and
+/// all that is learned and promised is about the mean of what counts.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SignalConfig {
-    /// Lowest and highest value; default [0, 1].
+    /// Lowest and highest value, for all arms or by arm; default [0, 1].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<Range>,
+    /// Value that larger ones count as; it takes the place of the range's high end, and the low end is 0 by
+    /// default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cap: Option<f64>,
+    /// The sub-Gaussian constant R, in the signal's units.
     #[serde(
         default,
-        deserialize_with = "two_numbers",
+        deserialize_with = "known_constant",
         skip_serializing_if = "Option::is_none"
     )]
-    pub range: Option<[f64; 2]>,
-    /// The sub-Gaussian constant R, in the signal's units.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sub_gaussian: Option<f64>,
 }
 
-/// Reads exactly two numbers: some formats would pass over a third one.
-pub fn two_numbers<'de, D: Deserializer<'de>>(source: D) -> Result<Option<[f64; 2]>, D::Error> {
-    let list = Option::<Vec<f64>>::deserialize(source)?;
-    let pair = |list: Vec<f64>| {
-        <[f64; 2]>::try_from(list)
-            .map_err(|list| D::Error::invalid_length(list.len(), &"two numbers"))
-    };
-    list.map(pair).transpose()
+/// Advice where the sub-Gaussian constant is not known.
+const UNKNOWN_CONSTANT: &str = "must be the constant itself, a number above 0 known from the domain: one \
+    estimated from data voids the certificate. If it is unknown, declare a `range` that no observation \
+    leaves, or a `cap` that larger ones count as";
+
+/// Reads a sub-Gaussian constant; one that is said to be unknown is refused with advice.
+pub(super) fn known_constant<'de, D: Deserializer<'de>>(
+    source: D,
+) -> Result<Option<f64>, D::Error> {
+    source.deserialize_option(ConstantVisitor)
+}
+
+struct ConstantVisitor;
+
+impl<'de> Visitor<'de> for ConstantVisitor {
+    type Value = Option<f64>;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let advice = UNKNOWN_CONSTANT.strip_prefix("must be ");
+        f.write_str(advice.unwrap_or(UNKNOWN_CONSTANT))
+    }
+
+    fn visit_f64<E>(self, x: f64) -> Result<Option<f64>, E> {
+        Ok(Some(x))
+    }
+
+    fn visit_i64<E>(self, x: i64) -> Result<Option<f64>, E> {
+        Ok(Some(x as f64))
+    }
+
+    fn visit_u64<E>(self, x: u64) -> Result<Option<f64>, E> {
+        Ok(Some(x as f64))
+    }
+
+    fn visit_none<E>(self) -> Result<Option<f64>, E> {
+        Ok(None)
+    }
+
+    fn visit_unit<E>(self) -> Result<Option<f64>, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, source: D) -> Result<Option<f64>, D::Error> {
+        source.deserialize_any(self)
+    }
 }
 
 /// A checked signal: finite range, lo < hi.
@@ -49,46 +94,99 @@ pub struct Signal {
     pub hi: f64,
     /// The sub-Gaussian constant if observations may leave the range.
     pub sub_gaussian: Option<f64>,
+    /// True if observations above `hi` count as `hi`.
+    pub capped: bool,
     /// 1/(hi − lo).
     scale: f64,
-    /// Lowest and highest observation possible: the range, or any finite number if sub-Gaussian.
+    /// Lowest and highest observation possible: the range, or any finite number if sub-Gaussian or above a
+    /// cap.
     admitted: (f64, f64),
 }
 
 impl SignalConfig {
-    /// Checks the numbers; `field` is how the user calls this signal.
+    /// Checks the numbers; `field` is how the user calls this signal. Where ranges are by arm, the signal of
+    /// their hull is returned.
     pub fn check(&self, field: &str) -> Result<Signal, Error> {
-        let [lo, hi] = self.range.unwrap_or([0.0, 1.0]);
-        let range = format!("{field}.range");
-        finite(&range, lo)?;
-        finite(&range, hi)?;
-        if lo >= hi {
-            let value = format!("[{lo}, {hi}]");
-            return Err(Error::invalid(
-                range,
-                value,
-                "the first number must be below the second",
-            ));
+        let [lo, hi] = match (&self.range, self.cap) {
+            (Some(own), _) => own.check(&format!("{field}.range"))?,
+            (None, Some(cap)) => [0.0, cap],
+            (None, None) => UNIT,
+        };
+        if let Some(r) = self.sub_gaussian
+            && !(r > 0.0 && r.is_finite())
+        {
+            let field = format!("{field}.sub_gaussian");
+            return Err(Error::invalid(field, r, UNKNOWN_CONSTANT));
         }
-        finite(&range, hi - lo)?;
-        finite(&range, 1.0 / (hi - lo))?;
-        if let Some(r) = self.sub_gaussian {
-            positive(&format!("{field}.sub_gaussian"), r)?;
+        self.check_cap(&format!("{field}.cap"), lo, hi)?;
+        Ok(self.signal([lo, hi]))
+    }
+
+    /// Signals of all arms where ranges are by arm; none otherwise.
+    pub(super) fn of_arms(&self, field: &str, arms: &[String]) -> Result<Vec<Signal>, Error> {
+        let Some(range) = &self.range else {
+            return Ok(Vec::new());
+        };
+        let ranges = range.of_arms(&format!("{field}.range"), arms)?;
+        Ok(ranges.into_iter().map(|own| self.signal(own)).collect())
+    }
+
+    /// Signal of one arm that brings its own range.
+    pub(super) fn of_arm(&self, field: &str, range: [f64; 2]) -> Result<Signal, Error> {
+        check_pair(field, range)?;
+        if let Some(cap) = self.cap.filter(|&cap| range[0] >= cap) {
+            let value = format!("[{}, {}]", range[0], range[1]);
+            let allowed = format!("its low end must be below the `cap` {cap}");
+            return Err(Error::invalid(field, value, allowed));
         }
-        Ok(Signal {
+        Ok(self.signal(range))
+    }
+
+    /// The smallest range that holds those of all arms, up to the cap.
+    pub fn hull(&self) -> [f64; 2] {
+        let own = self.range.as_ref().map(Range::hull);
+        let [lo, hi] = own.unwrap_or([0.0, self.cap.unwrap_or(1.0)]);
+        [lo, self.cap.map_or(hi, |cap| hi.min(cap))]
+    }
+
+    fn check_cap(&self, field: &str, lo: f64, hi: f64) -> Result<(), Error> {
+        let Some(cap) = self.cap else { return Ok(()) };
+        finite(field, cap)?;
+        let mut ranges = vec![(String::new(), [lo, hi])];
+        ranges.extend(self.range.iter().flat_map(|own| own.each("")));
+        let allowed = if self.sub_gaussian.is_some() {
+            "a signal is bounded by its `cap`: leave out `sub_gaussian`".to_string()
+        } else if let Some((_, [low, _])) = ranges.iter().find(|(_, own)| own[0] >= cap) {
+            format!("must be above {low}, the low end of the range")
+        } else if hi < cap {
+            format!("no observation is above it: the range ends at {hi}")
+        } else {
+            return check_pair(field, [lo, cap]);
+        };
+        Err(Error::invalid(field, cap, allowed))
+    }
+
+    /// The signal of a checked range: a cap within it is its high end.
+    fn signal(&self, [lo, hi]: [f64; 2]) -> Signal {
+        let cap = self.cap.filter(|&cap| cap <= hi);
+        let hi = cap.unwrap_or(hi);
+        let admitted = match (self.sub_gaussian, cap) {
+            (Some(_), _) => {
+                // So far out that nothing real is refused, and sums stay finite whatever comes.
+                let far = FAR * (hi - lo);
+                ((lo - far).max(f64::MIN), (hi + far).min(f64::MAX))
+            }
+            (None, Some(_)) => (lo, f64::MAX),
+            (None, None) => (lo, hi),
+        };
+        Signal {
             lo,
             hi,
             sub_gaussian: self.sub_gaussian,
+            capped: cap.is_some(),
             scale: 1.0 / (hi - lo),
-            admitted: match self.sub_gaussian {
-                None => (lo, hi),
-                // So far out that nothing real is refused, and sums stay finite whatever comes.
-                Some(_) => {
-                    let far = FAR * (hi - lo);
-                    ((lo - far).max(f64::MIN), (hi + far).min(f64::MAX))
-                }
-            },
-        })
+            admitted,
+        }
     }
 }
 
@@ -123,6 +221,12 @@ impl Signal {
         self.sub_gaussian.map_or(0.5, |r| r / self.unit())
     }
 
+    /// An observation as it counts: at most the cap, where there is one.
+    #[inline]
+    pub fn counted(&self, x: f64) -> f64 {
+        if self.capped { x.min(self.hi) } else { x }
+    }
+
     /// True if an observation is possible for this signal.
     #[inline]
     pub fn admits(&self, x: f64) -> bool {
@@ -146,8 +250,9 @@ impl Signal {
         if x.is_finite() {
             let (lo, hi) = self.admitted;
             let allowed = match self.sub_gaussian {
-                None => format!("must lie in the declared range [{lo}, {hi}]"),
                 Some(_) => format!("must lie within [{lo:e}, {hi:e}], {FAR:e} times the range"),
+                None if self.capped => format!("must be at least {lo}, the declared low end"),
+                None => format!("must lie in the declared range [{lo}, {hi}]"),
             };
             Error::invalid(field, x, allowed)
         } else {

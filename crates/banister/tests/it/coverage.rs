@@ -65,12 +65,12 @@ fn limit(level: f64, streams: usize) -> f64 {
 fn missed(kind: Intervals, law: Law, seed: u64) -> (f64, f64) {
     let gaussian = matches!(law, Law::Gaussian);
     // A wide range, so that clipping does not hide misses.
-    let range = gaussian.then_some([-50.0, 50.0]);
+    let range: Option<banister::Range> = gaussian.then_some([-50.0, 50.0].into());
     let sub_gaussian = gaussian.then_some(1.0);
     let mut declared = problem(
         1,
         vec![Guardrail {
-            range,
+            range: range.clone(),
             sub_gaussian,
             ..at_most(0.9, None)
         }],
@@ -78,6 +78,7 @@ fn missed(kind: Intervals, law: Law, seed: u64) -> (f64, f64) {
     declared.reward = SignalConfig {
         range,
         sub_gaussian,
+        ..SignalConfig::default()
     };
     let config = OpbConfig {
         intervals: Some(kind),

@@ -98,11 +98,11 @@ fn ranges_are_units_and_change_no_decision() {
         );
         let mut scaled = plain.clone();
         scaled.reward = SignalConfig {
-            range: Some(reward_range),
-            sub_gaussian: None,
+            range: Some(reward_range.into()),
+            ..SignalConfig::default()
         };
         for g in &mut scaled.guardrails {
-            g.range = Some(cost_range);
+            g.range = Some(cost_range.into());
             for number in [&mut g.at_most, &mut g.at_least, &mut g.safe_cost] {
                 *number = number.map(|x| scale(cost_range, x));
             }
@@ -137,11 +137,11 @@ fn certificates_speak_the_users_units() {
         2,
         vec![
             Guardrail {
-                range: Some([0.0, 50.0]),
+                range: Some([0.0, 50.0].into()),
                 ..at_most(20.0, Some(5.0))
             },
             Guardrail {
-                range: Some([-10.0, 10.0]),
+                range: Some([-10.0, 10.0].into()),
                 ..at_least(-4.0, Some(6.0))
             },
         ],
@@ -192,7 +192,7 @@ fn relative_case() -> impl Strategy<Value = RelativeCase> {
                 at_most: upper.then_some(1.0 + epsilon),
                 at_least: (!upper).then_some(1.0 - epsilon),
                 relative: true,
-                range: Some([lo, lo + unit]),
+                range: Some([lo, lo + unit].into()),
                 ..Guardrail::default()
             };
             let interval = (0.0..1.0_f64, 0.0..1.0_f64).prop_map(|(a, b)| (a.min(b), a.max(b)));
@@ -234,7 +234,7 @@ proptest! {
             policy.iter_mut().for_each(|p| *p *= 1.0 - share);
             policy[0] += share;
         }
-        let [lo, hi] = case.guardrail.range.expect("given");
+        let [lo, hi] = case.guardrail.signal().hull();
         let signal = |a: usize| {
             let (l, u) = case.intervals[a];
             let y = l + case.places[a] * (u - l);
@@ -267,7 +267,7 @@ proptest! {
         };
         let standard = case.guardrail.check("g").expect("a valid guardrail");
         let total: f64 = case.weights.iter().sum();
-        let [lo, hi] = case.guardrail.range.expect("given");
+        let [lo, hi] = case.guardrail.signal().hull();
         let (mut cost, mut mean) = (0.0, 0.0);
         for (a, w) in case.weights.iter().enumerate() {
             let own = case.intervals[a];

@@ -84,9 +84,9 @@ impl Case {
     const OPTIMISM_DELTA: f64 = 0.2;
 
     fn agent(&self, intersect: bool) -> Opb {
-        let range = self.sub_gaussian.map(|_| [-2.0, 6.0]);
+        let range: Option<banister::Range> = self.sub_gaussian.map(|_| [-2.0, 6.0].into());
         let guardrail = Guardrail {
-            range,
+            range: range.clone(),
             sub_gaussian: self.sub_gaussian,
             safe_cost: self.known.then_some(0.125),
             ..at_most(0.5, None)
@@ -95,6 +95,7 @@ impl Case {
         declared.reward = SignalConfig {
             range,
             sub_gaussian: self.sub_gaussian,
+            ..SignalConfig::default()
         };
         let config = OpbConfig {
             intervals: Some(self.kind),

@@ -18,6 +18,7 @@ mod oplb_life;
 mod oplb_snapshots;
 mod optimism;
 mod paper_mode;
+mod ranges;
 mod ridge;
 mod snapshots;
 mod theory;

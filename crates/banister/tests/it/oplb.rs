@@ -261,7 +261,7 @@ fn linearised_equals_exact_on_unit_vectors_where_bounds_coincide() {
         vec![Guardrail {
             // So loose, and so little noise, that every single action keeps it from the start: the
             // best policy is one action, on which the bounds coincide.
-            range: Some([0.0, 100.0]),
+            range: Some([0.0, 100.0].into()),
             sub_gaussian: Some(1.0),
             ..common::at_most(90.0, Some(0.0))
         }],
@@ -295,14 +295,15 @@ fn a_safe_action_of_zero_features_costs_nothing() {
     let guardrail = Guardrail {
         name: "effort".into(),
         at_most: Some(0.2),
-        range: Some([-1.0, 1.0]),
+        range: Some([-1.0, 1.0].into()),
         sub_gaussian: Some(0.1),
         ..Guardrail::default()
     };
     let mut problem = Problem::contextual(vec![0.0; 3], vec![guardrail]);
     problem.reward = banister::SignalConfig {
-        range: Some([-1.0, 1.0]),
+        range: Some([-1.0, 1.0].into()),
         sub_gaussian: Some(0.1),
+        ..Default::default()
     };
     for solver in [Solver::Linearised, Solver::Exact] {
         let config = OplbConfig {

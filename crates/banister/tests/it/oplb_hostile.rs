@@ -40,7 +40,7 @@ fn problem(random: &mut Random) -> Problem {
                 random.between(0.3, 0.9)
             }),
             relative,
-            range: (!relative).then_some([-1.0, 1.0]),
+            range: (!relative).then_some([-1.0, 1.0].into()),
             sub_gaussian: (random.unit() < 0.5).then_some(0.3),
             safe_cost: known.then_some(safe_cost),
             ..Guardrail::default()
@@ -49,8 +49,9 @@ fn problem(random: &mut Random) -> Problem {
     let guardrails = (0..m).map(|i| guardrail(random, i)).collect();
     Problem {
         reward: SignalConfig {
-            range: Some([-1.0, 1.0]),
+            range: Some([-1.0, 1.0].into()),
             sub_gaussian: (random.unit() < 0.3).then_some(0.5),
+            ..SignalConfig::default()
         },
         ..Problem::contextual(safe, guardrails)
     }

@@ -140,7 +140,7 @@ fn the_length_of_parameters_is_declared_and_possible() {
         at_most: None,
         at_least: Some(2.5),
         safe_cost: Some(2.6),
-        range: Some([2.0, 3.3]),
+        range: Some([2.0, 3.3].into()),
         ..most.clone()
     };
     for (guardrail, needs) in [(most, 2.0), (least, 20.0)] {
@@ -227,7 +227,7 @@ fn a_safe_action_without_features_has_cost_zero() {
     );
     // A threshold that zero does not keep.
     let below = Guardrail {
-        range: Some([-1.0, 1.0]),
+        range: Some([-1.0, 1.0].into()),
         ..at_most(-0.2, None)
     };
     refused(zero(below), &["guardrail[0].safe_cost", "margin"]);

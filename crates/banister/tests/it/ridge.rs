@@ -20,7 +20,7 @@ fn guardrails(random: &mut Random, m: usize, zero: bool, known: &[bool]) -> Vec<
         .map(|i| Guardrail {
             name: format!("g{i}"),
             at_most: Some(5.0),
-            range: Some([-10.0, 20.0]),
+            range: Some([-10.0, 20.0].into()),
             sub_gaussian: Some(1.0),
             safe_cost: known[i].then(|| if zero { 0.0 } else { random.between(-2.0, 4.0) }),
             ..Guardrail::default()

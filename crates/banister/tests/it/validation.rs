@@ -78,17 +78,17 @@ fn numbers_of_a_guardrail_must_be_finite() {
         "NaN",
     );
     refused(
-        guardrail(|g| g.range = Some([nan, 1.0])),
+        guardrail(|g| g.range = Some([nan, 1.0].into())),
         "guardrail[1].range",
         "NaN",
     );
     refused(
-        guardrail(|g| g.range = Some([0.0, f64::INFINITY])),
+        guardrail(|g| g.range = Some([0.0, f64::INFINITY].into())),
         "guardrail[1].range",
         "inf",
     );
     refused(
-        guardrail(|g| g.range = Some([-1e308, 1e308])),
+        guardrail(|g| g.range = Some([-1e308, 1e308].into())),
         "guardrail[1].range",
         "inf",
     );
@@ -112,12 +112,12 @@ fn numbers_of_a_guardrail_must_be_finite() {
 #[test]
 fn a_range_goes_from_low_to_high() {
     refused(
-        guardrail(|g| g.range = Some([1.0, 0.0])),
+        guardrail(|g| g.range = Some([1.0, 0.0].into())),
         "guardrail[1].range",
         "[1, 0]",
     );
     refused(
-        guardrail(|g| g.range = Some([2.0, 2.0])),
+        guardrail(|g| g.range = Some([2.0, 2.0].into())),
         "guardrail[1].range",
         "[2, 2]",
     );
@@ -186,7 +186,7 @@ fn a_relative_factor_must_leave_room_in_its_direction() {
     }
     let negative = guardrail(|g| {
         (g.relative, g.at_most, g.safe_cost) = (true, Some(1.1), None);
-        g.range = Some([-1.0, 1.0]);
+        g.range = Some([-1.0, 1.0].into());
     });
     refused(negative, "guardrail[1].at_most", "1.1 with range [-1, 1]");
 }
@@ -216,7 +216,7 @@ fn names_are_present_and_distinct() {
 #[test]
 fn the_reward_signal_is_checked_like_any_other() {
     let mut p = problem(2, vec![]);
-    p.reward.range = Some([3.0, 2.0]);
+    p.reward.range = Some([3.0, 2.0].into());
     refused(p.check(), "reward.range", "[3, 2]");
     p.reward.range = None;
     p.reward.sub_gaussian = Some(f64::NAN);
@@ -334,7 +334,7 @@ fn a_threshold_beyond_the_range_is_refused_with_the_likely_cause() {
             name: "complaints".into(),
             at_most,
             at_least,
-            range,
+            range: range.map(Into::into),
             ..Guardrail::default()
         };
         guardrail

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use banister::{Agent, CheckedProblem, Guarantee};
+use banister::{Agent, CheckedProblem, Guarantee, SignalConfig};
 use banister_rivals::AgentConfig;
 
 use super::{CheckedDeclaration, Declaration, DefaultOutcome, NamedArm};
@@ -17,33 +17,22 @@ const LONGEST_TTL: f64 = 315_360_000.0;
 impl Declaration {
     /// Refuses numbers so large, or ranges so narrow, that what is computed from them would overflow.
     pub(super) fn check_sizes(&self, arms: &[NamedArm]) -> Result<(), Refusal> {
-        let check = |field: String, x: f64, largest: f64| {
-            if x.abs() <= largest {
-                return Ok(());
-            }
-            let allowed = format!("must lie within ±{largest:e}");
-            Err(Refusal::invalid(field, x, allowed))
-        };
-        let range = |field: String, range: Option<[f64; 2]>| {
-            let [lo, hi] = range.unwrap_or([0.0, 1.0]);
-            check(field.clone(), lo, LARGEST_SIGNAL)?;
-            check(field.clone(), hi, LARGEST_SIGNAL)?;
-            if hi > lo && hi - lo < 1.0 / LARGEST_SIGNAL {
-                let allowed = format!("must be at least {:e} wide", 1.0 / LARGEST_SIGNAL);
-                return Err(Refusal::invalid(field, format!("[{lo}, {hi}]"), allowed));
-            }
-            Ok(())
-        };
-        range("reward.range".into(), self.reward.range)?;
         let given = |field: String, x: Option<f64>| check(field, x.unwrap_or(0.0), LARGEST_SIGNAL);
-        given("reward.sub_gaussian".into(), self.reward.sub_gaussian)?;
+        let signal = |field: &str, signal: &SignalConfig| {
+            let ranges = signal.range.iter();
+            for (field, range) in ranges.flat_map(|range| range.each(&format!("{field}.range"))) {
+                check_range(field, range)?;
+            }
+            given(format!("{field}.cap"), signal.cap)?;
+            given(format!("{field}.sub_gaussian"), signal.sub_gaussian)
+        };
+        signal("reward", &self.reward)?;
         for (i, guardrail) in self.guardrails.iter().enumerate() {
             let field = |name: &str| format!("guardrails[{i}].{name}");
-            range(field("range"), guardrail.range)?;
+            signal(&format!("guardrails[{i}]"), &guardrail.signal())?;
             if let Some((direction, bound)) = guardrail.bound() {
                 check(field(direction.key()), bound, LARGEST_SIGNAL)?;
             }
-            given(field("sub_gaussian"), guardrail.sub_gaussian)?;
             given(field("safe_cost"), guardrail.safe_cost)?;
         }
         for (j, &x) in self.safe_action.iter().flatten().enumerate() {
@@ -56,6 +45,25 @@ impl Declaration {
         }
         Ok(())
     }
+}
+
+fn check(field: String, x: f64, largest: f64) -> Result<(), Refusal> {
+    if x.abs() <= largest {
+        return Ok(());
+    }
+    let allowed = format!("must lie within ±{largest:e}");
+    Err(Refusal::invalid(field, x, allowed))
+}
+
+/// Refuses a range that is too narrow, or too far out.
+pub(crate) fn check_range(field: String, [lo, hi]: [f64; 2]) -> Result<(), Refusal> {
+    check(field.clone(), lo, LARGEST_SIGNAL)?;
+    check(field.clone(), hi, LARGEST_SIGNAL)?;
+    if hi > lo && hi - lo < 1.0 / LARGEST_SIGNAL {
+        let allowed = format!("must be at least {:e} wide", 1.0 / LARGEST_SIGNAL);
+        return Err(Refusal::invalid(field, format!("[{lo}, {hi}]"), allowed));
+    }
+    Ok(())
 }
 
 impl CheckedDeclaration {
@@ -76,18 +84,20 @@ impl CheckedDeclaration {
         let Some(default) = default else {
             return Ok(());
         };
-        let of = |e| Refusal::of(e, |field| format!("default_outcome.{field}"));
-        (self.standard.reward)
-            .check_value("reward", default.reward)
-            .map_err(of)?;
-        for guardrail in &self.standard.guardrails {
+        // Whichever arm it befalls.
+        let check = |signal: usize, field: &str, x: f64| {
+            let mut own = self.standard.own_signals(signal).iter();
+            own.try_for_each(|own| own.check_value(field, x))
+                .map_err(|e| Refusal::of(e, str::to_string))
+        };
+        check(0, "default_outcome.reward", default.reward)?;
+        for (i, guardrail) in self.standard.guardrails.iter().enumerate() {
             let field = format!("default_outcome.costs.{}", guardrail.name);
             let Some(&cost) = default.costs.get(&guardrail.name) else {
                 let allowed = "it needs a cost for every guardrail";
                 return Err(Refusal::invalid(field, "absent", allowed));
             };
-            (guardrail.signal.check_value(&field, cost))
-                .map_err(|e| Refusal::of(e, str::to_string))?;
+            check(i + 1, &field, cost)?;
         }
         check_cost_names("default_outcome.costs", &default.costs, &self.standard)
     }

@@ -9,7 +9,7 @@ mod problem;
 
 use std::collections::BTreeMap;
 
-use banister::{CheckedProblem, Error, Guardrail, Problem, SignalConfig};
+use banister::{ArmRanges, CheckedProblem, Error, Guardrail, Problem, SignalConfig};
 use banister_rivals::AgentConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::object;
 use crate::refusal::Refusal;
 pub(crate) use agent::round;
-pub(crate) use checks::{LARGEST_FEATURE, check_cost_names, check_length};
+pub(crate) use checks::{LARGEST_FEATURE, check_cost_names, check_length, check_range};
 use checks::{check_finite, check_name};
 use problem::problem_field;
 
@@ -113,6 +113,13 @@ pub struct NamedArm {
     /// Its features, for linear agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<Vec<f64>>,
+    /// Ranges that an added arm brings where they are by arm: of `reward`, and of guardrails by name.
+    #[serde(
+        default,
+        deserialize_with = "object::one",
+        skip_serializing_if = "ArmRanges::is_empty"
+    )]
+    pub ranges: ArmRanges,
 }
 
 /// The outcome of a decision that never got one.
@@ -132,6 +139,7 @@ impl From<DeclaredArm> for NamedArm {
             DeclaredArm::Name(name) => Self {
                 name,
                 features: None,
+                ranges: ArmRanges::default(),
             },
             DeclaredArm::Arm(arm) => arm,
         }
@@ -175,6 +183,11 @@ impl Declaration {
         let arms: Vec<NamedArm> = self.arms.iter().cloned().map(NamedArm::from).collect();
         for (i, arm) in arms.iter().enumerate() {
             check_length(&format!("arms[{i}].name"), &arm.name, LONGEST_NAME)?;
+            if !arm.ranges.is_empty() {
+                let field = format!("arms[{i}].ranges");
+                let allowed = "they are for arms added later: declare `range` by arm at its signal";
+                return Err(Refusal::invalid(field, "given", allowed));
+            }
         }
         if self.guardrails.len() > MOST_GUARDRAILS {
             let allowed = format!("an experiment has at most {MOST_GUARDRAILS} guardrails");

@@ -97,7 +97,10 @@ impl Declaration {
                 }
             }
         };
-        problem.reward = self.reward;
+        problem.reward = self.reward.clone();
+        if !matches!(kind, Kind::Arms) {
+            (problem.one_range_each()).map_err(|e| Refusal::of(e, problem_field))?;
+        }
         Ok(problem)
     }
 }

@@ -14,13 +14,13 @@ mod saved;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use banister::{Agent, Fallback, Origin, Outcomes, Played};
+use banister::{Agent, ArmRanges, Fallback, Origin, Outcomes, Played};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::events::PublishedPolicy;
 use crate::events::{DecisionEvent, Event, OutcomeEvent, Record};
-use crate::state::declaration::{CheckedDeclaration, Declaration, Kind};
+use crate::state::declaration::{CheckedDeclaration, Declaration, Kind, NamedArm};
 use crate::state::history::History;
 use crate::time::Timestamp;
 pub use alarm::{AlarmRaised, Evidence, RecordedAlarm};
@@ -79,6 +79,9 @@ pub struct Arm {
     pub name: String,
     /// Its features, where arms have any.
     pub features: Option<Vec<f64>>,
+    /// Ranges that it brought when it was added.
+    #[serde(default, skip_serializing_if = "ArmRanges::is_empty")]
+    pub ranges: ArmRanges,
     /// False once it is retired.
     pub offered: bool,
 }
@@ -157,6 +160,7 @@ impl Experiment {
         let arms = checked.arms.iter().map(|arm| Arm {
             name: arm.name.clone(),
             features: arm.features.clone(),
+            ranges: arm.ranges.clone(),
             offered: true,
         });
         let arms: Vec<Arm> = arms.collect();
@@ -198,15 +202,13 @@ impl Experiment {
                 }
                 self.change(change, record.time);
             }
-            Event::ArmAdded { name, features } => {
-                (self.agent.add_arm(name, features.as_deref())).map_err(|e| e.to_string())?;
-                self.arms.push(Arm {
-                    name: name.clone(),
-                    features: features.clone(),
-                    offered: true,
-                });
-                self.facts = facts(self.key, &self.checked, &self.arms, &*self.agent);
-                self.current = None;
+            Event::ArmAdded { name, features } => self.add(NamedArm {
+                name: name.clone(),
+                features: features.clone(),
+                ranges: ArmRanges::default(),
+            })?,
+            Event::NewArm(json) => {
+                self.add(serde_json::from_str(json).map_err(|e| e.to_string())?)?;
             }
             Event::ArmRetired { arm } => self.retire(*arm as usize)?,
             // Policies and decisions teach nothing, and parts only once they are complete.

@@ -5,23 +5,27 @@ use std::sync::Arc;
 use banister::{Agent, Fallback};
 use banister_rivals::AgentConfig;
 
-use super::{Experiment, ExperimentStatus};
+use super::facts::facts;
+use super::{Arm, Experiment, ExperimentStatus};
 use crate::events::Candidate;
 use crate::events::PublishedPolicy;
 use crate::refusal::Refusal;
-use crate::state::declaration::{Kind, NamedArm, check_length};
+use crate::state::declaration::{Kind, NamedArm, check_length, check_range};
 
 impl Experiment {
     /// Checks that the agent would take an outcome after `more` others: events that are written must fold.
     pub(crate) fn check_outcome(
         &self,
+        action: u32,
         features: &[f64],
         reward: f64,
         costs: &[f64],
         more: u64,
     ) -> Result<(), Refusal> {
         let checked = if features.is_empty() {
-            self.agent.check_outcome(reward, costs, more)
+            let own = self.own_number(action as usize);
+            let own = own.ok_or_else(|| Refusal::unavailable("the agent does not know the arm"))?;
+            self.agent.check_outcome(own, reward, costs, more)
         } else {
             (self.agent).check_outcome_at(features, reward, costs, more)
         };
@@ -209,11 +213,42 @@ impl Experiment {
             let reason = format!("there is, or was, an arm called `{}` already", arm.name);
             return Err(Refusal::conflict(reason));
         }
+        for (name, range) in &arm.ranges.0 {
+            check_range(format!("ranges.{name}"), *range)?;
+        }
         self.try_on_a_copy(|agent| {
             agent
-                .add_arm(&arm.name, arm.features.as_deref())
+                .add_arm(&arm.name, arm.features.as_deref(), &arm.ranges)
                 .map(|_| ())
-        })
+        })?;
+        let mut checked = self.checked.clone();
+        (checked.standard.add_arm(&arm.ranges)).map_err(|e| Refusal::of(e, str::to_string))?;
+        let declaration = &checked.declaration;
+        checked.check_ttl(
+            declaration.ttl_seconds,
+            declaration.default_outcome.as_ref(),
+        )
+    }
+
+    /// Takes up an arm that was checked.
+    pub(super) fn add(&mut self, arm: NamedArm) -> Result<(), String> {
+        let NamedArm {
+            name,
+            features,
+            ranges,
+        } = arm;
+        let added = self.agent.add_arm(&name, features.as_deref(), &ranges);
+        added.map_err(|e| e.to_string())?;
+        (self.checked.standard.add_arm(&ranges)).map_err(|e| e.to_string())?;
+        self.arms.push(Arm {
+            name,
+            features,
+            ranges,
+            offered: true,
+        });
+        self.facts = facts(self.key, &self.checked, &self.arms, &*self.agent);
+        self.current = None;
+        Ok(())
     }
 
     /// Checks that an arm can be retired.

@@ -104,10 +104,13 @@ impl Experiment {
         }
         let saved: Saved = serde_json::from_slice(body).map_err(|e| e.to_string())?;
         let learned = saved.learned;
-        let checked = learned
+        let mut checked = learned
             .declaration
             .check_stored()
             .map_err(|e| e.to_string())?;
+        for arm in learned.arms.iter().skip(checked.arms.len()) {
+            (checked.standard.add_arm(&arm.ranges)).map_err(|e| e.to_string())?;
+        }
         let restored = AgentConfig::restore(&learned.agent).map_err(|e| e.to_string())?;
         let facts = facts(learned.key, &checked, &learned.arms, &*restored.agent);
         Ok(Some(Self {

@@ -175,13 +175,13 @@ pub fn ranged() -> Case {
             4,
             3,
             SignalConfig {
-                range: Some([-2.0, 3.0]),
-                sub_gaussian: None,
+                range: Some([-2.0, 3.0].into()),
+                ..SignalConfig::default()
             },
             vec![Guardrail {
                 name: "stars".into(),
                 at_least: Some(5.0),
-                range: Some([0.0, 10.0]),
+                range: Some([0.0, 10.0].into()),
                 safe_cost: Some(8.0),
                 ..Guardrail::default()
             }],
@@ -197,8 +197,8 @@ pub fn ranged() -> Case {
 /// Sub-Gaussian signals.
 pub fn gaussian() -> Case {
     let noisy = |r| SignalConfig {
-        range: None,
         sub_gaussian: Some(r),
+        ..SignalConfig::default()
     };
     Case {
         name: "sub-Gaussian",
@@ -269,12 +269,12 @@ fn share(j: usize, k: usize) -> f64 {
 impl Seen {
     pub fn new(problem: &Problem, delta: f64) -> Self {
         let (k, m) = (problem.arms.len(), problem.guardrails.len());
-        let [lo, hi] = problem.reward.range.unwrap_or([0.0, 1.0]);
+        let [lo, hi] = problem.reward.hull();
         let mut ends = vec![(lo, hi)];
         let mut noise = vec![problem.reward.sub_gaussian.map(|r| r / (hi - lo))];
         let (mut tau, mut known) = (Vec::new(), Vec::new());
         for g in &problem.guardrails {
-            let [lo, hi] = g.range.unwrap_or([0.0, 1.0]);
+            let [lo, hi] = g.signal().hull();
             let (zero, one, bound) = match (g.at_most, g.at_least) {
                 (Some(bound), _) => (lo, hi, bound),
                 (_, Some(bound)) => (hi, lo, bound),

@@ -45,12 +45,12 @@ pub(super) fn linear() -> Result<Vec<Entry>, Error> {
         length.clone(),
         EnvironmentConfig::Linear(drawn(Drawn::Sphere, 10)),
         vec![Guardrail {
-            range: Some([-1.0, 1.0]),
+            range: Some([-1.0, 1.0].into()),
             ..at_most("cost", 0.3, Some(0.0))
         }],
         all(true, more)?,
     );
-    sphere.experiment.reward.range = Some([-1.0, 1.0]);
+    sphere.experiment.reward.range = Some([-1.0, 1.0].into());
     Ok(vec![
         entry(
             "contextual",

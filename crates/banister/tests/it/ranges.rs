@@ -1,0 +1,618 @@
+//! Ranges by arm, and caps.
+
+use std::collections::BTreeMap;
+
+use banister::{
+    Agent as _, AlarmKind, ArmRanges, Fallback, Guardrail, Intervals, OnBreach, Opb, OpbConfig,
+    Oplb, OplbConfig, Optimism, Problem, Range, SignalConfig, UnknownSafeCost,
+};
+
+use crate::common::{Random, at_most, brute_force_lp, problem};
+
+/// A problem whose three signals have ranges by arm: the reward, an `at_most` and an `at_least` one.
+fn by_arm(random: &mut Random, k: usize, safe_costs: bool) -> (Problem, [Vec<[f64; 2]>; 3]) {
+    let mut ranges = |lo: f64, hi: f64| -> Vec<[f64; 2]> {
+        let one = |_| {
+            let middle = random.between(lo, hi);
+            [random.between(lo, middle), random.between(middle, hi) + 0.1]
+        };
+        (0..k).map(one).collect()
+    };
+    let all = [ranges(-2.0, 3.0), ranges(0.0, 20.0), ranges(-1.0, 1.0)];
+    let mut declared = problem(
+        k,
+        vec![
+            Guardrail {
+                at_most: Some(0.5 * (all[1][0][0] + hull(&all[1])[1])),
+                safe_cost: safe_costs.then_some(all[1][0][0] + 0.01),
+                ..at_most(0.0, None)
+            },
+            Guardrail {
+                at_most: None,
+                at_least: Some(0.5 * (all[2][0][1] + hull(&all[2])[0])),
+                safe_cost: safe_costs.then_some(all[2][0][1] - 0.01),
+                ..at_most(0.0, None)
+            },
+        ],
+    );
+    declared.reward.range = Some(Range::ByArm(all[0].clone()));
+    let named = std::iter::zip(declared.arms.clone(), all[1].clone()).collect();
+    declared.guardrails[0].range = Some(Range::ByName(named));
+    declared.guardrails[1].range = Some(Range::ByArm(all[2].clone()));
+    (declared, all)
+}
+
+/// The interval of a signal in the user's units, given the range that its standard units are of.
+fn in_units(agent: &Opb, arm: usize, signal: usize, [lo, hi]: [f64; 2]) -> (f64, f64) {
+    let ends = agent.interval(arm, signal).expect("a signal of an arm");
+    let unit = |y: f64| match signal {
+        2 => hi - (hi - lo) * y,
+        _ => lo + (hi - lo) * y,
+    };
+    let (a, b) = (unit(ends.lower), unit(ends.upper));
+    (a.min(b), a.max(b))
+}
+
+fn hull(ranges: &[[f64; 2]]) -> [f64; 2] {
+    let lo = ranges.iter().map(|r| r[0]).fold(f64::INFINITY, f64::min);
+    let hi = ranges
+        .iter()
+        .map(|r| r[1])
+        .fold(f64::NEG_INFINITY, f64::max);
+    [lo, hi]
+}
+
+#[test]
+fn own_ranges_are_own_units_and_the_program_sees_common_ones() {
+    let mut random = Random::new(91);
+    let kinds = [None, Some(Intervals::Kl), Some(Intervals::Bernstein)];
+    let mut free = 0;
+    for case in 0..60 {
+        let k = 2 + random.below(4);
+        let safe_costs = case % 2 == 0;
+        let (declared, ranges) = by_arm(&mut random, k, safe_costs);
+        let config = OpbConfig {
+            intervals: kinds[case % 3],
+            optimism: Optimism::Value,
+            on_breach: Some(OnBreach::Alert),
+            ..OpbConfig::default()
+        };
+        let mut agent = Opb::new(&declared, &config).expect("valid");
+        // The same problem rescaled by hand: all signals in [0, 1].
+        let mut plain = problem(k, vec![at_most(0.9, None), at_most(0.9, None)]);
+        plain.guardrails[1].at_most = None;
+        plain.guardrails[1].at_least = Some(0.1);
+        if safe_costs {
+            plain.guardrails[0].safe_cost = Some(0.5);
+            plain.guardrails[1].safe_cost = Some(0.5);
+        }
+        let mut twin = Opb::new(&plain, &config).expect("valid");
+        let means: Vec<[f64; 3]> = (0..k)
+            .map(|_| {
+                [
+                    random.unit(),
+                    0.3 * random.unit(),
+                    0.6 + 0.4 * random.unit(),
+                ]
+            })
+            .collect();
+        for _ in 0..random.below(1500) {
+            let arm = random.below(k);
+            let y = means[arm].map(|p| random.bernoulli(p));
+            let x = [0, 1, 2].map(|s| {
+                let [lo, hi] = ranges[s][arm];
+                if y[s] == 1.0 { hi } else { lo }
+            });
+            twin.observe(arm, y[0], &y[1..]).expect("valid");
+            agent.observe(arm, x[0], &x[1..]).expect("valid");
+        }
+        let mut bounds = vec![vec![(0.0, 0.0); k]; 3];
+        for s in 0..3 {
+            let common = hull(&ranges[s]);
+            for a in 0..k {
+                let mapped = in_units(&twin, a, s, ranges[s][a]);
+                let own = in_units(&agent, a, s, common);
+                let tolerance = 1e-12 * (1.0 + common[0].abs() + common[1].abs());
+                assert!((own.0 - mapped.0).abs() < tolerance, "{own:?} {mapped:?}");
+                assert!((own.1 - mapped.1).abs() < tolerance, "{own:?} {mapped:?}");
+                bounds[s][a] = mapped;
+            }
+        }
+        if let (Some(c), Some(q)) = (
+            declared.guardrails[0].safe_cost,
+            declared.guardrails[1].safe_cost,
+        ) {
+            (bounds[1][0], bounds[2][0]) = ((c, c), (q, q));
+        }
+        // Everything in the user's units: costs are x ≤ τ and −q ≤ −τ.
+        let thresholds = [
+            declared.guardrails[0].at_most.expect("given"),
+            -declared.guardrails[1].at_least.expect("given"),
+        ];
+        let upper: Vec<Vec<f64>> = vec![
+            bounds[1].iter().map(|b| b.1).collect(),
+            bounds[2].iter().map(|b| -b.0).collect(),
+        ];
+        let lower: Vec<Vec<f64>> = vec![
+            bounds[1].iter().map(|b| b.0).collect(),
+            bounds[2].iter().map(|b| -b.1).collect(),
+        ];
+        let margins = [thresholds[0] - upper[0][0], thresholds[1] - upper[1][0]];
+        let decision = agent.decide();
+        if margins.iter().any(|&margin| margin <= 0.0) {
+            assert_eq!(decision.fallback, Some(Fallback::MarginNotProven));
+            continue;
+        }
+        assert_eq!(decision.fallback, None);
+        free += 1;
+        let reward: Vec<f64> = bounds[0].iter().map(|b| b.1).collect();
+        let best = brute_force_lp(&reward, &lower, &thresholds).expect("feasible");
+        let kappa = (best.0 - reward[0]).max(0.0);
+        let v: Vec<f64> = (0..k)
+            .map(|a| {
+                let wide = |i: usize| (upper[i][a] - lower[i][a]) / margins[i];
+                reward[a] + kappa * wide(0).max(wide(1))
+            })
+            .collect();
+        let (value, _) = brute_force_lp(&v, &upper, &thresholds).expect("feasible");
+        let expected =
+            |of: &[f64]| -> f64 { decision.policy.iter().map(|&(a, p)| p * of[a]).sum() };
+        assert!((decision.optimistic_reward - value).abs() < 1e-8 * (1.0 + value.abs()));
+        assert!((expected(&v) - value).abs() < 1e-8 * (1.0 + value.abs()));
+        let costs = [
+            decision.guardrails[0].pessimistic_cost,
+            -decision.guardrails[1].pessimistic_cost,
+        ];
+        for i in 0..2 {
+            assert!((costs[i] - expected(&upper[i])).abs() < 1e-9 * (1.0 + costs[i].abs()));
+            assert!(costs[i] <= thresholds[i] + 1e-9);
+        }
+    }
+    assert!(free > 20, "only {free} decisions were free");
+}
+
+/// Dollars per call of a cheap and a dear model; the cheap one is safe.
+fn calls(range: Range, safe_cost: Option<f64>) -> Problem {
+    Problem {
+        arms: vec!["cheap".into(), "dear".into()],
+        guardrails: vec![Guardrail {
+            name: "dollars".into(),
+            at_most: Some(0.5),
+            range: Some(range),
+            safe_cost,
+            ..Guardrail::default()
+        }],
+        ..Problem::default()
+    }
+}
+
+fn named(ranges: &[(&str, [f64; 2])]) -> BTreeMap<String, [f64; 2]> {
+    let owned = ranges
+        .iter()
+        .map(|&(name, range)| (name.to_string(), range));
+    owned.collect()
+}
+
+fn cheap_and_dear() -> Range {
+    Range::ByName(named(&[("cheap", [0.0, 0.1]), ("dear", [0.0, 2.0])]))
+}
+
+#[test]
+fn own_ranges_certify_earlier_than_their_hull() {
+    let first_free = |range: Range| {
+        let mut agent = Opb::new(&calls(range, None), &OpbConfig::default()).expect("valid");
+        let mut random = Random::new(7);
+        let mut outcomes = 0;
+        while agent.decide().fallback.is_some() {
+            let cost = 0.1 * random.bernoulli(0.3);
+            agent.observe(0, 0.5, &[cost]).expect("valid");
+            outcomes += 1;
+        }
+        outcomes
+    };
+    // No call of the cheap model costs more than 0.1: its own range proves the margin at once.
+    assert_eq!(first_free(cheap_and_dear()), 0);
+    let hull = first_free([0.0, 2.0].into());
+    assert!(hull > 20, "{hull}");
+}
+
+#[test]
+fn outcomes_are_refused_beyond_their_own_arms_range() {
+    let mut agent =
+        Opb::new(&calls(cheap_and_dear(), Some(0.05)), &OpbConfig::default()).expect("valid");
+    let before = agent.save();
+    let message = agent.observe(0, 0.5, &[0.2]).expect_err("refused");
+    assert_eq!(
+        message.to_string(),
+        "`dollars` is 0.2: must lie in the declared range [0, 0.1]"
+    );
+    assert_eq!(agent.check_outcome(0, 0.5, &[0.2], 0), Err(message));
+    assert_eq!(agent.save(), before);
+    assert_eq!(agent.check_outcome(1, 0.5, &[0.2], 0), Ok(()));
+    agent.observe(1, 0.5, &[0.2]).expect("the dear one may");
+    let shown = agent.estimates();
+    assert!(shown[1].costs[0].upper <= 2.0 + 1e-12 && shown[1].costs[0].mean == Some(0.2));
+}
+
+#[test]
+fn ranges_by_arm_are_checked_by_name() {
+    let refused = |problem: Problem, field: &str, words: &str| {
+        let message = problem.check().expect_err("refused").to_string();
+        assert!(
+            message.starts_with(&format!("`{field}`")) && message.contains(words),
+            "{message}"
+        );
+    };
+    let map = |ranges: &[(&str, [f64; 2])]| calls(Range::ByName(named(ranges)), None);
+    refused(
+        map(&[("cheap", [0.0, 0.1])]),
+        "guardrail[0].range.dear",
+        "every arm",
+    );
+    refused(
+        map(&[
+            ("cheap", [0.0, 0.1]),
+            ("dear", [0.0, 1.0]),
+            ("odd", [0.0, 1.0]),
+        ]),
+        "guardrail[0].range.odd",
+        "the arms are cheap, dear",
+    );
+    refused(
+        map(&[("cheap", [0.1, 0.1]), ("dear", [0.0, 1.0])]),
+        "guardrail[0].range.cheap",
+        "[0.1, 0.1]",
+    );
+    refused(
+        map(&[("cheap", [0.0, f64::NAN]), ("dear", [0.0, 1.0])]),
+        "guardrail[0].range.cheap",
+        "NaN",
+    );
+    refused(
+        calls(Range::ByArm(vec![[0.0, 1.0]]), None),
+        "guardrail[0].range",
+        "expected 2: one per arm",
+    );
+    refused(
+        calls(Range::ByArm(vec![[0.0, 1.0], [1.0, 0.0]]), None),
+        "guardrail[0].range[1]",
+        "below the second",
+    );
+    // The safe cost lies in the safe arm's own range, the threshold in the hull.
+    refused(
+        calls(cheap_and_dear(), Some(0.2)),
+        "guardrail[0].safe_cost",
+        "[0, 0.1]",
+    );
+    let mut far = calls(cheap_and_dear(), None);
+    far.guardrails[0].at_most = Some(3.0);
+    refused(far, "guardrail[0].at_most", "[0, 2]");
+    let mut called = calls(cheap_and_dear(), None);
+    called.guardrails[0].name = "reward".into();
+    refused(called, "guardrail[0].name", "another name");
+    let mut reward = calls([0.0, 1.0].into(), None);
+    reward.reward.range = Some(Range::ByName(named(&[("dear", [0.0, 2.0])])));
+    refused(reward, "reward.range.cheap", "every arm");
+}
+
+#[test]
+fn ranges_are_read_as_pairs_lists_and_maps() {
+    let read = |text: &str| serde_json::from_str::<Range>(text);
+    assert_eq!(read("[0, 2.5]").unwrap(), Range::Shared([0.0, 2.5]));
+    let list = Range::ByArm(vec![[0.0, 1.0], [-1.0, 2.0]]);
+    assert_eq!(read("[[0, 1], [-1, 2]]").unwrap(), list);
+    assert_eq!(
+        read(r#"{"dear": [0, 2], "cheap": [0, 0.1]}"#).unwrap(),
+        cheap_and_dear()
+    );
+    for range in [list, cheap_and_dear(), [0.0, 1.0].into()] {
+        let text = serde_json::to_string(&range).unwrap();
+        assert_eq!(read(&text).unwrap(), range);
+    }
+    for bad in [
+        "[0]",
+        "[0, 1, 2]",
+        "[[0, 1], 2]",
+        "[[0, 1, 2]]",
+        "[]",
+        r#"{"a": [0]}"#,
+        r#"{"a": [0, 1], "a": [0, 2]}"#,
+        "1",
+        "true",
+        r#""wide""#,
+        r#"[["a", 1]]"#,
+    ] {
+        assert!(read(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn linear_agents_refuse_ranges_by_arm() {
+    let mut problem = calls(cheap_and_dear(), Some(0.05));
+    problem.features = vec![vec![1.0, 0.0], vec![0.0, 1.0]];
+    let config = OplbConfig {
+        parameter_norm: Some(2.0),
+        ..OplbConfig::default()
+    };
+    let message = Oplb::new(&problem, &config)
+        .expect_err("refused")
+        .to_string();
+    assert!(
+        message.starts_with("`guardrail[0].range` is given by arm"),
+        "{message}"
+    );
+}
+
+fn ranges(of: &[(&str, [f64; 2])]) -> ArmRanges {
+    ArmRanges(named(of))
+}
+
+#[test]
+fn added_arms_bring_their_ranges() {
+    let mut declared = calls(cheap_and_dear(), Some(0.05));
+    declared.reward.range = Some(Range::ByArm(vec![[0.0, 1.0], [0.0, 2.0]]));
+    let mut agent = Opb::new(&declared, &OpbConfig::default()).expect("valid");
+    let good = [("dollars", [0.0, 8.0]), ("reward", [0.0, 3.0])];
+    for (bad, field) in [
+        (ranges(&[]), "ranges.reward"),
+        (ranges(&good[..1]), "ranges.reward"),
+        (ranges(&good[1..]), "ranges.dollars"),
+        (
+            ranges(&[good[0], good[1], ("spend", [0.0, 1.0])]),
+            "ranges.spend",
+        ),
+        (
+            ranges(&[("dollars", [1.0, 1.0]), good[1]]),
+            "ranges.dollars",
+        ),
+        // Costs are counted from 0.
+        (
+            ranges(&[("dollars", [-0.1, 1.0]), good[1]]),
+            "ranges.dollars",
+        ),
+    ] {
+        let before = agent.save();
+        let message = agent
+            .add_arm_with("new", &bad)
+            .expect_err("refused")
+            .to_string();
+        assert!(message.starts_with(&format!("`{field}`")), "{message}");
+        assert_eq!(agent.save(), before);
+    }
+    assert_eq!(agent.add_arm_with("wild", &ranges(&good)), Ok(2));
+    let mut twin = agent.clone();
+    let mut random = Random::new(3);
+    for round in 0..600 {
+        let arm = round % 3;
+        let top = [0.1, 2.0, 8.0][arm];
+        let cost = top * random.bernoulli(0.02);
+        let reward = [0.5, 1.0, 3.0][arm] * random.bernoulli(0.5);
+        for agent in [&mut agent, &mut twin] {
+            agent.observe(arm, reward, &[cost]).expect("valid");
+        }
+        if round % 50 == 0 {
+            // An arm dearer than all declared, in a snapshot and back.
+            twin = Opb::restore(&twin.save()).expect("intact");
+        }
+        assert_eq!(agent.decide(), twin.decide());
+    }
+    assert!(twin.observe(2, 0.0, &[8.1]).is_err() && twin.observe(1, 0.0, &[2.1]).is_err());
+    let shown = twin.estimates();
+    assert!(shown[2].costs[0].upper > 0.0 && shown[2].costs[0].upper < 1.0);
+    assert!(agent.decide().guardrails[0].slack >= 0.0);
+    // A snapshot without the range of an arm that needs one is broken.
+    let mut cut: serde_json::Value = serde_json::from_str(&twin.save()).unwrap();
+    cut["arms"][2].as_object_mut().unwrap().remove("ranges");
+    let message = Opb::restore(&cut.to_string())
+        .expect_err("broken")
+        .to_string();
+    assert!(message.contains("wild"), "{message}");
+
+    // κ = 1 is enough while no reward lies a whole range above another.
+    let config = OpbConfig {
+        optimism: Optimism::Margin,
+        ..OpbConfig::default()
+    };
+    let mut margin = Opb::new(&declared, &config).expect("valid");
+    let message = margin
+        .add_arm_with("wild", &ranges(&good))
+        .expect_err("refused");
+    assert!(message.to_string().starts_with("`ranges.reward`"));
+    let lower = [good[0], ("reward", [-4.0, 2.0])];
+    assert_eq!(margin.add_arm_with("wild", &ranges(&lower)), Ok(2));
+
+    let mut plain = Opb::new(&calls([0.0, 2.0].into(), None), &OpbConfig::default()).unwrap();
+    let message = plain
+        .add_arm_with("wild", &ranges(&good[..1]))
+        .expect_err("refused");
+    assert!(message.to_string().contains("hold for all arms"));
+    assert_eq!(plain.add_arm("wild"), Ok(2));
+}
+
+#[test]
+fn a_declared_safe_cost_is_tested_in_the_safe_arms_own_units() {
+    let noticed = |problem: &Problem, scale: f64| {
+        let mut agent = Opb::new(problem, &OpbConfig::default()).expect("valid");
+        let mut random = Random::new(17);
+        for n in 1..5000 {
+            let cost = scale * random.bernoulli(0.5);
+            agent.observe(0, 0.5, &[cost]).expect("valid");
+            let monitor = agent.monitor().expect("watched");
+            if let [alarm, ..] = monitor.alarms() {
+                assert_eq!(alarm.kind, AlarmKind::SafeCost);
+                return (n, alarm.mean / scale);
+            }
+        }
+        panic!("not noticed");
+    };
+    let own = noticed(&calls(cheap_and_dear(), Some(0.02)), 0.1);
+    let mut plain = calls([0.0, 1.0].into(), Some(0.2));
+    plain.guardrails[0].at_most = Some(0.9);
+    let rescaled = noticed(&plain, 1.0);
+    assert_eq!(own.0, rescaled.0);
+    assert!((own.1 - rescaled.1).abs() < 1e-12);
+    let hull = noticed(&calls([0.0, 2.0].into(), Some(0.02)), 0.1);
+    assert!(hull.0 > own.0, "{hull:?} {own:?}");
+}
+
+#[test]
+fn the_t_zero_rule_uses_the_safe_arms_own_range() {
+    let (horizon, cost) = (10_000, 0.03);
+    for (range, width) in [(cheap_and_dear(), 0.1), ([0.0, 2.0].into(), 2.0)] {
+        let config = OpbConfig {
+            horizon: Some(horizon),
+            unknown_safe_cost: UnknownSafeCost::Paper,
+            lazy: Some(0.0),
+            ..OpbConfig::default()
+        };
+        let mut agent = Opb::new(&calls(range, None), &config).expect("valid");
+        let mut n: u64 = 0;
+        while agent.decide().fallback.is_some() {
+            agent.observe(0, 0.5, &[cost]).expect("valid");
+            n += 1;
+        }
+        // ĉ_0 + 3w ≤ τ, w = R √(2 ln(1/δ)/n), δ = 1/T², R half the width of the range.
+        let w = |n: u64| 0.5 * width * (4.0 * (horizon as f64).ln() / n as f64).sqrt();
+        assert!(cost + 3.0 * w(n) <= 0.5 + 1e-12, "{n}");
+        assert!(n == 1 || cost + 3.0 * w(n - 1) > 0.5, "{n}");
+    }
+}
+
+#[test]
+fn what_lies_above_a_cap_counts_as_the_cap() {
+    let capped = Guardrail {
+        cap: Some(5.0),
+        ..at_most(2.0, Some(0.5))
+    };
+    let bounded = Guardrail {
+        range: Some([0.0, 5.0].into()),
+        ..at_most(2.0, Some(0.5))
+    };
+    let mut declared = problem(3, vec![capped]);
+    declared.reward = SignalConfig {
+        range: Some([-1.0, 100.0].into()),
+        cap: Some(10.0),
+        ..SignalConfig::default()
+    };
+    let mut clipped = problem(3, vec![bounded]);
+    clipped.reward.range = Some([-1.0, 10.0].into());
+    let mut agent = Opb::new(&declared, &OpbConfig::default()).expect("valid");
+    let mut twin = Opb::new(&clipped, &OpbConfig::default()).expect("valid");
+    let mut random = Random::new(5);
+    for round in 0..800 {
+        assert_eq!(agent.decide(), twin.decide(), "round {round}");
+        let arm = agent.decide().draw(random.unit());
+        // Heavy tails.
+        let heavy = |random: &mut Random| 0.3 / (1.0 - random.unit());
+        let (reward, cost) = (heavy(&mut random) - 0.5, heavy(&mut random));
+        agent.observe(arm, reward, &[cost]).expect("valid");
+        let (reward, cost) = (reward.min(10.0), cost.min(5.0));
+        twin.observe(arm, reward, &[cost]).expect("valid");
+    }
+    assert_eq!(agent.estimates(), twin.estimates());
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.1] {
+        assert!(agent.observe(1, 0.0, &[bad]).is_err(), "{bad}");
+        assert!(agent.observe(1, bad * 20.0, &[0.0]).is_err(), "{bad}");
+    }
+    let said = agent.assumptions();
+    let words = "the mean of cost 0 capped at 5, not the mean itself, is kept at most 2";
+    assert!(said.iter().any(|a| a.text == words), "{said:?}");
+    assert!(agent.problem().guardrails[0].signal.capped);
+    // In a snapshot and back.
+    let restored = Opb::restore(&agent.save()).expect("intact");
+    assert_eq!(restored.save(), agent.save());
+
+    let quality = Guardrail {
+        at_most: None,
+        at_least: Some(1.0),
+        cap: Some(4.0),
+        ..at_most(0.0, None)
+    };
+    let agent = Opb::new(&problem(2, vec![quality]), &OpbConfig::default()).expect("valid");
+    let words = "the mean of cost 0 capped at 4 is kept at least 1; the mean itself is no lower";
+    assert!(agent.assumptions().iter().any(|a| a.text == words));
+}
+
+#[test]
+fn caps_are_checked_against_ranges() {
+    let refused = |guardrail: Guardrail, field: &str, words: &str| {
+        let message = guardrail
+            .check("guardrail[0]")
+            .expect_err("refused")
+            .to_string();
+        assert!(
+            message.starts_with(&format!("`guardrail[0].{field}`")) && message.contains(words),
+            "{message}"
+        );
+    };
+    let capped = |cap: f64, range: Option<[f64; 2]>| Guardrail {
+        cap: Some(cap),
+        range: range.map(Into::into),
+        ..at_most(0.5, None)
+    };
+    refused(capped(f64::NAN, None), "cap", "finite");
+    refused(capped(0.0, None), "cap", "above 0");
+    refused(capped(-1.0, Some([-1.0, 1.0])), "cap", "above -1");
+    refused(capped(2.0, Some([0.0, 1.0])), "cap", "the range ends at 1");
+    let sub_gaussian = Guardrail {
+        sub_gaussian: Some(1.0),
+        ..capped(1.0, None)
+    };
+    refused(sub_gaussian, "cap", "leave out `sub_gaussian`");
+    // A threshold above the cap cannot be violated.
+    let beyond = Guardrail {
+        at_most: Some(3.0),
+        ..capped(2.0, None)
+    };
+    refused(beyond, "at_most", "[0, 2]");
+    assert!(capped(0.6, Some([0.0, 9.0])).check("guardrail[0]").is_ok());
+    // By arm: those beyond are cut, those below stay as they are.
+    let mut problem = calls(
+        Range::ByName(named(&[("cheap", [0.0, 0.1]), ("dear", [0.0, 9.0])])),
+        Some(0.05),
+    );
+    problem.guardrails[0].cap = Some(1.0);
+    let mut agent = Opb::new(&problem, &OpbConfig::default()).expect("valid");
+    assert!(agent.observe(0, 0.5, &[0.2]).is_err());
+    agent.observe(1, 0.5, &[1e9]).expect("counts as 1");
+    assert_eq!(agent.estimates()[1].costs[0].mean, Some(1.0));
+}
+
+#[test]
+fn an_unknown_sub_gaussian_constant_is_refused_with_advice() {
+    let advice = |message: String| {
+        for words in ["cap", "range", "voids the certificate"] {
+            assert!(message.contains(words), "{message}");
+        }
+    };
+    for value in ["true", "false", "\"unknown\"", "[1]"] {
+        let text = format!(r#"{{"name": "x", "at_most": 0.5, "sub_gaussian": {value}}}"#);
+        advice(
+            serde_json::from_str::<Guardrail>(&text)
+                .unwrap_err()
+                .to_string(),
+        );
+        let text = format!(r#"{{"sub_gaussian": {value}}}"#);
+        advice(
+            serde_json::from_str::<SignalConfig>(&text)
+                .unwrap_err()
+                .to_string(),
+        );
+    }
+    for r in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let reward = SignalConfig {
+            sub_gaussian: Some(r),
+            ..SignalConfig::default()
+        };
+        let message = reward.check("reward").expect_err("refused").to_string();
+        assert!(message.starts_with("`reward.sub_gaussian`"), "{message}");
+        advice(message);
+    }
+    let read = |text: &str| {
+        serde_json::from_str::<SignalConfig>(text)
+            .unwrap()
+            .sub_gaussian
+    };
+    assert_eq!(read(r#"{"sub_gaussian": 2}"#), Some(2.0));
+    assert_eq!(read(r#"{"sub_gaussian": null}"#), None);
+}
