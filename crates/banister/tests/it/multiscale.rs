@@ -84,11 +84,11 @@ impl Edge {
         let scaled = |x: Vec<f64>| -> Vec<f64> { x.iter().map(|v| s * v).collect() };
         let safe: Vec<f64> = unit(random, d);
         let (theta, mu) = (scaled(unit(random, d)), scaled(unit(random, d)));
-        let (range, sub_gaussian) = (Some([-500.0, 500.0]), Some(1.0));
+        let (range, sub_gaussian) = (Some([-500.0, 500.0].into()), Some(1.0));
         let guardrail = Guardrail {
             name: "cost".into(),
             at_most: Some(10.0),
-            range,
+            range: range.clone(),
             sub_gaussian,
             safe_cost: known.then(|| dot(&safe, &mu)),
             ..Guardrail::default()
@@ -97,6 +97,7 @@ impl Edge {
         problem.reward = SignalConfig {
             range,
             sub_gaussian,
+            ..SignalConfig::default()
         };
         let config = OplbConfig {
             parameter_norm: Some(s / 1000.0 * (1.0 + 1e-12)),
