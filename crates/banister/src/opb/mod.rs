@@ -3,10 +3,10 @@
 //!
 //! **Problem.** K arms with unknown mean reward and m unknown mean costs; every policy published
 //! must keep its expected costs within the thresholds.
-//! **Guarantee.** With probability 1 − δ, every policy in every round is feasible, and the regret is
-//! of order √(KT)/Δ (theory: [`crate::theory`]).
-//! **Cost per round.** One arm's intervals, then one small LP (`paper`, `margin`) or about three
-//! (`least`): O(K m) at worst, no allocation.
+//! **Guarantee.** With probability 1 − δ, every policy in every round is feasible; with probability
+//! 1 − δ − δ_o the regret is of order √(KT)/Δ too (theory: [`crate::theory`]).
+//! **Cost per round.** A few sums. When an arm's outcomes have grown by half a percent, its intervals and
+//! one small LP (`paper`, `margin`) or about three (`least`): O(K m) at worst, no allocation.
 //! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear
 //! Constraints", Algorithm 2 and Theorem 3, with the errata in `docs/`.
 //!
