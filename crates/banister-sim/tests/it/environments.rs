@@ -98,7 +98,9 @@ fn arms_follow_their_laws_on_ranges_of_their_own() {
         check_moments(&data, means[arm], (hi - means[arm]) * (means[arm] - lo));
     }
     // A mean must lie in the range of its own arm.
-    let message = experiment(&[0.2, 2.0]).check("by arm").expect_err("refused");
+    let message = experiment(&[0.2, 2.0])
+        .check("by arm")
+        .expect_err("refused");
     assert!(message.to_string().contains("[0, 0.1]"), "{message}");
 }
 
