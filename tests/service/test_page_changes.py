@@ -206,3 +206,35 @@ def test_learning_from_a_file(service, look, tmp_path):
         expect(page.get_by_test_id("learn-said")).to_contain_text("120 outcomes were learned")
         expect(page.get_by_test_id("count-imported")).to_have_text("120")
         assert get(service, name)["counts"]["imported"] == 120
+
+
+def test_ranges_by_arm_and_caps(service, look):
+    page = look("/#/new")
+    page.watch.allow("status of 422")
+    page.get_by_test_id("field-name").fill("calls")
+    page.get_by_test_id("arms-row").nth(1).get_by_label("Arm’s name").fill("dear")
+    page.get_by_test_id("guardrail-name").fill("dollars")
+    page.get_by_test_id("guardrail-value").fill("0.5")
+    rail = page.get_by_test_id("guardrails-row")
+    rail.get_by_text("Range", exact=True).first.click()
+    ranges = rail.get_by_label("Guardrail: ranges by arm")
+    ranges.fill("control: 0, 0.1")
+    ranges.blur()
+    expect(rail).to_contain_text("`guardrails[0].range.dear` is absent")
+    ranges.fill("control: 0, 0.1\ndear: 0, 9")
+    rail.get_by_label("Cap", exact=True).fill("2")
+    expect(page.locator(".check-line")).to_contain_text("would accept this")
+    page.get_by_test_id("submit-create").click()
+    expect(page.get_by_test_id("start")).to_be_visible()
+    known = get(service, "calls")
+    rail = {"name": "dollars", "at_most": 0.5, "range": {"control": [0, 0.1], "dear": [0, 9]}, "cap": 2}
+    assert known["guardrails"] == [rail]
+    assert [arm["ranges"] for arm in known["arms"]] == [{"dollars": [0, 0.1]}, {"dollars": [0, 2]}]
+    expect(page.get_by_text("capped mean at most 0.5").first).to_be_attached()
+    expect(page.get_by_text("range by arm: control [0, 0.1], dear [0, 9], more counts as 2")).to_be_attached()
+    # An added arm brings its own.
+    page.get_by_test_id("add-arm").click()
+    page.get_by_test_id("arm-name").fill("odd")
+    page.get_by_test_id("arm-range-dollars").fill("0, 1")
+    confirm(page, "Add arm")
+    assert get(service, "calls")["arms"][2]["ranges"] == {"dollars": [0, 1]}

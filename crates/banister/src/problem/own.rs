@@ -15,6 +15,8 @@ pub(super) struct OwnSignals {
     signals: Vec<Vec<Signal>>,
     /// True if some signal has ranges by arm.
     any: bool,
+    /// True if some signal has a cap.
+    capped: bool,
 }
 
 impl OwnSignals {
@@ -33,8 +35,12 @@ impl OwnSignals {
             }
             signals.push(own);
         }
-        let any = signals.iter().any(|own| !own.is_empty());
-        Ok(Self { signals, any })
+        let caps = problem.guardrails.iter().map(|g| g.cap);
+        Ok(Self {
+            any: signals.iter().any(|own| !own.is_empty()),
+            capped: caps.chain([problem.reward.cap]).any(|cap| cap.is_some()),
+            signals,
+        })
     }
 }
 
@@ -122,7 +128,7 @@ impl CheckedProblem {
     /// True if some signal has a cap.
     #[inline]
     pub fn is_capped(&self) -> bool {
-        self.reward.capped || self.guardrails.iter().any(|g| g.signal.capped)
+        self.own.capped
     }
 
     /// A checked outcome as it counts: signals above their cap are at it. `room` holds the costs.
