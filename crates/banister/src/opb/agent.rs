@@ -6,6 +6,7 @@ use crate::arm_estimate::{ArmEstimate, of_arm};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::monitor::{Assumption, Monitor};
+use crate::optimism::Seed;
 
 impl Agent for Opb {
     fn decide(&mut self) -> &Decision {
@@ -16,6 +17,10 @@ impl Agent for Opb {
         self.begin_decision();
         self.publish_safe(reason);
         Some(&self.decision)
+    }
+
+    fn reseed(&mut self, seed: u64, stream: u64) {
+        self.planner.reseed(Seed::new(seed, stream));
     }
 
     fn check_outcome(&self, reward: f64, costs: &[f64], more: u64) -> Result<(), Error> {

@@ -54,7 +54,10 @@ impl Opb {
                     .set_paper_reward(column, centre, alpha * radius);
             }
             None => {
-                self.bounds.reward_upper[column] = self.estimates.ends(arm, 0).upper;
+                let upper = self.estimates.ends(arm, 0).upper;
+                self.bounds.reward_upper[column] = upper;
+                self.bounds.reward_mean[column] =
+                    self.estimates.mean(arm, 0).unwrap_or(0.5 * upper);
                 self.bounds.update_spread(column);
             }
         }

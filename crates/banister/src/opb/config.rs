@@ -10,8 +10,7 @@ use crate::interval::{Intervals, Level, OPTIMISM_DELTA};
 use crate::monitor::{
     MonitorConfig, OnBreach, RUN_LENGTH, check_run_length, epoch_share, is_usual,
 };
-use crate::optimism::Optimism;
-use crate::optimism::{check_floor, is_zero};
+use crate::optimism::{OMEGA, Optimism, check_floor, check_omega, is_usual_omega, is_zero};
 use crate::problem::CheckedProblem;
 use crate::safe_cost::{UnknownSafeCost, check_relative};
 
@@ -28,6 +27,9 @@ pub struct OpbConfig {
     pub intervals: Option<Intervals>,
     /// Choice of optimism about the reward.
     pub optimism: Optimism,
+    /// ω of `sampled`: scale of the draws, in half-widths of the intervals.
+    #[serde(skip_serializing_if = "is_usual_omega")]
+    pub omega: f64,
     /// δ: probability with which any policy ever violates a guardrail.
     pub delta: f64,
     /// δ_o: probability, beside δ, with which the regret bound may fail; bounds that only serve optimism
@@ -72,6 +74,7 @@ impl Default for OpbConfig {
             label: None,
             intervals: None,
             optimism: Optimism::default(),
+            omega: OMEGA,
             delta: 0.01,
             optimism_delta: OPTIMISM_DELTA,
             horizon: None,
@@ -186,6 +189,7 @@ impl OpbConfig {
         }
         check_run_length(self.run_length)?;
         check_floor(self.floor, self.optimism)?;
+        check_omega(self.omega)?;
         self.check_horizon(problem)?;
         self.check_combination(problem)?;
         Ok(CheckedOpb {

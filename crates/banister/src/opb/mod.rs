@@ -4,7 +4,7 @@
 //! **Problem.** K arms with unknown mean reward and m unknown mean costs; every policy published
 //! must keep its expected costs within the thresholds.
 //! **Guarantee.** With probability 1 − δ, every policy in every round is feasible, and the regret is
-//! of order √(KT)/Δ (theory: [`crate::theory`]).
+//! of order √(KT)/Δ (theory: [`crate::theory`]); with `sampled` optimism only the first is proven.
 //! **Cost per round.** One arm's intervals, then one small LP (`paper`, `margin`) or about three
 //! (`least`): O(K m) at worst, no allocation.
 //! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear
@@ -352,6 +352,12 @@ impl Opb {
             self.stale = false;
             return &self.decision;
         }
+        let (omega, outcomes) = (self.checked.config.omega, self.outcomes);
+        self.planner.sample(&self.bounds, |seed, leans| {
+            for (a, lean) in leans.iter_mut().enumerate() {
+                *lean = omega * seed.normal(outcomes, a as u64);
+            }
+        });
         self.planner.plan(&self.bounds);
         let free = Answer::from(self.planner.planned());
         let value = self.planner.safe_value(&self.bounds);

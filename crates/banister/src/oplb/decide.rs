@@ -194,6 +194,7 @@ impl Oplb {
             self.bounds.update_spreads();
         }
         self.planner.changed_all(&self.bounds);
+        self.sample(safe);
         self.planner.plan(&self.bounds);
         let free = Answer::from(self.planner.planned());
         let value = self.planner.safe_value(&self.bounds);
@@ -204,6 +205,37 @@ impl Oplb {
             &self.bounds.thresholds,
             &mut self.decision,
         )
+    }
+
+    /// Draws for `sampled`: one η in R^d for all actions, so that similar ones are drawn alike. ⟨y_a, η⟩/‖y_a‖
+    /// is standard normal for the whitened features y_a.
+    fn sample(&mut self, safe: &SafeReward) {
+        let (actions, omega) = (&self.evidence.actions, self.checked.config.omega);
+        let (outcomes, offset) = (self.evidence.outcomes, self.evidence.signals[0].offset);
+        let columns = &actions.columns;
+        if self.checked.optimism == Optimism::Sampled {
+            for a in 0..actions.count {
+                self.bounds.reward_mean[a] = (columns.means[0][a] + offset).clamp(0.0, 1.0);
+            }
+            self.bounds.reward_mean[actions.safe] = safe.centre.clamp(0.0, 1.0);
+        }
+        self.planner.sample(&self.bounds, |seed, leans| {
+            leans.fill(0.0);
+            for (j, row) in columns.whitened.chunks_exact(actions.stride).enumerate() {
+                let eta = seed.normal(outcomes, j as u64);
+                for (lean, y) in leans.iter_mut().zip(row) {
+                    *lean += eta * y;
+                }
+            }
+            for (lean, square) in leans.iter_mut().zip(&columns.squares[1]) {
+                let length = square.sqrt();
+                *lean = if length > 0.0 {
+                    omega * *lean / length
+                } else {
+                    0.0
+                };
+            }
+        });
     }
 
     /// The paper's bounds on whole policies, maximised to a certificate.

@@ -5,7 +5,7 @@
 //! every guardrail with margin. Every policy published must keep its expected costs within the
 //! thresholds.
 //! **Guarantee.** With probability 1 − δ, every policy in every round is feasible, and the regret is
-//! of order d√T/Δ (theory: [`crate::theory`]).
+//! of order d√T/Δ (theory: [`crate::theory`]); with `sampled` optimism only the first is proven.
 //! **Cost per round.** Observing O(d²); deciding O(Kd²) for new actions and O(Kd) for the same ones,
 //! then linear programs as in [`crate::Opb`] (`linearised`) or the certified search of
 //! [`crate::solve::ConeSolver`] (`exact`); no allocation.

@@ -84,7 +84,7 @@ impl Oplb {
             actions: evidence.actions,
             names: evidence.names,
             columns: evidence.columns,
-            planner: SavedPlanner::default(),
+            planner: self.planner.save_learned(),
             start: Vec::new(),
             safe: self.safe_estimates.as_ref().map(|e| e.save(0)),
             t_zero: self.t_zero.as_ref().map(|rule| rule.saved.clone()),

@@ -18,6 +18,8 @@ pub struct Bounds {
     pub optimistic_thresholds: Vec<f64>,
     /// Optimistic rewards U_a.
     pub reward_upper: Vec<f64>,
+    /// r̂_a, or the middle of what is possible; only `sampled` optimism looks at it.
+    pub reward_mean: Vec<f64>,
     /// l_{a,i}, one row per guardrail.
     pub cost_lower: Vec<Vec<f64>>,
     /// u_{a,i}, one row per guardrail.
@@ -60,6 +62,7 @@ impl Bounds {
     /// Makes room for `actions` columns.
     pub fn resize(&mut self, actions: usize) {
         self.reward_upper.resize(actions, 0.0);
+        self.reward_mean.resize(actions, 0.5);
         self.spread.resize(actions, 0.0);
         for row in self.cost_lower.iter_mut().chain(&mut self.cost_upper) {
             row.resize(actions, 0.0);

@@ -17,6 +17,7 @@ mod oplb_snapshots;
 mod optimism;
 mod paper_mode;
 mod ridge;
+mod sampled;
 mod snapshots;
 mod theory;
 mod validation;

@@ -532,5 +532,5 @@ fn parameters_of_the_monitor_are_checked() {
         floor: 0.1,
         ..OpbConfig::paper(1000)
     };
-    refused(paper, "`least`, `value` or `margin`");
+    refused(paper, "`least`, `value`, `margin` or `sampled`");
 }
