@@ -26,9 +26,7 @@ use crate::estimate::Estimates;
 use crate::interval::{Interval, Intervals};
 use crate::monitor::Source;
 use crate::monitor::{Monitor, Next, Outcome};
-use crate::optimism::Bounds;
-use crate::optimism::Floor;
-use crate::optimism::Planner;
+use crate::optimism::{Bounds, Floor, Optimism, Planner, index_lean};
 use crate::problem::{CheckedProblem, Problem, check_name};
 use crate::safe_cost::{TZeroRule, UnknownSafeCost};
 use config::CheckedOpb;
@@ -352,12 +350,7 @@ impl Opb {
             self.stale = false;
             return &self.decision;
         }
-        let (omega, outcomes) = (self.checked.config.omega, self.outcomes);
-        self.planner.sample(&self.bounds, |seed, leans| {
-            for (a, lean) in leans.iter_mut().enumerate() {
-                *lean = omega * seed.normal(outcomes, a as u64);
-            }
-        });
+        self.lean();
         self.planner.plan(&self.bounds);
         let free = Answer::from(self.planner.planned());
         let value = self.planner.safe_value(&self.bounds);
@@ -374,6 +367,27 @@ impl Opb {
         policy.extend(answer.support.iter().map(|&(column, p)| (arm[column], p)));
         self.certifier.certify(&answer, &mut self.decision);
         &self.decision
+    }
+
+    /// Leans the next plan from means towards bounds, where its optimism does.
+    #[inline]
+    fn lean(&mut self) {
+        let (config, estimates, arms) = (&self.checked.config, &self.estimates, &self.arm);
+        let outcomes = self.outcomes;
+        self.planner.lean(&self.bounds, |seed, leans| {
+            if config.optimism == Optimism::Sampled {
+                for (a, lean) in leans.iter_mut().enumerate() {
+                    *lean = config.omega * seed.normal(outcomes, a as u64);
+                }
+                return;
+            }
+            let total: u64 = estimates.pulls().iter().sum();
+            let each = total as f64 / arms.len() as f64;
+            for (lean, &arm) in leans.iter_mut().zip(arms) {
+                let n = estimates.pulls()[arm];
+                *lean = index_lean(each / n as f64, estimates.log_optimism(arm));
+            }
+        });
     }
 
     /// Writes what does not depend on the policy.

@@ -266,6 +266,13 @@ impl OplbConfig {
                     "it belongs to the published K-armed figures: use `least`, `value`, `margin`, `sampled` or `paper`",
                 ));
             }
+            (_, Some(Optimism::Index)) => {
+                return Err(Error::invalid(
+                    "optimism",
+                    "index",
+                    "it counts the outcomes of arms: use `least`, `value`, `margin`, `sampled` or `paper`",
+                ));
+            }
             (Solver::Exact, Some(other)) if other != Optimism::Paper => {
                 return Err(Error::invalid(
                     "optimism",

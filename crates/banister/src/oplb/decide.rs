@@ -210,16 +210,24 @@ impl Oplb {
     /// Draws for `sampled`: one η in R^d for all actions, so that similar ones are drawn alike. ⟨y_a, η⟩/‖y_a‖
     /// is standard normal for the whitened features y_a.
     fn sample(&mut self, safe: &SafeReward) {
-        let (actions, omega) = (&self.evidence.actions, self.checked.config.omega);
-        let (outcomes, offset) = (self.evidence.outcomes, self.evidence.signals[0].offset);
-        let columns = &actions.columns;
-        if self.checked.optimism == Optimism::Sampled {
-            for a in 0..actions.count {
-                self.bounds.reward_mean[a] = (columns.means[0][a] + offset).clamp(0.0, 1.0);
-            }
-            self.bounds.reward_mean[actions.safe] = safe.centre.clamp(0.0, 1.0);
+        if self.checked.optimism != Optimism::Sampled {
+            return;
         }
-        self.planner.sample(&self.bounds, |seed, leans| {
+        let (actions, omega) = (&self.evidence.actions, self.checked.config.omega);
+        let (columns, outcomes) = (&actions.columns, self.evidence.outcomes);
+        let offset = self.evidence.signals[0].offset;
+        let bounds = &mut self.bounds;
+        for (mean, centre) in bounds.reward_mean.iter_mut().zip(&columns.means[0]) {
+            *mean = (centre + offset).clamp(0.0, 1.0);
+        }
+        bounds.reward_mean[actions.safe] = safe.centre.clamp(0.0, 1.0);
+        for i in 0..bounds.margins.len() {
+            let ends = bounds.cost_lower[i].iter().zip(&bounds.cost_upper[i]);
+            for (mean, (l, u)) in bounds.cost_mean[i].iter_mut().zip(ends) {
+                *mean = 0.5 * (l + u);
+            }
+        }
+        self.planner.lean(bounds, |seed, leans| {
             leans.fill(0.0);
             for (j, row) in columns.whitened.chunks_exact(actions.stride).enumerate() {
                 let eta = seed.normal(outcomes, j as u64);

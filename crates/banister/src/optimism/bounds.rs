@@ -18,8 +18,10 @@ pub struct Bounds {
     pub optimistic_thresholds: Vec<f64>,
     /// Optimistic rewards U_a.
     pub reward_upper: Vec<f64>,
-    /// r̂_a, or the middle of what is possible; only `sampled` optimism looks at it.
+    /// r̂_a, or the middle of what is possible; only `index` and `sampled` optimism look at it.
     pub reward_mean: Vec<f64>,
+    /// ĉ_{a,i} within [l, u], or the middle of them, one row per guardrail; for the same two.
+    pub cost_mean: Vec<Vec<f64>>,
     /// l_{a,i}, one row per guardrail.
     pub cost_lower: Vec<Vec<f64>>,
     /// u_{a,i}, one row per guardrail.
@@ -47,6 +49,7 @@ impl Bounds {
             floor,
             cost_lower: vec![Vec::new(); m],
             cost_upper: vec![Vec::new(); m],
+            cost_mean: vec![Vec::new(); m],
             margins: vec![0.0; m],
             inverse_margins: vec![0.0; m],
             ..Self::default()
@@ -64,7 +67,8 @@ impl Bounds {
         self.reward_upper.resize(actions, 0.0);
         self.reward_mean.resize(actions, 0.5);
         self.spread.resize(actions, 0.0);
-        for row in self.cost_lower.iter_mut().chain(&mut self.cost_upper) {
+        let costs = self.cost_lower.iter_mut().chain(&mut self.cost_upper);
+        for row in costs.chain(&mut self.cost_mean) {
             row.resize(actions, 0.0);
         }
     }

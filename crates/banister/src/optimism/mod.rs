@@ -10,29 +10,29 @@
 //! | `margin` | 1 |
 //! | `value` | (R̄ − U_0)₊ |
 //! | `least` | the smallest κ for which the LP is worth R̄ |
-//! | `sampled` | the smallest κ for a draw of U and l, which voids the lemma's second half |
+//! | `index`, `sampled` | the smallest κ for less than U and more than l: safe, but the lemma's second half is void |
 //! | `published` | none: V_a = min(1, r̂_a + (1 + 1/τ) β_a), which voids the lemma |
 //!
 //! U, l and u may be clipped to the signal's range, V never: clipping V breaks the lemma.
 //!
-//! Files, in reading order: `bounds`, this page, `sampled`, `analytic_center` (ties), `floor`.
+//! Files, in reading order: `bounds`, this page, `lean` (`index`, `sampled`), `analytic_center` (ties), `floor`.
 
 mod analytic_center;
 mod bounds;
 mod floor;
-mod sampled;
+mod lean;
 
 pub use bounds::Bounds;
 pub(crate) use floor::{Floor, check_floor, is_zero};
-pub use sampled::Seed;
-pub(crate) use sampled::{OMEGA, check_omega, is_usual_omega};
+pub use lean::Seed;
+pub(crate) use lean::{OMEGA, check_omega, index_lean, is_usual_omega};
 
 use banister_solve::{BlockedLp, Lp, LpSolver, Solution, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use analytic_center::centre_ties;
-use sampled::Drawn;
+use lean::Leaned;
 
 /// Choice of optimism about the reward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +48,9 @@ pub enum Optimism {
     /// The smallest κ that the lemma allows.
     #[default]
     Least,
+    /// The smallest κ for indices that grow with the number of outcomes: safe as ever, and its regret is small
+    /// in expectation.
+    Index,
     /// The smallest κ for a draw of what the means may be: safe as ever, its regret is not proven.
     Sampled,
     /// As in the code that made the paper's figures.
@@ -62,9 +65,16 @@ impl Optimism {
             Self::Margin => "margin",
             Self::Value => "value",
             Self::Least => "least",
+            Self::Index => "index",
             Self::Sampled => "sampled",
             Self::Published => "published",
         }
+    }
+
+    /// True if it looks at means, and leans from them towards the bounds.
+    #[inline]
+    pub(crate) fn leans(self) -> bool {
+        matches!(self, Self::Index | Self::Sampled)
     }
 
     /// True if V depends on each action's own bounds only.
@@ -108,10 +118,10 @@ pub struct Planner {
     /// All bounds change in every round, so keeping hulls of blocks would not pay.
     dense: bool,
     seed: Seed,
-    drawn: Drawn,
+    leaned: Leaned,
 }
 
-/// What optimism works on: U, l and D, or a draw of them.
+/// What optimism works on: U, l and D, or what it has leaned to instead.
 struct Believed<'a> {
     reward: &'a [f64],
     cost_lower: &'a [Vec<f64>],
@@ -127,11 +137,11 @@ impl<'a> Believed<'a> {
         }
     }
 
-    fn drawn(drawn: &'a Drawn) -> Self {
+    fn leaned(leaned: &'a Leaned) -> Self {
         Self {
-            reward: &drawn.reward,
-            cost_lower: &drawn.cost_lower,
-            spread: &drawn.spread,
+            reward: &leaned.reward,
+            cost_lower: &leaned.cost_lower,
+            spread: &leaned.spread,
         }
     }
 }
@@ -163,10 +173,10 @@ impl Planner {
             optimistic: LpSolver::default(),
             blocked: None,
             centred: Solution::default(),
-            // A draw changes every column.
-            dense: optimism == Optimism::Sampled,
+            // Every plan changes every column.
+            dense: optimism.leans(),
             seed: Seed::default(),
-            drawn: Drawn::default(),
+            leaned: Leaned::default(),
         }
     }
 
@@ -206,14 +216,14 @@ impl Planner {
         self.seed = seed;
     }
 
-    /// Draws the next plan's table where optimism is `sampled`; `leans` writes ωη of every column. Without
-    /// a draw, `sampled` plans as `least` does.
+    /// Makes the next plan's table where optimism leans from means towards bounds; `leans` writes by how much
+    /// in every column. Without it the plan is that of `least`.
     #[inline]
-    pub(crate) fn sample(&mut self, bounds: &Bounds, leans: impl FnOnce(Seed, &mut [f64])) {
-        if self.optimism == Optimism::Sampled {
-            self.drawn.resize(bounds);
-            leans(self.seed, &mut self.drawn.lean);
-            self.drawn.lean_on(bounds);
+    pub(crate) fn lean(&mut self, bounds: &Bounds, leans: impl FnOnce(Seed, &mut [f64])) {
+        if self.optimism.leans() {
+            self.leaned.resize(bounds);
+            leans(self.seed, &mut self.leaned.lean);
+            self.leaned.update(bounds);
         }
     }
 
@@ -309,10 +319,10 @@ impl Planner {
                 self.solve_with_kappa(bounds, &believed);
                 self.shared(bounds)
             }
-            Optimism::Sampled if self.drawn.reward.len() == bounds.columns() => {
-                let drawn = std::mem::take(&mut self.drawn);
-                self.find_least(bounds, &Believed::drawn(&drawn));
-                self.drawn = drawn;
+            Optimism::Index | Optimism::Sampled if self.leaned.reward.len() == bounds.columns() => {
+                let leaned = std::mem::take(&mut self.leaned);
+                self.find_least(bounds, &Believed::leaned(&leaned));
+                self.leaned = leaned;
                 self.shared(bounds)
             }
             _ => {

@@ -1,13 +1,18 @@
-//! Sampled optimism: safe by the same bounds as every other, drawn as it says, and repeatable.
+//! Optimism that leans, `index` and `sampled`: safe by the same bounds as every other, made as it says, and
+//! repeatable.
 
 use crate::common;
 
 use banister::{Agent, Decision, OnBreach, Opb, OpbConfig, Oplb, OplbConfig, Optimism, Problem};
-use common::{Random, Rebuilt, at_most, brute_force_lp, linear, problem};
+use common::{Random, Rebuilt, at_most, linear, problem, share_of};
 
 fn sampled(problem: &Problem, omega: f64, seed: u64) -> Opb {
+    leaning(problem, Optimism::Sampled, omega, seed)
+}
+
+fn leaning(problem: &Problem, optimism: Optimism, omega: f64, seed: u64) -> Opb {
     let config = OpbConfig {
-        optimism: Optimism::Sampled,
+        optimism,
         omega,
         // Some outcomes here have nothing to do with what is declared.
         on_breach: Some(OnBreach::Alert),
@@ -59,7 +64,11 @@ fn no_policy_ever_exceeds_the_upper_cost_bounds_however_wild_the_draws() {
                 row.collect()
             })
             .collect();
-        let mut agent = sampled(&declared, [0.0, 0.2, 1.0, 30.0][case % 4], case as u64);
+        let omega = [0.0, 0.2, 1.0, 30.0][case % 4];
+        let mut agent = match case % 5 {
+            0 => leaning(&declared, Optimism::Index, 0.0, 0),
+            _ => sampled(&declared, omega, case as u64),
+        };
         play(
             &mut agent,
             &mut random,
@@ -82,47 +91,93 @@ fn no_policy_ever_exceeds_the_upper_cost_bounds_however_wild_the_draws() {
     );
 }
 
-/// ω = 0 leaves no chance: r̃ = r̂ and c̃ = (l + u)/2, so that the policy can be judged by another solver.
+/// Outcomes of an arm as the test has counted them.
+#[derive(Clone, Default)]
+struct Counted {
+    n: u64,
+    /// Sums of the reward and of each cost.
+    sums: Vec<f64>,
+}
+
+/// The bounds with r̃ and c̃ in the places of U and l.
+fn leaned(agent: &Opb, counted: &[Counted], lean: impl Fn(usize) -> f64) -> Rebuilt {
+    let mut table = Rebuilt::of(agent);
+    for (a, own) in counted.iter().enumerate() {
+        let mean = |s: usize| (own.n > 0).then(|| own.sums[s] / own.n as f64);
+        let (x, upper) = (lean(a), table.reward_upper[a]);
+        let reward = mean(0).unwrap_or(0.5);
+        table.reward_upper[a] = reward + x * (upper - reward);
+        for i in 0..table.thresholds.len() {
+            let (l, u) = (table.lower[i][a], table.upper[i][a]);
+            let cost = mean(i + 1).unwrap_or(0.5).clamp(l, u);
+            table.lower[i][a] = cost - x * (cost - l);
+        }
+    }
+    table
+}
+
+/// The index's lean is a formula and ω = 0 leaves no chance, so that their policies can be judged by another
+/// solver.
 #[test]
-fn the_policy_solves_the_program_of_its_draw() {
+fn the_policy_solves_the_program_of_what_it_leans_to() {
     let mut random = Random::new(8);
-    for case in 0..60 {
+    let mut widened = 0;
+    for case in 0..120 {
         let (m, k) = (1 + case % 3, 3 + case % 4);
         let guardrails = (0..m).map(|_| at_most(random.between(0.2, 0.5), Some(0.1)));
-        let mut agent = sampled(&problem(k, guardrails.collect()), 0.0, 1);
-        let mut means = vec![0.5; k];
-        for (arm, mean) in means.iter_mut().enumerate() {
-            let (n, p) = (random.below(3) * random.below(90), random.unit());
-            let mut sum = 0.0;
-            for _ in 0..n {
+        let declared = problem(k, guardrails.collect());
+        let indexed = case % 2 == 0;
+        let mut agent = match indexed {
+            true => leaning(&declared, Optimism::Index, 0.0, 1),
+            false => sampled(&declared, 0.0, 1),
+        };
+        let (mut counted, mut levels) = (vec![Counted::default(); k], vec![0.0_f64; k]);
+        let mut pulled = 0;
+        for (arm, own) in counted.iter_mut().enumerate() {
+            let p = random.unit();
+            own.n = (random.below(3) * random.below(90)) as u64;
+            own.sums = vec![0.0; m + 1];
+            for _ in 0..own.n {
                 let reward = random.bernoulli(p);
                 let costs: Vec<f64> = (0..m).map(|_| random.bernoulli(p * p)).collect();
                 agent.observe(arm, reward, &costs).expect("valid");
-                sum += reward;
+                for (sum, x) in own.sums.iter_mut().zip([&[reward], &costs[..]].concat()) {
+                    *sum += x;
+                }
             }
-            if n > 0 {
-                *mean = sum / n as f64;
-            }
+            pulled += usize::from(own.n > 0);
+            // U and every l, but the safe arm's cost is known.
+            let ends = if arm == 0 { 1 } else { 1 + m };
+            levels[arm] = (ends as f64 / (0.1 * share_of(pulled.max(1), k))).ln();
         }
-        let mut bounds = Rebuilt::of(&agent);
-        bounds.reward_upper = means;
-        for (lower, upper) in bounds.lower.iter_mut().zip(&bounds.upper) {
-            for (l, u) in lower.iter_mut().zip(upper) {
-                *l = 0.5 * (*l + u);
+        let total: u64 = counted.iter().map(|own| own.n).sum();
+        let table = leaned(&agent, &counted, |a| {
+            if !indexed {
+                return 0.0;
             }
-        }
-        let (bar, spread) = (bounds.optimistic_value(), bounds.spread());
+            let ratio = total as f64 / (k as f64 * counted[a].n as f64);
+            let lean = ((1.0 + ratio).ln() / (levels[a] + 3.0)).sqrt();
+            if counted[a].n == 0 {
+                1.0
+            } else {
+                lean.min(1.0)
+            }
+        });
+        let (bar, spread) = (table.optimistic_value(), table.spread());
         let decision = agent.decide();
         let sum = |of: &[f64]| decision.policy.iter().map(|&(a, p)| p * of[a]).sum::<f64>();
-        let (reward, width) = (sum(&bounds.reward_upper), sum(&spread));
-        let kappa = ((bar - reward) / width.max(1e-300)).max(0.0);
+        let (reward, width) = (sum(&table.reward_upper), sum(&spread));
+        let kappa = match width > 1e-12 {
+            true => ((bar - reward) / width).max(0.0),
+            false => 0.0,
+        };
+        widened += usize::from(kappa > 0.0);
         // At the least κ the program is worth R̃, and the policy attains it.
-        let best = bounds.pessimistic_value(if width > 1e-12 { kappa } else { 0.0 });
+        let best = table.pessimistic_value(kappa);
         assert!((best - bar).abs() < 1e-9, "case {case}: {best} for {bar}");
         assert!((decision.optimistic_reward - bar).abs() < 1e-9);
-        let greedy = brute_force_lp(&bounds.reward_upper, &bounds.upper, &bounds.thresholds);
-        assert!(greedy.expect("the safe arm is feasible").0 <= bar + 1e-12);
     }
+    assert!(widened > 40, "{widened} policies had a κ to find");
 }
 
 #[test]
@@ -218,8 +273,14 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 
 #[test]
 fn a_restored_agent_continues_bit_for_bit() {
+    for optimism in [Optimism::Sampled, Optimism::Index] {
+        continues(optimism);
+    }
+}
+
+fn continues(optimism: Optimism) {
     let (declared, costs) = paper();
-    let (mut agent, mut random) = (sampled(&declared, 0.4, 11), Random::new(9));
+    let (mut agent, mut random) = (leaning(&declared, optimism, 0.4, 11), Random::new(9));
     play(&mut agent, &mut random, 250, (&REWARDS, &costs), |_, _| {});
     let mut restored = Opb::restore(&agent.save()).expect("its own");
     let (mut ahead, mut behind) = (random, Random::new(10));
@@ -238,12 +299,13 @@ fn a_restored_agent_continues_bit_for_bit() {
 }
 
 /// A negative control in both directions: after an unlucky start, ω = 0 never looks at the best arm again, the
-/// one of the size of the intervals comes back to it, and a huge one plays whatever.
+/// the index and an ω of the
+/// size of the intervals come back to it, and a huge one plays whatever.
 #[test]
-fn omega_is_what_explores() {
-    let best_after = |omega: f64, seed: u64| {
+fn what_leans_explores() {
+    let best_after = |optimism: Optimism, omega: f64, seed: u64| {
         let declared = problem(3, vec![at_most(0.5, Some(0.1))]);
-        let mut agent = sampled(&declared, omega, seed);
+        let mut agent = leaning(&declared, optimism, omega, seed);
         let (rewards, costs) = ([0.1, 0.5, 0.9], vec![vec![0.1, 0.2, 0.2]]);
         for i in 0..60 {
             agent
@@ -266,8 +328,11 @@ fn omega_is_what_explores() {
         (agent.pulls()[2] - before) as f64 / 4000.0
     };
     for seed in 0..5 {
-        assert_eq!(best_after(0.0, seed), 0.0);
-        let (wide, huge) = (best_after(1.0, seed), best_after(1e6, seed));
+        let drawn = |omega: f64| best_after(Optimism::Sampled, omega, seed);
+        assert_eq!(drawn(0.0), 0.0);
+        let index = best_after(Optimism::Index, 0.0, seed);
+        assert!(index > 0.7, "{index}");
+        let (wide, huge) = (drawn(1.0), drawn(1e6));
         assert!(wide > 0.7, "{wide}");
         assert!(huge > 0.02 && huge < 0.6, "{huge}");
     }
