@@ -395,7 +395,7 @@ impl Estimates {
     /// ln(1/δ_s) of each of an arm's ends that serve optimism, once it was pulled.
     #[inline]
     pub(crate) fn log_optimism(&self, arm: usize) -> f64 {
-        self.arms[arm].log_optimism
+        self.rules[0].rule.log_term(self.arms[arm].log_optimism)
     }
 
     /// Sum of a signal's observations, each in standard units.

@@ -32,8 +32,8 @@ pub struct OpbConfig {
     pub omega: f64,
     /// δ: probability with which any policy ever violates a guardrail.
     pub delta: f64,
-    /// δ_o: probability, beside δ, with which the regret bound may fail; bounds that only serve optimism
-    /// share it.
+    /// δ_o: probability, beside δ, with which the regret bound of `least`, `value` and `margin` may fail; bounds
+    /// that only serve optimism share it.
     pub optimism_delta: f64,
     /// T, needed by `hoeffding`, `paper` and `published` intervals and by the T_0 rule.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ impl Default for OpbConfig {
         Self {
             label: None,
             intervals: None,
-            optimism: Optimism::default(),
+            optimism: Optimism::Index,
             omega: OMEGA,
             delta: 0.01,
             optimism_delta: OPTIMISM_DELTA,
@@ -166,7 +166,7 @@ impl OpbConfig {
     pub fn default_label(&self) -> String {
         let intervals = self.intervals.map_or("auto", Intervals::name);
         match (self.intervals, self.optimism) {
-            (None, Optimism::Least) => "opb".into(),
+            (None, Optimism::Index) => "opb".into(),
             (Some(Intervals::Paper), Optimism::Paper) => "opb (paper)".into(),
             (Some(Intervals::Published), _) => "opb (published)".into(),
             _ => format!("opb ({intervals}, {})", self.optimism.name()),

@@ -3,10 +3,11 @@
 //!
 //! **Problem.** K arms with unknown mean reward and m unknown mean costs; every policy published
 //! must keep its expected costs within the thresholds.
-//! **Guarantee.** With probability 1 − δ, every policy in every round is feasible, and the regret is
-//! of order √(KT)/Δ (theory: [`crate::theory`]); with `sampled` optimism only the first is proven.
+//! **Guarantee.** With probability 1 − δ, every policy in every round is feasible. The regret is of order √(KT)/Δ up to
+//! logarithms (theory: [`crate::theory`]): with probability 1 − δ − δ_o for `least`, `value` and `margin` optimism, in
+//! expectation for `index`; for `sampled` that is not proven.
 //! **Cost per round.** One arm's intervals, then one small LP (`paper`, `margin`) or about three
-//! (`least`): O(K m) at worst, no allocation.
+//! (`index`, `least`): O(K m) at worst, no allocation.
 //! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear
 //! Constraints", Algorithm 2 and Theorem 3, with the errata in `docs/`.
 //!
@@ -381,10 +382,11 @@ impl Opb {
                 }
                 return;
             }
-            let total: u64 = estimates.pulls().iter().sum();
+            let pulls = estimates.pulls();
+            let total: u64 = arms.iter().map(|&arm| pulls[arm]).sum();
             let each = total as f64 / arms.len() as f64;
             for (lean, &arm) in leans.iter_mut().zip(arms) {
-                let n = estimates.pulls()[arm];
+                let n = pulls[arm];
                 *lean = index_lean(each / n as f64, estimates.log_optimism(arm));
             }
         });

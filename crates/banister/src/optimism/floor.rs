@@ -59,7 +59,7 @@ pub(crate) fn check_floor(floor: f64, optimism: Optimism) -> Result<(), Error> {
     }
     let whole = matches!(optimism, Optimism::Paper | Optimism::Published);
     if floor > 0.0 && whole {
-        let allowed = "a floor goes with optimism `least`, `value`, `margin` or `sampled`: \
+        let allowed = "a floor does not go with optimism `paper` or `published`: \
                        the paper's bonus is for the whole policy";
         return Err(Error::invalid("floor", floor, allowed));
     }
