@@ -54,7 +54,7 @@ class Maker:
             options = {
                 "intervals": ["mixture", "kl", "bernstein", "hoeffding", "paper"],
                 "horizon": [1, 5, 1000],
-                "optimism": ["paper", "margin", "value", "least"],
+                "optimism": ["paper", "margin", "value", "least", "index", "sampled"],
                 "intersect": [True, False],
                 "rho": [1e-6, 1, 1e6],
                 "unknown_safe_cost": ["interval", "paper"],

@@ -20,7 +20,8 @@ pub struct Decision {
     /// One entry per guardrail.
     pub guardrails: Vec<GuardrailCertificate>,
     /// π·V in reward units: on the event that the intervals hold, at least the best feasible
-    /// policy's reward. With a `fallback` it is only the safe action's own upper bound.
+    /// policy's reward. With a `fallback` it is only the safe action's own upper bound, and with `index`
+    /// and `sampled` optimism what they aim at: no bound.
     pub optimistic_reward: f64,
     /// Status, value and proven bound of the solve.
     pub solver: SolverReport,

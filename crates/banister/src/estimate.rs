@@ -406,6 +406,12 @@ impl Estimates {
         (n > 0).then(|| self.units[place].common(self.state[place].sum / n as f64))
     }
 
+    /// ln(1/δ_s) of each of an arm's ends that serve optimism, once it was pulled.
+    #[inline]
+    pub(crate) fn log_optimism(&self, arm: usize) -> f64 {
+        self.rules[0].rule.log_term(self.arms[arm].log_optimism)
+    }
+
     /// Sum of a signal's observations, each in standard units.
     #[inline]
     pub fn sum(&self, arm: usize, signal: usize) -> f64 {

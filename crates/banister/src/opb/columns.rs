@@ -57,8 +57,38 @@ impl Opb {
             }
             None => {
                 self.bounds.reward_upper[column] = self.estimates.ends(arm, 0).upper;
+                if self.checked.config.optimism.leans() {
+                    self.write_means(column, arm);
+                }
                 self.bounds.update_spread(column);
             }
+        }
+    }
+
+    /// Writes the means of one column; after its bounds.
+    #[inline(never)]
+    fn write_means(&mut self, column: usize, arm: usize) {
+        let (safe, estimates) = (self.problem.declared.safe, &self.estimates);
+        let middle = 0.5 * self.bounds.reward_upper[column];
+        self.bounds.reward_mean[column] = estimates.mean(arm, 0).unwrap_or(middle);
+        for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
+            let (l, u) = (
+                self.bounds.cost_lower[i][column],
+                self.bounds.cost_upper[i][column],
+            );
+            let base = match guardrail.factor {
+                0.0 => Some(0.0),
+                _ => estimates.mean(safe, i + 1),
+            };
+            let cost = match (estimates.mean(arm, i + 1), base) {
+                (Some(own), Some(base)) => {
+                    let (own, base) = ((own, own), (base, base));
+                    guardrail.cost_bounds(own, base, arm == safe).0
+                }
+                _ => 0.5 * (l + u),
+            };
+            // A known cost is both its ends.
+            self.bounds.cost_mean[i][column] = cost.max(l).min(u);
         }
     }
 

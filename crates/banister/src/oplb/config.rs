@@ -10,7 +10,7 @@ use crate::linear::{Radius, Ridge, check_lambda, check_parameter_norm, default_r
 use crate::monitor::{
     MonitorConfig, OnBreach, RUN_LENGTH, check_run_length, epoch_share, is_usual,
 };
-use crate::optimism::{Optimism, check_floor, is_zero};
+use crate::optimism::{OMEGA, Optimism, check_floor, check_omega, is_usual_omega, is_zero};
 use crate::problem::CheckedProblem;
 use crate::safe_cost::{UnknownSafeCost, check_relative};
 
@@ -72,6 +72,9 @@ pub struct OplbConfig {
     /// Choice of optimism about the reward, by default `least`; `exact` has the paper's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optimism: Option<Optimism>,
+    /// ω of `sampled`: scale of the draws, in half-widths of the intervals.
+    #[serde(skip_serializing_if = "is_usual_omega")]
+    pub omega: f64,
     /// δ: probability with which any guardrail's bounds may ever fail; safety rests on them alone.
     pub delta: f64,
     /// Probability with which the reward's bounds may ever fail, on which only the regret rests.
@@ -120,6 +123,7 @@ impl Default for OplbConfig {
             label: None,
             solver: Solver::default(),
             optimism: None,
+            omega: OMEGA,
             delta: 0.01,
             optimism_delta: 0.1,
             radius: None,
@@ -295,6 +299,7 @@ impl OplbConfig {
         };
         check_run_length(self.run_length)?;
         check_floor(self.floor, optimism)?;
+        check_omega(self.omega)?;
         let monitor = MonitorConfig {
             on_breach: self.on_breach(),
             run_length: self.run_length,
@@ -340,7 +345,14 @@ impl OplbConfig {
                 return Err(Error::invalid(
                     "optimism",
                     "published",
-                    "it belongs to the published K-armed figures: use `least`, `value`, `margin` or `paper`",
+                    "it belongs to the published K-armed figures: use `least`, `value`, `margin`, `sampled` or `paper`",
+                ));
+            }
+            (_, Some(Optimism::Index)) => {
+                return Err(Error::invalid(
+                    "optimism",
+                    "index",
+                    "it counts the outcomes of arms: use `least`, `value`, `margin`, `sampled` or `paper`",
                 ));
             }
             (Solver::Exact, Some(other)) if other != Optimism::Paper => {

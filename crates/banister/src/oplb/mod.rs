@@ -5,7 +5,7 @@
 //! every guardrail with margin. Every policy published must keep its expected costs within the
 //! thresholds.
 //! **Guarantee.** With probability 1 − δ, every policy in every round is feasible; with probability
-//! 1 − δ − δ_o the regret is of order d√T/Δ too (theory: [`crate::theory`]).
+//! 1 − δ − δ_o the regret is of order d√T/Δ too (theory: [`crate::theory`]), unless optimism is `sampled`.
 //! **Cost per round.** Observing O(d²); deciding O(1) while the actions stay and little is learned, else O(Kd²)
 //! and linear programs as in [`crate::Opb`] (`linearised`) or the certified search of
 //! [`crate::solve::ConeSolver`] (`exact`); no allocation.

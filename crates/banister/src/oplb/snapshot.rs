@@ -98,7 +98,7 @@ impl Oplb {
             names: evidence.names,
             _columns: IgnoredAny,
             kept: None,
-            planner: SavedPlanner::default(),
+            planner: self.planner.save_learned(),
             start: Vec::new(),
             safe: self.safe_estimates.as_ref().map(|e| e.save(0)),
             safe_ends: (self.safe_estimates.as_ref())

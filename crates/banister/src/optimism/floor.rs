@@ -63,12 +63,9 @@ pub(crate) fn check_floor(floor: f64, optimism: Optimism) -> Result<(), Error> {
         let allowed = "must be at least 0 and below 1: the least probability of the safe action";
         return Err(Error::invalid("floor", floor, allowed));
     }
-    let proven = matches!(
-        optimism,
-        Optimism::Least | Optimism::Value | Optimism::Margin
-    );
-    if floor > 0.0 && !proven {
-        let allowed = "a floor goes with optimism `least`, `value` or `margin`: \
+    let whole = matches!(optimism, Optimism::Paper | Optimism::Published);
+    if floor > 0.0 && whole {
+        let allowed = "a floor does not go with optimism `paper` or `published`: \
                        the paper's bonus is for the whole policy";
         return Err(Error::invalid("floor", floor, allowed));
     }

@@ -7,6 +7,7 @@ mod exact_arithmetic;
 mod guardrails;
 mod intervals;
 mod kl;
+mod lean;
 mod limit;
 mod mixture;
 mod monitor;
