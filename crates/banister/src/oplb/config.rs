@@ -209,7 +209,13 @@ impl OplbConfig {
     /// Probabilities of its promises; `None` where the parameters void them.
     pub fn confidence(&self) -> Option<Confidence> {
         let proven = self.guarantee() == Guarantee::EveryRound;
-        proven.then(|| Confidence::new(self.delta, self.optimism_delta))
+        proven.then(|| {
+            Confidence::new(
+                self.delta,
+                self.optimism_delta,
+                self.optimism.unwrap_or_default(),
+            )
+        })
     }
 
     /// Reaction to an alarm, also where it is not given.
