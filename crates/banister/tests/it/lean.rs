@@ -127,9 +127,10 @@ fn the_policy_solves_the_program_of_what_it_leans_to() {
         let guardrails = (0..m).map(|_| at_most(random.between(0.2, 0.5), Some(0.1)));
         let declared = problem(k, guardrails.collect());
         let indexed = case % 2 == 0;
-        let mut agent = match indexed {
-            true => leaning(&declared, Optimism::Index, 0.0, 1),
-            false => sampled(&declared, 0.0, 1),
+        let mut agent = if indexed {
+            leaning(&declared, Optimism::Index, 0.0, 1)
+        } else {
+            sampled(&declared, 0.0, 1)
         };
         let (mut counted, mut levels) = (vec![Counted::default(); k], vec![0.0_f64; k]);
         let mut pulled = 0;
@@ -167,9 +168,10 @@ fn the_policy_solves_the_program_of_what_it_leans_to() {
         let decision = agent.decide();
         let sum = |of: &[f64]| decision.policy.iter().map(|&(a, p)| p * of[a]).sum::<f64>();
         let (reward, width) = (sum(&table.reward_upper), sum(&spread));
-        let kappa = match width > 1e-12 {
-            true => ((bar - reward) / width).max(0.0),
-            false => 0.0,
+        let kappa = if width > 1e-12 {
+            ((bar - reward) / width).max(0.0)
+        } else {
+            0.0
         };
         widened += usize::from(kappa > 0.0);
         // At the least κ the program is worth R̃, and the policy attains it.
