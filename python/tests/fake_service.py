@@ -35,9 +35,7 @@ class Experiment:
         arms = [arm if isinstance(arm, str) else arm["name"] for arm in declared["arms"]]
         self.names = [one["name"] for one in declared["guardrails"]]
         try:
-            self.agent = banister.Opb(
-                arms, safe=declared["safe"], guardrails=declared["guardrails"], seed=1, max_arms=16
-            )
+            self.agent = banister.Opb(arms, safe=declared["safe"], guardrails=declared["guardrails"], seed=1)
         except ValueError as error:
             raise Refusal(422, str(error), field="guardrails") from error
         self.retired: set[str] = set()

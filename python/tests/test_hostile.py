@@ -80,7 +80,7 @@ def agents() -> list[Any]:
     exact = banister.Oplb(
         ["a", "b"], features=[[1.0, 0.0], [0.0, 1.0]], solver="exact", parameter_norm=1, guardrails=[SPEND]
     )
-    return [banister.Opb(["a", "b", "c"], guardrails=[SPEND], max_arms=9, seed=1), linear, exact]
+    return [banister.Opb(["a", "b", "c"], guardrails=[SPEND], seed=1), linear, exact]
 
 
 def calls(rng: np.random.Generator) -> list[Callable[[], Any]]:
@@ -89,7 +89,7 @@ def calls(rng: np.random.Generator) -> list[Callable[[], Any]]:
     def value() -> Any:
         return anything(rng)
 
-    keyword: Any = rng.choice(["delta", "horizon", "intervals", "seed", "safe", "reward", "guardrails", "max_arms"])
+    keyword: Any = rng.choice(["delta", "horizon", "intervals", "seed", "safe", "reward", "guardrails", "lazy"])
     return [
         lambda: agent.decide(value(), value()),
         lambda: agent.decide(rng=value()),

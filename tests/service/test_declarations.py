@@ -52,9 +52,9 @@ class Maker:
             made["delta"] = self.chance.choice([1e-9, 0.01, 0.5, 0.999])
         if made["kind"] == "opb":
             options = {
-                "intervals": ["kl", "bernstein", "hoeffding", "paper"],
+                "intervals": ["mixture", "kl", "bernstein", "hoeffding", "paper"],
                 "horizon": [1, 5, 1000],
-                "optimism": ["paper", "margin", "value", "least"],
+                "optimism": ["paper", "margin", "value", "least", "index", "sampled"],
                 "intersect": [True, False],
                 "rho": [1e-6, 1, 1e6],
                 "unknown_safe_cost": ["interval", "paper"],

@@ -1,6 +1,6 @@
 //! The registry of agents: parameters, guarantee and construction of every kind.
 
-use banister::toolkit::linear::{LinearKeys, default_lambda, parameter_norm};
+use banister::toolkit::linear::{LinearKeys, parameter_norm};
 use banister::toolkit::{broken, format_of};
 use banister::{
     Agent, Confidence, Error, Guarantee, OnBreach, Opb, OpbConfig, Oplb, OplbConfig, Problem,
@@ -174,6 +174,9 @@ impl Registered for OplbConfig {
     fn takes_features(&self) -> bool {
         true
     }
+    fn confidence(&self) -> Option<Confidence> {
+        OplbConfig::confidence(self)
+    }
     fn delta(&mut self) -> Option<&mut f64> {
         Some(&mut self.delta)
     }
@@ -182,8 +185,9 @@ impl Registered for OplbConfig {
             .then_some(&mut self.horizon)
     }
     fn linear(&mut self) -> Option<LinearKeys<'_>> {
+        let default = self.default_lambda();
         Some(LinearKeys {
-            lambda: Some(&mut self.lambda),
+            lambda: default.map(|default| (&mut self.lambda, default)),
             parameter_norm: &mut self.parameter_norm,
             norm: self.norm,
         })
@@ -305,14 +309,15 @@ impl AgentConfig {
     /// let arms = (0..4).map(|a| format!("arm {a}")).collect();
     /// let problem = Problem { arms, ..Default::default() };
     /// let AgentConfig::Oplb(oplb) = AgentConfig::of_kind("oplb")?.resolved(&problem) else { panic!() };
-    /// assert_eq!((oplb.parameter_norm, oplb.lambda), (Some(2.0), Some(1.0)));
+    /// // λ_0 of `multiscale` radii is taken from the first actions unless `norm` is declared.
+    /// assert_eq!((oplb.parameter_norm, oplb.lambda), (Some(2.0), None));
     /// # Ok::<(), banister::Error>(())
     /// ```
     pub fn resolved(mut self, problem: &Problem) -> Self {
         if let Some(keys) = self.registered_mut().linear() {
             *keys.parameter_norm = parameter_norm(*keys.parameter_norm, problem);
-            if let Some(lambda) = keys.lambda {
-                lambda.get_or_insert(default_lambda(keys.norm));
+            if let Some((lambda, default)) = keys.lambda {
+                lambda.get_or_insert(default);
             }
         }
         self

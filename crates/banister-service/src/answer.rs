@@ -39,8 +39,8 @@ pub struct Certificate {
     pub fallback: Option<FallbackView>,
     /// Outcomes it is based on.
     pub outcomes: u64,
-    /// Probabilities with which no policy ever violates a guardrail, and with which the regret bound holds
-    /// too; null where the agent does not state them.
+    /// Probability with which no policy ever violates a guardrail, and that with which the regret bound holds
+    /// too (null where it is one in expectation); null where the agent does not state them.
     pub confidence: Option<Confidence>,
     /// The assumptions it rests on, and whether something watches each.
     pub rests_on: Vec<Assumption>,

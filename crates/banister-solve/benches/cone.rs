@@ -1,7 +1,8 @@
 //! Exact OPLB on the rounds that its own policies lead to, certified to 1e-3, beside Clarabel on the
-//! concave relaxation of a sample of the same rounds (one SOCP, which only bounds the optimum).
+//! concave relaxation of a sample of the same rounds (one SOCP, which only bounds the optimum); and
+//! with two and three guardrails beside one.
 //!
-//! `cargo bench -p banister-solve --bench cone -- [rounds] [K]`
+//! `cargo bench -p banister-solve --bench cone -- [rounds] [K] [several]`
 
 #[path = "../tests/it/common/mod.rs"]
 mod common;
@@ -19,6 +20,10 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     let mut numbers = args.iter().filter_map(|a| a.parse::<usize>().ok());
     let (rounds, only) = (numbers.next().unwrap_or(2000).max(1), numbers.next());
+    several(rounds, only);
+    if args.iter().any(|a| a == "several") {
+        return;
+    }
     println!(
         "   K   d  actions     median µs    p99 µs    max µs   certified  nodes     pairs  support > 2  Clarabel µs  ratio"
     );
@@ -32,6 +37,77 @@ fn main() {
             }
         }
     }
+}
+
+/// Two and three guardrails, unrelated and about the same thing, beside one.
+fn several(rounds: usize, only: Option<usize>) {
+    println!(
+        "   K   d  guardrails   certified  worst gap  nodes   median µs   mean µs    p99 µs  median to one's"
+    );
+    for k in [10, 100] {
+        if only.is_some_and(|only| only != k) {
+            continue;
+        }
+        for d in [2, 4, 8, 16] {
+            let seed = 7 + d as u64;
+            let one = several_row(
+                "1        ",
+                World::new(seed, k, d, 1, false),
+                rounds,
+                (k, d),
+                None,
+            );
+            for m in [2, 3] {
+                let world = World::new(seed, k, d, m, false);
+                several_row(&format!("{m}        "), world, rounds, (k, d), Some(one));
+                if d > 2 {
+                    let world = World::related(seed, k, d, m);
+                    several_row(&format!("{m} related"), world, rounds, (k, d), Some(one));
+                }
+            }
+        }
+    }
+}
+
+/// Prints a row; the median time.
+fn several_row(
+    name: &str,
+    mut world: World,
+    rounds: usize,
+    (k, d): (usize, usize),
+    one: Option<f64>,
+) -> f64 {
+    let mut solver = ConeSolver::default();
+    let (mut times, mut certified, mut nodes, mut worst) = (vec![], 0, 0, 0.0_f64);
+    for _ in 0..rounds {
+        let case = world.round();
+        let (last, mut least) = (solver.start().to_vec(), f64::INFINITY);
+        for _ in 0..3 {
+            solver.set_start(&last);
+            let start = Instant::now();
+            solver.solve(&case.problem(), &mut ConeLimits::default());
+            least = least.min(micros(start));
+        }
+        solver.set_start(&last);
+        let solution = solver.solve(&case.problem(), &mut ConeLimits::default());
+        times.push(least);
+        certified += usize::from(solution.status == Status::Optimal);
+        nodes += solution.nodes;
+        worst = worst.max(solution.gap() / solution.value.abs());
+        let support = solution.support.clone();
+        world.play(&support);
+    }
+    times.sort_by(f64::total_cmp);
+    let median = times[rounds / 2];
+    println!(
+        "{k:>4}  {d:>2}  {name}  {certified:>6}/{rounds}  {:>8.3}% {:>6.1} {median:>11.1} {:>9.1} {:>9.1}  {:>15.1}",
+        100.0 * worst,
+        nodes as f64 / rounds as f64,
+        times.iter().sum::<f64>() / rounds as f64,
+        times[rounds * 99 / 100],
+        median / one.unwrap_or(median),
+    );
+    median
 }
 
 fn table_row(k: usize, d: usize, fixed: bool, rounds: usize) {

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::monitor::Alarm;
+use crate::optimism::Optimism;
 
 /// A policy with its certificate. Numbers are in the user's units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,7 +21,8 @@ pub struct Decision {
     /// One entry per guardrail.
     pub guardrails: Vec<GuardrailCertificate>,
     /// π·V in reward units: on the event that the intervals hold, at least the best feasible
-    /// policy's reward. With a `fallback` it is only the safe action's own upper bound.
+    /// policy's reward. With a `fallback` it is only the safe action's own upper bound, and with `index`
+    /// and `sampled` optimism what they aim at: no bound.
     pub optimistic_reward: f64,
     /// Status, value and proven bound of the solve.
     pub solver: SolverReport,
@@ -42,18 +44,20 @@ pub struct Confidence {
     /// Probability, at least, with which no policy ever violates a guardrail: 1 − δ.
     pub safety: f64,
     /// Probability, at least, with which the bounds behind optimism hold too, and with them the regret
-    /// bound: 1 − δ − δ_o.
-    pub regret: f64,
+    /// bound: 1 − δ − δ_o; `None` where the optimism's regret is bounded in expectation (`index`), or not
+    /// proven (`sampled`).
+    #[serde(default)]
+    pub regret: Option<f64>,
 }
 
 impl Confidence {
-    /// The two probabilities, with budgets δ and δ_o.
-    pub(crate) fn new(delta: f64, optimism_delta: f64) -> Self {
+    /// The two probabilities, with budgets δ and δ_o of some optimism.
+    pub(crate) fn new(delta: f64, optimism_delta: f64, optimism: Optimism) -> Self {
         // Declared in decimals, and meant so: 1 − 0.01 − 0.1 is 0.89.
         let decimal = |x: f64| (x * 1e12).round() / 1e12;
         Self {
             safety: decimal(1.0 - delta),
-            regret: decimal((1.0 - delta - optimism_delta).max(0.0)),
+            regret: (!optimism.leans()).then(|| decimal((1.0 - delta - optimism_delta).max(0.0))),
         }
     }
 }

@@ -30,6 +30,8 @@ pub struct Estimates {
     rules: Vec<SignalRule>,
     /// True if all intervals are a mean ± a constant/√n, in force as they are.
     symmetric: bool,
+    /// True if some rule reads the statistics of Bernstein's interval.
+    wants_bernstein: bool,
     safe: usize,
     /// ε.
     lazy: f64,
@@ -256,6 +258,7 @@ impl Estimates {
             safety: Budget::new(level.delta, (arms - 1) * needs(false) + needs(true)),
             optimism: Budget::new(level.optimism_delta, arms),
             symmetric: rules.iter().all(|r| r.rule.is_symmetric() && !r.intersect),
+            wants_bernstein: rules.iter().any(|r| r.rule.wants_bernstein()),
             safe: problem.declared.safe,
             lazy: if anytime { config.lazy } else { 0.0 },
             rules,
@@ -403,6 +406,12 @@ impl Estimates {
         (n > 0).then(|| self.units[place].common(self.state[place].sum / n as f64))
     }
 
+    /// ln(1/δ_s) of each of an arm's ends that serve optimism, once it was pulled.
+    #[inline]
+    pub(crate) fn log_optimism(&self, arm: usize) -> f64 {
+        self.rules[0].rule.log_term(self.arms[arm].log_optimism)
+    }
+
     /// Sum of a signal's observations, each in standard units.
     #[inline]
     pub fn sum(&self, arm: usize, signal: usize) -> f64 {
@@ -412,8 +421,14 @@ impl Estimates {
     }
 
     /// Takes one outcome of `arm`. True if its intervals were computed again.
-    #[inline(always)]
+    #[inline]
     pub fn take(&mut self, arm: usize, reward: f64, costs: &[f64]) -> bool {
+        self.take_counted(arm, reward, costs).is_some()
+    }
+
+    /// The same, with the arm's count prepared where its intervals were computed again.
+    #[inline(always)]
+    pub(crate) fn take_counted(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Option<Count> {
         let pulls = &mut self.pulls[arm];
         *pulls += 1;
         let n = *pulls;
@@ -434,7 +449,7 @@ impl Estimates {
                 let Interval { lower, upper } = rule.symmetric(&count, state.sum, units.widths);
                 (state.lower, state.upper) = (lower, upper);
             }
-            return true;
+            return Some(count);
         }
         let inverse = 1.0 / n as i64 as f64;
         for s in 0..signals {
@@ -443,22 +458,29 @@ impl Estimates {
             let distance = y - (0.5 + state.sum) * inverse;
             state.sum += y;
             state.squares += distance * distance;
-            if self.rules[s].rule.wants_bernstein() {
-                let level = self.arms[arm].log_level(upper_side(&self.rules[s], arm == self.safe));
-                let log_term = self.rules[s].rule.log_term(level);
-                self.bernstein[from + s].push(y, log_term);
-            }
+        }
+        if self.wants_bernstein {
+            self.push_bernstein(arm, reward, costs);
         }
         if n < self.arms[arm].due {
-            return false;
+            return None;
         }
-        self.recompute(arm);
-        true
+        Some(self.recompute(arm))
+    }
+
+    #[inline(never)]
+    fn push_bernstein(&mut self, arm: usize, reward: f64, costs: &[f64]) {
+        let from = arm * self.rules.len();
+        for (s, lane) in self.rules.iter().enumerate() {
+            let y = self.units[from + s].standardise(if s == 0 { reward } else { costs[s - 1] });
+            let level = self.arms[arm].log_level(upper_side(lane, arm == self.safe));
+            self.bernstein[from + s].push(y, lane.rule.log_term(level));
+        }
     }
 
     /// Computes an arm's ends from all its outcomes, beginning at those in force.
     #[inline(never)]
-    fn recompute(&mut self, arm: usize) {
+    fn recompute(&mut self, arm: usize) -> Count {
         let signals = self.rules.len();
         let is_safe = arm == self.safe;
         let count = Count::new(self.pulls[arm]);
@@ -506,17 +528,17 @@ impl Estimates {
                 state.upper = fresh(End::Upper, ends.upper);
             }
         }
+        count
     }
 
     /// Centre of the reward interval and the largest radius of all signals, unclipped, as the
     /// paper's bonus wants them.
     #[inline]
-    pub(crate) fn centre_and_radius(&self, arm: usize) -> (f64, f64) {
-        let count = Count::new(self.pulls[arm]);
+    pub(crate) fn centre_and_radius(&self, arm: usize, count: &Count) -> (f64, f64) {
         let place = arm * self.rules.len();
         let rule = &self.rules[0].rule;
-        let centre = self.units[place].common(rule.centre(&count, self.state[place].sum));
-        (centre, rule.radius(&count, self.arms[arm].widest))
+        let centre = self.units[place].common(rule.centre(count, self.state[place].sum));
+        (centre, rule.radius(count, self.arms[arm].widest))
     }
 
     pub(crate) fn interval(&self, arm: usize, signal: usize) -> Option<Interval> {
@@ -557,12 +579,11 @@ impl Estimates {
     pub fn save(&self, arm: usize) -> SavedArm {
         let signals = self.rules.len();
         let own = arm * signals..(arm + 1) * signals;
-        let kept = self.rules.iter().any(|r| r.rule.wants_bernstein());
         SavedArm {
             pulls: self.pulls[arm],
             places: Some([self.arms[arm].safety, self.arms[arm].optimism]),
             signals: self.state[own.clone()].to_vec(),
-            bernstein: if kept {
+            bernstein: if self.wants_bernstein {
                 self.bernstein[own].to_vec()
             } else {
                 Vec::new()

@@ -18,8 +18,8 @@
 //!
 //! where κ is just large enough that the program is worth the best feasible policy ([`Optimism`]).
 //!
-//! **Guarantee.** With probability 1 − δ every policy in every round keeps every guardrail, and the regret against the
-//! best feasible policy is of order √(KT)/Δ, with Δ the safe action's margin ([`theory`]). Every [`Decision`] carries a
+//! **Guarantee.** With probability 1 − δ every policy in every round keeps every guardrail; with probability 1 − δ − δ_o
+//! the regret against the best feasible policy is of order √(KT)/Δ too, Δ the safe action's margin ([`theory`]). Every [`Decision`] carries a
 //! certificate of the first claim: pessimistic cost, threshold and slack per guardrail.
 //!
 //! ```

@@ -28,7 +28,7 @@ pub use crate::snapshot::{broken, check_header, format_of};
 pub mod linear {
     pub use crate::linear::{
         Actions, Columns, Confidence, Evidence, Limit, LinearKeys, LinearSignal, Radius,
-        Regression, SavedEvidence, Setup, check_lambda, check_parameter_norm, default_lambda,
+        Regression, Ridge, SavedEvidence, Setup, Tables, check_lambda, check_parameter_norm,
         parameter_norm, upper_end, with_zero_costs,
     };
 }

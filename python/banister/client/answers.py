@@ -64,8 +64,8 @@ class ServiceCertificate(_Answer):
     #: Number of outcomes that it is based on.
     outcomes: int
     #: Probabilities: `safety`, that no policy ever violates a guardrail, and `regret`, that the regret bound
-    #: holds too. None where the agent does not state them.
-    confidence: dict[str, float] | None = None
+    #: holds too (None where it is one in expectation). None where the agent does not state them.
+    confidence: dict[str, float | None] | None = None
     #: The assumptions it rests on: dictionaries with `text` and `watched`.
     rests_on: tuple[dict[str, Any], ...] = ()
 

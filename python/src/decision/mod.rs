@@ -269,7 +269,7 @@ impl Certificate {
     }
 
     /// Probabilities: `safety`, that no policy ever violates a guardrail, and `regret`, that the regret bound
-    /// holds too. None where the agent does not state them.
+    /// holds too (None where it is one in expectation). None where the agent does not state them.
     #[getter]
     fn confidence<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(confidence) = self.policy.confidence else {

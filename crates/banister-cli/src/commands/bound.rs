@@ -136,7 +136,7 @@ fn linear(args: &Bound, dimension: usize, horizon: u64) -> Result<(), Failure> {
     );
     let mut rows = vec![
         regret(
-            "regret of OPLB, at most (corrected, with probability 1 − 2δ)",
+            "regret of OPLB, at most (corrected, with probability 1 − 2δ − δ_o)",
             bounds.regret,
         ),
         regret("… with the paper's radii", bounds.regret_paper_radius),
@@ -197,7 +197,7 @@ fn arms(args: &Bound, setting: &Setting, limit: Option<f64>) -> Result<(), Failu
     );
     let mut rows = vec![
         row(
-            "regret of OPB, at most (corrected, with probability 1 − 2δ)",
+            "regret of OPB, at most (corrected, with probability 1 − 2δ − δ_o)",
             number(bounds.regret),
             vacuous(horizon, bounds.regret),
         ),

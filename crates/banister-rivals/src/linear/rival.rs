@@ -2,7 +2,9 @@
 //! all.
 
 use banister::interval::Interval;
-use banister::toolkit::linear::{Limit, Setup, check_parameter_norm, upper_end, with_zero_costs};
+use banister::toolkit::linear::{
+    Limit, Ridge, Setup, Tables, check_parameter_norm, upper_end, with_zero_costs,
+};
 use banister::toolkit::{Certifier, broken, of_intervals};
 use banister::{Agent, ArmEstimate, Decision, Error, Fallback, Guarantee};
 use serde_json::Value;
@@ -94,13 +96,14 @@ pub(super) fn make<C: RivalConfig, R: Rule>(
     no_relative(recipe.config.kind(), &problem)?;
     check_parameter_norm(parameters.parameter_norm, &problem)?;
     let setup = Setup {
-        lambda: parameters.lambda,
+        ridge: Ridge::Single(parameters.lambda),
         limit: Limit {
             norm: parameters.norm.unwrap_or(f64::INFINITY),
             clip: false,
             advice: "declare a larger one",
         },
         projected: false,
+        tables: Tables::Followed,
     };
     let mut evidence = Evidence::new(problem, setup)?;
     let mut rule = rule(&evidence)?;

@@ -521,10 +521,13 @@ fn a_parameter_norm_too_short_for_the_safe_cost_is_refused() {
         range: Some([5.0, 6.0].into()),
         ..at_most(5.9, Some(5.5))
     };
-    let resolved =
-        AgentConfig::Oplb(banister::OplbConfig::default()).resolved(&common::problem(4, vec![far]));
+    let config = banister::OplbConfig {
+        norm: Some(2.0),
+        ..Default::default()
+    };
+    let resolved = AgentConfig::Oplb(config).resolved(&common::problem(4, vec![far]));
     let AgentConfig::Oplb(own) = resolved else {
         panic!()
     };
-    assert_eq!((own.parameter_norm, own.lambda), (Some(12.0), Some(1.0)));
+    assert_eq!((own.parameter_norm, own.lambda), (Some(12.0), Some(0.2)));
 }

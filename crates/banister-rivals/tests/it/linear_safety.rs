@@ -206,7 +206,11 @@ fn an_ill_conditioned_regression_forces_the_safe_action_until_it_recovers() {
     let kinds = AgentConfig::kinds().into_iter();
     for kind in kinds.filter(|kind| AgentConfig::of_kind(kind).unwrap().takes_features()) {
         let config = AgentConfig::of_kind(&kind).unwrap();
-        let config = config.with_parameter_norm(1e-9).with_horizon(10, false);
+        let mut config = config.with_parameter_norm(1e-9).with_horizon(10, false);
+        if let AgentConfig::Oplb(oplb) = &mut config {
+            // By default it is in proportion to the first action played.
+            oplb.lambda = Some(1.0);
+        }
         let problem = Problem::contextual(vec![0.0, 0.0], vec![at_most(0.5)]);
         let mut agent = config.build(&problem).unwrap();
         let forced = |agent: &mut dyn Agent| {

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use banister::oplb::Solver;
+use banister::oplb::{OplbRadius, Solver};
 use banister::solve::Status;
 use banister::{Guardrail, Oplb, OplbConfig, Problem};
 use banister_sim::{ExperimentConfig, Options, Progress};
@@ -174,12 +174,17 @@ pub fn linear() -> Result<(), Failure> {
         parameter_norm: Some(1.0),
         ..OplbConfig::exact()
     };
+    let logdet = OplbConfig {
+        radius: Some(OplbRadius::Logdet),
+        ..linearised.clone()
+    };
     for (d, k, fresh, target) in [
         (16, 100, true, 10e3),
         (16, 100, false, 1.5e3),
         (64, 1000, true, 0.0),
     ] {
         let rounds = play(d, k, fresh, &linearised)?;
+        let single = play(d, k, fresh, &logdet)?;
         let set = if fresh {
             "new actions"
         } else {
@@ -198,6 +203,9 @@ pub fn linear() -> Result<(), Failure> {
             )
         };
         print(&name, &rounds, &against);
+        let times = rounds.at(0.5) / single.at(0.5);
+        let against = format!("{times:.2} times that for multiscale radii");
+        print(&format!("{name}, logdet"), &single, &against);
     }
     for (k, median, p99) in [
         (10, 6e3, f64::INFINITY),

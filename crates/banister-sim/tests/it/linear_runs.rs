@@ -167,7 +167,8 @@ fn a_set_offered_anew_each_round_is_played_like_a_fixed_one() {
         (2, "runs = 2"),
         (1, "runs = 2, delay = 15"),
     ] {
-        let rounds = if m == 1 { 3000 } else { 400 };
+        // Later a policy for actions that stay may stay too.
+        let rounds = 200;
         let mut offered = contextual(rounds, run, m, true, BOTH);
         offered.environment = toml::from_str(&format!(
             r#"
@@ -199,9 +200,9 @@ fn a_set_offered_anew_each_round_is_played_like_a_fixed_one() {
             for (a, b) in anew.iter().zip(&still) {
                 let (a, b) = (&a.summary, &b.summary);
                 // `exact` is content with any policy within its gap, and with several guardrails
-                // policies tie now and then: rounding may choose.
+                // policies tie often at first: the warm start may choose.
                 let exactly = agent == 0 && m == 1;
-                let close = if exactly { 1e-6 } else { 0.05 };
+                let close = if exactly { 1e-6 } else { 0.25 };
                 assert!(
                     (a.regret - b.regret).abs() < close * b.regret,
                     "m = {m}, {run}, agent {agent}: {} and {}",
@@ -242,9 +243,10 @@ fn arms_can_be_played_as_unit_vectors_at_a_price() {
 #[test]
 fn confidence_sets_hold_as_often_as_they_say() {
     let agents = r#"
-        { kind = "oplb", norm = 1.0, delta = 0.1 },
-        { kind = "oplb", norm = 1.0, delta = 0.1, radius = "paper" },
-        { kind = "oplb", norm = 1.0, delta = 0.1, radius_scale = 0.1, label = "voided" },
+        { kind = "oplb", norm = 1.0, delta = 0.05, optimism_delta = 0.05 },
+        { kind = "oplb", norm = 1.0, delta = 0.05, optimism_delta = 0.05, radius = "logdet" },
+        { kind = "oplb", norm = 1.0, delta = 0.05, optimism_delta = 0.05, radius = "paper" },
+        { kind = "oplb", norm = 1.0, delta = 0.05, optimism_delta = 0.05, radius_scale = 0.1, label = "voided" },
     "#;
     let experiment = contextual(400, "runs = 40", 2, true, agents)
         .check("cover")
@@ -255,8 +257,8 @@ fn confidence_sets_hold_as_often_as_they_say() {
             .expect("oplb")
             .expect("not cancelled")
     };
-    let (logdet, paper, voided) = (watch(0), watch(1), watch(2));
-    for held in [&logdet, &paper] {
+    let (multiscale, logdet, paper, voided) = (watch(0), watch(1), watch(2), watch(3));
+    for held in [&multiscale, &logdet, &paper] {
         assert_eq!(held.runs, 40);
         // δ = 0.1 allows four of 40; five more standard deviations are chance.
         assert!(held.left <= 13, "{held:?}");
@@ -272,7 +274,7 @@ fn confidence_sets_hold_as_often_as_they_say() {
     }
     assert!(voided.left > 30, "{voided:?}");
     let rounds = monitor.rounds.load(std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(rounds, 3 * 40 * 400);
+    assert_eq!(rounds, 4 * 40 * 400);
     // Only OPLB has such sets.
     let arms = common::paper_experiment(0.5, 10, 1, Default::default());
     assert!(coverage(&arms.check("arms").expect("valid"), 0, &monitor).is_err());

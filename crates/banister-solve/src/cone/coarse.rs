@@ -218,7 +218,7 @@ mod tests {
             };
             let mut scaled = ScaledProblem::default();
             scaled.load(&problem);
-            prop_assert!(scaled.guard(&problem, &[1.0]));
+            prop_assert!(scaled.guard(&problem));
             let within: Vec<usize> = (0..70).filter(|&a| scaled.is_slack(a)).collect();
             let least = within.iter().map(|&a| scaled.value[a]).fold(f64::NEG_INFINITY, f64::max);
             let target = least + share * (passes::top(&scaled.value) - least);

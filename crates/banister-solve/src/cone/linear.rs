@@ -21,6 +21,19 @@
 //! The proof: for any vector z and μ ≥ 0, q_a = μ(‖z‖u_a − z'Z_a) has q'π ≥ 0 on the cone, so
 //! c'π ≤ max_a c_a + q_a. It is computed from all actions whatever the path that led to z, so
 //! rounding and degeneracy can cost tightness and never validity.
+//!
+//! Several guardrails (`scaled.rs`) share the length t: ‖Zπ‖ ≤ t ≤ u'π, G_i'π ≥ κ_i t for the
+//! others and, where the objective earns `price` per unit of min(t, x'π), the row x. Written with
+//! what is left of each inequality as a variable y ≥ 0 that has no mass,
+//!
+//! ```text
+//!   t = u'π − y_t     E_i'π + κ_i y_t − y_i = 0  with E_i = G_i − κ_i u
+//!                     E_0'π + y_t + y_x − y_0 = 0  with E_0 = x − u,    objective c'π − price·(y_t + y_x)
+//! ```
+//!
+//! the y are columns like the actions, M is as before (y_t has u = −1, Z = 0), and the rows border
+//! the system. For any Y ≥ 0 with Y_0 ≤ price the vector ‖z‖u − Z'z + Σ_r Y_r E_r is a proof if ‖z‖ is
+//! replaced by any larger number that is at least Y_0 + Σ_i Y_i κ_i − price.
 
 use super::kkt::Kkt;
 use super::passes;
@@ -30,6 +43,12 @@ use super::scaled::ScaledProblem;
 const MAX_STEPS: usize = 400;
 /// Weights up to this are zero.
 const ZERO: f64 = 1e-13;
+/// With rows, what rounding may move a weight by.
+const DRIFT: f64 = 1e-7;
+/// With rows, the share of the distance to what is enough that may remain unknown.
+const LOOSE: f64 = 0.25;
+/// What rounding leaves unknown of a row's multiplier.
+const GRAIN: f64 = 1e-12;
 
 /// The method and where it stands: a feasible policy, which stays feasible when only c changes.
 #[derive(Debug, Clone, Default)]
@@ -41,9 +60,12 @@ pub(crate) struct Linear {
     /// Z_B'Z_B with room for p + 4 actions a row.
     gram: Vec<f64>,
     direction: Vec<f64>,
-    /// μπ, and Z of it.
+    /// μπ, Z of it, and the multipliers Y of the rows.
     dual: Vec<f64>,
     z: Vec<f64>,
+    row_duals: Vec<f64>,
+    /// Objective per unit of min(t, x'π), were there rows.
+    price: f64,
     kkt: Kkt,
     pub work: u64,
 }
@@ -68,6 +90,11 @@ enum Move {
     Stuck,
 }
 
+/// Columns that a support has room for.
+fn room(scaled: &ScaledProblem) -> usize {
+    scaled.dimension + 5 + 2 * scaled.of_t.len()
+}
+
 impl Linear {
     /// Starts from a feasible policy.
     pub(crate) fn start(
@@ -75,23 +102,84 @@ impl Linear {
         scaled: &ScaledProblem,
         support: impl Iterator<Item = (usize, f64)>,
     ) {
-        let room = scaled.dimension + 4;
+        let room = room(scaled);
         for list in [&mut self.weights, &mut self.direction, &mut self.dual] {
             list.clear();
             list.reserve(room);
         }
         self.basis.clear();
         self.basis.reserve(room);
-        self.kkt.reserve(room + 1);
+        self.row_duals.clear();
+        self.row_duals.resize(scaled.of_t.len(), 0.0);
+        self.kkt.reserve(room + 1 + scaled.of_t.len());
         self.columns.clear();
         self.columns.reserve(room * scaled.dimension);
         self.gram.clear();
         self.gram.resize(room * room, 0.0);
         self.z.clear();
         self.z.resize(scaled.dimension, 0.0);
-        for (a, weight) in support.take(room - 1) {
+        for (a, weight) in support.take(scaled.dimension + 3) {
             self.enter(scaled, a, weight);
         }
+        self.fill_rows(scaled);
+    }
+
+    /// Returns to columns and weights that it left earlier.
+    pub(crate) fn restore(&mut self, scaled: &ScaledProblem, columns: &[(usize, f64)]) {
+        self.basis.clear();
+        self.weights.clear();
+        self.columns.clear();
+        for &(column, weight) in columns {
+            self.enter(scaled, column, weight);
+        }
+    }
+
+    /// Sets what the policy at hand leaves over of every row: with a column each, even where nothing is
+    /// left, the rows are independent of each other, and remain so as columns leave one by one.
+    fn fill_rows(&mut self, scaled: &ScaledProblem) {
+        let mut y_t = 0.0_f64;
+        for (r, of_t) in scaled.of_t.iter().enumerate().skip(1) {
+            let sum = self.sum(scaled.row(r));
+            // A row without t is kept by the policy itself.
+            if sum < 0.0 && *of_t > 0.0 {
+                y_t = y_t.max(-sum / of_t);
+            }
+        }
+        let first = scaled.left_over();
+        if y_t > ZERO {
+            self.enter(scaled, first, y_t);
+        }
+        for r in 1..scaled.of_t.len() {
+            let left = self.sum(scaled.row(r));
+            self.enter(scaled, first + 1 + r, left.max(0.0));
+        }
+        self.renew_estimate(scaled);
+    }
+
+    /// Sets what the policy at hand leaves over of row 0, which has changed.
+    pub(crate) fn renew_estimate(&mut self, scaled: &ScaledProblem) {
+        let rows = scaled.of_t.len();
+        if rows == 0 {
+            return;
+        }
+        let (below, above) = (scaled.left_over() + 1, scaled.left_over() + 1 + rows);
+        for r in (0..self.basis.len()).rev() {
+            if self.basis[r] == below || self.basis[r] == above {
+                self.leave(r);
+            }
+        }
+        let left = self.sum(scaled.row(0));
+        self.enter(scaled, if left < 0.0 { above } else { below }, left.abs());
+    }
+
+    fn sum(&self, row: &[f64]) -> f64 {
+        self.iter().map(|(a, w)| w * row[a]).sum()
+    }
+
+    /// t of the policy at hand.
+    pub(crate) fn length(&self, scaled: &ScaledProblem) -> f64 {
+        let columns = self.basis.iter().zip(&self.weights);
+        columns.map(|(&a, w)| w * scaled.u[a]).sum()
     }
 
     /// Maximises c'π, whose largest entry is `top`; leaves the proof in `q`. Stops as soon as the
@@ -104,12 +192,27 @@ impl Linear {
         q: &mut [f64],
         (enough, tolerance): (f64, f64),
     ) -> Outcome {
+        self.maximise_with(scaled, c, 0.0, top, q, (enough, tolerance))
+    }
+
+    /// The same where every unit of min(t, x'π) earns `price`, which c counts as if t were u'π.
+    pub(crate) fn maximise_with(
+        &mut self,
+        scaled: &ScaledProblem,
+        c: &[f64],
+        price: f64,
+        top: f64,
+        q: &mut [f64],
+        (enough, tolerance): (f64, f64),
+    ) -> Outcome {
+        self.price = price;
+        let rows = scaled.of_t.len();
         q.fill(0.0);
         self.work += scaled.actions as u64;
         let best = passes::position(c, top);
         let mut out = Outcome {
             bound: top,
-            vertex: scaled.is_slack(best).then_some(best),
+            vertex: (rows == 0 && scaled.is_slack(best)).then_some(best),
         };
         if out.vertex.is_some() || top <= enough {
             return out;
@@ -127,13 +230,29 @@ impl Linear {
                         }
                         continue;
                     }
+                    let full = self.basis.len() > scaled.dimension + 2 + 2 * rows;
+                    if let Some(y) = self.left_over_to_enter(scaled) {
+                        if full {
+                            break;
+                        }
+                        self.enter(scaled, y, 0.0);
+                        entered = Some(y);
+                        continue;
+                    }
                     let (bound, at) = self.price(scaled, c, q);
                     out.bound = out.bound.min(bound);
-                    let held: f64 = self.iter().map(|(a, w)| c[a] * w).sum();
+                    let columns = self.basis.iter().zip(&self.weights);
+                    let held: f64 = columns.map(|(&a, w)| self.worth(scaled, c, a) * w).sum();
                     // Without a price the policy may be inside the cone, where the sweep gains
                     // nothing from it: go on to the cone, however little c improves.
-                    let done = bound <= enough || priced && bound - held <= tolerance;
-                    if done || self.basis.contains(&at) || self.basis.len() > scaled.dimension + 2 {
+                    let priced = priced || rows > 0;
+                    // Far above what is enough, the exact distance does not matter.
+                    let mut near = tolerance;
+                    if rows > 0 && enough.is_finite() {
+                        near = near.max(LOOSE * (held - enough));
+                    }
+                    let done = bound <= enough || priced && bound - held <= near;
+                    if done || full || self.basis.contains(&at) {
                         break;
                     }
                     self.enter(scaled, at, 0.0);
@@ -150,41 +269,91 @@ impl Linear {
         out
     }
 
-    /// The support and its weights.
+    /// The support and its weights; with rows, what is left over of them too.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
         self.basis.iter().copied().zip(self.weights.iter().copied())
     }
 
+    /// Objective per unit of a column.
+    fn worth(&self, scaled: &ScaledProblem, c: &[f64], a: usize) -> f64 {
+        match a.checked_sub(scaled.left_over()) {
+            None => c[a],
+            Some(y) if y == 0 || y > scaled.of_t.len() => -self.price,
+            Some(_) => 0.0,
+        }
+    }
+
+    /// The left-over y with the largest reduced worth, should one be positive.
+    fn left_over_to_enter(&self, scaled: &ScaledProblem) -> Option<usize> {
+        let (rows, base) = (scaled.of_t.len(), scaled.left_over());
+        if rows == 0 {
+            return None;
+        }
+        let pairs = self.basis.iter().zip(&self.dual);
+        let forward: f64 = pairs.map(|(&a, w)| scaled.u[a] * w).sum();
+        let used = self.row_duals.iter().zip(&scaled.of_t);
+        let used: f64 = used.map(|(y, of_t)| y * of_t).sum();
+        let mut best = (GRAIN * (scaled.size + self.price + forward.abs()), None);
+        let mut see = |worth: f64, column: usize| {
+            if worth > best.0 && !self.basis.contains(&column) {
+                best = (worth, Some(column));
+            }
+        };
+        see(used - self.price - forward, base);
+        see(self.row_duals[0] - self.price, base + 1 + rows);
+        for (r, y) in self.row_duals.iter().enumerate() {
+            see(-y, base + 1 + r);
+        }
+        best.1
+    }
+
     /// Finds where to go from the policy at hand, on the plane of its support.
     fn step(&mut self, scaled: &ScaledProblem, c: &[f64]) -> Move {
-        let n = self.basis.len();
-        let room = scaled.dimension + 4;
-        self.work += (n * n * n / 3 + 4 * n * n) as u64;
+        let (n, rows) = (self.basis.len(), scaled.of_t.len());
+        let (room, size) = (room(scaled), n + 1 + rows);
+        self.work += (size * size * size / 3 + 4 * size * size) as u64;
         let largest = self.basis.iter().map(|&a| scaled.u[a] * scaled.u[a]);
         // Twins make M singular: a grain on its diagonal lets the better twin drive out the other.
         let grain = 1e-13 + 4e-16 * largest.fold(0.0, f64::max);
-        self.kkt.clear(n + 1);
+        self.kkt.clear(size);
         for r in 0..n {
             let (a, gram) = (self.basis[r], &self.gram[r * room..]);
+            let worth = self.worth(scaled, c, a);
             let row = self.kkt.row_mut(r);
             for (x, (&b, g)) in row.iter_mut().zip(self.basis.iter().zip(gram)) {
                 *x = g - scaled.u[a] * scaled.u[b];
             }
             row[r] += grain;
-            row[n] = 1.0;
-            row[n + 1] = c[a];
+            row[n] = scaled.mass(a);
+            for (k, entry) in row[n + 1..size].iter_mut().enumerate() {
+                *entry = scaled.row(k)[a];
+            }
+            row[size] = worth;
         }
         let last = self.kkt.row_mut(n);
-        last[..n].fill(1.0);
-        last[n + 2] = 1.0;
+        for (x, &a) in last.iter_mut().zip(&self.basis) {
+            *x = scaled.mass(a);
+        }
+        last[size + 1] = 1.0;
+        for k in 0..rows {
+            let row = self.kkt.row_mut(n + 1 + k);
+            for (x, &a) in row.iter_mut().zip(&self.basis) {
+                *x = scaled.row(k)[a];
+            }
+            // Rows that the support cannot tell apart leave their multipliers undetermined.
+            row[n + 1 + k] = -1e-15;
+        }
         if !self.kkt.solve() {
             return Move::Stuck;
         }
         let (p1, p2) = (|r| self.kkt.solution(0, r), |r| self.kkt.solution(1, r));
         let alpha = self.kkt.solution(1, n);
         let (mut square, mut forward, mut size, mut spread) = (0.0, 0.0, 0.0, 0.0);
+        let mut noise = 0.0;
         for (r, &a) in self.basis.iter().enumerate() {
-            square += c[a] * p1(r);
+            let product = self.worth(scaled, c, a) * p1(r);
+            square += product;
+            noise += product.abs();
             forward += scaled.u[a] * p1(r);
             size += p2(r).abs() * (scaled.norms[a] + scaled.u[a].abs());
             spread += p2(r) * p2(r);
@@ -194,9 +363,19 @@ impl Linear {
         if !(alpha.is_finite() && square.is_finite()) {
             return Move::Stuck;
         }
+        for k in 0..rows {
+            self.row_duals[k] = -self.kkt.solution(0, n + 1 + k);
+        }
+        // The rows' sums cancel, so rounding is larger with them.
+        noise = if rows == 0 {
+            0.0
+        } else {
+            1e-14 * noise + 1e-26 * scaled.size * scaled.size
+        };
         // p₂·p₂ as far as rounding and the grain leave it unknown.
         let apex = 1e-14 * size * size + 4.0 * grain * spread;
-        if n == 1 || alpha > apex && square <= 0.0 {
+        let constant = rows > 0 && square.abs() <= noise || alpha > apex && square <= noise;
+        if n <= 1 + rows || constant {
             // c is constant on the plane.
             self.direction.resize(n, 0.0);
             self.dual.resize(n, 0.0);
@@ -211,6 +390,11 @@ impl Linear {
                 let scaled = if inverse > 0.0 { to / inverse } else { p1(r) };
                 self.dual.push(scaled);
             }
+            if inverse > 0.0 {
+                for (k, y) in self.row_duals.iter_mut().enumerate() {
+                    *y -= self.kkt.solution(1, n + 1 + k) / inverse;
+                }
+            }
             return Move::Rest { priced: true };
         }
         if square < 0.0 {
@@ -222,7 +406,7 @@ impl Linear {
         }
         // e = π − p₂ is inside the cone: e·e = π·π − p₂·p₂ ≤ 0, and e·p₁ = c'e.
         let mixed: f64 = (0..n)
-            .map(|r| c[self.basis[r]] * (self.weights[r] - p2(r)))
+            .map(|r| self.worth(scaled, c, self.basis[r]) * (self.weights[r] - p2(r)))
             .sum();
         let depth = (-alpha).max(0.0);
         let beta = ((mixed * mixed + square * depth).sqrt() - mixed) / square;
@@ -235,6 +419,9 @@ impl Linear {
     /// Moves along the direction, at most `reach` of it; drops the actions that reach zero. The
     /// distance if some did before the end.
     fn advance(&mut self, reach: f64) -> Option<f64> {
+        if !self.row_duals.is_empty() {
+            return self.advance_by_one(reach);
+        }
         let mut length = reach;
         for (w, d) in self.weights.iter().zip(&self.direction) {
             if *d < 0.0 && w + length * d < ZERO {
@@ -258,6 +445,33 @@ impl Linear {
         Some(length)
     }
 
+    /// The same with rows, where one column leaves at a time (see `fill_rows`).
+    fn advance_by_one(&mut self, reach: f64) -> Option<f64> {
+        let largest = self.direction.iter().fold(0.0_f64, |x, d| x.max(d.abs()));
+        // There already, but for rounding.
+        if reach == 1.0 && largest <= DRIFT {
+            return None;
+        }
+        let (mut length, mut first) = (reach, None);
+        for (r, (w, &d)) in self.weights.iter().zip(&self.direction).enumerate() {
+            if d < -1e-9 * largest && w + length * d < 0.0 {
+                let reaches = (w / -d).max(0.0);
+                // Of several at once the steepest, for the sake of rounding.
+                if reaches < length || first.is_some_and(|f: usize| d < self.direction[f]) {
+                    (length, first) = (length.min(reaches), Some(r));
+                }
+            }
+        }
+        if !length.is_finite() {
+            return None;
+        }
+        for (w, d) in self.weights.iter_mut().zip(&self.direction) {
+            *w = (*w + length * d).max(0.0);
+        }
+        self.leave(first?);
+        Some(length)
+    }
+
     /// The bound that μπ at the policy at hand proves, and the action that attains it.
     fn price(&mut self, scaled: &ScaledProblem, c: &[f64], q: &mut [f64]) -> (f64, usize) {
         let p = scaled.dimension;
@@ -273,20 +487,35 @@ impl Linear {
         let forward: f64 = forward.map(|(&a, w)| scaled.u[a] * w).sum();
         // Rounded up, so that q'π ≥ 0 on the cone whatever the sums below lose. At the apex μπ may
         // be inside the cone, with u'μπ above its norm.
-        let lift = norm.max(forward) * (1.0 + 1e-14);
-        let grain = f64::EPSILON * (p + 8) as f64 * (lift * scaled.reach + norm);
+        let mut lift = norm.max(forward) * (1.0 + 1e-14);
+        let (mut used, mut reach) = (0.0, 0.0);
+        for (r, y) in self.row_duals.iter_mut().enumerate() {
+            *y = y.clamp(0.0, if r == 0 { self.price } else { f64::MAX });
+            used += *y * scaled.of_t[r];
+            reach += *y * scaled.row_reach[r];
+        }
+        lift = lift.max((used - self.price) * (1.0 + 1e-14) + 1e-14 * used);
+        let rounding = lift * scaled.reach + norm + 4.0 * reach;
+        let grain = f64::EPSILON * (p + 8) as f64 * rounding;
         passes::form(&scaled.z, &self.z, (lift, grain), &scaled.u, q);
+        for (r, &y) in self.row_duals.iter().enumerate() {
+            if y > 0.0 {
+                passes::add(q, y, scaled.row(r));
+            }
+        }
         let bound = passes::top_of_sum(c, q);
         (bound, passes::position_of_sum(c, q, bound))
     }
 
     fn enter(&mut self, scaled: &ScaledProblem, a: usize, weight: f64) {
         let (p, n) = (scaled.dimension, self.basis.len());
-        let room = p + 4;
+        let room = room(scaled);
         self.basis.push(a);
         self.weights.push(weight);
-        for j in 0..p {
-            self.columns.push(scaled.z(j, a));
+        if scaled.is_left_over(a) {
+            self.columns.resize((n + 1) * p, 0.0);
+        } else {
+            self.columns.extend((0..p).map(|j| scaled.z(j, a)));
         }
         self.work += (n * p) as u64;
         let (others, own) = self.columns.split_at(n * p);
@@ -302,7 +531,7 @@ impl Linear {
     fn leave(&mut self, r: usize) {
         let last = self.basis.len() - 1;
         let p = self.z.len();
-        let room = p + 4;
+        let room = p + 5 + 2 * self.row_duals.len();
         self.basis.swap_remove(r);
         self.weights.swap_remove(r);
         if r != last {

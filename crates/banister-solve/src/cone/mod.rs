@@ -10,20 +10,21 @@
 //! C_φ (C). `pairs.rs` scans the first two, `sweep.rs` the third with the linear problems of
 //! `linear.rs`, each leaving out only what a bound rules out.
 //!
-//! Several guardrails: `several.rs` takes mixtures of them as one for the bound, `polish.rs` improves
-//! the policy.
+//! Several guardrails: `several.rs` splits the directions of (s'π, Zπ) into nodes, on each of which
+//! the norm of the objective has a concave bound; the convex problem that leaves is solved with all
+//! guardrails by `linear.rs`. Nodes end when their bound falls to the best policy.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `problem.rs` | the problem, its limits and its answer |
 //! | `passes.rs`, `pair_passes.rs` | vectorised passes over actions and over pairs |
-//! | `scaled.rs` | the problem in the search's units, one guardrail ‖Zπ‖ ≤ u'π |
+//! | `scaled.rs` | the problem in the search's units: one guardrail ‖Zπ‖ ≤ u'π, the others as rows |
 //! | `policy.rs`, `search.rs` | the best policy, checked against the problem; the proof so far |
 //! | `kkt.rs`, `linear.rs` | a linear objective over the cone, by active sets, with its proof |
 //! | `sweep.rs` | all directions φ, closed by bounds or left to the pairs |
 //! | `coarse.rs`, `thin.rs` | many pairs ruled out in single precision; actions inside the hull of others |
 //! | `pairs.rs` | single actions, F̄, and the pairs that no bound rules out |
-//! | `polish.rs`, `several.rs` | several guardrails: local improvement, mixtures |
+//! | `several.rs` | several guardrails: branch and bound over directions |
 //! | `prices.rs` | shadow prices |
 //! | `solver.rs` | the search as a whole |
 //!
@@ -38,7 +39,6 @@ mod pair_passes;
 mod pairs;
 mod passes;
 mod policy;
-mod polish;
 mod prices;
 mod problem;
 mod scaled;

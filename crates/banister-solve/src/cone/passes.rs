@@ -54,6 +54,17 @@ wide! {
 }
 
 wide! {
+    /// out_a = out_a + factor · x_a.
+    pub(crate) fn add(out: &mut [f64], factor: f64, x: &[f64]) {
+        for (out, x) in chunks_mut(out).iter_mut().zip(chunks(x)) {
+            for k in 0..BLOCK {
+                out[k] += factor * x[k];
+            }
+        }
+    }
+}
+
+wide! {
     /// out_a = Σ_j Z_{j,a}².
     pub(crate) fn squares(z: &[f64], p: usize, out: &mut [f64]) {
         let rows = chunks(z);

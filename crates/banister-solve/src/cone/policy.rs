@@ -10,9 +10,6 @@ pub(crate) struct Policy {
     pub value: f64,
     /// The objective before any of the safe action was mixed in.
     pub raw: f64,
-    /// The policy and its costs before, where there are several guardrails.
-    pub raw_support: Vec<(usize, f64)>,
-    pub raw_costs: Vec<f64>,
     pub costs: Vec<f64>,
     /// s'π and Zπ, in the caller's units.
     pub along: f64,
@@ -35,9 +32,8 @@ impl Policy {
         support: impl Iterator<Item = (usize, f64)>,
     ) -> bool {
         self.support.clear();
-        // A mixture of two policies has up to twice the support of one.
-        let room = 4 * problem.dimension + 16;
-        self.support.reserve(room);
+        self.support
+            .reserve(problem.dimension + 8 + problem.costs.len());
         self.support.extend(support.filter(|entry| entry.1 > 1e-12));
         self.support.sort_unstable_by_key(|entry| entry.0);
         // An action may come twice.
@@ -54,12 +50,6 @@ impl Policy {
         }
         self.evaluate(problem);
         self.raw = self.value;
-        if problem.costs.len() > 1 {
-            self.raw_support.clear();
-            self.raw_support.reserve(room);
-            self.raw_support.extend_from_slice(&self.support);
-            self.raw_costs.clone_from(&self.costs);
-        }
         let mut grain = f64::EPSILON;
         while grain < 1e-3 {
             let excess = self.excess(problem);

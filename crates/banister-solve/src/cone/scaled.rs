@@ -11,6 +11,9 @@ use super::pair_passes::{End, PairRows};
 use super::passes::{self, BLOCK};
 use super::problem::ConeProblem;
 
+/// Largest u in units of the longest Z_a at which several guardrails take one of them as the cone.
+const MAX_REACH: f64 = 64.0;
+
 /// The problem's rows, padded to whole blocks; the padding has reward −∞.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ScaledProblem {
@@ -41,6 +44,12 @@ pub(crate) struct ScaledProblem {
     pub reach: f64,
     /// True if the numbers make sense: finite, ρ ≥ 0, the safe action certain.
     pub sound: bool,
+    /// Several guardrails: rows E of `linear.rs`, each with the entries of the left-overs y behind
+    /// those of the actions. Row 0 is for x, which the search sets.
+    rows: Vec<f64>,
+    /// What each row takes of y_t, and the largest number that went into it.
+    pub of_t: Vec<f64>,
+    pub row_reach: Vec<f64>,
 }
 
 impl ScaledProblem {
@@ -98,29 +107,17 @@ impl ScaledProblem {
         self.sound = finite && radii && self.norms[self.safe] == 0.0;
     }
 
-    /// Takes `weights` of the guardrails as one: Σω_i w_i'π + (Σω_iκ_i)‖Zπ‖ ≤ Σω_iτ_i holds for
-    /// every policy that meets them all. With one guardrail and weight 1 it is that guardrail.
-    pub(crate) fn guard(&mut self, problem: &ConeProblem<'_>, weights: &[f64]) -> bool {
+    /// Takes the problem's only guardrail; false if that makes no sense.
+    pub(crate) fn guard(&mut self, problem: &ConeProblem<'_>) -> bool {
         let k = self.actions;
-        let parts = || problem.thresholds.iter().zip(problem.costs).zip(weights);
-        let kappa: f64 = problem
-            .cost_radii
-            .iter()
-            .zip(weights)
-            .map(|(k, w)| k * w)
-            .sum();
-        let kappa = kappa * self.unit;
+        self.of_t.clear();
+        let kappa = problem.cost_radii[0] * self.unit;
         let longest = self.norms[..k].iter().fold(0.0_f64, |a, &b| a.max(b));
         self.cone = kappa > 0.0 && longest > 0.0;
         self.kappa = if self.cone { kappa } else { 1.0 };
-        self.u.fill(0.0);
-        for ((&tau, row), &weight) in parts() {
-            for (u, w) in self.u[..k].iter_mut().zip(row) {
-                *u += weight * (tau - w);
-            }
-        }
+        let (tau, row) = (problem.thresholds[0], &problem.costs[0]);
         for a in 0..k {
-            self.u[a] /= self.kappa;
+            self.u[a] = (tau - row[a]) / self.kappa;
             let norm = if self.cone { self.norms[a] } else { 0.0 };
             self.slack[a] = self.u[a] - norm;
         }
@@ -129,6 +126,114 @@ impl ScaledProblem {
         finite && kappa.is_finite() && self.u[self.safe] > 0.0
     }
 
+    /// Takes all of several guardrails, one of them as ‖Zπ‖ ≤ u'π and the others as rows; false if
+    /// that makes no sense.
+    pub(crate) fn guard_all(&mut self, problem: &ConeProblem<'_>) -> bool {
+        let (k, m) = (self.actions, problem.costs.len());
+        let margin = |i: usize| problem.thresholds[i] - problem.costs[i][problem.safe];
+        let sound = |i: usize| {
+            let kappa = problem.cost_radii[i] * self.unit;
+            let sum: f64 = problem.costs[i][..k].iter().map(|w| w * w).sum();
+            margin(i) > 0.0 && (sum + kappa + problem.thresholds[i].powi(2)).is_finite()
+        };
+        if !(0..m).all(sound) {
+            return false;
+        }
+        // The one that the safe action is closest to. Should costs be all but certain, u would be out of
+        // proportion: then ‖Zπ‖ ≤ 2, which always holds, and every guardrail is a row.
+        let closeness = |&i: &usize| problem.cost_radii[i] / margin(i);
+        let closest = (0..m).max_by(|i, j| closeness(i).total_cmp(&closeness(j)));
+        let reach_of = |i: usize| {
+            let room = |w: &f64| (problem.thresholds[i] - w).abs();
+            let most = problem.costs[i][..k].iter().map(room).fold(0.0, f64::max);
+            most / (problem.cost_radii[i] * self.unit)
+        };
+        let pivot = closest.filter(|&i| reach_of(i) <= MAX_REACH);
+        self.cone = true;
+        self.kappa = pivot.map_or(1.0, |i| problem.cost_radii[i] * self.unit);
+        let rows = 1 + m - usize::from(pivot.is_some());
+        let width = self.reward.len();
+        for list in [&mut self.u, &mut self.norms, &mut self.squares] {
+            list.resize(width + rows + 2, 0.0);
+        }
+        for a in 0..k {
+            let of = |i: usize| (problem.thresholds[i] - problem.costs[i][a]) / self.kappa;
+            self.u[a] = pivot.map_or(2.0, of);
+        }
+        self.u[width] = -1.0;
+        self.reach = self.u[..k].iter().fold(0.0, |x, u| u.abs().max(x));
+        self.of_t.clear();
+        self.of_t.push(1.0);
+        self.row_reach.clear();
+        self.row_reach.push(2.0 + self.reach);
+        self.rows.clear();
+        self.rows.resize(rows * (width + rows + 2), 0.0);
+        for i in (0..m).filter(|&i| Some(i) != pivot) {
+            self.set_row(problem, i);
+        }
+        let stride = self.row_stride();
+        for (r, row) in self.rows.chunks_exact_mut(stride).enumerate() {
+            row[width] = self.of_t[r];
+            row[width + 1 + r] = -1.0;
+        }
+        self.rows[width + 1 + rows] = 1.0;
+        true
+    }
+
+    /// Adds guardrail i as a row, in units of its largest entry.
+    fn set_row(&mut self, problem: &ConeProblem<'_>, i: usize) {
+        let (k, r) = (self.actions, self.of_t.len());
+        let kappa = problem.cost_radii[i] * self.unit;
+        let (tau, costs) = (problem.thresholds[i], &problem.costs[i]);
+        let entry = |a: usize| (tau - costs[a]) - kappa * self.u[a];
+        let unit = (0..k).map(|a| entry(a).abs()).fold(kappa, f64::max);
+        let reach = |a: usize| (tau.abs() + costs[a].abs() + kappa * self.u[a].abs()) / unit;
+        self.row_reach.push((0..k).map(reach).fold(0.0, f64::max));
+        self.of_t.push(kappa / unit);
+        let start = r * self.row_stride();
+        for a in 0..k {
+            let entry = (tau - costs[a]) - kappa * self.u[a];
+            self.rows[start + a] = entry / unit;
+        }
+    }
+
+    /// Numbers per row: as many as u has.
+    #[inline]
+    fn row_stride(&self) -> usize {
+        self.u.len()
+    }
+
+    /// Row r, one entry per action and one per left-over.
+    #[inline]
+    pub(crate) fn row(&self, r: usize) -> &[f64] {
+        let stride = self.row_stride();
+        &self.rows[r * stride..(r + 1) * stride]
+    }
+
+    /// Sets row 0 to x − u for an x with ‖Zπ‖ ≤ x'π.
+    pub(crate) fn set_estimate(&mut self, x: &[f64]) {
+        let actions = self.rows.iter_mut().zip(x).zip(&self.u);
+        for ((row, x), u) in actions.take(self.actions) {
+            *row = x - u;
+        }
+    }
+
+    /// The first column that is no action: what is left over of the rows.
+    #[inline]
+    pub(crate) fn left_over(&self) -> usize {
+        self.reward.len()
+    }
+
+    #[inline]
+    pub(crate) fn is_left_over(&self, column: usize) -> bool {
+        column >= self.left_over()
+    }
+
+    /// What a column counts in Σπ = 1.
+    #[inline]
+    pub(crate) fn mass(&self, column: usize) -> f64 {
+        if self.is_left_over(column) { 0.0 } else { 1.0 }
+    }
     /// Coordinate j of action a.
     #[inline]
     pub(crate) fn z(&self, j: usize, a: usize) -> f64 {

@@ -47,16 +47,11 @@ impl<'a, 'l> Budget<'a, 'l> {
 pub(crate) struct Search {
     pub best: Policy,
     trial: Policy,
-    /// The largest objective seen at a policy within the scaled problem's guardrail; with one guardrail
-    /// that of `best`, but for rounding.
+    /// The largest objective seen at a policy within the guardrails: that of `best`, but for
+    /// rounding.
     pub reached: f64,
-    /// The policy that reached it and its costs, should some of several guardrails fail; else empty.
-    pub ahead: Vec<(usize, f64)>,
-    pub ahead_costs: Vec<f64>,
     /// The largest bound of what was set aside unsearched.
     pub proven: f64,
-    /// True if the scaled problem's guardrail is the problem's only one.
-    single: bool,
     size: f64,
     relative_gap: f64,
     pub nodes: u64,
@@ -67,18 +62,11 @@ impl Search {
     /// Begins with the safe action.
     pub(crate) fn begin(&mut self, problem: &ConeProblem<'_>, size: f64, relative_gap: f64) {
         self.best.set_safe(problem);
-        self.single = problem.costs.len() == 1;
         self.size = size;
         self.relative_gap = relative_gap;
         self.nodes = 0;
         self.pairs = 0;
-        self.restart();
-    }
-
-    /// Keeps the best policy and forgets what was proven.
-    pub(crate) fn restart(&mut self) {
         self.reached = self.best.value;
-        self.ahead.clear();
         self.proven = f64::NEG_INFINITY;
     }
 
@@ -89,12 +77,7 @@ impl Search {
 
     /// Objective up to which nothing needs to be searched.
     pub(crate) fn target(&self) -> f64 {
-        if self.single {
-            self.best.value + self.tolerance()
-        } else {
-            // A mixture's own gap is only a part of what several guardrails leave open.
-            self.reached + 0.25 * self.tolerance()
-        }
+        self.best.value + self.tolerance()
     }
 
     /// Sets aside everything whose objective is at most `bound`.
@@ -115,22 +98,14 @@ impl Search {
         }
     }
 
-    /// Tries a policy within the scaled problem's guardrail; true if it is the best so far.
+    /// Tries a policy within the guardrails; true if it is the best so far.
     pub(crate) fn offer(
         &mut self,
         problem: &ConeProblem<'_>,
         support: impl Iterator<Item = (usize, f64)>,
     ) -> bool {
         let fits = self.trial.set(problem, support);
-        if self.trial.raw > self.reached {
-            self.reached = self.trial.raw;
-            if !self.single {
-                self.ahead.clear();
-                self.ahead.reserve(self.trial.raw_support.capacity());
-                self.ahead.extend_from_slice(&self.trial.raw_support);
-                self.ahead_costs.clone_from(&self.trial.raw_costs);
-            }
-        }
+        self.reached = self.reached.max(self.trial.raw);
         let better = fits && self.trial.value > self.best.value;
         if better {
             self.keep_trial();
@@ -140,9 +115,6 @@ impl Search {
 
     fn keep_trial(&mut self) {
         std::mem::swap(&mut self.best, &mut self.trial);
-        if self.best.value >= self.reached {
-            self.reached = self.best.value;
-            self.ahead.clear();
-        }
+        self.reached = self.reached.max(self.best.value);
     }
 }

@@ -7,7 +7,7 @@ use super::prices::Prices;
 use super::problem::{ConeLimits, ConeProblem, ConeSolution};
 use super::scaled::ScaledProblem;
 use super::search::{Budget, Search};
-use super::several::{Several, TRIES, margin};
+use super::several::{Several, SeveralContext, best_ray};
 use super::sweep::{Sweep, SweepContext};
 use crate::lp::{LpError, Status};
 
@@ -18,7 +18,8 @@ use crate::lp::{LpError, Status};
 ///
 /// Cost: about ten linear problems of O(Kp) a pivot, and O(p) for each pair that no bound rules out.
 /// Rounds with one guardrail that an agent meets are certified to 1e-3 in microseconds (K = 10) to
-/// a millisecond or two (K = 1000); a gap below about 1e-7 is beyond the accuracy of the method.
+/// a millisecond or two (K = 1000); a gap below about 1e-7 is beyond the accuracy of the method. With
+/// two or three guardrails a round takes ten to a hundred linear problems with more rows.
 #[derive(Debug, Clone, Default)]
 pub struct ConeSolver {
     scaled: ScaledProblem,
@@ -57,7 +58,7 @@ impl ConeSolver {
         self.search.begin(problem, size, budget.relative_gap());
         let proven = match problem.costs.len() {
             0 => self.free(problem),
-            1 => self.single(problem, &mut budget, &[1.0]),
+            1 => self.single(problem, &mut budget),
             _ => self.several(problem, &mut budget),
         };
         let Some(bound) = proven else {
@@ -94,14 +95,9 @@ impl ConeSolver {
         Some(top)
     }
 
-    /// A mixture of the guardrails as the only one: a bound on every policy.
-    fn single(
-        &mut self,
-        problem: &ConeProblem<'_>,
-        budget: &mut Budget<'_, '_>,
-        weights: &[f64],
-    ) -> Option<f64> {
-        if !self.scaled.guard(problem, weights) {
+    /// One guardrail; `None` if the problem makes no sense.
+    fn single(&mut self, problem: &ConeProblem<'_>, budget: &mut Budget<'_, '_>) -> Option<f64> {
+        if !self.scaled.guard(problem) {
             return None;
         }
         let (scaled, search) = (&self.scaled, &mut self.search);
@@ -129,33 +125,24 @@ impl ConeSolver {
         Some(relaxed.min(search.proven.max(search.reached) + grain))
     }
 
-    /// The best bound that mixtures of the guardrails prove; `None` if the problem makes no sense.
+    /// Several guardrails; `None` if the problem makes no sense.
     fn several(&mut self, problem: &ConeProblem<'_>, budget: &mut Budget<'_, '_>) -> Option<f64> {
-        let m = problem.costs.len();
-        if !(0..m).all(|i| margin(problem, i) > 0.0) {
+        if !self.scaled.guard_all(problem) {
             return None;
         }
-        let mut bound = f64::INFINITY;
-        self.several.begin(problem);
-        for _ in 0..TRIES * m {
-            self.several.weigh(problem);
-            let weights = std::mem::take(&mut self.several.weights);
-            self.search.restart();
-            let single = self.single(problem, budget, &weights);
-            self.several.weights = weights;
-            bound = bound.min(single?);
-            if self.search.ahead.is_empty() || budget.spend(1) {
-                break;
-            }
-            self.several.mix_policies(problem, &mut self.search);
-            self.several.polish.run(problem, &mut self.search, budget);
-            self.several.record_failures(problem, &self.search);
-            if bound - self.search.best.value <= self.search.tolerance() || !self.several.balance()
-            {
-                break;
-            }
+        let (scaled, search) = (&mut self.scaled, &mut self.search);
+        budget.spend((scaled.actions * (scaled.dimension + 24)) as u64);
+        search.hint(problem, best_ray(problem, scaled).into_iter());
+        if self.last.iter().all(|entry| entry.0 < scaled.actions) {
+            search.hint(problem, self.last.iter().copied());
         }
-        Some(bound)
+        Some(self.several.run(&mut SeveralContext {
+            problem,
+            scaled,
+            linear: &mut self.linear,
+            search,
+            budget,
+        }))
     }
 
     fn publish(&mut self, problem: &ConeProblem<'_>, bound: f64, work: u64) {

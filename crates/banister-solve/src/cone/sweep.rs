@@ -205,7 +205,7 @@ impl Sweep {
 
 /// The ends of the arcs to sweep: (s'π, ‖Zπ‖) of a policy that uses up the guardrail is a mixture
 /// of points (s_a, t) with t ≤ ‖Z_a‖, and of the points (s_a, u_a).
-fn directions(scaled: &ScaledProblem) -> [Option<(f64, f64)>; 3] {
+pub(super) fn directions(scaled: &ScaledProblem) -> [Option<(f64, f64)>; 3] {
     let along = &scaled.along[..scaled.actions];
     let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
     for &s in along {

@@ -154,7 +154,7 @@ mod tests {
         };
         let mut scaled = ScaledProblem::default();
         scaled.load(&problem);
-        assert!(scaled.guard(&problem, &[1.0]));
+        assert!(scaled.guard(&problem));
         let mut keep = vec![true; k];
         let loss = thin(&scaled, &mut keep);
         (keep, loss)

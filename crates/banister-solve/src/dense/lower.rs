@@ -127,3 +127,41 @@ pub fn inverse_factor(
     }
     true
 }
+
+/// Cholesky factor of Σ + shift·I by rows, from the lower triangle of `sigma`; false if that is not
+/// positive definite.
+#[must_use]
+pub fn factor_shifted(
+    sigma: &[f64],
+    stride: usize,
+    d: usize,
+    shift: f64,
+    factor: &mut Vec<f64>,
+) -> bool {
+    factor.clear();
+    factor.resize(d * stride, 0.0);
+    for j in 0..d {
+        let square = factor_row(sigma, stride, j, shift, factor);
+        if !(square > 0.0 && square < f64::INFINITY) {
+            return false;
+        }
+        factor[j * stride + j] = square.sqrt();
+    }
+    true
+}
+
+wide! {
+    /// Row j of the Cholesky factor of Σ + shift·I up to its diagonal, whose square is returned.
+    fn factor_row(sigma: &[f64], stride: usize, j: usize, shift: f64, factor: &mut [f64]) -> f64 {
+        let (above, row) = factor.split_at_mut(j * stride);
+        for k in 0..j {
+            // Beyond k this row is still zero, so whole chunks may be taken.
+            let to = k.div_ceil(LANES) * LANES;
+            let other = &above[k * stride..][..stride];
+            let sum = dot_chunks(&row[..to], &other[..to]);
+            row[k] = (sigma[j * stride + k] - sum) / other[k];
+        }
+        let to = j.div_ceil(LANES) * LANES;
+        sigma[j * stride + j] + shift - dot_chunks(&row[..to], &row[..to])
+    }
+}

@@ -12,8 +12,12 @@ mod lower;
 mod pass;
 mod rank_one;
 
-pub use intervals::{add_scaled, both_ends, reach, upper_ends};
-pub use lower::{add_product, add_square, dot, inverse_factor, lower_times, lower_times_table};
+pub use intervals::{
+    LEVELS, Widths, add_scaled, both_ends, both_ends_within, reach, upper_ends, upper_ends_within,
+};
+pub use lower::{
+    add_product, add_square, dot, factor_shifted, inverse_factor, lower_times, lower_times_table,
+};
 pub use pass::{WhitenPass, Whitened};
 pub use rank_one::{Followed, RankOne};
 

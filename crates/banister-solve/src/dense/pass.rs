@@ -26,8 +26,8 @@ pub struct WhitenPass<'a> {
 /// Tables that a [`WhitenPass`] fills; all lists are as long as the stride.
 #[derive(Debug)]
 pub struct Whitened<'a> {
-    /// y = W x̃ of every action, coordinate-major.
-    pub table: &'a mut [f64],
+    /// y = W x̃ of every action, coordinate-major; where asked for.
+    pub table: Option<&'a mut [f64]>,
     /// Distance between coordinates of `table`.
     pub stride: usize,
     /// Squared lengths over the first p coordinates, and over all.
@@ -36,7 +36,9 @@ pub struct Whitened<'a> {
     pub last: &'a mut [f64],
     /// Predictions, one list per signal.
     pub means: &'a mut [Vec<f64>],
-    /// Room for a chunk of turned actions.
+    /// ‖W'y‖ over the first p rows and over all, which is ‖Σ⁻¹x̃‖; where asked for.
+    pub solved: Option<&'a mut [Vec<f64>; 2]>,
+    /// Room for a chunk of turned actions and their y, and for W'.
     pub room: &'a mut Vec<f64>,
 }
 
@@ -44,7 +46,17 @@ impl WhitenPass<'_> {
     /// Turns, whitens and predicts all actions, a chunk of them at a time, so that every number is
     /// read from memory once.
     pub fn run(&self, out: &mut Whitened) {
-        out.room.resize(self.reflector.len() * LANES, 0.0);
+        let d = self.reflector.len();
+        out.room.resize(d * (2 * LANES + d), 0.0);
+        if out.solved.is_some() {
+            // By rows, as products with W' are taken from them.
+            let transposed = &mut out.room[2 * d * LANES..];
+            for (j, row) in self.factor.chunks_exact(self.factor_stride).enumerate() {
+                for (k, &w) in row[..d].iter().enumerate() {
+                    transposed[k * d + j] = w;
+                }
+            }
+        }
         whiten_all(self, out);
     }
 }
@@ -53,46 +65,91 @@ wide! {
     fn whiten_all(pass: &WhitenPass, out: &mut Whitened) {
         let d = pass.reflector.len();
         let mut rows = pass.features.chunks(LANES * d);
+        // A chunk's y is used many times, and rows of the table lie far apart: it is made beside it.
+        let (x, y) = out.room.split_at_mut(d * LANES);
+        let (y, transposed) = y.split_at_mut(d * LANES);
         for from in (0..out.stride).step_by(LANES) {
-            turn_chunk(rows.next().unwrap_or(&[]), pass.reflector, out.room);
-            let x = &out.room[..];
+            turn_chunk(rows.next().unwrap_or(&[]), pass.reflector, x);
             let whole = d / ROWS * ROWS;
             for j in (0..whole).step_by(ROWS) {
-                whiten_rows::<ROWS>(pass, x, j, from, out.stride, out.table);
+                whiten_rows::<ROWS>(pass, x, j, y);
             }
             for j in whole..d {
-                whiten_rows::<1>(pass, x, j, from, out.stride, out.table);
+                whiten_rows::<1>(pass, x, j, y);
+            }
+            let (y, _) = y.as_chunks::<LANES>();
+            if let Some(table) = &mut out.table {
+                for (j, y) in y.iter().enumerate() {
+                    table[j * out.stride + from..][..LANES].copy_from_slice(y);
+                }
             }
             out.last[from..from + LANES].copy_from_slice(&x[(d - 1) * LANES..]);
             let mut square = [0.0; LANES];
-            add_squares(out.table, out.stride, from, 0..pass.across, &mut square);
+            add_squares(&y[..pass.across], &mut square);
             out.squares[0][from..from + LANES].copy_from_slice(&square);
-            add_squares(out.table, out.stride, from, pass.across..d, &mut square);
+            add_squares(&y[pass.across..], &mut square);
             out.squares[1][from..from + LANES].copy_from_slice(&square);
             for (means, whitened) in out.means.iter_mut().zip(pass.whitened) {
                 let mut sum = [0.0; LANES];
-                for (j, &v) in whitened.iter().enumerate() {
-                    let y = &out.table[j * out.stride + from..][..LANES];
+                for (&v, y) in whitened.iter().zip(y) {
                     for lane in 0..LANES {
                         sum[lane] += v * y[lane];
                     }
                 }
                 means[from..from + LANES].copy_from_slice(&sum);
             }
+            if let Some(solved) = &mut out.solved {
+                let mut squares = [[0.0; LANES]; 2];
+                for k in (0..whole).step_by(ROWS) {
+                    solve_rows::<ROWS>(transposed, pass.across, y, k, &mut squares);
+                }
+                for k in whole..d {
+                    solve_rows::<1>(transposed, pass.across, y, k, &mut squares);
+                }
+                for (solved, squares) in solved.iter_mut().zip(&squares) {
+                    for (out, square) in solved[from..from + LANES].iter_mut().zip(squares) {
+                        *out = square.sqrt();
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds the squares of N coordinates of W'y for a chunk of actions, y over the first p coordinates and
+/// over all.
+#[inline(always)]
+fn solve_rows<const N: usize>(
+    transposed: &[f64],
+    across: usize,
+    y: &[[f64; LANES]],
+    k: usize,
+    squares: &mut [[f64; LANES]; 2],
+) {
+    let d = y.len();
+    // Before the diagonal W' is zero.
+    let rows: [&[f64]; N] = std::array::from_fn(|r| &transposed[(k + r) * d..][..d]);
+    let mut sums = [[0.0; LANES]; N];
+    let across = across.max(k);
+    for (part, squares) in [k..across, across..d].into_iter().zip(squares) {
+        for j in part {
+            for r in 0..N {
+                for lane in 0..LANES {
+                    sums[r][lane] += rows[r][j] * y[j][lane];
+                }
+            }
+        }
+        for sum in &sums {
+            for lane in 0..LANES {
+                squares[lane] += sum[lane] * sum[lane];
+            }
         }
     }
 }
 
 #[inline(always)]
-fn add_squares(
-    table: &[f64],
-    stride: usize,
-    from: usize,
-    rows: std::ops::Range<usize>,
-    square: &mut [f64; LANES],
-) {
-    for j in rows {
-        let y = &table[j * stride + from..][..LANES];
+fn add_squares(y: &[[f64; LANES]], square: &mut [f64; LANES]) {
+    for y in y {
         for lane in 0..LANES {
             square[lane] += y[lane] * y[lane];
         }
@@ -129,14 +186,7 @@ fn turn_chunk(rows: &[f64], h: &[f64], out: &mut [f64]) {
 
 /// N coordinates of y for a chunk of actions.
 #[inline(always)]
-fn whiten_rows<const N: usize>(
-    pass: &WhitenPass,
-    x: &[f64],
-    j: usize,
-    from: usize,
-    stride: usize,
-    y: &mut [f64],
-) {
+fn whiten_rows<const N: usize>(pass: &WhitenPass, x: &[f64], j: usize, y: &mut [f64]) {
     let rows: [&[f64]; N] =
         std::array::from_fn(|r| &pass.factor[(j + r) * pass.factor_stride..][..j + N]);
     let (x, _) = x[..(j + N) * LANES].as_chunks::<LANES>();
@@ -149,6 +199,6 @@ fn whiten_rows<const N: usize>(
         }
     }
     for r in 0..N {
-        y[(j + r) * stride + from..][..LANES].copy_from_slice(&sums[r]);
+        y[(j + r) * LANES..][..LANES].copy_from_slice(&sums[r]);
     }
 }

@@ -69,13 +69,11 @@ fn no_point_of_a_grid_is_better() {
             solution.upper_bound >= grid - 1e-12,
             "{grid} {solution:?} {case:?}"
         );
-        if case.costs.len() == 1 {
-            assert_eq!(solution.status, Status::Optimal, "{solution:?} {case:?}");
-            assert!(
-                solution.value >= grid - 2e-6 * (1.0 + grid.abs()),
-                "{grid} {solution:?} {case:?}"
-            );
-        }
+        assert_eq!(solution.status, Status::Optimal, "{solution:?} {case:?}");
+        assert!(
+            solution.value >= grid - 2e-6 * (1.0 + grid.abs()),
+            "{grid} {solution:?} {case:?}"
+        );
     }
 }
 
@@ -103,21 +101,17 @@ fn several_guardrails_are_met_and_bounded() {
     for m in 2..=4 {
         for mut world in [World::new(5, 30, 6, m, false), World::related(5, 30, 8, m)] {
             let mut solver = ConeSolver::default();
-            let (mut total, mut certified) = (0.0, 0);
+            let mut certified = 0;
             for _ in 0..100 {
                 let case = world.round();
                 let solution = solver.solve(&case.problem(), &mut limits(1e-3));
                 check(&case, solution);
                 assert!(solution.upper_bound.is_finite());
-                total += solution.gap() / solution.value.abs();
                 certified += usize::from(solution.status == Status::Optimal);
                 let support = solution.support.clone();
                 world.play(&support);
             }
-            // Measured: 0.0003 to 0.0012, and 78 to 98.
-            let mean = total / 100.0;
-            println!("m = {m}: mean gap {mean:.4}, certified {certified}");
-            assert!(mean < 0.003 && certified >= 60, "{mean} {certified}");
+            assert!(certified >= 99, "m = {m}: {certified}");
         }
     }
 }
@@ -282,9 +276,7 @@ fn degenerate_sizes() {
         let mut solver = ConeSolver::default();
         let solution = solver.solve(&case.problem(), &mut limits(1e-6));
         check(&case, solution);
-        if m < 2 {
-            assert_eq!(solution.status, Status::Optimal, "{solution:?}");
-        }
+        assert_eq!(solution.status, Status::Optimal, "{solution:?}");
     }
     // Without a norm the guardrail is linear, and the optimum a pair.
     for _ in 0..50 {

@@ -45,7 +45,7 @@ fn a_linear_objective_agrees_with_clarabel() {
     let mut rng = Rng::new(2);
     let mut solver = ConeSolver::default();
     for round in 0..300 {
-        let m = 1 + usize::from(round % 5 == 0);
+        let m = 1 + round % 3;
         let mut case = ConeCase::random(&mut rng, 2 + round % 40, 1 + round % 9, m);
         case.reward_radius = 0.0;
         if round % 4 == 0 {
@@ -58,10 +58,8 @@ fn a_linear_objective_agrees_with_clarabel() {
             "{oracle} {solution:?}"
         );
         assert!(solution.value <= oracle + 1e-6, "{oracle} {solution:?}");
-        if m == 1 {
-            assert_eq!(solution.status, Status::Optimal, "{solution:?} {case:?}");
-            assert!(solution.value >= oracle - 2e-5, "{oracle} {solution:?}");
-        }
+        assert_eq!(solution.status, Status::Optimal, "{solution:?} {case:?}");
+        assert!(solution.value >= oracle - 2e-5, "{oracle} {solution:?}");
     }
 }
 
@@ -121,7 +119,8 @@ fn branch_and_bound_agrees() {
     let mut solver = ConeSolver::default();
     let mut closed = 0;
     for round in 0..60 {
-        let mut case = ConeCase::random(&mut rng, 3 + round % 3, 1 + round % 5, 1);
+        let m = 1 + round / 3 % 3;
+        let mut case = ConeCase::random(&mut rng, 3 + round % 3, 1 + round % 5, m);
         if round % 3 == 0 {
             case.along.fill(0.0);
         }
@@ -147,7 +146,7 @@ fn no_climb_from_any_start_gets_higher() {
     let mut rng = Rng::new(4);
     let mut solver = ConeSolver::default();
     for round in 0..40 {
-        let m = 1 + usize::from(round % 4 == 0);
+        let m = 1 + round / 2 % 3;
         let case = if round % 2 == 0 {
             ConeCase::random(&mut rng, 4 + round % 9, 2 + round % 5, m)
         } else {
@@ -176,15 +175,8 @@ fn no_climb_from_any_start_gets_higher() {
             solution.upper_bound >= best - 1e-9 * size,
             "{best} {solution:?} {case:?}"
         );
-        if m == 1 {
-            assert_eq!(solution.status, Status::Optimal, "{solution:?} {case:?}");
-            assert!(solution.value >= best - 2e-4 * size, "{best} {solution:?}");
-        } else if solution.value < best - 1e-3 * size {
-            println!(
-                "several: {} of {best}, bound {}",
-                solution.value, solution.upper_bound
-            );
-        }
+        assert_eq!(solution.status, Status::Optimal, "{solution:?} {case:?}");
+        assert!(solution.value >= best - 2e-4 * size, "{best} {solution:?}");
     }
 }
 

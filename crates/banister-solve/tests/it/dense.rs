@@ -1,6 +1,6 @@
 //! The regression's kernels against their definitions.
 
-use banister_solve::dense::{self, Followed, RankOne, WhitenPass, Whitened, stride};
+use banister_solve::dense::{self, Followed, RankOne, WhitenPass, Whitened, Widths, stride};
 use proptest::prelude::*;
 
 /// A table of d rows from a list of numbers, with zeros as padding.
@@ -65,6 +65,7 @@ struct Filled {
     squares: [Vec<f64>; 2],
     last: Vec<f64>,
     means: Vec<Vec<f64>>,
+    solved: [Vec<f64>; 2],
 }
 
 fn pass(
@@ -80,6 +81,7 @@ fn pass(
         squares: [vec![f64::NAN; wide], vec![f64::NAN; wide]],
         last: vec![f64::NAN; wide],
         means: vec![vec![f64::NAN; wide]; whitened.len()],
+        solved: [vec![f64::NAN; wide], vec![f64::NAN; wide]],
     };
     WhitenPass {
         features: &features.concat(),
@@ -90,11 +92,12 @@ fn pass(
         whitened,
     }
     .run(&mut Whitened {
-        table: &mut filled.table,
+        table: Some(&mut filled.table),
         stride: wide,
         squares: &mut filled.squares,
         last: &mut filled.last,
         means: &mut filled.means,
+        solved: Some(&mut filled.solved),
         room: &mut Vec::new(),
     });
     filled
@@ -176,6 +179,11 @@ proptest! {
             prop_assert!(close(filled.squares[0][a], square(across)));
             prop_assert!(close(filled.squares[1][a], square(d)));
             prop_assert!(close(filled.last[a], turned[d - 1]));
+            for (side, to) in [across, d].into_iter().enumerate() {
+                let solved = |k: usize| (k..to).map(|j| w[j * wide + k] * y[j]).sum::<f64>();
+                let length = (0..to).map(|k| solved(k) * solved(k)).sum::<f64>().sqrt();
+                prop_assert!(close(filled.solved[side][a], length));
+            }
             for (means, weights) in filled.means.iter().zip(&whitened) {
                 let expected: f64 = weights.iter().zip(&y).map(|(w, y)| w * y).sum();
                 prop_assert!(close(means[a], expected));
@@ -224,6 +232,74 @@ proptest! {
         ];
         for (followed, fresh) in lists {
             prop_assert!(followed.iter().zip(fresh).all(|(a, b)| close(*a, *b)));
+        }
+    }
+}
+
+/// The factor of a shifted matrix, multiplied out.
+#[test]
+fn a_shifted_factor_multiplies_out() {
+    for d in 1..20 {
+        let data: Vec<Vec<f64>> = (0..2 * d)
+            .map(|i| {
+                (0..d)
+                    .map(|j| ((i * 7 + j * 5) % 11) as f64 / 11.0 - 0.4)
+                    .collect()
+            })
+            .collect();
+        let (sigma, wide) = (gram(d, 0.3, &data), stride(d));
+        let mut l = Vec::new();
+        assert!(dense::factor_shifted(
+            &table(&sigma, wide),
+            wide,
+            d,
+            4.0,
+            &mut l
+        ));
+        for j in 0..d {
+            for k in 0..=j {
+                let product: f64 = (0..=k).map(|i| l[j * wide + i] * l[k * wide + i]).sum();
+                let shifted = sigma[j][k] + if j == k { 4.0 } else { 0.0 };
+                assert!(close(product, shifted));
+            }
+        }
+        assert!(!dense::factor_shifted(
+            &table(&sigma, wide),
+            wide,
+            d,
+            -1e3,
+            &mut l
+        ));
+    }
+}
+
+/// Half-widths by the best level, one by one; ends that are not numbers say nothing.
+#[test]
+fn ends_within_the_best_level() {
+    let widths = Widths {
+        of_square: [9.0, 4.0, 2.0, 1.0, 0.5, 0.25],
+        of_solved: [0.0, 1.0, 3.0, 9.0, 27.0, 81.0],
+        bias: 0.125,
+    };
+    let (nan, infinite) = (f64::NAN, f64::INFINITY);
+    let squares = [0.01, 0.0004, 0.0025, 1e-4, nan, 0.01, 0.0, 0.0];
+    let solved = [1.0, 0.01, 0.02, 0.0, 0.1, infinite, 0.0, nan];
+    let centre = [0.4; 8];
+    let (mut lower, mut upper, mut alone) = ([nan; 8], [nan; 8], [nan; 8]);
+    let (low, high) = (&mut lower, &mut upper);
+    dense::both_ends_within(&centre, 0.1, &squares, &solved, &widths, low, high);
+    dense::upper_ends_within(&centre, 0.1, &squares, &solved, &widths, &mut alone);
+    assert_eq!(upper, alone);
+    for k in 0..8 {
+        let levels = (0..6).map(|i| {
+            widths.of_square[i] * squares[k] + widths.of_solved[i] * solved[k] * solved[k]
+        });
+        let reach = levels.fold(infinite, f64::min).sqrt() + 0.125 * solved[k];
+        if k == 4 || !solved[k].is_finite() {
+            assert_eq!((lower[k], upper[k]), (0.0, 1.0));
+        } else {
+            assert!(close(upper[k], (0.5 + reach).min(1.0)));
+            assert!(close(lower[k], (0.5 - reach).max(0.0)));
         }
     }
 }

@@ -6,6 +6,7 @@ mod cone_allocation;
 mod cone_hostile;
 mod cone_oracles;
 mod cone_search;
+mod cone_several;
 #[allow(unsafe_code)]
 #[path = "common/counting.rs"]
 mod counting;

@@ -28,6 +28,8 @@ pub struct Actions {
     last: Vec<f64>,
     /// Lengths and predictions of all actions.
     pub columns: Columns,
+    /// ‖Σ⊥⁻¹z‖ and ‖Σ⁻¹x‖, where the regression keeps a grid of ridges.
+    pub(crate) solved: [Vec<f64>; 2],
     is_current: bool,
     pending: Vec<Update>,
     pending_count: usize,
@@ -44,6 +46,8 @@ pub(crate) struct Terms<'a> {
     pub along: &'a [f64],
     /// True if the safe action's own column is zero, its costs having an interval of their own.
     pub hide_safe: bool,
+    /// True if whitened features are wanted.
+    pub table: bool,
 }
 
 /// Tables that follow from the regression; a snapshot keeps those of a set that stays.
@@ -165,7 +169,8 @@ impl Actions {
             regression.whitened(signal, list);
         }
         let (factor, factor_stride) = regression.factor();
-        self.whiten(terms.space, factor, factor_stride);
+        let solved = regression.scales().is_some();
+        self.whiten(terms.space, factor, factor_stride, (terms.table, solved));
         let Space {
             across,
             safe_length,
@@ -182,20 +187,32 @@ impl Actions {
             }
         }
         if terms.hide_safe {
-            columns.whitened[across * self.stride + self.safe] = 0.0;
+            if terms.table {
+                columns.whitened[across * self.stride + self.safe] = 0.0;
+            }
             columns.squares[1][self.safe] = 0.0;
         }
     }
 
     /// Y = W X̃ with squared lengths and predictions, in one pass over the actions. The safe action
-    /// lies exactly along the last axis, whatever the reflection rounded.
-    pub(crate) fn whiten(&mut self, space: &Space, factor: &[f64], factor_stride: usize) {
+    /// lies exactly along the last axis, whatever the reflection rounded. Y itself and ‖Wᵀy‖ where they are
+    /// wanted.
+    pub(crate) fn whiten(
+        &mut self,
+        space: &Space,
+        factor: &[f64],
+        factor_stride: usize,
+        (table, solved): (bool, bool),
+    ) {
         let (stride, safe, d) = (self.stride, self.safe, space.dimension);
         let columns = &mut self.columns;
-        columns.whitened.resize(d * stride, 0.0);
+        columns
+            .whitened
+            .resize(if table { d * stride } else { 0 }, 0.0);
         columns.means.resize(self.whitened.len(), Vec::new());
         self.last.resize(stride, 0.0);
-        for list in columns.squares.iter_mut().chain(&mut columns.means) {
+        let lists = columns.squares.iter_mut().chain(&mut columns.means);
+        for list in lists.chain(&mut self.solved) {
             list.resize(stride, 0.0);
         }
         let pass = WhitenPass {
@@ -207,25 +224,29 @@ impl Actions {
             whitened: &self.whitened,
         };
         pass.run(&mut Whitened {
-            table: &mut columns.whitened,
+            table: table.then_some(&mut columns.whitened),
             stride,
             squares: &mut columns.squares,
             last: &mut self.last,
             means: &mut columns.means,
+            solved: solved.then_some(&mut self.solved),
             room: &mut self.room,
         });
-        let rows = columns.whitened.chunks_exact_mut(stride);
-        let mut length = 0.0;
-        for (j, row) in rows.enumerate() {
-            row[safe] = if j == space.across {
-                factor[j * factor_stride + j] * space.safe_length
-            } else {
-                0.0
-            };
-            length += row[safe];
+        let length = if space.across < d {
+            factor[space.across * factor_stride + space.across] * space.safe_length
+        } else {
+            0.0
+        };
+        for (j, row) in columns.whitened.chunks_exact_mut(stride).enumerate() {
+            row[safe] = if j == space.across { length } else { 0.0 };
         }
         columns.squares[0][safe] = 0.0;
         columns.squares[1][safe] = length * length;
+        if solved && space.across < d {
+            let row = &factor[space.across * factor_stride..][..d];
+            self.solved[0][safe] = 0.0;
+            self.solved[1][safe] = length.abs() * dense::dot(row, row).sqrt();
+        }
         for (means, whitened) in columns.means.iter_mut().zip(&self.whitened) {
             means[safe] = whitened.get(space.across).map_or(0.0, |w| w * length);
         }

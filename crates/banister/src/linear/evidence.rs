@@ -2,7 +2,7 @@
 
 use banister_solve::dense;
 
-use super::{Actions, Regression, Space, Terms};
+use super::{Actions, Columns, Regression, Space, Terms, default_ridge};
 use crate::error::Error;
 use crate::problem::Direction;
 use crate::problem::Signal;
@@ -34,6 +34,10 @@ pub struct Evidence {
     /// Outcomes that arrived in all.
     pub outcomes: u64,
     limit: Limit,
+    ridge: Ridge,
+    /// Length of the longest of the problem's own actions.
+    longest_declared: f64,
+    tables: Tables,
     /// True if the safe action's costs have an interval of their own.
     hide_safe: bool,
     /// Room for an outcome's features, plain and whitened, and its targets.
@@ -56,12 +60,35 @@ pub struct Limit {
 /// Set-up of the regression.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup {
-    /// Ridge λ.
-    pub lambda: f64,
+    /// Ridge of the regression.
+    pub ridge: Ridge,
     /// Longest feature vector allowed.
     pub limit: Limit,
     /// True if the part along x_0 is left out of the regression of a cost that is known there.
     pub projected: bool,
+    /// Tables of actions.
+    pub tables: Tables,
+}
+
+/// Tables that are kept of the actions on offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tables {
+    /// Whitened features, lengths and predictions, which follow every outcome.
+    Followed,
+    /// The same, made when asked for.
+    Whitened,
+    /// Lengths and predictions alone, made when asked for.
+    Lengths,
+}
+
+/// Ridge of the regression.
+#[derive(Debug, Clone, Copy)]
+pub enum Ridge {
+    /// One ridge λ.
+    Single(f64),
+    /// The smallest λ_0 of a grid; without one it follows from the longest of the problem's own actions and the
+    /// first one with an outcome.
+    Grid(Option<f64>),
 }
 
 /// A signal as the regression sees it: linear in the features, in units of its range.
@@ -116,6 +143,8 @@ impl Evidence {
             })?;
         own.offer(&features).map_err(in_features)?;
         own.names = names;
+        own.longest_declared = own.actions.longest;
+        own.choose_ridge(0.0);
         Ok(own)
     }
 
@@ -134,13 +163,27 @@ impl Evidence {
             signals.push(signal);
         }
         let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
-        let regression = Regression::new(d, p, setup.lambda, coordinates);
+        let mut regression = Regression::new(
+            d,
+            p,
+            match setup.ridge {
+                Ridge::Single(lambda) => lambda,
+                Ridge::Grid(lambda) => lambda.unwrap_or(1.0),
+            },
+            coordinates,
+        );
+        if let Ridge::Grid(_) = setup.ridge {
+            regression.set_scales(regression.lambda());
+        }
         let padded = regression.padded();
         Self {
             actions: Actions::default(),
             names: Vec::new(),
             outcomes: 0,
             limit: setup.limit,
+            ridge: setup.ridge,
+            longest_declared: 0.0,
+            tables: setup.tables,
             hide_safe: setup.projected && unknown,
             x: vec![0.0; padded],
             y: vec![0.0; padded],
@@ -198,6 +241,18 @@ impl Evidence {
         Ok(())
     }
 
+    /// Takes the grid of ridges from the longest of the problem's own actions and one of this length. Before
+    /// anything is learned: levels must not move with it, nor with actions that the outcomes say nothing of, as
+    /// what is learned follows from outcomes alone.
+    fn choose_ridge(&mut self, length: f64) {
+        if let Ridge::Grid(None) = self.ridge
+            && self.regression.is_blank()
+        {
+            let longest = self.longest_declared.max(length);
+            self.regression.set_scales(default_ridge(longest));
+        }
+    }
+
     /// Refuses a feature vector that is too long.
     fn check_norm(&self, field: &str, a: usize, x: &[f64]) -> Result<(), Error> {
         let length = dense::dot(x, x).sqrt();
@@ -249,6 +304,7 @@ impl Evidence {
             space: &self.space,
             along: &self.along,
             hide_safe: self.hide_safe,
+            table: self.tables != Tables::Lengths,
         };
         self.actions.update(&self.regression, &terms);
     }
@@ -263,7 +319,7 @@ impl Evidence {
             false
         } else {
             self.space.turn(self.actions.features(action), &mut x);
-            self.actions.whitened(action, &mut y)
+            self.tables == Tables::Followed && self.actions.whitened(action, &mut y)
         };
         self.learn(&x, known.then_some(&y[..]), reward, costs);
         self.x = x;
@@ -291,6 +347,7 @@ impl Evidence {
     }
 
     fn learn(&mut self, x: &[f64], y: Option<&[f64]>, reward: f64, costs: &[f64]) {
+        self.choose_ridge(dense::dot(x, x).sqrt());
         self.outcomes += 1;
         let share = if self.space.across < self.space.dimension {
             x[self.space.across] / self.space.safe_length
@@ -306,14 +363,24 @@ impl Evidence {
         }
         let update = self.actions.next_update();
         let follow = self.regression.observe(x, y, &self.targets, update);
-        let most = (self.space.dimension / 4).clamp(1, 8);
-        self.actions.follow(follow, most);
+        if self.tables == Tables::Followed {
+            let most = (self.space.dimension / 4).clamp(1, 8);
+            self.actions.follow(follow, most);
+        } else {
+            self.actions.outdated();
+        }
     }
 
     /// Forgets all outcomes; their count and what is on offer stay.
     pub(crate) fn forget(&mut self) {
         self.regression.clear();
         self.actions.outdated();
+    }
+
+    /// Columns of the actions, where a restored agent needs them to go on from.
+    pub(super) fn followed(&self) -> Option<Columns> {
+        let follows = self.tables == Tables::Followed;
+        follows.then(|| self.actions.saved()).flatten()
     }
 
     /// Returns true if rounding leaves the regression of use; if not, only the safe action can be vouched for.

@@ -3,8 +3,8 @@
 //!
 //! [`crate::Oplb`] and the linear rivals differ in what they do with it, not in how it is kept.
 //!
-//! Files, in reading order: `space`, `actions`, `regression`, `rounding`, `confidence`, `parameter_norm`, `evidence`, `named`,
-//! `saved`.
+//! Files, in reading order: `space`, `actions`, `regression`, `rounding`, `scales`, `confidence`, `parameter_norm`, `evidence`,
+//! `named`, `saved`.
 
 mod actions;
 mod confidence;
@@ -14,14 +14,16 @@ mod parameter_norm;
 mod regression;
 mod rounding;
 mod saved;
+mod scales;
 mod space;
 
 pub(crate) use actions::Terms;
 pub use actions::{Actions, Columns};
 pub use confidence::{Confidence, Radius, check_lambda, upper_end};
-pub use evidence::{Evidence, Limit, LinearSignal, Setup, with_zero_costs};
-pub use parameter_norm::{LinearKeys, check_parameter_norm, default_lambda, parameter_norm};
+pub use evidence::{Evidence, Limit, LinearSignal, Ridge, Setup, Tables, with_zero_costs};
+pub use parameter_norm::{LinearKeys, check_parameter_norm, parameter_norm};
 pub use regression::Regression;
 pub(crate) use regression::State;
 pub use saved::SavedEvidence;
+pub(crate) use scales::{MultiScale, default_ridge};
 pub(crate) use space::Space;

@@ -9,17 +9,12 @@ const ROUNDING: f64 = 1e-9;
 
 /// The keys of a linear agent whose defaults depend on the problem.
 pub struct LinearKeys<'a> {
-    /// λ, where it has no default of its own.
-    pub lambda: Option<&'a mut Option<f64>>,
+    /// λ and its default, where that follows from the other keys.
+    pub lambda: Option<(&'a mut Option<f64>, f64)>,
     /// S, where it is declared.
     pub parameter_norm: &'a mut Option<f64>,
     /// L, as declared.
     pub norm: Option<f64>,
-}
-
-/// λ by default: L², or 1.
-pub fn default_lambda(norm: Option<f64>) -> f64 {
-    norm.map_or(1.0, |norm| norm * norm)
 }
 
 /// S as given. Where arms are their own features every parameter is a list of K means, so √K times the

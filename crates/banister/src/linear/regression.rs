@@ -9,6 +9,7 @@ use banister_solve::dense::{self, RankOne};
 use serde::{Deserialize, Serialize};
 
 use super::rounding::{GROUP, Rounding};
+use super::scales::{Scales, ridge};
 
 /// Updates after which W is made afresh, or kept where that is more exact.
 const REFRESH: u32 = 1024;
@@ -26,9 +27,10 @@ pub struct Regression {
     /// Columns for the signals' tables.
     lanes: usize,
     state: State,
-    /// Room for y, and for L.
+    /// Room for y, for L and for Σ.
     y: Vec<f64>,
     factor: Vec<f64>,
+    sum: Vec<f64>,
 }
 
 /// All that an update changes; what a snapshot keeps.
@@ -48,6 +50,9 @@ pub(crate) struct State {
     /// Updates since W was made afresh or kept.
     updates: u32,
     rounding: Rounding,
+    /// Log-determinants at larger ridges, where intervals are made from them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scales: Option<Scales>,
 }
 
 impl State {
@@ -66,6 +71,7 @@ impl State {
             log_dets: [0.0; 2],
             updates: 0,
             rounding: Rounding::new(d, lambda, signals),
+            scales: None,
         }
     }
 }
@@ -142,14 +148,93 @@ impl Regression {
             lanes,
             state,
             y: vec![0.0; d],
-            factor: Vec::new(),
+            factor: Vec::with_capacity(d * stride),
+            sum: Vec::with_capacity(d * stride),
         }
     }
 
     /// Forgets all outcomes.
     pub(crate) fn clear(&mut self) {
-        let signals = self.coordinates.len();
+        let (signals, has_scales) = (self.coordinates.len(), self.state.scales.is_some());
         self.state = State::new(self.d, self.lambda, self.stride, self.lanes, signals);
+        self.state.scales = has_scales.then(|| Scales::new(self.lambda));
+    }
+
+    /// Forgets all outcomes, and from now on keeps the levels of a grid that starts at this ridge.
+    pub(crate) fn set_scales(&mut self, lambda: f64) {
+        self.lambda = lambda;
+        self.state.scales = Some(Scales::new(lambda));
+        self.clear();
+    }
+
+    /// True if no outcome has said anything yet, of any action but zero.
+    #[inline]
+    pub(crate) fn is_blank(&self) -> bool {
+        self.state.log_dets[1] == 0.0
+    }
+
+    /// λ, or λ_0 of a grid.
+    #[inline]
+    pub(crate) fn lambda(&self) -> f64 {
+        self.lambda
+    }
+
+    /// Levels of the grid, where one is kept.
+    #[inline]
+    pub(super) fn scales(&self) -> Option<&Scales> {
+        self.state.scales.as_ref()
+    }
+
+    /// Largest effect of rounding on ‖Σ⁻¹x‖ per unit of ‖x‖ in Σ⁻¹; NaN where nothing can be relied upon.
+    #[inline]
+    pub(super) fn solved_rounding(&self) -> f64 {
+        self.state.rounding.solved(self.d)
+    }
+
+    /// Lower triangle of Σ by rows, and the distance between them.
+    pub(super) fn gram(&self) -> (Vec<f64>, usize) {
+        let entries = 0..self.state.sigma.settled.len();
+        (
+            entries.map(|k| self.state.sigma.at(k)).collect(),
+            self.stride,
+        )
+    }
+
+    /// Computes the levels of the grid where they are old.
+    fn rescale(&mut self) {
+        let state = &mut self.state;
+        let now = state.log_dets;
+        let Some(scales) = state
+            .scales
+            .as_mut()
+            .filter(|scales| scales.is_old(self.d, now))
+        else {
+            return;
+        };
+        let (d, stride) = (self.d, self.stride);
+        self.sum.clear();
+        let entries = 0..state.sigma.settled.len();
+        self.sum.extend(entries.map(|k| state.sigma.at(k)));
+        for level in 1..dense::LEVELS {
+            let ridge = ridge(self.lambda, level);
+            let shift = ridge - self.lambda;
+            // Rounding takes no more from a log-determinant than this.
+            let lost = state.rounding.log_det_afresh(d, ridge);
+            let computed = dense::factor_shifted(&self.sum, stride, d, shift, &mut self.factor);
+            let computed = (computed && lost.is_finite()).then(|| {
+                let mut sums = [lost; 2];
+                for j in 0..d {
+                    let root = self.factor[j * stride + j];
+                    let log = libm::log(root * root / ridge);
+                    sums[1] += log;
+                    if j < self.across {
+                        sums[0] += log;
+                    }
+                }
+                sums
+            });
+            scales.set(level, now, computed);
+        }
     }
 
     /// W and the distance between its rows.
@@ -248,6 +333,12 @@ impl Regression {
         (y, y * self.state.whitened[last * self.lanes + signal])
     }
 
+    /// ‖Σ⁻¹x‖ of such a vector, given its whitened length.
+    pub(crate) fn along_solved(&self, y: f64) -> f64 {
+        let row = &self.state.factor[(self.d - 1) * self.stride..];
+        y.abs() * dense::dot(row, row).sqrt()
+    }
+
     /// Takes one outcome: padded turned features and padded targets, one per signal. `whitened` is
     /// W x̃ where it is at hand.
     pub(crate) fn observe(
@@ -302,6 +393,7 @@ impl Regression {
             self.state.sums.settle();
             self.maintain(trace);
         }
+        self.rescale();
         // A length that falls to a fraction loses digits when followed.
         if can_follow && totals[1] <= 4.0 && self.state.updates > 0 {
             Follow::Update
@@ -392,9 +484,14 @@ impl Regression {
             && state.sums.fits(&own.sums)
             && state.whitened.len() == own.whitened.len()
             && state.rounding.fits(&own.rounding)
+            && state.scales.is_some() == own.scales.is_some()
+            && state.scales.as_ref().is_none_or(Scales::fits)
             && (0..self.d).all(|j| state.factor[j * self.stride + j] > 0.0);
         if fits {
             self.state = state;
+            if let Some(scales) = &self.state.scales {
+                self.lambda = scales.lambda;
+            }
         }
         fits
     }

@@ -11,6 +11,8 @@
 //! - An action's own x̃ is off by a multiple of u‖x‖: of u√κ‖y‖ in all, but of much more beside ‖z‖ in Σ⊥⁻¹ for an
 //!   action that lies nearly along x_0. What is known there, c_0⟨x, x_0⟩/‖x_0‖², is off by as much.
 //! - W made afresh from Σ has the rounding of the sums in Σ and of the factorisation, a multiple of uκ.
+//! - ‖Σ⁻¹x‖ is ‖Wᵀ(I + E)⁻¹y‖, within η‖W‖‖y‖/(1 − η) of ‖Wᵀy‖; ln det(V + λ_k) at a larger ridge has the rounding of a
+//!   factorisation, of a smaller κ.
 //!
 //! So updates lose half as many digits as a factorisation does, and W is made afresh only where that is proven
 //! better. κ does not change with the units of the features: that a λ is lost beside long features does not
@@ -140,6 +142,28 @@ impl Rounding {
                 self.set(Self::afresh(d, inverse_trace, trace));
             }
             _ => self.error = None,
+        }
+    }
+
+    /// Largest effect of rounding on ‖Σ⁻¹x‖ = ‖Wᵀ(I + E)⁻¹y‖, computed as ‖Wᵀy‖, per unit of ‖x‖ in Σ⁻¹; NaN where
+    /// nothing can be relied upon.
+    pub(super) fn solved(&self, d: usize) -> f64 {
+        // An action's own product with W is as much as one more update, that with Wᵀ a multiple of u.
+        let eta = 2.0 * self.error.unwrap_or(f64::NAN) + f64::EPSILON * (2 * d + 16) as f64;
+        eta * self.inverse_trace.sqrt()
+    }
+
+    /// Most that rounding takes from ln det(V + ridge·I) when that is factored from a Σ with this trace; infinite
+    /// where it may take anything.
+    pub(super) fn log_det_afresh(&self, d: usize, ridge: f64) -> f64 {
+        let inverse_trace = self.inverse_trace.min(d as f64 / ridge);
+        let trace = self.trace + d as f64 * ridge;
+        let eta = Self::afresh(d, inverse_trace, trace);
+        // ln(1/(1 − η)) ≤ 2η per direction. NaN fails.
+        if eta < LIMIT {
+            2.0 * d as f64 * eta
+        } else {
+            f64::INFINITY
         }
     }
 

@@ -29,7 +29,7 @@ impl Evidence {
             regression: self.regression.state().clone(),
             actions: self.actions.all_features().to_vec(),
             names: self.names.clone(),
-            columns: self.actions.saved(),
+            columns: self.followed(),
         }
     }
 

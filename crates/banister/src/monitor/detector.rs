@@ -154,6 +154,7 @@ impl Detector {
         self.multiply(&factors, excess)
     }
 
+    #[inline(never)]
     fn take_normal(&mut self, excess: f64, r: f64) -> f64 {
         let mut bet = 1.0 / r;
         let mut factors = [0.0; BETS];
@@ -164,7 +165,7 @@ impl Detector {
         self.multiply(&factors, excess)
     }
 
-    #[inline]
+    #[inline(always)]
     fn multiply(&mut self, factors: &[f64; BETS], excess: f64) -> f64 {
         let state = &mut self.state;
         for k in 0..BETS {
@@ -177,13 +178,14 @@ impl Detector {
         let total = ((w[0] + w[4]) + (w[2] + w[6])) + ((w[1] + w[5]) + (w[3] + w[7]));
         let evidence = total / BETS as f64;
         state.watched += 1;
-        if state.cusum > 1.0 {
-            state.since.0 += 1;
-            state.since.1 += excess;
-        } else {
-            state.since = (1, excess);
-        }
-        state.cusum = (state.cusum.max(1.0) * factors[MIDDLE]).min(MOST);
+        // Chosen without a branch: random numbers decide, and could not be predicted.
+        let goes_on = state.cusum > 1.0;
+        let (count, sum) = (state.since.0 + 1, state.since.1 + excess);
+        state.since.0 = if goes_on { count } else { 1 };
+        state.since.1 = if goes_on { sum } else { excess };
+        let base = if goes_on { state.cusum } else { 1.0 };
+        let cusum = base * factors[MIDDLE];
+        state.cusum = if cusum < MOST { cusum } else { MOST };
         state.trace.add(state.watched, evidence);
         evidence
     }

@@ -6,6 +6,7 @@ use crate::arm_estimate::{ArmEstimate, of_arm};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::monitor::{Assumption, Monitor};
+use crate::optimism::Seed;
 use crate::problem::ArmRanges;
 
 impl Agent for Opb {
@@ -22,6 +23,10 @@ impl Agent for Opb {
         self.begin_decision();
         self.publish_safe(reason);
         Some(&self.decision)
+    }
+
+    fn reseed(&mut self, seed: u64, stream: u64) {
+        self.planner.reseed(Seed::new(seed, stream));
     }
 
     fn check_outcome(

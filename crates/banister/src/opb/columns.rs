@@ -1,6 +1,7 @@
 //! From arms and their intervals to the columns of the bounds.
 
 use super::Opb;
+use crate::interval::Count;
 
 impl Opb {
     pub(crate) fn push_arm(&mut self, name: String) {
@@ -40,23 +41,54 @@ impl Opb {
         for column in 0..self.arm.len() {
             let arm = self.arm[column];
             self.write_costs(column, arm);
-            self.write_reward(column, arm);
+            let count = Count::new(self.estimates.pulls()[arm]);
+            self.write_reward(column, arm, &count);
         }
     }
 
     /// Writes what one column says about the reward; after its costs, which D is made from.
     #[inline(always)]
-    pub(super) fn write_reward(&mut self, column: usize, arm: usize) {
+    pub(super) fn write_reward(&mut self, column: usize, arm: usize, count: &Count) {
         match self.alpha {
             Some(alpha) => {
-                let (centre, radius) = self.estimates.centre_and_radius(arm);
+                let (centre, radius) = self.estimates.centre_and_radius(arm, count);
                 self.planner
                     .set_paper_reward(column, centre, alpha * radius);
             }
             None => {
                 self.bounds.reward_upper[column] = self.estimates.ends(arm, 0).upper;
+                if self.checked.config.optimism.leans() {
+                    self.write_means(column, arm);
+                }
                 self.bounds.update_spread(column);
             }
+        }
+    }
+
+    /// Writes the means of one column; after its bounds.
+    #[inline(never)]
+    fn write_means(&mut self, column: usize, arm: usize) {
+        let (safe, estimates) = (self.problem.declared.safe, &self.estimates);
+        let middle = 0.5 * self.bounds.reward_upper[column];
+        self.bounds.reward_mean[column] = estimates.mean(arm, 0).unwrap_or(middle);
+        for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
+            let (l, u) = (
+                self.bounds.cost_lower[i][column],
+                self.bounds.cost_upper[i][column],
+            );
+            let base = match guardrail.factor {
+                0.0 => Some(0.0),
+                _ => estimates.mean(safe, i + 1),
+            };
+            let cost = match (estimates.mean(arm, i + 1), base) {
+                (Some(own), Some(base)) => {
+                    let (own, base) = ((own, own), (base, base));
+                    guardrail.cost_bounds(own, base, arm == safe).0
+                }
+                _ => 0.5 * (l + u),
+            };
+            // A known cost is both its ends.
+            self.bounds.cost_mean[i][column] = cost.max(l).min(u);
         }
     }
 

@@ -11,8 +11,7 @@ use crate::interval::{Intervals, Level, OPTIMISM_DELTA};
 use crate::monitor::{
     MonitorConfig, OnBreach, RUN_LENGTH, check_run_length, epoch_share, is_usual,
 };
-use crate::optimism::Optimism;
-use crate::optimism::{check_floor, is_zero};
+use crate::optimism::{OMEGA, Optimism, check_floor, check_omega, is_usual_omega, is_zero};
 use crate::problem::CheckedProblem;
 use crate::safe_cost::{UnknownSafeCost, check_relative};
 
@@ -29,10 +28,13 @@ pub struct OpbConfig {
     pub intervals: Option<Intervals>,
     /// Choice of optimism about the reward.
     pub optimism: Optimism,
+    /// ω of `sampled`: scale of the draws, in half-widths of the intervals.
+    #[serde(skip_serializing_if = "is_usual_omega")]
+    pub omega: f64,
     /// δ: probability with which any policy ever violates a guardrail.
     pub delta: f64,
-    /// δ_o: probability, beside δ, with which the regret bound may fail; bounds that only serve optimism
-    /// share it.
+    /// δ_o: probability, beside δ, with which the regret bound of `least`, `value` and `margin` may fail; bounds
+    /// that only serve optimism share it.
     pub optimism_delta: f64,
     /// T, needed by `hoeffding`, `paper` and `published` intervals and by the T_0 rule.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +74,8 @@ impl Default for OpbConfig {
         Self {
             label: None,
             intervals: None,
-            optimism: Optimism::default(),
+            optimism: Optimism::Index,
+            omega: OMEGA,
             delta: 0.01,
             optimism_delta: OPTIMISM_DELTA,
             horizon: None,
@@ -152,7 +155,7 @@ impl OpbConfig {
     /// Probabilities of its promises; `None` where the parameters void them.
     pub fn confidence(&self) -> Option<Confidence> {
         let proven = self.guarantee() == Guarantee::EveryRound;
-        proven.then(|| Confidence::new(self.delta, self.optimism_delta))
+        proven.then(|| Confidence::new(self.delta, self.optimism_delta, self.optimism))
     }
 
     /// Reaction to an alarm, also where it is not given.
@@ -170,7 +173,7 @@ impl OpbConfig {
     pub fn default_label(&self) -> String {
         let intervals = self.intervals.map_or("auto", Intervals::name);
         match (self.intervals, self.optimism) {
-            (None, Optimism::Least) => "opb".into(),
+            (None, Optimism::Index) => "opb".into(),
             (Some(Intervals::Paper), Optimism::Paper) => "opb (paper)".into(),
             (Some(Intervals::Published), _) => "opb (published)".into(),
             _ => format!("opb ({intervals}, {})", self.optimism.name()),
@@ -193,6 +196,7 @@ impl OpbConfig {
         }
         check_run_length(self.run_length)?;
         check_floor(self.floor, self.optimism)?;
+        check_omega(self.omega)?;
         self.check_horizon(problem)?;
         self.check_combination(problem)?;
         Ok(CheckedOpb {

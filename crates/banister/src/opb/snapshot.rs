@@ -69,7 +69,7 @@ impl Opb {
 
     /// The same without the solvers' warm starts: what the outcomes alone have taught it.
     pub fn save_learned(&self) -> String {
-        self.snapshot(SavedPlanner::default(), None)
+        self.snapshot(self.planner.save_learned(), None)
     }
 
     fn snapshot(&self, planner: SavedPlanner, decision: Option<Decision>) -> String {

@@ -7,6 +7,7 @@ use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::interval::Interval;
 use crate::monitor::{Assumption, Monitor};
+use crate::optimism::Seed;
 use crate::problem::ArmRanges;
 
 impl Agent for Oplb {
@@ -14,8 +15,19 @@ impl Agent for Oplb {
         Oplb::decide(self)
     }
 
+    fn is_stale(&self) -> bool {
+        let serves = self.kept.is_some_and(|kept| kept.serves(self));
+        !serves
+            || self.monitor.forces_safe()
+            || self.monitor.alarms().first() != self.decision.alarm.as_ref()
+    }
+
     fn decide_safe(&mut self, reason: Fallback) -> Option<&Decision> {
         Some(Oplb::decide_safe(self, reason))
+    }
+
+    fn reseed(&mut self, seed: u64, stream: u64) {
+        self.planner.reseed(Seed::new(seed, stream));
     }
 
     fn check_outcome(

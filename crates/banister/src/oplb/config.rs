@@ -3,13 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::decision::Confidence;
 use crate::error::{Error, open_unit, positive};
 use crate::guarantee::Guarantee;
-use crate::linear::{Confidence, Radius, check_lambda, check_parameter_norm, default_lambda};
+use crate::linear::{Radius, Ridge, check_lambda, check_parameter_norm, default_ridge};
 use crate::monitor::{
     MonitorConfig, OnBreach, RUN_LENGTH, check_run_length, epoch_share, is_usual,
 };
-use crate::optimism::{Optimism, check_floor, is_zero};
+use crate::optimism::{OMEGA, Optimism, check_floor, check_omega, is_usual_omega, is_zero};
 use crate::problem::CheckedProblem;
 use crate::safe_cost::{UnknownSafeCost, check_relative};
 
@@ -22,6 +23,29 @@ pub enum Solver {
     Linearised,
     /// The paper's bounds on whole policies, solved to a certified gap.
     Exact,
+}
+
+/// Width of the confidence sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OplbRadius {
+    /// The best of six bounds in every direction, each with a ridge λ_k = 16^k λ_0 of its own.
+    Multiscale,
+    /// One ellipsoid with radius R √(ln(det Σ/λ^d) + 2 ln(1/δ_s)) + √λ S.
+    Logdet,
+    /// One ellipsoid with radius R √(d ln((1 + (t−1)L²/λ)/δ_s)) + √λ S, as printed in the paper.
+    Paper,
+}
+
+impl OplbRadius {
+    /// Radius of the one ellipsoid; `multiscale` has none.
+    fn single(self) -> Option<Radius> {
+        match self {
+            Self::Multiscale => None,
+            Self::Logdet => Some(Radius::Logdet),
+            Self::Paper => Some(Radius::Paper),
+        }
+    }
 }
 
 /// Treatment of a feature vector longer than `norm`.
@@ -48,11 +72,18 @@ pub struct OplbConfig {
     /// Choice of optimism about the reward, by default `least`; `exact` has the paper's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optimism: Option<Optimism>,
-    /// δ: probability with which any guarantee may fail.
+    /// ω of `sampled`: scale of the draws, in half-widths of the intervals.
+    #[serde(skip_serializing_if = "is_usual_omega")]
+    pub omega: f64,
+    /// δ: probability with which any guardrail's bounds may ever fail; safety rests on them alone.
     pub delta: f64,
-    /// Width of the ellipsoids.
-    pub radius: Radius,
-    /// λ, the ridge; by default `norm`², or 1.
+    /// Probability with which the reward's bounds may ever fail, on which only the regret rests.
+    pub optimism_delta: f64,
+    /// Width of the confidence sets; by default `multiscale`, or `logdet` for `exact` and `paper` optimism.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub radius: Option<OplbRadius>,
+    /// λ, the ridge; by default `norm`², or 1. Of `multiscale` radii λ_0, the smallest; by default a twentieth of
+    /// `norm`², or of the largest squared length among the declared actions and the first one with an outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lambda: Option<f64>,
     /// S: every unknown parameter is at most this long, in units of its signal's range; to be
@@ -92,8 +123,10 @@ impl Default for OplbConfig {
             label: None,
             solver: Solver::default(),
             optimism: None,
+            omega: OMEGA,
             delta: 0.01,
-            radius: Radius::default(),
+            optimism_delta: 0.1,
+            radius: None,
             lambda: None,
             parameter_norm: None,
             norm: None,
@@ -115,24 +148,38 @@ impl Default for OplbConfig {
 pub(crate) struct CheckedOplb {
     pub config: OplbConfig,
     pub optimism: Optimism,
-    pub confidence: Confidence,
+    /// Formula of one ellipsoid; without it radii are `multiscale`.
+    pub single: Option<Radius>,
+    pub ridge: Ridge,
+    /// L, infinite if undeclared.
+    pub norm: f64,
     /// S, the bound on the length of parameters.
     pub parameter_norm: f64,
     /// Events that δ is shared by.
     events: usize,
+    /// ln(1/δ_s) of the reward, and of every cost.
+    log_levels: [f64; 2],
     pub monitor: MonitorConfig,
 }
 
 impl CheckedOplb {
-    /// δ_s in an epoch, counted from 0.
+    /// δ_s of a cost in an epoch, counted from 0.
     pub(crate) fn level_in(&self, epoch: u32) -> f64 {
         let share = epoch_share(self.monitor.on_breach, epoch);
         self.config.delta * share / self.events as f64
     }
 
-    /// Gives the ellipsoids the level of an epoch.
+    /// Gives the confidence sets the level of an epoch.
     pub(crate) fn enter(&mut self, epoch: u32) {
-        self.confidence.log_level = libm::log(1.0 / self.level_in(epoch));
+        let share = epoch_share(self.monitor.on_breach, epoch);
+        let levels = [self.config.optimism_delta * share, self.level_in(epoch)];
+        self.log_levels = levels.map(|level| libm::log(1.0 / level));
+    }
+
+    /// ln(1/δ_s) of a signal.
+    #[inline]
+    pub(crate) fn log_level(&self, signal: usize) -> f64 {
+        self.log_levels[usize::from(signal > 0)]
     }
 }
 
@@ -159,9 +206,43 @@ impl OplbConfig {
         }
     }
 
+    /// Probabilities of its promises; `None` where the parameters void them.
+    pub fn confidence(&self) -> Option<Confidence> {
+        let proven = self.guarantee() == Guarantee::EveryRound;
+        proven.then(|| {
+            Confidence::new(
+                self.delta,
+                self.optimism_delta,
+                self.optimism.unwrap_or_default(),
+            )
+        })
+    }
+
     /// Reaction to an alarm, also where it is not given.
     pub fn on_breach(&self) -> OnBreach {
         self.on_breach.unwrap_or(self.guarantee().on_breach())
+    }
+
+    /// Bounds on whole policies need one ellipsoid per signal, and the paper's optimism its radius.
+    fn default_radius(&self) -> OplbRadius {
+        if self.solver == Solver::Exact || self.optimism == Some(Optimism::Paper) {
+            OplbRadius::Logdet
+        } else {
+            OplbRadius::Multiscale
+        }
+    }
+
+    /// Width of the confidence sets, also where it is not given.
+    pub fn radius(&self) -> OplbRadius {
+        self.radius.unwrap_or(self.default_radius())
+    }
+
+    /// λ where it is not given, if it follows from the other keys.
+    pub fn default_lambda(&self) -> Option<f64> {
+        match self.radius() {
+            OplbRadius::Multiscale => self.norm.map(default_ridge),
+            OplbRadius::Logdet | OplbRadius::Paper => Some(self.norm.map_or(1.0, |l| l * l)),
+        }
     }
 
     /// Name in results without a label.
@@ -176,8 +257,12 @@ impl OplbConfig {
             }
             _ => {}
         }
-        if self.radius == Radius::Paper {
-            words.push("paper radius");
+        match self.radius {
+            Some(OplbRadius::Paper) => words.push("paper radius"),
+            Some(OplbRadius::Logdet) if self.default_radius() != OplbRadius::Logdet => {
+                words.push("logdet");
+            }
+            _ => {}
         }
         if words.is_empty() {
             "oplb".into()
@@ -189,6 +274,7 @@ impl OplbConfig {
     /// Checks the parameters against the problem, whose features have dimension `d`.
     pub(crate) fn check(&self, problem: &CheckedProblem) -> Result<CheckedOplb, Error> {
         open_unit("delta", self.delta)?;
+        open_unit("optimism_delta", self.optimism_delta)?;
         positive("relative_gap", self.relative_gap)?;
         positive("radius_scale", self.radius_scale)?;
         if self.max_work == 0 {
@@ -199,42 +285,49 @@ impl OplbConfig {
                 positive(field, x)?;
             }
         }
-        self.radius.check_norm(self.norm)?;
+        let single = self.radius().single();
+        if let Some(radius) = single {
+            radius.check_norm(self.norm)?;
+        }
         self.check_horizon(problem)?;
         self.check_combination(problem)?;
-        let lambda = self.lambda.unwrap_or_else(|| default_lambda(self.norm));
-        check_lambda(lambda, self.norm)?;
+        let lambda = self.lambda.or(self.default_lambda());
+        if let Some(lambda) = lambda {
+            check_lambda(lambda, self.norm)?;
+        }
         let parameter_norm = check_parameter_norm(self.parameter_norm, problem)?;
         let unknown = problem.guardrails.iter().filter(|g| g.safe_cost.is_none());
-        // One ellipsoid per signal, and beside it a scalar interval per unknown safe cost.
-        let events = 1 + problem.guardrails.len() + unknown.count();
+        // One set per cost, and beside it a scalar interval per unknown safe cost.
+        let events = (problem.guardrails.len() + unknown.count()).max(1);
         let optimism = match self.solver {
             Solver::Linearised => self.optimism.unwrap_or_default(),
             Solver::Exact => Optimism::Paper,
         };
         check_run_length(self.run_length)?;
         check_floor(self.floor, optimism)?;
+        check_omega(self.omega)?;
         let monitor = MonitorConfig {
             on_breach: self.on_breach(),
             run_length: self.run_length,
             delta: self.delta,
             exact_safe_cost: true,
         };
-        let share = epoch_share(monitor.on_breach, 0);
-        Ok(CheckedOplb {
+        let mut checked = CheckedOplb {
             optimism,
-            confidence: Confidence {
-                radius: self.radius,
-                lambda,
-                bias: lambda.sqrt() * parameter_norm,
-                norm: self.norm.unwrap_or(f64::INFINITY),
-                log_level: libm::log(events as f64 / (self.delta * share)),
+            single,
+            ridge: match (single, lambda) {
+                (Some(_), lambda) => Ridge::Single(lambda.unwrap_or(1.0)),
+                (None, lambda) => Ridge::Grid(lambda),
             },
+            norm: self.norm.unwrap_or(f64::INFINITY),
             parameter_norm,
             events,
+            log_levels: [0.0; 2],
             monitor,
             config: self.clone(),
-        })
+        };
+        checked.enter(0);
+        Ok(checked)
     }
 
     fn check_horizon(&self, problem: &CheckedProblem) -> Result<(), Error> {
@@ -258,7 +351,14 @@ impl OplbConfig {
                 return Err(Error::invalid(
                     "optimism",
                     "published",
-                    "it belongs to the published K-armed figures: use `least`, `value`, `margin` or `paper`",
+                    "it belongs to the published K-armed figures: use `least`, `value`, `margin`, `sampled` or `paper`",
+                ));
+            }
+            (_, Some(Optimism::Index)) => {
+                return Err(Error::invalid(
+                    "optimism",
+                    "index",
+                    "it counts the outcomes of arms: use `least`, `value`, `margin`, `sampled` or `paper`",
                 ));
             }
             (Solver::Exact, Some(other)) if other != Optimism::Paper => {
@@ -269,6 +369,13 @@ impl OplbConfig {
                 ));
             }
             _ => {}
+        }
+        if self.radius() == OplbRadius::Multiscale && self.default_radius() == OplbRadius::Logdet {
+            return Err(Error::invalid(
+                "radius",
+                "multiscale",
+                "`exact` and `paper` optimism need one ellipsoid per signal: use `logdet` or `paper`",
+            ));
         }
         let paper = self.solver == Solver::Linearised && self.optimism == Some(Optimism::Paper);
         check_relative(problem, paper, self.unknown_safe_cost)

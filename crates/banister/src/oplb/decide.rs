@@ -1,7 +1,9 @@
 //! From estimates to a policy: one linear program, or exact OPLB.
 
-use banister_solve::{ConeLimits, ConeProblem, dense};
+use banister_solve::{ConeLimits, ConeProblem, Status, dense};
 
+use super::kept::Kept;
+use super::width::Width;
 use super::{Oplb, Solver};
 use crate::certificate::{Answer, Certifier};
 use crate::decision::{Decision, Fallback};
@@ -14,6 +16,8 @@ struct SafeReward {
     centre: f64,
     /// ‖x_0‖ in Σ⁻¹.
     length: f64,
+    /// Upper end of its interval, not clipped.
+    upper: f64,
 }
 
 impl Oplb {
@@ -29,6 +33,15 @@ impl Oplb {
     /// and its proven gap.
     pub fn decide_until(&mut self, stop: Option<&mut dyn FnMut() -> bool>) -> &Decision {
         self.begin_decision();
+        let is_finished = stop.is_none() || self.decision.solver.status == Status::Optimal;
+        if let Some(kept) = self.kept
+            && is_finished
+            && !self.monitor.forces_safe()
+            && kept.serves(self)
+        {
+            return &self.decision;
+        }
+        self.kept = None;
         let safe = self.write_safe();
         if self.monitor.forces_safe() {
             self.publish_safe(&safe, Fallback::Alarm);
@@ -43,12 +56,14 @@ impl Oplb {
             self.publish_safe(&safe, Fallback::IllConditioned);
             return &self.decision;
         }
+        self.evidence.update_actions();
         let failure = match self.checked.config.solver {
             Solver::Linearised => self.decide_linearised(&safe),
             Solver::Exact => self.decide_exact(&safe, stop),
         };
-        if let Some(reason) = failure {
-            self.publish_safe(&safe, reason);
+        match failure {
+            Some(reason) => self.publish_safe(&safe, reason),
+            None => self.kept = Some(Kept::now(self)),
         }
         &self.decision
     }
@@ -56,16 +71,16 @@ impl Oplb {
     /// The safe action alone, for a reason that lies outside.
     pub(super) fn decide_safe(&mut self, reason: Fallback) -> &Decision {
         self.begin_decision();
+        self.kept = None;
         let safe = self.write_safe();
         self.publish_safe(&safe, reason);
         &self.decision
     }
 
-    /// Brings the actions up to date, and writes what does not depend on the policy.
+    /// Writes what does not depend on the policy.
     fn begin_decision(&mut self) {
         self.decision.outcomes = self.evidence.outcomes - self.monitor.forgotten();
         self.decision.alarm = self.monitor.alarms().first().copied();
-        self.evidence.update_actions();
     }
 
     /// Writes the safe action's cost bounds and the margins they leave.
@@ -92,22 +107,36 @@ impl Oplb {
             .evidence
             .regression
             .along(0, self.evidence.space.safe_length);
+        let reach = self.safe_reach(0, length);
         let (length, centre) = (length.abs(), centre + self.evidence.signals[0].offset);
         let settled = self.t_zero.as_ref().and_then(|rule| rule.margin());
         self.bounds.update_margins(settled);
-        SafeReward { centre, length }
+        SafeReward {
+            centre,
+            length,
+            upper: centre + reach,
+        }
     }
 
-    /// The interval of the safe action's own y under guardrail i: the ellipsoid's, and beside it a
-    /// scalar one, since the ellipsoid alone may never prove a margin.
+    /// Half-width of a signal's interval at x_0, given its whitened length.
+    fn safe_reach(&self, signal: usize, length: f64) -> f64 {
+        let solved = self.evidence.regression.along_solved(length);
+        let rounding = self.rounding_beside(signal) * length.abs();
+        self.width(signal).at(length * length, solved) + rounding
+    }
+
+    /// The interval of the safe action's own y under guardrail i: the regression's, and beside it a
+    /// scalar one, since the regression alone may never prove a margin. Both hold at all times at once, and so
+    /// does the tightest so far.
     pub(super) fn safe_interval(&self, i: usize) -> (f64, f64) {
         let (length, centre) = self
             .evidence
             .regression
             .along(i + 1, self.evidence.space.safe_length);
         let centre = centre + self.evidence.signals[i + 1].offset;
-        let reach = self.radius(i + 1) * length.abs();
-        let (mut lower, mut upper) = ((centre - reach).max(0.0), (centre + reach).min(1.0));
+        let reach = self.safe_reach(i + 1, length);
+        let ends = self.safe_ends[i];
+        let (mut lower, mut upper) = ((centre - reach).max(ends.0), (centre + reach).min(ends.1));
         match (&self.t_zero, &self.safe_estimates) {
             (Some(rule), _) => upper = upper.min(rule.upper(i).unwrap_or(1.0)),
             (None, Some(estimates)) => {
@@ -144,22 +173,32 @@ impl Oplb {
         let (count, column) = (self.evidence.actions.count, self.evidence.actions.safe);
         let means = &self.evidence.actions.columns.means;
         let squares = &self.evidence.actions.columns.squares;
+        let solved = &self.evidence.actions.solved;
         for (i, guardrail) in self.evidence.problem.guardrails.iter().enumerate() {
             let (lower, upper) = (
                 self.bounds.cost_lower[i][column],
                 self.bounds.cost_upper[i][column],
             );
             let side = usize::from(self.evidence.regression.is_whole(i + 1));
-            dense::both_ends(
-                &means[i + 1],
-                self.evidence.signals[i + 1].offset,
-                &squares[side],
-                self.radius(i + 1),
+            let (means, offset) = (&means[i + 1], self.evidence.signals[i + 1].offset);
+            let width = self.width(i + 1);
+            let rounding = self.rounding_beside(i + 1);
+            let (lowers, uppers) = (
                 &mut self.bounds.cost_lower[i][..count],
                 &mut self.bounds.cost_upper[i][..count],
             );
-            let rounding = self.rounding(i + 1);
-            if side == 0 && rounding > 0.0 {
+            match width {
+                Width::Ellipsoid(radius) => {
+                    dense::both_ends(means, offset, &squares[side], radius, lowers, uppers);
+                }
+                Width::Levels(widths) => {
+                    let (squares, solved) = (&squares[side], &solved[side]);
+                    dense::both_ends_within(
+                        means, offset, squares, solved, &widths, lowers, uppers,
+                    );
+                }
+            }
+            if rounding > 0.0 {
                 for a in 0..count {
                     let reach = rounding * squares[1][a].sqrt();
                     // Written so that NaN says nothing.
@@ -187,13 +226,27 @@ impl Oplb {
             dense::reach(&means[0], offset, &squares[1], rho, v);
             v[column] = safe.centre + rho * safe.length;
         } else {
-            let beta = self.radius(0);
+            let (width, rounding) = (self.width(0), self.rounding_beside(0));
             let upper = &mut self.bounds.reward_upper[..count];
-            dense::upper_ends(&means[0], offset, &squares[1], beta, upper);
-            upper[column] = (safe.centre + beta * safe.length).clamp(0.0, 1.0);
+            match width {
+                Width::Ellipsoid(beta) => {
+                    dense::upper_ends(&means[0], offset, &squares[1], beta, upper);
+                }
+                Width::Levels(widths) => {
+                    let (squares, solved) = (&squares[1], &solved[1]);
+                    dense::upper_ends_within(&means[0], offset, squares, solved, &widths, upper);
+                }
+            }
+            if rounding > 0.0 {
+                for (upper, square) in upper.iter_mut().zip(&squares[1]) {
+                    *upper = (*upper + rounding * square.sqrt()).min(1.0);
+                }
+            }
+            upper[column] = upper_end(safe.upper);
             self.bounds.update_spreads();
         }
         self.planner.changed_all(&self.bounds);
+        self.sample(safe);
         self.planner.plan(&self.bounds);
         let free = Answer::from(self.planner.planned());
         let value = self.planner.safe_value(&self.bounds);
@@ -204,6 +257,45 @@ impl Oplb {
             &self.bounds.thresholds,
             &mut self.decision,
         )
+    }
+
+    /// Draws for `sampled`: one η in R^d for all actions, so that similar ones are drawn alike. ⟨y_a, η⟩/‖y_a‖
+    /// is standard normal for the whitened features y_a.
+    fn sample(&mut self, safe: &SafeReward) {
+        if self.checked.optimism != Optimism::Sampled {
+            return;
+        }
+        let (actions, omega) = (&self.evidence.actions, self.checked.config.omega);
+        let (columns, outcomes) = (&actions.columns, self.evidence.outcomes);
+        let offset = self.evidence.signals[0].offset;
+        let bounds = &mut self.bounds;
+        for (mean, centre) in bounds.reward_mean.iter_mut().zip(&columns.means[0]) {
+            *mean = (centre + offset).clamp(0.0, 1.0);
+        }
+        bounds.reward_mean[actions.safe] = safe.centre.clamp(0.0, 1.0);
+        for i in 0..bounds.margins.len() {
+            let ends = bounds.cost_lower[i].iter().zip(&bounds.cost_upper[i]);
+            for (mean, (l, u)) in bounds.cost_mean[i].iter_mut().zip(ends) {
+                *mean = 0.5 * (l + u);
+            }
+        }
+        self.planner.lean(bounds, |seed, leans| {
+            leans.fill(0.0);
+            for (j, row) in columns.whitened.chunks_exact(actions.stride).enumerate() {
+                let eta = seed.normal(outcomes, j as u64);
+                for (lean, y) in leans.iter_mut().zip(row) {
+                    *lean += eta * y;
+                }
+            }
+            for (lean, square) in leans.iter_mut().zip(&columns.squares[1]) {
+                let length = square.sqrt();
+                *lean = if length > 0.0 {
+                    omega * *lean / length
+                } else {
+                    0.0
+                };
+            }
+        });
     }
 
     /// The paper's bounds on whole policies, maximised to a certificate.
@@ -253,10 +345,7 @@ impl Oplb {
             exact.reward.iter_mut().for_each(|a| *a += others_bonus);
         }
         if hidden {
-            let beta = self.radius(0);
-            let exact = &mut self.exact;
-            let upper = (safe.centre + beta * safe.length).clamp(0.0, 1.0);
-            exact.reward[column] = upper + own_bonus;
+            self.exact.reward[column] = upper_end(safe.upper) + own_bonus;
         }
         for i in 0..self.evidence.problem.guardrails.len() {
             self.exact.radii[i] = self.radius(i + 1);
@@ -309,7 +398,7 @@ impl Oplb {
     #[cold]
     fn publish_safe(&mut self, safe: &SafeReward, reason: Fallback) {
         let column = self.evidence.actions.safe;
-        let value = upper_end(safe.centre + self.radius(0) * safe.length);
+        let value = upper_end(safe.upper);
         let cost = |i: usize| self.bounds.cost_upper[i][column];
         (self.certifier).certify_safe(
             &self.evidence.problem,

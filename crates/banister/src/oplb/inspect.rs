@@ -1,24 +1,13 @@
-//! Inspection: estimates, radii and intervals of OPLB.
+//! Inspection: estimates and intervals of OPLB.
 
 use super::Oplb;
 use crate::error::Error;
 use crate::interval::Interval;
-use crate::linear::Evidence;
+use crate::linear::{Actions, Evidence};
 use crate::problem::check_vector;
 
 /// Signal 0 is the reward, signal 1 + i guardrail i.
 impl Oplb {
-    /// The radius of a signal's confidence set, in units of its range: β, or β⊥ where the safe cost
-    /// is known. No such signal: 0.
-    pub fn radius(&self, signal: usize) -> f64 {
-        if signal < self.evidence.signals.len() {
-            let checked = &self.checked;
-            checked.config.radius_scale * checked.confidence.of(&self.evidence, signal)
-        } else {
-            0.0
-        }
-    }
-
     /// Largest effect of rounding on an action's bound, per unit of ‖x‖ in Σ⁻¹. Where a signal regresses on all
     /// coordinates, the radius has it already.
     pub(super) fn rounding(&self, signal: usize) -> f64 {
@@ -28,7 +17,7 @@ impl Oplb {
             space,
             ..
         } = &self.evidence;
-        let beta = self.checked.confidence.of(&self.evidence, signal);
+        let beta = self.ellipsoid(signal).of(&self.evidence, signal);
         if regression.is_whole(signal) {
             return regression.rounding_reach(signal, beta);
         }
@@ -60,10 +49,15 @@ impl Oplb {
         self.evidence.check_action(action)?;
         self.evidence.update_actions();
         let side = usize::from(self.evidence.regression.is_whole(signal));
-        let columns = &self.evidence.actions.columns;
+        let Actions {
+            columns,
+            solved,
+            safe,
+            ..
+        } = &self.evidence.actions;
         let (mut centre, mut square) =
             (columns.means[signal][action], columns.squares[side][action]);
-        if action == self.evidence.actions.safe && self.safe_estimates.is_some() && side == 1 {
+        if action == *safe && self.safe_estimates.is_some() && side == 1 {
             let (length, mean) = self
                 .evidence
                 .regression
@@ -71,11 +65,14 @@ impl Oplb {
             (centre, square) = (mean, length * length);
         }
         centre += self.evidence.signals[signal].offset;
-        let mut reach = self.radius(signal) * square.sqrt();
-        if side == 0 {
-            reach +=
-                self.rounding(signal) * self.evidence.actions.columns.squares[1][action].sqrt();
-        }
+        let solved = solved[side].get(action).copied().unwrap_or(0.0);
+        let whole = if side == 1 {
+            square
+        } else {
+            columns.squares[1][action]
+        };
+        let reach =
+            self.width(signal).at(square, solved) + self.rounding_beside(signal) * whole.sqrt();
         if (centre + reach).is_nan() {
             // Numbers overflowed: nothing is known.
             return Ok(Interval {
@@ -90,19 +87,31 @@ impl Oplb {
     }
 
     /// Distance of a parameter from its estimate, in units of the confidence set's radius: at most 1
-    /// on the event that all guarantees rest on. `parameter` is in signal units per feature unit
-    /// (only its part across x_0 counts for a guardrail whose safe cost is known).
+    /// on the event that all guarantees rest on. `multiscale` radii: the largest over the levels of the noise
+    /// that the outcomes have if this is the parameter, which is at most S long. `parameter` is in signal units
+    /// per feature unit (only its part across x_0 counts for a guardrail whose safe cost is known).
     pub fn confidence(&self, signal: usize, parameter: &[f64]) -> Result<f64, Error> {
         self.check_signal(signal)?;
         check_vector("parameter", parameter, self.evidence.space.dimension)?;
         let mut turned = vec![0.0; self.evidence.space.dimension];
         self.evidence.space.turn(parameter, &mut turned);
-        let estimate = self.evidence.regression.estimate(signal);
         let scale = self.evidence.signals[signal].scale;
-        let difference: Vec<f64> = std::iter::zip(&estimate, &turned)
-            .map(|(estimate, truth)| estimate - scale * truth)
-            .collect();
-        Ok(self.evidence.regression.length(&difference) / self.radius(signal))
+        turned.iter_mut().for_each(|x| *x *= scale);
+        let regression = &self.evidence.regression;
+        if self.checked.single.is_some() {
+            let estimate = regression.estimate(signal);
+            let difference: Vec<f64> = std::iter::zip(&estimate, &turned)
+                .map(|(estimate, truth)| estimate - truth)
+                .collect();
+            return Ok(regression.length(&difference) / self.radius(signal));
+        }
+        let lengths = regression.noise_lengths(signal, &turned);
+        let squares = self.levels(signal).squared_radii(&self.evidence, signal);
+        let scale = self.checked.config.radius_scale;
+        let ratios =
+            std::iter::zip(lengths, squares).map(|(l, square)| l / (scale * square.sqrt()));
+        // In this order a ratio that is not a number is kept.
+        Ok(ratios.fold(0.0, |most, ratio| if ratio <= most { most } else { ratio }))
     }
 
     fn check_signal(&self, signal: usize) -> Result<(), Error> {

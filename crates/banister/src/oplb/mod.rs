@@ -4,15 +4,16 @@
 //! mean reward ⟨x, θ⟩ and mean costs ⟨x, μ_i⟩ with unknown parameters; the safe action x_0 keeps
 //! every guardrail with margin. Every policy published must keep its expected costs within the
 //! thresholds.
-//! **Guarantee.** With probability 1 − δ, every policy in every round is feasible, and the regret is
-//! of order d√T/Δ (theory: [`crate::theory`]).
-//! **Cost per round.** Observing O(d²); deciding O(Kd²) for new actions and O(Kd) for the same ones,
-//! then linear programs as in [`crate::Opb`] (`linearised`) or the certified search of
+//! **Guarantee.** With probability 1 − δ, every policy in every round is feasible; with probability
+//! 1 − δ − δ_o the regret is of order d√T/Δ too (theory: [`crate::theory`]), unless optimism is `sampled`.
+//! **Cost per round.** Observing O(d²); deciding O(1) while the actions stay and little is learned, else O(Kd²)
+//! and linear programs as in [`crate::Opb`] (`linearised`) or the certified search of
 //! [`crate::solve::ConeSolver`] (`exact`); no allocation.
 //! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear
 //! Constraints", Algorithm 1, with the errata in `docs/`.
 //!
-//! Files, in reading order: `config`, `decide` (bounds, program, policy), `outcomes`, `arms`, `agent`, `inspect`, `snapshot`; `round`
+//! Files, in reading order: `config`, `width` (of intervals), `decide` (bounds, program, policy), `kept`
+//! (policies that stay), `outcomes`, `arms`, `agent`, `inspect`, `snapshot`; `round`
 //! solves one round given from a file.
 
 mod agent;
@@ -20,9 +21,11 @@ mod arms;
 mod config;
 mod decide;
 mod inspect;
+mod kept;
 mod outcomes;
 mod round;
 mod snapshot;
+mod width;
 
 use banister_solve::ConeSolver;
 
@@ -32,7 +35,7 @@ use crate::error::Error;
 use crate::estimate::{EstimateConfig, Estimates};
 use crate::interval::Level;
 pub use crate::linear::Radius;
-use crate::linear::{Evidence, Limit, Setup, with_zero_costs};
+use crate::linear::{Evidence, Limit, Setup, Tables, with_zero_costs};
 use crate::monitor::Monitor;
 use crate::optimism::Bounds;
 use crate::optimism::Floor;
@@ -40,7 +43,8 @@ use crate::optimism::Planner;
 use crate::problem::{CheckedProblem, Problem};
 use crate::safe_cost::TZeroRule;
 use config::CheckedOplb;
-pub use config::{LongFeatures, OplbConfig, Solver};
+pub use config::{LongFeatures, OplbConfig, OplbRadius, Solver};
+use kept::Kept;
 pub use round::{Ellipsoid, Round, RoundAnswer};
 
 /// The agent. See the module's page for what it promises.
@@ -71,6 +75,8 @@ pub struct Oplb {
     checked: CheckedOplb,
     /// Statistics of the safe action's own signals, where some safe cost is unknown.
     safe_estimates: Option<Estimates>,
+    /// Per guardrail: the tightest ends so far of the safe action's own y, where its cost is unknown.
+    safe_ends: Vec<(f64, f64)>,
     t_zero: Option<TZeroRule>,
     bounds: Bounds,
     planner: Planner,
@@ -78,6 +84,8 @@ pub struct Oplb {
     floor: Floor,
     certifier: Certifier,
     decision: Decision,
+    /// State in which the decision was solved for, while it may be kept.
+    kept: Option<Kept>,
     monitor: Monitor,
     /// Outcomes for which the T_0 rule holds.
     room: u64,
@@ -117,6 +125,7 @@ impl Oplb {
             .then(|| TZeroRule::new(problem, config.horizon, false));
         let certifier = Certifier::new(problem);
         Self {
+            safe_ends: vec![(0.0, 1.0); problem.guardrails.len()],
             safe_estimates: unknown.then(|| safe_estimates(problem, checked.level_in(0))),
             room: match (&t_zero, config.horizon) {
                 (Some(_), Some(horizon)) => horizon,
@@ -134,7 +143,11 @@ impl Oplb {
                 ..Exact::default()
             },
             floor: Floor::default(),
-            decision: certifier.blank(),
+            decision: Decision {
+                confidence: config.confidence(),
+                ..certifier.blank()
+            },
+            kept: None,
             certifier,
             monitor: Monitor::new(problem, checked.monitor),
             counted: Vec::with_capacity(problem.guardrails.len()),
@@ -209,6 +222,7 @@ impl Oplb {
         if let Some(estimates) = &mut self.safe_estimates {
             *estimates = safe_estimates(problem, self.checked.level_in(epoch));
         }
+        self.safe_ends.fill((0.0, 1.0));
         if let Some(rule) = &mut self.t_zero {
             *rule = TZeroRule::new(problem, self.checked.config.horizon, false);
         }
@@ -216,6 +230,7 @@ impl Oplb {
 
     /// Makes room for the set on offer, and forgets what helped with the last one.
     fn offered_anew(&mut self) {
+        self.kept = None;
         let actions = &self.evidence.actions;
         self.bounds.safe = actions.safe;
         self.bounds.resize(actions.count);
@@ -227,13 +242,17 @@ impl Oplb {
 /// Set-up of the regression from checked parameters.
 fn setup(checked: &CheckedOplb) -> Setup {
     Setup {
-        lambda: checked.confidence.lambda,
+        ridge: checked.ridge,
         limit: Limit {
-            norm: checked.confidence.norm,
+            norm: checked.norm,
             clip: checked.config.long_features == LongFeatures::Clip,
             advice: "declare a larger one, or `long_features = \"clip\"`",
         },
         projected: true,
+        tables: match checked.config.solver {
+            Solver::Linearised => Tables::Lengths,
+            Solver::Exact => Tables::Whitened,
+        },
     }
 }
 

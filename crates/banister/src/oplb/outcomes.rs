@@ -95,6 +95,21 @@ impl Oplb {
         }
         if next == Next::Restart {
             self.relearn();
+        } else if self.safe_estimates.is_some() {
+            self.tighten_safe();
+        }
+    }
+
+    /// Keeps the ends of the safe action's own intervals where they are tighter than before.
+    fn tighten_safe(&mut self) {
+        for (i, guardrail) in self.evidence.problem.guardrails.iter().enumerate() {
+            if guardrail.safe_cost.is_none() && self.t_zero.is_none() {
+                let (lower, upper) = self.safe_interval(i);
+                // If they contradict each other, an outcome of the safe action raises the alarm.
+                if lower <= upper {
+                    self.safe_ends[i] = (lower, upper);
+                }
+            }
         }
     }
 

@@ -104,7 +104,8 @@ impl Round {
         let mut actions = Actions::default();
         actions.replace(&self.actions.concat(), safe_action, f64::INFINITY);
         let factor = self.factor(&space)?;
-        actions.whiten(&space, &factor, dense::stride(space.dimension));
+        let stride = dense::stride(space.dimension);
+        actions.whiten(&space, &factor, stride, (true, false));
         let means = |estimate: &[f64]| -> Vec<f64> {
             let each = self.actions.iter().map(|x| dense::dot(x, estimate));
             each.collect()

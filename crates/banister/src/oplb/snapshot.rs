@@ -1,19 +1,23 @@
 //! Saving and restoring OPLB as versioned JSON: a restored agent continues bit for bit.
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use super::{Oplb, OplbConfig};
+use super::kept::Kept;
+use super::{Oplb, OplbConfig, OplbRadius};
+use crate::decision::Decision;
 use crate::error::Error;
 use crate::estimate::SavedArm;
-use crate::linear::{Columns, SavedEvidence, State};
+use crate::linear::{SavedEvidence, State};
 use crate::monitor::SavedMonitor;
 use crate::optimism::SavedPlanner;
 use crate::problem::Problem;
 use crate::safe_cost::SavedTZero;
 use crate::snapshot::{broken, check_header};
 
-/// 2: with the monitor, and with what rounding may have done to the regression.
-const VERSION: u32 = 2;
+/// 2: with the monitor, and with what rounding may have done to the regression. 3: with the policy that stays, and
+/// without tables of actions; radii are `multiscale` by default.
+const VERSION: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,17 +34,22 @@ struct Snapshot {
     /// Their names, where they have any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     names: Vec<String>,
+    /// Tables of actions, in snapshots of version 2: they follow from the regression.
+    #[serde(default, rename = "columns", skip_serializing)]
+    _columns: IgnoredAny,
+    /// The decision that stays, and what it was solved from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    columns: Option<Columns>,
+    kept: Option<(Kept, Decision)>,
     planner: SavedPlanner,
     /// The last policy, from which exact OPLB sets out.
     start: Vec<(usize, f64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     safe: Option<SavedArm>,
+    /// Tightest ends of the safe action's own intervals, where its costs are unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    safe_ends: Vec<(f64, f64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     t_zero: Option<SavedTZero>,
-    /// Absent from snapshots of version 1.
-    #[serde(default)]
     monitor: Option<SavedMonitor>,
 }
 
@@ -63,6 +72,10 @@ impl Oplb {
         write(&Snapshot {
             planner: self.planner.save(),
             start: self.exact.solver.start().to_vec(),
+            kept: (self.kept)
+                // JSON has no infinity.
+                .filter(|_| self.decision.solver.upper_bound.is_finite())
+                .map(|kept| (kept, self.decision.clone())),
             ..self.snapshot(self.evidence.save())
         })
     }
@@ -83,10 +96,14 @@ impl Oplb {
             regression: evidence.regression,
             actions: evidence.actions,
             names: evidence.names,
-            columns: evidence.columns,
-            planner: SavedPlanner::default(),
+            _columns: IgnoredAny,
+            kept: None,
+            planner: self.planner.save_learned(),
             start: Vec::new(),
             safe: self.safe_estimates.as_ref().map(|e| e.save(0)),
+            safe_ends: (self.safe_estimates.as_ref())
+                .map(|_| self.safe_ends.clone())
+                .unwrap_or_default(),
             t_zero: self.t_zero.as_ref().map(|rule| rule.saved.clone()),
             monitor: Some(self.monitor.save()),
         }
@@ -94,8 +111,13 @@ impl Oplb {
 
     /// Takes up an agent where [`Oplb::save`] left it.
     pub fn restore(json: &str) -> Result<Self, Error> {
-        check_header(json, Self::FORMAT, VERSION..=VERSION)?;
-        let snapshot: Snapshot = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
+        check_header(json, Self::FORMAT, 2..=VERSION)?;
+        let mut snapshot: Snapshot =
+            serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
+        if snapshot.version == 2 {
+            // The default of that time: the regression was made with its ridge.
+            snapshot.config.radius.get_or_insert(OplbRadius::Logdet);
+        }
         let mut agent = Self::new(&snapshot.problem, &snapshot.config)?;
         agent.monitor.restore(snapshot.monitor)?;
         if agent.monitor.forgotten() > snapshot.outcomes {
@@ -108,7 +130,7 @@ impl Oplb {
             regression: snapshot.regression,
             actions: snapshot.actions,
             names: snapshot.names,
-            columns: snapshot.columns,
+            columns: None,
         };
         agent.evidence.restore(evidence, snapshot.outcomes)?;
         agent.offered_anew();
@@ -120,6 +142,12 @@ impl Oplb {
         };
         if !fits {
             return Err(broken("`safe` does not match the configuration"));
+        }
+        let ends = &snapshot.safe_ends;
+        if ends.len() == signals - 1 && ends.iter().all(|(lower, upper)| lower <= upper) {
+            agent.safe_ends.copy_from_slice(ends);
+        } else if !ends.is_empty() {
+            return Err(broken("`safe_ends` does not match the guardrails"));
         }
         match (&mut agent.t_zero, snapshot.t_zero) {
             (None, None) => {}
@@ -134,6 +162,19 @@ impl Oplb {
         }
         agent.planner.restore(&snapshot.planner, signals - 1);
         agent.exact.solver.set_start(&snapshot.start);
+        if let Some((kept, decision)) = snapshot.kept {
+            let actions = agent.evidence.actions.count;
+            let total: f64 = decision.policy.iter().map(|entry| entry.1).sum();
+            let mut entries = decision.policy.iter();
+            let is_policy = entries.all(|entry| entry.0 < actions && entry.1 > 0.0)
+                && (total - 1.0).abs() < 1e-9
+                && decision.guardrails.len() == signals - 1;
+            if !is_policy {
+                return Err(broken("`kept` is not a policy for the actions on offer"));
+            }
+            agent.kept = Some(kept);
+            agent.decision = decision;
+        }
         Ok(agent)
     }
 }

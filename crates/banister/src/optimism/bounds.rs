@@ -18,6 +18,10 @@ pub struct Bounds {
     pub optimistic_thresholds: Vec<f64>,
     /// Optimistic rewards U_a.
     pub reward_upper: Vec<f64>,
+    /// r̂_a, or the middle of what is possible; only `index` and `sampled` optimism look at it.
+    pub reward_mean: Vec<f64>,
+    /// ĉ_{a,i} within [l, u], or the middle of them, one row per guardrail; for the same two.
+    pub cost_mean: Vec<Vec<f64>>,
     /// l_{a,i}, one row per guardrail.
     pub cost_lower: Vec<Vec<f64>>,
     /// u_{a,i}, one row per guardrail.
@@ -45,6 +49,7 @@ impl Bounds {
             floor,
             cost_lower: vec![Vec::new(); m],
             cost_upper: vec![Vec::new(); m],
+            cost_mean: vec![Vec::new(); m],
             margins: vec![0.0; m],
             inverse_margins: vec![0.0; m],
             ..Self::default()
@@ -60,8 +65,10 @@ impl Bounds {
     /// Makes room for `actions` columns.
     pub fn resize(&mut self, actions: usize) {
         self.reward_upper.resize(actions, 0.0);
+        self.reward_mean.resize(actions, 0.5);
         self.spread.resize(actions, 0.0);
-        for row in self.cost_lower.iter_mut().chain(&mut self.cost_upper) {
+        let costs = self.cost_lower.iter_mut().chain(&mut self.cost_upper);
+        for row in costs.chain(&mut self.cost_mean) {
             row.resize(actions, 0.0);
         }
     }

@@ -17,16 +17,22 @@ pub(crate) struct Floor {
 
 impl Floor {
     /// The whole policy from its free part, whose objective has `safe_value` for the safe action.
+    #[inline(always)]
     pub(crate) fn mix<'a>(
         &'a mut self,
         free: Answer<'a>,
         bounds: &Bounds,
         safe_value: f64,
     ) -> Answer<'a> {
-        let (f, safe) = (bounds.floor, bounds.safe);
-        if f == 0.0 || free.support.is_empty() {
+        if bounds.floor == 0.0 || free.support.is_empty() {
             return free;
         }
+        self.add(free, bounds, safe_value)
+    }
+
+    #[inline(never)]
+    fn add<'a>(&'a mut self, free: Answer<'a>, bounds: &Bounds, safe_value: f64) -> Answer<'a> {
+        let (f, safe) = (bounds.floor, bounds.safe);
         let mix = |part: f64, own: f64| f * own + (1.0 - f) * part;
         self.support.clear();
         self.support
@@ -57,12 +63,9 @@ pub(crate) fn check_floor(floor: f64, optimism: Optimism) -> Result<(), Error> {
         let allowed = "must be at least 0 and below 1: the least probability of the safe action";
         return Err(Error::invalid("floor", floor, allowed));
     }
-    let proven = matches!(
-        optimism,
-        Optimism::Least | Optimism::Value | Optimism::Margin
-    );
-    if floor > 0.0 && !proven {
-        let allowed = "a floor goes with optimism `least`, `value` or `margin`: \
+    let whole = matches!(optimism, Optimism::Paper | Optimism::Published);
+    if floor > 0.0 && whole {
+        let allowed = "a floor does not go with optimism `paper` or `published`: \
                        the paper's bonus is for the whole policy";
         return Err(Error::invalid("floor", floor, allowed));
     }

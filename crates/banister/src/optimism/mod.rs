@@ -10,24 +10,29 @@
 //! | `margin` | 1 |
 //! | `value` | (R̄ − U_0)₊ |
 //! | `least` | the smallest κ for which the LP is worth R̄ |
+//! | `index`, `sampled` | the smallest κ for less than U and more than l: safe, but the lemma's second half is void |
 //! | `published` | none: V_a = min(1, r̂_a + (1 + 1/τ) β_a), which voids the lemma |
 //!
 //! U, l and u may be clipped to the signal's range, V never: clipping V breaks the lemma.
 //!
-//! Files, in reading order: `bounds`, this page, `analytic_center` (ties), `floor`.
+//! Files, in reading order: `bounds`, this page, `lean` (`index`, `sampled`), `analytic_center` (ties), `floor`.
 
 mod analytic_center;
 mod bounds;
 mod floor;
+mod lean;
 
 pub use bounds::Bounds;
 pub(crate) use floor::{Floor, check_floor, is_zero};
+pub use lean::Seed;
+pub(crate) use lean::{OMEGA, check_omega, index_lean, is_usual_omega};
 
 use banister_solve::{BlockedLp, Lp, LpSolver, Solution, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use analytic_center::centre_ties;
+use lean::Leaned;
 
 /// Choice of optimism about the reward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +48,11 @@ pub enum Optimism {
     /// The smallest κ that the lemma allows.
     #[default]
     Least,
+    /// The smallest κ for indices that grow with the number of outcomes: safe as ever, and its regret is small
+    /// in expectation.
+    Index,
+    /// The smallest κ for a draw of what the means may be: safe as ever, its regret is not proven.
+    Sampled,
     /// As in the code that made the paper's figures.
     Published,
 }
@@ -55,8 +65,16 @@ impl Optimism {
             Self::Margin => "margin",
             Self::Value => "value",
             Self::Least => "least",
+            Self::Index => "index",
+            Self::Sampled => "sampled",
             Self::Published => "published",
         }
+    }
+
+    /// True if it looks at means, and leans from them towards the bounds.
+    #[inline]
+    pub(crate) fn leans(self) -> bool {
+        matches!(self, Self::Index | Self::Sampled)
     }
 
     /// True if V depends on each action's own bounds only.
@@ -99,6 +117,33 @@ pub struct Planner {
     centred: Solution,
     /// All bounds change in every round, so keeping hulls of blocks would not pay.
     dense: bool,
+    seed: Seed,
+    leaned: Leaned,
+}
+
+/// What optimism works on: U, l and D, or what it has leaned to instead.
+struct Believed<'a> {
+    reward: &'a [f64],
+    cost_lower: &'a [Vec<f64>],
+    spread: &'a [f64],
+}
+
+impl<'a> Believed<'a> {
+    fn of(bounds: &'a Bounds) -> Self {
+        Self {
+            reward: &bounds.reward_upper,
+            cost_lower: &bounds.cost_lower,
+            spread: &bounds.spread,
+        }
+    }
+
+    fn leaned(leaned: &'a Leaned) -> Self {
+        Self {
+            reward: &leaned.reward,
+            cost_lower: &leaned.cost_lower,
+            spread: &leaned.spread,
+        }
+    }
 }
 
 /// The planner's memory, for snapshots.
@@ -113,6 +158,9 @@ pub struct SavedPlanner {
     pub optimistic: Vec<usize>,
     /// Basis of the LP in blocks.
     pub blocked: Vec<usize>,
+    /// Source of draws.
+    #[serde(default, skip_serializing_if = "Seed::is_first")]
+    pub seed: Seed,
 }
 
 impl Planner {
@@ -125,7 +173,10 @@ impl Planner {
             optimistic: LpSolver::default(),
             blocked: None,
             centred: Solution::default(),
-            dense: false,
+            // Every plan changes every column.
+            dense: optimism.leans(),
+            seed: Seed::default(),
+            leaned: Leaned::default(),
         }
     }
 
@@ -158,6 +209,22 @@ impl Planner {
     /// V of all actions, where it is built from centre and radius.
     pub(crate) fn paper_rewards(&mut self) -> &mut [f64] {
         &mut self.v
+    }
+
+    /// Starts the draws of `sampled` afresh.
+    pub(crate) fn reseed(&mut self, seed: Seed) {
+        self.seed = seed;
+    }
+
+    /// Makes the next plan's table where optimism leans from means towards bounds; `leans` writes by how much
+    /// in every column. Without it the plan is that of `least`.
+    #[inline]
+    pub(crate) fn lean(&mut self, bounds: &Bounds, leans: impl FnOnce(Seed, &mut [f64])) {
+        if self.optimism.leans() {
+            self.leaned.resize(bounds);
+            leans(self.seed, &mut self.leaned.lean);
+            self.leaned.update(bounds);
+        }
     }
 
     /// One action's bounds changed.
@@ -246,12 +313,22 @@ impl Planner {
                 &self.centred
             }
             Optimism::Value => {
-                let bar = self.optimistic_value(bounds);
+                let believed = Believed::of(bounds);
+                let bar = self.optimistic_value(bounds, &believed);
                 self.kappa = (bar - bounds.reward_upper[bounds.safe]).max(0.0);
-                self.solve_with_kappa(bounds);
+                self.solve_with_kappa(bounds, &believed);
                 self.shared(bounds)
             }
-            _ => self.plan_least(bounds),
+            Optimism::Index | Optimism::Sampled if self.leaned.reward.len() == bounds.columns() => {
+                let leaned = std::mem::take(&mut self.leaned);
+                self.find_least(bounds, &Believed::leaned(&leaned));
+                self.leaned = leaned;
+                self.shared(bounds)
+            }
+            _ => {
+                self.find_least(bounds, &Believed::of(bounds));
+                self.shared(bounds)
+            }
         }
     }
 
@@ -271,13 +348,13 @@ impl Planner {
     }
 
     /// R̄; should the solver run out of work, its proven bound, so that optimism survives.
-    fn optimistic_value(&mut self, bounds: &Bounds) -> f64 {
+    fn optimistic_value(&mut self, bounds: &Bounds, believed: &Believed) -> f64 {
         let solution = match &mut self.blocked {
             Some(blocked) => blocked.solve(bounds.optimistic_thresholds[0], bounds.safe),
             None => {
                 let lp = Lp {
-                    reward: &bounds.reward_upper,
-                    costs: &bounds.cost_lower,
+                    reward: believed.reward,
+                    costs: believed.cost_lower,
                     thresholds: &bounds.optimistic_thresholds,
                 };
                 self.optimistic.solve_vertex(&lp, Some(bounds.safe))
@@ -289,11 +366,11 @@ impl Planner {
         }
     }
 
-    fn solve_with_kappa(&mut self, bounds: &Bounds) -> &Solution {
+    fn solve_with_kappa(&mut self, bounds: &Bounds, believed: &Believed) -> &Solution {
         let (v, kappa) = (&mut self.v[..], self.kappa);
-        let (upper, spread) = (&bounds.reward_upper[..v.len()], &bounds.spread[..v.len()]);
+        let (reward, spread) = (&believed.reward[..v.len()], &believed.spread[..v.len()]);
         for a in 0..v.len() {
-            v[a] = upper[a] + kappa * spread[a];
+            v[a] = reward[a] + kappa * spread[a];
         }
         let lp = Lp {
             reward: &self.v,
@@ -315,17 +392,17 @@ impl Planner {
     /// f(κ) = LP value is convex and increasing: Newton's method from the right comes down
     /// monotonically to the smallest κ with f(κ) ≥ R̄, in finitely many steps; a step from the left
     /// (last round's κ may be there) lands on the right.
-    fn plan_least(&mut self, bounds: &Bounds) -> &Solution {
-        let bar = self.optimistic_value(bounds);
-        let enough = (bar - bounds.reward_upper[bounds.safe]).max(0.0);
+    fn find_least(&mut self, bounds: &Bounds, believed: &Believed) {
+        let bar = self.optimistic_value(bounds, believed);
+        let enough = (bar - believed.reward[bounds.safe]).max(0.0);
         self.kappa = self.kappa.min(enough);
         for step in 0..MAX_STEPS {
-            let solution = self.solve_with_kappa(bounds);
+            let solution = self.solve_with_kappa(bounds, believed);
             let value = solution.value;
             let (mut reward, mut spread) = (0.0, 0.0);
             for &(a, p) in &solution.support {
-                reward += p * bounds.reward_upper[a];
-                spread += p * bounds.spread[a];
+                reward += p * believed.reward[a];
+                spread += p * believed.spread[a];
             }
             let next = if spread > 0.0 {
                 ((bar - reward) / spread).clamp(0.0, enough)
@@ -343,12 +420,11 @@ impl Planner {
                 }
                 // No progress: what `value` would do is always optimistic.
                 self.kappa = enough;
-                self.solve_with_kappa(bounds);
+                self.solve_with_kappa(bounds, believed);
                 break;
             }
             self.kappa = next;
         }
-        self.shared(bounds)
     }
 
     /// Warm starts for a snapshot.
@@ -362,12 +438,22 @@ impl Planner {
                 .as_ref()
                 .map(BlockedLp::basis)
                 .unwrap_or_default(),
+            seed: self.seed,
+        }
+    }
+
+    /// The same without warm starts.
+    pub(crate) fn save_learned(&self) -> SavedPlanner {
+        SavedPlanner {
+            seed: self.seed,
+            ..SavedPlanner::default()
         }
     }
 
     /// Takes up a saved memory; call after [`Planner::reset`].
     pub fn restore(&mut self, saved: &SavedPlanner, guardrails: usize) {
         self.kappa = saved.kappa;
+        self.seed = saved.seed;
         self.pessimistic.set_basis(&saved.pessimistic, guardrails);
         self.optimistic.set_basis(&saved.optimistic, guardrails);
         if let Some(blocked) = &mut self.blocked {

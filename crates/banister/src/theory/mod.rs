@@ -27,7 +27,7 @@ pub struct Setting {
 /// Values of the bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bounds {
-    /// Regret of OPB with corrected constants, valid with probability 1 − 2δ.
+    /// Regret of OPB with corrected constants, valid with probability 1 − 2δ − δ_o for a budget δ_o ≥ 2δ of optimism.
     pub regret: f64,
     /// Regret as printed in the paper's Theorem 3.
     pub regret_as_printed: f64,
@@ -105,7 +105,7 @@ impl Setting {
     }
 }
 
-/// R_T ≤ (2 + 2/Δ)[√(2KT ln(2N_sT/δ)) + K + √((T/2) ln(1/δ₂))], with probability 1 − δ − δ₂.
+/// R_T ≤ (2 + 2/Δ)[√(2KT ln(2N_sT/δ)) + K + √((T/2) ln(1/δ₂))], with probability 1 − δ − δ_o − δ₂.
 pub fn regret(k: f64, t: f64, margin: f64, signals: f64, delta: f64, delta2: f64) -> f64 {
     let exploration = (2.0 * k * t * log(2.0 * signals * t / delta)).sqrt();
     let martingale = (0.5 * t * log(1.0 / delta2)).sqrt();
@@ -157,7 +157,7 @@ pub struct LinearSetting {
 /// Values of the bounds of OPLB.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinearBounds {
-    /// Regret of OPLB with log-determinant radii, corrected; valid with probability 1 − 2δ.
+    /// Regret of OPLB with log-determinant radii, corrected; valid with probability 1 − 2δ − δ_o.
     pub regret: f64,
     /// The same with the paper's radii at a valid level.
     pub regret_paper_radius: f64,

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use banister::oplb::{Radius, Solver};
+use banister::oplb::{OplbRadius, Solver};
 use banister::solve::{Lp, LpSolver, Status};
 use banister::{Decision, Guardrail, Oplb, OplbConfig, Optimism, Problem};
 use common::Random;
@@ -79,9 +79,9 @@ fn exact_bounds_are_the_extremes_over_the_ellipsoids() {
                 let reward = Direct::new(1.0, &world.safe, None, &data[0]);
                 let safe_cost = dot(&world.mu[0], &world.safe);
                 let cost = Direct::new(1.0, &world.safe, Some(safe_cost), &data[1]);
-                let beta = reward.radius(0.5, 0.005, 1.0);
+                let beta = reward.radius(0.5, 0.01, 1.0);
                 let rho = (1.0 + 2.0 / margin) * beta;
-                let kappa = cost.radius(0.5, 0.005, 1.0);
+                let kappa = cost.radius(0.5, 0.01, 1.0);
                 let best = reward.mean(&mean) + rho * support(&reward.gram, &mean);
                 let worst = cost.mean(&mean) + kappa * support(&cost.gram, &cost.project(&mean));
                 let claimed = decision.guardrails[0].pessimistic_cost;
@@ -108,7 +108,7 @@ fn configs() -> Vec<OplbConfig> {
         linearised(Optimism::Paper),
         common::linear::exact(),
         OplbConfig {
-            radius: Radius::Paper,
+            radius: Some(OplbRadius::Paper),
             norm: Some(1.0),
             ..common::linear::oplb()
         },

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use banister::oplb::{Ellipsoid, LongFeatures, Radius, Round, Solver};
+use banister::oplb::{Ellipsoid, LongFeatures, OplbRadius, Round, Solver};
 use banister::solve::Status;
 use banister::{
     Error, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Optimism, Problem, UnknownSafeCost,
@@ -46,7 +46,25 @@ fn parameters_must_be_possible() {
     refused(contextual(|c| c.max_work = 0), &["max_work", "0"]);
     refused(contextual(|c| c.horizon = Some(0)), &["horizon", "0"]);
     refused(
-        contextual(|c| c.radius = Radius::Paper),
+        contextual(|c| {
+            c.radius = Some(OplbRadius::Multiscale);
+            c.solver = Solver::Exact;
+        }),
+        &["radius", "multiscale", "one ellipsoid"],
+    );
+    refused(
+        contextual(|c| {
+            c.radius = Some(OplbRadius::Multiscale);
+            c.optimism = Some(Optimism::Paper);
+        }),
+        &["radius", "multiscale", "logdet"],
+    );
+    refused(
+        contextual(|c| c.optimism_delta = f64::NAN),
+        &["optimism_delta", "NaN"],
+    );
+    refused(
+        contextual(|c| c.radius = Some(OplbRadius::Paper)),
         &["norm", "absent", "logdet"],
     );
     refused(
@@ -236,14 +254,18 @@ fn arms_take_no_features() {
 #[test]
 fn arms_without_features_are_unit_vectors() {
     let declared = problem(3, vec![at_most(0.5, Some(0.0))]);
-    let mut agent = Oplb::new(&declared, &OplbConfig::default()).unwrap();
+    let config = OplbConfig {
+        radius: Some(OplbRadius::Logdet),
+        ..OplbConfig::default()
+    };
+    let mut agent = Oplb::new(&declared, &config).unwrap();
     assert_eq!(
         (agent.dimension(), agent.offered(), agent.safe()),
         (3, 3, 0)
     );
     assert_eq!(agent.features(2).unwrap(), [0.0, 0.0, 1.0]);
     // S defaults to √K: all means in [0, 1] are possible.
-    let radius = 0.5 * (2.0 * 200_f64.ln()).sqrt() + 3_f64.sqrt();
+    let radius = 0.5 * (2.0 * 10_f64.ln()).sqrt() + 3_f64.sqrt();
     assert!((agent.radius(0) - radius).abs() < 1e-12);
     agent.observe(2, 1.0, &[0.0]).unwrap();
     assert!((agent.estimate(0).unwrap()[2] - 0.5).abs() < 1e-12);

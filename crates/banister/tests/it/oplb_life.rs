@@ -3,8 +3,8 @@
 use crate::common;
 
 use banister::solve::Status;
-use banister::{Fallback, Oplb, OplbConfig, Problem};
-use common::linear::{World, length};
+use banister::{Decision, Fallback, Oplb, OplbConfig, Problem};
+use common::linear::{World, dot, length};
 use common::{Random, observe_batch};
 
 /// Outcomes may come late, in any order and in batches: only what arrived counts.
@@ -12,7 +12,8 @@ use common::{Random, observe_batch};
 fn late_outcomes_in_any_order_give_the_same_estimates() {
     let random = &mut Random::new(6);
     let world = World::new(random, 5, 2);
-    let mut prompt = Oplb::new(&world.problem(0.6, true), &common::linear::oplb()).unwrap();
+    // Levels are computed now and then, and so depend on the order by as much as they may lag.
+    let mut prompt = Oplb::new(&world.problem(0.6, true), &common::linear::logdet()).unwrap();
     let mut late = prompt.clone();
     let mut waiting = Vec::new();
     for _ in 0..100 {
@@ -154,4 +155,68 @@ fn long_features_are_refused_or_shortened() {
     let long = Problem::contextual(vec![2.0, 0.0], vec![]);
     assert!(Oplb::new(&long, &config("")).is_err());
     assert!(Oplb::new(&long, &config(r#", "long_features": "clip""#)).is_err());
+}
+
+/// A decision but for the number of outcomes.
+fn solution(decision: &Decision) -> Decision {
+    Decision {
+        outcomes: 0,
+        ..decision.clone()
+    }
+}
+
+/// Fixed actions: a policy stays while little is learned, keeps its guardrail, and is solved for again when outcomes
+/// have grown by half a per cent, when an outcome says much, or when the actions are offered anew.
+#[test]
+fn a_policy_stays_while_little_is_learned() {
+    for config in [common::linear::oplb(), common::linear::exact()] {
+        let random = &mut Random::new(15);
+        let world = World::new(random, 4, 1);
+        let set = world.actions(random, 8);
+        let mut agent = Oplb::new(&world.problem(0.5, true), &config).unwrap();
+        agent.offer(&set.concat()).unwrap();
+        let mut solved = Vec::new();
+        let mut last = None;
+        for round in 0..4000_u64 {
+            let decision = agent.decide().clone();
+            assert_eq!(decision.outcomes, round);
+            let key = solution(&decision);
+            if last.as_ref() != Some(&key) {
+                solved.push(round);
+                last = Some(key);
+            }
+            let cost = (decision.policy.iter())
+                .map(|&(a, p)| p * dot(&world.mu[0], agent.features(a).unwrap()))
+                .sum::<f64>();
+            assert!(cost <= 0.5);
+            let action = decision.draw(random.unit());
+            let x = agent.features(action).unwrap().to_vec();
+            let (reward, costs) = world.pull(random, &x);
+            agent.observe(action, reward, &costs).unwrap();
+        }
+        // Each of the first 200, then about ln(20)/0.005 times.
+        let late = solved.iter().filter(|&&round| round >= 1000).count();
+        assert!(
+            solved.len() > 200 && solved.len() < 1200,
+            "{}",
+            solved.len()
+        );
+        assert!(late > 100 && late < 500, "{late}");
+        // An outcome in a direction that is hardly known says much.
+        let before = solution(agent.decide());
+        let mut other = agent.clone();
+        other
+            .observe_at(&[0.0, 0.0, 0.0, 30.0], 0.5, &[0.5])
+            .unwrap();
+        assert_ne!(before, solution(other.decide()));
+        // The same set again is a new one.
+        let mut anew = agent.clone();
+        for _ in 0..2 {
+            agent.observe(agent.safe(), 1.0, &[0.0]).unwrap();
+            anew.observe(anew.safe(), 1.0, &[0.0]).unwrap();
+        }
+        anew.offer(&set.concat()).unwrap();
+        assert_eq!(before, solution(agent.decide()));
+        assert_ne!(before, solution(anew.decide()));
+    }
 }

@@ -280,6 +280,7 @@ fn the_shadow_price_proves_the_policy_optimal() {
     let declared = problem(3, vec![at_most(0.4, Some(0.1))]);
     // Every arm is fed alike, whatever the policies would have played.
     let config = OpbConfig {
+        optimism: Optimism::Least,
         on_breach: Some(OnBreach::Alert),
         ..OpbConfig::default()
     };

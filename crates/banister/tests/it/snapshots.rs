@@ -330,7 +330,7 @@ fn a_snapshot_that_contradicts_itself_is_refused() {
 /// default and `max_arms`.
 #[test]
 fn a_snapshot_of_version_2_goes_on_with_bounds_from_all_its_outcomes() {
-    let old = include_str!("fixtures/opb-2.json");
+    let old = include_str!("../data/opb-v2.json");
     let before: Value = serde_json::from_str(old).expect("JSON");
     let mut agent = Opb::restore(old).expect("an older snapshot");
     assert_eq!(agent.outcomes(), 600);

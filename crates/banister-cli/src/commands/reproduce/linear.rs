@@ -99,7 +99,7 @@ pub fn watch(
         };
         all.push(Watched {
             radius: label.clone(),
-            delta: config.delta,
+            delta: config.delta + config.optimism_delta,
             coverage,
         });
     }

@@ -26,11 +26,20 @@ pub fn oplb() -> OplbConfig {
     }
 }
 
+/// The same with one ellipsoid per signal, all at level δ/2.
+pub fn logdet() -> OplbConfig {
+    OplbConfig {
+        radius: Some(banister::oplb::OplbRadius::Logdet),
+        optimism_delta: 0.01,
+        ..oplb()
+    }
+}
+
 /// The same, `exact`.
 pub fn exact() -> OplbConfig {
     OplbConfig {
         solver: banister::oplb::Solver::Exact,
-        ..oplb()
+        ..logdet()
     }
 }
 
@@ -174,6 +183,35 @@ impl Direct {
     pub fn radius(&self, r: f64, level: f64, s: f64) -> f64 {
         let det = log_det(&self.gram) - self.basis.len() as f64 * self.lambda.ln();
         r * (det + 2.0 * (1.0 / level).ln()).sqrt() + self.lambda.sqrt() * s
+    }
+}
+
+impl Direct {
+    /// Half-width at x with six levels, by definition, from inverses and determinants; `more` is added to every
+    /// log-determinant but the first. S is that of the whole parameter, here in units of the signal.
+    pub fn multiscale(&self, x: &[f64], r: f64, level: f64, s: f64, more: f64) -> f64 {
+        let z = self.project(x);
+        let solved = solve(&self.gram, &z);
+        let (a, b) = (dot(&z, &solved), dot(&solved, &solved));
+        let along = match self.known {
+            Some(c) if length(&self.safe) > 0.0 => c / length(&self.safe),
+            _ => 0.0,
+        };
+        let across = (s * s - along * along).max(0.0).sqrt();
+        let least = (0..6)
+            .map(|k| {
+                let ridge = self.lambda * 16_f64.powi(k);
+                let mut shifted = self.gram.clone();
+                for (j, row) in shifted.iter_mut().enumerate() {
+                    row[j] += ridge - self.lambda;
+                }
+                let det = log_det(&shifted) - z.len() as f64 * ridge.ln();
+                let det = if k == 0 { det } else { det + more };
+                let radius = r * (det + 2.0 * (6.0 / level).ln()).sqrt();
+                radius * (a + (ridge - self.lambda) * b).sqrt()
+            })
+            .fold(f64::INFINITY, f64::min);
+        least + self.lambda * across * b.sqrt()
     }
 }
 
