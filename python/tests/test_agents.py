@@ -451,7 +451,7 @@ def test_caps() -> None:
         assert capped.estimates()[f"spend_{end}"].tolist() == plain.estimates()[f"spend_{end}"].tolist()
     (entry,) = capped.decide().certificate.guardrails
     assert entry.capped and entry.to_dict()["capped"]
-    assert "capped" not in plain.decide().certificate.guardrails[0].to_dict()
+    assert not plain.decide().certificate.guardrails[0].capped
     assert any("capped at 5" in text for text, _ in capped.assumptions)
     for bad in (float("nan"), float("inf"), -1.0):
         with pytest.raises(ValueError):

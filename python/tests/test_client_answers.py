@@ -138,7 +138,7 @@ def test_an_audit(ask: Any) -> None:
     assert (audit.known[0].action, audit.known[0].pulls) == ("bold", None)
     assert [event.kind for event in audit.events] == ["decision", "part"]
     assert audit.outcome == {"reward": None, "costs": {"complaints": 0.0}}
-    assert audit.to_dict()["certificate"]["guardrails"][0] == GUARDRAIL
+    assert audit.to_dict()["certificate"]["guardrails"][0] == {**GUARDRAIL, "capped": False}
 
 
 def test_the_list_of_decisions_is_paged(ask: Any) -> None:

@@ -43,6 +43,8 @@ class ServiceGuardrailCertificate(_Answer):
     threshold: float
     slack: float
     price: float | None
+    #: True if signals above the guardrail's `cap` count as the cap.
+    capped: bool = False
 
 
 @dataclass(frozen=True)

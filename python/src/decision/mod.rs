@@ -161,12 +161,15 @@ impl GuardrailCertificate {
 
     /// Returns the same as a dictionary.
     fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
-        let names = ["name", "pessimistic_cost", "threshold", "slack", "price"];
-        let dict = attributes(slf, &names)?;
-        if slf.get().capped {
-            dict.set_item("capped", true)?;
-        }
-        Ok(dict)
+        let names = [
+            "name",
+            "pessimistic_cost",
+            "threshold",
+            "slack",
+            "price",
+            "capped",
+        ];
+        attributes(slf, &names)
     }
 }
 

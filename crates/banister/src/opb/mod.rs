@@ -251,8 +251,9 @@ impl Opb {
     pub(crate) fn widen(&mut self, ranges: &ArmRanges) -> Result<(), Error> {
         let optimism = self.checked.config.optimism;
         let most = self.problem.reward.hi;
-        // Others take κ = 1, which is enough while no reward lies a whole range above another.
-        if !matches!(optimism, Optimism::Least | Optimism::Value)
+        // These take κ = 1, which is enough while no reward lies a whole range above another.
+        let fixed = [Optimism::Margin, Optimism::Paper, Optimism::Published];
+        if fixed.contains(&optimism)
             && let Some([lo, hi]) = ranges.0.get("reward").filter(|own| own[1] > most)
         {
             let allowed = format!(
