@@ -252,9 +252,10 @@ fn searched_and_plug_in_ends_have_levels_of_their_own() {
                         let (_, below) = bernsteins[s].interval(low).expect("data");
                         ((centre - below).max(0.0), (centre + above).min(1.0))
                     };
-                    running[s] = match intersect {
-                        true => (running[s].0.max(lower), running[s].1.min(upper)),
-                        _ => (lower, upper),
+                    running[s] = if intersect {
+                        (running[s].0.max(lower), running[s].1.min(upper))
+                    } else {
+                        (lower, upper)
                     };
                     let found = agent.interval(1, s).expect("arm 1");
                     let context =
