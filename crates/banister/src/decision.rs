@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::monitor::Alarm;
-use crate::optimism::Optimism;
 
 /// A policy with its certificate. Numbers are in the user's units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,13 +50,13 @@ pub struct Confidence {
 }
 
 impl Confidence {
-    /// The two probabilities, with budgets δ and δ_o of some optimism.
-    pub(crate) fn new(delta: f64, optimism_delta: f64, optimism: Optimism) -> Self {
+    /// The two probabilities, with budgets δ and, where optimism is proven with high probability, δ_o.
+    pub(crate) fn new(delta: f64, optimism_delta: Option<f64>) -> Self {
         // Declared in decimals, and meant so: 1 − 0.01 − 0.1 is 0.89.
         let decimal = |x: f64| (x * 1e12).round() / 1e12;
         Self {
             safety: decimal(1.0 - delta),
-            regret: (!optimism.leans()).then(|| decimal((1.0 - delta - optimism_delta).max(0.0))),
+            regret: optimism_delta.map(|other| decimal((1.0 - delta - other).max(0.0))),
         }
     }
 }

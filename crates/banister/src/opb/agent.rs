@@ -6,7 +6,7 @@ use crate::arm_estimate::{ArmEstimate, of_arm};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::monitor::{Assumption, Monitor};
-use crate::optimism::Seed;
+use crate::optimism::{Optimism, Seed};
 use crate::problem::ArmRanges;
 
 impl Agent for Opb {
@@ -26,7 +26,10 @@ impl Agent for Opb {
     }
 
     fn reseed(&mut self, seed: u64, stream: u64) {
-        self.planner.reseed(Seed::new(seed, stream));
+        if self.checked.config.optimism == Optimism::Sampled {
+            self.planner.reseed(Seed::new(seed, stream));
+            self.stale = true;
+        }
     }
 
     fn check_outcome(

@@ -155,7 +155,8 @@ impl OpbConfig {
     /// Probabilities of its promises; `None` where the parameters void them.
     pub fn confidence(&self) -> Option<Confidence> {
         let proven = self.guarantee() == Guarantee::EveryRound;
-        proven.then(|| Confidence::new(self.delta, self.optimism_delta, self.optimism))
+        let other = (!self.optimism.leans()).then_some(self.optimism_delta);
+        proven.then(|| Confidence::new(self.delta, other))
     }
 
     /// Reaction to an alarm, also where it is not given.

@@ -7,7 +7,7 @@ use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::interval::Interval;
 use crate::monitor::{Assumption, Monitor};
-use crate::optimism::Seed;
+use crate::optimism::{Optimism, Seed};
 use crate::problem::ArmRanges;
 
 impl Agent for Oplb {
@@ -27,7 +27,10 @@ impl Agent for Oplb {
     }
 
     fn reseed(&mut self, seed: u64, stream: u64) {
-        self.planner.reseed(Seed::new(seed, stream));
+        if self.checked.optimism == Optimism::Sampled {
+            self.planner.reseed(Seed::new(seed, stream));
+            self.kept = None;
+        }
     }
 
     fn check_outcome(

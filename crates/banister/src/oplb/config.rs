@@ -209,13 +209,9 @@ impl OplbConfig {
     /// Probabilities of its promises; `None` where the parameters void them.
     pub fn confidence(&self) -> Option<Confidence> {
         let proven = self.guarantee() == Guarantee::EveryRound;
-        proven.then(|| {
-            Confidence::new(
-                self.delta,
-                self.optimism_delta,
-                self.optimism.unwrap_or_default(),
-            )
-        })
+        let leans = self.optimism.unwrap_or_default().leans();
+        let other = (!leans).then_some(self.optimism_delta);
+        proven.then(|| Confidence::new(self.delta, other))
     }
 
     /// Reaction to an alarm, also where it is not given.

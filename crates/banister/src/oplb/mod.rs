@@ -39,7 +39,7 @@ use crate::linear::{Evidence, Limit, Setup, Tables, with_zero_costs};
 use crate::monitor::Monitor;
 use crate::optimism::Bounds;
 use crate::optimism::Floor;
-use crate::optimism::Planner;
+use crate::optimism::{Optimism, Planner};
 use crate::problem::{CheckedProblem, Problem};
 use crate::safe_cost::TZeroRule;
 use config::CheckedOplb;
@@ -249,9 +249,10 @@ fn setup(checked: &CheckedOplb) -> Setup {
             advice: "declare a larger one, or `long_features = \"clip\"`",
         },
         projected: true,
-        tables: match checked.config.solver {
-            Solver::Linearised => Tables::Lengths,
-            Solver::Exact => Tables::Whitened,
+        // Exact policies and draws are made from whitened features, intervals from their lengths alone.
+        tables: match (checked.config.solver, checked.optimism) {
+            (Solver::Linearised, Optimism::Sampled) | (Solver::Exact, _) => Tables::Whitened,
+            (Solver::Linearised, _) => Tables::Lengths,
         },
     }
 }
