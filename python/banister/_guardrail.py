@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-
 RangeLike: TypeAlias = Sequence[float] | Sequence[Sequence[float]] | Mapping[str, Sequence[float]]
 """`[lo, hi]`, or one such pair for every arm."""
 

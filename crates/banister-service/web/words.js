@@ -106,8 +106,8 @@ export function verdict(guardrail, certified) {
     ? [num(certified.threshold), num(certified.threshold)]
     : apart(denoised(certified.pessimistic_cost), certified.threshold);
   const sign = holds ? allowed : forbidden;
-  const sentence = `pessimistic ${certified.capped ? "capped cost" : "cost"} ${cost} ${sign} threshold ${threshold}, slack ${num(certified.slack)}, price ${
-    num(certified.price)
-  }`;
+  const sentence = `pessimistic ${
+    certified.capped ? "capped cost" : "cost"
+  } ${cost} ${sign} threshold ${threshold}, slack ${num(certified.slack)}, price ${num(certified.price)}`;
   return { low, holds, sentence, cost, threshold, sign };
 }
