@@ -9,7 +9,31 @@ from numpy.typing import ArrayLike
 from ._agent import Agent
 from ._guardrail import GuardrailLike
 
-__all__ = ["Opb", "Oplb", "OptimisticMix", "SColts", "MarginAdaptive", "Doslb", "LinConTs", "LinConKlUcb", "PessimisticOptimistic", "ConservativeUcb", "UcbBwk", "PrimalDualBwk", "Ucb1", "KlUcb", "Thompson", "HplcLucb", "SafeLts", "Roful", "GenOp", "SafeLucb", "ConservativeLinUcb", "LinUcb", "LinTs"]
+__all__ = [
+    "Opb",
+    "Oplb",
+    "OptimisticMix",
+    "SColts",
+    "MarginAdaptive",
+    "Doslb",
+    "LinConTs",
+    "LinConKlUcb",
+    "PessimisticOptimistic",
+    "ConservativeUcb",
+    "UcbBwk",
+    "PrimalDualBwk",
+    "Ucb1",
+    "KlUcb",
+    "Thompson",
+    "HplcLucb",
+    "SafeLts",
+    "Roful",
+    "GenOp",
+    "SafeLucb",
+    "ConservativeLinUcb",
+    "LinUcb",
+    "LinTs",
+]
 
 class Opb(Agent):
     guarantee: ClassVar[Literal["every_round"]]
@@ -25,13 +49,15 @@ class Opb(Agent):
         floor: float | None = None,
         horizon: int | None = None,
         intersect: bool | None = None,
-        intervals: Literal["hoeffding", "kl", "subgaussian", "bernstein", "paper", "published"] | None = None,
+        intervals: Literal["hoeffding", "mixture", "kl", "subgaussian", "bernstein", "paper", "published"]
+        | None = None,
         label: str | None = None,
+        lazy: float | None = None,
         log_term: float | None = None,
-        max_arms: int | None = None,
         omega: float | None = None,
         on_breach: Literal["safe", "relearn", "alert"] | None = None,
         optimism: Literal["paper", "margin", "value", "least", "index", "sampled", "published"] = "index",
+        optimism_delta: float = 0.1,
         rho: float = 1.0,
         run_length: float | None = None,
         unknown_safe_cost: Literal["interval", "paper"] = "interval",
@@ -60,8 +86,9 @@ class Oplb(Agent):
         omega: float | None = None,
         on_breach: Literal["safe", "relearn", "alert"] | None = None,
         optimism: Literal["paper", "margin", "value", "least", "index", "sampled", "published"] | None = None,
+        optimism_delta: float = 0.1,
         parameter_norm: float | None = None,
-        radius: Literal["logdet", "paper"] = "logdet",
+        radius: Literal["multiscale", "logdet", "paper"] | None = None,
         radius_scale: float = 1.0,
         relative_gap: float = 0.001,
         run_length: float | None = None,

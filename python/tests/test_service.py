@@ -270,7 +270,7 @@ def test_an_audit_tells_why(live: Any) -> None:
         decision.certificate,
     )
     assert 0 <= audit.draw < 1
-    assert {known.action for known in audit.known} == set(audit.policy)
+    assert {known.action for known in audit.known} == {*audit.policy, "control"}
     assert audit.outcome["reward"] in (0.0, 1.0)
     listed = live.decisions(name, limit=10)
     assert listed[0].id == decision.id
