@@ -52,7 +52,7 @@
 //! ```
 //!
 //! 1. `problem/`: what is declared ([`Problem`], [`Guardrail`], [`Signal`]) and its standard form
-//! 2. [`interval`] and `estimate`: counts, sums and confidence intervals by arm; `linear/`: ridge regression on features
+//! 2. [`interval`] and `estimate/`: counts, sums and confidence intervals by arm; `linear/`: ridge regression on features
 //! 3. `optimism/`: bounds, the optimism lemma, the linear program, ties and floors
 //! 4. `certificate` and `decision`: policies in the user's units
 //! 5. `opb/` ([`Opb`]) and [`oplb`] ([`Oplb`]): the agents; `agent`: the interface of all agents

@@ -9,16 +9,21 @@
 //!
 //! **Lazy intervals.** An interval that holds at all times at once still holds later: an arm's ends are
 //! computed again only when its n has grown by a factor 1 + ε, and after each outcome while n < 200.
+//!
+//! Files, in reading order: `units`, `ends`, this page, `saved`.
 
-use serde::{Deserialize, Serialize};
+mod ends;
+mod saved;
+mod units;
+
+pub use saved::{SavedArm, SignalState};
 
 use crate::interval::{
     Bernstein, Budget, Count, End, Interval, Intervals, Level, Observed, Place, Rule,
 };
-use crate::problem::CheckedProblem;
-use crate::problem::Direction;
-use crate::problem::Signal;
-use crate::problem::Standard;
+use crate::problem::{CheckedProblem, Signal};
+use ends::{Ends, Side, SignalRule, count, upper_side};
+use units::Units;
 
 /// Outcomes of an arm up to which each one is followed.
 const EACH: u64 = 200;
@@ -75,65 +80,6 @@ impl EstimateConfig {
     }
 }
 
-/// Rule for bounding one signal.
-#[derive(Debug, Clone, Copy)]
-struct SignalRule {
-    rule: Rule,
-    /// True if intervals are intersected over time.
-    intersect: bool,
-    /// Ends wanted of an arm, and of the safe one.
-    ends: [Ends; 2],
-}
-
-/// Budget that an end draws on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Safety,
-    Optimism,
-}
-
-/// Ends of a signal's interval that an agent needs, by the budget they draw on.
-#[derive(Debug, Clone, Copy, Default)]
-struct Ends {
-    lower: Option<Side>,
-    upper: Option<Side>,
-}
-
-impl Ends {
-    const NONE: Self = Self {
-        lower: None,
-        upper: None,
-    };
-
-    /// Ends of a cost: safety needs y_a from above and, for a relative guardrail, whose cost is
-    /// y_a − f·y_0, the safe action's y_0 from below; for f < 1 also from above, as its own cost is (1 − f)·y_0.
-    fn of_cost(guardrail: &Standard, is_safe: bool) -> Self {
-        use Side::{Optimism, Safety};
-        let (lower, upper) = match guardrail.factor {
-            _ if is_safe && guardrail.safe_cost.is_some() => return Self::NONE,
-            f if is_safe && f > 1.0 => (Safety, Optimism),
-            f if is_safe && f > 0.0 => (Safety, Safety),
-            _ => (Optimism, Safety),
-        };
-        Self {
-            lower: Some(lower),
-            upper: Some(upper),
-        }
-    }
-
-    fn count(self, side: Side) -> usize {
-        [self.lower, self.upper]
-            .iter()
-            .filter(|&&own| own == Some(side))
-            .count()
-    }
-
-    /// Each end and the budget it draws on.
-    fn each(self) -> [(End, Option<Side>); 2] {
-        [(End::Lower, self.lower), (End::Upper, self.upper)]
-    }
-}
-
 /// An arm's places in both budgets, with what follows from them.
 #[derive(Debug, Clone, Copy, Default)]
 struct Arm {
@@ -155,73 +101,6 @@ impl Arm {
             Side::Optimism => self.log_optimism,
         }
     }
-}
-
-/// Units of one signal of one arm.
-#[derive(Debug, Clone, Copy)]
-struct Units {
-    /// Origin and scale of the arm's own standard units: y = (x − origin)·scale.
-    origin: f64,
-    scale: f64,
-    /// R in these units.
-    r: f64,
-    /// The same in units of the common range: shift + stretch·y.
-    shift: f64,
-    stretch: f64,
-    /// Half-widths of the lower and the upper end for n = 1, of symmetric intervals.
-    widths: (f64, f64),
-}
-
-impl Units {
-    /// Units of an arm whose own signal may have another range than the common one.
-    fn new(own: &Signal, common: &Signal, direction: Direction) -> Self {
-        let (origin, scale) = own.affine(direction);
-        let (base, per_unit) = common.affine(direction);
-        let same = (own.lo, own.hi) == (common.lo, common.hi);
-        Self {
-            origin,
-            scale,
-            r: own.r(),
-            // Exactly the identity where there is one range for all.
-            shift: if same {
-                0.0
-            } else {
-                (origin - base) * per_unit
-            },
-            stretch: if same { 1.0 } else { per_unit / scale },
-            widths: (0.0, 0.0),
-        }
-    }
-
-    #[inline]
-    fn standardise(&self, x: f64) -> f64 {
-        (x - self.origin) * self.scale
-    }
-
-    #[inline]
-    fn common(&self, y: f64) -> f64 {
-        self.shift + self.stretch * y
-    }
-}
-
-/// One signal of one arm, in the arm's own standard units.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SignalState {
-    /// Sum of the standardised observations.
-    pub sum: f64,
-    /// Q, the sum of their squared distances from the mean of those before; NaN where a snapshot does
-    /// not have it.
-    #[serde(default = "unknown")]
-    pub squares: f64,
-    /// Lower end in force.
-    pub lower: f64,
-    /// Upper end in force.
-    pub upper: f64,
-}
-
-fn unknown() -> f64 {
-    f64::NAN
 }
 
 impl Estimates {
@@ -573,134 +452,5 @@ impl Estimates {
             }
         }
         (mean, ends)
-    }
-
-    /// State of one arm for a snapshot.
-    pub fn save(&self, arm: usize) -> SavedArm {
-        let signals = self.rules.len();
-        let own = arm * signals..(arm + 1) * signals;
-        SavedArm {
-            pulls: self.pulls[arm],
-            places: Some([self.arms[arm].safety, self.arms[arm].optimism]),
-            signals: self.state[own.clone()].to_vec(),
-            bernstein: if self.wants_bernstein {
-                self.bernstein[own].to_vec()
-            } else {
-                Vec::new()
-            },
-        }
-    }
-
-    /// Takes up an arm's saved state in place of its own; the lengths have been checked.
-    ///
-    /// A snapshot from before arms had places in budgets is brought up to date: the arm is numbered as it
-    /// comes, Q is bounded from above, and its ends are computed from all its outcomes.
-    ///
-    /// False if its places are not those of such an arm.
-    #[must_use]
-    pub fn restore(&mut self, arm: usize, saved: &SavedArm) -> bool {
-        let signals = self.rules.len();
-        let from = arm * signals;
-        self.pulls[arm] = saved.pulls;
-        self.state[from..from + signals].copy_from_slice(&saved.signals);
-        for (s, bernstein) in saved.bernstein.iter().enumerate() {
-            self.bernstein[from + s] = *bernstein;
-        }
-        match saved.places {
-            Some([safety, optimism]) => {
-                let needs = count(&self.rules, arm == self.safe, Side::Safety) > 0;
-                if (saved.pulls > 0 && !optimism.is_given())
-                    || safety.is_given() != (needs && optimism.is_given())
-                {
-                    return false;
-                }
-                let own = &mut self.arms[arm];
-                (own.safety, own.optimism) = (safety, optimism);
-                self.safety.restore(safety);
-                self.optimism.restore(optimism);
-                if optimism.is_given() {
-                    self.set_levels(arm);
-                }
-                self.arms[arm].due = self.due_at(saved.pulls);
-            }
-            None if saved.pulls > 0 => self.migrate(arm),
-            None => {}
-        }
-        true
-    }
-
-    #[cold]
-    fn migrate(&mut self, arm: usize) {
-        let (signals, n) = (self.rules.len(), self.pulls[arm] as f64);
-        self.number(arm);
-        let count = Count::new(self.pulls[arm]);
-        for s in 0..signals {
-            let place = arm * signals + s;
-            let state = &mut self.state[place];
-            // Σ(X_j − m_j)² is at most the squared distances from the mean of all, the prior one at 1/2
-            // included, plus Σ 1/(j+1); and X² ≤ X.
-            let spread = (state.sum - state.sum * state.sum / n).max(0.0);
-            state.squares = (spread + 0.25 + libm::log(n + 1.0)).min(n);
-            (state.lower, state.upper) = (0.0, 1.0);
-            if self.symmetric {
-                let rule = &self.rules[s].rule;
-                let ends = rule.symmetric(&count, state.sum, self.units[place].widths);
-                (state.lower, state.upper) = (ends.lower, ends.upper);
-            }
-        }
-        if !self.symmetric {
-            self.recompute(arm);
-        }
-    }
-}
-
-/// Ends of an arm on one side.
-fn count(rules: &[SignalRule], is_safe: bool, side: Side) -> usize {
-    let ends = rules.iter().map(|r| r.ends[usize::from(is_safe)]);
-    ends.map(|ends| ends.count(side)).sum()
-}
-
-/// Budget of a signal's upper end.
-fn upper_side(rule: &SignalRule, is_safe: bool) -> Side {
-    rule.ends[usize::from(is_safe)]
-        .upper
-        .unwrap_or(Side::Optimism)
-}
-
-/// All there is to save of one arm.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SavedArm {
-    /// Number n of outcomes.
-    pub pulls: u64,
-    /// Places in the budgets of safety and of optimism; absent from older snapshots.
-    #[serde(default)]
-    pub(crate) places: Option<[Place; 2]>,
-    /// The reward, then one entry per guardrail.
-    pub signals: Vec<SignalState>,
-    /// Per signal, where intervals are `bernstein`; empty otherwise.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub bernstein: Vec<Bernstein>,
-}
-
-impl SavedArm {
-    /// True if it holds this number of signals, with sums and ends that can be, and no Bernstein states.
-    pub fn fits(&self, signals: usize) -> bool {
-        self.signals.len() == signals && self.bernstein.is_empty() && self.is_sound()
-    }
-
-    /// True if every number can stand in an estimate.
-    pub(crate) fn is_sound(&self) -> bool {
-        let old = self.places.is_none();
-        // Counts beyond any life would make the next one overflow.
-        let possible = self.pulls < u64::MAX / 2;
-        let fits = |s: &SignalState| {
-            if old {
-                s.squares.is_nan()
-            } else {
-                s.squares >= 0.0
-            }
-        };
-        possible && self.signals.iter().all(fits)
     }
 }

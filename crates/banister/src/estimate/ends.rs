@@ -1,0 +1,76 @@
+//! Ends of intervals that an agent needs, and the budget that each draws on.
+
+use crate::interval::{End, Rule};
+use crate::problem::Standard;
+
+/// Rule for bounding one signal.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SignalRule {
+    pub(super) rule: Rule,
+    /// True if intervals are intersected over time.
+    pub(super) intersect: bool,
+    /// Ends wanted of an arm, and of the safe one.
+    pub(super) ends: [Ends; 2],
+}
+
+/// Budget that an end draws on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Safety,
+    Optimism,
+}
+
+/// Ends of a signal's interval that an agent needs, by the budget they draw on.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Ends {
+    pub(super) lower: Option<Side>,
+    pub(super) upper: Option<Side>,
+}
+
+impl Ends {
+    pub(super) const NONE: Self = Self {
+        lower: None,
+        upper: None,
+    };
+
+    /// Ends of a cost: safety needs y_a from above and, for a relative guardrail, whose cost is
+    /// y_a − f·y_0, the safe action's y_0 from below; for f < 1 also from above, as its own cost is (1 − f)·y_0.
+    pub(super) fn of_cost(guardrail: &Standard, is_safe: bool) -> Self {
+        use Side::{Optimism, Safety};
+        let (lower, upper) = match guardrail.factor {
+            _ if is_safe && guardrail.safe_cost.is_some() => return Self::NONE,
+            f if is_safe && f > 1.0 => (Safety, Optimism),
+            f if is_safe && f > 0.0 => (Safety, Safety),
+            _ => (Optimism, Safety),
+        };
+        Self {
+            lower: Some(lower),
+            upper: Some(upper),
+        }
+    }
+
+    pub(super) fn count(self, side: Side) -> usize {
+        [self.lower, self.upper]
+            .iter()
+            .filter(|&&own| own == Some(side))
+            .count()
+    }
+
+    /// Each end and the budget it draws on.
+    pub(super) fn each(self) -> [(End, Option<Side>); 2] {
+        [(End::Lower, self.lower), (End::Upper, self.upper)]
+    }
+}
+
+/// Ends of an arm on one side.
+pub(super) fn count(rules: &[SignalRule], is_safe: bool, side: Side) -> usize {
+    let ends = rules.iter().map(|r| r.ends[usize::from(is_safe)]);
+    ends.map(|ends| ends.count(side)).sum()
+}
+
+/// Budget of a signal's upper end.
+pub(super) fn upper_side(rule: &SignalRule, is_safe: bool) -> Side {
+    rule.ends[usize::from(is_safe)]
+        .upper
+        .unwrap_or(Side::Optimism)
+}

@@ -1,0 +1,50 @@
+//! Units of an arm's own signals, and of all arms together.
+
+use crate::problem::{Direction, Signal};
+
+/// Units of one signal of one arm.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Units {
+    /// Origin and scale of the arm's own standard units: y = (x − origin)·scale.
+    pub(super) origin: f64,
+    pub(super) scale: f64,
+    /// R in these units.
+    pub(super) r: f64,
+    /// The same in units of the common range: shift + stretch·y.
+    pub(super) shift: f64,
+    pub(super) stretch: f64,
+    /// Half-widths of the lower and the upper end for n = 1, of symmetric intervals.
+    pub(super) widths: (f64, f64),
+}
+
+impl Units {
+    /// Units of an arm whose own signal may have another range than the common one.
+    pub(super) fn new(own: &Signal, common: &Signal, direction: Direction) -> Self {
+        let (origin, scale) = own.affine(direction);
+        let (base, per_unit) = common.affine(direction);
+        let same = (own.lo, own.hi) == (common.lo, common.hi);
+        Self {
+            origin,
+            scale,
+            r: own.r(),
+            // Exactly the identity where there is one range for all.
+            shift: if same {
+                0.0
+            } else {
+                (origin - base) * per_unit
+            },
+            stretch: if same { 1.0 } else { per_unit / scale },
+            widths: (0.0, 0.0),
+        }
+    }
+
+    #[inline]
+    pub(super) fn standardise(&self, x: f64) -> f64 {
+        (x - self.origin) * self.scale
+    }
+
+    #[inline]
+    pub(super) fn common(&self, y: f64) -> f64 {
+        self.shift + self.stretch * y
+    }
+}
