@@ -9,31 +9,7 @@ from numpy.typing import ArrayLike
 from ._agent import Agent
 from ._guardrail import GuardrailLike
 
-__all__ = [
-    "Opb",
-    "Oplb",
-    "OptimisticMix",
-    "SColts",
-    "MarginAdaptive",
-    "Doslb",
-    "LinConTs",
-    "LinConKlUcb",
-    "PessimisticOptimistic",
-    "ConservativeUcb",
-    "UcbBwk",
-    "PrimalDualBwk",
-    "Ucb1",
-    "KlUcb",
-    "Thompson",
-    "HplcLucb",
-    "SafeLts",
-    "Roful",
-    "GenOp",
-    "SafeLucb",
-    "ConservativeLinUcb",
-    "LinUcb",
-    "LinTs",
-]
+__all__ = ["Opb", "Oplb", "OptimisticMix", "SColts", "MarginAdaptive", "Doslb", "LinConTs", "LinConKlUcb", "PessimisticOptimistic", "ConservativeUcb", "UcbBwk", "PrimalDualBwk", "Ucb1", "KlUcb", "Thompson", "HplcLucb", "SafeLts", "Roful", "GenOp", "SafeLucb", "ConservativeLinUcb", "LinUcb", "LinTs"]
 
 class Opb(Agent):
     guarantee: ClassVar[Literal["every_round"]]
@@ -49,8 +25,7 @@ class Opb(Agent):
         floor: float | None = None,
         horizon: int | None = None,
         intersect: bool | None = None,
-        intervals: Literal["hoeffding", "mixture", "kl", "subgaussian", "bernstein", "paper", "published"]
-        | None = None,
+        intervals: Literal["hoeffding", "mixture", "kl", "subgaussian", "bernstein", "paper", "published"] | None = None,
         label: str | None = None,
         lazy: float | None = None,
         log_term: float | None = None,
