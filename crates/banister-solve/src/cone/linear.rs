@@ -47,7 +47,7 @@ const ZERO: f64 = 1e-13;
 const DRIFT: f64 = 1e-7;
 /// With rows, the share of the distance to what is enough that may remain unknown.
 const LOOSE: f64 = 0.25;
-/// What rounding leaves unknown of a row's multiplier.
+/// Rounding error of a row's multiplier.
 const GRAIN: f64 = 1e-12;
 
 /// The method and where it stands: a feasible policy, which stays feasible when only c changes.

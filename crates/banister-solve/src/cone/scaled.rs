@@ -47,7 +47,7 @@ pub(crate) struct ScaledProblem {
     /// Several guardrails: rows E of `linear.rs`, each with the entries of the left-overs y behind
     /// those of the actions. Row 0 is for x, which the search sets.
     rows: Vec<f64>,
-    /// What each row takes of y_t, and the largest number that went into it.
+    /// Part of y_t that each row takes, and the largest number that went into it.
     pub of_t: Vec<f64>,
     pub row_reach: Vec<f64>,
 }
@@ -229,7 +229,7 @@ impl ScaledProblem {
         column >= self.left_over()
     }
 
-    /// What a column counts in Σπ = 1.
+    /// Weight of a column in Σπ = 1.
     #[inline]
     pub(crate) fn mass(&self, column: usize) -> f64 {
         if self.is_left_over(column) { 0.0 } else { 1.0 }

@@ -56,7 +56,7 @@ impl Arc {
         )
     }
 
-    /// What ℓ·v has above ‖v‖.
+    /// Excess of ℓ·v over ‖v‖.
     fn loss(&self, v: Vector) -> f64 {
         let tip = self.tip();
         tip.0 * v.0 + tip.1 * v.1 - length(v)

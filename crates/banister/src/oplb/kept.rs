@@ -17,7 +17,7 @@ const PART: f64 = 0.005;
 /// Growth of ln det Σ until the next solve.
 const GROWTH: f64 = 0.05;
 
-/// What had been learned when a policy was solved for.
+/// State of learning at which a policy was solved for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Kept {

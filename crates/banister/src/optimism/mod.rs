@@ -121,7 +121,7 @@ pub struct Planner {
     leaned: Leaned,
 }
 
-/// What optimism works on: U, l and D, or what it has leaned to instead.
+/// Table that optimism works on: U, l and D, or what it has leaned to instead.
 struct Believed<'a> {
     reward: &'a [f64],
     cost_lower: &'a [Vec<f64>],
