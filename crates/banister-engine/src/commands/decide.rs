@@ -67,6 +67,7 @@ impl Command for Decide {
         if let Some(id) = &id {
             check_id(id)?;
             if let Some(record) = transaction.decision(key, &Key::Id(id.clone()))? {
+                transaction.check_owner(&record)?;
                 return transaction.repeat(record, digest, facts).map(Reply::Ready);
             }
         }

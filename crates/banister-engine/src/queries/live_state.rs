@@ -61,6 +61,7 @@ impl Query for ReadState {
     type Answer = LiveState;
 
     fn answer(self, state: &mut State) -> Result<LiveState, Refusal> {
+        let now = state.now;
         let experiment = state.experiment(&self.0)?;
         let published = match experiment.checked.kind {
             // Of one that samples the last one that was drawn, not another.
@@ -85,7 +86,7 @@ impl Query for ReadState {
         arms.sort_by_key(|arm| arm.0);
         Ok(LiveState {
             number: experiment.number,
-            time: Timestamp::now(),
+            time: now,
             outcomes: experiment.agent().outcomes(),
             published,
             candidates,

@@ -4,9 +4,11 @@
 //! `events` and `store`; knows neither commands nor queries.
 //!
 //! Read this page's [`State`], then `declaration/` (an experiment as declared, and its checks),
-//! `experiment/` (an experiment as folded), `open.rs` (open decisions in memory), `history.rs` (the trace
+//! `experiment/` (an experiment as folded), `open.rs` (open decisions in memory), `clock.rs` (times before the clock was
+//! set), `history.rs` (the trace
 //! over time) and `snapshots.rs` (when snapshots are taken).
 
+mod clock;
 mod declaration;
 mod experiment;
 mod history;
@@ -15,11 +17,12 @@ mod snapshots;
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::events::{Event, Record};
+use crate::events::{Author, Event, Record};
 use crate::refusal::Refusal;
 use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
 
+pub use clock::ClockSets;
 pub use declaration::{
     CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, Kind, LONGEST_FEATURES,
     MOST_ACTIONS, NamedArm,
@@ -42,7 +45,11 @@ const PAGE: usize = 10_000;
 pub struct State {
     /// Number of the last event folded.
     pub number: u64,
+    /// Time of the last event.
     pub time: Timestamp,
+    /// The log's time, as last read.
+    pub now: Timestamp,
+    clock_sets: ClockSets,
     experiments: BTreeMap<u64, Experiment>,
     by_name: HashMap<String, u64>,
     open: OpenDecisions,
@@ -65,6 +72,10 @@ impl State {
 
     pub(crate) fn by_key(&mut self, key: u64) -> Option<&mut Experiment> {
         self.experiments.get_mut(&key)
+    }
+
+    pub(crate) fn clock_sets(&self) -> &ClockSets {
+        &self.clock_sets
     }
 
     pub(crate) fn is_taken(&self, name: &str) -> bool {
@@ -99,12 +110,23 @@ impl State {
             self.passed(record);
             return Ok(());
         }
-        let event = Event::decode(&record.body).map_err(damaged)?;
-        self.fold(record, event).map_err(damaged)
+        let (author, event) = record.decode().map_err(damaged)?;
+        self.fold(record, author, event).map_err(damaged)
     }
 
-    pub(crate) fn fold(&mut self, record: &Record, event: Event) -> Result<(), String> {
+    pub(crate) fn fold(
+        &mut self,
+        record: &Record,
+        author: Option<Author>,
+        event: Event,
+    ) -> Result<(), String> {
         self.passed(record);
+        if let Event::ClockSet { from, to } = event {
+            self.clock_sets.push(record.number, from, to);
+            self.time = Timestamp(to);
+            self.now = self.time;
+            return Ok(());
+        }
         if let Event::Created(json) = &event {
             let experiment = Experiment::new(record, json)?;
             self.restore(experiment);
@@ -120,7 +142,7 @@ impl State {
             Event::Decision(decision) => {
                 experiment.number = record.number;
                 experiment.applied_decision(record.time, record.number, &decision);
-                self.open.insert(record, decision);
+                self.open.insert(record, author, decision);
             }
             event => {
                 experiment.apply(record, &event)?;
@@ -160,5 +182,6 @@ impl State {
     fn passed(&mut self, record: &Record) {
         self.number = record.number;
         self.time = self.time.max(record.time);
+        self.now = self.now.max(self.time);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Experiment, State};
 use crate::events::Record;
-use crate::store::{Snapshot, Store, StoreError};
+use crate::store::{Store, StoreError};
 
 /// The experiments whose snapshots are due; one is taken with each commit, so that none waits long.
 #[derive(Default)]
@@ -31,12 +31,7 @@ impl SnapshotRound {
         let Some(experiment) = self.due.pop().and_then(|key| state.by_key(key)) else {
             return Ok(());
         };
-        let snapshot = Snapshot {
-            experiment: experiment.key,
-            number,
-            body: experiment.save(),
-        };
-        store.keep_snapshot(&snapshot)
+        store.keep_snapshot(&experiment.snapshot(number))
     }
 }
 
@@ -50,9 +45,5 @@ pub(crate) fn keep_first_snapshot(
         return Ok(());
     };
     let experiment = Experiment::new(record, json).map_err(StoreError::new)?;
-    store.keep_snapshot(&Snapshot {
-        experiment: record.number,
-        number: record.number,
-        body: experiment.save(),
-    })
+    store.keep_snapshot(&experiment.snapshot(record.number))
 }

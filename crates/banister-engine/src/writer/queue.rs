@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::job::{CommandJob, Job, QueryJob};
 use crate::commands::Command;
+use crate::events::Author;
 use crate::queries::Query;
 use crate::refusal::Refusal;
 
@@ -31,6 +32,8 @@ pub struct Busy;
 #[derive(Clone)]
 pub struct WriterHandle {
     sender: SyncSender<Message>,
+    /// Author of the commands that it sends.
+    author: Author,
 }
 
 /// Makes a queue that holds `length` jobs.
@@ -41,10 +44,19 @@ pub(super) fn queue(length: usize) -> (WriterHandle, WriterQueue) {
         last: 0,
         is_closed: false,
     };
-    (WriterHandle { sender }, queue)
+    let author = Author::new(None);
+    (WriterHandle { sender, author }, queue)
 }
 
 impl WriterHandle {
+    /// Handle whose commands are written in an author's name.
+    pub fn by(&self, author: Author) -> Self {
+        Self {
+            sender: self.sender.clone(),
+            author,
+        }
+    }
+
     /// Queues commands that are executed in one commit. `reply` is called on the writer's thread, once
     /// everything that they wrote is durable; if the writer is gone it is dropped.
     pub fn execute<C: Command>(
@@ -52,7 +64,8 @@ impl WriterHandle {
         commands: Vec<C>,
         reply: impl FnOnce(Vec<Result<C::Answer, Refusal>>) + Send + 'static,
     ) -> Result<(), Busy> {
-        self.send(CommandJob::new(commands, Box::new(reply)))
+        let author = self.author.clone();
+        self.send(CommandJob::new(author, commands, Box::new(reply)))
     }
 
     /// Queues a query; `reply` is called on the writer's thread.

@@ -1,8 +1,10 @@
 //! Opening the log, following the events of others, and outages.
 
 use super::Engine;
+use super::clock::read_clock;
 use crate::state::{SnapshotRound, State, restore_all};
 use crate::store::StoreError;
+use crate::time::Timestamp;
 
 impl Engine {
     /// Opens the log if need be, begins a transaction and folds the events of others.
@@ -56,6 +58,8 @@ impl Engine {
             let last = store.last()?;
             state.follow(&mut **store, last, |_| Ok(()))?;
             self.monitor.follows(state.number, last);
+            read_clock(&mut self.clock, state, Timestamp::now(), false)?;
+            self.monitor.clock(self.clock.skew());
             // Reading proves nothing about writing.
             match self.outage {
                 None => Ok(()),

@@ -12,6 +12,8 @@ struct Deaf;
 
 impl Monitor for Deaf {
     fn committed(&self, _: usize, _: f64) {}
+    fn clock(&self, _: f64) {}
+
     fn follows(&self, _: u64, _: u64) {}
     fn outage(&self, _: Option<&str>) {}
 }

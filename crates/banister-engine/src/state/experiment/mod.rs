@@ -195,6 +195,7 @@ impl Experiment {
         self.number = record.number;
         match event {
             Event::Created(_) => return Err("an experiment is created once".into()),
+            Event::ClockSet { .. } => return Err("the clock is no experiment's".into()),
             Event::Changed(json) => {
                 let change: Change = serde_json::from_str(json).map_err(|e| e.to_string())?;
                 if (change.shadow).is_some_and(|s| s != self.checked.declaration.shadow) {

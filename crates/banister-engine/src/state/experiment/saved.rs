@@ -45,6 +45,19 @@ struct Learned {
 }
 
 const VERSION: u32 = 2;
+/// First byte of a snapshot with a seal; those before are JSON from the first byte on.
+const SEALED: u8 = 3;
+
+/// Digest of a snapshot.
+fn seal(experiment: u64, number: u64, json: &[u8]) -> [u8; 8] {
+    let mut hash = blake3::Hasher::new();
+    hash.update(&experiment.to_le_bytes());
+    hash.update(&number.to_le_bytes());
+    hash.update(json);
+    let mut seal = [0; 8];
+    seal.copy_from_slice(&hash.finalize().as_bytes()[..8]);
+    seal
+}
 
 impl Experiment {
     /// Part of the snapshot that depends on the events alone.
@@ -73,7 +86,20 @@ impl Experiment {
         blake3::hash(&learned).to_hex().to_string()
     }
 
-    pub(crate) fn save(&self) -> Vec<u8> {
+    /// The whole experiment, sealed: a snapshot of the log up to an event.
+    pub(crate) fn snapshot(&self, number: u64) -> Snapshot {
+        let json = self.save();
+        let mut body = vec![SEALED];
+        body.extend_from_slice(&seal(self.key, number, &json));
+        body.extend_from_slice(&json);
+        Snapshot {
+            experiment: self.key,
+            number,
+            body,
+        }
+    }
+
+    fn save(&self) -> Vec<u8> {
         let saved = Saved {
             version: VERSION,
             learned: self.learned(),
@@ -87,7 +113,17 @@ impl Experiment {
     }
 
     /// From a snapshot; `None` if it is of an earlier version, which lacks what the log has to say anew.
-    pub(crate) fn restore(body: &[u8]) -> Result<Option<Self>, String> {
+    pub(crate) fn restore(snapshot: &Snapshot) -> Result<Option<Self>, String> {
+        let body = match snapshot.body.split_first() {
+            Some((&SEALED, rest)) => {
+                let (own, json) = rest.split_first_chunk::<8>().ok_or("it is cut off")?;
+                if *own != seal(snapshot.experiment, snapshot.number, json) {
+                    return Err("its checksum does not match: a part of it was changed".into());
+                }
+                json
+            }
+            _ => &snapshot.body,
+        };
         #[derive(Deserialize)]
         struct Header {
             version: Option<u32>,
@@ -142,7 +178,7 @@ impl Experiment {
 pub(crate) fn restore_all(snapshots: &[Snapshot]) -> Result<Option<Vec<Experiment>>, String> {
     let mut experiments = Vec::with_capacity(snapshots.len());
     for snapshot in snapshots {
-        match Experiment::restore(&snapshot.body)? {
+        match Experiment::restore(snapshot)? {
             Some(experiment) => experiments.push(experiment),
             None => return Ok(None),
         }

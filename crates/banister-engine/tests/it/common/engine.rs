@@ -16,6 +16,8 @@ struct Quiet;
 
 impl Monitor for Quiet {
     fn committed(&self, _: usize, _: f64) {}
+    fn clock(&self, _: f64) {}
+
     fn follows(&self, _: u64, _: u64) {}
     fn outage(&self, _: Option<&str>) {}
 }
