@@ -2,24 +2,24 @@
 
 use super::Engine;
 use crate::state::{SnapshotRound, State, restore_all};
-use crate::store::StoreError;
+use crate::store::{Begun, StoreError};
 
 impl Engine {
     /// Opens the log if need be, begins a transaction and folds the events of others.
-    pub(super) fn begin(&mut self) -> Result<(), StoreError> {
+    pub(super) fn begin(&mut self) -> Result<Begun, StoreError> {
         self.open()?;
         let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
             return Err(StoreError::new("not open"));
         };
-        let last = store.begin()?;
-        if last < state.number {
+        let begun = store.begin()?;
+        if begun.last < state.number {
             // Somebody put an older log in place: start again from it.
             self.state = None;
             return Err(StoreError::passing("the log was replaced"));
         }
-        state.follow(&mut **store, last, |_| Ok(()))?;
-        self.monitor.follows(state.number, last);
-        Ok(())
+        state.follow(&mut **store, begun.last, |_| Ok(()))?;
+        self.monitor.follows(state.number, begun.last);
+        Ok(begun)
     }
 
     /// Opens the log and folds it, where that is not done.
