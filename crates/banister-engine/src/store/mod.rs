@@ -12,6 +12,30 @@ use crate::time::Timestamp;
 
 pub use token::{Role, Token};
 
+/// Layout of the tables that this program writes. It reads the ones before it, and brings them to this
+/// one when it opens them for writing.
+const LAYOUT_VERSION: i32 = 2;
+
+/// Refusal of a layout that this program does not know.
+fn unknown_layout(version: i32) -> StoreError {
+    StoreError::new(format!(
+        "the log has layout {version}, this program knows layouts 1 to {LAYOUT_VERSION}: use the program \
+         that wrote it, or a newer one"
+    ))
+}
+
+/// Refusal of a log whose counter is not at its last event.
+fn miscounted(last: u64, counter: u64) -> StoreError {
+    StoreError::new(format!(
+        "the log ends at event {last}, its counter says {counter}"
+    ))
+}
+
+/// Random name for a log: 128 bits in hexadecimal digits.
+fn new_id() -> String {
+    format!("{:032x}", rand::random::<u128>())
+}
+
 /// Error of a store, in the database's words.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{reason}")]
@@ -144,6 +168,15 @@ pub struct Snapshot {
     pub body: Vec<u8>,
 }
 
+/// A moment of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Begun {
+    /// Number of the last event.
+    pub last: u64,
+    /// Time by the clock that all writers of the log share.
+    pub now: Timestamp,
+}
+
 /// The role of a token that was revoked.
 pub const REVOKED: &str = "revoked";
 
@@ -157,13 +190,28 @@ pub struct StoredToken {
     pub digest: [u8; 32],
     /// When it was made.
     pub created: Timestamp,
+    /// Patterns of the experiments it may see, separated by commas; `None`: all.
+    pub scope: Option<String>,
+    /// End of its life; `None`: never.
+    pub expires: Option<Timestamp>,
+    pub quota: Quota,
+}
+
+/// Limits of a token; `None` where the server's own holds.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Quota {
+    /// Requests per second.
+    pub rate: Option<f64>,
+    /// Bytes per second.
+    pub bytes_rate: Option<f64>,
+    /// Work per second.
+    pub work: Option<f64>,
 }
 
 /// An open log. Everything blocks.
 pub trait Store: Send {
-    /// Begins to write: nobody else does until [`Store::commit`] or [`Store::rollback`]. Says the
-    /// number of the last event.
-    fn begin(&mut self) -> Result<u64, StoreError>;
+    /// Begins to write: nobody else does until [`Store::commit`] or [`Store::rollback`].
+    fn begin(&mut self) -> Result<Begun, StoreError>;
     /// Appends events, whose numbers follow the last, in the transaction begun.
     fn append(&mut self, records: &[Record]) -> Result<(), StoreError>;
     /// Makes what was appended durable. On an error it is unknown whether it is: the number of the last
@@ -173,8 +221,29 @@ pub trait Store: Send {
     fn rollback(&mut self);
     /// Proves that the log can be written, by writing something that means nothing.
     fn probe(&mut self) -> Result<(), StoreError>;
+    /// The last event and the time, without writing.
+    fn poll(&mut self) -> Result<Begun, StoreError>;
     /// The number of the last event.
-    fn last(&mut self) -> Result<u64, StoreError>;
+    fn last(&mut self) -> Result<u64, StoreError> {
+        self.poll().map(|begun| begun.last)
+    }
+    /// The time by the clock that all writers share.
+    fn now(&mut self) -> Result<Timestamp, StoreError> {
+        self.poll().map(|begun| begun.now)
+    }
+    /// Random name that the log was given when it was laid out; copies of it have the same.
+    fn id(&mut self) -> Result<String, StoreError>;
+    /// Proves that the store is whole, as far as the database can tell without reading the events.
+    fn check(&mut self) -> Result<(), StoreError>;
+    /// Keys of all experiments, oldest first.
+    fn created(&mut self) -> Result<Vec<u64>, StoreError>;
+    /// Up to `limit` events that changed an experiment, before a number, newest first.
+    fn changes(
+        &mut self,
+        experiment: u64,
+        before: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError>;
     /// Up to `limit` events after a number, in their order.
     fn read(&mut self, after: u64, limit: usize) -> Result<Vec<Record>, StoreError>;
     fn get(&mut self, number: u64) -> Result<Option<Record>, StoreError>;

@@ -100,29 +100,34 @@ impl Engine {
 
     /// Executes jobs, makes what they write durable, and folds it.
     fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), NotCommitted> {
-        let begun = Instant::now();
-        while let Err(error) = self.begin() {
-            let passing = error.passing;
-            self.mark_unavailable(error);
-            if !passing || begun.elapsed() > self.options.patience {
-                return Err(NotCommitted);
+        let came = Instant::now();
+        let begun = loop {
+            match self.begin() {
+                Ok(begun) => break begun,
+                Err(error) => {
+                    let passing = error.passing;
+                    self.mark_unavailable(error);
+                    if !passing || came.elapsed() > self.options.patience {
+                        return Err(NotCommitted);
+                    }
+                    std::thread::sleep(Duration::from_millis(100));
+                }
             }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        self.write(jobs).map_err(|error| {
+        };
+        self.write(jobs, begun.now).map_err(|error| {
             self.mark_unavailable(error);
             NotCommitted
         })
     }
 
     /// Executes jobs in a transaction that has begun.
-    fn write(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
+    fn write(&mut self, jobs: &mut [Box<dyn Job>], now: Timestamp) -> Result<(), StoreError> {
         let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
             return Err(StoreError::new("not open"));
         };
         let store = &mut **store;
         let begun = Instant::now();
-        let reading = match read_clock(&mut self.clock, state, Timestamp::now(), true) {
+        let reading = match read_clock(&mut self.clock, state, now, true) {
             Ok(reading) => reading,
             Err(error) => {
                 store.rollback();

@@ -3,25 +3,24 @@
 use super::Engine;
 use super::clock::read_clock;
 use crate::state::{SnapshotRound, State, restore_all};
-use crate::store::StoreError;
-use crate::time::Timestamp;
+use crate::store::{Begun, StoreError};
 
 impl Engine {
     /// Opens the log if need be, begins a transaction and folds the events of others.
-    pub(super) fn begin(&mut self) -> Result<(), StoreError> {
+    pub(super) fn begin(&mut self) -> Result<Begun, StoreError> {
         self.open()?;
         let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
             return Err(StoreError::new("not open"));
         };
-        let last = store.begin()?;
-        if last < state.number {
+        let begun = store.begin()?;
+        if begun.last < state.number {
             // Somebody put an older log in place: start again from it.
             self.state = None;
             return Err(StoreError::passing("the log was replaced"));
         }
-        state.follow(&mut **store, last, |_| Ok(()))?;
-        self.monitor.follows(state.number, last);
-        Ok(())
+        state.follow(&mut **store, begun.last, |_| Ok(()))?;
+        self.monitor.follows(state.number, begun.last);
+        Ok(begun)
     }
 
     /// Opens the log and folds it, where that is not done.
@@ -55,10 +54,10 @@ impl Engine {
             let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
                 return Err(StoreError::new("not open"));
             };
-            let last = store.last()?;
+            let Begun { last, now } = store.poll()?;
             state.follow(&mut **store, last, |_| Ok(()))?;
             self.monitor.follows(state.number, last);
-            read_clock(&mut self.clock, state, Timestamp::now(), false)?;
+            read_clock(&mut self.clock, state, now, false)?;
             self.monitor.clock(self.clock.skew());
             // Reading proves nothing about writing.
             match self.outage {
@@ -89,6 +88,9 @@ impl Engine {
                 if let Some(record) = store.get(state.number)? {
                     state.time = record.time;
                 }
+                // Set by hand, so they are few.
+                let sets = store.changes(0, state.number + 1, usize::MAX)?;
+                state.restore_clock(&sets).map_err(StoreError::new)?;
                 experiments.into_iter().for_each(|e| state.restore(e));
             }
             Err(reason) => self.monitor.outage(Some(&format!(

@@ -233,7 +233,7 @@ fn a_log_of_the_first_version_keeps_its_meaning(place: &Place) {
     engine.decide("x", "a").unwrap();
     engine.stop();
     let mut store = place.open();
-    let last = store.begin().unwrap();
+    let last = store.begin().unwrap().last;
     let decision = store.read(0, 100).unwrap().pop().unwrap();
     // Then, a report with a time to live was learned at once.
     let outcome = Event::Outcome(banister_engine::OutcomeEvent {

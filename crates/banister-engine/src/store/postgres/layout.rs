@@ -3,15 +3,15 @@
 use postgres::{Client, GenericClient};
 
 use super::error::of;
-use crate::store::StoreError;
+use crate::store::{LAYOUT_VERSION, StoreError, new_id, unknown_layout};
 
 const APPLICATION: &str = "banister";
-const VERSION: i32 = 1;
 /// Whoever lays the tables out holds this lock ("banister" in bytes).
 const LOCK: i64 = 0x6261_6e69_7374_6572;
 
-// Texts are compared byte by byte: an index must not depend on the machine's languages.
-const LAYOUT: &str = r#"
+/// The tables as they were at first. Texts are compared byte by byte: an index must not depend on the
+/// machine's languages.
+const FIRST_LAYOUT: &str = r#"
 CREATE TABLE meta (
   one SMALLINT PRIMARY KEY CHECK (one = 1),
   application TEXT NOT NULL,
@@ -47,15 +47,17 @@ CREATE TABLE tokens (
 );
 "#;
 
-/// Content of a schema.
-enum Holds {
-    Nothing,
-    Log,
-}
+/// From the first layout to the second.
+const SECOND_LAYOUT: &str = "
+CREATE INDEX events_admin ON events (experiment, number) WHERE kind = 1;
+ALTER TABLE tokens ADD COLUMN scope TEXT, ADD COLUMN expires BIGINT,
+  ADD COLUMN rate DOUBLE PRECISION, ADD COLUMN bytes_rate DOUBLE PRECISION, ADD COLUMN work DOUBLE PRECISION;
+ALTER TABLE meta ADD COLUMN id TEXT;
+";
 
-/// Lays the tables out, unless they are there.
+/// Lays the tables out, or brings them up to date, unless they are as they should be.
 pub(super) fn lay_out(client: &mut Client) -> Result<(), StoreError> {
-    if let Holds::Log = holds(client)? {
+    if version(client)? == LAYOUT_VERSION {
         return Ok(());
     }
     // Several replicas may start at once: all but one wait here, and find the tables then.
@@ -63,23 +65,33 @@ pub(super) fn lay_out(client: &mut Client) -> Result<(), StoreError> {
     transaction
         .query("SELECT pg_advisory_xact_lock($1)", &[&LOCK])
         .map_err(of)?;
-    if let Holds::Nothing = holds(&mut transaction)? {
-        transaction.batch_execute(LAYOUT).map_err(of)?;
-        let meta = "INSERT INTO meta VALUES (1, $1, $2)";
-        (transaction.execute(meta, &[&APPLICATION, &VERSION])).map_err(of)?;
+    let version = version(&mut transaction)?;
+    if version == 0 {
+        transaction.batch_execute(FIRST_LAYOUT).map_err(of)?;
+        let meta = "INSERT INTO meta VALUES (1, $1, 1)";
+        transaction.execute(meta, &[&APPLICATION]).map_err(of)?;
+    }
+    if version < 2 {
+        // An index over many events takes its time.
+        let patient = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;";
+        let sql = format!("{patient} {SECOND_LAYOUT}");
+        transaction.batch_execute(&sql).map_err(of)?;
+        let meta = "UPDATE meta SET version = $1, id = $2";
+        (transaction.execute(meta, &[&LAYOUT_VERSION, &new_id()])).map_err(of)?;
     }
     transaction.commit().map_err(of)
 }
 
 /// Checks that the tables are there.
 pub(super) fn check(client: &mut Client) -> Result<(), StoreError> {
-    match holds(client)? {
-        Holds::Log => Ok(()),
-        Holds::Nothing => Err(StoreError::passing("the database has no log yet")),
+    if version(client)? == 0 {
+        return Err(StoreError::passing("the database has no log yet"));
     }
+    Ok(())
 }
 
-fn holds(client: &mut impl GenericClient) -> Result<Holds, StoreError> {
+/// The layout of the log; 0 if the schema is empty, an error if it holds something else.
+fn version(client: &mut impl GenericClient) -> Result<i32, StoreError> {
     let sql = "SELECT current_schema()::text, current_setting('server_encoding')";
     let row = client.query_one(sql, &[]).map_err(of)?;
     let schema: Option<String> = row.try_get(0).map_err(of)?;
@@ -107,7 +119,7 @@ fn holds(client: &mut impl GenericClient) -> Result<Holds, StoreError> {
         first = first.or(Some(table));
     }
     match first {
-        None => Ok(Holds::Nothing),
+        None => Ok(0),
         Some(table) => Err(StoreError::new(format!(
             "the schema `{schema}` has a table `{table}` of another program: \
              give the log a database or a schema of its own"
@@ -116,7 +128,7 @@ fn holds(client: &mut impl GenericClient) -> Result<Holds, StoreError> {
 }
 
 /// Checks that the log is of a layout that this program knows.
-fn known(client: &mut impl GenericClient) -> Result<Holds, StoreError> {
+fn known(client: &mut impl GenericClient) -> Result<i32, StoreError> {
     let sql = "SELECT application::text, version::integer FROM meta";
     let row = client.query_opt(sql, &[]).map_err(of)?;
     let (application, version): (String, i32) = match row {
@@ -124,10 +136,8 @@ fn known(client: &mut impl GenericClient) -> Result<Holds, StoreError> {
         None => (String::new(), 0),
     };
     match (application.as_str(), version) {
-        (APPLICATION, VERSION) => Ok(Holds::Log),
-        (APPLICATION, other) => Err(StoreError::new(format!(
-            "the database has layout {other}, this program knows layout {VERSION}"
-        ))),
+        (APPLICATION, 1..=LAYOUT_VERSION) => Ok(version),
+        (APPLICATION, other) => Err(unknown_layout(other)),
         _ => Err(StoreError::new("the database is another program's")),
     }
 }

@@ -15,7 +15,9 @@ use std::collections::HashMap;
 use postgres::types::ToSql;
 use postgres::{Client, Row, SimpleQueryMessage, Statement};
 
-use super::{Found, Key, REVOKED, Snapshot, Store, StoreError, StoredToken};
+use super::{
+    Begun, Found, Key, Quota, REVOKED, Snapshot, Store, StoreError, StoredToken, miscounted,
+};
 use crate::events::{EventKind, Record};
 use crate::time::Timestamp;
 
@@ -23,7 +25,10 @@ pub(super) use connection::shown;
 pub(super) use listen::listen;
 
 use error::{lost, of};
-use sql::{BEGIN, DECISIONS, DECISIONS_AFTER, FIND, GET, INSERT, KEEP_SNAPSHOT, OVERDUE, READ};
+use sql::{
+    BEGIN, CHANGES, COUNTED, CREATED, DECISIONS, DECISIONS_AFTER, FIND, GET, INSERT, KEEP_SNAPSHOT,
+    OVERDUE, POLL, READ,
+};
 
 /// Channel on which every commit is announced.
 const CHANNEL: &str = "banister_engine";
@@ -112,6 +117,19 @@ impl Postgres {
         self.rows(sql, values)?.iter().map(record).collect()
     }
 
+    fn numbers(&mut self, sql: &'static str, values: Parameters) -> Result<Vec<u64>, StoreError> {
+        let rows = self.rows(sql, values)?;
+        let number = |row| column::<i64>(row, 0).map(|number| number as u64);
+        rows.iter().map(number).collect()
+    }
+
+    /// The two numbers of a row, if there is one.
+    fn pair(&mut self, sql: &'static str) -> Result<Option<(i64, i64)>, StoreError> {
+        let rows = self.rows(sql, &[])?;
+        let pair = |row| Ok((column(row, 0)?, column(row, 1)?));
+        rows.first().map(pair).transpose()
+    }
+
     /// Decisions with their reports, by place.
     fn found(
         &mut self,
@@ -164,23 +182,24 @@ impl Postgres {
 }
 
 impl Store for Postgres {
-    fn begin(&mut self) -> Result<u64, StoreError> {
+    fn begin(&mut self) -> Result<Begun, StoreError> {
         if self.stage != Stage::Idle {
             return Err(StoreError::new("a transaction has begun already"));
         }
         self.stage = Stage::Begun;
-        let begun = self.with(|client, _| client.simple_query(BEGIN));
-        let last = begun.and_then(|messages| {
-            let last = messages.iter().find_map(|message| match message {
+        let said = self.with(|client, _| client.simple_query(BEGIN));
+        let begun = said.and_then(|messages| {
+            let mut values = messages.iter().filter_map(|message| match message {
                 SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
                 _ => None,
             });
-            last.ok_or_else(|| StoreError::new("the log's counter is missing"))
+            let (last, now): (Option<i64>, _) = (values.next(), values.next());
+            begun(last.zip(now))
         });
-        if last.is_err() {
+        if begun.is_err() {
             self.rollback();
         }
-        last
+        begun
     }
 
     fn append(&mut self, mut records: &[Record]) -> Result<(), StoreError> {
@@ -227,12 +246,37 @@ impl Store for Postgres {
             .map(|_| ())
     }
 
-    fn last(&mut self) -> Result<u64, StoreError> {
-        let rows = self.rows("SELECT last FROM counter WHERE one = 1", &[])?;
-        match rows.first() {
-            Some(row) => column::<i64>(row, 0).map(|last| last as u64),
-            None => Err(StoreError::new("the log's counter is missing")),
+    fn poll(&mut self) -> Result<Begun, StoreError> {
+        begun(self.pair(POLL)?)
+    }
+
+    fn id(&mut self) -> Result<String, StoreError> {
+        let rows = self.rows("SELECT id FROM meta", &[])?;
+        let id = rows.first().map(|row| column::<Option<String>>(row, 0));
+        (id.transpose()?.flatten()).ok_or_else(|| StoreError::new("the log has no id"))
+    }
+
+    fn check(&mut self) -> Result<(), StoreError> {
+        match self.pair(COUNTED)? {
+            Some((last, counter)) if last != counter => {
+                Err(miscounted(last as u64, counter as u64))
+            }
+            counted => begun(counted).map(|_| ()),
         }
+    }
+
+    fn created(&mut self) -> Result<Vec<u64>, StoreError> {
+        self.numbers(CREATED, &[])
+    }
+
+    fn changes(
+        &mut self,
+        experiment: u64,
+        before: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        let values: Parameters = &[&number(experiment), &number(before), &number(limit as u64)];
+        self.records(CHANGES, values)
     }
 
     fn read(&mut self, after: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
@@ -310,10 +354,7 @@ impl Store for Postgres {
     ) -> Result<Vec<u64>, StoreError> {
         let (experiment, limit) = (number(experiment), number(limit as u64));
         let values: Parameters = &[&experiment, &number(after), &number(upto), &limit];
-        let rows = self.rows(OVERDUE, values)?;
-        rows.iter()
-            .map(|row| column::<i64>(row, 0).map(|number| number as u64))
-            .collect()
+        self.numbers(OVERDUE, values)
     }
 
     fn snapshots(&mut self) -> Result<Vec<Snapshot>, StoreError> {
@@ -337,7 +378,8 @@ impl Store for Postgres {
 
     fn tokens(&mut self) -> Result<Vec<StoredToken>, StoreError> {
         let rows = self.rows(
-            "SELECT name, role, digest, created FROM tokens ORDER BY name",
+            "SELECT name, role, digest, created, scope, expires, rate, bytes_rate, work \
+             FROM tokens ORDER BY name",
             &[],
         )?;
         let token = |row: &Row| {
@@ -347,21 +389,37 @@ impl Store for Postgres {
                 role: column(row, 1)?,
                 digest: (digest.try_into()).map_err(|_| StoreError::new("a token is damaged"))?,
                 created: Timestamp(column(row, 3)?),
+                scope: column(row, 4)?,
+                expires: column::<Option<i64>>(row, 5)?.map(Timestamp),
+                quota: Quota {
+                    rate: column(row, 6)?,
+                    bytes_rate: column(row, 7)?,
+                    work: column(row, 8)?,
+                },
             })
         };
         rows.iter().map(token).collect()
     }
 
     fn add_token(&mut self, token: &StoredToken) -> Result<bool, StoreError> {
-        let sql = "INSERT INTO tokens (name, role, digest, created) VALUES ($1, $2, $3, $4) \
+        let sql = "INSERT INTO tokens \
+             (name, role, digest, created, scope, expires, rate, bytes_rate, work) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
              ON CONFLICT (name) DO UPDATE SET role = excluded.role, digest = excluded.digest, \
-             created = excluded.created WHERE tokens.role = $5";
+             created = excluded.created, scope = excluded.scope, expires = excluded.expires, \
+             rate = excluded.rate, bytes_rate = excluded.bytes_rate, work = excluded.work \
+             WHERE tokens.role = $10";
         let digest: &[u8] = &token.digest;
         let values: Parameters = &[
             &token.name,
             &token.role,
             &digest,
             &token.created.0,
+            &token.scope,
+            &token.expires.map(|time| time.0),
+            &token.quota.rate,
+            &token.quota.bytes_rate,
+            &token.quota.work,
             &REVOKED,
         ];
         Ok(self.execute(sql, values)? == 1)
@@ -385,6 +443,14 @@ fn prepared(
     let statement = client.prepare(sql)?;
     statements.insert(sql, statement.clone());
     Ok(statement)
+}
+
+fn begun(row: Option<(i64, i64)>) -> Result<Begun, StoreError> {
+    let (last, now) = row.ok_or_else(|| StoreError::new("the log's counter is missing"))?;
+    Ok(Begun {
+        last: last as u64,
+        now: Timestamp(now),
+    })
 }
 
 /// Numbers beyond what the server counts to are beyond every event, too.

@@ -24,10 +24,21 @@ macro_rules! columns {
     };
 }
 
+/// The server's clock in microseconds, whenever the transaction began.
+macro_rules! now {
+    () => {
+        "(extract(epoch from clock_timestamp()) * 1000000)::bigint"
+    };
+}
+
 // The isolation level is said, whatever the server's default: after waiting for the row, statements
 // must see what its last holder committed.
-pub(super) const BEGIN: &str =
-    "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT last FROM counter WHERE one = 1 FOR UPDATE";
+pub(super) const BEGIN: &str = concat!(
+    "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT last FROM counter WHERE one = 1 FOR UPDATE; \
+     SELECT ",
+    now!()
+);
+pub(super) const POLL: &str = concat!("SELECT last, ", now!(), " FROM counter WHERE one = 1");
 pub(super) const INSERT: &str = concat!(
     "WITH news AS (INSERT INTO events (",
     columns!(),
@@ -40,6 +51,16 @@ pub(super) const READ: &str = concat!(
     columns!(),
     " FROM events WHERE number > $1 ORDER BY number LIMIT $2"
 );
+pub(super) const CREATED: &str =
+    "SELECT number FROM events WHERE kind = 1 AND experiment = number ORDER BY experiment";
+pub(super) const CHANGES: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM events WHERE experiment = $1 AND kind = 1 AND number < $2 ORDER BY number DESC LIMIT $3"
+);
+/// The last event and the counter, at one moment.
+pub(super) const COUNTED: &str = "SELECT coalesce((SELECT max(number) FROM events), 0), last \
+     FROM counter WHERE one = 1";
 pub(super) const GET: &str = concat!("SELECT ", columns!(), " FROM events WHERE number = $1");
 /// Decisions by number and by id, each with its reports, all with their places among the keys. Only
 /// decisions have ids; to say so again would offer the server the index of all of an experiment's

@@ -64,6 +64,21 @@ impl Place {
     pub fn open(&self) -> Box<dyn Store> {
         self.database.open().expect("the log opens")
     }
+
+    /// Runs statements beside the program, each store's own.
+    pub fn run(&self, sqlite: &str, postgres: &str) {
+        match &self.database {
+            Database::Sqlite(path) => {
+                let file = rusqlite::Connection::open(path).expect("the file opens");
+                file.execute_batch(sqlite).expect("it runs");
+            }
+            Database::Postgres(url) => {
+                let client = postgres::Client::connect(url, postgres::NoTls);
+                let mut client = client.expect("the server takes connections");
+                client.batch_execute(postgres).expect("it runs");
+            }
+        }
+    }
 }
 
 /// Runs tests over both stores.
