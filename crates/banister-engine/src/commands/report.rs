@@ -116,6 +116,7 @@ impl Command for Report {
                     "the experiment `{name}` is archived and takes no more outcomes"
                 )));
             }
+            experiment.learner.check_backlog()?;
             let ttl = experiment.checked.declaration.ttl_seconds;
             // Whether a late report counts must not depend on when somebody looks for expired decisions.
             if let Some(ttl) = ttl
@@ -197,7 +198,7 @@ impl Transaction<'_> {
         let features = if action == event.action {
             event.features.clone()
         } else {
-            experiment.features(action, &event.context, &event.candidates)
+            (experiment.frame).features(action, &event.context, &event.candidates)
         };
         experiment.check_outcome(action, &features, reward, &costs, before)?;
         Ok(Some(OutcomeEvent {

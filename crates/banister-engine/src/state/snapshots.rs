@@ -1,5 +1,6 @@
 //! Schedule of snapshots: one with each commit, until all are done, so that no request waits long.
 
+use super::learner::Detached;
 use super::{Experiment, State};
 use crate::events::Record;
 use crate::store::{Store, StoreError};
@@ -27,11 +28,17 @@ impl SnapshotRound {
                 .map(|experiment| experiment.key)
                 .collect();
         }
-        let number = state.number;
+        let (number, detached) = (state.number, state.detached.clone());
+        for snapshot in detached.iter().flat_map(Detached::take_snapshots) {
+            store.keep_snapshot(&snapshot)?;
+        }
         let Some(experiment) = self.due.pop().and_then(|key| state.by_key(key)) else {
             return Ok(());
         };
-        store.keep_snapshot(&experiment.snapshot(number))
+        if let Some(snapshot) = experiment.snapshot_soon(number, detached.as_ref()) {
+            store.keep_snapshot(&snapshot)?;
+        }
+        Ok(())
     }
 }
 

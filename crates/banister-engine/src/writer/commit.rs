@@ -25,11 +25,15 @@ impl Engine {
             let jobs = queue.next(self.commit_time);
             if jobs.is_empty() {
                 self.catch_up();
+                self.record_alarms();
             } else {
                 self.serve(jobs);
             }
         }
         self.snapshot_all();
+        if let Some(detached) = &self.detached {
+            detached.close();
+        }
     }
 
     /// Serves jobs in runs: one that changes what others see has a commit of its own.

@@ -19,7 +19,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
 
 use crate::events::Author;
-use crate::state::{SnapshotRound, State};
+use crate::state::{Detached, SnapshotRound, State};
 use crate::store::{Database, Store};
 use clock::Clock;
 use queue::queue;
@@ -80,6 +80,11 @@ impl Writer {
     ) -> std::io::Result<Self> {
         let (handle, queue) = queue(options.queue);
         let listener = handle.clone();
+        let detached = Detached::start(Box::new(move || {
+            listener.catch_up();
+        }))?;
+        let handle = handle.beside(detached.clone());
+        let listener = handle.clone();
         database.listen(Box::new(move || listener.catch_up()));
         expiry::start(database.clone(), handle.by(Author::engine()))?;
         let mut engine = Engine {
@@ -87,6 +92,7 @@ impl Writer {
             database,
             options,
             monitor,
+            detached: Some(detached),
             store: None,
             state: None,
             rng: ChaCha12Rng::from_rng(&mut rand::rng()),
@@ -132,6 +138,8 @@ struct Engine {
     database: Database,
     options: Options,
     monitor: Box<dyn Monitor>,
+    /// Learners beside this thread.
+    detached: Option<Detached>,
     /// `None` during an outage.
     store: Option<Box<dyn Store>>,
     /// `None` before the log is folded for the first time, and after a defect.

@@ -19,10 +19,7 @@ impl Monitor for Deaf {
 }
 
 fn decide(writer: &Writer, name: &str, request: Value) -> Decided {
-    let command = Decide {
-        experiment: name.into(),
-        request: serde_json::from_value(request).unwrap(),
-    };
+    let command = Decide::new(name.into(), serde_json::from_value(request).unwrap());
     writer.handle().execute_blocking(command).unwrap()
 }
 

@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use banister_rivals::AgentConfig;
 use serde::{Deserialize, Serialize};
 
-use super::facts::facts;
 use super::{
-    Alarm, Arm, Counts, Experiment, ExperimentStatus, Imported, Latest, Missing, RecordedAlarm,
+    Alarm, Arm, Core, Counts, Experiment, ExperimentStatus, Imported, Latest, Missing,
+    RecordedAlarm, parts,
 };
 use crate::state::declaration::Declaration;
 use crate::state::history::History;
+use crate::state::learner::Detached;
 use crate::store::Snapshot;
 use crate::time::Timestamp;
 
@@ -59,8 +60,36 @@ fn seal(experiment: u64, number: u64, json: &[u8]) -> [u8; 8] {
     seal
 }
 
+impl Learned {
+    /// Adds what the learner has to say.
+    fn complete(mut self, core: &Core) -> Self {
+        self.recorded = core.recorded;
+        self.agent = core.agent().save_learned();
+        self
+    }
+}
+
+impl Saved {
+    /// Snapshot of the log up to an event, sealed.
+    fn sealed(mut self, core: &Core, number: u64) -> Snapshot {
+        self.learned = self.learned.complete(core);
+        let experiment = self.learned.key;
+        // Numbers, texts and lists only: there is nothing to fail on.
+        let json = serde_json::to_vec(&self).unwrap_or_default();
+        let mut body = Vec::with_capacity(json.len() + 9);
+        body.push(SEALED);
+        body.extend_from_slice(&seal(experiment, number, &json));
+        body.extend_from_slice(&json);
+        Snapshot {
+            experiment,
+            number,
+            body,
+        }
+    }
+}
+
 impl Experiment {
-    /// Part of the snapshot that depends on the events alone.
+    /// Part of the snapshot that depends on the events alone, but for the learner's.
     fn learned(&self) -> Learned {
         Learned {
             key: self.key,
@@ -72,44 +101,51 @@ impl Experiment {
             counts: self.counts,
             imports: self.imports.clone(),
             missing: self.missing.clone(),
-            recorded: self.recorded,
+            recorded: 0,
             alarms: self.alarms.clone(),
             shadow_switches: self.shadow_switches.clone(),
             shares: self.shares.clone(),
-            agent: self.agent.save_learned(),
+            agent: String::new(),
         }
     }
 
-    /// Digest of what is learned.
-    pub fn digest(&self) -> String {
-        let learned = serde_json::to_vec(&self.learned()).unwrap_or_default();
-        blake3::hash(&learned).to_hex().to_string()
-    }
-
-    /// The whole experiment, sealed: a snapshot of the log up to an event.
-    pub(crate) fn snapshot(&self, number: u64) -> Snapshot {
-        let json = self.save();
-        let mut body = vec![SEALED];
-        body.extend_from_slice(&seal(self.key, number, &json));
-        body.extend_from_slice(&json);
-        Snapshot {
-            experiment: self.key,
-            number,
-            body,
-        }
-    }
-
-    fn save(&self) -> Vec<u8> {
-        let saved = Saved {
+    fn saved(&self) -> Saved {
+        Saved {
             version: VERSION,
             learned: self.learned(),
             history: self.history.clone(),
             alarm: self.alarm,
             latest: self.latest.clone(),
             settled: self.settled,
+        }
+    }
+
+    /// Digest of what is learned.
+    pub fn digest(&self) -> String {
+        let learned = self.learner.read(|core| self.learned().complete(core));
+        let learned = serde_json::to_vec(&learned).unwrap_or_default();
+        blake3::hash(&learned).to_hex().to_string()
+    }
+
+    /// Snapshot of the log up to an event.
+    pub(crate) fn snapshot(&self, number: u64) -> Snapshot {
+        self.learner.read(|core| self.saved().sealed(core, number))
+    }
+
+    /// The same, made beside the writer where the learner is, and handed over there; `None` then.
+    pub(crate) fn snapshot_soon(
+        &self,
+        number: u64,
+        detached: Option<&Detached>,
+    ) -> Option<Snapshot> {
+        let (Some(actor), Some(detached)) = (self.learner.actor(), detached) else {
+            return Some(self.snapshot(number));
         };
-        // Numbers, texts and lists only: there is nothing to fail on.
-        serde_json::to_vec(&saved).unwrap_or_default()
+        let (saved, detached) = (self.saved(), detached.clone());
+        actor.save(Box::new(move |core| {
+            detached.hand_over(saved.sealed(core, number))
+        }));
+        None
     }
 
     /// From a snapshot; `None` if it is of an earlier version, which lacks what the log has to say anew.
@@ -148,8 +184,14 @@ impl Experiment {
             (checked.standard.add_arm(&arm.ranges)).map_err(|e| e.to_string())?;
         }
         let restored = AgentConfig::restore(&learned.agent).map_err(|e| e.to_string())?;
-        let facts = facts(learned.key, &checked, &learned.arms, &*restored.agent);
-        Ok(Some(Self {
+        let (facts, frame, learner) = parts(
+            learned.key,
+            &checked,
+            &learned.arms,
+            restored.agent,
+            learned.recorded,
+        );
+        let mut experiment = Self {
             key: learned.key,
             status: learned.status,
             created: Timestamp(learned.created),
@@ -157,7 +199,6 @@ impl Experiment {
             counts: learned.counts,
             imports: learned.imports,
             missing: learned.missing,
-            recorded: learned.recorded,
             alarms: learned.alarms,
             shadow_switches: learned.shadow_switches,
             shares: learned.shares,
@@ -168,9 +209,12 @@ impl Experiment {
             current: None,
             arms: learned.arms,
             facts,
-            agent: restored.agent,
+            frame,
+            learner,
             checked,
-        }))
+        };
+        experiment.reframe()?;
+        Ok(Some(experiment))
     }
 }
 
