@@ -1,14 +1,15 @@
 //! The application state that all handlers share.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use banister_engine::{Busy, Command, Query, Refusal, Store, StoreError, WriterHandle};
-use tokio::sync::{Semaphore, oneshot};
+use banister_engine::{Busy, Command, Query, Refusal, Stats, Store, StoreError, WriterHandle};
+use tokio::sync::{Mutex, Semaphore, oneshot};
 
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::middleware::auth::TokenStore;
-use crate::middleware::rate::RateLimiter;
+use crate::middleware::rate::Limits;
 use crate::problem::Problem;
 use crate::readers::Readers;
 use crate::settings::Settings;
@@ -30,12 +31,14 @@ pub struct Shared {
     pub settings: Settings,
     pub writer: WriterHandle,
     pub tokens: Arc<TokenStore>,
-    pub rates: RateLimiter,
+    pub limits: Limits,
     pub metrics: Arc<Metrics>,
     pub health: Arc<Health>,
     pub readers: Arc<Readers>,
     /// Permits of exports that run at once.
     pub exports: Arc<Semaphore>,
+    /// Numbers for monitoring, and the time at which they were read.
+    pub stats: Mutex<Option<(Instant, Arc<Stats>)>>,
     /// OpenAPI document, made once.
     pub openapi: String,
 }

@@ -72,13 +72,13 @@ fn operation(route: &Route) -> Value {
         let description = match status {
             400 => "The request cannot be read",
             401 => "No token, or one that is not known",
-            403 => "The token's role is too small",
+            403 => "The token's role is too small, or a page of another site asks",
             404 => "There is no such thing",
             409 => "It contradicts what is there",
             413 => "The body is too long",
             415 => "The body is of another kind",
             422 => "A field has a value that is not allowed",
-            429 => "Too many requests",
+            429 => "More than a limit allows",
             _ => "The log cannot be written now",
         };
         let response = json!({ "description": description, "content": problem });

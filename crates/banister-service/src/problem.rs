@@ -34,6 +34,9 @@ pub struct Problem {
     /// Seconds after which another try makes sense.
     #[serde(skip)]
     pub retry_after: Option<u32>,
+    /// Way to authenticate, where that is what is missing.
+    #[serde(skip)]
+    pub challenge: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +61,7 @@ impl Problem {
             allowed: None,
             request_id: None,
             retry_after: None,
+            challenge: None,
         }
     }
 
@@ -121,6 +125,13 @@ impl IntoResponse for Problem {
             let seconds = self.retry_after.unwrap_or(1);
             let headers = response.headers_mut();
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(challenge) = self.challenge {
+            let headers = response.headers_mut();
+            headers.insert(
+                header::WWW_AUTHENTICATE,
+                HeaderValue::from_static(challenge),
+            );
         }
         // The middleware writes the request's id into it.
         response.extensions_mut().insert(self);

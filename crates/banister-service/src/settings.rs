@@ -7,6 +7,9 @@ use std::time::Duration;
 use banister_engine::Database;
 use serde::Deserialize;
 
+use crate::middleware::rate::Amounts;
+use crate::tls::Files;
+
 /// Settings as far as somebody gave them.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,6 +34,16 @@ pub struct Given {
     pub max_batch: Option<usize>,
     /// Requests per second of one token, or of one address where there are no tokens; 0: any number.
     pub rate: Option<f64>,
+    /// Bytes of bodies per second, of the same.
+    pub bytes_rate: Option<f64>,
+    /// Seconds of work per second, of the same.
+    pub work: Option<f64>,
+    /// Requests per second about one experiment; 0: any number.
+    pub experiment_rate: Option<f64>,
+    /// Bytes of bodies per second, of the same.
+    pub experiment_bytes_rate: Option<f64>,
+    /// Seconds of work per second, of the same.
+    pub experiment_work: Option<f64>,
     /// Seconds after which a request is given up.
     pub timeout: Option<f64>,
     /// Events after which experiments are snapshotted anew.
@@ -66,6 +79,11 @@ impl Given {
             max_import: self.max_import.or(other.max_import),
             max_batch: self.max_batch.or(other.max_batch),
             rate: self.rate.or(other.rate),
+            bytes_rate: self.bytes_rate.or(other.bytes_rate),
+            work: self.work.or(other.work),
+            experiment_rate: self.experiment_rate.or(other.experiment_rate),
+            experiment_bytes_rate: self.experiment_bytes_rate.or(other.experiment_bytes_rate),
+            experiment_work: self.experiment_work.or(other.experiment_work),
             timeout: self.timeout.or(other.timeout),
             snapshot_every: self.snapshot_every.or(other.snapshot_every),
             log: self.log.or(other.log),
@@ -102,14 +120,20 @@ impl Given {
         })?;
         let tls = match (&self.tls_cert, &self.tls_key) {
             (None, None) => None,
-            (Some(cert), Some(key)) => Some((cert.clone(), key.clone())),
+            (Some(cert), Some(key)) => Some(Files {
+                cert: cert.clone(),
+                key: key.clone(),
+            }),
             (Some(_), None) => return Err(invalid("tls_key", "absent", "`tls_cert` needs it")),
             (None, Some(_)) => return Err(invalid("tls_cert", "absent", "`tls_key` needs it")),
         };
-        let rate = self.rate.unwrap_or(0.0);
-        if !(0.0..=1e9).contains(&rate) {
-            return Err(invalid("rate", rate, "must be 0 (any) to 1e9 a second"));
-        }
+        let limit = |field: &str, given: Option<f64>| {
+            let rate = given.unwrap_or(0.0);
+            if (0.0..=1e12).contains(&rate) {
+                return Ok(rate);
+            }
+            Err(invalid(field, rate, "must be 0 (any) to 1e12 a second"))
+        };
         let timeout = self.timeout.unwrap_or(10.0);
         if !(0.001..=3600.0).contains(&timeout) {
             return Err(invalid("timeout", timeout, "must be 0.001 to 3600 seconds"));
@@ -141,7 +165,16 @@ impl Given {
             max_body: within("max_body", self.max_body, 2 << 20, 1 << 30)?,
             max_import: within("max_import", self.max_import, 128 << 20, 1 << 32)?,
             max_batch: within("max_batch", self.max_batch, 1000, 4096)?,
-            rate,
+            limits: Amounts {
+                requests: limit("rate", self.rate)?,
+                bytes: limit("bytes_rate", self.bytes_rate)?,
+                work: limit("work", self.work)?,
+            },
+            experiment_limits: Amounts {
+                requests: limit("experiment_rate", self.experiment_rate)?,
+                bytes: limit("experiment_bytes_rate", self.experiment_bytes_rate)?,
+                work: limit("experiment_work", self.experiment_work)?,
+            },
             timeout: Duration::from_secs_f64(timeout),
             snapshot_every,
             level,
@@ -158,7 +191,7 @@ pub struct Settings {
     /// Location of the log.
     pub database: Database,
     /// Certificate chain and key.
-    pub tls: Option<(PathBuf, PathBuf)>,
+    pub tls: Option<Files>,
     /// True if a token is needed although none was made.
     pub require_token: bool,
     pub max_body: usize,
@@ -166,8 +199,10 @@ pub struct Settings {
     pub max_import: usize,
     /// Most entries of a batch.
     pub max_batch: usize,
-    /// Requests per second of one token or address; 0: any number.
-    pub rate: f64,
+    /// Limits per second of one token or address.
+    pub limits: Amounts,
+    /// Limits per second of one experiment.
+    pub experiment_limits: Amounts,
     pub timeout: Duration,
     /// Events after which experiments are snapshotted anew.
     pub snapshot_every: u64,

@@ -1,8 +1,9 @@
 //! Decisions and outcomes, one by one and in batches.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use banister_engine::{Decide, DecisionRequest, OutcomeReport, ReadFacts, Refusal, Report};
@@ -13,6 +14,7 @@ use super::audit::{self, Audit, DecisionList};
 use crate::answer::{self, Decision, OutcomeAnswer, json, raw};
 use crate::app::App;
 use crate::body::{InPath, InQuery, Json};
+use crate::middleware::rate::{Amounts, Charged};
 use crate::problem::Problem;
 
 /// Many requests for decisions.
@@ -86,17 +88,40 @@ pub struct Page {
 
 pub async fn decide(
     State(app): State<App>,
+    Extension(charged): Extension<Charged>,
     InPath(name): InPath<String>,
     Json(request): Json<DecisionRequest>,
 ) -> Result<Response, Problem> {
     let experiment = name.into();
+    let mut begun = Instant::now();
+    let computes = computes(&request);
     let decided = app
         .execute(Decide {
             experiment,
             request,
         })
-        .await?;
-    Ok(raw(answer::decision(&decided)))
+        .await;
+    if !computes {
+        begun = Instant::now();
+    }
+    let answer = decided.map(|decided| raw(answer::decision(&decided)));
+    app.limits.worked(&charged, begun.elapsed().as_secs_f64());
+    answer
+}
+
+/// True if a request needs a policy of its own: its wait is counted as work.
+fn computes(request: &DecisionRequest) -> bool {
+    request.context.is_some() || request.actions.is_some()
+}
+
+/// Charges a batch for its entries beyond the first, which the request itself was charged for.
+fn charge_entries(app: &App, charged: &Charged, count: usize) {
+    let requests = count.saturating_sub(1) as f64;
+    let entries = Amounts {
+        requests,
+        ..Amounts::default()
+    };
+    app.limits.spend(charged, entries);
 }
 
 pub async fn report(
@@ -111,26 +136,38 @@ pub async fn report(
 
 pub async fn decide_batch(
     State(app): State<App>,
+    Extension(charged): Extension<Charged>,
     InPath(name): InPath<String>,
     Json(batch): Json<DecisionBatch>,
 ) -> Result<Response, Problem> {
     check_size(&app, "decisions", batch.decisions.len())?;
+    charge_entries(&app, &charged, batch.decisions.len());
+    let mut begun = Instant::now();
+    let computes = batch.decisions.iter().any(computes);
     let name: Arc<str> = name.into();
     let requests = batch.decisions.into_iter();
     let commands = requests.map(|request| Decide {
         experiment: name.clone(),
         request,
     });
-    let answers = app.execute_all(commands.collect()).await?;
-    results("decision", answers, |decided| answer::decision(&decided))
+    let answers = app.execute_all(commands.collect()).await;
+    if !computes {
+        begun = Instant::now();
+    }
+    let answer = answers
+        .and_then(|answers| results("decision", answers, |decided| answer::decision(&decided)));
+    app.limits.worked(&charged, begun.elapsed().as_secs_f64());
+    answer
 }
 
 pub async fn report_batch(
     State(app): State<App>,
+    Extension(charged): Extension<Charged>,
     InPath(name): InPath<String>,
     Json(batch): Json<OutcomeBatch>,
 ) -> Result<Response, Problem> {
     check_size(&app, "outcomes", batch.outcomes.len())?;
+    charge_entries(&app, &charged, batch.outcomes.len());
     let name: Arc<str> = name.into();
     let reports = batch.outcomes.into_iter();
     let commands = reports.map(|report| Report {

@@ -5,7 +5,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use banister_engine::{
     AcknowledgeAlarms, AddArm, Change, ChangeExperiment, CreateExperiment, Declaration,
-    ExperimentView, ListExperiments, NamedArm, ReadExperiment, ReadHistory, ReadState, RetireArm,
+    ExperimentSummary, ExperimentView, ListExperiments, NamedArm, ReadExperiment, ReadHistory,
+    ReadState, RetireArm, SummariseExperiments,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,11 +16,45 @@ use crate::app::App;
 use crate::body::{InPath, InQuery, Json};
 use crate::problem::Problem;
 
-/// All experiments.
+/// Experiments, or their summaries.
+#[derive(Debug, JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "it stands for its schema alone")]
+pub enum ExperimentList {
+    Whole(Experiments<ExperimentView>),
+    Summaries(Summaries<ExperimentSummary>),
+}
+
+/// Experiments, oldest first.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct ExperimentList {
+#[schemars(inline)]
+pub struct Experiments<T> {
     /// Oldest first.
-    pub experiments: Vec<ExperimentView>,
+    pub experiments: Vec<T>,
+    /// Name of the last one, to ask for those after it; absent if there are no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// Summaries of experiments, oldest first.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Summaries<T> {
+    /// Oldest first.
+    pub summaries: Vec<T>,
+    /// Name of the last one, to ask for those after it; absent if there are no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// The query of a list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    limit: Option<usize>,
+    after: Option<String>,
+    #[serde(default)]
+    summary: bool,
 }
 
 /// The query of a creation.
@@ -30,9 +65,47 @@ pub struct Dry {
     dry_run: bool,
 }
 
-pub async fn list(State(app): State<App>) -> Result<Response, Problem> {
-    let experiments = app.query(ListExperiments).await?;
-    Ok(json(&ExperimentList { experiments }))
+pub async fn list(
+    State(app): State<App>,
+    InQuery(wanted): InQuery<Wanted>,
+) -> Result<Response, Problem> {
+    let limit = wanted.limit.unwrap_or(100);
+    if !(1..=1000).contains(&limit) {
+        let (status, allowed) = (StatusCode::BAD_REQUEST, "must be 1 to 1000");
+        return Err(Problem::of_field(
+            status,
+            "limit",
+            limit.to_string(),
+            allowed,
+        ));
+    }
+    let after = wanted.after;
+    let query = ListExperiments { after, limit };
+    if wanted.summary {
+        let page = app.query(SummariseExperiments(query)).await?;
+        rendered(move || {
+            json(&Summaries {
+                summaries: page.entries.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
+                next: page.next,
+            })
+        })
+        .await
+    } else {
+        let page = app.query(query).await?;
+        rendered(move || {
+            json(&Experiments {
+                experiments: page.entries.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
+                next: page.next,
+            })
+        })
+        .await
+    }
+}
+
+/// Renders a list on a thread that may take its time.
+async fn rendered(render: impl FnOnce() -> Response + Send + 'static) -> Result<Response, Problem> {
+    let rendered = tokio::task::spawn_blocking(render);
+    (rendered.await).map_err(|_| Problem::unavailable("rendering failed"))
 }
 
 pub async fn create(
@@ -67,7 +140,7 @@ pub async fn show(
     State(app): State<App>,
     InPath(name): InPath<String>,
 ) -> Result<Response, Problem> {
-    Ok(json(&app.query(ReadExperiment(name.into())).await?))
+    Ok(json(&*app.query(ReadExperiment(name.into())).await?))
 }
 
 pub async fn change(

@@ -7,6 +7,7 @@
 mod alarm;
 mod change;
 mod facts;
+mod kept;
 mod missing;
 mod policy;
 mod saved;
@@ -27,6 +28,7 @@ pub use alarm::{AlarmRaised, Evidence, RecordedAlarm};
 pub use change::Change;
 pub use facts::Facts;
 use facts::facts;
+use kept::Kept;
 pub use missing::{ArmMissing, Missing};
 pub(crate) use saved::restore_all;
 
@@ -137,6 +139,9 @@ pub struct Experiment {
     /// The policy over the arms now, and the number of its event once it has one.
     pub(crate) current: Option<(Option<u64>, Arc<PublishedPolicy>)>,
     pub(crate) facts: Arc<Facts>,
+    /// The whole of it, and its summary, as queries show them.
+    pub(crate) kept_view: Kept,
+    pub(crate) kept_summary: Kept,
     agent: Box<dyn Agent>,
 }
 
@@ -184,6 +189,8 @@ impl Experiment {
             current: None,
             arms,
             facts,
+            kept_view: Kept::default(),
+            kept_summary: Kept::default(),
             agent,
             checked,
         })

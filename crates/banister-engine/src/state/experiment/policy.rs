@@ -10,7 +10,7 @@ use super::{Arm, Experiment, ExperimentStatus};
 use crate::events::Candidate;
 use crate::events::PublishedPolicy;
 use crate::refusal::Refusal;
-use crate::state::declaration::{Kind, NamedArm, check_length, check_range};
+use crate::state::declaration::{Kind, NamedArm, check_label, check_range};
 
 impl Experiment {
     /// Checks that the agent would take an outcome after `more` others: events that are written must fold.
@@ -208,7 +208,7 @@ impl Experiment {
             };
             return Err(Refusal::invalid("name", &arm.name, allowed));
         }
-        check_length("name", &arm.name, 200)?;
+        check_label("name", &arm.name)?;
         if self.arms.iter().any(|other| other.name == arm.name) {
             let reason = format!("there is, or was, an arm called `{}` already", arm.name);
             return Err(Refusal::conflict(reason));

@@ -6,6 +6,7 @@ use banister_rivals::AgentConfig;
 use serde::{Deserialize, Serialize};
 
 use super::facts::facts;
+use super::kept::Kept;
 use super::{
     Alarm, Arm, Counts, Experiment, ExperimentStatus, Imported, Latest, Missing, RecordedAlarm,
 };
@@ -132,6 +133,8 @@ impl Experiment {
             current: None,
             arms: learned.arms,
             facts,
+            kept_view: Kept::default(),
+            kept_summary: Kept::default(),
             agent: restored.agent,
             checked,
         }))
