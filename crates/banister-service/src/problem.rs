@@ -34,9 +34,9 @@ pub struct Problem {
     /// Seconds after which another try makes sense.
     #[serde(skip)]
     pub retry_after: Option<u32>,
-    /// Way to authenticate, where that is what is missing.
+    /// True if a token was sent, and is not known.
     #[serde(skip)]
-    pub challenge: Option<&'static str>,
+    pub had_token: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +61,7 @@ impl Problem {
             allowed: None,
             request_id: None,
             retry_after: None,
-            challenge: None,
+            had_token: false,
         }
     }
 
@@ -126,12 +126,14 @@ impl IntoResponse for Problem {
             let headers = response.headers_mut();
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if let Some(challenge) = self.challenge {
-            let headers = response.headers_mut();
-            headers.insert(
-                header::WWW_AUTHENTICATE,
-                HeaderValue::from_static(challenge),
-            );
+        if status == StatusCode::UNAUTHORIZED {
+            let challenge = if self.had_token {
+                "Bearer realm=\"banister\", error=\"invalid_token\""
+            } else {
+                "Bearer realm=\"banister\""
+            };
+            let challenge = HeaderValue::from_static(challenge);
+            (response.headers_mut()).insert(header::WWW_AUTHENTICATE, challenge);
         }
         // The middleware writes the request's id into it.
         response.extensions_mut().insert(self);

@@ -63,7 +63,10 @@ async fn pipeline(
     let mut reusable = true;
     let (mut parts, body) = request.into_parts();
     let mut response = match admit(&app, route, &mut parts, announced, begun).await {
-        Err(problem) => problem.into_response(),
+        Err(problem) => {
+            drop(body);
+            problem.into_response()
+        }
         Ok(admitted) => {
             if let Some((principal, accounts)) = admitted {
                 charged = accounts;

@@ -129,10 +129,10 @@ impl Given {
         };
         let limit = |field: &str, given: Option<f64>| {
             let rate = given.unwrap_or(0.0);
-            if (0.0..=1e12).contains(&rate) {
+            if (0.0..=1e9).contains(&rate) {
                 return Ok(rate);
             }
-            Err(invalid(field, rate, "must be 0 (any) to 1e12 a second"))
+            Err(invalid(field, rate, "must be 0 (any) to 1e9 a second"))
         };
         let timeout = self.timeout.unwrap_or(10.0);
         if !(0.001..=3600.0).contains(&timeout) {

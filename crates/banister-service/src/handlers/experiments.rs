@@ -19,7 +19,6 @@ use crate::problem::Problem;
 /// Experiments, or their summaries.
 #[derive(Debug, JsonSchema)]
 #[schemars(untagged)]
-#[expect(dead_code, reason = "it stands for its schema alone")]
 pub enum ExperimentList {
     Whole(Experiments<ExperimentView>),
     Summaries(Summaries<ExperimentSummary>),

@@ -97,13 +97,13 @@ impl TokenStore {
             });
         }
         let Some(secret) = bearer(headers) else {
-            let challenge = "Bearer realm=\"banister\"";
             let detail = "send a token: `Authorization: Bearer …`";
-            return Err(unauthorised(detail, challenge));
+            return Err(Problem::new(StatusCode::UNAUTHORIZED, detail));
         };
         let Some(principal) = principals.get(&Token::digest(secret)) else {
-            let challenge = "Bearer realm=\"banister\", error=\"invalid_token\"";
-            return Err(unauthorised("the token is not known", challenge));
+            let mut problem = Problem::new(StatusCode::UNAUTHORIZED, "the token is not known");
+            problem.had_token = true;
+            return Err(problem);
         };
         if principal.role < needed {
             let detail = format!(
@@ -115,12 +115,6 @@ impl TokenStore {
         }
         Ok(principal.clone())
     }
-}
-
-fn unauthorised(detail: &str, challenge: &'static str) -> Problem {
-    let mut problem = Problem::new(StatusCode::UNAUTHORIZED, detail);
-    problem.challenge = Some(challenge);
-    problem
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
