@@ -70,9 +70,9 @@ def posts(server):
     found = {}
     for (name, labels), value in read(server).items():
         labels = dict(labels)
-        if name == "banister_http_requests_total" and labels["route"].endswith("/decisions"):
-            if labels["method"] == "POST":
-                found[labels["status"]] = int(value)
+        route = (labels.get("method"), labels.get("route", "").rpartition("/")[2])
+        if name == "banister_http_requests_total" and route == ("POST", "decisions"):
+            found[labels["status"]] = int(value)
     return found
 
 
