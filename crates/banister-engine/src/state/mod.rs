@@ -34,10 +34,10 @@ pub use history::{GuardrailPoint, History, Minute, Point};
 pub(crate) use open::{OpenDecision, OpenDecisions};
 pub(crate) use snapshots::{SnapshotRound, keep_first_snapshot};
 
-/// Events read at once.
+/// Most events read at once.
 const PAGE: usize = 10_000;
 
-/// The fold over the log.
+/// The fold over the log. By default it keeps no open decisions.
 #[derive(Default)]
 pub struct State {
     /// Number of the last event folded.
@@ -51,6 +51,14 @@ pub struct State {
 }
 
 impl State {
+    /// Nothing folded yet; open decisions are kept in memory up to `open_bytes`.
+    pub(crate) fn keeping(open_bytes: usize) -> Self {
+        Self {
+            open: OpenDecisions::keeping(open_bytes),
+            ..Self::default()
+        }
+    }
+
     /// The experiments, oldest first.
     pub fn experiments(&self) -> impl Iterator<Item = &Experiment> {
         self.experiments.values()

@@ -29,6 +29,8 @@ pub struct Options {
     pub queue: usize,
     /// Events after which experiments are snapshotted anew.
     pub snapshot_every: u64,
+    /// Bytes of open decisions kept in memory; others are looked up in the log.
+    pub open_bytes: usize,
     /// Time for which a commit that failed for a passing reason is tried again before callers get an error.
     pub patience: Duration,
 }
@@ -38,6 +40,7 @@ impl Default for Options {
         Self {
             queue: 8192,
             snapshot_every: 20_000,
+            open_bytes: 128 << 20,
             patience: Duration::from_secs(2),
         }
     }

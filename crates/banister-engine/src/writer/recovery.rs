@@ -74,18 +74,20 @@ impl Engine {
             return Err(StoreError::new("not open"));
         };
         let last = store.last()?;
-        let mut state = State::default();
-        let snapshots = store.snapshots()?;
-        match restore_all(&snapshots) {
+        let mut state = State::keeping(self.options.open_bytes);
+        match restore_all(&mut **store)? {
             // Of an earlier version: the log is replayed from the start, once.
             Ok(None) => {}
             Ok(Some(experiments)) => {
-                let first = snapshots.iter().map(|s| s.number).min().unwrap_or(0);
+                let numbers = experiments.iter().map(|(number, _)| *number);
+                let first = numbers.min().unwrap_or(0);
                 state.number = first.min(last);
                 if let Some(record) = store.get(state.number)? {
                     state.time = record.time;
                 }
-                experiments.into_iter().for_each(|e| state.restore(e));
+                experiments
+                    .into_iter()
+                    .for_each(|(_, experiment)| state.restore(experiment));
             }
             Err(reason) => self.monitor.outage(Some(&format!(
                 "a snapshot cannot be read ({reason}): the log is replayed from the start"
