@@ -12,6 +12,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 
 use crate::app::App;
+use crate::memory::Held;
 use crate::middleware::auth::Principal;
 use crate::middleware::request_id::{REQUEST_ID, request_id};
 use crate::problem::Problem;
@@ -61,7 +62,7 @@ async fn pipeline(
                 Takes::File => app.settings.timeout * 30,
                 _ => app.settings.timeout,
             };
-            match tokio::time::timeout(limit, next.run(request)).await {
+            match tokio::time::timeout(limit, Held::default().scope(next.run(request))).await {
                 Ok(response) => response,
                 Err(_) => Problem::unavailable(format!(
                     "no answer within {} seconds; with an id the request can safely be repeated",

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use banister_engine::{Decide, DecisionRequest, OutcomeReport, ReadFacts, Refusal, Report};
+use banister_engine::{Decide, DecisionRequest, OutcomeReport, ReadFacts, Refusal, Report, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::audit::{self, Audit, DecisionList};
+use super::audit::{self, Audit, DecisionList, DecisionSummary};
 use crate::answer::{self, Decision, OutcomeAnswer, json, raw};
 use crate::app::App;
 use crate::body::{InPath, InQuery, Json};
@@ -167,14 +167,22 @@ pub async fn list(
     }
     let facts = app.query(ReadFacts(name.into())).await?;
     let key = facts.key;
-    let before = page.before.unwrap_or(u64::MAX);
-    let found = app
-        .read(move |store| store.decisions(key, before, limit as usize))
-        .await?;
-    let decisions: Result<_, Problem> = found
-        .iter()
-        .map(|found| audit::summary(found, &facts))
-        .collect();
+    let mut before = page.before.unwrap_or(u64::MAX);
+    let limit = limit as usize;
+    let read = move |store: &mut dyn Store| {
+        let mut list: Vec<Result<DecisionSummary, Problem>> = Vec::new();
+        // The store gives fewer at once where decisions are large.
+        while list.len() < limit {
+            let found = store.decisions(key, before, limit - list.len())?;
+            let Some(last) = found.last() else {
+                break;
+            };
+            before = last.decision.number;
+            list.extend(found.iter().map(|found| audit::summary(found, &facts)));
+        }
+        Ok(list)
+    };
+    let decisions: Result<_, Problem> = app.read(read).await?.into_iter().collect();
     Ok(json(&DecisionList {
         decisions: decisions?,
     }))

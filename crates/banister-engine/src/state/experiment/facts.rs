@@ -23,6 +23,8 @@ pub struct Facts {
     pub safe: Option<u32>,
     /// Features of the safe action, where decisions bring candidates.
     pub safe_action: Vec<f64>,
+    /// Most numbers by which the action of an outcome is taken.
+    pub width: usize,
     pub problem: CheckedProblem,
     /// Probabilities of the agent's promises, where it states them.
     pub confidence: Option<Confidence>,
@@ -74,6 +76,17 @@ pub(super) fn facts(
             _ => u32::try_from(checked.safe).ok(),
         },
         safe_action: checked.declaration.safe_action.clone().unwrap_or_default(),
+        width: match checked.kind {
+            Kind::Candidates(d) => d,
+            Kind::Context(d) => 1 + arms.len().saturating_sub(1) * d,
+            Kind::Arms if !checked.config.takes_features() => 1,
+            Kind::Arms => {
+                let features = arms
+                    .iter()
+                    .map(|arm| arm.features.as_ref().map_or(0, Vec::len));
+                features.max().unwrap_or(0).max(checked.arms.len())
+            }
+        },
         problem: checked.standard.clone(),
         confidence: checked.config.confidence(),
         assumptions: agent.assumptions(),
