@@ -293,6 +293,9 @@ pub struct Serve {
     /// Largest batch of decisions or outcomes [default: 1000]
     #[arg(long, value_name = "N", env = "BANISTER_MAX_BATCH")]
     pub max_batch: Option<usize>,
+    /// Open decisions kept in memory, in bytes [default: a quarter of the memory limit]
+    #[arg(long, value_name = "BYTES", env = "BANISTER_OPEN_BYTES")]
+    pub open_bytes: Option<usize>,
     /// Requests per second of one token, or of one address without tokens, each entry of a batch being one;
     /// 0: unlimited [default: 0]
     #[arg(long, value_name = "N", env = "BANISTER_RATE")]

@@ -10,12 +10,16 @@ use banister_engine::{
 use tokio::sync::{Mutex, Semaphore, oneshot};
 
 use crate::health::Health;
+use crate::memory::{Budget, Held};
 use crate::metrics::Metrics;
 use crate::middleware::auth::TokenStore;
 use crate::middleware::rate::Limits;
 use crate::problem::Problem;
 use crate::readers::Readers;
 use crate::settings::Settings;
+
+/// Memory of reading the log: a page of it, decoded.
+const READ: usize = 8 << 20;
 
 /// Handle to the parts of a service; cheap to clone.
 #[derive(Clone)]
@@ -38,6 +42,8 @@ pub struct Shared {
     pub metrics: Arc<Metrics>,
     pub health: Arc<Health>,
     pub readers: Arc<Readers>,
+    /// Memory that requests share.
+    pub budget: Budget,
     /// Permits of exports that run at once.
     pub exports: Arc<Semaphore>,
     /// Numbers for monitoring, and the time at which they were read.
@@ -63,7 +69,10 @@ impl App {
         commands: Vec<C>,
     ) -> Result<Vec<Result<C::Answer, Refusal>>, Problem> {
         let (sender, receiver) = oneshot::channel();
+        let held = Held::current();
         let sent = self.writer.by(author).execute(commands, move |answers| {
+            // Whoever gave up waiting has left the commands in the queue.
+            drop(held);
             // The caller may have gone.
             let _ = sender.send(answers);
         });
@@ -95,10 +104,12 @@ impl App {
             let waiting = Arc::downgrade(&waiting);
             move || waiting.strong_count() > 0
         };
+        let held = Held::current();
         let sent = self
             .writer
             .by(author)
             .decide(commands, is_wanted, move |answers| {
+                drop(held);
                 // The caller may have gone.
                 let _ = sender.send(answers);
             });
@@ -133,7 +144,12 @@ impl App {
         read: impl FnOnce(&mut dyn Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Problem> {
         let readers = self.readers.clone();
-        let read = tokio::task::spawn_blocking(move || readers.with(read));
+        let held = Held::current();
+        held.add(self.budget.take(READ).await?);
+        let read = tokio::task::spawn_blocking(move || {
+            let _held = held;
+            readers.with(read)
+        });
         match read.await {
             Ok(result) => result.map_err(Problem::from),
             Err(_) => Err(Problem::unavailable("reading the log failed")),

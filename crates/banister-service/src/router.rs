@@ -16,6 +16,7 @@ use axum::response::{IntoResponse, Response};
 use banister_engine::{Author, Role};
 
 use crate::app::App;
+use crate::memory::Held;
 use crate::middleware::auth::Principal;
 use crate::middleware::browser;
 use crate::middleware::leftover::Leftover;
@@ -82,7 +83,7 @@ async fn pipeline(
                 Takes::File => app.settings.timeout * 30,
                 _ => app.settings.timeout,
             };
-            match tokio::time::timeout(limit, next.run(request)).await {
+            match tokio::time::timeout(limit, Held::default().scope(next.run(request))).await {
                 Ok(response) => response,
                 Err(_) => {
                     reusable = leftover.is_none();

@@ -15,6 +15,7 @@ use tokio::sync::{Mutex, Semaphore};
 use crate::app::{App, Shared};
 use crate::handlers::exchange::MOST_EXPORTS;
 use crate::health::Health;
+use crate::memory::Budget;
 use crate::metrics::Metrics;
 use crate::middleware::auth::{self, TokenStore};
 use crate::middleware::rate::Limits;
@@ -30,6 +31,9 @@ const GRACE: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Longest time that a caller may take to send a request's head.
 const HEAD: Duration = Duration::from_secs(15);
+
+/// Bytes that a connection holds of what it reads, which are also the most of a request's head.
+const BUFFER: usize = 64 << 10;
 
 /// Error of a service that did not start, or broke off.
 #[derive(Debug, thiserror::Error)]
@@ -178,11 +182,12 @@ async fn run(
     served.map_err(system("serving"))
 }
 
-/// Limits the time that a caller may take to send a request's head.
+/// Limits the time that a caller may take to send a request's head, and a connection's memory.
 fn limit_heads(builder: &mut Builder<TokioExecutor>) {
     (builder.http1())
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD);
+        .header_read_timeout(HEAD)
+        .max_buf_size(BUFFER);
 }
 
 /// The parts of a service, put together, with the writer that it stands on.
@@ -198,6 +203,7 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
     };
     let options = Options {
         snapshot_every: settings.snapshot_every,
+        open_bytes: settings.open_bytes,
         most_skew: settings.max_clock_skew,
         accept_clock: settings.accept_clock,
         ..Options::default()
@@ -216,6 +222,7 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
         metrics,
         health,
         readers,
+        budget: Budget::new(settings.memory / 2),
         exports: Arc::new(Semaphore::new(MOST_EXPORTS)),
         stats: Mutex::default(),
         openapi: openapi::document().to_string(),

@@ -32,6 +32,8 @@ pub struct Given {
     pub max_import: Option<usize>,
     /// Most decisions or outcomes of a batch.
     pub max_batch: Option<usize>,
+    /// Bytes of open decisions kept in memory.
+    pub open_bytes: Option<usize>,
     /// Requests per second of one token, or of one address where there are no tokens; 0: any number.
     pub rate: Option<f64>,
     /// Bytes of bodies per second, of the same.
@@ -84,6 +86,7 @@ impl Given {
             max_body: self.max_body.or(other.max_body),
             max_import: self.max_import.or(other.max_import),
             max_batch: self.max_batch.or(other.max_batch),
+            open_bytes: self.open_bytes.or(other.open_bytes),
             rate: self.rate.or(other.rate),
             bytes_rate: self.bytes_rate.or(other.bytes_rate),
             work: self.work.or(other.work),
@@ -154,6 +157,7 @@ impl Given {
             }
             Err(invalid(field, value, &format!("must be 1 to {most}")))
         };
+        let memory = crate::memory::limit();
         let snapshot_every = self.snapshot_every.unwrap_or(20_000);
         if snapshot_every == 0 {
             return Err(invalid("snapshot_every", 0, "must be at least 1"));
@@ -182,6 +186,8 @@ impl Given {
             max_body: within("max_body", self.max_body, 2 << 20, 1 << 30)?,
             max_import: within("max_import", self.max_import, 128 << 20, 1 << 32)?,
             max_batch: within("max_batch", self.max_batch, 1000, 4096)?,
+            open_bytes: self.open_bytes.unwrap_or(memory / 4),
+            memory,
             limits: Amounts {
                 requests: limit("rate", self.rate)?,
                 bytes: limit("bytes_rate", self.bytes_rate)?,
@@ -219,6 +225,10 @@ pub struct Settings {
     pub max_import: usize,
     /// Most entries of a batch.
     pub max_batch: usize,
+    /// Bytes of open decisions kept in memory.
+    pub open_bytes: usize,
+    /// Bytes of memory that the process may use.
+    pub memory: usize,
     /// Limits per second of one token or address.
     pub limits: Amounts,
     /// Limits per second of one experiment.

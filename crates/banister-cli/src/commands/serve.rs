@@ -16,6 +16,7 @@ pub fn serve(args: &Serve) -> Result<(), Failure> {
         max_body: args.max_body,
         max_import: args.max_import,
         max_batch: args.max_batch,
+        open_bytes: args.open_bytes,
         rate: args.rate,
         bytes_rate: args.bytes_rate,
         work: args.work,

@@ -136,7 +136,7 @@ impl Command for Decide {
         let id = request.id.take();
         if let Some(id) = &id {
             check_id(id)?;
-            if let Some(record) = transaction.decision(key, &Key::Id(id.clone()))? {
+            if let Some(record) = transaction.decision(key, &Key::Id(id.clone())) {
                 transaction.check_owner(&record)?;
                 return transaction.repeat(record, digest, facts).map(Reply::Ready);
             }
@@ -250,13 +250,14 @@ impl Transaction<'_> {
         digest: u64,
         facts: Arc<Facts>,
     ) -> Result<Decided, Refusal> {
-        let event = record.event;
-        if event.request != digest {
+        if record.event.request != digest {
             return Err(Refusal::conflict(format!(
                 "the id `{}` belongs to another request: a repeated request must be the same",
                 record.id.unwrap_or_default()
             )));
         }
+        let record = self.whole(record)?;
+        let event = record.event;
         Ok(Decided {
             number: record.number,
             id: record.id,

@@ -78,7 +78,9 @@ impl DecisionRequest {
         if anonymous == Self::default() {
             return 0;
         }
-        crate::events::digest(&serde_json::to_vec(&anonymous).unwrap_or_default())
+        crate::events::digest(&blake3::hash(
+            &serde_json::to_vec(&anonymous).unwrap_or_default(),
+        ))
     }
 }
 

@@ -11,7 +11,7 @@ use super::transaction::DecisionRecord;
 use super::{Command, Reply, Transaction};
 use crate::events::{Event, OutcomeEvent, OutcomeSoFar, Part, shown_id};
 use crate::refusal::Refusal;
-use crate::state::{Experiment, ExperimentStatus, Facts, check_cost_names};
+use crate::state::{Experiment, ExperimentStatus, Facts, Kind, check_cost_names};
 use crate::store::Key;
 
 /// Reports on a decision. The same report twice gets the same answer.
@@ -67,10 +67,15 @@ impl Command for Report {
             report,
         } = self;
         let key = transaction.state.experiment(&name)?.key;
-        let record = (transaction.decision(key, &Key::parse(&report.decision))?)
+        let mut record = (transaction.decision(key, &Key::parse(&report.decision)))
             .ok_or_else(|| Refusal::unknown("decision", &report.decision))?;
         transaction.check_owner(&record)?;
-        let experiment = transaction.state.experiment(&name)?;
+        let mut experiment = transaction.state.experiment(&name)?;
+        if record.event.shadow && matches!(experiment.checked.kind, Kind::Candidates(_)) {
+            // Any of the candidates may have been taken.
+            record = transaction.whole(record)?;
+            experiment = transaction.state.experiment(&name)?;
+        }
         let event = &record.event;
         let taken = taken_action(
             experiment,

@@ -25,8 +25,8 @@ pub struct Transaction<'a> {
     events: Vec<(Author, Event)>,
     /// Decisions to look up.
     wanted: Vec<(u64, Key)>,
-    /// Decisions looked up; `None` where there is none.
-    found: HashMap<(u64, Key), Option<Found>>,
+    /// Decisions looked up, light.
+    found: HashMap<(u64, Key), DecisionRecord>,
     /// Policies that this commit publishes, by experiment.
     pub(super) policies: HashMap<u64, (u64, Arc<PublishedPolicy>)>,
     /// Decisions of this commit, by id and by number.
@@ -39,6 +39,7 @@ pub struct Transaction<'a> {
 }
 
 /// Decision with all that a report on it needs.
+#[derive(Clone)]
 pub(super) struct DecisionRecord {
     pub number: u64,
     pub id: Option<String>,
@@ -90,12 +91,19 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Looks up the decisions noted by [`Self::want`], with one request to the store.
+    /// Looks up the decisions noted by [`Self::want`], with one request to the store unless they are large.
     pub(crate) fn look_up(&mut self) -> Result<(), Refusal> {
-        let keys = std::mem::take(&mut self.wanted);
-        if !keys.is_empty() {
+        let mut keys = std::mem::take(&mut self.wanted);
+        while !keys.is_empty() {
             let found = self.store.find(&keys).map_err(Refusal::unavailable)?;
-            self.found.extend(keys.into_iter().zip(found));
+            let rest = keys.split_off(found.len().min(keys.len()));
+            for (key, found) in keys.into_iter().zip(found) {
+                if let Some(mut record) = found.map(stored).transpose()?.flatten() {
+                    record.event = record.event.light();
+                    self.found.insert(key, record);
+                }
+            }
+            keys = rest;
         }
         Ok(())
     }
@@ -202,11 +210,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Finds a decision of this commit, in memory, or among those looked up.
-    pub(super) fn decision(
-        &mut self,
-        experiment: u64,
-        key: &Key,
-    ) -> Result<Option<DecisionRecord>, Refusal> {
+    pub(super) fn decision(&mut self, experiment: u64, key: &Key) -> Option<DecisionRecord> {
         let number = match key {
             Key::Number(number) => Some(*number),
             Key::Id(id) => (self.ids.get(&(experiment, id.clone())).copied())
@@ -215,40 +219,41 @@ impl<'a> Transaction<'a> {
         if let Some(number) = number {
             let open = self.decisions.get(&number);
             if let Some(open) = open.or_else(|| self.state.open().get(number)) {
-                return Ok((open.experiment == experiment).then(|| DecisionRecord {
+                return (open.experiment == experiment).then(|| DecisionRecord {
                     number,
                     id: open.id.clone(),
                     time: open.time,
                     author: open.author.clone(),
                     event: open.event.clone(),
                     outcome: self.reported.get(&number).cloned().unwrap_or_default(),
-                }));
+                });
             }
         }
-        match self.found.get(&(experiment, key.clone())) {
-            Some(Some(found)) => self.stored(found),
-            _ => Ok(None),
+        let mut found = self.found.get(&(experiment, key.clone())).cloned();
+        if let Some(record) = &mut found
+            && let Some(outcome) = self.reported.get(&record.number)
+        {
+            // What this commit has reported on it counts before the store.
+            record.outcome = outcome.clone();
         }
+        found
     }
 
-    /// Decodes a decision of the store; what this commit has reported on it counts before the store.
-    pub(super) fn stored(&self, found: &Found) -> Result<Option<DecisionRecord>, Refusal> {
-        let number = found.decision.number;
-        let (author, Event::Decision(event)) = found.decision.read()? else {
-            return Ok(None);
-        };
-        let outcome = match self.reported.get(&number) {
-            Some(outcome) => outcome.clone(),
-            None => replay_reports(&found.reports)?,
-        };
-        Ok(Some(DecisionRecord {
-            number,
-            id: found.decision.id.clone(),
-            time: found.decision.time,
-            author,
-            event,
-            outcome,
-        }))
+    /// Reads from the store what was left out of a decision in memory.
+    pub(super) fn whole(&mut self, mut record: DecisionRecord) -> Result<DecisionRecord, Refusal> {
+        if record.event.is_whole() {
+            return Ok(record);
+        }
+        let number = record.number;
+        let stored = self.store.get(number).map_err(Refusal::unavailable)?;
+        match stored.as_ref().map(Record::event).transpose()? {
+            Some(Event::Decision(event)) => record.event = event,
+            _ => {
+                let reason = format!("event {number} should be a decision");
+                return Err(Refusal::unavailable(reason));
+            }
+        }
+        Ok(record)
     }
 
     /// Policy that a decision was drawn from.
@@ -272,4 +277,19 @@ impl<'a> Transaction<'a> {
             ))),
         }
     }
+}
+
+/// Decodes a decision of the store and what was reported on it there.
+pub(super) fn stored(found: Found) -> Result<Option<DecisionRecord>, Refusal> {
+    let (author, Event::Decision(event)) = found.decision.read()? else {
+        return Ok(None);
+    };
+    Ok(Some(DecisionRecord {
+        author,
+        number: found.decision.number,
+        outcome: replay_reports(&found.reports)?,
+        id: found.decision.id,
+        time: found.decision.time,
+        event,
+    }))
 }

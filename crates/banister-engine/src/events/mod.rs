@@ -99,8 +99,8 @@ impl Event {
 }
 
 /// The first eight bytes of a digest.
-pub(crate) fn digest(bytes: &[u8]) -> u64 {
+pub(crate) fn digest(hash: &blake3::Hash) -> u64 {
     let mut first = [0; 8];
-    first.copy_from_slice(&blake3::hash(bytes).as_bytes()[..8]);
+    first.copy_from_slice(&hash.as_bytes()[..8]);
     u64::from_le_bytes(first)
 }

@@ -22,6 +22,8 @@ pub struct Facts {
     pub safe: Option<u32>,
     /// Features of the safe action, where decisions bring candidates.
     pub safe_action: Vec<f64>,
+    /// Most numbers by which the action of an outcome is taken.
+    pub width: usize,
     pub problem: CheckedProblem,
     /// Probabilities of the agent's promises, where it states them.
     pub confidence: Option<Confidence>,
@@ -73,6 +75,15 @@ pub(crate) fn facts(
             _ => u32::try_from(checked.safe).ok(),
         },
         safe_action: checked.declaration.safe_action.clone().unwrap_or_default(),
+        width: match checked.kind {
+            Kind::Candidates(d) => d,
+            Kind::Context(d) => 1 + checked.arms.len().saturating_sub(1) * d,
+            Kind::Arms if !checked.config.takes_features() => 1,
+            Kind::Arms => {
+                let first = checked.arms.first().and_then(|arm| arm.features.as_ref());
+                first.map_or(checked.arms.len(), Vec::len)
+            }
+        },
         problem: checked.standard.clone(),
         confidence: checked.config.confidence(),
         assumptions: agent.assumptions(),

@@ -42,10 +42,10 @@ pub(crate) use learner::{Core, Detached, Frame, LearnedView};
 pub(crate) use open::{OpenDecision, OpenDecisions};
 pub(crate) use snapshots::{SnapshotRound, keep_first_snapshot};
 
-/// Events read at once.
+/// Most events read at once.
 const PAGE: usize = 10_000;
 
-/// The fold over the log.
+/// The fold over the log. By default it keeps no open decisions.
 #[derive(Default)]
 pub struct State {
     /// Number of the last event folded.
@@ -105,12 +105,13 @@ impl State {
         &self.open
     }
 
-    /// A state whose slow learners are beside the writer.
-    pub(crate) fn with_learners(detached: Option<Detached>) -> Self {
+    /// A state that keeps open decisions up to a size, and whose slow learners are beside the writer.
+    pub(crate) fn new(open_bytes: usize, detached: Option<Detached>) -> Self {
         if let Some(detached) = &detached {
             detached.clear();
         }
         Self {
+            open: OpenDecisions::keeping(open_bytes),
             detached,
             ..Self::default()
         }

@@ -208,6 +208,10 @@ pub struct Quota {
     pub work: Option<f64>,
 }
 
+/// Bytes of bodies that are read at once: a page ends with the event that reaches them, so that memory does
+/// not depend on how large events are.
+pub(crate) const PAGE_BYTES: usize = 2 << 20;
+
 /// An open log. Everything blocks.
 pub trait Store: Send {
     /// Begins to write: nobody else does until [`Store::commit`] or [`Store::rollback`].
@@ -244,19 +248,19 @@ pub trait Store: Send {
         before: u64,
         limit: usize,
     ) -> Result<Vec<Record>, StoreError>;
-    /// Up to `limit` events after a number, in their order.
+    /// A page of up to `limit` events after a number, in their order; empty only at the log's end.
     fn read(&mut self, after: u64, limit: usize) -> Result<Vec<Record>, StoreError>;
     fn get(&mut self, number: u64) -> Result<Option<Record>, StoreError>;
-    /// Decisions with what was reported on them.
+    /// Decisions with what was reported on them: a page of the first keys, at least one.
     fn find(&mut self, keys: &[(u64, Key)]) -> Result<Vec<Option<Found>>, StoreError>;
-    /// The last decisions of an experiment before a number, newest first.
+    /// A page of up to `limit` decisions of an experiment before a number, newest first.
     fn decisions(
         &mut self,
         experiment: u64,
         before: u64,
         limit: usize,
     ) -> Result<Vec<Found>, StoreError>;
-    /// Up to `limit` decisions of an experiment after a number, oldest first.
+    /// A page of up to `limit` decisions of an experiment after a number, oldest first.
     fn decisions_after(
         &mut self,
         experiment: u64,
@@ -271,7 +275,10 @@ pub trait Store: Send {
         upto: u64,
         limit: usize,
     ) -> Result<Vec<u64>, StoreError>;
-    fn snapshots(&mut self) -> Result<Vec<Snapshot>, StoreError>;
+    /// The experiments that have a snapshot.
+    fn snapshots(&mut self) -> Result<Vec<u64>, StoreError>;
+    /// Snapshot of an experiment.
+    fn snapshot(&mut self, experiment: u64) -> Result<Option<Snapshot>, StoreError>;
     /// Keeps a snapshot in place of the experiment's last; it is only a short cut, so this need not be
     /// durable at once.
     fn keep_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), StoreError>;

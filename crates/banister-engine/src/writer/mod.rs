@@ -32,6 +32,8 @@ pub struct Options {
     pub queue: usize,
     /// Events after which experiments are snapshotted anew.
     pub snapshot_every: u64,
+    /// Bytes of open decisions kept in memory; others are looked up in the log.
+    pub open_bytes: usize,
     /// Time for which a commit that failed for a passing reason is tried again before callers get an error.
     pub patience: Duration,
     /// Longest time between the log's clock and its source (the database's or the machine's) with which
@@ -46,6 +48,7 @@ impl Default for Options {
         Self {
             queue: 8192,
             snapshot_every: 20_000,
+            open_bytes: 128 << 20,
             patience: Duration::from_secs(2),
             most_skew: Duration::from_secs(60),
             accept_clock: false,

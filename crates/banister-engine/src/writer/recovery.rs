@@ -81,13 +81,13 @@ impl Engine {
             return Err(StoreError::new("not open"));
         };
         let last = store.last()?;
-        let mut state = State::with_learners(self.detached.clone());
-        let snapshots = store.snapshots()?;
-        match restore_all(&snapshots) {
+        let mut state = State::new(self.options.open_bytes, self.detached.clone());
+        match restore_all(&mut **store)? {
             // Of an earlier version: the log is replayed from the start, once.
             Ok(None) => {}
             Ok(Some(experiments)) => {
-                let first = snapshots.iter().map(|s| s.number).min().unwrap_or(0);
+                let numbers = experiments.iter().map(|(number, _)| *number);
+                let first = numbers.min().unwrap_or(0);
                 state.number = first.min(last);
                 if let Some(record) = store.get(state.number)? {
                     state.time = record.time;
@@ -95,7 +95,7 @@ impl Engine {
                 // Set by hand, so they are few.
                 let sets = store.changes(0, state.number + 1, usize::MAX)?;
                 state.restore_clock(&sets).map_err(StoreError::new)?;
-                for experiment in experiments {
+                for (_, experiment) in experiments {
                     state.restore(experiment).map_err(StoreError::new)?;
                 }
             }

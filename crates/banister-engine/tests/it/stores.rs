@@ -3,7 +3,7 @@
 use crate::common;
 
 use banister_engine::{
-    Database, EventKind, Key, Quota, REVOKED, Record, Snapshot, StoredToken, Timestamp,
+    Database, EventKind, Found, Key, Quota, REVOKED, Record, Snapshot, StoredToken, Timestamp,
 };
 use common::{Place, both, decision, record, report, whole, write};
 
@@ -16,6 +16,7 @@ both!(
     a_decision_has_one_outcome_and_many_parts,
     events_come_back_as_they_were_written,
     reading_goes_page_by_page,
+    pages_are_bounded_in_bytes,
     decisions_are_found_by_number_and_id,
     decisions_are_listed_newest_first,
     overdue_are_those_without_an_outcome,
@@ -168,6 +169,44 @@ fn reading_goes_page_by_page(place: &Place) {
     assert_eq!(store.get(26), Ok(None));
 }
 
+fn pages_are_bounded_in_bytes(place: &Place) {
+    let mut store = place.open();
+    let sizes = [900_000, 900_000, 900_000, 5_000_000, 0, 0, 100];
+    let events: Vec<Record> = (1..)
+        .zip(sizes)
+        .map(|(n, size)| Record {
+            body: vec![n as u8; size],
+            ..decision(n, &n.to_string())
+        })
+        .collect();
+    write(&mut *store, &events);
+    write(&mut *store, &[report(8, EventKind::Part, 1)]);
+    // A page ends with the event that reaches two megabytes, and has at least one.
+    assert_eq!(store.read(0, 10).unwrap(), events[..3]);
+    assert_eq!(store.read(2, 10).unwrap(), events[2..4]);
+    assert_eq!(store.read(3, 10).unwrap(), events[3..4]);
+    assert_eq!(store.read(4, 3).unwrap(), events[4..]);
+    let numbers = |found: Vec<Found>| -> Vec<u64> {
+        found.iter().map(|found| found.decision.number).collect()
+    };
+    let after = store.decisions_after(1, 0, 10).unwrap();
+    assert_eq!(after[0].reports.len(), 1);
+    assert_eq!(numbers(after), [1, 2, 3]);
+    assert_eq!(numbers(store.decisions_after(1, 3, 10).unwrap()), [4]);
+    let newest = store.decisions(1, u64::MAX, 10).unwrap();
+    assert_eq!(numbers(newest), [7, 6, 5, 4]);
+    assert_eq!(numbers(store.decisions(1, 4, 10).unwrap()), [3, 2, 1]);
+    // Keys beyond the page are asked for again.
+    let key = |n: u64| (1, Key::Number(n));
+    let keys = [(1, Key::Id("4".into())), key(99), key(1), key(2)];
+    let found = store.find(&keys).unwrap();
+    assert!(found.len() <= 2 && found[0].is_some());
+    assert_eq!(found.into_iter().flatten().count(), 1);
+    let found = store.find(&keys[2..]).unwrap();
+    assert_eq!(found.len(), 2);
+    assert_eq!(found[0].as_ref().unwrap().reports.len(), 1);
+}
+
 fn decisions_are_found_by_number_and_id(place: &Place) {
     let mut store = place.open();
     let (part, outcome) = (EventKind::Part, EventKind::Outcome);
@@ -281,15 +320,15 @@ fn snapshots_only_move_forward(place: &Place) {
     store.keep_snapshot(&late).unwrap();
     store.keep_snapshot(&early).unwrap();
     store.keep_snapshot(&snapshot(4, 20, b"again")).unwrap();
-    assert_eq!(
-        store.snapshots().unwrap(),
-        [late.clone(), snapshot(9, 9, b"other")]
-    );
+    assert_eq!(store.snapshots().unwrap(), [4, 9]);
+    assert_eq!(store.snapshot(4), Ok(Some(late.clone())));
+    assert_eq!(store.snapshot(9), Ok(Some(snapshot(9, 9, b"other"))));
+    assert_eq!(store.snapshot(5), Ok(None));
     // In a transaction it goes with it.
     store.begin().unwrap();
     store.keep_snapshot(&snapshot(4, 30, b"lost")).unwrap();
     store.rollback();
-    assert_eq!(store.snapshots().unwrap()[0], late);
+    assert_eq!(store.snapshot(4), Ok(Some(late)));
 }
 
 fn tokens_are_kept_by_name(place: &Place) {

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use banister_engine::{Author, Decide, DecisionRequest, OutcomeReport, ReadFacts, Refusal, Report};
+use banister_engine::{
+    Author, Decide, DecisionRequest, OutcomeReport, ReadFacts, Refusal, Report, Store,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::audit::{self, Audit, DecisionList};
+use super::audit::{self, Audit, DecisionList, DecisionSummary};
 use crate::answer::{self, Decision, OutcomeAnswer, json, raw};
 use crate::app::App;
 use crate::body::{InPath, InQuery, Json};
@@ -190,16 +192,23 @@ pub async fn list(
     InPath(name): InPath<String>,
     InQuery(page): InQuery<Page>,
 ) -> Result<Response, Problem> {
-    let (before, limit) = page.check()?;
+    let (mut before, limit) = page.check()?;
     let facts = app.query(ReadFacts(name.into())).await?;
     let key = facts.key;
-    let found = app
-        .read(move |store| store.decisions(key, before, limit))
-        .await?;
-    let decisions: Result<_, Problem> = found
-        .iter()
-        .map(|found| audit::summary(found, &facts))
-        .collect();
+    let read = move |store: &mut dyn Store| {
+        let mut list: Vec<Result<DecisionSummary, Problem>> = Vec::new();
+        // The store gives fewer at once where decisions are large.
+        while list.len() < limit {
+            let found = store.decisions(key, before, limit - list.len())?;
+            let Some(last) = found.last() else {
+                break;
+            };
+            before = last.decision.number;
+            list.extend(found.iter().map(|found| audit::summary(found, &facts)));
+        }
+        Ok(list)
+    };
+    let decisions: Result<_, Problem> = app.read(read).await?.into_iter().collect();
     Ok(json(&DecisionList {
         decisions: decisions?,
     }))

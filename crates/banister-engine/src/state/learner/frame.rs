@@ -87,13 +87,6 @@ impl Frame {
 
     /// Length of the features that the agent learns from; 0 where it knows arms by number.
     pub(crate) fn dimension(&self) -> usize {
-        if !self.is_linear {
-            return 0;
-        }
-        match self.facts.kind {
-            Kind::Candidates(d) => d,
-            Kind::Context(d) => 1 + (self.declared - 1) * d,
-            Kind::Arms => (self.arms[0].features.as_ref()).map_or(self.declared, Vec::len),
-        }
+        if self.is_linear { self.facts.width } else { 0 }
     }
 }

@@ -16,7 +16,8 @@ use postgres::types::ToSql;
 use postgres::{Client, Row, SimpleQueryMessage, Statement};
 
 use super::{
-    Begun, Found, Key, Quota, REVOKED, Snapshot, Store, StoreError, StoredToken, miscounted,
+    Begun, Found, Key, PAGE_BYTES, Quota, REVOKED, Snapshot, Store, StoreError, StoredToken,
+    miscounted,
 };
 use crate::events::{EventKind, Record};
 use crate::time::Timestamp;
@@ -34,6 +35,11 @@ use sql::{
 const CHANNEL: &str = "banister_engine";
 /// Bodies of one statement, in bytes; a message of the protocol has room for a gigabyte.
 const MOST_BYTES: usize = 64 << 20;
+
+/// Most events of a page.
+const MOST_ROWS: usize = 2000;
+/// Bytes of a page, as the server counts.
+const PAGE: i64 = PAGE_BYTES as i64;
 
 type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 
@@ -130,15 +136,20 @@ impl Postgres {
         rows.first().map(pair).transpose()
     }
 
-    /// Decisions with their reports, by place.
+    /// Decisions with their reports, by place, and the first place whose decision is beyond the page.
     fn found(
         &mut self,
         sql: &'static str,
         values: Parameters,
-    ) -> Result<HashMap<i64, Found>, StoreError> {
+    ) -> Result<(HashMap<i64, Found>, Option<i64>), StoreError> {
         let mut records = Vec::new();
+        let mut beyond = None;
         for row in self.rows(sql, values)? {
-            records.push((column::<i64>(&row, 7)?, record(&row)?));
+            let place = column::<i64>(&row, 7)?;
+            match column::<Option<&[u8]>>(&row, 6)? {
+                Some(_) => records.push((place, record(&row)?)),
+                None => beyond = Some(beyond.map_or(place, |first: i64| first.min(place))),
+            }
         }
         // A decision is older than what is reported on it.
         records.sort_by_key(|(place, record)| (*place, record.number));
@@ -153,7 +164,7 @@ impl Postgres {
                 }
             }
         }
-        Ok(found)
+        Ok((found, beyond))
     }
 
     fn insert(&mut self, records: &[Record], last: u64) -> Result<(), StoreError> {
@@ -280,7 +291,9 @@ impl Store for Postgres {
     }
 
     fn read(&mut self, after: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
-        self.records(READ, &[&number(after), &number(limit as u64)])
+        // The server looks at the sizes of all that may be in the page.
+        let upto = after.saturating_add(limit.min(MOST_ROWS) as u64);
+        self.records(READ, &[&number(after), &number(upto), &PAGE])
     }
 
     fn get(&mut self, wanted: u64) -> Result<Option<Record>, StoreError> {
@@ -314,9 +327,10 @@ impl Store for Postgres {
             &by_id.0,
             &by_id.1,
             &by_id.2,
+            &PAGE,
         ];
-        let mut found = self.found(FIND, values)?;
-        let places = 0..keys.len() as i64;
+        let (mut found, beyond) = self.found(FIND, values)?;
+        let places = 0..beyond.unwrap_or(keys.len() as i64);
         Ok(places.map(|place| found.remove(&place)).collect())
     }
 
@@ -326,8 +340,10 @@ impl Store for Postgres {
         before: u64,
         limit: usize,
     ) -> Result<Vec<Found>, StoreError> {
-        let values: Parameters = &[&number(experiment), &number(before), &number(limit as u64)];
-        let mut found: Vec<Found> = self.found(DECISIONS, values)?.into_values().collect();
+        let (experiment, limit) = (number(experiment), number(limit.min(MOST_ROWS) as u64));
+        let values: Parameters = &[&experiment, &number(before), &limit, &PAGE];
+        let (found, _) = self.found(DECISIONS, values)?;
+        let mut found: Vec<Found> = found.into_values().collect();
         found.sort_by_key(|found| std::cmp::Reverse(found.decision.number));
         Ok(found)
     }
@@ -338,8 +354,9 @@ impl Store for Postgres {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Found>, StoreError> {
-        let values: Parameters = &[&number(experiment), &number(after), &number(limit as u64)];
-        let found = self.found(DECISIONS_AFTER, values)?;
+        let (experiment, limit) = (number(experiment), number(limit.min(MOST_ROWS) as u64));
+        let values: Parameters = &[&experiment, &number(after), &limit, &PAGE];
+        let (found, _) = self.found(DECISIONS_AFTER, values)?;
         let mut found: Vec<Found> = found.into_values().collect();
         found.sort_by_key(|found| found.decision.number);
         Ok(found)
@@ -357,17 +374,24 @@ impl Store for Postgres {
         self.numbers(OVERDUE, values)
     }
 
-    fn snapshots(&mut self) -> Result<Vec<Snapshot>, StoreError> {
-        let sql = "SELECT experiment, number, body FROM snapshots ORDER BY experiment";
-        let rows = self.rows(sql, &[])?;
+    fn snapshots(&mut self) -> Result<Vec<u64>, StoreError> {
+        let rows = self.rows("SELECT experiment FROM snapshots ORDER BY experiment", &[])?;
+        rows.iter()
+            .map(|row| column::<i64>(row, 0).map(|key| key as u64))
+            .collect()
+    }
+
+    fn snapshot(&mut self, experiment: u64) -> Result<Option<Snapshot>, StoreError> {
+        let sql = "SELECT number, body FROM snapshots WHERE experiment = $1";
+        let rows = self.rows(sql, &[&number(experiment)])?;
         let snapshot = |row: &Row| {
             Ok(Snapshot {
-                experiment: column::<i64>(row, 0)? as u64,
-                number: column::<i64>(row, 1)? as u64,
-                body: column(row, 2)?,
+                experiment,
+                number: column::<i64>(row, 0)? as u64,
+                body: column(row, 1)?,
             })
         };
-        rows.iter().map(snapshot).collect()
+        rows.first().map(snapshot).transpose()
     }
 
     fn keep_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), StoreError> {

@@ -5,11 +5,11 @@ mod file;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, Row, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 
 use super::{
-    Begun, Found, Key, LAYOUT_VERSION, Quota, REVOKED, Snapshot, Store, StoreError, StoredToken,
-    miscounted, new_id, unknown_layout,
+    Begun, Found, Key, LAYOUT_VERSION, PAGE_BYTES, Quota, REVOKED, Snapshot, Store, StoreError,
+    StoredToken, miscounted, new_id, unknown_layout,
 };
 use crate::events::{EventKind, Record};
 use crate::time::Timestamp;
@@ -190,11 +190,26 @@ impl Sqlite {
         sql: &str,
         parameters: impl rusqlite::Params,
     ) -> Result<Vec<Record>, StoreError> {
+        self.page(sql, parameters, usize::MAX)
+    }
+
+    /// Records until their bodies have `most` bytes.
+    fn page(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+        most: usize,
+    ) -> Result<Vec<Record>, StoreError> {
         let mut statement = self.connection.prepare_cached(sql).map_err(of)?;
         let mut rows = statement.query(parameters).map_err(of)?;
         let mut records = Vec::new();
-        while let Some(row) = rows.next().map_err(of)? {
-            records.push(record(row).map_err(of)?);
+        let mut bytes = 0;
+        while bytes < most
+            && let Some(row) = rows.next().map_err(of)?
+        {
+            let record = record(row).map_err(of)?;
+            bytes += record.body.len();
+            records.push(record);
         }
         Ok(records)
     }
@@ -353,7 +368,7 @@ impl Store for Sqlite {
     fn read(&mut self, after: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
         let sql =
             format!("SELECT {COLUMNS} FROM events WHERE number > ?1 ORDER BY number LIMIT ?2");
-        self.records(&sql, [after as i64, limit as i64])
+        self.page(&sql, [after as i64, limit as i64], PAGE_BYTES)
     }
 
     fn get(&mut self, number: u64) -> Result<Option<Record>, StoreError> {
@@ -368,7 +383,11 @@ impl Store for Sqlite {
         let by_id =
             format!("SELECT {COLUMNS} FROM events WHERE experiment = ?2 AND id = ?1 AND kind = 3");
         let mut found = Vec::with_capacity(keys.len());
+        let mut bytes = 0;
         for (experiment, key) in keys {
+            if bytes >= PAGE_BYTES {
+                break;
+            }
             let experiment = *experiment as i64;
             let decision = match key {
                 Key::Number(number) => i64::try_from(*number)
@@ -378,10 +397,13 @@ impl Store for Sqlite {
             };
             found.push(match decision.into_iter().next() {
                 None => None,
-                Some(decision) => Some(Found {
-                    reports: self.reports(decision.number)?,
-                    decision,
-                }),
+                Some(decision) => {
+                    bytes += decision.body.len();
+                    Some(Found {
+                        reports: self.reports(decision.number)?,
+                        decision,
+                    })
+                }
             });
         }
         Ok(found)
@@ -398,7 +420,7 @@ impl Store for Sqlite {
              ORDER BY number DESC LIMIT ?3"
         );
         let before = i64::try_from(before).unwrap_or(i64::MAX);
-        let decisions = self.records(&sql, [experiment as i64, before, limit as i64])?;
+        let decisions = self.page(&sql, [experiment as i64, before, limit as i64], PAGE_BYTES)?;
         self.with_reports(decisions)
     }
 
@@ -412,7 +434,8 @@ impl Store for Sqlite {
             "SELECT {COLUMNS} FROM events WHERE experiment = ?1 AND kind = 3 AND number > ?2 \
              ORDER BY number LIMIT ?3"
         );
-        let decisions = self.records(&sql, [experiment as i64, after as i64, limit as i64])?;
+        let parameters = [experiment as i64, after as i64, limit as i64];
+        let decisions = self.page(&sql, parameters, PAGE_BYTES)?;
         self.with_reports(decisions)
     }
 
@@ -432,18 +455,26 @@ impl Store for Sqlite {
         )
     }
 
-    fn snapshots(&mut self) -> Result<Vec<Snapshot>, StoreError> {
+    fn snapshots(&mut self) -> Result<Vec<u64>, StoreError> {
         let mut select = (self.connection)
-            .prepare_cached("SELECT experiment, number, body FROM snapshots ORDER BY experiment")
+            .prepare_cached("SELECT experiment FROM snapshots ORDER BY experiment")
             .map_err(of)?;
-        let rows = select.query_map([], |row| {
+        let rows = select.query_map([], |row| row.get::<_, i64>(0).map(|key| key as u64));
+        rows.map_err(of)?.map(|row| row.map_err(of)).collect()
+    }
+
+    fn snapshot(&mut self, experiment: u64) -> Result<Option<Snapshot>, StoreError> {
+        let mut select = (self.connection)
+            .prepare_cached("SELECT number, body FROM snapshots WHERE experiment = ?1")
+            .map_err(of)?;
+        let snapshot = select.query_row([experiment as i64], |row| {
             Ok(Snapshot {
-                experiment: row.get::<_, i64>(0)? as u64,
-                number: row.get::<_, i64>(1)? as u64,
-                body: row.get(2)?,
+                experiment,
+                number: row.get::<_, i64>(0)? as u64,
+                body: row.get(1)?,
             })
         });
-        rows.map_err(of)?.map(|row| row.map_err(of)).collect()
+        snapshot.optional().map_err(of)
     }
 
     fn keep_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), StoreError> {
