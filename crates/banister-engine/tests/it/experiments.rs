@@ -2,7 +2,12 @@
 
 use crate::common;
 
-use banister_engine::{Decide, Import, ImportOutcomes, Refusal, Report, rebuild};
+use std::sync::Arc;
+
+use banister_engine::{
+    Decide, ExperimentView, Import, ImportOutcomes, ListExperiments, Page, Refusal, Report,
+    SummariseExperiments, rebuild,
+};
 use common::engine::{Either, Engine, check, conflict, field, plain, unknown};
 use common::{Place, both, whole};
 use serde_json::{Value, json};
@@ -19,7 +24,44 @@ both!(
     imports_that_cannot_be_learned_from_are_refused,
     declarations_are_checked_by_field,
     ids_are_checked,
+    lists_are_made_once_per_event,
 );
+
+/// Parts of a list share pictures of experiments that nothing happened to, also between callers.
+fn lists_are_made_once_per_event(place: &Place) {
+    let engine = Engine::start(&place.database);
+    for name in ["a", "b", "c"] {
+        engine.create(plain(name)).unwrap();
+    }
+    let list = |after: Option<&str>, limit| {
+        let after = after.map(str::to_string);
+        engine.query(ListExperiments { after, limit })
+    };
+    let names = |page: &Page<ExperimentView>| -> Vec<String> {
+        page.entries.iter().map(|e| e.name.clone()).collect()
+    };
+    let first = list(None, 2).unwrap();
+    assert_eq!(names(&first), ["a", "b"]);
+    assert_eq!(first.next.as_deref(), Some("b"));
+    let rest = list(Some("b"), 2).unwrap();
+    assert_eq!((names(&rest), rest.next), (vec!["c".to_string()], None));
+    assert_eq!(unknown(list(Some("nobody"), 2)), "experiment");
+    engine.decide_with("b", json!({})).unwrap();
+    let later = list(None, 3).unwrap();
+    assert_eq!(later.next, None);
+    assert!(Arc::ptr_eq(&first.entries[0], &later.entries[0]));
+    assert!(Arc::ptr_eq(&rest.entries[0], &later.entries[2]));
+    assert_eq!(first.entries[1].counts.decisions, 0);
+    assert_eq!(later.entries[1].counts.decisions, 1);
+    let summaries = || {
+        let after = None;
+        let query = SummariseExperiments(ListExperiments { after, limit: 9 });
+        engine.query(query).unwrap().entries
+    };
+    let (one, two) = (summaries(), summaries());
+    assert!(one.iter().zip(&two).all(|(a, b)| Arc::ptr_eq(a, b)));
+    assert_eq!(one[1].counts.decisions, 1);
+}
 
 fn linear(name: &str) -> Value {
     let mut declaration = plain(name);
