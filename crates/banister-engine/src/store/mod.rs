@@ -6,6 +6,7 @@ mod sqlite;
 mod token;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::events::Record;
 use crate::time::Timestamp;
@@ -66,8 +67,36 @@ impl StoreError {
 pub enum Database {
     /// A file of this machine.
     Sqlite(PathBuf),
-    /// A PostgreSQL database, by its address.
-    Postgres(String),
+    /// A PostgreSQL database.
+    Postgres(PostgresLog),
+}
+
+/// A PostgreSQL database, and how a process uses it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PostgresLog {
+    /// Address, which may hold a password.
+    pub url: String,
+    /// Most connections of the process: one that writes, one that listens, the others read.
+    pub connections: usize,
+    /// Longest wait for another process that writes.
+    pub lock_timeout: Duration,
+    /// Longest time of a statement of the writer; readers have twice as much.
+    pub statement_timeout: Duration,
+    /// Time after which the server ends a transaction in which nothing happens: that of a process that
+    /// froze while it held the log.
+    pub idle_timeout: Duration,
+}
+
+impl<T: Into<String>> From<T> for PostgresLog {
+    fn from(url: T) -> Self {
+        Self {
+            url: url.into(),
+            connections: 8,
+            lock_timeout: Duration::from_secs(4),
+            statement_timeout: Duration::from_secs(5),
+            idle_timeout: Duration::from_millis(2500),
+        }
+    }
 }
 
 impl Database {
@@ -75,7 +104,7 @@ impl Database {
     pub fn open(&self) -> Result<Box<dyn Store>, StoreError> {
         Ok(match self {
             Self::Sqlite(path) => Box::new(sqlite::Sqlite::open(path)?),
-            Self::Postgres(url) => Box::new(postgres::Postgres::open(url)?),
+            Self::Postgres(log) => Box::new(postgres::Postgres::open(log)?),
         })
     }
 
@@ -99,15 +128,15 @@ impl Database {
     pub fn open_reader(&self) -> Result<Box<dyn Store>, StoreError> {
         Ok(match self {
             Self::Sqlite(path) => Box::new(sqlite::Sqlite::open_reader(path)?),
-            Self::Postgres(url) => Box::new(postgres::Postgres::open_reader(url)?),
+            Self::Postgres(log) => Box::new(postgres::Postgres::open_reader(log)?),
         })
     }
 
     /// Calls `wake` whenever another process may have written, until it says no; `None` where nobody
     /// else writes. Readers re-read by number whatever they are told, so a lost call does no harm.
     pub fn listen(&self, wake: Box<dyn Fn() -> bool + Send>) {
-        if let Self::Postgres(url) = self {
-            postgres::listen(url.clone(), wake);
+        if let Self::Postgres(log) = self {
+            postgres::listen(log.clone(), wake);
         }
     }
 
@@ -125,7 +154,7 @@ impl Database {
     pub fn shown(&self) -> String {
         match self {
             Self::Sqlite(path) => path.display().to_string(),
-            Self::Postgres(url) => postgres::shown(url),
+            Self::Postgres(log) => postgres::shown(&log.url),
         }
     }
 }
