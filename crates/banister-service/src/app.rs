@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister_engine::{Busy, Command, Query, Refusal, Store, StoreError, WriterHandle};
+use banister_engine::{Busy, Command, Query, Readers, Refusal, Store, StoreError, WriterHandle};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::health::Health;
@@ -10,7 +10,6 @@ use crate::metrics::Metrics;
 use crate::middleware::auth::TokenStore;
 use crate::middleware::rate::RateLimiter;
 use crate::problem::Problem;
-use crate::readers::Readers;
 use crate::settings::Settings;
 
 /// Handle to the parts of a service; cheap to clone.

@@ -2,6 +2,7 @@
 //! writing transaction takes first.
 
 mod postgres;
+mod readers;
 mod sqlite;
 mod token;
 
@@ -11,11 +12,15 @@ use std::time::Duration;
 use crate::events::Record;
 use crate::time::Timestamp;
 
+pub use readers::Readers;
 pub use token::{Role, Token};
 
 /// Layout of the tables that this program writes. It reads the ones before it, and brings them to this
 /// one when it opens them for writing.
 const LAYOUT_VERSION: i32 = 2;
+
+/// Most connections that read a file at a time.
+const MOST_SQLITE_READERS: usize = 16;
 
 /// Refusal of a layout that this program does not know.
 fn unknown_layout(version: i32) -> StoreError {
@@ -130,6 +135,15 @@ impl Database {
             Self::Sqlite(path) => Box::new(sqlite::Sqlite::open_reader(path)?),
             Self::Postgres(log) => Box::new(postgres::Postgres::open_reader(log)?),
         })
+    }
+
+    /// Most connections that read at a time.
+    fn most_readers(&self) -> usize {
+        match self {
+            Self::Sqlite(_) => MOST_SQLITE_READERS,
+            // One writes and one listens.
+            Self::Postgres(log) => log.connections.saturating_sub(2).max(1),
+        }
     }
 
     /// Calls `wake` whenever another process may have written, until it says no; `None` where nobody
@@ -307,6 +321,8 @@ pub trait Store: Send {
     fn tokens(&mut self) -> Result<Vec<StoredToken>, StoreError>;
     /// Keeps a token; `false` if its name is taken by one that was not revoked.
     fn add_token(&mut self, token: &StoredToken) -> Result<bool, StoreError>;
+    /// Ends the use of the log: a file is complete by itself then.
+    fn close(self: Box<Self>) -> Result<(), StoreError>;
     /// Revokes a token; `false` if there is none of that name. That there was one is remembered: a service
     /// that asked for tokens must not become open to all when the last is gone.
     fn revoke_token(&mut self, name: &str) -> Result<bool, StoreError>;

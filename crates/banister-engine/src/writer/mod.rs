@@ -11,6 +11,7 @@ mod job;
 mod queue;
 mod recovery;
 
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
 
 use crate::state::{SnapshotRound, State};
-use crate::store::{Database, Store};
+use crate::store::{Database, Readers, Store, StoreError};
 use queue::queue;
 pub use queue::{Busy, WriterHandle};
 
@@ -56,7 +57,8 @@ pub trait Monitor: Send {
 /// Owner of the writer's thread; dropping it stops the thread.
 pub struct Writer {
     handle: WriterHandle,
-    thread: Option<JoinHandle<()>>,
+    readers: Arc<Readers>,
+    thread: Option<JoinHandle<Result<(), StoreError>>>,
 }
 
 impl Writer {
@@ -69,9 +71,11 @@ impl Writer {
         let (handle, queue) = queue(options.queue);
         let listener = handle.clone();
         database.listen(Box::new(move || listener.catch_up()));
-        expiry::start(database.clone(), handle.clone())?;
+        let readers = Arc::new(Readers::new(database.clone()));
+        expiry::start(readers.clone(), handle.clone())?;
         let mut engine = Engine {
             database,
+            readers: readers.clone(),
             options,
             monitor,
             store: None,
@@ -86,6 +90,7 @@ impl Writer {
             .spawn(move || engine.run(queue))?;
         Ok(Self {
             handle,
+            readers,
             thread: Some(thread),
         })
     }
@@ -94,29 +99,39 @@ impl Writer {
         self.handle.clone()
     }
 
-    /// Answers the jobs in the queue, snapshots everything and ends.
-    pub fn stop(mut self) {
-        self.end();
+    /// Connections that read beside it.
+    pub fn readers(&self) -> Arc<Readers> {
+        self.readers.clone()
     }
 
-    fn end(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            // If it has ended already there is nothing to stop.
-            self.handle.stop();
-            let _ = thread.join();
-        }
+    /// Answers the jobs in the queue, snapshots everything, closes all connections and ends. An error means
+    /// that a file is not complete without the one beside it.
+    pub fn stop(mut self) -> Result<(), StoreError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), StoreError> {
+        let Some(thread) = self.thread.take() else {
+            return Ok(());
+        };
+        // If it has ended already there is nothing to stop.
+        self.handle.stop();
+        let broke = |_| Err(StoreError::new("the writer's thread broke off"));
+        thread.join().unwrap_or_else(broke)
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.end();
+        // Nobody is there to be told.
+        let _ = self.end();
     }
 }
 
 /// State of the writer's thread.
 struct Engine {
     database: Database,
+    readers: Arc<Readers>,
     options: Options,
     monitor: Box<dyn Monitor>,
     /// `None` during an outage.

@@ -110,6 +110,7 @@ impl Engine {
 
     pub(super) fn mark_unavailable(&mut self, error: StoreError) {
         self.store = None;
+        self.readers.set_available(false);
         let reason = self.database.explain(error).reason;
         if self.outage.as_ref() != Some(&reason) {
             self.monitor.outage(Some(&reason));
@@ -119,6 +120,7 @@ impl Engine {
 
     pub(super) fn mark_available(&mut self) {
         if self.outage.take().is_some() {
+            self.readers.set_available(true);
             self.monitor.outage(None);
         }
     }

@@ -422,6 +422,10 @@ impl Store for Postgres {
         Ok(self.execute(sql, values)? == 1)
     }
 
+    fn close(self: Box<Self>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     fn revoke_token(&mut self, name: &str) -> Result<bool, StoreError> {
         let sql = "UPDATE tokens SET role = $2, digest = $3 WHERE name = $1 AND role <> $2";
         let nothing: &[u8] = &[0; 32];

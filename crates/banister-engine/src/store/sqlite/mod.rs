@@ -506,6 +506,22 @@ impl Store for Sqlite {
         Ok(added.map_err(of)? == 1)
     }
 
+    fn close(self: Box<Self>) -> Result<(), StoreError> {
+        // What is in the file beside it goes into the file itself, which may be copied then. Others that
+        // still read are waited for as long as for every lock.
+        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+        let busy: i64 = (self.connection)
+            .query_row(sql, [], |row| row.get(0))
+            .map_err(of)?;
+        if busy != 0 {
+            return Err(StoreError::passing(format!(
+                "another program reads the file: its newest events are in {}-wal, which belongs to it",
+                self.path.display()
+            )));
+        }
+        self.connection.close().map_err(|(_, error)| of(error))
+    }
+
     fn revoke_token(&mut self, name: &str) -> Result<bool, StoreError> {
         let revoked = self.connection.execute(
             "UPDATE tokens SET role = ?2, digest = zeroblob(32) WHERE name = ?1 AND role <> ?2",
