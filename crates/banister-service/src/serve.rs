@@ -78,6 +78,10 @@ fn check_log(settings: &Settings) -> Result<(), ServeError> {
     } else {
         Ok(Vec::new())
     };
+    for file in database.exposed() {
+        let file = file.display();
+        tracing::warn!(%file, "other users may read this file of the log: chmod 600");
+    }
     match tokens.map_err(|error| database.explain(error)) {
         Ok(tokens) => {
             let exposed = !settings.listen.ip().is_loopback();

@@ -6,7 +6,7 @@ mod readers;
 mod sqlite;
 mod token;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::events::Record;
@@ -116,7 +116,8 @@ impl Database {
     /// Returns true if there is something to open; of a server, only opening tells.
     pub fn exists(&self) -> bool {
         match self {
-            Self::Sqlite(path) => path.exists(),
+            // One that is lost is something to open, too: opening says so.
+            Self::Sqlite(path) => path.exists() || sqlite::id_file(path).exists(),
             Self::Postgres(_) => true,
         }
     }
@@ -161,6 +162,26 @@ impl Database {
                 sqlite::explain(path, error)
             }
             _ => error,
+        }
+    }
+
+    /// Copies the log to a new file while it is used, and gives the number of the copy's last event.
+    pub fn backup(&self, to: &Path) -> Result<u64, StoreError> {
+        match self {
+            Self::Sqlite(path) => sqlite::backup(path, to),
+            Self::Postgres(_) => Err(StoreError::new(format!(
+                "PostgreSQL has its own backups, such as: pg_dump -Fc -d postgres://USER@{} -f {}",
+                self.shown(),
+                to.display()
+            ))),
+        }
+    }
+
+    /// Files of the log that other users may read.
+    pub fn exposed(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Sqlite(path) => sqlite::exposed(path),
+            Self::Postgres(_) => Vec::new(),
         }
     }
 

@@ -78,6 +78,7 @@ impl Writer {
             readers: readers.clone(),
             options,
             monitor,
+            id: None,
             store: None,
             state: None,
             rng: ChaCha12Rng::from_rng(&mut rand::rng()),
@@ -134,6 +135,8 @@ struct Engine {
     readers: Arc<Readers>,
     options: Options,
     monitor: Box<dyn Monitor>,
+    /// Name of the log, once it was open: another one is not taken for it.
+    id: Option<String>,
     /// `None` during an outage.
     store: Option<Box<dyn Store>>,
     /// `None` before the log is folded for the first time, and after a defect.

@@ -258,6 +258,22 @@ fn listeners_come_back_and_end() {
 }
 
 #[test]
+fn another_log_is_not_taken_for_this_one() {
+    let Some(place) = own_server() else { return };
+    let engine = Engine::start(&place.database);
+    engine.create(plain("x")).unwrap();
+    let id = place.open().id().unwrap();
+    place.run("", "UPDATE meta SET id = 'other'");
+    kill_connections(&place);
+    let refused = || engine.decide("x", "a").err().map(|e| e.to_string());
+    until("it is refused", || {
+        refused().is_some_and(|reason| reason.contains("another log (other)"))
+    });
+    place.run("", &format!("UPDATE meta SET id = '{id}'"));
+    until("it is back", || engine.decide("x", "a").is_ok());
+}
+
+#[test]
 fn another_history_is_read_anew() {
     let (Some(place), Some(other)) = (Place::postgres(), Place::postgres()) else {
         return;
