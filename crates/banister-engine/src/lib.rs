@@ -43,7 +43,7 @@ pub use commands::{
     OutcomeReport, Reply, Report, Reported, RetireArm, Transaction,
 };
 pub use events::{
-    Candidate, DecisionEvent, Estimates, Event, EventKind, Import, Known, OutcomeEvent,
+    Author, Candidate, DecisionEvent, Estimates, Event, EventKind, Import, Known, OutcomeEvent,
     OutcomeSoFar, Part, PublishedPolicy, Record, candidate_names, named_costs, replay_reports,
     shown_id,
 };

@@ -44,7 +44,11 @@ pub fn rebuild(
     let mut whole = State::default();
     let mut short = State::default();
     match restore_all(&snapshots).map_err(StoreError::new)? {
-        Some(experiments) => experiments.into_iter().for_each(|e| short.restore(e)),
+        Some(experiments) => {
+            for experiment in experiments {
+                short.restore(experiment).map_err(StoreError::new)?;
+            }
+        }
         // Of an earlier version: they are replaced when the service starts.
         None => snapshots.clear(),
     }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use banister_engine::{Busy, Command, Query, Readers, Refusal, Store, StoreError, WriterHandle};
+use banister_engine::{
+    Busy, Command, Decide, Decided, LiveState, Query, Readers, Refusal, Store, StoreError,
+    WriterHandle,
+};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::health::Health;
@@ -68,6 +71,37 @@ impl App {
         answer
             .unwrap_or_else(|| Err(Refusal::unavailable("no answer")))
             .map_err(Problem::from)
+    }
+
+    /// Asks for decisions of one experiment, and waits until they are durable.
+    pub async fn decide_all(
+        &self,
+        commands: Vec<Decide>,
+    ) -> Result<Vec<Result<Decided, Refusal>>, Problem> {
+        let (sender, receiver) = oneshot::channel();
+        // Dropped with this future when the caller goes: nobody computes for one who is gone.
+        let waiting = Arc::new(());
+        let is_wanted = {
+            let waiting = Arc::downgrade(&waiting);
+            move || waiting.strong_count() > 0
+        };
+        let sent = self.writer.decide(commands, is_wanted, move |answers| {
+            // The caller may have gone.
+            let _ = sender.send(answers);
+        });
+        let answers = answered(sent, receiver).await;
+        drop(waiting);
+        answers
+    }
+
+    /// Asks for the live state of an experiment.
+    pub async fn read_state(&self, name: Arc<str>) -> Result<LiveState, Problem> {
+        let (sender, receiver) = oneshot::channel();
+        let sent = self.writer.read_state(name, move |answer| {
+            // The caller may have gone.
+            let _ = sender.send(answer);
+        });
+        answered(sent, receiver).await?.map_err(Problem::from)
     }
 
     /// Answers a query from the writer's memory.

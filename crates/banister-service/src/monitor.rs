@@ -21,6 +21,10 @@ impl Monitor for ServiceMonitor {
         self.metrics.follows(folded, last);
     }
 
+    fn clock(&self, skew: f64) {
+        self.metrics.clock(skew);
+    }
+
     fn outage(&self, reason: Option<&str>) {
         match reason {
             Some(reason) => {

@@ -84,10 +84,9 @@ impl DecisionRequest {
 
 /// Takes the context or the candidates out of a request, checked.
 pub(super) fn take_actions(
-    experiment: &Experiment,
+    kind: Kind,
     request: &mut DecisionRequest,
 ) -> Result<(Vec<f64>, Vec<Candidate>), Refusal> {
-    let kind = experiment.checked.kind;
     let (context, actions) = (request.context.take(), request.actions.take());
     if context.is_some() && !matches!(kind, Kind::Context(_)) {
         let allowed = "this experiment declares no `context`";

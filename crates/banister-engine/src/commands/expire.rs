@@ -54,6 +54,12 @@ impl Transaction<'_> {
         }
         let experiment = self.state.experiment(name)?;
         let key = experiment.key;
+        let ttl = experiment.checked.declaration.ttl_seconds;
+        // Whoever found it may have read another clock, or another time to live.
+        if !ttl.is_some_and(|ttl| self.is_over(&record, ttl)) {
+            return Ok(());
+        }
+        let experiment = self.state.experiment(name)?;
         let default = experiment.checked.declaration.default_outcome.as_ref();
         let mut part = record.outcome.part.clone();
         part.taken = part.taken.or(record.event.taken);

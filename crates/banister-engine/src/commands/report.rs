@@ -69,6 +69,7 @@ impl Command for Report {
         let key = transaction.state.experiment(&name)?.key;
         let record = (transaction.decision(key, &Key::parse(&report.decision))?)
             .ok_or_else(|| Refusal::unknown("decision", &report.decision))?;
+        transaction.check_owner(&record)?;
         let experiment = transaction.state.experiment(&name)?;
         let event = &record.event;
         let taken = taken_action(
@@ -115,10 +116,11 @@ impl Command for Report {
                     "the experiment `{name}` is archived and takes no more outcomes"
                 )));
             }
+            experiment.learner.check_backlog()?;
             let ttl = experiment.checked.declaration.ttl_seconds;
             // Whether a late report counts must not depend on when somebody looks for expired decisions.
             if let Some(ttl) = ttl
-                && record.time <= transaction.time.minus_seconds(ttl)
+                && transaction.is_over(&record, ttl)
             {
                 return Err(Refusal::conflict(format!(
                     "the time to live of the decision `{}` is over ({ttl} s): its outcome is settled",
@@ -196,7 +198,7 @@ impl Transaction<'_> {
         let features = if action == event.action {
             event.features.clone()
         } else {
-            experiment.features(action, &event.context, &event.candidates)
+            (experiment.frame).features(action, &event.context, &event.candidates)
         };
         experiment.check_outcome(action, &features, reward, &costs, before)?;
         Ok(Some(OutcomeEvent {

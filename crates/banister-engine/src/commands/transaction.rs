@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use rand_chacha::ChaCha12Rng;
 
-use crate::events::{DecisionEvent, Event, OutcomeSoFar, PublishedPolicy, Record, replay_reports};
+use crate::events::{
+    Author, DecisionEvent, Event, OutcomeSoFar, PublishedPolicy, Record, replay_reports, shown_id,
+};
 use crate::refusal::Refusal;
 use crate::state::{Experiment, ExperimentStatus, OpenDecision, State};
 use crate::store::{Found, Key, Store};
@@ -17,8 +19,10 @@ pub struct Transaction<'a> {
     pub(super) store: &'a mut dyn Store,
     pub(super) rng: &'a mut ChaCha12Rng,
     pub(super) time: Timestamp,
+    /// Author of the command that is executed now.
+    pub(crate) author: Author,
     records: Vec<Record>,
-    events: Vec<Event>,
+    events: Vec<(Author, Event)>,
     /// Decisions to look up.
     wanted: Vec<(u64, Key)>,
     /// Decisions looked up; `None` where there is none.
@@ -39,6 +43,8 @@ pub(super) struct DecisionRecord {
     pub number: u64,
     pub id: Option<String>,
     pub time: Timestamp,
+    /// Those of early versions have none.
+    pub author: Option<Author>,
     pub event: Arc<DecisionEvent>,
     pub outcome: OutcomeSoFar,
 }
@@ -48,11 +54,11 @@ impl<'a> Transaction<'a> {
         state: &'a mut State,
         store: &'a mut dyn Store,
         rng: &'a mut ChaCha12Rng,
-        now: Timestamp,
+        time: Timestamp,
     ) -> Self {
         Self {
-            // Clocks may be set back; the log's times never go back.
-            time: now.max(state.time),
+            time,
+            author: Author::engine(),
             state,
             store,
             rng,
@@ -94,8 +100,8 @@ impl<'a> Transaction<'a> {
         Ok(())
     }
 
-    /// Records and their events, in the log's order.
-    pub(crate) fn into_events(self) -> (Vec<Record>, Vec<Event>) {
+    /// Records, their authors and events, in the log's order.
+    pub(crate) fn into_events(self) -> (Vec<Record>, Vec<(Author, Event)>) {
         (self.records, self.events)
     }
 
@@ -131,6 +137,7 @@ impl<'a> Transaction<'a> {
             experiment,
             id: id.cloned(),
             time: self.time,
+            author: Some(self.author.clone()),
             event,
         };
         self.decisions.insert(number, open);
@@ -145,16 +152,18 @@ impl<'a> Transaction<'a> {
         event: Event,
     ) -> u64 {
         let number = self.next_number();
-        self.records.push(Record {
+        let mut record = Record {
             number,
             time: self.time,
             experiment,
             kind: event.kind(),
             decision,
             id,
-            body: event.encode(),
-        });
-        self.events.push(event);
+            body: Vec::new(),
+        };
+        record.write(&self.author, &event);
+        self.records.push(record);
+        self.events.push((self.author.clone(), event));
         number
     }
 
@@ -167,6 +176,29 @@ impl<'a> Transaction<'a> {
             ))),
             _ => Ok(experiment),
         }
+    }
+
+    /// Returns true if a decision's time to live is over.
+    pub(super) fn is_over(&self, record: &DecisionRecord, ttl_seconds: f64) -> bool {
+        let made = (self.state.clock_sets()).time_now(record.number, record.time);
+        made <= self.time.minus_seconds(ttl_seconds)
+    }
+
+    /// Sets the log's clock to this transaction's time, from that of the last event.
+    pub(crate) fn set_clock(&mut self) {
+        let (from, to) = (self.state.time.0, self.time.0);
+        self.write(0, Event::ClockSet { from, to });
+    }
+
+    /// Refuses an author who may not come back to a decision.
+    pub(super) fn check_owner(&self, record: &DecisionRecord) -> Result<(), Refusal> {
+        if self.author.may_touch(record.author.as_ref()) {
+            return Ok(());
+        }
+        let id = shown_id(record.id.as_deref(), record.number);
+        Err(Refusal::Forbidden {
+            reason: format!("the decision `{id}` belongs to another token"),
+        })
     }
 
     /// Finds a decision of this commit, in memory, or among those looked up.
@@ -187,6 +219,7 @@ impl<'a> Transaction<'a> {
                     number,
                     id: open.id.clone(),
                     time: open.time,
+                    author: open.author.clone(),
                     event: open.event.clone(),
                     outcome: self.reported.get(&number).cloned().unwrap_or_default(),
                 }));
@@ -201,7 +234,7 @@ impl<'a> Transaction<'a> {
     /// Decodes a decision of the store; what this commit has reported on it counts before the store.
     pub(super) fn stored(&self, found: &Found) -> Result<Option<DecisionRecord>, Refusal> {
         let number = found.decision.number;
-        let Event::Decision(event) = found.decision.event()? else {
+        let (author, Event::Decision(event)) = found.decision.read()? else {
             return Ok(None);
         };
         let outcome = match self.reported.get(&number) {
@@ -212,6 +245,7 @@ impl<'a> Transaction<'a> {
             number,
             id: found.decision.id.clone(),
             time: found.decision.time,
+            author,
             event,
             outcome,
         }))

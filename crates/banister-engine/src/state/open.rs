@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::events::{DecisionEvent, Record};
+use crate::events::{Author, DecisionEvent, Record};
 use crate::time::Timestamp;
 
 /// Most decisions kept. The log has all of them; this only saves looking there.
@@ -15,6 +15,8 @@ pub(crate) struct OpenDecision {
     pub experiment: u64,
     pub id: Option<String>,
     pub time: Timestamp,
+    /// Those of early versions have none.
+    pub author: Option<Author>,
     pub event: Arc<DecisionEvent>,
 }
 
@@ -36,7 +38,12 @@ impl OpenDecisions {
         self.ids.get(&(experiment, id.to_string())).copied()
     }
 
-    pub(super) fn insert(&mut self, record: &Record, event: Arc<DecisionEvent>) {
+    pub(super) fn insert(
+        &mut self,
+        record: &Record,
+        author: Option<Author>,
+        event: Arc<DecisionEvent>,
+    ) {
         while self.order.len() >= MOST_OPEN {
             if let Some(oldest) = self.order.pop_front() {
                 self.remove(oldest);
@@ -53,6 +60,7 @@ impl OpenDecisions {
                 experiment: record.experiment,
                 id: record.id.clone(),
                 time: record.time,
+                author,
                 event,
             },
         );

@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use super::queue::WriterHandle;
 use crate::commands::Expire;
-use crate::queries::{ReadTtls, TtlStatus};
+use crate::queries::{ReadTtls, TtlStatus, Ttls};
 use crate::store::{Readers, Store, StoreError};
-use crate::time::Timestamp;
 
 const PAUSE: Duration = Duration::from_millis(500);
 /// Decisions of one command.
@@ -24,11 +23,11 @@ pub(super) fn start(readers: Arc<Readers>, handle: WriterHandle) -> std::io::Res
             if !handle.catch_up() {
                 return;
             }
-            let Ok(statuses) = handle.query_blocking(ReadTtls) else {
+            let Ok(ttls) = handle.query_blocking(ReadTtls) else {
                 continue;
             };
-            for status in statuses {
-                let search = || readers.with_reserved(|reader| overdue(reader, &status));
+            for status in &ttls.experiments {
+                let search = || readers.with_reserved(|reader| overdue(reader, &ttls, status));
                 // The writer reports outages; here one means a new try later.
                 while let Ok(Some(overdue)) = search() {
                     let more = overdue.decisions.len() == CHUNK;
@@ -47,9 +46,12 @@ pub(super) fn start(readers: Arc<Readers>, handle: WriterHandle) -> std::io::Res
 }
 
 /// Finds the decisions of an experiment whose time to live is over.
-fn overdue(store: &mut dyn Store, status: &TtlStatus) -> Result<Option<Expire>, StoreError> {
-    let cutoff = Timestamp::now().minus_seconds(status.ttl_seconds);
-    let upto = last_before(store, status.settled, cutoff)?;
+pub(super) fn overdue(
+    store: &mut dyn Store,
+    ttls: &Ttls,
+    status: &TtlStatus,
+) -> Result<Option<Expire>, StoreError> {
+    let upto = last_before(store, ttls, status)?;
     if upto <= status.settled {
         return Ok(None);
     }
@@ -61,12 +63,14 @@ fn overdue(store: &mut dyn Store, status: &TtlStatus) -> Result<Option<Expire>, 
     }))
 }
 
-/// Finds the last event that is not younger than `cutoff`, by bisection: the log's times never go back.
-fn last_before(store: &mut dyn Store, after: u64, cutoff: Timestamp) -> Result<u64, StoreError> {
-    let (mut low, mut high) = (after, store.last()?);
+/// Finds the last event that is as old as the time to live, by bisection: the log's times never go back.
+fn last_before(store: &mut dyn Store, ttls: &Ttls, status: &TtlStatus) -> Result<u64, StoreError> {
+    let cutoff = ttls.now.minus_seconds(status.ttl_seconds);
+    let (mut low, mut high) = (status.settled, store.last()?);
     while low < high {
         let middle = low + (high - low).div_ceil(2);
-        let old = (store.get(middle)?).is_some_and(|record| record.time <= cutoff);
+        let old = (store.get(middle)?)
+            .is_some_and(|record| ttls.clock_sets.time_now(middle, record.time) <= cutoff);
         if old {
             low = middle;
         } else {

@@ -2,9 +2,10 @@
 //!
 //! May use everything else in the crate; nothing else in the crate uses it. Read `queue.rs` (the way in)
 //! and `job.rs` (a command or query with its reply channel), then `commit.rs` (the loop and the group
-//! commit), `recovery.rs` (opening the log, outages) and `expiry.rs` (the thread that finds decisions whose
+//! commit), `clock.rs` (the log's time), `recovery.rs` (opening the log, outages) and `expiry.rs` (the thread that finds decisions whose
 //! time to live is over).
 
+mod clock;
 mod commit;
 mod expiry;
 mod job;
@@ -18,8 +19,10 @@ use std::time::Duration;
 use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
 
-use crate::state::{SnapshotRound, State};
+use crate::events::Author;
+use crate::state::{Detached, SnapshotRound, State};
 use crate::store::{Database, Readers, Store, StoreError};
+use clock::Clock;
 use queue::queue;
 pub use queue::{Busy, WriterHandle};
 
@@ -32,6 +35,11 @@ pub struct Options {
     pub snapshot_every: u64,
     /// Time for which a commit that failed for a passing reason is tried again before callers get an error.
     pub patience: Duration,
+    /// Longest time between the log's clock and its source (the database's or the machine's) with which
+    /// anything is written.
+    pub most_skew: Duration,
+    /// True if the clock is right at the start, whatever the log's last event says.
+    pub accept_clock: bool,
 }
 
 impl Default for Options {
@@ -40,6 +48,8 @@ impl Default for Options {
             queue: 8192,
             snapshot_every: 20_000,
             patience: Duration::from_secs(2),
+            most_skew: Duration::from_secs(60),
+            accept_clock: false,
         }
     }
 }
@@ -50,6 +60,8 @@ pub trait Monitor: Send {
     fn committed(&self, events: usize, seconds: f64);
     /// The log has events up to `last`, and this process has folded those up to `folded`.
     fn follows(&self, folded: u64, last: u64);
+    /// The log's time is this many seconds behind its source.
+    fn clock(&self, skew: f64);
     /// The log could not be written or read, for this reason; `None`: it can again.
     fn outage(&self, reason: Option<&str>);
 }
@@ -70,15 +82,22 @@ impl Writer {
     ) -> std::io::Result<Self> {
         let (handle, queue) = queue(options.queue);
         let listener = handle.clone();
+        let detached = Detached::start(Box::new(move || {
+            listener.catch_up();
+        }))?;
+        let handle = handle.beside(detached.clone());
+        let listener = handle.clone();
         database.listen(Box::new(move || listener.catch_up()));
         let readers = Arc::new(Readers::new(database.clone()));
-        expiry::start(readers.clone(), handle.clone())?;
+        expiry::start(readers.clone(), handle.by(Author::engine()))?;
         let mut engine = Engine {
+            clock: Clock::new(options.most_skew, options.accept_clock),
             database,
             readers: readers.clone(),
             options,
             monitor,
             id: None,
+            detached: Some(detached),
             store: None,
             state: None,
             rng: ChaCha12Rng::from_rng(&mut rand::rng()),
@@ -137,10 +156,13 @@ struct Engine {
     monitor: Box<dyn Monitor>,
     /// Name of the log, once it was open: another one is not taken for it.
     id: Option<String>,
+    /// Learners beside this thread.
+    detached: Option<Detached>,
     /// `None` during an outage.
     store: Option<Box<dyn Store>>,
     /// `None` before the log is folded for the first time, and after a defect.
     state: Option<State>,
+    clock: Clock,
     rng: ChaCha12Rng,
     round: SnapshotRound,
     /// Reason for which the log cannot be used now.

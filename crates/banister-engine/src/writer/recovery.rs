@@ -1,6 +1,7 @@
 //! Opening the log, following the events of others, and outages.
 
 use super::Engine;
+use super::clock::read_clock;
 use crate::state::{SnapshotRound, State, restore_all};
 use crate::store::{Begun, StoreError};
 
@@ -61,9 +62,15 @@ impl Engine {
             let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
                 return Err(StoreError::new("not open"));
             };
-            let last = store.last()?;
+            let Begun { last, now } = store.poll()?;
             state.follow(&mut **store, last, |_| Ok(()))?;
             self.monitor.follows(state.number, last);
+            read_clock(&mut self.clock, state, now, false)?;
+            self.monitor.clock(self.clock.skew());
+            if let Err(reason) = state.look_for_news() {
+                self.state = None;
+                return Err(StoreError::new(reason));
+            }
             // Reading proves nothing about writing.
             match self.outage {
                 None => Ok(()),
@@ -82,7 +89,7 @@ impl Engine {
             return Err(StoreError::new("not open"));
         };
         let last = store.last()?;
-        let mut state = State::default();
+        let mut state = State::with_learners(self.detached.clone());
         let snapshots = store.snapshots()?;
         match restore_all(&snapshots) {
             // Of an earlier version: the log is replayed from the start, once.
@@ -93,7 +100,12 @@ impl Engine {
                 if let Some(record) = store.get(state.number)? {
                     state.time = record.time;
                 }
-                experiments.into_iter().for_each(|e| state.restore(e));
+                // Set by hand, so they are few.
+                let sets = store.changes(0, state.number + 1, usize::MAX)?;
+                state.restore_clock(&sets).map_err(StoreError::new)?;
+                for experiment in experiments {
+                    state.restore(experiment).map_err(StoreError::new)?;
+                }
             }
             Err(reason) => self.monitor.outage(Some(&format!(
                 "a snapshot cannot be read ({reason}): the log is replayed from the start"
@@ -138,17 +150,11 @@ impl Engine {
         let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
             return;
         };
-        let began = self.round.began;
-        let due = state
-            .experiments()
-            .map(|experiment| experiment.key)
-            .collect();
-        let mut round = SnapshotRound { due, began };
         // Without the transaction every snapshot would be synced by itself. They are short cuts: if this
         // fails, the next start takes longer.
         let done = store.begin().and_then(|_| {
-            while !round.due.is_empty() {
-                round.step(&mut **store, state, u64::MAX)?;
+            for experiment in state.experiments() {
+                store.keep_snapshot(&experiment.snapshot(state.number))?;
             }
             store.commit()
         });

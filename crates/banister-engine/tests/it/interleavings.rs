@@ -62,13 +62,13 @@ fn number(value: bool) -> f64 {
 
 fn command(ask: &Ask) -> Either {
     match *ask {
-        Ask::Decide(id) => Either::Decide(Decide {
-            experiment: experiment(id).into(),
-            request: DecisionRequest {
+        Ask::Decide(id) => Either::Decide(Decide::new(
+            experiment(id).into(),
+            DecisionRequest {
                 id: Some(format!("d{id}")),
                 ..DecisionRequest::default()
             },
-        }),
+        )),
         Ask::Report(id, reward, cost) => Either::Report(Report {
             experiment: experiment(id).into(),
             report: OutcomeReport {

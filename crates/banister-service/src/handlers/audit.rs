@@ -140,10 +140,7 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
     let wanted = Key::parse(&id);
     let read = move |store: &mut dyn banister_engine::Store| {
         let found = store.find(&[(key, wanted)])?.pop().flatten();
-        let policy = match found
-            .as_ref()
-            .map(|found| Event::decode(&found.decision.body))
-        {
+        let policy = match found.as_ref().map(|found| found.decision.event()) {
             Some(Ok(Event::Decision(event))) => match event.policy {
                 Some(number) => store.get(number)?,
                 None => None,
@@ -272,7 +269,7 @@ pub fn decision_of(record: &Record) -> Result<Arc<DecisionEvent>, Problem> {
 }
 
 fn decode(record: &Record) -> Result<Event, Problem> {
-    Event::decode(&record.body).map_err(|e| damaged(format!("event {}: {e}", record.number)))
+    Ok(record.event()?)
 }
 
 fn damaged(reason: String) -> Problem {

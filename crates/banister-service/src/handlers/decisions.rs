@@ -90,12 +90,7 @@ pub async fn decide(
     Json(request): Json<DecisionRequest>,
 ) -> Result<Response, Problem> {
     let experiment = name.into();
-    let decided = app
-        .execute(Decide {
-            experiment,
-            request,
-        })
-        .await?;
+    let decided = app.execute(Decide::new(experiment, request)).await?;
     Ok(raw(answer::decision(&decided)))
 }
 
@@ -117,10 +112,7 @@ pub async fn decide_batch(
     check_size(&app, "decisions", batch.decisions.len())?;
     let name: Arc<str> = name.into();
     let requests = batch.decisions.into_iter();
-    let commands = requests.map(|request| Decide {
-        experiment: name.clone(),
-        request,
-    });
+    let commands = requests.map(|request| Decide::new(name.clone(), request));
     let answers = app.execute_all(commands.collect()).await?;
     results("decision", answers, |decided| answer::decision(&decided))
 }

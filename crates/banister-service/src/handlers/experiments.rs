@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use banister_engine::{
     AcknowledgeAlarms, AddArm, Change, ChangeExperiment, CreateExperiment, Declaration,
-    ExperimentView, ListExperiments, NamedArm, ReadExperiment, ReadHistory, ReadState, RetireArm,
+    ExperimentView, ListExperiments, NamedArm, ReadExperiment, ReadHistory, RetireArm,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -123,7 +123,7 @@ pub async fn state(
     State(app): State<App>,
     InPath(name): InPath<String>,
 ) -> Result<Response, Problem> {
-    let state = app.query(ReadState(name.into())).await?;
+    let state = app.read_state(name.into()).await?;
     Ok(json(&answer::state(&state)))
 }
 

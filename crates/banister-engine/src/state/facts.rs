@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use banister::{Agent, Assumption, CheckedProblem, Confidence};
 
-use super::Arm;
-use crate::state::declaration::{CheckedDeclaration, Kind};
+use super::declaration::{CheckedDeclaration, Kind};
 
 /// Facts of an experiment that answers need; they change only when arms are added.
 #[derive(Debug)]
@@ -56,10 +55,10 @@ impl Facts {
     }
 }
 
-pub(super) fn facts(
+pub(crate) fn facts(
     key: u64,
     checked: &CheckedDeclaration,
-    arms: &[Arm],
+    arms: Vec<String>,
     agent: &dyn Agent,
 ) -> Arc<Facts> {
     let guardrails = checked.declaration.guardrails.iter();
@@ -67,7 +66,7 @@ pub(super) fn facts(
         experiment: checked.declaration.name.clone(),
         key,
         kind: checked.kind,
-        arms: arms.iter().map(|arm| arm.name.clone()).collect(),
+        arms,
         guardrails: guardrails.map(|g| g.name.clone()).collect(),
         safe: match checked.kind {
             Kind::Candidates(_) => None,
