@@ -59,6 +59,11 @@ pub enum Command {
         after_help = "Example:\n  banister token create --role admin me\n  banister token create --role decide shop --database postgres://banister@db/banister\n  banister token revoke shop"
     )]
     Token(Token),
+    /// Copy a service's log to a new file, whole, while the service runs
+    #[command(
+        after_help = "Example:\n  banister backup --data-dir banister-data /backups/banister-monday.db\n  banister rebuild --database /backups/banister-monday.db      prove that the copy is whole\n\nA log in PostgreSQL is backed up by its own tools: pg_dump -Fc -d postgres://banister@db/banister -f banister.dump"
+    )]
+    Backup(Backup),
     /// Replay a service's whole log and prove that its learned state follows from it
     #[command(
         after_help = "Example:\n  banister rebuild\n  banister rebuild --database postgres://banister@db/banister --json"
@@ -371,6 +376,15 @@ pub enum TokenCommand {
         #[command(flatten)]
         place: LogPlace,
     },
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Backup {
+    /// File to make; an existing one is not overwritten
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub destination: PathBuf,
+    #[command(flatten)]
+    pub place: LogPlace,
 }
 
 #[derive(Debug, clap::Args)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use banister_engine::{
-    Author, Busy, Command, Decide, Decided, LiveState, Query, Refusal, Stats, Store, StoreError,
-    WriterHandle,
+    Author, Busy, Command, Decide, Decided, LiveState, Query, Readers, Refusal, Stats, Store,
+    StoreError, WriterHandle,
 };
 use tokio::sync::{Mutex, Semaphore, oneshot};
 
@@ -15,7 +15,6 @@ use crate::metrics::Metrics;
 use crate::middleware::auth::TokenStore;
 use crate::middleware::rate::Limits;
 use crate::problem::Problem;
-use crate::readers::Readers;
 use crate::settings::Settings;
 
 /// Memory of reading the log: a page of it, decoded.

@@ -21,7 +21,6 @@ use crate::middleware::auth::{self, TokenStore};
 use crate::middleware::rate::Limits;
 use crate::monitor::ServiceMonitor;
 use crate::openapi;
-use crate::readers::Readers;
 use crate::router::router;
 use crate::settings::Settings;
 
@@ -82,6 +81,10 @@ fn check_log(settings: &Settings) -> Result<(), ServeError> {
     } else {
         Ok(Vec::new())
     };
+    for file in database.exposed() {
+        let file = file.display();
+        tracing::warn!(%file, "other users may read this file of the log: chmod 600");
+    }
     match tokens.map_err(|error| database.explain(error)) {
         Ok(tokens) => {
             let exposed = !settings.listen.ip().is_loopback();
@@ -177,8 +180,11 @@ async fn run(
     stopper.abort();
     drop(app);
     // Answers what is still in the queue, and leaves snapshots for the next start.
-    let _ = tokio::task::spawn_blocking(move || writer.stop()).await;
-    tracing::info!("stopped");
+    match tokio::task::spawn_blocking(move || writer.stop()).await {
+        Ok(Ok(())) => tracing::info!("stopped"),
+        Ok(Err(error)) => tracing::warn!(reason = error.reason, "stopped"),
+        Err(_) => tracing::error!("the log was not closed"),
+    }
     served.map_err(system("serving"))
 }
 
@@ -195,10 +201,8 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
     let metrics = Arc::new(Metrics::default());
     let health = Arc::new(Health::default());
     let database = settings.database.clone();
-    let readers = Arc::new(Readers::new(database.clone(), health.clone()));
     let monitor = ServiceMonitor {
         health: health.clone(),
-        readers: readers.clone(),
         metrics: metrics.clone(),
     };
     let options = Options {
@@ -210,6 +214,7 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
     };
     let writer = Writer::start(database, options, Box::new(monitor))
         .map_err(system("starting the log's thread"))?;
+    let readers = writer.readers();
     // Without tokens only this machine is served, whatever becomes of them while we run.
     let exposed = !settings.listen.ip().is_loopback();
     let required = settings.require_token || exposed;

@@ -109,7 +109,7 @@ impl Given {
         match self.database.as_deref() {
             None => Ok(Database::Sqlite(folder.join("banister.db"))),
             Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
-                Ok(Database::Postgres(url.to_string()))
+                Ok(Database::Postgres(url.into()))
             }
             Some(url) if url.contains("://") => Err(invalid(
                 "database",

@@ -2,19 +2,25 @@
 //! writing transaction takes first.
 
 mod postgres;
+mod readers;
 mod sqlite;
 mod token;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::events::Record;
 use crate::time::Timestamp;
 
+pub use readers::Readers;
 pub use token::{Role, Token};
 
 /// Layout of the tables that this program writes. It reads the ones before it, and brings them to this
 /// one when it opens them for writing.
 const LAYOUT_VERSION: i32 = 2;
+
+/// Most connections that read a file at a time.
+const MOST_SQLITE_READERS: usize = 16;
 
 /// Refusal of a layout that this program does not know.
 fn unknown_layout(version: i32) -> StoreError {
@@ -66,8 +72,36 @@ impl StoreError {
 pub enum Database {
     /// A file of this machine.
     Sqlite(PathBuf),
-    /// A PostgreSQL database, by its address.
-    Postgres(String),
+    /// A PostgreSQL database.
+    Postgres(PostgresLog),
+}
+
+/// A PostgreSQL database, and how a process uses it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PostgresLog {
+    /// Address, which may hold a password.
+    pub url: String,
+    /// Most connections of the process: one that writes, one that listens, the others read.
+    pub connections: usize,
+    /// Longest wait for another process that writes.
+    pub lock_timeout: Duration,
+    /// Longest time of a statement of the writer; readers have twice as much.
+    pub statement_timeout: Duration,
+    /// Time after which the server ends a transaction in which nothing happens: that of a process that
+    /// froze while it held the log.
+    pub idle_timeout: Duration,
+}
+
+impl<T: Into<String>> From<T> for PostgresLog {
+    fn from(url: T) -> Self {
+        Self {
+            url: url.into(),
+            connections: 8,
+            lock_timeout: Duration::from_secs(4),
+            statement_timeout: Duration::from_secs(5),
+            idle_timeout: Duration::from_millis(2500),
+        }
+    }
 }
 
 impl Database {
@@ -75,14 +109,15 @@ impl Database {
     pub fn open(&self) -> Result<Box<dyn Store>, StoreError> {
         Ok(match self {
             Self::Sqlite(path) => Box::new(sqlite::Sqlite::open(path)?),
-            Self::Postgres(url) => Box::new(postgres::Postgres::open(url)?),
+            Self::Postgres(log) => Box::new(postgres::Postgres::open(log)?),
         })
     }
 
     /// Returns true if there is something to open; of a server, only opening tells.
     pub fn exists(&self) -> bool {
         match self {
-            Self::Sqlite(path) => path.exists(),
+            // One that is lost is something to open, too: opening says so.
+            Self::Sqlite(path) => path.exists() || sqlite::id_file(path).exists(),
             Self::Postgres(_) => true,
         }
     }
@@ -99,15 +134,24 @@ impl Database {
     pub fn open_reader(&self) -> Result<Box<dyn Store>, StoreError> {
         Ok(match self {
             Self::Sqlite(path) => Box::new(sqlite::Sqlite::open_reader(path)?),
-            Self::Postgres(url) => Box::new(postgres::Postgres::open_reader(url)?),
+            Self::Postgres(log) => Box::new(postgres::Postgres::open_reader(log)?),
         })
+    }
+
+    /// Most connections that read at a time.
+    fn most_readers(&self) -> usize {
+        match self {
+            Self::Sqlite(_) => MOST_SQLITE_READERS,
+            // One writes and one listens.
+            Self::Postgres(log) => log.connections.saturating_sub(2).max(1),
+        }
     }
 
     /// Calls `wake` whenever another process may have written, until it says no; `None` where nobody
     /// else writes. Readers re-read by number whatever they are told, so a lost call does no harm.
     pub fn listen(&self, wake: Box<dyn Fn() -> bool + Send>) {
-        if let Self::Postgres(url) = self {
-            postgres::listen(url.clone(), wake);
+        if let Self::Postgres(log) = self {
+            postgres::listen(log.clone(), wake);
         }
     }
 
@@ -121,11 +165,31 @@ impl Database {
         }
     }
 
+    /// Copies the log to a new file while it is used, and gives the number of the copy's last event.
+    pub fn backup(&self, to: &Path) -> Result<u64, StoreError> {
+        match self {
+            Self::Sqlite(path) => sqlite::backup(path, to),
+            Self::Postgres(_) => Err(StoreError::new(format!(
+                "PostgreSQL has its own backups, such as: pg_dump -Fc -d postgres://USER@{} -f {}",
+                self.shown(),
+                to.display()
+            ))),
+        }
+    }
+
+    /// Files of the log that other users may read.
+    pub fn exposed(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Sqlite(path) => sqlite::exposed(path),
+            Self::Postgres(_) => Vec::new(),
+        }
+    }
+
     /// As people may see it: without a password.
     pub fn shown(&self) -> String {
         match self {
             Self::Sqlite(path) => path.display().to_string(),
-            Self::Postgres(url) => postgres::shown(url),
+            Self::Postgres(log) => postgres::shown(&log.url),
         }
     }
 }
@@ -285,6 +349,8 @@ pub trait Store: Send {
     fn tokens(&mut self) -> Result<Vec<StoredToken>, StoreError>;
     /// Keeps a token; `false` if its name is taken by one that was not revoked.
     fn add_token(&mut self, token: &StoredToken) -> Result<bool, StoreError>;
+    /// Ends the use of the log: a file is complete by itself then.
+    fn close(self: Box<Self>) -> Result<(), StoreError>;
     /// Revokes a token; `false` if there is none of that name. That there was one is remembered: a service
     /// that asked for tokens must not become open to all when the last is gone.
     fn revoke_token(&mut self, name: &str) -> Result<bool, StoreError>;

@@ -18,7 +18,7 @@ use crate::time::Timestamp;
 pub(super) struct NotCommitted;
 
 impl Engine {
-    pub(super) fn run(&mut self, mut queue: WriterQueue) {
+    pub(super) fn run(&mut self, mut queue: WriterQueue) -> Result<(), StoreError> {
         // The log is opened at once: those who ask first should not wait for it.
         self.catch_up();
         while !queue.is_closed() {
@@ -34,6 +34,10 @@ impl Engine {
         if let Some(detached) = &self.detached {
             detached.close();
         }
+        // Nobody waits for an answer that will not come.
+        drop(queue);
+        self.readers.close();
+        self.store.take().map_or(Ok(()), |store| store.close())
     }
 
     /// Serves jobs in runs: one that changes what others see has a commit of its own.

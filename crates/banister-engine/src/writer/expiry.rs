@@ -3,19 +3,20 @@
 //! It searches beside the writer, so that the writer never waits for a long search; what it finds goes
 //! through the queue like every command, and is checked again there.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::queue::WriterHandle;
 use crate::commands::Expire;
 use crate::queries::{ReadTtls, TtlStatus, Ttls};
-use crate::store::{Database, Store, StoreError};
+use crate::store::{Readers, Store, StoreError};
 
 const PAUSE: Duration = Duration::from_millis(500);
 /// Decisions of one command.
 const CHUNK: usize = 1000;
 
 /// Starts the thread; it ends with the writer.
-pub(super) fn start(database: Database, handle: WriterHandle) -> std::io::Result<()> {
+pub(super) fn start(readers: Arc<Readers>, handle: WriterHandle) -> std::io::Result<()> {
     let search = move || {
         loop {
             std::thread::sleep(PAUSE);
@@ -25,16 +26,10 @@ pub(super) fn start(database: Database, handle: WriterHandle) -> std::io::Result
             let Ok(ttls) = handle.query_blocking(ReadTtls) else {
                 continue;
             };
-            if ttls.experiments.is_empty() {
-                continue;
-            }
-            // Opened anew each time: a connection that is kept would keep a file that was replaced.
-            let Ok(mut reader) = database.open_reader() else {
-                continue;
-            };
             for status in &ttls.experiments {
+                let search = || readers.with_reserved(|reader| overdue(reader, &ttls, status));
                 // The writer reports outages; here one means a new try later.
-                while let Ok(Some(overdue)) = overdue(&mut *reader, &ttls, status) {
+                while let Ok(Some(overdue)) = search() {
                     let more = overdue.decisions.len() == CHUNK;
                     let expired = handle.execute_blocking(overdue);
                     if !more || expired.is_err() {

@@ -12,6 +12,7 @@ mod job;
 mod queue;
 mod recovery;
 
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use rand_chacha::ChaCha12Rng;
 
 use crate::events::Author;
 use crate::state::{Detached, SnapshotRound, State};
-use crate::store::{Database, Store};
+use crate::store::{Database, Readers, Store, StoreError};
 use clock::Clock;
 use queue::queue;
 pub use queue::{Busy, WriterHandle};
@@ -71,7 +72,8 @@ pub trait Monitor: Send {
 /// Owner of the writer's thread; dropping it stops the thread.
 pub struct Writer {
     handle: WriterHandle,
-    thread: Option<JoinHandle<()>>,
+    readers: Arc<Readers>,
+    thread: Option<JoinHandle<Result<(), StoreError>>>,
 }
 
 impl Writer {
@@ -89,12 +91,15 @@ impl Writer {
         let handle = handle.beside(detached.clone());
         let listener = handle.clone();
         database.listen(Box::new(move || listener.catch_up()));
-        expiry::start(database.clone(), handle.by(Author::engine()))?;
+        let readers = Arc::new(Readers::new(database.clone()));
+        expiry::start(readers.clone(), handle.by(Author::engine()))?;
         let mut engine = Engine {
             clock: Clock::new(options.most_skew, options.accept_clock),
             database,
+            readers: readers.clone(),
             options,
             monitor,
+            id: None,
             detached: Some(detached),
             store: None,
             state: None,
@@ -108,6 +113,7 @@ impl Writer {
             .spawn(move || engine.run(queue))?;
         Ok(Self {
             handle,
+            readers,
             thread: Some(thread),
         })
     }
@@ -116,31 +122,43 @@ impl Writer {
         self.handle.clone()
     }
 
-    /// Answers the jobs in the queue, snapshots everything and ends.
-    pub fn stop(mut self) {
-        self.end();
+    /// Connections that read beside it.
+    pub fn readers(&self) -> Arc<Readers> {
+        self.readers.clone()
     }
 
-    fn end(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            // If it has ended already there is nothing to stop.
-            self.handle.stop();
-            let _ = thread.join();
-        }
+    /// Answers the jobs in the queue, snapshots everything, closes all connections and ends. An error means
+    /// that a file is not complete without the one beside it.
+    pub fn stop(mut self) -> Result<(), StoreError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), StoreError> {
+        let Some(thread) = self.thread.take() else {
+            return Ok(());
+        };
+        // If it has ended already there is nothing to stop.
+        self.handle.stop();
+        let broke = |_| Err(StoreError::new("the writer's thread broke off"));
+        thread.join().unwrap_or_else(broke)
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.end();
+        // Nobody is there to be told.
+        let _ = self.end();
     }
 }
 
 /// State of the writer's thread.
 struct Engine {
     database: Database,
+    readers: Arc<Readers>,
     options: Options,
     monitor: Box<dyn Monitor>,
+    /// Name of the log, once it was open: another one is not taken for it.
+    id: Option<String>,
     /// Learners beside this thread.
     detached: Option<Detached>,
     /// `None` during an outage.

@@ -31,8 +31,16 @@ impl Engine {
                 None => self.database.open()?,
                 Some(_) => self.database.open_again()?,
             };
-            // Another log may have come in its place: a backup, a standby that was behind. It may be the
-            // longer one by now, but it has not the same event where ours ended.
+            let id = store.id()?;
+            if self.id.as_ref().is_some_and(|own| *own != id) {
+                return Err(StoreError::new(format!(
+                    "another log ({id}) is in the place of this one: put the right one back, or restart \
+                     the service to use the other"
+                )));
+            }
+            self.id = Some(id);
+            // An older state of the log may have come in its place: a backup, a standby that was behind. It
+            // may be the longer one by now, but it has not the same event where ours ended.
             if let Some(state) = &self.state
                 && state.number > 0
                 && store.get(state.number)?.map(|record| record.time) != Some(state.time)
@@ -122,6 +130,7 @@ impl Engine {
 
     pub(super) fn mark_unavailable(&mut self, error: StoreError) {
         self.store = None;
+        self.readers.set_available(false);
         let reason = self.database.explain(error).reason;
         if self.outage.as_ref() != Some(&reason) {
             self.monitor.outage(Some(&reason));
@@ -131,6 +140,7 @@ impl Engine {
 
     pub(super) fn mark_available(&mut self) {
         if self.outage.take().is_some() {
+            self.readers.set_available(true);
             self.monitor.outage(None);
         }
     }

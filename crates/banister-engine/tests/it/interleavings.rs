@@ -5,7 +5,8 @@ use crate::common;
 use std::collections::{BTreeMap, HashSet};
 
 use banister_engine::{
-    Database, Decide, DecisionRequest, EventKind, Options, OutcomeReport, Refusal, Report, rebuild,
+    Database, Decide, DecisionRequest, EventKind, Options, OutcomeReport, PostgresLog, Refusal,
+    Report, rebuild,
 };
 use common::engine::{Either, EitherAnswer, Engine, check, plain};
 use common::{Place, whole, write};
@@ -155,7 +156,7 @@ fn crash(place: &Place, engine: Engine) -> Option<Place> {
             engine.stop();
             Some(copy)
         }
-        Database::Postgres(url) => {
+        Database::Postgres(PostgresLog { url, .. }) => {
             let mut client = postgres::Client::connect(url, postgres::NoTls).expect("a connection");
             let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                  WHERE datname = current_database() AND pid <> pg_backend_pid()";

@@ -11,7 +11,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use banister_engine::{Author, Facts, ImportOutcomes, Key, MOST_IMPORTED, ReadFacts, Store};
+use banister_engine::{Author, Facts, ImportOutcomes, Key, MOST_IMPORTED, ReadFacts, Readers};
 use banister_table::{Limits, ParquetFile, RawTable, TableError};
 use bytes::Bytes;
 use futures_core::Stream;
@@ -26,7 +26,6 @@ use crate::app::App;
 use crate::body::{self, InPath, InQuery};
 use crate::memory::Held;
 use crate::problem::Problem;
-use crate::readers::Readers;
 
 /// Most decisions read at once.
 const PAGE: usize = 2000;
@@ -102,23 +101,16 @@ pub async fn export(
     let runtime = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {
         let _turn = (turn, share);
-        let done = readers.with(|store| {
-            // Whoever stops reading must not hold a thread for ever.
-            let send = |bytes: Vec<u8>| {
-                if bytes.is_empty() {
-                    return !sender.is_closed();
-                }
-                let sent = sender.send_timeout(Ok(bytes.into()), PATIENCE);
-                runtime.block_on(sent).is_ok()
-            };
-            Ok(write(store, &facts, &wanted, send))
-        });
-        let failed = match done {
-            Ok(Ok(())) => None,
-            Ok(Err(problem)) => Some(problem.detail.into_string()),
-            Err(error) => Some(error.to_string()),
+        // Whoever stops reading must not hold a thread for ever.
+        let send = |bytes: Vec<u8>| {
+            if bytes.is_empty() {
+                return !sender.is_closed();
+            }
+            let sent = sender.send_timeout(Ok(bytes.into()), PATIENCE);
+            runtime.block_on(sent).is_ok()
         };
-        if let Some(reason) = failed {
+        if let Err(problem) = write(&readers, &facts, &wanted, send) {
+            let reason = problem.detail.into_string();
             tracing::warn!(reason, "an export broke off");
             // The caller sees that the file is not whole: its transfer is cut.
             let _ = sender.try_send(Err(std::io::Error::other(reason)));
@@ -132,9 +124,10 @@ pub async fn export(
     Ok((headers, body).into_response())
 }
 
-/// The file, piece by piece; breaks off if nobody takes the pieces.
+/// The file, piece by piece; breaks off if nobody takes the pieces. The log's connection is only lent for
+/// each page: who takes the pieces slowly keeps it from nobody.
 fn write(
-    store: &mut dyn Store,
+    readers: &Readers,
     facts: &Facts,
     wanted: &Wanted,
     send: impl Fn(Vec<u8>) -> bool,
@@ -157,7 +150,7 @@ fn write(
     };
     let mut after = 0;
     loop {
-        let page = store.decisions_after(facts.key, after, PAGE)?;
+        let page = readers.with(|store| store.decisions_after(facts.key, after, PAGE))?;
         let Some(last) = page.last() else {
             break;
         };

@@ -1,13 +1,17 @@
 //! The tables of the log, in the connection's default schema.
 
-use postgres::{Client, GenericClient};
+use std::time::Duration;
 
 use super::error::of;
+use super::session::Session;
 use crate::store::{LAYOUT_VERSION, StoreError, new_id, unknown_layout};
 
 const APPLICATION: &str = "banister";
 /// Whoever lays the tables out holds this lock ("banister" in bytes).
 const LOCK: i64 = 0x6261_6e69_7374_6572;
+
+/// Longest time of a statement that changes the layout.
+const LONGEST: Duration = Duration::from_secs(3600);
 
 /// The tables as they were at first. Texts are compared byte by byte: an index must not depend on the
 /// machine's languages.
@@ -56,44 +60,48 @@ ALTER TABLE meta ADD COLUMN id TEXT;
 ";
 
 /// Lays the tables out, or brings them up to date, unless they are as they should be.
-pub(super) fn lay_out(client: &mut Client) -> Result<(), StoreError> {
-    if version(client)? == LAYOUT_VERSION {
+pub(super) fn lay_out(session: &mut Session) -> Result<(), StoreError> {
+    if version(session)? == LAYOUT_VERSION {
         return Ok(());
     }
     // Several replicas may start at once: all but one wait here, and find the tables then.
-    let mut transaction = client.transaction().map_err(of)?;
-    transaction
-        .query("SELECT pg_advisory_xact_lock($1)", &[&LOCK])
-        .map_err(of)?;
-    let version = version(&mut transaction)?;
+    let begin = format!(
+        "BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; \
+         SELECT pg_advisory_xact_lock({LOCK})"
+    );
+    run(session, &begin)?;
+    let version = version(session)?;
     if version == 0 {
-        transaction.batch_execute(FIRST_LAYOUT).map_err(of)?;
-        let meta = "INSERT INTO meta VALUES (1, $1, 1)";
-        transaction.execute(meta, &[&APPLICATION]).map_err(of)?;
+        run(session, FIRST_LAYOUT)?;
+        let meta = format!("INSERT INTO meta VALUES (1, '{APPLICATION}', 1)");
+        run(session, &meta)?;
     }
     if version < 2 {
-        // An index over many events takes its time.
-        let patient = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;";
-        let sql = format!("{patient} {SECOND_LAYOUT}");
-        transaction.batch_execute(&sql).map_err(of)?;
-        let meta = "UPDATE meta SET version = $1, id = $2";
-        (transaction.execute(meta, &[&LAYOUT_VERSION, &new_id()])).map_err(of)?;
+        run(session, SECOND_LAYOUT)?;
+        let id = new_id();
+        let meta = format!("UPDATE meta SET version = {LAYOUT_VERSION}, id = '{id}'");
+        run(session, &meta)?;
     }
-    transaction.commit().map_err(of)
+    run(session, "COMMIT")
+}
+
+/// Runs statements that may take their time: an index over many events does.
+fn run(session: &mut Session, sql: &str) -> Result<(), StoreError> {
+    session.run_within(LONGEST, async |client| client.batch_execute(sql).await)
 }
 
 /// Checks that the tables are there.
-pub(super) fn check(client: &mut Client) -> Result<(), StoreError> {
-    if version(client)? == 0 {
+pub(super) fn check(session: &mut Session) -> Result<(), StoreError> {
+    if version(session)? == 0 {
         return Err(StoreError::passing("the database has no log yet"));
     }
     Ok(())
 }
 
 /// The layout of the log; 0 if the schema is empty, an error if it holds something else.
-fn version(client: &mut impl GenericClient) -> Result<i32, StoreError> {
+fn version(session: &mut Session) -> Result<i32, StoreError> {
     let sql = "SELECT current_schema()::text, current_setting('server_encoding')";
-    let row = client.query_one(sql, &[]).map_err(of)?;
+    let row = session.run(async |client| client.query_one(sql, &[]).await)?;
     let schema: Option<String> = row.try_get(0).map_err(of)?;
     let encoding: String = row.try_get(1).map_err(of)?;
     if encoding != "UTF8" && encoding != "SQL_ASCII" {
@@ -110,11 +118,11 @@ fn version(client: &mut impl GenericClient) -> Result<i32, StoreError> {
          WHERE n.nspname = $1 \
          AND c.relname IN ('meta', 'counter', 'events', 'snapshots', 'tokens') ORDER BY 1";
     let mut first = None;
-    for row in client.query(sql, &[&schema]).map_err(of)? {
+    for row in session.run(async |client| client.query(sql, &[&schema]).await)? {
         let table: String = row.try_get(0).map_err(of)?;
         let ours: bool = row.try_get(1).map_err(of)?;
         if table == "meta" && ours {
-            return known(client);
+            return known(session);
         }
         first = first.or(Some(table));
     }
@@ -128,9 +136,9 @@ fn version(client: &mut impl GenericClient) -> Result<i32, StoreError> {
 }
 
 /// Checks that the log is of a layout that this program knows.
-fn known(client: &mut impl GenericClient) -> Result<i32, StoreError> {
+fn known(session: &mut Session) -> Result<i32, StoreError> {
     let sql = "SELECT application::text, version::integer FROM meta";
-    let row = client.query_opt(sql, &[]).map_err(of)?;
+    let row = session.run(async |client| client.query_opt(sql, &[]).await)?;
     let (application, version): (String, i32) = match row {
         Some(row) => (row.try_get(0).map_err(of)?, row.try_get(1).map_err(of)?),
         None => (String::new(), 0),

@@ -7,17 +7,18 @@ mod connection;
 mod error;
 mod layout;
 mod listen;
+mod session;
 mod sql;
 mod tls;
 
 use std::collections::HashMap;
 
-use postgres::types::ToSql;
-use postgres::{Client, Row, SimpleQueryMessage, Statement};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Error, Row, SimpleQueryMessage, Statement};
 
 use super::{
-    Begun, Found, Key, PAGE_BYTES, Quota, REVOKED, Snapshot, Store, StoreError, StoredToken,
-    miscounted,
+    Begun, Found, Key, PAGE_BYTES, PostgresLog, Quota, REVOKED, Snapshot, Store, StoreError,
+    StoredToken, miscounted,
 };
 use crate::events::{EventKind, Record};
 use crate::time::Timestamp;
@@ -25,7 +26,8 @@ use crate::time::Timestamp;
 pub(super) use connection::shown;
 pub(super) use listen::listen;
 
-use error::{lost, of};
+use error::of;
+use session::Session;
 use sql::{
     BEGIN, CHANGES, COUNTED, CREATED, DECISIONS, DECISIONS_AFTER, FIND, GET, INSERT, KEEP_SNAPSHOT,
     OVERDUE, POLL, READ,
@@ -44,8 +46,7 @@ const PAGE: i64 = PAGE_BYTES as i64;
 type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 pub(super) struct Postgres {
-    /// `None`: it broke, and its owner has to open another.
-    client: Option<Client>,
+    session: Session,
     statements: HashMap<&'static str, Statement>,
     stage: Stage,
 }
@@ -61,24 +62,25 @@ enum Stage {
 
 impl Postgres {
     /// Opens the database, and lays it out if it is new.
-    pub(super) fn open(url: &str) -> Result<Self, StoreError> {
-        let mut client = connection::open(url)?;
-        layout::lay_out(&mut client)?;
-        Ok(Self::new(client))
+    pub(super) fn open(log: &PostgresLog) -> Result<Self, StoreError> {
+        let mut session = connection::open(log, log.statement_timeout)?;
+        layout::lay_out(&mut session)?;
+        Ok(Self::new(session))
     }
 
     /// Opens the database for reading.
-    pub(super) fn open_reader(url: &str) -> Result<Self, StoreError> {
-        let mut client = connection::open(url)?;
-        layout::check(&mut client)?;
+    pub(super) fn open_reader(log: &PostgresLog) -> Result<Self, StoreError> {
+        // Nobody waits for a reader as all wait for the writer.
+        let mut session = connection::open(log, 2 * log.statement_timeout)?;
+        layout::check(&mut session)?;
         let read_only = "SET default_transaction_read_only = on";
-        client.batch_execute(read_only).map_err(of)?;
-        Ok(Self::new(client))
+        session.run(async |client| client.batch_execute(read_only).await)?;
+        Ok(Self::new(session))
     }
 
-    fn new(client: Client) -> Self {
+    fn new(session: Session) -> Self {
         Self {
-            client: Some(client),
+            session,
             statements: HashMap::new(),
             stage: Stage::Idle,
         }
@@ -87,31 +89,27 @@ impl Postgres {
     /// Does something with the connection, and remembers if that broke the transaction.
     fn with<T>(
         &mut self,
-        act: impl FnOnce(
-            &mut Client,
-            &mut HashMap<&'static str, Statement>,
-        ) -> Result<T, postgres::Error>,
+        act: impl AsyncFnOnce(&Client, &mut HashMap<&'static str, Statement>) -> Result<T, Error>,
     ) -> Result<T, StoreError> {
-        let client = self.client.as_mut().ok_or_else(lost)?;
-        act(client, &mut self.statements).map_err(|error| {
-            if self.stage == Stage::Begun {
-                self.stage = Stage::Failed;
-            }
-            of(error)
-        })
+        let statements = &mut self.statements;
+        let done = (self.session).run(async |client| act(client, statements).await);
+        if done.is_err() && self.stage == Stage::Begun {
+            self.stage = Stage::Failed;
+        }
+        done
     }
 
     fn rows(&mut self, sql: &'static str, values: Parameters) -> Result<Vec<Row>, StoreError> {
-        self.with(|client, statements| {
-            let statement = prepared(client, statements, sql)?;
-            client.query(&statement, values)
+        self.with(async |client, statements| {
+            let statement = prepared(client, statements, sql).await?;
+            client.query(&statement, values).await
         })
     }
 
     fn execute(&mut self, sql: &'static str, values: Parameters) -> Result<u64, StoreError> {
-        self.with(|client, statements| {
-            let statement = prepared(client, statements, sql)?;
-            client.execute(&statement, values)
+        self.with(async |client, statements| {
+            let statement = prepared(client, statements, sql).await?;
+            client.execute(&statement, values).await
         })
     }
 
@@ -198,7 +196,7 @@ impl Store for Postgres {
             return Err(StoreError::new("a transaction has begun already"));
         }
         self.stage = Stage::Begun;
-        let said = self.with(|client, _| client.simple_query(BEGIN));
+        let said = self.with(async |client, _| client.simple_query(BEGIN).await);
         let begun = said.and_then(|messages| {
             let mut values = messages.iter().filter_map(|message| match message {
                 SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
@@ -231,7 +229,7 @@ impl Store for Postgres {
         if self.stage != Stage::Begun {
             return Err(StoreError::new("there is no transaction to commit"));
         }
-        self.with(|client, _| client.batch_execute("COMMIT"))?;
+        self.with(async |client, _| client.batch_execute("COMMIT").await)?;
         self.stage = Stage::Idle;
         Ok(())
     }
@@ -242,12 +240,10 @@ impl Store for Postgres {
             return;
         }
         self.stage = Stage::Idle;
-        if self
-            .with(|client, _| client.batch_execute("ROLLBACK"))
-            .is_err()
-        {
+        let undone = self.with(async |client, _| client.batch_execute("ROLLBACK").await);
+        if undone.is_err() {
             // The server undoes what a lost connection leaves behind.
-            self.client = None;
+            self.session.close();
         }
     }
 
@@ -449,6 +445,10 @@ impl Store for Postgres {
         Ok(self.execute(sql, values)? == 1)
     }
 
+    fn close(self: Box<Self>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     fn revoke_token(&mut self, name: &str) -> Result<bool, StoreError> {
         let sql = "UPDATE tokens SET role = $2, digest = $3 WHERE name = $1 AND role <> $2";
         let nothing: &[u8] = &[0; 32];
@@ -456,15 +456,15 @@ impl Store for Postgres {
     }
 }
 
-fn prepared(
-    client: &mut Client,
+async fn prepared(
+    client: &Client,
     statements: &mut HashMap<&'static str, Statement>,
     sql: &'static str,
-) -> Result<Statement, postgres::Error> {
+) -> Result<Statement, Error> {
     if let Some(statement) = statements.get(sql) {
         return Ok(statement.clone());
     }
-    let statement = client.prepare(sql)?;
+    let statement = client.prepare(sql).await?;
     statements.insert(sql, statement.clone());
     Ok(statement)
 }
@@ -482,7 +482,7 @@ fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn column<'a, T: postgres::types::FromSql<'a>>(
+fn column<'a, T: tokio_postgres::types::FromSql<'a>>(
     row: &'a Row,
     place: usize,
 ) -> Result<T, StoreError> {

@@ -1,7 +1,9 @@
 //! The log in one file: SQLite in WAL mode, every commit synced.
 
+mod backup;
 mod file;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,8 +15,9 @@ use super::{
 };
 use crate::events::{EventKind, Record};
 use crate::time::Timestamp;
-use file::identity;
-pub(super) use file::{UNEXPLAINED, explain, gone};
+pub(super) use backup::backup;
+pub(super) use file::{UNEXPLAINED, explain, exposed, gone, id_file};
+use file::{failed, identity, keep_id, kept_id, lost, make_private};
 
 /// Marks the file as ours ("bani"), so that nobody else's is taken for a log.
 const APPLICATION: i32 = 0x6261_6e69;
@@ -75,31 +78,55 @@ pub(super) struct Sqlite {
 impl Sqlite {
     /// Opens the file, or makes it.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        let length = std::fs::metadata(path).map_or(0, |file| file.len());
         // SQLite takes a file that is too short for a database for an empty one.
-        if std::fs::metadata(path).is_ok_and(|file| (1..100).contains(&file.len())) {
+        if (1..100).contains(&length) {
             return Err(StoreError::new("the file is not a database"));
+        }
+        let kept = kept_id(path)?;
+        if kept.is_some() && length == 0 {
+            return Err(lost(path, "is missing or empty"));
+        }
+        // The files beside it get its mode. Two processes may make it at once.
+        match make_private(path) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                return Err(failed(path, &error));
+            }
+            _ => {}
         }
         let connection = Connection::open(path).map_err(of)?;
         let mut store = Self::new(connection, path);
         // Another program's file is left as it is: look first, change then.
-        store.version()?;
+        if store.version()? == 0 && kept.is_some() {
+            return Err(lost(path, "has no tables"));
+        }
         store.prepare().map_err(of)?;
-        store.lay_out()?;
-        Ok(store)
+        store.lay_out(kept.as_deref())?;
+        let id = store.id()?;
+        match kept {
+            Some(kept) if kept != id => Err(lost(path, "holds another one")),
+            Some(_) => Ok(store),
+            None => keep_id(path, &id).map(|()| store),
+        }
     }
 
     /// Opens the file for reading.
     pub(super) fn open_reader(path: &Path) -> Result<Self, StoreError> {
+        let kept = kept_id(path)?;
+        if kept.is_some() && !path.exists() {
+            return Err(lost(path, "is missing or empty"));
+        }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(of)?;
         connection
             .busy_timeout(Duration::from_secs(5))
             .map_err(of)?;
         let store = Self::new(connection, path);
-        if store.version()? == 0 {
-            return Err(StoreError::passing("the file has no log yet"));
+        match (store.version()?, kept) {
+            (0, None) => Err(StoreError::passing("the file has no log yet")),
+            (0, Some(_)) => Err(lost(path, "has no tables")),
+            _ => Ok(store),
         }
-        Ok(store)
     }
 
     fn new(connection: Connection, path: &Path) -> Self {
@@ -157,20 +184,20 @@ impl Sqlite {
         }
     }
 
-    fn lay_out(&mut self) -> Result<(), StoreError> {
+    fn lay_out(&mut self, kept: Option<&str>) -> Result<(), StoreError> {
         if self.version()? == LAYOUT_VERSION {
             return Ok(());
         }
         // Two processes may find the file empty or old at once: one of them lays it out.
         (self.connection.execute_batch("BEGIN IMMEDIATE")).map_err(of)?;
-        let done = self.bring_up_to_date().and_then(|()| self.commit());
+        let done = self.bring_up_to_date(kept).and_then(|()| self.commit());
         if done.is_err() {
             self.rollback();
         }
         done
     }
 
-    fn bring_up_to_date(&self) -> Result<(), StoreError> {
+    fn bring_up_to_date(&self, kept: Option<&str>) -> Result<(), StoreError> {
         let run = |sql: &str| self.connection.execute_batch(sql).map_err(of);
         let version = self.version()?;
         if version == 0 {
@@ -179,8 +206,10 @@ impl Sqlite {
         }
         if version < 2 {
             run(SECOND_LAYOUT)?;
+            // An old backup, from before logs had ids, is of the log that was here.
+            let id = kept.map_or_else(new_id, str::to_string);
             let name = "INSERT INTO meta VALUES (1, ?1)";
-            self.connection.execute(name, [new_id()]).map_err(of)?;
+            self.connection.execute(name, [id]).map_err(of)?;
         }
         run(&format!("PRAGMA user_version = {LAYOUT_VERSION}"))
     }
@@ -535,6 +564,22 @@ impl Store for Sqlite {
             ],
         );
         Ok(added.map_err(of)? == 1)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), StoreError> {
+        // What is in the file beside it goes into the file itself, which may be copied then. Others that
+        // still read are waited for as long as for every lock.
+        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+        let busy: i64 = (self.connection)
+            .query_row(sql, [], |row| row.get(0))
+            .map_err(of)?;
+        if busy != 0 {
+            return Err(StoreError::passing(format!(
+                "another program reads the file: its newest events are in {}-wal, which belongs to it",
+                self.path.display()
+            )));
+        }
+        self.connection.close().map_err(|(_, error)| of(error))
     }
 
     fn revoke_token(&mut self, name: &str) -> Result<bool, StoreError> {

@@ -55,7 +55,7 @@ impl Engine {
 
     pub fn stop(mut self) {
         if let Some(writer) = self.writer.take() {
-            writer.stop();
+            writer.stop().expect("a clean end");
         }
     }
 }
