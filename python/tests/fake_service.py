@@ -14,6 +14,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import banister
 
 TIME = "2026-01-01T00:00:00.000000Z"
+#: Content types of changes, also without a body.
+KINDS = ["application/json", "text/csv", "application/vnd.apache.parquet"]
 #: A fault: the request is handled, and then the connection is cut without an answer.
 CUT = "cut"
 
@@ -164,13 +166,23 @@ class FakeService:
         if parts[:2] != ["v1", "experiments"]:
             raise Refusal(404, f"there is nothing at {url.path}")
         rest = parts[2:]
+        if method != "GET" and headers.get("content-type") not in KINDS:
+            raise Refusal(415, "`content-type` is not one of a change", field="content-type")
         if not rest:
             if method == "GET":
-                return 200, {"experiments": [one.json() for one in self.experiments.values()]}
+                return 200, self.part(*parse_qs(url.query).get("after", []))
             return self.create(json.loads(body), "dry_run" in parse_qs(url.query))
         if rest[0] not in self.experiments:
             raise Refusal(404, f"there is no experiment `{rest[0]}`")
         return self.one(self.experiments[rest[0]], method, rest[1:], body)
+
+    def part(self, after: str | None = None) -> dict[str, Any]:
+        """Two experiments of the list."""
+        names = list(self.experiments)
+        first = 0 if after is None else names.index(after) + 1
+        shown = names[first : first + 2]
+        more = {"next": shown[-1]} if first + 2 < len(names) else {}
+        return {"experiments": [self.experiments[name].json() for name in shown], **more}
 
     def create(self, declared: dict[str, Any], dry: bool) -> tuple[int, Any]:
         made = Experiment(declared)

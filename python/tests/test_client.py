@@ -84,6 +84,13 @@ def test_batches(client: Any) -> None:
     assert not done[::2].errors
 
 
+def test_the_list_is_read_to_its_end(client: Any) -> None:
+    names = ["checkout", *(f"e{i}" for i in range(4))]
+    for name in names[1:]:
+        client.create(name, arms=["a", "b"], guardrails=GUARDRAIL)
+    assert [one.name for one in client.experiments()] == names
+
+
 def test_experiments_and_arms(client: Any) -> None:
     assert [one.name for one in client.experiments()] == ["checkout"]
     assert client.pause("checkout").status == "paused"

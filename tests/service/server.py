@@ -161,12 +161,15 @@ class Server:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
 
     def request(self, method, path, body=None, headers=None, token=None, connection=None):
-        """One request; objects are sent as JSON, bytes as they are."""
+        """One request; objects are sent as JSON, bytes as they are. A header that is None is not sent."""
         headers = dict(headers or {})
         if body is not None and not isinstance(body, bytes):
             # As a browser writes it: some messages count columns.
             body = json.dumps(body, separators=(",", ":")).encode()
             headers.setdefault("content-type", "application/json")
+        if body is None and method in ("POST", "PATCH", "DELETE"):
+            headers.setdefault("content-type", "application/json")
+        headers = {name: value for name, value in headers.items() if value is not None}
         token = token or self.token
         if token:
             headers.setdefault("authorization", f"Bearer {token}")

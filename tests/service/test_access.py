@@ -255,6 +255,22 @@ def test_the_page_may_only_do_what_it_needs(serve):
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
     assert page.headers["x-content-type-options"] == "nosniff"
+    assert page.headers["x-frame-options"] == "DENY"
+    assert page.headers["referrer-policy"] == "no-referrer"
+
+
+def test_reasons_of_an_outage_are_for_readers(serve):
+    server = serve("--require-token")
+    tokens = server.make_tokens({"guest": "read", "till": "decide"})
+    (server.data_dir / "banister.db").unlink()
+    wait_for(lambda: server.get("/readyz").status == 503, "notice of the loss")
+    for token in [None, "wrong"]:
+        problem = server.get("/readyz", token=token).problem(503)
+        assert problem["detail"] == "the service is not ready"
+        assert server.get("/healthz", token=token).ok(200) == {"status": "ok"}
+    for token in tokens.values():
+        problem = server.get("/readyz", token=token).problem(503)
+        assert problem["detail"].startswith("the log is not available: ")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="files have no modes")

@@ -40,7 +40,8 @@ def test_an_alarm_is_shown_counted_and_acknowledged(service, look):
     assert decision["certificate"]["rests_on"] == made["rests_on"]
     state = get(service, "shop", "/state")
     assert state["evidence"][0]["points"] and state["evidence"][0]["alarm_at"] == 3
-    assert 'banister_alarms{experiment="shop"} 1' in service.get("/metrics").body.decode()
+    raised = 'banister_alarms{experiment="shop"} 1'
+    wait_for(lambda: raised in service.get("/metrics").body.decode(), "metric")
 
     page = look("/#/experiments/shop")
     panel = page.get_by_test_id("alarms")

@@ -1,5 +1,6 @@
 """Files to import that are damaged, hostile or of something else; and what an export gives back."""
 
+import csv
 import io
 import random
 
@@ -139,6 +140,67 @@ def test_what_is_exported_can_be_imported(server, format):
     file = server.get(f"{ARMS}/export?format={format}").body
     answer = server.post("/v1/experiments/context/import", file, headers=headers)
     assert answer.problem(422)["field"].startswith("column ")
+
+
+#: Guardrails that would have the name of another column, or of each other's.
+ODD = [
+    "reward",
+    "cost_reward",
+    "cost_cost_reward",
+    "cost_",
+    "cost_spend",
+    "spend",
+    "context_0",
+    "cost_context_0",
+    "time",
+]
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_no_two_columns_have_one_name(server, format):
+    rails = [{"name": name, "at_most": 0.9} for name in ODD]
+    declared = {"name": "odd", "arms": ["a", "b"], "safe": "a", "guardrails": rails}
+    for name in ["odd", "copy"]:
+        server.post("/v1/experiments", declared | {"name": name}).ok(201)
+    costs = {name: (1 + i) / 16 for i, name in enumerate(ODD)}
+    server.post("/v1/experiments/odd/decisions", {"id": "=1+1"}).ok(200)
+    server.post("/v1/experiments/odd/outcomes", {"decision": "=1+1", "reward": 0.5, "costs": costs}).ok(200)
+    file = server.get(f"/v1/experiments/odd/export?format={format}").body
+    if format == "csv":
+        names, row = csv.reader(io.StringIO(file.decode()))
+    else:
+        table = pyarrow.parquet.read_table(io.BytesIO(file))
+        names, row = table.column_names, [column[0].as_py() for column in table.columns]
+    assert len(set(names)) == len(names) == 9 + len(ODD)
+    cells = dict(zip(names, row, strict=True))
+    assert {"cost_reward", "cost_cost_reward", "cost_cost_cost_reward", "cost_spend", "spend", "cost_"} <= set(names)
+    assert float(cells["reward"]) == 0.5 and float(cells["cost_reward"]) == costs["reward"]
+    assert float(cells["cost_spend"]) == costs["cost_spend"] and cells["decision"] == "=1+1"
+    # What is read back are the same costs: by now the estimates of both are the same.
+    headers = {"csv": CSV, "parquet": PARQUET}[format]
+    assert server.post("/v1/experiments/copy/import", file, headers=headers).ok(200)["outcomes"] == 1
+    arms = [server.get(f"/v1/experiments/{name}/state").ok(200)["arms"][0] for name in ["odd", "copy"]]
+    assert [rail["mean"] for rail in arms[1]["guardrails"]] == list(costs.values())
+    assert arms[0]["guardrails"] == arms[1]["guardrails"]
+
+
+def test_formulas_can_be_marked(server):
+    names = ["=cmd|' /C calc'!A0", "+1", "-1", "@sum", "plain", "'=1"]
+    rail = {"name": "=HYPERLINK(1)", "at_most": 0.9}
+    declared = {"name": "sheet", "shadow": True, "arms": ["control", *names], "safe": "control", "guardrails": [rail]}
+    server.post("/v1/experiments", declared).ok(201)
+    for i, name in enumerate(names):
+        server.post("/v1/experiments/sheet/decisions", {"id": f"={i}", "taken": name}).ok(200)
+
+    def columns(query):
+        rows = list(csv.DictReader(io.StringIO(server.get(f"/v1/experiments/sheet/export{query}").body.decode())))
+        return list(rows[0]), [row["decision"] for row in rows], [row["action"] for row in rows]
+
+    head, ids, actions = columns("")
+    assert rail["name"] in head and actions == names and ids == [f"={i}" for i in range(6)]
+    head, ids, actions = columns("?escape=formulas")
+    assert f"'{rail['name']}" in head and ids == [f"'={i}" for i in range(6)]
+    assert actions == [f"'{name}" for name in names[:4]] + names[4:]
 
 
 def test_a_small_file_that_unpacks_to_a_large_one(server):

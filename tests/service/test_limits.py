@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from .experiments import ARMS
+from .experiments import ARMS, CANDIDATES
 from .server import banister, wait_for
 
 PATH = "/v1/experiments/arms"
@@ -82,6 +82,67 @@ def test_a_low_rate_says_when_to_come_again(serve):
     assert int(answers[1].headers["retry-after"]) > 1
 
 
+def wait_of(answer, unit):
+    """Seconds after which somebody who is over a limit may come again."""
+    assert unit in answer.problem(429)["detail"]
+    return int(answer.headers["retry-after"])
+
+
+@pytest.mark.parametrize("kind", ["decisions", "outcomes"])
+def test_a_batch_costs_as_much_as_its_entries(serve, kind):
+    server = serve("--rate", "10")
+    server.post("/v1/experiments", ARMS).ok(201)
+    entry = {} if kind == "decisions" else {"decision": "@1", "reward": 1}
+    server.post(f"{PATH}/{kind}:batch", {kind: [entry] * 200}).ok(200)
+    # Twenty seconds' worth was taken at once.
+    assert wait_of(server.get("/v1/whoami"), "10 requests a second") > 10
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_bytes_of_bodies(serve, chunked):
+    server = serve("--bytes-rate", "1000")
+    server.post("/v1/experiments", ARMS).ok(201)
+    body, headers = body_of(20_000), JSON
+    if chunked:
+        body = b"4e20\r\n" + body + b"\r\n0\r\n\r\n"
+        headers = {**JSON, "transfer-encoding": "chunked"}
+    server.post(f"{PATH}/decisions", body, headers=headers).ok(200)
+    answer = server.post(f"{PATH}/decisions", {})
+    assert wait_of(answer, "1000 bytes a second") > 10
+
+
+def test_seconds_of_work(serve):
+    server = serve("--work", "0.01")
+    server.post("/v1/experiments", CANDIDATES).ok(201)
+    actions = {"actions": [[i / 3000, 1 - i / 3000] for i in range(3000)]}
+
+    def over():
+        answer = server.post("/v1/experiments/candidates/decisions", actions)
+        return answer if answer.status == 429 else answer.ok(200) and None
+
+    # One second's worth is there at first.
+    assert wait_of(wait_for(over, "limit"), "0.01 seconds of work a second") >= 1
+    assert server.get("/v1/whoami").status == 429
+
+
+def test_limits_per_experiment(serve):
+    server = serve("--experiment-rate", "2", "--experiment-bytes-rate", "100000", "--require-token")
+    one, two = server.make_tokens({"one": "admin", "two": "admin"}).values()
+    server.post("/v1/experiments", ARMS, token=one).ok(201)
+    server.post("/v1/experiments", ARMS | {"name": "other"}, token=one).ok(201)
+    server.post(f"{PATH}/decisions:batch", {"decisions": [{}] * 100}, token=one).ok(200)
+    # It is the experiment's limit, whoever asks and however it is spelled.
+    for path in [PATH, "/v1/experiments/%61rms", f"{PATH}/state"]:
+        for token in [one, two]:
+            answer = server.get(path, token=token)
+            assert wait_of(answer, "the experiment `arms`: more than 2 requests a second") > 10
+    server.get("/v1/experiments/other", token=one).ok(200)
+    server.get("/v1/experiments", token=one).ok(200)
+    server.post("/v1/experiments/other/decisions", body_of(1_500_000), headers=JSON, token=one).ok(200)
+    answer = server.get("/v1/experiments/other", token=two)
+    assert wait_of(answer, "the experiment `other`: more than 100000 bytes a second") > 5
+
+
 def test_timeout_of_a_body_that_does_not_come(serve):
     before = serve()
     before.post("/v1/experiments", ARMS).ok(201)
@@ -136,6 +197,8 @@ BAD = [
     ("rate", "NaN", "0 (any)"),
     ("rate", "inf", "0 (any)"),
     ("rate", "1e10", "0 (any)"),
+    *((name, "-1", "0 (any)") for name in ["bytes_rate", "work"]),
+    *((f"experiment_{name}", "NaN", "0 (any)") for name in ["rate", "bytes_rate", "work"]),
     ("timeout", "0", "0.001 to 3600"),
     ("timeout", "-1", "0.001 to 3600"),
     ("timeout", "NaN", "0.001 to 3600"),

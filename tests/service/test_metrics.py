@@ -25,6 +25,17 @@ def read(server):
     }
 
 
+def later(server, **expected):
+    """Everything, once the numbers of the experiment `arms` are as expected: they may be a second old."""
+
+    def reached():
+        metrics = read(server)
+        same = all(value(metrics, name, experiment="arms") == number for name, number in expected.items())
+        return metrics if same else None
+
+    return wait_for(reached, f"{expected}")
+
+
 def value(metrics, name, **labels):
     return metrics.get((f"banister_{name}", frozenset(labels.items())))
 
@@ -39,9 +50,7 @@ def test_what_is_counted(serve):
         server.post(f"{PATH}/outcomes", {"decision": str(i), "reward": 1, "costs": {"complaints": 0}}).ok(200)
     server.post(f"{PATH}/outcomes", {"decision": "3", "reward": 1}).ok(200)
     server.get(f"{PATH}/decisions/none").problem(404)
-    after = read(server)
-    assert value(after, "decisions", experiment="arms") == 5
-    assert value(after, "outcomes", experiment="arms") == 3
+    after = later(server, decisions=5, outcomes=3)
     assert value(after, "fallbacks", experiment="arms") == 0
     assert value(after, "forced", experiment="arms") == 0
     assert 0 <= value(after, "guardrail_slack", experiment="arms", guardrail="complaints") <= 0.5
@@ -67,15 +76,11 @@ def test_fallbacks_and_defaults(serve):
     server.post("/v1/experiments", brief).ok(201)
     server.request("PATCH", PATH, {"status": "paused"}).ok(200)
     server.post(f"{PATH}/decisions:batch", {"decisions": [{}] * 4}).ok(200)
-    metrics = read(server)
-    assert value(metrics, "fallbacks", experiment="arms") == 4
-    assert value(metrics, "forced", experiment="arms") == 1
-    wait_for(lambda: value(read(server), "expired", experiment="arms") == 4, "defaults")
+    later(server, fallbacks=4, forced=1)
+    later(server, expired=4)
     server.request("PATCH", PATH, {"status": "running", "ttl_seconds": None}).ok(200)
     server.post(f"{PATH}/decisions", {}).ok(200)
-    metrics = read(server)
-    assert value(metrics, "fallbacks", experiment="arms") == 4
-    assert value(metrics, "forced", experiment="arms") == 0
+    later(server, fallbacks=4, forced=0, decisions=5)
 
 
 def test_every_experiment_has_its_series_whoever_else_reads(serve):

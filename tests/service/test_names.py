@@ -62,6 +62,30 @@ def test_names_of_experiments(server):
                 assert len(answer.body) < 31_000
 
 
+#: Characters that make a name show as something else than it is.
+HIDDEN = "\0\t\n\r\x1b\x7f\x85\xad\u061c\u200b\u200d\u200e\u2028\u2029\u202a\u202e\u2060\u2066\u2069\ufeff"
+
+
+def test_names_show_as_what_they_are(server):
+    rail = ARMS["guardrails"][0]
+    for c in HIDDEN:
+        name = f"a{c}b"
+        declared = ARMS | {"name": "new", "arms": ["control", name]}
+        for path in ["/v1/experiments", "/v1/experiments?dry_run=true"]:
+            server.post(path, declared).problem(422, field="arms[1].name")
+        declared = ARMS | {"name": "new", "guardrails": [rail | {"name": name}]}
+        server.post("/v1/experiments", declared).problem(422, field="guardrails[0].name")
+        server.post(f"{ARMS_PATH}/arms", {"name": name}).problem(422, field="name")
+        actions = [{"name": name, "features": [0, 1]}]
+        path = "/v1/experiments/candidates/decisions"
+        server.post(path, {"actions": actions}).problem(422, field="actions[0].name")
+    # Texts for people have lines.
+    described = {"description": "one\ntwo"}
+    assert server.request("PATCH", ARMS_PATH, described).ok(200)["description"] == "one\ntwo"
+    for name in ["naïve", "日本", "مرحبا", "a b", "=1+1", "😀"]:
+        server.post(f"{ARMS_PATH}/arms", {"name": name}).ok(201)
+
+
 def test_ids_of_decisions(server):
     path = f"{ARMS_PATH}/decisions"
     for id in ["", "x" * 129, "x" * 10_000, "@1", "@", "a\nb", "a\0b", "\x7f", "\x85", "a\tb"]:
@@ -109,5 +133,16 @@ def test_queries(server):
         server.get(f"{ARMS_PATH}/export?format={format}").problem(400, field="format")
     for dry in ["maybe", "", "1", "True"]:
         server.post(f"/v1/experiments?dry_run={dry}", ARMS | {"name": "dry"}).problem(400, field="dry_run")
+    for query, field in [
+        ("limit=0", "limit"),
+        ("limit=1001", "limit"),
+        ("limit=x", "limit"),
+        ("summary=1", "summary"),
+        ("before=1", "before"),
+    ]:
+        server.get(f"/v1/experiments?{query}").problem(400, field=field)
+    server.get("/v1/experiments?after=nobody").problem(404)
+    for query in ["escape=", "escape=all", "escape=formulas&format=parquet"]:
+        server.get(f"{ARMS_PATH}/export?{query}").problem(400, field="escape")
     assert server.get(f"{ARMS_PATH}/decisions?before=0").ok(200)["decisions"] == []
     server.get(f"{ARMS_PATH}/decisions?before=9007199254740991").ok(200)

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import ssl
@@ -18,33 +19,22 @@ from .server import banister, receive_all, wait_for
 PATH = "/v1/experiments/arms"
 
 
-@pytest.fixture
-def certificate(tmp_path):
+def make_certificate(folder, name):
+    """A certificate and its key, in files of their own."""
     if shutil.which("openssl") is None:
         if os.environ.get("CI") == "true":
             pytest.fail("this machine must have openssl")
         pytest.skip("there is no openssl")
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=localhost",
-        "-addext",
-        "subjectAltName=IP:127.0.0.1",
-        "-keyout",
-        key,
-        "-out",
-        cert,
-    ]
+    cert, key = folder / f"{name}-cert.pem", folder / f"{name}-key.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}"]
+    command = [*made, "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     return cert, key
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    return make_certificate(tmp_path, "localhost")
 
 
 def test_tls(serve, certificate):
@@ -61,6 +51,53 @@ def test_tls(serve, certificate):
     assert b"200 OK" not in server.raw(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
     server.tls = ssl.create_default_context(cafile=cert)
     assert server.get("/healthz").status == 200
+    assert server.stop() == 0
+
+
+def test_a_new_certificate_needs_no_restart(serve, tmp_path):
+    pairs = {name: make_certificate(tmp_path, name) for name in ["first", "second", "third"]}
+    place = tmp_path / "cert.pem", tmp_path / "key.pem"
+
+    def put(*files):
+        for file, target in zip(files, place):
+            fresh = target.with_suffix(".new")
+            fresh.write_bytes(file.read_bytes())
+            fresh.rename(target)
+
+    def shown():
+        return ssl.get_server_certificate(("127.0.0.1", server.port))
+
+    def failures():
+        text = server.get("/metrics").body.decode()
+        return int(re.search(r"^banister_tls_reload_failures_total (\d+)", text, re.MULTILINE)[1])
+
+    put(*pairs["first"])
+    server = serve("--tls-cert", place[0], "--tls-key", place[1], wait=False)
+    server.tls = ssl.create_default_context(cafile=pairs["first"][0])
+    server.ready()
+    open_connection = server.connect()
+    assert server.get("/healthz", connection=open_connection).status == 200
+    assert shown() == pairs["first"][0].read_text()
+    put(*pairs["second"])
+    wait_for(lambda: shown() == pairs["second"][0].read_text(), "second certificate")
+    server.tls = ssl.create_default_context(cafile=pairs["second"][0])
+    # What cannot be used changes nothing: no certificate at all, or one with another's key.
+    garbage = tmp_path / "garbage"
+    garbage.write_text("no certificate")
+    counted = failures()
+    put(garbage, pairs["second"][1])
+    wait_for(lambda: failures() > counted, "failure")
+    assert "the old one stays" in server.log()
+    counted = failures()
+    put(pairs["third"][0], pairs["second"][1])
+    wait_for(lambda: failures() > counted, "failure")
+    assert shown() == pairs["second"][0].read_text()
+    assert server.get("/healthz").status == 200
+    # A signal asks for it at once.
+    put(*pairs["third"])
+    server.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: shown() == pairs["third"][0].read_text(), "third certificate")
+    assert server.get("/healthz", connection=open_connection).status == 200
     assert server.stop() == 0
 
 

@@ -298,15 +298,40 @@ pub struct Serve {
     /// Largest batch of decisions or outcomes [default: 1000]
     #[arg(long, value_name = "N", env = "BANISTER_MAX_BATCH")]
     pub max_batch: Option<usize>,
-    /// Requests per second of one token, or of one address without tokens; 0: unlimited [default: 0]
+    /// Requests per second of one token, or of one address without tokens, each entry of a batch being one;
+    /// 0: unlimited [default: 0]
     #[arg(long, value_name = "N", env = "BANISTER_RATE")]
     pub rate: Option<f64>,
+    /// Bytes of bodies per second of one token or address; 0: unlimited [default: 0]
+    #[arg(long, value_name = "BYTES", env = "BANISTER_BYTES_RATE")]
+    pub bytes_rate: Option<f64>,
+    /// Seconds of computation per second of one token or address; 0: unlimited [default: 0]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_WORK")]
+    pub work: Option<f64>,
+    /// Requests per second about one experiment; 0: unlimited [default: 0]
+    #[arg(long, value_name = "N", env = "BANISTER_EXPERIMENT_RATE")]
+    pub experiment_rate: Option<f64>,
+    /// Bytes of bodies per second about one experiment; 0: unlimited [default: 0]
+    #[arg(long, value_name = "BYTES", env = "BANISTER_EXPERIMENT_BYTES_RATE")]
+    pub experiment_bytes_rate: Option<f64>,
+    /// Seconds of computation per second about one experiment; 0: unlimited [default: 0]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_EXPERIMENT_WORK")]
+    pub experiment_work: Option<f64>,
     /// Time limit of a request [default: 10]
     #[arg(long, value_name = "SECONDS", env = "BANISTER_TIMEOUT")]
     pub timeout: Option<f64>,
     /// Events between snapshots of experiments [default: 20000]
     #[arg(long, value_name = "N", env = "BANISTER_SNAPSHOT_EVERY")]
     pub snapshot_every: Option<u64>,
+    /// Tokens that decide repeat, and report on, their own decisions only
+    #[arg(long, env = "BANISTER_OWN_IDS", num_args = 0..=1, default_missing_value = "true")]
+    pub own_ids: Option<bool>,
+    /// Seconds that the clock may be away from the log's time before nothing is written [default: 60]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_MAX_CLOCK_SKEW")]
+    pub max_clock_skew: Option<f64>,
+    /// The clock is right now, whatever the log's last event says: go on from here
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub accept_clock: Option<bool>,
     /// Log level: error, warn, info, debug or trace [default: info]
     #[arg(long, value_name = "LEVEL", env = "BANISTER_LOG")]
     pub log: Option<String>,

@@ -48,10 +48,10 @@ pub use events::{
     shown_id,
 };
 pub use queries::{
-    AlarmView, ArmView, Beliefs, EstimateView, EvidenceView, ExperimentStats, ExperimentView,
-    FallbackView, HistoryView, ListExperiments, LiveState, MinuteView, PointView, Query,
-    RaisedView, ReadDigest, ReadExperiment, ReadFacts, ReadHistory, ReadState, ReadStats, Stats,
-    TtlStatus, beliefs,
+    AlarmView, ArmView, Beliefs, EstimateView, EvidenceView, ExperimentStats, ExperimentSummary,
+    ExperimentView, FallbackView, HistoryView, ListExperiments, LiveState, MinuteView, Page,
+    PointView, Query, RaisedView, ReadDigest, ReadExperiment, ReadFacts, ReadHistory, ReadState,
+    ReadStats, Stats, SummariseExperiments, TtlStatus, beliefs,
 };
 pub use rebuild::{Rebuilt, RebuiltExperiment, rebuild};
 pub use refusal::Refusal;

@@ -1,17 +1,18 @@
 //! The application state that all handlers share.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use banister_engine::{
-    Busy, Command, Decide, Decided, LiveState, Query, Readers, Refusal, Store, StoreError,
-    WriterHandle,
+    Author, Busy, Command, Decide, Decided, LiveState, Query, Readers, Refusal, Stats, Store,
+    StoreError, WriterHandle,
 };
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Mutex, Semaphore, oneshot};
 
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::middleware::auth::TokenStore;
-use crate::middleware::rate::RateLimiter;
+use crate::middleware::rate::Limits;
 use crate::problem::Problem;
 use crate::settings::Settings;
 
@@ -32,12 +33,14 @@ pub struct Shared {
     pub settings: Settings,
     pub writer: WriterHandle,
     pub tokens: Arc<TokenStore>,
-    pub rates: RateLimiter,
+    pub limits: Limits,
     pub metrics: Arc<Metrics>,
     pub health: Arc<Health>,
     pub readers: Arc<Readers>,
     /// Permits of exports that run at once.
     pub exports: Arc<Semaphore>,
+    /// Numbers for monitoring, and the time at which they were read.
+    pub stats: Mutex<Option<(Instant, Arc<Stats>)>>,
     /// OpenAPI document, made once.
     pub openapi: String,
 }
@@ -52,13 +55,14 @@ impl App {
         self.health.outage().is_none() && self.tokens.is_read()
     }
 
-    /// Executes commands in one commit, and waits until they are durable.
+    /// Executes an author's commands in one commit, and waits until they are durable.
     pub async fn execute_all<C: Command>(
         &self,
+        author: Author,
         commands: Vec<C>,
     ) -> Result<Vec<Result<C::Answer, Refusal>>, Problem> {
         let (sender, receiver) = oneshot::channel();
-        let sent = self.writer.execute(commands, move |answers| {
+        let sent = self.writer.by(author).execute(commands, move |answers| {
             // The caller may have gone.
             let _ = sender.send(answers);
         });
@@ -66,16 +70,21 @@ impl App {
     }
 
     /// Executes one command.
-    pub async fn execute<C: Command>(&self, command: C) -> Result<C::Answer, Problem> {
-        let answer = self.execute_all(vec![command]).await?.pop();
+    pub async fn execute<C: Command>(
+        &self,
+        author: Author,
+        command: C,
+    ) -> Result<C::Answer, Problem> {
+        let answer = self.execute_all(author, vec![command]).await?.pop();
         answer
             .unwrap_or_else(|| Err(Refusal::unavailable("no answer")))
             .map_err(Problem::from)
     }
 
-    /// Asks for decisions of one experiment, and waits until they are durable.
+    /// Asks for decisions of one experiment in an author's name, and waits until they are durable.
     pub async fn decide_all(
         &self,
+        author: Author,
         commands: Vec<Decide>,
     ) -> Result<Vec<Result<Decided, Refusal>>, Problem> {
         let (sender, receiver) = oneshot::channel();
@@ -85,10 +94,13 @@ impl App {
             let waiting = Arc::downgrade(&waiting);
             move || waiting.strong_count() > 0
         };
-        let sent = self.writer.decide(commands, is_wanted, move |answers| {
-            // The caller may have gone.
-            let _ = sender.send(answers);
-        });
+        let sent = self
+            .writer
+            .by(author)
+            .decide(commands, is_wanted, move |answers| {
+                // The caller may have gone.
+                let _ = sender.send(answers);
+            });
         let answers = answered(sent, receiver).await;
         drop(waiting);
         answers

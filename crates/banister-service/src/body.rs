@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
+use std::time::Instant;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
@@ -12,6 +13,7 @@ use banister_engine::object::Object;
 use serde::de::DeserializeOwned;
 
 use crate::app::App;
+use crate::middleware::rate::Charged;
 use crate::problem::Problem;
 
 /// A body as JSON.
@@ -28,7 +30,13 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
             return parse(b"{}").map(Self);
         }
         check_type(&parts.headers)?;
-        parse(&bytes).map(Self)
+        let begun = Instant::now();
+        let parsed = parse(&bytes).map(Self);
+        if let Some(charged) = parts.extensions.get::<Charged>() {
+            let seconds = begun.elapsed().as_secs_f64();
+            app.limits.worked(charged, seconds);
+        }
+        parsed
     }
 }
 

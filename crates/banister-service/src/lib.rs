@@ -5,7 +5,7 @@
 //! made from; then `router.rs` with `middleware/` (what every request passes), `handlers/` (one subject per file),
 //! `answer.rs` and `problem.rs` (JSON out), `body.rs` (JSON in), `app.rs` (what handlers
 //! share), `health.rs`, `monitor.rs` and `metrics.rs` (watching the log), `openapi.rs`, `page.rs`, and
-//! `settings.rs`, `serve.rs` (from settings to a running service).
+//! `settings.rs`, `serve.rs` with `tls.rs` (from settings to a running service).
 
 #![allow(missing_docs)]
 
@@ -24,6 +24,7 @@ mod router;
 pub mod routes;
 mod serve;
 mod settings;
+mod tls;
 
 pub use serve::{ServeError, assemble, serve};
 pub use settings::{Given, Settings};

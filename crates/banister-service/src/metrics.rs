@@ -80,6 +80,7 @@ pub struct Metrics {
     commits: Histogram,
     commit_events: Histogram,
     outages: Counter,
+    tls_failures: Counter,
     log_last: Gauge,
     log_lag: Gauge,
     clock_skew: Gauge<f64, AtomicU64>,
@@ -100,6 +101,7 @@ impl Default for Metrics {
             commits: Histogram::new(SECONDS),
             commit_events: Histogram::new(EVENTS),
             outages: Counter::default(),
+            tls_failures: Counter::default(),
             log_last: Gauge::default(),
             log_lag: Gauge::default(),
             clock_skew: Gauge::default(),
@@ -122,6 +124,9 @@ impl Metrics {
         r.register("commit_events", "Events of a group commit", events);
         let outages = self.outages.clone();
         r.register("log_failures", "Times the log could not be used", outages);
+        let failures = self.tls_failures.clone();
+        let help = "Times a new certificate could not be used";
+        r.register("tls_reload_failures", help, failures);
         let last = self.log_last.clone();
         r.register("log_number", "Number of the log's last event", last);
         let lag = "Events in the log that this process has not folded yet";
@@ -175,6 +180,11 @@ impl Metrics {
     /// Counts an outage of the log.
     pub fn outage(&self) {
         self.outages.inc();
+    }
+
+    /// Counts a certificate that could not be used.
+    pub fn tls_reload_failed(&self) {
+        self.tls_failures.inc();
     }
 
     /// Everything as text, with what the writer knows now.

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::{Decision, OutcomeAnswer, State};
 use crate::handlers::audit::{Audit, DecisionList};
+use crate::handlers::changes::ChangeList;
 use crate::handlers::decisions::{DecisionBatch, DecisionResults, OutcomeBatch, OutcomeResults};
 use crate::handlers::exchange::Imported;
 use crate::handlers::experiments::{Acknowledgement, ExperimentList};
@@ -72,13 +73,13 @@ fn operation(route: &Route) -> Value {
         let description = match status {
             400 => "The request cannot be read",
             401 => "No token, or one that is not known",
-            403 => "The token's role is too small",
+            403 => "The token's role is too small, or a page of another site asks",
             404 => "There is no such thing",
             409 => "It contradicts what is there",
             413 => "The body is too long",
             415 => "The body is of another kind",
             422 => "A field has a value that is not allowed",
-            429 => "Too many requests",
+            429 => "More than a limit allows",
             _ => "The log cannot be written now",
         };
         let response = json!({ "description": description, "content": problem });
@@ -149,6 +150,7 @@ fn schemas() -> Value {
     given.subschema_for::<ExperimentList>();
     given.subschema_for::<State>();
     given.subschema_for::<HistoryView>();
+    given.subschema_for::<ChangeList>();
     given.subschema_for::<Decision>();
     given.subschema_for::<DecisionList>();
     given.subschema_for::<DecisionResults>();

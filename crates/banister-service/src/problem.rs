@@ -34,6 +34,9 @@ pub struct Problem {
     /// Seconds after which another try makes sense.
     #[serde(skip)]
     pub retry_after: Option<u32>,
+    /// True if a token was sent, and is not known.
+    #[serde(skip)]
+    pub had_token: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +61,7 @@ impl Problem {
             allowed: None,
             request_id: None,
             retry_after: None,
+            had_token: false,
         }
     }
 
@@ -122,6 +126,15 @@ impl IntoResponse for Problem {
             let seconds = self.retry_after.unwrap_or(1);
             let headers = response.headers_mut();
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            let challenge = if self.had_token {
+                "Bearer realm=\"banister\", error=\"invalid_token\""
+            } else {
+                "Bearer realm=\"banister\""
+            };
+            let challenge = HeaderValue::from_static(challenge);
+            (response.headers_mut()).insert(header::WWW_AUTHENTICATE, challenge);
         }
         // The middleware writes the request's id into it.
         response.extensions_mut().insert(self);

@@ -1,22 +1,31 @@
-//! The router of all routes, each behind the pipeline: request id, authentication, rate limit, time limit,
-//! metrics, logging.
+//! The router of all routes, each behind the pipeline: request id, authentication, pages of other sites, limits,
+//! time limit, metrics, logging.
 
 use std::net::SocketAddr;
 use std::time::Instant;
 
 use axum::Router;
-use axum::extract::{ConnectInfo, Request, State};
+use axum::body::HttpBody;
+use axum::extract::{ConnectInfo, FromRequestParts, RawPathParams, Request, State};
 use axum::handler::Handler;
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 
+use banister_engine::{Author, Role};
+
 use crate::app::App;
 use crate::middleware::auth::Principal;
+use crate::middleware::browser;
+use crate::middleware::leftover::Leftover;
+use crate::middleware::rate::{Amounts, Charged};
 use crate::middleware::request_id::{REQUEST_ID, request_id};
 use crate::problem::Problem;
 use crate::routes::{Access, NOWHERE, ROUTES, Route, Takes};
 
+/// Header that keeps pages of other sites from embedding an answer.
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 /// Time after which a request is worth a line in the log.
 const SLOW_SECONDS: f64 = 1.0;
 
@@ -50,12 +59,24 @@ async fn pipeline(
     let id = request_id(&request);
     let shown = id.clone();
     let shown = shown.to_str().unwrap_or("");
-    let mut response = match admit(&app, route, &request, begun) {
-        Err(problem) => problem.into_response(),
-        Ok(principal) => {
-            if let Some(principal) = principal {
-                request.extensions_mut().insert(principal);
+    let announced = request.body().size_hint().exact();
+    let leftover = Leftover::lend(&mut request);
+    let mut charged = Charged::default();
+    let mut reusable = true;
+    let (mut parts, body) = request.into_parts();
+    let mut response = match admit(&app, route, &mut parts, announced, begun).await {
+        Err(problem) => {
+            drop(body);
+            problem.into_response()
+        }
+        Ok(admitted) => {
+            if let Some((principal, accounts)) = admitted {
+                charged = accounts;
+                parts.extensions.insert(author(&app, route, &principal));
+                parts.extensions.insert(principal);
+                parts.extensions.insert(charged.clone());
             }
+            let request = Request::from_parts(parts, body);
             // Exports take as long as they take: they are streamed. Files to import are large.
             let limit = match route.takes {
                 Takes::File => app.settings.timeout * 30,
@@ -63,14 +84,30 @@ async fn pipeline(
             };
             match tokio::time::timeout(limit, next.run(request)).await {
                 Ok(response) => response,
-                Err(_) => Problem::unavailable(format!(
-                    "no answer within {} seconds; with an id the request can safely be repeated",
-                    limit.as_secs_f64()
-                ))
-                .into_response(),
+                Err(_) => {
+                    reusable = leftover.is_none();
+                    Problem::unavailable(format!(
+                        "no answer within {} seconds; with an id the request can safely be repeated",
+                        limit.as_secs_f64()
+                    ))
+                    .into_response()
+                }
             }
         }
     };
+    if let Some(leftover) = leftover {
+        if announced.is_none() {
+            let bytes = leftover.read() as f64;
+            app.limits.spend(
+                &charged,
+                Amounts {
+                    bytes,
+                    ..Amounts::default()
+                },
+            );
+        }
+        reusable = reusable && leftover.clear().await;
+    }
     if let Some(mut problem) = response.extensions_mut().remove::<Problem>() {
         problem.request_id = Some(shown.into());
         let (status, detail) = (problem.status, &*problem.detail);
@@ -104,38 +141,58 @@ async fn pipeline(
     }
     let headers = response.headers_mut();
     headers.insert(REQUEST_ID, id);
-    headers.insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
+    let fixed = HeaderValue::from_static;
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
+    headers.insert(RESOURCE_POLICY, fixed("same-origin"));
+    if !reusable {
+        headers.insert(header::CONNECTION, fixed("close"));
+    }
     if !headers.contains_key(header::CACHE_CONTROL) {
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(header::CACHE_CONTROL, fixed("no-store"));
     }
     response
 }
 
-/// Authenticates the caller, where the route needs a role, and counts the request against the rate.
-fn admit(
+/// Authenticates the caller, where the route needs a role, refuses pages of other sites, and counts the
+/// request against the limits.
+async fn admit(
     app: &App,
     route: &Route,
-    request: &Request,
+    parts: &mut Parts,
+    bytes: Option<u64>,
     now: Instant,
-) -> Result<Option<Principal>, Problem> {
+) -> Result<Option<(Principal, Charged)>, Problem> {
     let Some(role) = route.access.role() else {
         return Ok(None);
     };
-    let principal = app.tokens.authenticate(request, role)?;
-    if app.rates.is_limited() {
-        let who = match &principal.name {
-            Some(name) => format!("token {name}"),
-            None => {
-                let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
-                peer.map_or_else(String::new, |peer| peer.0.ip().to_string())
-            }
-        };
-        app.rates.take(&who, now)?;
+    let principal = app.tokens.authenticate(parts, role)?;
+    let takes_file = matches!(route.takes, Takes::File);
+    browser::check(parts, takes_file, principal.name.is_none())?;
+    let params = RawPathParams::from_request_parts(parts, &()).await.ok();
+    let mut params = params.iter().flatten();
+    let experiment = params.find_map(|(key, value)| (key == "name").then_some(value));
+    let who = || match &principal.name {
+        Some(name) => format!("the token `{name}`"),
+        None => {
+            let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+            peer.map_or_else(String::new, |peer| peer.0.ip().to_string())
+        }
+    };
+    let charged = app.limits.charged(who, principal.quota, experiment);
+    app.limits.admit(&charged, bytes.unwrap_or(0), now)?;
+    Ok(Some((principal, charged)))
+}
+
+/// Author of what a request writes. Where the operator asks for it, tokens that decide come back to their own
+/// decisions only.
+fn author(app: &App, route: &Route, principal: &Principal) -> Author {
+    let author = Author::new(principal.name.clone());
+    let decides = route.access == Access::Decide;
+    if app.settings.own_ids && decides && principal.role != Role::Admin {
+        author.of_its_own()
+    } else {
+        author
     }
-    Ok(Some(principal))
 }
 
 fn name_of(method: &Method) -> &'static str {

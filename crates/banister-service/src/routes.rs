@@ -5,7 +5,7 @@ use axum::routing::{MethodRouter, delete, get, patch, post};
 use banister_engine::Role;
 
 use crate::app::App;
-use crate::handlers::{decisions, exchange, experiments, operations};
+use crate::handlers::{changes, decisions, exchange, experiments, operations};
 
 /// Role that a route needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,10 +82,30 @@ const LIMIT: Query = Query {
     summary: "How many at most",
     schema: r#"{"type":"integer","minimum":1,"maximum":1000,"default":50}"#,
 };
+const LIST_LIMIT: Query = Query {
+    name: "limit",
+    summary: "How many at most",
+    schema: r#"{"type":"integer","minimum":1,"maximum":1000,"default":100}"#,
+};
+const AFTER: Query = Query {
+    name: "after",
+    summary: "Only experiments that were created after the one of this name: the `next` of the part before",
+    schema: r#"{"type":"string","minLength":1,"maxLength":64}"#,
+};
+const SUMMARY: Query = Query {
+    name: "summary",
+    summary: "Only summaries",
+    schema: r#"{"type":"boolean","default":false}"#,
+};
 const BEFORE: Query = Query {
     name: "before",
     summary: "Only decisions with a smaller number",
     schema: r#"{"type":"integer","minimum":0,"maximum":9007199254740991}"#,
+};
+const ESCAPE: Query = Query {
+    name: "escape",
+    summary: "Mark texts of a CSV file that a spreadsheet would take for formulas with an apostrophe",
+    schema: r#"{"type":"string","enum":["formulas"]}"#,
 };
 const FORMAT: Query = Query {
     name: "format",
@@ -127,8 +147,8 @@ pub static ROUTES: &[Route] = &[
         (200, Gives::Json("WhoAmI")), &[], &[], get(operations::whoami)),
     route!(GET "/v1/agents", Read, "agents", "The registry of agents, as JSON Schema", Takes::Nothing,
         (200, Gives::Json("Any")), &[], &[], get(operations::agents)),
-    route!(GET "/v1/experiments", Read, "list_experiments", "All experiments", Takes::Nothing,
-        (200, Gives::Json("ExperimentList")), &[], &[503], get(experiments::list)),
+    route!(GET "/v1/experiments", Read, "list_experiments", "Experiments, oldest first", Takes::Nothing,
+        (200, Gives::Json("ExperimentList")), &[LIST_LIMIT, AFTER, SUMMARY], &[400, 404, 503], get(experiments::list)),
     route!(POST "/v1/experiments", Admin, "create_experiment", "Create an experiment",
         Takes::Json("Declaration"), (201, Gives::Json("Experiment")), &[DRY_RUN],
         &[400, 409, 413, 415, 422, 503], post(experiments::create)),
@@ -142,7 +162,7 @@ pub static ROUTES: &[Route] = &[
         Takes::Json("NamedArm"), (201, Gives::Json("Experiment")), &[],
         &[400, 404, 409, 413, 415, 422, 503], post(experiments::add_arm)),
     route!(DELETE "/v1/experiments/{name}/arms/{arm}", Admin, "retire_arm", "Retire an arm", Takes::Nothing,
-        (200, Gives::Json("Experiment")), &[], &[404, 409, 503], delete(experiments::retire_arm)),
+        (200, Gives::Json("Experiment")), &[], &[404, 409, 415, 503], delete(experiments::retire_arm)),
     route!(POST "/v1/experiments/{name}/alarms:acknowledge", Admin, "acknowledge_alarms",
         "Clear the alarms, once a person has seen to them", Takes::Optional("Acknowledgement"),
         (200, Gives::Json("Experiment")), &[], &[400, 404, 409, 413, 415, 422, 503],
@@ -152,6 +172,9 @@ pub static ROUTES: &[Route] = &[
         (200, Gives::Json("State")), &[], &[404, 409, 503], get(experiments::state)),
     route!(GET "/v1/experiments/{name}/history", Read, "read_history", "Policies and counts over time",
         Takes::Nothing, (200, Gives::Json("History")), &[], &[404, 503], get(experiments::history)),
+    route!(GET "/v1/experiments/{name}/changes", Read, "list_changes",
+        "Changes of an experiment and their authors, newest first", Takes::Nothing,
+        (200, Gives::Json("ChangeList")), &[LIMIT, BEFORE], &[400, 404, 503], get(changes::list)),
     route!(POST "/v1/experiments/{name}/decisions", Decide, "decide", "Ask for a decision",
         Takes::Optional("DecisionRequest"), (200, Gives::Json("Decision")), &[],
         &[400, 404, 409, 413, 415, 422, 503], post(decisions::decide)),
@@ -172,7 +195,7 @@ pub static ROUTES: &[Route] = &[
         &[400, 413, 415, 422, 503], post(decisions::report_batch)),
     route!(GET "/v1/experiments/{name}/export", Read, "export",
         "Decisions with complete outcomes and their propensities", Takes::Nothing,
-        (200, Gives::Media(&["text/csv", "application/vnd.apache.parquet"])), &[FORMAT],
+        (200, Gives::Media(&["text/csv", "application/vnd.apache.parquet"])), &[FORMAT, ESCAPE],
         &[400, 404, 503], get(exchange::export)),
     route!(POST "/v1/experiments/{name}/import", Admin, "import",
         "Learn from the outcomes of another log", Takes::File, (200, Gives::Json("Imported")), &[],

@@ -6,19 +6,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum_server::Handle;
-use axum_server::tls_rustls::RustlsConfig;
 use banister_engine::{Database, Options, REVOKED, Writer};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 
 use crate::app::{App, Shared};
 use crate::handlers::exchange::MOST_EXPORTS;
 use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::middleware::auth::{self, TokenStore};
-use crate::middleware::rate::RateLimiter;
+use crate::middleware::rate::Limits;
 use crate::monitor::ServiceMonitor;
 use crate::openapi;
 use crate::router::router;
@@ -127,9 +126,15 @@ async fn run(
     let address = listener.local_addr().map_err(system("listening"))?;
     let service = router(&app).into_make_service_with_connect_info::<SocketAddr>();
     let handle = Handle::new();
-    let tls = match &settings.tls {
+    let tls = match settings.tls.clone() {
         None => None,
-        Some((cert, key)) => Some(tls(cert, key).await?),
+        Some(files) => {
+            let shown = format!("{} and {}", files.cert.display(), files.key.display());
+            let tls = files.follow(app.metrics.clone()).await.map_err(|error| {
+                ServeError::Setting(format!("the certificate cannot be used ({shown}): {error}"))
+            })?;
+            Some(tls)
+        }
     };
     // Whoever reads the address may tell the process to stop at once.
     let stop = StopSignals::new().map_err(system("listening to signals"))?;
@@ -157,13 +162,15 @@ async fn run(
             limit_heads(server.http_builder());
             server.serve(service).await
         }
-        Some(config) => {
+        Some((config, follower)) => {
             let mut server = axum_server::from_tcp_rustls(listener, config)
                 .map_err(system("listening"))?
                 .handle(handle)
                 .http1_only();
             limit_heads(server.http_builder());
-            server.serve(service).await
+            let served = server.serve(service).await;
+            follower.abort();
+            served
         }
     };
     stopper.abort();
@@ -195,6 +202,8 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
     };
     let options = Options {
         snapshot_every: settings.snapshot_every,
+        most_skew: settings.max_clock_skew,
+        accept_clock: settings.accept_clock,
         ..Options::default()
     };
     let writer = Writer::start(database, options, Box::new(monitor))
@@ -203,35 +212,21 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
     // Without tokens only this machine is served, whatever becomes of them while we run.
     let exposed = !settings.listen.ip().is_loopback();
     let required = settings.require_token || exposed;
-    let tokens = Arc::new(TokenStore::new(required, health.clone()));
+    let tokens = Arc::new(TokenStore::new(required));
     auth::start_refreshing(&tokens, &readers).map_err(system("starting a thread"))?;
     let app = App::new(Shared {
         writer: writer.handle(),
-        rates: RateLimiter::new(settings.rate),
+        limits: Limits::new(settings.limits, settings.experiment_limits),
         tokens,
         metrics,
         health,
         readers,
         exports: Arc::new(Semaphore::new(MOST_EXPORTS)),
+        stats: Mutex::default(),
         openapi: openapi::document().to_string(),
         settings,
     });
     Ok((app, writer))
-}
-
-async fn tls(cert: &Path, key: &Path) -> Result<RustlsConfig, ServeError> {
-    // Chosen once per process; a second choice is the same.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let config = RustlsConfig::from_pem_file(cert, key)
-        .await
-        .map_err(|error| {
-            let files = format!("{} and {}", cert.display(), key.display());
-            ServeError::Setting(format!("the certificate cannot be used ({files}): {error}"))
-        })?;
-    let mut offered = (*config.get_inner()).clone();
-    offered.alpn_protocols = vec![b"http/1.1".to_vec()];
-    config.reload_from_config(Arc::new(offered));
-    Ok(config)
 }
 
 /// Signals that ask the process to end.

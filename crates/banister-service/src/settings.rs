@@ -7,6 +7,9 @@ use std::time::Duration;
 use banister_engine::Database;
 use serde::Deserialize;
 
+use crate::middleware::rate::Amounts;
+use crate::tls::Files;
+
 /// Settings as far as somebody gave them.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,10 +34,26 @@ pub struct Given {
     pub max_batch: Option<usize>,
     /// Requests per second of one token, or of one address where there are no tokens; 0: any number.
     pub rate: Option<f64>,
+    /// Bytes of bodies per second, of the same.
+    pub bytes_rate: Option<f64>,
+    /// Seconds of work per second, of the same.
+    pub work: Option<f64>,
+    /// Requests per second about one experiment; 0: any number.
+    pub experiment_rate: Option<f64>,
+    /// Bytes of bodies per second, of the same.
+    pub experiment_bytes_rate: Option<f64>,
+    /// Seconds of work per second, of the same.
+    pub experiment_work: Option<f64>,
     /// Seconds after which a request is given up.
     pub timeout: Option<f64>,
     /// Events after which experiments are snapshotted anew.
     pub snapshot_every: Option<u64>,
+    /// Tokens that decide repeat, and report on, their own decisions only.
+    pub own_ids: Option<bool>,
+    /// Seconds between the log's clock and its source beyond which nothing is written.
+    pub max_clock_skew: Option<f64>,
+    /// The clock is right at this start, whatever the log's last event says.
+    pub accept_clock: Option<bool>,
     /// `error`, `warn`, `info`, `debug` or `trace`.
     pub log: Option<String>,
     /// `text` or `json`.
@@ -66,8 +85,16 @@ impl Given {
             max_import: self.max_import.or(other.max_import),
             max_batch: self.max_batch.or(other.max_batch),
             rate: self.rate.or(other.rate),
+            bytes_rate: self.bytes_rate.or(other.bytes_rate),
+            work: self.work.or(other.work),
+            experiment_rate: self.experiment_rate.or(other.experiment_rate),
+            experiment_bytes_rate: self.experiment_bytes_rate.or(other.experiment_bytes_rate),
+            experiment_work: self.experiment_work.or(other.experiment_work),
             timeout: self.timeout.or(other.timeout),
             snapshot_every: self.snapshot_every.or(other.snapshot_every),
+            own_ids: self.own_ids.or(other.own_ids),
+            max_clock_skew: self.max_clock_skew.or(other.max_clock_skew),
+            accept_clock: self.accept_clock.or(other.accept_clock),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
         }
@@ -102,14 +129,20 @@ impl Given {
         })?;
         let tls = match (&self.tls_cert, &self.tls_key) {
             (None, None) => None,
-            (Some(cert), Some(key)) => Some((cert.clone(), key.clone())),
+            (Some(cert), Some(key)) => Some(Files {
+                cert: cert.clone(),
+                key: key.clone(),
+            }),
             (Some(_), None) => return Err(invalid("tls_key", "absent", "`tls_cert` needs it")),
             (None, Some(_)) => return Err(invalid("tls_cert", "absent", "`tls_key` needs it")),
         };
-        let rate = self.rate.unwrap_or(0.0);
-        if !(0.0..=1e9).contains(&rate) {
-            return Err(invalid("rate", rate, "must be 0 (any) to 1e9 a second"));
-        }
+        let limit = |field: &str, given: Option<f64>| {
+            let rate = given.unwrap_or(0.0);
+            if (0.0..=1e9).contains(&rate) {
+                return Ok(rate);
+            }
+            Err(invalid(field, rate, "must be 0 (any) to 1e9 a second"))
+        };
         let timeout = self.timeout.unwrap_or(10.0);
         if !(0.001..=3600.0).contains(&timeout) {
             return Err(invalid("timeout", timeout, "must be 0.001 to 3600 seconds"));
@@ -124,6 +157,14 @@ impl Given {
         let snapshot_every = self.snapshot_every.unwrap_or(20_000);
         if snapshot_every == 0 {
             return Err(invalid("snapshot_every", 0, "must be at least 1"));
+        }
+        let skew = self.max_clock_skew.unwrap_or(60.0);
+        if !(1.0..=86_400.0).contains(&skew) {
+            return Err(invalid(
+                "max_clock_skew",
+                skew,
+                "must be 1 to 86400 seconds",
+            ));
         }
         let level = self.log.clone().unwrap_or_else(|| "info".into());
         let level = (level.parse())
@@ -141,9 +182,21 @@ impl Given {
             max_body: within("max_body", self.max_body, 2 << 20, 1 << 30)?,
             max_import: within("max_import", self.max_import, 128 << 20, 1 << 32)?,
             max_batch: within("max_batch", self.max_batch, 1000, 4096)?,
-            rate,
+            limits: Amounts {
+                requests: limit("rate", self.rate)?,
+                bytes: limit("bytes_rate", self.bytes_rate)?,
+                work: limit("work", self.work)?,
+            },
+            experiment_limits: Amounts {
+                requests: limit("experiment_rate", self.experiment_rate)?,
+                bytes: limit("experiment_bytes_rate", self.experiment_bytes_rate)?,
+                work: limit("experiment_work", self.experiment_work)?,
+            },
             timeout: Duration::from_secs_f64(timeout),
             snapshot_every,
+            own_ids: self.own_ids.unwrap_or(false),
+            max_clock_skew: Duration::from_secs_f64(skew),
+            accept_clock: self.accept_clock.unwrap_or(false),
             level,
             json_logs,
         })
@@ -158,7 +211,7 @@ pub struct Settings {
     /// Location of the log.
     pub database: Database,
     /// Certificate chain and key.
-    pub tls: Option<(PathBuf, PathBuf)>,
+    pub tls: Option<Files>,
     /// True if a token is needed although none was made.
     pub require_token: bool,
     pub max_body: usize,
@@ -166,11 +219,17 @@ pub struct Settings {
     pub max_import: usize,
     /// Most entries of a batch.
     pub max_batch: usize,
-    /// Requests per second of one token or address; 0: any number.
-    pub rate: f64,
+    /// Limits per second of one token or address.
+    pub limits: Amounts,
+    /// Limits per second of one experiment.
+    pub experiment_limits: Amounts,
     pub timeout: Duration,
     /// Events after which experiments are snapshotted anew.
     pub snapshot_every: u64,
+    /// True if tokens that decide repeat, and report on, their own decisions only.
+    pub own_ids: bool,
+    pub max_clock_skew: Duration,
+    pub accept_clock: bool,
     pub level: tracing::Level,
     pub json_logs: bool,
 }

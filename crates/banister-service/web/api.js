@@ -53,7 +53,8 @@ async function request(method, path, body, signal, type) {
   const headers = { accept: "application/json" };
   const token = storedToken();
   if (token) headers.authorization = `Bearer ${token}`;
-  if (body !== undefined) headers["content-type"] = type || "application/json";
+  // Also without a body: the service refuses changes that a page of another site could ask for.
+  if (method !== "GET") headers["content-type"] = type || "application/json";
   let response;
   try {
     response = await fetch(path, {
@@ -93,7 +94,16 @@ const at = (name, rest = "") => `/v1/experiments/${encodeURIComponent(name)}${re
 export const api = {
   whoami: () => json("GET", "/v1/whoami"),
   agents: (signal) => json("GET", "/v1/agents", undefined, signal),
-  list: (signal) => json("GET", "/v1/experiments", undefined, signal),
+  summaries: async (signal) => {
+    const found = [];
+    let after = "";
+    do {
+      const part = await json("GET", `/v1/experiments?summary=true&limit=1000${after}`, undefined, signal);
+      found.push(...part.summaries);
+      after = part.next ? `&after=${encodeURIComponent(part.next)}` : "";
+    } while (after);
+    return found;
+  },
   create: (declaration, dry, signal) =>
     json("POST", `/v1/experiments${dry ? "?dry_run=true" : ""}`, declaration, signal),
   experiment: (name, signal) => json("GET", at(name), undefined, signal),

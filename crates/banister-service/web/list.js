@@ -19,8 +19,7 @@ const SHORT = {
 
 function kindOf(experiment) {
   if (experiment.dimension) return `candidates of ${experiment.dimension} features`;
-  const offered = experiment.arms.filter((arm) => arm.offered).length;
-  return `${count(offered)} arms${experiment.context ? `, context of ${experiment.context}` : ""}`;
+  return `${count(experiment.arms_offered)} arms${experiment.context ? `, context of ${experiment.context}` : ""}`;
 }
 
 // A pause is somebody's own will; everything else that forces the safe action is worth a warning.
@@ -170,7 +169,7 @@ export function listPage() {
 
   const live = poll(async (signal) => {
     try {
-      latest = (await api.list(signal)).experiments;
+      latest = await api.summaries(signal);
     } catch (error) {
       if (!latest.length && error.status && error.status !== 401) wait.fail(error);
       throw error;

@@ -67,9 +67,15 @@ class Api(Calls):
 
     @request
     def experiments(self) -> Steps[list[ServiceExperiment]]:
-        """Returns all experiments."""
-        known = yield from self._json("GET", ROOT)
-        return [decode(ServiceExperiment, one) for one in listed(known, "experiments")]
+        """Returns all experiments, oldest first, in as many requests as it takes."""
+        found: list[ServiceExperiment] = []
+        params: dict[str, str] = {}
+        while True:
+            known = yield from self._json("GET", ROOT, params=params)
+            found += [decode(ServiceExperiment, one) for one in listed(known, "experiments")]
+            if known.get("next") is None:
+                return found
+            params = {"after": known["next"]}
 
     @request
     def experiment(self, name: str) -> Steps[ServiceExperiment]:

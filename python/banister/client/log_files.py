@@ -25,8 +25,11 @@ OWN = {
 
 
 def cost_column(guardrail: str) -> str:
-    """Returns the column of a guardrail's costs: its name, unless another column has it."""
-    taken = guardrail in OWN or guardrail.startswith(("context_", "feature_"))
+    """Returns the column of a guardrail's costs: its name, unless another column may have it."""
+    rest = guardrail
+    while rest.startswith("cost_"):
+        rest = rest.removeprefix("cost_")
+    taken = rest in OWN or rest.startswith(("context_", "feature_"))
     return f"cost_{guardrail}" if taken else guardrail
 
 

@@ -199,7 +199,8 @@ def _arguments(step: Send) -> dict[str, Any]:
     """Returns the arguments of httpx's `request`."""
     call = step.call
     headers = dict(call.headers)
-    if call.content is not None:
+    if call.method != "GET":
+        # Also without a body: the service refuses changes that a page of another site could ask for.
         headers["content-type"] = call.content_type
     return {
         "method": call.method,

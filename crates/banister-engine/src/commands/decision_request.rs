@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::events::{Candidate, candidate_names};
 use crate::refusal::Refusal;
-use crate::state::{Experiment, Kind, LARGEST_FEATURE, MOST_ACTIONS, check_length};
+use crate::state::{Experiment, Kind, LARGEST_FEATURE, MOST_ACTIONS, check_label};
 
 /// A request for a decision.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -142,7 +142,7 @@ fn check_names(candidates: &[Candidate]) -> Result<(), Refusal> {
             continue;
         };
         let field = format!("actions[{i}].name");
-        check_length(&field, name, 200)?;
+        check_label(&field, name)?;
         let reserved = name.trim().is_empty() || name == "safe" || name.parse::<u32>().is_ok();
         if reserved || !taken.insert(name) {
             let allowed = "needs a name of its own, which is not `safe` and not a number";

@@ -16,16 +16,80 @@ use crate::state::{
 };
 use crate::time::Timestamp;
 
-/// Asks for all experiments, oldest first.
+/// Asks for experiments, oldest first.
 #[derive(Debug)]
-pub struct ListExperiments;
+pub struct ListExperiments {
+    /// Name of the experiment before the first one asked for; `None`: from the oldest on.
+    pub after: Option<String>,
+    pub limit: usize,
+}
+
+/// Asks for the summaries of experiments, oldest first.
+#[derive(Debug)]
+pub struct SummariseExperiments(pub ListExperiments);
+
+/// A part of a list.
+#[derive(Debug)]
+pub struct Page<T> {
+    /// Pictures that are made once per event of their experiment.
+    pub entries: Vec<Arc<T>>,
+    /// Name of the last one, if there are more.
+    pub next: Option<String>,
+}
+
+impl ListExperiments {
+    fn page<T>(
+        self,
+        state: &mut State,
+        make: fn(&mut Experiment) -> Arc<T>,
+    ) -> Result<Page<T>, Refusal> {
+        let mut entries = Vec::new();
+        let mut last: Option<String> = None;
+        for experiment in state.experiments_after(self.after.as_deref())? {
+            if entries.len() == self.limit {
+                return Ok(Page {
+                    entries,
+                    next: last,
+                });
+            }
+            if entries.len() + 1 == self.limit {
+                last = Some(experiment.facts.experiment.clone());
+            }
+            entries.push(make(experiment));
+        }
+        Ok(Page {
+            entries,
+            next: None,
+        })
+    }
+}
 
 impl Query for ListExperiments {
-    type Answer = Vec<ExperimentView>;
+    type Answer = Page<ExperimentView>;
 
-    fn answer(self, state: &mut State) -> Result<Vec<ExperimentView>, Refusal> {
-        Ok(state.experiments().map(ExperimentView::new).collect())
+    fn answer(self, state: &mut State) -> Result<Page<ExperimentView>, Refusal> {
+        self.page(state, view)
     }
+}
+
+impl Query for SummariseExperiments {
+    type Answer = Page<ExperimentSummary>;
+
+    fn answer(self, state: &mut State) -> Result<Page<ExperimentSummary>, Refusal> {
+        self.0.page(state, |experiment| {
+            let mut kept = std::mem::take(&mut experiment.kept_summary);
+            let summary = kept.get(experiment.number, || ExperimentSummary::new(experiment));
+            experiment.kept_summary = kept;
+            summary
+        })
+    }
+}
+
+fn view(experiment: &mut Experiment) -> Arc<ExperimentView> {
+    let mut kept = std::mem::take(&mut experiment.kept_view);
+    let view = kept.get(experiment.number, || ExperimentView::new(experiment));
+    experiment.kept_view = kept;
+    view
 }
 
 /// Asks for one experiment.
@@ -33,10 +97,66 @@ impl Query for ListExperiments {
 pub struct ReadExperiment(pub Arc<str>);
 
 impl Query for ReadExperiment {
-    type Answer = ExperimentView;
+    type Answer = Arc<ExperimentView>;
 
-    fn answer(self, state: &mut State) -> Result<ExperimentView, Refusal> {
-        state.experiment(&self.0).map(|e| ExperimentView::new(e))
+    fn answer(self, state: &mut State) -> Result<Arc<ExperimentView>, Refusal> {
+        state.experiment(&self.0).map(view)
+    }
+}
+
+/// An experiment in a list, without what may be long.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ExperimentSummary {
+    /// Name.
+    pub name: String,
+    /// Description for people.
+    pub description: String,
+    /// Status: running, paused or archived.
+    pub status: ExperimentStatus,
+    /// True in shadow mode: the caller's own action is what happens.
+    pub shadow: bool,
+    /// Time of creation.
+    pub created: Timestamp,
+    /// Arms that are offered.
+    pub arms_offered: usize,
+    /// Numbers that every decision brings as its context.
+    pub context: Option<usize>,
+    /// Features of the candidates that every decision brings.
+    pub dimension: Option<usize>,
+    /// Names of the guardrails.
+    pub guardrails: Vec<String>,
+    /// Guarantee of the agent about the guardrails.
+    pub guarantee: Guarantee,
+    /// Counts so far.
+    pub counts: Counts,
+    /// Set while the safe action is forced.
+    pub alarm: Option<AlarmView>,
+    /// Alarms that nobody has acknowledged yet.
+    pub alarms: usize,
+    /// Its last event in the log.
+    pub number: u64,
+}
+
+impl ExperimentSummary {
+    fn new(experiment: &Experiment) -> Self {
+        let checked = &experiment.checked;
+        let declaration = &checked.declaration;
+        Self {
+            name: declaration.name.clone(),
+            description: declaration.description.clone(),
+            status: experiment.status,
+            shadow: declaration.shadow,
+            created: experiment.created,
+            arms_offered: experiment.arms.iter().filter(|arm| arm.offered).count(),
+            context: declaration.context,
+            dimension: declaration.dimension,
+            guardrails: experiment.facts.guardrails.clone(),
+            guarantee: checked.config.guarantee(),
+            counts: experiment.counts,
+            alarm: alarm(experiment),
+            alarms: experiment.open_alarms().count(),
+            number: experiment.number,
+        }
     }
 }
 

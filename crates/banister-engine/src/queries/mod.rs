@@ -19,7 +19,8 @@ mod ttl;
 pub use digest::ReadDigest;
 pub use estimates::{Beliefs, EstimateView, beliefs};
 pub use experiment::{
-    AlarmView, ArmView, ExperimentView, FallbackView, ListExperiments, RaisedView, ReadExperiment,
+    AlarmView, ArmView, ExperimentSummary, ExperimentView, FallbackView, ListExperiments, Page,
+    RaisedView, ReadExperiment, SummariseExperiments,
 };
 pub use facts::ReadFacts;
 pub use history::{HistoryView, MinuteView, PointView, ReadHistory};

@@ -29,7 +29,7 @@ pub use declaration::{
     CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, Kind, LONGEST_FEATURES,
     MOST_ACTIONS, NamedArm,
 };
-pub(crate) use declaration::{LARGEST_FEATURE, check_cost_names, check_length, round};
+pub(crate) use declaration::{LARGEST_FEATURE, check_cost_names, check_label, check_length, round};
 pub(crate) use experiment::restore_all;
 pub use experiment::{
     Alarm, AlarmRaised, ArmMissing, Change, Counts, Evidence, Experiment, Imported, Latest,
@@ -68,6 +68,18 @@ impl State {
     /// The experiments, oldest first.
     pub fn experiments(&self) -> impl Iterator<Item = &Experiment> {
         self.experiments.values()
+    }
+
+    /// The experiments after one, or from the first on, oldest first.
+    pub(crate) fn experiments_after(
+        &mut self,
+        name: Option<&str>,
+    ) -> Result<impl Iterator<Item = &mut Experiment>, Refusal> {
+        let first = match name {
+            None => 0,
+            Some(name) => self.experiment(name)?.key + 1,
+        };
+        Ok(self.experiments.range_mut(first..).map(|(_, e)| e))
     }
 
     /// An experiment by its name.

@@ -113,6 +113,9 @@ pub struct AuditEvent {
     pub time: Timestamp,
     /// `decision`, `part`, `outcome` or `default`.
     pub kind: &'static str,
+    /// Name of the token, `anonymous` where none was needed, `banister` for the service itself; null in logs
+    /// of versions that did not keep it.
+    pub author: Option<String>,
 }
 
 /// A decision in a list.
@@ -245,7 +248,8 @@ pub fn status_of(reports: &[Record]) -> Result<(DecisionStatus, Part), Problem> 
 }
 
 fn audit_event(record: &Record) -> Result<AuditEvent, Problem> {
-    let kind = match decode(record)? {
+    let (author, event) = record.read()?;
+    let kind = match event {
         Event::Part(_) => "part",
         Event::Outcome(outcome) | Event::Matured { outcome, .. } if !outcome.by_default => {
             "outcome"
@@ -258,6 +262,7 @@ fn audit_event(record: &Record) -> Result<AuditEvent, Problem> {
         number: record.number,
         time: record.time,
         kind,
+        author: author.map(|author| author.name().to_string()),
     })
 }
 

@@ -7,20 +7,38 @@ use banister_table::{Column, DataTable, RawTable, Values};
 use super::audit::{DecisionStatus, decision_of, status_of};
 use crate::problem::Problem;
 
-/// Columns that every export has; a guardrail with one of these names is written as `cost_NAME`.
+/// Columns that every export has.
 const OWN: [&str; 9] = [
     "decision", "number", "time", "action", "index", "pscore", "reward", "status", "shadow",
 ];
 
-/// The column of a guardrail's costs.
+/// The column of a guardrail's costs: its name, with `cost_` before it if that is, `cost_`s in front aside,
+/// the name of another column. So no two columns have one name.
 fn cost_column(guardrail: &str) -> String {
-    let taken = OWN.contains(&guardrail)
-        || guardrail.starts_with("context_")
-        || guardrail.starts_with("feature_");
+    let mut rest = guardrail;
+    while let Some(shorter) = rest.strip_prefix("cost_") {
+        rest = shorter;
+    }
+    let taken = OWN.contains(&rest) || rest.starts_with("context_") || rest.starts_with("feature_");
     if taken {
         format!("cost_{guardrail}")
     } else {
         guardrail.to_string()
+    }
+}
+
+/// Puts an apostrophe before texts that spreadsheets would take for formulas.
+pub fn escape_formulas(table: &mut DataTable) {
+    let escape = |text: &mut String| {
+        if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+            text.insert(0, '\'');
+        }
+    };
+    for column in &mut table.columns {
+        escape(&mut column.name);
+        if let Values::Text(texts) = &mut column.values {
+            texts.iter_mut().for_each(escape);
+        }
     }
 }
 

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use banister_engine::{Facts, ImportOutcomes, Key, MOST_IMPORTED, ReadFacts, Readers};
+use banister_engine::{
+    Author, Facts, Found, ImportOutcomes, Key, MOST_IMPORTED, ReadFacts, Readers,
+};
 use banister_table::{DataTable, ParquetFile, RawTable, TableError};
 use bytes::Bytes;
 use futures_core::Stream;
@@ -18,6 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
+use super::changes::announce;
 use super::columns;
 use crate::answer::json;
 use crate::app::App;
@@ -49,6 +53,14 @@ pub struct Imported {
 pub struct Wanted {
     #[serde(default)]
     format: Format,
+    escape: Option<Escape>,
+}
+
+/// Texts that are changed for programs that would misread them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Escape {
+    Formulas,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -65,6 +77,10 @@ pub async fn export(
     InQuery(wanted): InQuery<Wanted>,
 ) -> Result<Response, Problem> {
     let format = wanted.format;
+    if wanted.escape.is_some() && format != Format::Csv {
+        let (status, allowed) = (StatusCode::BAD_REQUEST, "it is for CSV files alone");
+        return Err(Problem::of_field(status, "escape", "formulas", allowed));
+    }
     let facts = app.query(ReadFacts(name.into())).await?;
     let (kind, ending) = match format {
         Format::Csv => ("text/csv; charset=utf-8", "csv"),
@@ -84,7 +100,7 @@ pub async fn export(
             let sent = sender.send_timeout(Ok(bytes.into()), PATIENCE);
             runtime.block_on(sent).is_ok()
         };
-        if let Err(problem) = write(&readers, &facts, format, send) {
+        if let Err(problem) = write(&readers, &facts, &wanted, send) {
             let reason = problem.detail.into_string();
             tracing::warn!(reason, "an export broke off");
             // The caller sees that the file is not whole: its transfer is cut.
@@ -104,12 +120,19 @@ pub async fn export(
 fn write(
     readers: &Readers,
     facts: &Arc<Facts>,
-    format: Format,
+    wanted: &Wanted,
     send: impl Fn(Vec<u8>) -> bool,
 ) -> Result<(), Problem> {
     let failed = |error: TableError| Problem::unavailable(error.to_string());
-    let empty: DataTable = columns::of_decisions(&[], facts)?;
-    let mut file = match format {
+    let table_of = |found: &[Found]| -> Result<DataTable, Problem> {
+        let mut table = columns::of_decisions(found, facts)?;
+        if wanted.escape.is_some() {
+            columns::escape_formulas(&mut table);
+        }
+        Ok(table)
+    };
+    let empty = table_of(&[])?;
+    let mut file = match wanted.format {
         Format::Csv => {
             if !send(empty.to_csv().map_err(failed)?) {
                 return Err(stalled());
@@ -125,7 +148,7 @@ fn write(
             break;
         };
         after = last.decision.number;
-        let table = columns::of_decisions(&page, facts)?;
+        let table = table_of(&page)?;
         match &mut file {
             Some(file) => file.write(&table).map_err(failed)?,
             None => {
@@ -149,10 +172,11 @@ fn stalled() -> Problem {
 
 pub async fn import(
     State(app): State<App>,
+    Extension(author): Extension<Author>,
     InPath(name): InPath<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let experiment: Arc<str> = name.into();
+    let experiment: Arc<str> = name.as_str().into();
     let facts = app.query(ReadFacts(experiment.clone())).await?;
     let kind = request.headers().get(header::CONTENT_TYPE);
     let kind = kind
@@ -194,7 +218,8 @@ pub async fn import(
             return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
         }
     };
-    let imported = app.execute(ImportOutcomes { experiment, import }).await?;
+    let imported = (app.execute(author.clone(), ImportOutcomes { experiment, import })).await?;
+    announce(&author, &name, "imported", imported.outcomes);
     Ok(json(&Imported {
         outcomes: imported.outcomes,
         skipped,

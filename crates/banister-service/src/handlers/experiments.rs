@@ -1,25 +1,61 @@
 //! Experiments.
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use banister_engine::{
-    AcknowledgeAlarms, AddArm, Change, ChangeExperiment, CreateExperiment, Declaration,
-    ExperimentView, ListExperiments, NamedArm, ReadExperiment, ReadHistory, RetireArm,
+    AcknowledgeAlarms, AddArm, Author, Change, ChangeExperiment, CreateExperiment, Declaration,
+    ExperimentSummary, ExperimentView, ListExperiments, NamedArm, ReadExperiment, ReadHistory,
+    RetireArm, SummariseExperiments,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::changes::announce;
 use crate::answer::{self, json};
 use crate::app::App;
 use crate::body::{InPath, InQuery, Json};
 use crate::problem::Problem;
 
-/// All experiments.
+/// Experiments, or their summaries.
+#[derive(Debug, JsonSchema)]
+#[schemars(untagged)]
+pub enum ExperimentList {
+    Whole(Experiments<ExperimentView>),
+    Summaries(Summaries<ExperimentSummary>),
+}
+
+/// Experiments, oldest first.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct ExperimentList {
+#[schemars(inline)]
+pub struct Experiments<T> {
     /// Oldest first.
-    pub experiments: Vec<ExperimentView>,
+    pub experiments: Vec<T>,
+    /// Name of the last one, to ask for those after it; absent if there are no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// Summaries of experiments, oldest first.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Summaries<T> {
+    /// Oldest first.
+    pub summaries: Vec<T>,
+    /// Name of the last one, to ask for those after it; absent if there are no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// The query of a list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    limit: Option<usize>,
+    after: Option<String>,
+    #[serde(default)]
+    summary: bool,
 }
 
 /// The query of a creation.
@@ -30,13 +66,52 @@ pub struct Dry {
     dry_run: bool,
 }
 
-pub async fn list(State(app): State<App>) -> Result<Response, Problem> {
-    let experiments = app.query(ListExperiments).await?;
-    Ok(json(&ExperimentList { experiments }))
+pub async fn list(
+    State(app): State<App>,
+    InQuery(wanted): InQuery<Wanted>,
+) -> Result<Response, Problem> {
+    let limit = wanted.limit.unwrap_or(100);
+    if !(1..=1000).contains(&limit) {
+        let (status, allowed) = (StatusCode::BAD_REQUEST, "must be 1 to 1000");
+        return Err(Problem::of_field(
+            status,
+            "limit",
+            limit.to_string(),
+            allowed,
+        ));
+    }
+    let after = wanted.after;
+    let query = ListExperiments { after, limit };
+    if wanted.summary {
+        let page = app.query(SummariseExperiments(query)).await?;
+        rendered(move || {
+            json(&Summaries {
+                summaries: page.entries.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
+                next: page.next,
+            })
+        })
+        .await
+    } else {
+        let page = app.query(query).await?;
+        rendered(move || {
+            json(&Experiments {
+                experiments: page.entries.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
+                next: page.next,
+            })
+        })
+        .await
+    }
+}
+
+/// Renders a list on a thread that may take its time.
+async fn rendered(render: impl FnOnce() -> Response + Send + 'static) -> Result<Response, Problem> {
+    let rendered = tokio::task::spawn_blocking(render);
+    (rendered.await).map_err(|_| Problem::unavailable("rendering failed"))
 }
 
 pub async fn create(
     State(app): State<App>,
+    Extension(author): Extension<Author>,
     InQuery(dry): InQuery<Dry>,
     Json(declaration): Json<Declaration>,
 ) -> Result<Response, Problem> {
@@ -50,7 +125,8 @@ pub async fn create(
         }
         return Ok(json(&view));
     }
-    let view = app.execute(CreateExperiment(declaration)).await?;
+    let view = (app.execute(author.clone(), CreateExperiment(declaration))).await?;
+    announce(&author, &view.name, "created", &view);
     Ok((StatusCode::CREATED, json(&view)).into_response())
 }
 
@@ -67,35 +143,51 @@ pub async fn show(
     State(app): State<App>,
     InPath(name): InPath<String>,
 ) -> Result<Response, Problem> {
-    Ok(json(&app.query(ReadExperiment(name.into())).await?))
+    Ok(json(&*app.query(ReadExperiment(name.into())).await?))
 }
 
 pub async fn change(
     State(app): State<App>,
+    Extension(author): Extension<Author>,
     InPath(name): InPath<String>,
     Json(change): Json<Change>,
 ) -> Result<Response, Problem> {
-    let experiment = name.into();
-    let command = ChangeExperiment { experiment, change };
-    Ok(json(&app.execute(command).await?))
+    let command = ChangeExperiment {
+        experiment: name.as_str().into(),
+        change: change.clone(),
+    };
+    let view = app.execute(author.clone(), command).await?;
+    announce(&author, &name, "changed", change);
+    Ok(json(&view))
 }
 
 pub async fn add_arm(
     State(app): State<App>,
+    Extension(author): Extension<Author>,
     InPath(name): InPath<String>,
     Json(arm): Json<NamedArm>,
 ) -> Result<Response, Problem> {
-    let experiment = name.into();
-    let view = app.execute(AddArm { experiment, arm }).await?;
+    let command = AddArm {
+        experiment: name.as_str().into(),
+        arm: arm.clone(),
+    };
+    let view = app.execute(author.clone(), command).await?;
+    announce(&author, &name, "arm_added", arm);
     Ok((StatusCode::CREATED, json(&view)).into_response())
 }
 
 pub async fn retire_arm(
     State(app): State<App>,
+    Extension(author): Extension<Author>,
     InPath((name, arm)): InPath<(String, String)>,
 ) -> Result<Response, Problem> {
-    let experiment = name.into();
-    Ok(json(&app.execute(RetireArm { experiment, arm }).await?))
+    let command = RetireArm {
+        experiment: name.as_str().into(),
+        arm: arm.clone(),
+    };
+    let view = app.execute(author.clone(), command).await?;
+    announce(&author, &name, "arm_retired", arm);
+    Ok(json(&view))
 }
 
 /// An acknowledgement of alarms.
@@ -109,14 +201,17 @@ pub struct Acknowledgement {
 
 pub async fn acknowledge(
     State(app): State<App>,
+    Extension(author): Extension<Author>,
     InPath(name): InPath<String>,
     Json(acknowledgement): Json<Acknowledgement>,
 ) -> Result<Response, Problem> {
     let command = AcknowledgeAlarms {
-        experiment: name.into(),
-        note: acknowledgement.note,
+        experiment: name.as_str().into(),
+        note: acknowledgement.note.clone(),
     };
-    Ok(json(&app.execute(command).await?))
+    let view = app.execute(author.clone(), command).await?;
+    announce(&author, &name, "alarms_acknowledged", acknowledgement.note);
+    Ok(json(&view))
 }
 
 pub async fn state(

@@ -1,9 +1,12 @@
 //! Health, metrics, the documents and the page.
 
-use axum::extract::{Extension, State};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use banister_engine::ReadStats;
+use banister_engine::{ReadStats, Role, Stats};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -34,20 +37,40 @@ pub async fn health() -> Response {
     json(&Status { status: "ok" })
 }
 
-/// The log can be written.
-pub async fn ready(State(app): State<App>) -> Result<Response, Problem> {
-    match app.health.outage() {
-        None if !app.tokens.is_read() => Err(Problem::unavailable("the tokens are being read")),
-        None => Ok(json(&Status { status: "ready" })),
-        Some(reason) => Err(Problem::unavailable(format!(
-            "the log is not available: {reason}"
-        ))),
+/// The log can be written. Only those who may read get the reason if it cannot.
+pub async fn ready(State(app): State<App>, request: Request) -> Result<Response, Problem> {
+    if app.is_ready() {
+        return Ok(json(&Status { status: "ready" }));
+    }
+    let (parts, _) = request.into_parts();
+    let reason = app.health.outage();
+    let reason = reason.filter(|_| app.tokens.authenticate(&parts, Role::Read).is_ok());
+    Err(Problem::unavailable(match reason {
+        Some(reason) => format!("the log is not available: {reason}"),
+        None => "the service is not ready".to_string(),
+    }))
+}
+
+/// Numbers of all experiments, at most a second old: whoever reads them often must not hold up decisions.
+async fn recent_stats(app: &App) -> Arc<Stats> {
+    const FRESH: Duration = Duration::from_secs(1);
+    let mut known = app.stats.lock().await;
+    match &*known {
+        Some((at, stats)) if at.elapsed() < FRESH => stats.clone(),
+        _ => {
+            // Without the writer's numbers, the rest is still worth reading.
+            let Ok(stats) = app.query(ReadStats).await else {
+                return Arc::default();
+            };
+            let stats = Arc::new(stats);
+            *known = Some((Instant::now(), stats.clone()));
+            stats
+        }
     }
 }
 
 pub async fn metrics(State(app): State<App>) -> Response {
-    // Without the writer's numbers, the rest is still worth reading.
-    let stats = app.query(ReadStats).await.unwrap_or_default();
+    let stats = recent_stats(&app).await;
     let text = app.metrics.render(&stats);
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], text).into_response()
@@ -75,9 +98,14 @@ pub async fn page() -> Response {
         page::HTML,
     )
         .into_response();
+    let headers = response.headers_mut();
     if let Ok(policy) = HeaderValue::try_from(page::security_policy()) {
-        let headers = response.headers_mut();
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }
+    let fixed = HeaderValue::from_static;
+    // For browsers that do not know the policy's `frame-ancestors`.
+    headers.insert(header::X_FRAME_OPTIONS, fixed("DENY"));
+    // The address may name an experiment.
+    headers.insert(header::REFERRER_POLICY, fixed("no-referrer"));
     response
 }

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use axum::extract::Request;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use banister_engine::{Readers, Role, StoredToken, Token};
 
-use crate::health::Health;
+use crate::middleware::rate::Quota;
 use crate::problem::Problem;
 
 /// Time until a token that was made or revoked is noticed.
@@ -19,7 +19,6 @@ pub struct TokenStore {
     known: RwLock<Known>,
     /// True if a token is needed even if none was made yet.
     required: bool,
-    health: Arc<Health>,
 }
 
 #[derive(Default)]
@@ -41,14 +40,15 @@ pub struct Principal {
     /// Name of the token; `None` where none is needed.
     pub name: Option<Arc<str>>,
     pub role: Role,
+    /// Limits of its own, in place of those of the settings.
+    pub quota: Option<Quota>,
 }
 
 impl TokenStore {
-    pub fn new(required: bool, health: Arc<Health>) -> Self {
+    pub fn new(required: bool) -> Self {
         Self {
             known: RwLock::default(),
             required,
-            health,
         }
     }
 
@@ -57,8 +57,12 @@ impl TokenStore {
         let any = !tokens.is_empty();
         let principals = tokens.into_iter().filter_map(|token| {
             let role = token.role.parse().ok()?;
-            let name = Some(token.name.into());
-            Some((token.digest, Principal { name, role }))
+            let principal = Principal {
+                name: Some(token.name.into()),
+                role,
+                quota: None,
+            };
+            Some((token.digest, principal))
         });
         let known = Known::Read {
             principals: principals.collect(),
@@ -75,13 +79,10 @@ impl TokenStore {
     }
 
     /// Authenticates a request, and checks that its role is at least `needed`.
-    pub fn authenticate(&self, request: &Request, needed: Role) -> Result<Principal, Problem> {
-        let headers = request.headers();
-        let unread = || {
-            let reason = self.health.outage().map(|reason| format!(": {reason}"));
-            let reason = reason.unwrap_or_default();
-            Problem::unavailable(format!("the tokens cannot be read yet{reason}"))
-        };
+    pub fn authenticate(&self, request: &Parts, needed: Role) -> Result<Principal, Problem> {
+        let headers = &request.headers;
+        // The reason is for those who may read, and nobody can show yet that they may.
+        let unread = || Problem::unavailable("the tokens cannot be read yet");
         let known = self.known.read().map_err(|_| unread())?;
         let Known::Read { principals, any } = &*known else {
             return Err(unread());
@@ -91,13 +92,17 @@ impl TokenStore {
             return Ok(Principal {
                 name: None,
                 role: Role::Admin,
+                quota: None,
             });
         }
         let Some(secret) = bearer(headers) else {
-            return Err(unauthorised("send a token: `Authorization: Bearer …`"));
+            let detail = "send a token: `Authorization: Bearer …`";
+            return Err(Problem::new(StatusCode::UNAUTHORIZED, detail));
         };
         let Some(principal) = principals.get(&Token::digest(secret)) else {
-            return Err(unauthorised("the token is not known"));
+            let mut problem = Problem::new(StatusCode::UNAUTHORIZED, "the token is not known");
+            problem.had_token = true;
+            return Err(problem);
         };
         if principal.role < needed {
             let detail = format!(
@@ -111,26 +116,24 @@ impl TokenStore {
     }
 }
 
-fn unauthorised(detail: &str) -> Problem {
-    Problem::new(StatusCode::UNAUTHORIZED, detail)
-}
-
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, secret) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
 }
 
+/// The host that a request is for. The address in the request's first line, if it has one, counts before the
+/// header.
+pub fn host_of(request: &Parts) -> Option<&str> {
+    let authority = request.uri.authority();
+    let authority = authority.map(|authority| authority.as_str());
+    let header = request.headers.get(header::HOST);
+    authority.or(header.map(|host| host.to_str().unwrap_or("?")))
+}
+
 /// Without tokens, a page of another site must not reach us under a name of its own that leads here.
-fn check_host(request: &Request) -> Result<(), Problem> {
-    // The address in the request's first line, if it has one, counts before the header.
-    let authority = request
-        .uri()
-        .authority()
-        .map(|authority| authority.as_str());
-    let header = (request.headers().get(header::HOST)).map(|host| host.to_str().unwrap_or("?"));
-    let host = authority.or(header);
-    let Some(host) = host else {
+fn check_host(request: &Parts) -> Result<(), Problem> {
+    let Some(host) = host_of(request) else {
         return Ok(());
     };
     let name = match host.rsplit_once(':') {

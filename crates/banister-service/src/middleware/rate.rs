@@ -1,68 +1,215 @@
-//! Rate limiting: a token bucket per caller.
+//! Limits on requests, bytes and work, per caller and per experiment: a bucket for each.
+//!
+//! A bucket holds what one second allows, and at least one unit. Whoever has a unit left is let in, and pays
+//! afterwards what the request has cost, if need be into debt: so a large batch is possible at any rate, and
+//! the average is kept.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use axum::http::StatusCode;
 
 use crate::problem::Problem;
 
-/// Buckets kept; full ones are forgotten when there are more.
-const MOST_BUCKETS: usize = 10_000;
+/// Accounts kept; those that owe nothing are forgotten when there are more.
+const MOST_ACCOUNTS: usize = 10_000;
+/// Longest name of an experiment; there is none with a longer one.
+const LONGEST_NAME: usize = 64;
 
-/// Token buckets by caller.
-pub struct RateLimiter {
-    /// Requests per second; 0: any number.
-    rate: f64,
-    buckets: Mutex<HashMap<String, Bucket>>,
+/// Amounts, or amounts per second where 0 means any: requests (each entry of a batch is one), bytes of bodies,
+/// and seconds of work.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Amounts {
+    pub requests: f64,
+    pub bytes: f64,
+    pub work: f64,
 }
 
-struct Bucket {
-    filled: f64,
+impl Amounts {
+    fn each(self) -> [f64; 3] {
+        [self.requests, self.bytes, self.work]
+    }
+
+    fn is_any(self) -> bool {
+        self.each().iter().all(|rate| *rate == 0.0)
+    }
+}
+
+const UNITS: [&str; 3] = [
+    "requests a second (a batch counts as its entries)",
+    "bytes a second",
+    "seconds of work a second",
+];
+
+/// Limits of one token; where they are silent, those of the settings hold.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Quota {
+    pub rate: Option<f64>,
+    pub bytes_rate: Option<f64>,
+    pub work: Option<f64>,
+}
+
+/// Limits of a service, and the accounts of all who have any.
+pub struct Limits {
+    caller: Amounts,
+    experiment: Amounts,
+    accounts: Mutex<HashMap<String, Account>>,
+}
+
+/// Accounts that a request is charged to, each with its rates.
+#[derive(Debug, Clone, Default)]
+pub struct Charged(Arc<[(String, Amounts)]>);
+
+struct Account {
+    rates: Amounts,
+    buckets: [f64; 3],
     at: Instant,
 }
 
-impl RateLimiter {
-    /// Allows `rate` requests per second, and as many at once.
-    pub fn new(rate: f64) -> Self {
+/// Most that a bucket holds.
+fn most(rate: f64) -> f64 {
+    rate.max(1.0)
+}
+
+impl Account {
+    fn new(rates: Amounts, now: Instant) -> Self {
         Self {
-            rate,
-            buckets: Mutex::default(),
+            rates,
+            buckets: rates.each().map(most),
+            at: now,
         }
     }
 
-    /// Returns true if there is a limit.
-    pub fn is_limited(&self) -> bool {
-        self.rate > 0.0
+    /// Fills the buckets for the time that has passed.
+    fn fill(&mut self, now: Instant) {
+        let seconds = now.saturating_duration_since(self.at).as_secs_f64();
+        for (bucket, rate) in self.buckets.iter_mut().zip(self.rates.each()) {
+            *bucket = (*bucket + seconds * rate).min(most(rate));
+        }
+        self.at = self.at.max(now);
     }
 
-    /// Takes one request out of a caller's bucket.
-    pub fn take(&self, who: &str, now: Instant) -> Result<(), Problem> {
-        let Ok(mut buckets) = self.buckets.lock() else {
+    fn is_full(&self) -> bool {
+        let mut each = self.buckets.iter().zip(self.rates.each());
+        each.all(|(bucket, rate)| rate == 0.0 || *bucket >= most(rate))
+    }
+
+    fn spend(&mut self, amounts: Amounts) {
+        for (bucket, amount) in self.buckets.iter_mut().zip(amounts.each()) {
+            *bucket -= amount;
+        }
+    }
+
+    /// The limit that does not let a request of these amounts in: its place, and the seconds until it does.
+    fn over(&self, amounts: Amounts) -> Option<(usize, f64)> {
+        let rates = self.rates.each();
+        let over = (0..3).filter_map(|place| {
+            let missing = amounts.each()[place].min(1.0) - self.buckets[place];
+            (rates[place] > 0.0 && missing > 0.0).then(|| (place, missing / rates[place]))
+        });
+        over.max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+}
+
+impl Limits {
+    pub fn new(caller: Amounts, experiment: Amounts) -> Self {
+        Self {
+            caller,
+            experiment,
+            accounts: Mutex::default(),
+        }
+    }
+
+    /// Accounts of a caller, with a quota of its own perhaps, and of an experiment. `who` is asked only if the
+    /// caller has a limit.
+    pub fn charged(
+        &self,
+        who: impl FnOnce() -> String,
+        quota: Option<Quota>,
+        experiment: Option<&str>,
+    ) -> Charged {
+        let own = quota.unwrap_or_default();
+        let rates = Amounts {
+            requests: own.rate.unwrap_or(self.caller.requests),
+            bytes: own.bytes_rate.unwrap_or(self.caller.bytes),
+            work: own.work.unwrap_or(self.caller.work),
+        };
+        let caller = (!rates.is_any()).then(|| (who(), rates));
+        let experiment = experiment
+            .filter(|name| !self.experiment.is_any() && name.len() <= LONGEST_NAME)
+            .map(|name| (format!("the experiment `{name}`"), self.experiment));
+        Charged(caller.into_iter().chain(experiment).collect())
+    }
+
+    /// Lets a request in and charges it for itself and its bytes, unless one of its accounts is used up.
+    pub fn admit(&self, charged: &Charged, bytes: u64, now: Instant) -> Result<(), Problem> {
+        let amounts = Amounts {
+            requests: 1.0,
+            bytes: bytes as f64,
+            work: 0.0,
+        };
+        let Ok(mut accounts) = self.accounts.lock() else {
             return Ok(());
         };
-        let most = self.rate.max(1.0);
-        if buckets.len() >= MOST_BUCKETS && !buckets.contains_key(who) {
-            buckets.retain(|_, bucket| {
-                bucket.filled + (now - bucket.at).as_secs_f64() * self.rate < most
-            });
+        for (who, rates) in charged.0.iter() {
+            let account = filled(&mut accounts, who, *rates, now);
+            if let Some((place, wait)) = account.over(amounts) {
+                let rate = rates.each()[place];
+                let detail = format!("{who}: more than {rate} {}", UNITS[place]);
+                let mut problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, detail);
+                problem.retry_after = Some(wait.ceil().max(1.0) as u32);
+                return Err(problem);
+            }
         }
-        let bucket = buckets.entry(who.to_string()).or_insert(Bucket {
-            filled: most,
-            at: now,
-        });
-        let gained = now.saturating_duration_since(bucket.at).as_secs_f64() * self.rate;
-        bucket.filled = (bucket.filled + gained).min(most);
-        bucket.at = now;
-        if bucket.filled < 1.0 {
-            let detail = format!("more than {} requests a second", self.rate);
-            let wait = ((1.0 - bucket.filled) / self.rate).ceil().max(1.0);
-            let mut problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, detail);
-            problem.retry_after = Some(wait as u32);
-            return Err(problem);
+        for (who, rates) in charged.0.iter() {
+            filled(&mut accounts, who, *rates, now).spend(amounts);
         }
-        bucket.filled -= 1.0;
         Ok(())
     }
+
+    /// Charges a request that was let in for what it turned out to cost beyond itself.
+    pub fn spend(&self, charged: &Charged, amounts: Amounts) {
+        if charged.0.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        if let Ok(mut accounts) = self.accounts.lock() {
+            for (who, rates) in charged.0.iter() {
+                filled(&mut accounts, who, *rates, now).spend(amounts);
+            }
+        }
+    }
+
+    /// Charges for seconds of computation.
+    pub fn worked(&self, charged: &Charged, seconds: f64) {
+        let work = Amounts {
+            work: seconds,
+            ..Amounts::default()
+        };
+        self.spend(charged, work);
+    }
+}
+
+/// An account, filled up to now; a new one is full. Where there are too many, new ones share one.
+fn filled<'a>(
+    accounts: &'a mut HashMap<String, Account>,
+    who: &str,
+    rates: Amounts,
+    now: Instant,
+) -> &'a mut Account {
+    let mut key = who;
+    if accounts.len() >= MOST_ACCOUNTS && !accounts.contains_key(who) {
+        accounts.retain(|_, account| {
+            account.fill(now);
+            !account.is_full()
+        });
+        if accounts.len() >= MOST_ACCOUNTS {
+            key = "others";
+        }
+    }
+    let account = (accounts.entry(key.to_string())).or_insert_with(|| Account::new(rates, now));
+    account.fill(now);
+    account.rates = rates;
+    account
 }

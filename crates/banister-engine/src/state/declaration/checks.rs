@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use banister::{Agent, CheckedProblem, Guarantee, SignalConfig};
 use banister_rivals::AgentConfig;
 
-use super::{CheckedDeclaration, Declaration, DefaultOutcome, NamedArm};
+use super::{CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, LONGEST_NAME, NamedArm};
 use crate::refusal::Refusal;
 
 /// Largest number of a signal, and largest feature: squares and sums of them stay finite.
@@ -15,6 +15,18 @@ pub(crate) const LARGEST_FEATURE: f64 = 1e50;
 const LONGEST_TTL: f64 = 315_360_000.0;
 
 impl Declaration {
+    /// Refuses names that were allowed before, and so may be in a log.
+    pub(super) fn check_labels(&self) -> Result<(), Refusal> {
+        for (i, arm) in self.arms.iter().enumerate() {
+            let (DeclaredArm::Name(name) | DeclaredArm::Arm(NamedArm { name, .. })) = arm;
+            check_label(&format!("arms[{i}].name"), name)?;
+        }
+        for (i, guardrail) in self.guardrails.iter().enumerate() {
+            check_label(&format!("guardrails[{i}].name"), &guardrail.name)?;
+        }
+        Ok(())
+    }
+
     /// Refuses numbers so large, or ranges so narrow, that what is computed from them would overflow.
     pub(super) fn check_sizes(&self, arms: &[NamedArm]) -> Result<(), Refusal> {
         let given = |field: String, x: Option<f64>| check(field, x.unwrap_or(0.0), LARGEST_SIGNAL);
@@ -179,7 +191,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Refusal> {
     Err(Refusal::invalid("name", shown, allowed))
 }
 
-/// Refuses a text that is too long or has control characters.
+/// Refuses a text for people that is too long or has control characters, line ends aside.
 pub(crate) fn check_length(field: &str, text: &str, most: usize) -> Result<(), Refusal> {
     let count = text.chars().count();
     if count > most {
@@ -199,6 +211,28 @@ pub(crate) fn check_length(field: &str, text: &str, most: usize) -> Result<(), R
                 format!("a text with {c:?}"),
                 allowed,
             ))
+        }
+    }
+}
+
+/// Refuses a name that is too long, or that shows as something else than it is: with control characters, line
+/// ends, or characters that are not seen or change the direction of writing.
+pub(crate) fn check_label(field: &str, name: &str) -> Result<(), Refusal> {
+    check_length(field, name, LONGEST_NAME)?;
+    let hides = |c: char| {
+        c.is_control()
+            || matches!(
+                c,
+                '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+            )
+            || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    match name.chars().find(|c| hides(*c)) {
+        None => Ok(()),
+        Some(c) => {
+            let value = format!("a name with U+{:04X}", u32::from(c));
+            let allowed = "a name is one line, of characters that are seen";
+            Err(Refusal::invalid(field, value, allowed))
         }
     }
 }

@@ -17,7 +17,9 @@ use serde::{Deserialize, Serialize};
 use crate::object;
 use crate::refusal::Refusal;
 pub(crate) use agent::round;
-pub(crate) use checks::{LARGEST_FEATURE, check_cost_names, check_length, check_range};
+pub(crate) use checks::{
+    LARGEST_FEATURE, check_cost_names, check_label, check_length, check_range,
+};
 use checks::{check_finite, check_name};
 use problem::problem_field;
 
@@ -177,12 +179,16 @@ pub struct CheckedDeclaration {
 impl Declaration {
     /// Checks everything, and fills in what was left to us.
     pub fn check(&self) -> Result<CheckedDeclaration, Refusal> {
+        self.check_labels()?;
+        self.check_rest()
+    }
+
+    fn check_rest(&self) -> Result<CheckedDeclaration, Refusal> {
         check_name(&self.name)?;
         check_length("description", &self.description, 10_000)?;
         let kind = self.kind()?;
         let arms: Vec<NamedArm> = self.arms.iter().cloned().map(NamedArm::from).collect();
         for (i, arm) in arms.iter().enumerate() {
-            check_length(&format!("arms[{i}].name"), &arm.name, LONGEST_NAME)?;
             if !arm.ranges.is_empty() {
                 let field = format!("arms[{i}].ranges");
                 let allowed = "they are for arms added later: declare `range` by arm at its signal";
@@ -193,10 +199,6 @@ impl Declaration {
             let allowed = format!("an experiment has at most {MOST_GUARDRAILS} guardrails");
             let value = format!("{} guardrails", self.guardrails.len());
             return Err(Refusal::invalid("guardrails", value, allowed));
-        }
-        for (i, guardrail) in self.guardrails.iter().enumerate() {
-            let field = format!("guardrails[{i}].name");
-            check_length(&field, &guardrail.name, LONGEST_NAME)?;
         }
         self.check_sizes(&arms)?;
         let safe = self.safe_arm(kind, &arms)?;
@@ -226,7 +228,7 @@ impl Declaration {
         Ok(checked)
     }
 
-    /// The same for a declaration from a log. Before S had to be declared it was 1, or √K with a context, also
+    /// The same for a declaration from a log, where names may be older than their rules. Before S had to be declared it was 1, or √K with a context, also
     /// where the safe costs need more.
     pub(crate) fn check_stored(&self) -> Result<CheckedDeclaration, Refusal> {
         let kind = self.kind()?;
@@ -242,7 +244,7 @@ impl Declaration {
             let s = former.max(standard.least_parameter_norm());
             own.agent = own.agent.map(|agent| agent.with_parameter_norm(s));
         }
-        own.check()
+        own.check_rest()
     }
 
     fn kind(&self) -> Result<Kind, Refusal> {

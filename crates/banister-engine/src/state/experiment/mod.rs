@@ -6,6 +6,7 @@
 
 mod alarm;
 mod change;
+mod kept;
 mod missing;
 mod policy;
 mod saved;
@@ -26,6 +27,7 @@ use crate::state::learner::{Arm, Core, ExperimentStatus, Frame, Learner, Op, Own
 use crate::time::Timestamp;
 pub use alarm::{AlarmRaised, Evidence, RecordedAlarm};
 pub use change::Change;
+use kept::Kept;
 pub use missing::{ArmMissing, Missing};
 pub(crate) use saved::restore_all;
 
@@ -111,6 +113,9 @@ pub struct Experiment {
     /// All that policies depend on beside what is learned; another one after every change.
     pub(crate) frame: Arc<Frame>,
     pub(crate) learner: Learner,
+    /// The whole of it, and its summary, as queries show them.
+    pub(crate) kept_view: Kept,
+    pub(crate) kept_summary: Kept,
 }
 
 impl Experiment {
@@ -158,6 +163,8 @@ impl Experiment {
             facts,
             frame,
             learner,
+            kept_view: Kept::default(),
+            kept_summary: Kept::default(),
             checked,
         })
     }

@@ -8,7 +8,7 @@ use banister_rivals::AgentConfig;
 use super::{Arm, Experiment};
 use crate::events::{Candidate, PublishedPolicy};
 use crate::refusal::Refusal;
-use crate::state::declaration::{Kind, NamedArm, check_length, check_range};
+use crate::state::declaration::{Kind, NamedArm, check_label, check_range};
 use crate::state::facts::facts;
 use crate::state::learner::{Detached, Op};
 
@@ -93,7 +93,7 @@ impl Experiment {
             };
             return Err(Refusal::invalid("name", &arm.name, allowed));
         }
-        check_length("name", &arm.name, 200)?;
+        check_label("name", &arm.name)?;
         if self.arms.iter().any(|other| other.name == arm.name) {
             let reason = format!("there is, or was, an arm called `{}` already", arm.name);
             return Err(Refusal::conflict(reason));

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use banister_rivals::AgentConfig;
 use serde::{Deserialize, Serialize};
 
+use super::kept::Kept;
 use super::{
     Alarm, Arm, Core, Counts, Experiment, ExperimentStatus, Imported, Latest, Missing,
     RecordedAlarm, parts,
@@ -211,6 +212,8 @@ impl Experiment {
             facts,
             frame,
             learner,
+            kept_view: Kept::default(),
+            kept_summary: Kept::default(),
             checked,
         };
         experiment.reframe()?;
