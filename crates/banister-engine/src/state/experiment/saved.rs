@@ -220,15 +220,3 @@ impl Experiment {
         Ok(Some(experiment))
     }
 }
-
-/// The experiments of all snapshots; `None` if some are of an earlier version.
-pub(crate) fn restore_all(snapshots: &[Snapshot]) -> Result<Option<Vec<Experiment>>, String> {
-    let mut experiments = Vec::with_capacity(snapshots.len());
-    for snapshot in snapshots {
-        match Experiment::restore(snapshot)? {
-            Some(experiment) => experiments.push(experiment),
-            None => return Ok(None),
-        }
-    }
-    Ok(Some(experiments))
-}

@@ -254,6 +254,11 @@ impl Store for Postgres {
     }
 
     fn check(&mut self) -> Result<(), StoreError> {
+        // The server sees to the rest.
+        self.check_count()
+    }
+
+    fn check_count(&mut self) -> Result<(), StoreError> {
         match self.pair(COUNTED)? {
             Some((last, counter)) if last != counter => {
                 Err(miscounted(last as u64, counter as u64))
@@ -354,17 +359,21 @@ impl Store for Postgres {
         self.numbers(OVERDUE, values)
     }
 
-    fn snapshots(&mut self) -> Result<Vec<Snapshot>, StoreError> {
-        let sql = "SELECT experiment, number, body FROM snapshots ORDER BY experiment";
-        let rows = self.rows(sql, &[])?;
+    fn snapshots(&mut self) -> Result<Vec<u64>, StoreError> {
+        self.numbers("SELECT experiment FROM snapshots ORDER BY experiment", &[])
+    }
+
+    fn snapshot(&mut self, experiment: u64) -> Result<Option<Snapshot>, StoreError> {
+        let sql = "SELECT number, body FROM snapshots WHERE experiment = $1";
+        let rows = self.rows(sql, &[&number(experiment)])?;
         let snapshot = |row: &Row| {
             Ok(Snapshot {
-                experiment: column::<i64>(row, 0)? as u64,
-                number: column::<i64>(row, 1)? as u64,
-                body: column(row, 2)?,
+                experiment,
+                number: column::<i64>(row, 0)? as u64,
+                body: column(row, 1)?,
             })
         };
-        rows.iter().map(snapshot).collect()
+        rows.first().map(snapshot).transpose()
     }
 
     fn keep_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), StoreError> {

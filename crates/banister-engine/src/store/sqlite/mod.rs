@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, Row, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 
 use super::{
     Begun, Found, Key, LAYOUT_VERSION, Quota, REVOKED, Snapshot, Store, StoreError, StoredToken,
@@ -346,6 +346,10 @@ impl Store for Sqlite {
         if said != "ok" {
             return Err(StoreError::new(format!("the file is damaged: {said}")));
         }
+        self.check_count()
+    }
+
+    fn check_count(&mut self) -> Result<(), StoreError> {
         // One statement sees one moment, whoever writes meanwhile.
         let sql = "SELECT coalesce((SELECT max(number) FROM events), 0), last FROM counter";
         let (last, counter): (i64, i64) = (self.connection)
@@ -461,25 +465,30 @@ impl Store for Sqlite {
         )
     }
 
-    fn snapshots(&mut self) -> Result<Vec<Snapshot>, StoreError> {
+    fn snapshots(&mut self) -> Result<Vec<u64>, StoreError> {
+        self.numbers("SELECT experiment FROM snapshots ORDER BY experiment", [])
+    }
+
+    fn snapshot(&mut self, experiment: u64) -> Result<Option<Snapshot>, StoreError> {
         let mut select = (self.connection)
-            .prepare_cached("SELECT experiment, number, body FROM snapshots ORDER BY experiment")
+            .prepare_cached("SELECT number, body FROM snapshots WHERE experiment = ?1")
             .map_err(of)?;
-        let rows = select.query_map([], |row| {
+        let snapshot = select.query_row([experiment as i64], |row| {
             Ok(Snapshot {
-                experiment: row.get::<_, i64>(0)? as u64,
-                number: row.get::<_, i64>(1)? as u64,
-                body: row.get(2)?,
+                experiment,
+                number: row.get::<_, i64>(0)? as u64,
+                body: row.get(1)?,
             })
         });
-        rows.map_err(of)?.map(|row| row.map_err(of)).collect()
+        snapshot.optional().map_err(of)
     }
 
     fn keep_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), StoreError> {
         let mut keep = (self.connection)
             .prepare_cached(
                 "INSERT INTO snapshots VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE \
-                 SET number = excluded.number, body = excluded.body WHERE excluded.number > number",
+                 SET number = excluded.number, body = excluded.body \
+                 WHERE excluded.number >= number OR number > (SELECT last FROM counter)",
             )
             .map_err(of)?;
         let experiment = snapshot.experiment as i64;
