@@ -25,6 +25,10 @@ impl Monitor for ServiceMonitor {
         self.metrics.clock(skew);
     }
 
+    fn notice(&self, text: &str) {
+        tracing::warn!("{text}");
+    }
+
     fn outage(&self, reason: Option<&str>) {
         match reason {
             Some(reason) => {

@@ -67,6 +67,8 @@ pub trait Monitor: Send {
     fn clock(&self, skew: f64);
     /// The log could not be written or read, for this reason; `None`: it can again.
     fn outage(&self, reason: Option<&str>);
+    /// Something that an operator should know of, and need not mend.
+    fn notice(&self, _text: &str) {}
 }
 
 /// Owner of the writer's thread; dropping it stops the thread.

@@ -83,37 +83,34 @@ impl Engine {
         }
     }
 
-    /// Folds the log from its snapshots on, or from its first event if they cannot be read.
+    /// Folds the log from its snapshots on; an experiment without one that can be used, from its first event.
     fn load(&mut self) -> Result<(), StoreError> {
         let Some(store) = &mut self.store else {
             return Err(StoreError::new("not open"));
         };
+        store.check_count()?;
         let last = store.last()?;
         let mut state = State::new(self.options.open_bytes, self.detached.clone());
-        match restore_all(&mut **store)? {
-            // Of an earlier version: the log is replayed from the start, once.
-            Ok(None) => {}
-            Ok(Some(experiments)) => {
-                let numbers = experiments.iter().map(|(number, _)| *number);
-                let first = numbers.min().unwrap_or(0);
-                state.number = first.min(last);
-                if let Some(record) = store.get(state.number)? {
-                    state.time = record.time;
-                }
-                // Set by hand, so they are few.
-                let sets = store.changes(0, state.number + 1, usize::MAX)?;
-                state.restore_clock(&sets).map_err(StoreError::new)?;
-                for (_, experiment) in experiments {
-                    state.restore(experiment).map_err(StoreError::new)?;
-                }
-            }
-            Err(reason) => self.monitor.outage(Some(&format!(
-                "a snapshot cannot be read ({reason}): the log is replayed from the start"
-            ))),
+        let restored = restore_all(&mut **store, last)?;
+        for (key, reason) in &restored.unusable {
+            self.monitor.notice(&format!(
+                "the snapshot of the experiment of event {key} cannot be used ({reason}): it is folded anew"
+            ));
+        }
+        state.number = restored.number;
+        if let Some(record) = store.get(state.number)? {
+            state.time = record.time;
+        }
+        // Set by hand, so they are few.
+        let sets = store.changes(0, state.number + 1, usize::MAX)?;
+        state.restore_clock(&sets).map_err(StoreError::new)?;
+        for (_, experiment) in restored.experiments {
+            state.restore(experiment).map_err(StoreError::new)?;
         }
         state.follow(&mut **store, last, |_| Ok(()))?;
+        // Those without a snapshot get one soon: a start that was slow once is not slow twice.
         self.round = SnapshotRound {
-            due: Vec::new(),
+            due: restored.unusable.into_iter().map(|(key, _)| key).collect(),
             began: state.number,
         };
         self.state = Some(state);
