@@ -59,6 +59,11 @@ pub enum Command {
         after_help = "Example:\n  banister token create --role admin me\n  banister token create --role decide shop --database postgres://banister@db/banister\n  banister token revoke shop"
     )]
     Token(Token),
+    /// Copy a service's log to a new file, whole, while the service runs
+    #[command(
+        after_help = "Example:\n  banister backup --data-dir banister-data /backups/banister-monday.db\n  banister rebuild --database /backups/banister-monday.db      prove that the copy is whole\n\nA log in PostgreSQL is backed up by its own tools: pg_dump -Fc -d postgres://banister@db/banister -f banister.dump"
+    )]
+    Backup(Backup),
     /// Replay a service's whole log and prove that its learned state follows from it
     #[command(
         after_help = "Example:\n  banister rebuild\n  banister rebuild --database postgres://banister@db/banister --json"
@@ -293,6 +298,9 @@ pub struct Serve {
     /// Largest batch of decisions or outcomes [default: 1000]
     #[arg(long, value_name = "N", env = "BANISTER_MAX_BATCH")]
     pub max_batch: Option<usize>,
+    /// Open decisions kept in memory, in bytes [default: a quarter of the memory limit]
+    #[arg(long, value_name = "BYTES", env = "BANISTER_OPEN_BYTES")]
+    pub open_bytes: Option<usize>,
     /// Requests per second of one token, or of one address without tokens, each entry of a batch being one;
     /// 0: unlimited [default: 0]
     #[arg(long, value_name = "N", env = "BANISTER_RATE")]
@@ -318,6 +326,15 @@ pub struct Serve {
     /// Events between snapshots of experiments [default: 20000]
     #[arg(long, value_name = "N", env = "BANISTER_SNAPSHOT_EVERY")]
     pub snapshot_every: Option<u64>,
+    /// Tokens that decide repeat, and report on, their own decisions only
+    #[arg(long, env = "BANISTER_OWN_IDS", num_args = 0..=1, default_missing_value = "true")]
+    pub own_ids: Option<bool>,
+    /// Seconds that the clock may be away from the log's time before nothing is written [default: 60]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_MAX_CLOCK_SKEW")]
+    pub max_clock_skew: Option<f64>,
+    /// The clock is right now, whatever the log's last event says: go on from here
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub accept_clock: Option<bool>,
     /// Log level: error, warn, info, debug or trace [default: info]
     #[arg(long, value_name = "LEVEL", env = "BANISTER_LOG")]
     pub log: Option<String>,
@@ -359,6 +376,15 @@ pub enum TokenCommand {
         #[command(flatten)]
         place: LogPlace,
     },
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Backup {
+    /// File to make; an existing one is not overwritten
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub destination: PathBuf,
+    #[command(flatten)]
+    pub place: LogPlace,
 }
 
 #[derive(Debug, clap::Args)]

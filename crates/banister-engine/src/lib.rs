@@ -43,7 +43,7 @@ pub use commands::{
     OutcomeReport, Reply, Report, Reported, RetireArm, Transaction,
 };
 pub use events::{
-    Candidate, DecisionEvent, Estimates, Event, EventKind, Import, Known, OutcomeEvent,
+    Author, Candidate, DecisionEvent, Estimates, Event, EventKind, Import, Known, OutcomeEvent,
     OutcomeSoFar, Part, PublishedPolicy, Record, candidate_names, named_costs, replay_reports,
     shown_id,
 };
@@ -62,7 +62,8 @@ pub use state::{
     Point, RecordedAlarm, State,
 };
 pub use store::{
-    Database, Found, Key, REVOKED, Role, Snapshot, Store, StoreError, StoredToken, Token,
+    Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Snapshot, Store,
+    StoreError, StoredToken, Token,
 };
 pub use time::Timestamp;
 pub use writer::{Busy, Monitor, Options, Writer, WriterHandle};

@@ -1,5 +1,7 @@
 //! The proof that what is learned follows from the log alone.
 
+use std::collections::BTreeMap;
+
 use crate::state::{Experiment, State, restore_all};
 use crate::store::{Database, StoreError};
 
@@ -40,15 +42,16 @@ pub fn rebuild(
 ) -> Result<Rebuilt, StoreError> {
     let mut store = database.open_reader()?;
     let last = store.last()?;
-    let mut snapshots = store.snapshots()?;
     let mut whole = State::default();
     let mut short = State::default();
-    match restore_all(&snapshots).map_err(StoreError::new)? {
-        Some(experiments) => experiments.into_iter().for_each(|e| short.restore(e)),
-        // Of an earlier version: they are replaced when the service starts.
-        None => snapshots.clear(),
+    let restored = restore_all(&mut *store)?.map_err(StoreError::new)?;
+    let mut snapshots = BTreeMap::new();
+    // Those of an earlier version are replaced when the service starts.
+    for (number, experiment) in restored.unwrap_or_default() {
+        snapshots.insert(experiment.key, number);
+        short.restore(experiment).map_err(StoreError::new)?;
     }
-    let start = snapshots.iter().map(|s| s.number).min().unwrap_or(last);
+    let start = snapshots.values().min().copied().unwrap_or(last);
     short.number = start;
     whole.follow(&mut *store, last, |record| {
         if record.number > start {
@@ -60,12 +63,12 @@ pub fn rebuild(
         Ok(())
     })?;
     let experiments = whole.experiments().map(|experiment| {
-        let snapshot = snapshots.iter().find(|s| s.experiment == experiment.key);
+        let snapshot = snapshots.get(&experiment.key).copied();
         let other = short.experiments().find(|e| e.key == experiment.key);
         RebuiltExperiment {
             name: experiment.checked.declaration.name.clone(),
             outcomes: experiment.counts.outcomes + experiment.counts.imported,
-            snapshot: snapshot.map(|s| s.number),
+            snapshot,
             digest: experiment.digest(),
             from_snapshot: snapshot.and(other).map(Experiment::digest),
         }

@@ -24,6 +24,9 @@ pub enum Refusal {
     /// It contradicts what the log already holds.
     #[error("{reason}")]
     Conflict { reason: String },
+    /// It is another caller's.
+    #[error("{reason}")]
+    Forbidden { reason: String },
     /// The log cannot be read or written now. Trying again later may help.
     #[error("the log is not available: {reason}")]
     Unavailable { reason: String },

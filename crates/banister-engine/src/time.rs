@@ -19,6 +19,11 @@ impl Timestamp {
         Self(since.map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(i64::MAX)))
     }
 
+    /// Moment `seconds` later.
+    pub fn plus_seconds(self, seconds: f64) -> Self {
+        Self(self.0.saturating_add((seconds * 1e6) as i64))
+    }
+
     /// Moment `seconds` earlier.
     pub fn minus_seconds(self, seconds: f64) -> Self {
         Self(self.0.saturating_sub((seconds * 1e6) as i64))

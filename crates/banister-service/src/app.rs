@@ -3,16 +3,22 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use banister_engine::{Busy, Command, Query, Refusal, Stats, Store, StoreError, WriterHandle};
+use banister_engine::{
+    Author, Busy, Command, Decide, Decided, LiveState, Query, Readers, Refusal, Stats, Store,
+    StoreError, WriterHandle,
+};
 use tokio::sync::{Mutex, Semaphore, oneshot};
 
 use crate::health::Health;
+use crate::memory::{Budget, Held};
 use crate::metrics::Metrics;
 use crate::middleware::auth::TokenStore;
 use crate::middleware::rate::Limits;
 use crate::problem::Problem;
-use crate::readers::Readers;
 use crate::settings::Settings;
+
+/// Memory of reading the log: a page of it, decoded.
+const READ: usize = 8 << 20;
 
 /// Handle to the parts of a service; cheap to clone.
 #[derive(Clone)]
@@ -35,6 +41,8 @@ pub struct Shared {
     pub metrics: Arc<Metrics>,
     pub health: Arc<Health>,
     pub readers: Arc<Readers>,
+    /// Memory that requests share.
+    pub budget: Budget,
     /// Permits of exports that run at once.
     pub exports: Arc<Semaphore>,
     /// Numbers for monitoring, and the time at which they were read.
@@ -53,13 +61,17 @@ impl App {
         self.health.outage().is_none() && self.tokens.is_read()
     }
 
-    /// Executes commands in one commit, and waits until they are durable.
+    /// Executes an author's commands in one commit, and waits until they are durable.
     pub async fn execute_all<C: Command>(
         &self,
+        author: Author,
         commands: Vec<C>,
     ) -> Result<Vec<Result<C::Answer, Refusal>>, Problem> {
         let (sender, receiver) = oneshot::channel();
-        let sent = self.writer.execute(commands, move |answers| {
+        let held = Held::current();
+        let sent = self.writer.by(author).execute(commands, move |answers| {
+            // Whoever gave up waiting has left the commands in the queue.
+            drop(held);
             // The caller may have gone.
             let _ = sender.send(answers);
         });
@@ -67,11 +79,52 @@ impl App {
     }
 
     /// Executes one command.
-    pub async fn execute<C: Command>(&self, command: C) -> Result<C::Answer, Problem> {
-        let answer = self.execute_all(vec![command]).await?.pop();
+    pub async fn execute<C: Command>(
+        &self,
+        author: Author,
+        command: C,
+    ) -> Result<C::Answer, Problem> {
+        let answer = self.execute_all(author, vec![command]).await?.pop();
         answer
             .unwrap_or_else(|| Err(Refusal::unavailable("no answer")))
             .map_err(Problem::from)
+    }
+
+    /// Asks for decisions of one experiment in an author's name, and waits until they are durable.
+    pub async fn decide_all(
+        &self,
+        author: Author,
+        commands: Vec<Decide>,
+    ) -> Result<Vec<Result<Decided, Refusal>>, Problem> {
+        let (sender, receiver) = oneshot::channel();
+        // Dropped with this future when the caller goes: nobody computes for one who is gone.
+        let waiting = Arc::new(());
+        let is_wanted = {
+            let waiting = Arc::downgrade(&waiting);
+            move || waiting.strong_count() > 0
+        };
+        let held = Held::current();
+        let sent = self
+            .writer
+            .by(author)
+            .decide(commands, is_wanted, move |answers| {
+                drop(held);
+                // The caller may have gone.
+                let _ = sender.send(answers);
+            });
+        let answers = answered(sent, receiver).await;
+        drop(waiting);
+        answers
+    }
+
+    /// Asks for the live state of an experiment.
+    pub async fn read_state(&self, name: Arc<str>) -> Result<LiveState, Problem> {
+        let (sender, receiver) = oneshot::channel();
+        let sent = self.writer.read_state(name, move |answer| {
+            // The caller may have gone.
+            let _ = sender.send(answer);
+        });
+        answered(sent, receiver).await?.map_err(Problem::from)
     }
 
     /// Answers a query from the writer's memory.
@@ -90,7 +143,12 @@ impl App {
         read: impl FnOnce(&mut dyn Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Problem> {
         let readers = self.readers.clone();
-        let read = tokio::task::spawn_blocking(move || readers.with(read));
+        let held = Held::current();
+        held.add(self.budget.take(READ).await?);
+        let read = tokio::task::spawn_blocking(move || {
+            let _held = held;
+            readers.with(read)
+        });
         match read.await {
             Ok(result) => result.map_err(Problem::from),
             Err(_) => Err(Problem::unavailable("reading the log failed")),

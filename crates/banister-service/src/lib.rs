@@ -3,9 +3,9 @@
 //! Everything that is learned lives in the engine ([`banister_engine`]); this crate is the way in. Read
 //! [`routes::ROUTES`] first, the table that the router, the OpenAPI document and the tests of access are
 //! made from; then `router.rs` with `middleware/` (what every request passes), `handlers/` (one subject per file),
-//! `answer.rs` and `problem.rs` (JSON out), `body.rs` (JSON in), `app.rs` with `readers.rs` (what handlers
-//! share), `health.rs`, `monitor.rs` and `metrics.rs` (watching the log), `openapi.rs`, `page.rs`, and
-//! `settings.rs`, `serve.rs` with `tls.rs` (from settings to a running service).
+//! `answer.rs` and `problem.rs` (JSON out), `body.rs` (JSON in), `app.rs` (what handlers
+//! share), `memory.rs` (the budget of requests), `health.rs`, `monitor.rs` and `metrics.rs` (watching the log),
+//! `openapi.rs`, `page.rs`, and `settings.rs`, `serve.rs` with `tls.rs` (from settings to a running service).
 
 #![allow(missing_docs)]
 
@@ -14,13 +14,13 @@ pub mod app;
 mod body;
 pub mod handlers;
 mod health;
+pub mod memory;
 mod metrics;
 mod middleware;
 mod monitor;
 pub mod openapi;
 mod page;
 pub mod problem;
-mod readers;
 mod router;
 pub mod routes;
 mod serve;

@@ -83,6 +83,7 @@ pub struct Metrics {
     tls_failures: Counter,
     log_last: Gauge,
     log_lag: Gauge,
+    clock_skew: Gauge<f64, AtomicU64>,
     /// In the order of [`PER_EXPERIMENT`].
     experiments: [PerExperiment; PER_EXPERIMENT.len()],
     slack: Family<GuardrailLabels, Gauge<f64, AtomicU64>>,
@@ -103,6 +104,7 @@ impl Default for Metrics {
             tls_failures: Counter::default(),
             log_last: Gauge::default(),
             log_lag: Gauge::default(),
+            clock_skew: Gauge::default(),
             experiments: Default::default(),
             slack: Family::default(),
         };
@@ -129,6 +131,8 @@ impl Metrics {
         r.register("log_number", "Number of the log's last event", last);
         let lag = "Events in the log that this process has not folded yet";
         r.register("log_lag_events", lag, self.log_lag.clone());
+        let skew = "Seconds by which the log's time is behind its clock";
+        r.register("clock_skew_seconds", skew, self.clock_skew.clone());
         for ((name, help, _), family) in PER_EXPERIMENT.iter().zip(&self.experiments) {
             r.register(*name, *help, family.clone());
         }
@@ -166,6 +170,11 @@ impl Metrics {
     pub fn follows(&self, folded: u64, last: u64) {
         self.log_last.set(last as i64);
         self.log_lag.set(last.saturating_sub(folded) as i64);
+    }
+
+    /// Sets the seconds by which the log's time is behind its source.
+    pub fn clock(&self, skew: f64) {
+        self.clock_skew.set(skew);
     }
 
     /// Counts an outage of the log.

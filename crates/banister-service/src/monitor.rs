@@ -1,4 +1,4 @@
-//! The service's observer of the writer: log health, metrics, and the readers' connections.
+//! The service's observer of the writer: log health and metrics.
 
 use std::sync::Arc;
 
@@ -6,12 +6,9 @@ use banister_engine::Monitor;
 
 use crate::health::Health;
 use crate::metrics::Metrics;
-use crate::readers::Readers;
 
 pub struct ServiceMonitor {
     pub health: Arc<Health>,
-    /// Dropped in an outage, so that the writer can open the log anew.
-    pub readers: Arc<Readers>,
     pub metrics: Arc<Metrics>,
 }
 
@@ -24,6 +21,10 @@ impl Monitor for ServiceMonitor {
         self.metrics.follows(folded, last);
     }
 
+    fn clock(&self, skew: f64) {
+        self.metrics.clock(skew);
+    }
+
     fn outage(&self, reason: Option<&str>) {
         match reason {
             Some(reason) => {
@@ -33,8 +34,5 @@ impl Monitor for ServiceMonitor {
             None => tracing::info!("the log is available"),
         }
         self.health.set(reason.map(str::to_string));
-        if reason.is_some() {
-            self.readers.clear();
-        }
     }
 }

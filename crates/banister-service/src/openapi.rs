@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::{Decision, OutcomeAnswer, State};
 use crate::handlers::audit::{Audit, DecisionList};
+use crate::handlers::changes::ChangeList;
 use crate::handlers::decisions::{DecisionBatch, DecisionResults, OutcomeBatch, OutcomeResults};
 use crate::handlers::exchange::Imported;
 use crate::handlers::experiments::{Acknowledgement, ExperimentList};
@@ -149,6 +150,7 @@ fn schemas() -> Value {
     given.subschema_for::<ExperimentList>();
     given.subschema_for::<State>();
     given.subschema_for::<HistoryView>();
+    given.subschema_for::<ChangeList>();
     given.subschema_for::<Decision>();
     given.subschema_for::<DecisionList>();
     given.subschema_for::<DecisionResults>();

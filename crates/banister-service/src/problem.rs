@@ -103,6 +103,7 @@ impl From<Refusal> for Problem {
             } => Self::of_field(StatusCode::UNPROCESSABLE_ENTITY, field, value, allowed),
             Refusal::Unknown { .. } => Self::new(StatusCode::NOT_FOUND, detail),
             Refusal::Conflict { .. } => Self::new(StatusCode::CONFLICT, detail),
+            Refusal::Forbidden { .. } => Self::new(StatusCode::FORBIDDEN, detail),
             _ => Self::unavailable(detail),
         }
     }

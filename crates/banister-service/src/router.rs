@@ -13,7 +13,10 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 
+use banister_engine::{Author, Role};
+
 use crate::app::App;
+use crate::memory::Held;
 use crate::middleware::auth::Principal;
 use crate::middleware::browser;
 use crate::middleware::leftover::Leftover;
@@ -70,6 +73,7 @@ async fn pipeline(
         Ok(admitted) => {
             if let Some((principal, accounts)) = admitted {
                 charged = accounts;
+                parts.extensions.insert(author(&app, route, &principal));
                 parts.extensions.insert(principal);
                 parts.extensions.insert(charged.clone());
             }
@@ -79,7 +83,7 @@ async fn pipeline(
                 Takes::File => app.settings.timeout * 30,
                 _ => app.settings.timeout,
             };
-            match tokio::time::timeout(limit, next.run(request)).await {
+            match tokio::time::timeout(limit, Held::default().scope(next.run(request))).await {
                 Ok(response) => response,
                 Err(_) => {
                     reusable = leftover.is_none();
@@ -178,6 +182,18 @@ async fn admit(
     let charged = app.limits.charged(who, principal.quota, experiment);
     app.limits.admit(&charged, bytes.unwrap_or(0), now)?;
     Ok(Some((principal, charged)))
+}
+
+/// Author of what a request writes. Where the operator asks for it, tokens that decide come back to their own
+/// decisions only.
+fn author(app: &App, route: &Route, principal: &Principal) -> Author {
+    let author = Author::new(principal.name.clone());
+    let decides = route.access == Access::Decide;
+    if app.settings.own_ids && decides && principal.role != Role::Admin {
+        author.of_its_own()
+    } else {
+        author
+    }
 }
 
 fn name_of(method: &Method) -> &'static str {

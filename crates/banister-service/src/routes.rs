@@ -5,7 +5,7 @@ use axum::routing::{MethodRouter, delete, get, patch, post};
 use banister_engine::Role;
 
 use crate::app::App;
-use crate::handlers::{decisions, exchange, experiments, operations};
+use crate::handlers::{changes, decisions, exchange, experiments, operations};
 
 /// Role that a route needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,6 +172,9 @@ pub static ROUTES: &[Route] = &[
         (200, Gives::Json("State")), &[], &[404, 409, 503], get(experiments::state)),
     route!(GET "/v1/experiments/{name}/history", Read, "read_history", "Policies and counts over time",
         Takes::Nothing, (200, Gives::Json("History")), &[], &[404, 503], get(experiments::history)),
+    route!(GET "/v1/experiments/{name}/changes", Read, "list_changes",
+        "Changes of an experiment and their authors, newest first", Takes::Nothing,
+        (200, Gives::Json("ChangeList")), &[LIMIT, BEFORE], &[400, 404, 503], get(changes::list)),
     route!(POST "/v1/experiments/{name}/decisions", Decide, "decide", "Ask for a decision",
         Takes::Optional("DecisionRequest"), (200, Gives::Json("Decision")), &[],
         &[400, 404, 409, 413, 415, 422, 503], post(decisions::decide)),

@@ -15,12 +15,12 @@ use tokio::sync::{Mutex, Semaphore};
 use crate::app::{App, Shared};
 use crate::handlers::exchange::MOST_EXPORTS;
 use crate::health::Health;
+use crate::memory::Budget;
 use crate::metrics::Metrics;
 use crate::middleware::auth::{self, TokenStore};
 use crate::middleware::rate::Limits;
 use crate::monitor::ServiceMonitor;
 use crate::openapi;
-use crate::readers::Readers;
 use crate::router::router;
 use crate::settings::Settings;
 
@@ -30,6 +30,9 @@ const GRACE: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Longest time that a caller may take to send a request's head.
 const HEAD: Duration = Duration::from_secs(15);
+
+/// Bytes that a connection holds of what it reads, which are also the most of a request's head.
+const BUFFER: usize = 64 << 10;
 
 /// Error of a service that did not start, or broke off.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +81,10 @@ fn check_log(settings: &Settings) -> Result<(), ServeError> {
     } else {
         Ok(Vec::new())
     };
+    for file in database.exposed() {
+        let file = file.display();
+        tracing::warn!(%file, "other users may read this file of the log: chmod 600");
+    }
     match tokens.map_err(|error| database.explain(error)) {
         Ok(tokens) => {
             let exposed = !settings.listen.ip().is_loopback();
@@ -173,16 +180,20 @@ async fn run(
     stopper.abort();
     drop(app);
     // Answers what is still in the queue, and leaves snapshots for the next start.
-    let _ = tokio::task::spawn_blocking(move || writer.stop()).await;
-    tracing::info!("stopped");
+    match tokio::task::spawn_blocking(move || writer.stop()).await {
+        Ok(Ok(())) => tracing::info!("stopped"),
+        Ok(Err(error)) => tracing::warn!(reason = error.reason, "stopped"),
+        Err(_) => tracing::error!("the log was not closed"),
+    }
     served.map_err(system("serving"))
 }
 
-/// Limits the time that a caller may take to send a request's head.
+/// Limits the time that a caller may take to send a request's head, and a connection's memory.
 fn limit_heads(builder: &mut Builder<TokioExecutor>) {
     (builder.http1())
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD);
+        .header_read_timeout(HEAD)
+        .max_buf_size(BUFFER);
 }
 
 /// The parts of a service, put together, with the writer that it stands on.
@@ -190,18 +201,20 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
     let metrics = Arc::new(Metrics::default());
     let health = Arc::new(Health::default());
     let database = settings.database.clone();
-    let readers = Arc::new(Readers::new(database.clone(), health.clone()));
     let monitor = ServiceMonitor {
         health: health.clone(),
-        readers: readers.clone(),
         metrics: metrics.clone(),
     };
     let options = Options {
         snapshot_every: settings.snapshot_every,
+        open_bytes: settings.open_bytes,
+        most_skew: settings.max_clock_skew,
+        accept_clock: settings.accept_clock,
         ..Options::default()
     };
     let writer = Writer::start(database, options, Box::new(monitor))
         .map_err(system("starting the log's thread"))?;
+    let readers = writer.readers();
     // Without tokens only this machine is served, whatever becomes of them while we run.
     let exposed = !settings.listen.ip().is_loopback();
     let required = settings.require_token || exposed;
@@ -214,6 +227,7 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
         metrics,
         health,
         readers,
+        budget: Budget::new(settings.memory / 2),
         exports: Arc::new(Semaphore::new(MOST_EXPORTS)),
         stats: Mutex::default(),
         openapi: openapi::document().to_string(),

@@ -32,6 +32,8 @@ pub struct Given {
     pub max_import: Option<usize>,
     /// Most decisions or outcomes of a batch.
     pub max_batch: Option<usize>,
+    /// Bytes of open decisions kept in memory.
+    pub open_bytes: Option<usize>,
     /// Requests per second of one token, or of one address where there are no tokens; 0: any number.
     pub rate: Option<f64>,
     /// Bytes of bodies per second, of the same.
@@ -48,6 +50,12 @@ pub struct Given {
     pub timeout: Option<f64>,
     /// Events after which experiments are snapshotted anew.
     pub snapshot_every: Option<u64>,
+    /// Tokens that decide repeat, and report on, their own decisions only.
+    pub own_ids: Option<bool>,
+    /// Seconds between the log's clock and its source beyond which nothing is written.
+    pub max_clock_skew: Option<f64>,
+    /// The clock is right at this start, whatever the log's last event says.
+    pub accept_clock: Option<bool>,
     /// `error`, `warn`, `info`, `debug` or `trace`.
     pub log: Option<String>,
     /// `text` or `json`.
@@ -78,6 +86,7 @@ impl Given {
             max_body: self.max_body.or(other.max_body),
             max_import: self.max_import.or(other.max_import),
             max_batch: self.max_batch.or(other.max_batch),
+            open_bytes: self.open_bytes.or(other.open_bytes),
             rate: self.rate.or(other.rate),
             bytes_rate: self.bytes_rate.or(other.bytes_rate),
             work: self.work.or(other.work),
@@ -86,6 +95,9 @@ impl Given {
             experiment_work: self.experiment_work.or(other.experiment_work),
             timeout: self.timeout.or(other.timeout),
             snapshot_every: self.snapshot_every.or(other.snapshot_every),
+            own_ids: self.own_ids.or(other.own_ids),
+            max_clock_skew: self.max_clock_skew.or(other.max_clock_skew),
+            accept_clock: self.accept_clock.or(other.accept_clock),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
         }
@@ -97,7 +109,7 @@ impl Given {
         match self.database.as_deref() {
             None => Ok(Database::Sqlite(folder.join("banister.db"))),
             Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
-                Ok(Database::Postgres(url.to_string()))
+                Ok(Database::Postgres(url.into()))
             }
             Some(url) if url.contains("://") => Err(invalid(
                 "database",
@@ -145,9 +157,18 @@ impl Given {
             }
             Err(invalid(field, value, &format!("must be 1 to {most}")))
         };
+        let memory = crate::memory::limit();
         let snapshot_every = self.snapshot_every.unwrap_or(20_000);
         if snapshot_every == 0 {
             return Err(invalid("snapshot_every", 0, "must be at least 1"));
+        }
+        let skew = self.max_clock_skew.unwrap_or(60.0);
+        if !(1.0..=86_400.0).contains(&skew) {
+            return Err(invalid(
+                "max_clock_skew",
+                skew,
+                "must be 1 to 86400 seconds",
+            ));
         }
         let level = self.log.clone().unwrap_or_else(|| "info".into());
         let level = (level.parse())
@@ -165,6 +186,8 @@ impl Given {
             max_body: within("max_body", self.max_body, 2 << 20, 1 << 30)?,
             max_import: within("max_import", self.max_import, 128 << 20, 1 << 32)?,
             max_batch: within("max_batch", self.max_batch, 1000, 4096)?,
+            open_bytes: self.open_bytes.unwrap_or(memory / 4),
+            memory,
             limits: Amounts {
                 requests: limit("rate", self.rate)?,
                 bytes: limit("bytes_rate", self.bytes_rate)?,
@@ -177,6 +200,9 @@ impl Given {
             },
             timeout: Duration::from_secs_f64(timeout),
             snapshot_every,
+            own_ids: self.own_ids.unwrap_or(false),
+            max_clock_skew: Duration::from_secs_f64(skew),
+            accept_clock: self.accept_clock.unwrap_or(false),
             level,
             json_logs,
         })
@@ -199,6 +225,10 @@ pub struct Settings {
     pub max_import: usize,
     /// Most entries of a batch.
     pub max_batch: usize,
+    /// Bytes of open decisions kept in memory.
+    pub open_bytes: usize,
+    /// Bytes of memory that the process may use.
+    pub memory: usize,
     /// Limits per second of one token or address.
     pub limits: Amounts,
     /// Limits per second of one experiment.
@@ -206,6 +236,10 @@ pub struct Settings {
     pub timeout: Duration,
     /// Events after which experiments are snapshotted anew.
     pub snapshot_every: u64,
+    /// True if tokens that decide repeat, and report on, their own decisions only.
+    pub own_ids: bool,
+    pub max_clock_skew: Duration,
+    pub accept_clock: bool,
     pub level: tracing::Level,
     pub json_logs: bool,
 }

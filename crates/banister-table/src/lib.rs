@@ -3,13 +3,14 @@
 //! A [`DataTable`] holds the columns once; both formats write the same columns, so they cannot drift
 //! apart. Results of simulations and logs of the service are such tables.
 //!
-//! Reading order: `table.rs` (columns and both writers), `read.rs` (user-supplied tables). The crate uses
-//! nothing else of ours.
+//! Reading order: `table.rs` (columns and both writers), `read.rs` (user-supplied tables) with
+//! `bomb.rs` (Parquet files that claim too much). The crate uses nothing else of ours.
 
+mod bomb;
 mod read;
 mod table;
 
-pub use read::RawTable;
+pub use read::{Limits, RawTable};
 pub use table::{Column, DataTable, ParquetFile, Values};
 
 /// Failure to write or read a table.
@@ -25,4 +26,7 @@ pub enum TableError {
     /// A value is not what its column holds.
     #[error("{0}")]
     Value(String),
+    /// It takes more memory, or has more rows, than allowed.
+    #[error("{0}")]
+    TooLarge(String),
 }

@@ -3,52 +3,118 @@
 use bytes::Bytes;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
+use parquet::record::reader::RowIter;
 
 use crate::TableError;
+use crate::bomb::{MOST_COLUMNS, check_footer, check_pages};
+
+/// Cells of a Parquet file that are decoded at once.
+const BATCH: usize = 1 << 16;
+
+/// Bounds of a user-supplied table.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Most rows.
+    pub rows: usize,
+    /// Most bytes of memory, while it is read and after.
+    pub bytes: usize,
+}
 
 /// User-supplied table as text; missing values are empty.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawTable {
     /// Column names, from the header.
     pub names: Vec<String>,
-    /// The rows, each as long as the header.
-    pub rows: Vec<Vec<String>>,
+    /// The cells, one after another.
+    text: String,
+    /// End of every cell in the text.
+    ends: Vec<u32>,
 }
 
 impl RawTable {
-    /// Reads CSV with a header, up to `most` rows.
-    pub fn from_csv(content: &[u8], most: usize) -> Result<Self, TableError> {
+    /// Reads CSV with a header.
+    pub fn from_csv(content: &[u8], limits: Limits) -> Result<Self, TableError> {
         let mut reader = csv::Reader::from_reader(content);
-        let names = reader.headers()?.iter().map(str::to_string).collect();
-        let mut rows = Vec::new();
-        for record in reader.records() {
-            check_rows(rows.len(), most)?;
-            rows.push(record?.iter().map(str::to_string).collect());
+        let header = reader.headers()?;
+        check_columns(header.len())?;
+        let mut table = Self::empty(header.iter().map(str::to_string).collect());
+        let mut record = csv::StringRecord::new();
+        while reader.read_record(&mut record)? {
+            check_rows(table.len(), limits.rows)?;
+            for cell in &record {
+                table.push(cell, limits.bytes)?;
+            }
         }
-        Ok(Self { names, rows })
+        Ok(table)
     }
 
-    /// Reads a Parquet file with flat columns, up to `most` rows.
-    pub fn from_parquet(content: Bytes, most: usize) -> Result<Self, TableError> {
-        let reader = SerializedFileReader::new(content)?;
-        let metadata = reader.metadata().file_metadata();
-        check_rows(
-            usize::try_from(metadata.num_rows())
-                .unwrap_or(usize::MAX)
-                .saturating_sub(1),
-            most,
-        )?;
-        let schema = metadata.schema();
+    /// Reads a Parquet file with flat columns.
+    pub fn from_parquet(content: Bytes, limits: Limits) -> Result<Self, TableError> {
+        // Half for what is decoded at once, half for the table.
+        let most = limits.bytes / 2;
+        check_footer(&content, most)?;
+        let reader = SerializedFileReader::new(content.clone())?;
+        let metadata = reader.metadata();
+        let rows = usize::try_from(metadata.file_metadata().num_rows()).unwrap_or(usize::MAX);
+        check_rows(rows.saturating_sub(1), limits.rows)?;
+        check_pages(&content, metadata, most)?;
+        let schema = metadata.file_metadata().schema();
         let fields = schema.get_fields().iter();
         let names: Vec<String> = fields.map(|field| field.name().to_string()).collect();
-        let mut rows = Vec::new();
-        for row in reader.get_row_iter(None)? {
-            check_rows(rows.len(), most)?;
+        let batch = (BATCH / names.len().max(1)).clamp(1, 1024);
+        let mut table = Self::empty(names);
+        let rows = RowIter::from_file_into(Box::new(reader)).with_batch_size(batch);
+        for (count, row) in rows.enumerate() {
+            check_rows(count, limits.rows)?;
             let row = row?;
-            let cells = row.get_column_iter().map(|(name, field)| text(name, field));
-            rows.push(cells.collect::<Result<_, _>>()?);
+            for (name, field) in row.get_column_iter() {
+                table.push(&text(name, field)?, most)?;
+            }
         }
-        Ok(Self { names, rows })
+        Ok(table)
+    }
+
+    fn empty(names: Vec<String>) -> Self {
+        Self {
+            names,
+            text: String::new(),
+            ends: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, cell: &str, most: usize) -> Result<(), TableError> {
+        let end = self.text.len() + cell.len();
+        // Both grow by doubling.
+        let bytes = 2 * (end + size_of::<u32>() * (self.ends.len() + 1));
+        let most = most.min(u32::MAX as usize);
+        if bytes > most {
+            let message = format!("the table takes more than {most} bytes");
+            return Err(TableError::TooLarge(message));
+        }
+        self.text.push_str(cell);
+        self.ends.push(end as u32);
+        Ok(())
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.ends.len() / self.names.len().max(1)
+    }
+
+    /// Returns true if there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Cell of a row and a column; empty beyond the table.
+    pub fn cell(&self, row: usize, column: usize) -> &str {
+        let place = row * self.names.len() + column;
+        let start = match place.checked_sub(1) {
+            Some(before) => self.ends.get(before).copied(),
+            None => Some(0),
+        };
+        let range = start.zip(self.ends.get(place).copied());
+        range.map_or("", |(start, end)| &self.text[start as usize..end as usize])
     }
 
     /// Index of a column.
@@ -57,12 +123,20 @@ impl RawTable {
     }
 }
 
+fn check_columns(count: usize) -> Result<(), TableError> {
+    if count <= MOST_COLUMNS {
+        return Ok(());
+    }
+    let message = format!("there are more than {MOST_COLUMNS} columns");
+    Err(TableError::TooLarge(message))
+}
+
 fn check_rows(count: usize, most: usize) -> Result<(), TableError> {
     if count < most {
         return Ok(());
     }
     let message = format!("there are more than {most} rows");
-    Err(TableError::Value(message))
+    Err(TableError::TooLarge(message))
 }
 
 /// A value as CSV would write it.

@@ -159,7 +159,12 @@ impl ParquetFile {
         Ok(())
     }
 
-    /// Completes the file and returns its bytes.
+    /// Bytes of the file that are written and were not taken yet: a long file need not be held as a whole.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(self.writer.inner_mut())
+    }
+
+    /// Completes the file and returns its bytes, those taken before aside.
     ///
     /// # Errors
     /// As [`ParquetFile::new`].

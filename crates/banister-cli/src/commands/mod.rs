@@ -1,5 +1,6 @@
 //! One command per file.
 
+mod backup;
 mod bound;
 
 mod compare;
@@ -30,6 +31,7 @@ pub fn dispatch(args: Args) -> Result<(), Failure> {
         Command::Bound(args) => bound::bound(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::Token(args) => token::token(&args.command),
+        Command::Backup(args) => backup::backup(&args),
         Command::Rebuild(args) => rebuild::rebuild(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -16,6 +16,7 @@ pub fn serve(args: &Serve) -> Result<(), Failure> {
         max_body: args.max_body,
         max_import: args.max_import,
         max_batch: args.max_batch,
+        open_bytes: args.open_bytes,
         rate: args.rate,
         bytes_rate: args.bytes_rate,
         work: args.work,
@@ -24,6 +25,9 @@ pub fn serve(args: &Serve) -> Result<(), Failure> {
         experiment_work: args.experiment_work,
         timeout: args.timeout,
         snapshot_every: args.snapshot_every,
+        own_ids: args.own_ids,
+        max_clock_skew: args.max_clock_skew,
+        accept_clock: args.accept_clock,
         log: args.log.clone(),
         log_format: args.log_format.clone(),
         ..Given::default()

@@ -228,8 +228,12 @@ fn a_sweep_has_a_row_per_agent_instance_run_and_checkpoint_and_a_heat_map() {
     assert_eq!(leaderboard.lines().count(), 1 + 9);
     // Long form: 3 instances, 3 agents, 3 runs, 4 checkpoints.
     let bytes = out["traces.parquet"].clone().into();
-    let table = banister_table::RawTable::from_parquet(bytes, 1000).expect("a Parquet file");
-    assert_eq!(table.rows.len(), 3 * 3 * 3 * 4);
+    let limits = banister_table::Limits {
+        rows: 1000,
+        bytes: 1 << 20,
+    };
+    let table = banister_table::RawTable::from_parquet(bytes, limits).expect("a Parquet file");
+    assert_eq!(table.len(), 3 * 3 * 3 * 4);
     for column in [
         "at_most",
         "delta",

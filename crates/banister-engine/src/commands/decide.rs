@@ -1,23 +1,87 @@
 //! Decides: draws an action from the policy as known now.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use rand::RngExt;
 
 use super::decision_request::{check_id, check_propensity, take_actions, taken_action};
 use super::transaction::DecisionRecord;
 use super::{Command, DecisionRequest, Reply, Transaction};
-use crate::events::{DecisionEvent, Event, PublishedPolicy, candidate_names, shown_id};
+use crate::events::{Candidate, DecisionEvent, Event, PublishedPolicy, candidate_names, shown_id};
 use crate::refusal::Refusal;
-use crate::state::{ExperimentStatus, Facts, Kind};
+use crate::state::{Core, ExperimentStatus, Facts, Frame, Kind};
 use crate::store::Key;
 use crate::time::Timestamp;
 
 /// Asks for a decision. The same request with the same id gets the same answer.
-#[derive(Debug)]
 pub struct Decide {
     pub experiment: Arc<str>,
-    pub request: DecisionRequest,
+    request: DecisionRequest,
+    prepared: Option<Prepared>,
+}
+
+/// Decision as computed beside the writer.
+struct Prepared {
+    digest: u64,
+    /// Experiment as it was then.
+    frame: Arc<Frame>,
+    computed: Result<Computed, Refusal>,
+}
+
+/// The actions of a request, and the policy over them.
+struct Computed {
+    context: Vec<f64>,
+    candidates: Vec<Candidate>,
+    published: Arc<PublishedPolicy>,
+    /// Time that it took.
+    seconds: f64,
+}
+
+/// Multiplications from which on others should not wait for a decision.
+const SLOW: usize = 1_000_000;
+
+impl Decide {
+    pub fn new(experiment: Arc<str>, request: DecisionRequest) -> Self {
+        Self {
+            experiment,
+            request,
+            prepared: None,
+        }
+    }
+
+    /// Computes the policy with a learner beside the writer.
+    pub(crate) fn prepared(mut self, core: &mut Core) -> Self {
+        let digest = self.request.digest();
+        let frame = core.frame().clone();
+        let computed = compute(
+            &mut self.request,
+            frame.facts.kind,
+            |context, candidates| core.policy(context, candidates),
+        );
+        self.prepared = Some(Prepared {
+            digest,
+            frame,
+            computed,
+        });
+        self
+    }
+}
+
+fn compute(
+    request: &mut DecisionRequest,
+    kind: Kind,
+    policy: impl FnOnce(&[f64], &[Candidate]) -> Result<Arc<PublishedPolicy>, Refusal>,
+) -> Result<Computed, Refusal> {
+    let begun = Instant::now();
+    let (context, candidates) = take_actions(kind, request)?;
+    let published = policy(&context, &candidates)?;
+    Ok(Computed {
+        context,
+        candidates,
+        published,
+        seconds: begun.elapsed().as_secs_f64(),
+    })
 }
 
 /// Decision with the policy it was drawn from.
@@ -36,6 +100,8 @@ pub struct Decided {
     /// Policy it was drawn from.
     pub published: Arc<PublishedPolicy>,
     pub facts: Arc<Facts>,
+    /// Time that the computation took; 0 where a decision is repeated.
+    pub seconds: f64,
 }
 
 impl Decided {
@@ -59,14 +125,19 @@ impl Command for Decide {
         let Self {
             experiment: name,
             mut request,
+            prepared,
         } = self;
         let experiment = transaction.state.experiment(&name)?;
         let (key, facts) = (experiment.key, experiment.facts.clone());
-        let digest = request.digest();
+        let digest = match &prepared {
+            Some(prepared) => prepared.digest,
+            None => request.digest(),
+        };
         let id = request.id.take();
         if let Some(id) = &id {
             check_id(id)?;
-            if let Some(record) = transaction.decision(key, &Key::Id(id.clone()))? {
+            if let Some(record) = transaction.decision(key, &Key::Id(id.clone())) {
+                transaction.check_owner(&record)?;
                 return transaction.repeat(record, digest, facts).map(Reply::Ready);
             }
         }
@@ -76,24 +147,46 @@ impl Command for Decide {
                 "the experiment `{name}` is archived and decides no more"
             )));
         }
-        let (context, candidates) = take_actions(experiment, &mut request)?;
+        let Computed {
+            context,
+            candidates,
+            published,
+            seconds,
+        } = match prepared {
+            None => compute(
+                &mut request,
+                experiment.checked.kind,
+                |context, candidates| experiment.policy(context, candidates),
+            )?,
+            // It holds as long as the experiment is the same; outcomes in between do not void it.
+            Some(prepared) if Arc::ptr_eq(&prepared.frame, &experiment.frame) => {
+                prepared.computed?
+            }
+            Some(prepared) => {
+                let computed = prepared.computed?;
+                let published = experiment.policy(&computed.context, &computed.candidates)?;
+                Computed {
+                    published,
+                    ..computed
+                }
+            }
+        };
         let shadow = experiment.checked.declaration.shadow;
         let taken = taken_action(experiment, shadow, &candidates, request.taken.as_deref())?;
         check_propensity(shadow, taken, request.propensity)?;
-
-        // The policy: of the arms as known now, or of this decision alone.
-        let (published, cited) = match experiment.checked.kind {
-            Kind::Arms => {
-                let (number, published) = experiment.policy()?;
-                (published, Some(number))
-            }
-            Kind::Context(_) => (experiment.policy_in_context(&context)?, None),
-            Kind::Candidates(_) => (experiment.policy_for(&candidates)?, None),
-        };
+        let has_arms = experiment.checked.kind == Kind::Arms;
+        let dimension = experiment.frame.dimension();
+        let is_slow = candidates.len() * dimension * dimension >= SLOW;
         let draw: f64 = transaction.rng.random();
         let (action, probability) = published.draw(draw);
-        let features = experiment.features(action, &context, &candidates);
-        let policy = cited.map(|number| transaction.cite(key, number, &published));
+        let features = (experiment.frame).features(action, &context, &candidates);
+        if is_slow {
+            transaction
+                .state
+                .detach(key)
+                .map_err(Refusal::unavailable)?;
+        }
+        let policy = has_arms.then(|| transaction.cite(key, &published));
         let names = candidate_names(&candidates);
         let event = Arc::new(DecisionEvent {
             request: digest,
@@ -121,20 +214,23 @@ impl Command for Decide {
             candidates: names,
             published,
             facts,
+            seconds,
         }))
     }
 }
 
 impl Transaction<'_> {
     /// Number of a policy's event, which is written with the first decision that is drawn from it.
-    fn cite(
-        &mut self,
-        experiment: u64,
-        number: Option<u64>,
-        published: &Arc<PublishedPolicy>,
-    ) -> u64 {
-        if let Some(number) = number {
-            return number;
+    fn cite(&mut self, experiment: u64, published: &Arc<PublishedPolicy>) -> u64 {
+        if let Some(own) = self.state.by_key(experiment) {
+            match &own.current {
+                Some((number, current)) if Arc::ptr_eq(current, published) => {
+                    if let Some(number) = number {
+                        return *number;
+                    }
+                }
+                _ => own.current = Some((None, published.clone())),
+            }
         }
         if let Some((number, own)) = self.policies.get(&experiment)
             && Arc::ptr_eq(own, published)
@@ -154,13 +250,14 @@ impl Transaction<'_> {
         digest: u64,
         facts: Arc<Facts>,
     ) -> Result<Decided, Refusal> {
-        let event = record.event;
-        if event.request != digest {
+        if record.event.request != digest {
             return Err(Refusal::conflict(format!(
                 "the id `{}` belongs to another request: a repeated request must be the same",
                 record.id.unwrap_or_default()
             )));
         }
+        let record = self.whole(record)?;
+        let event = record.event;
         Ok(Decided {
             number: record.number,
             id: record.id,
@@ -171,6 +268,7 @@ impl Transaction<'_> {
             candidates: candidate_names(&event.candidates),
             published: self.policy_of(&event)?,
             facts,
+            seconds: 0.0,
         })
     }
 }

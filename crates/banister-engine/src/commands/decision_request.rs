@@ -78,16 +78,17 @@ impl DecisionRequest {
         if anonymous == Self::default() {
             return 0;
         }
-        crate::events::digest(&serde_json::to_vec(&anonymous).unwrap_or_default())
+        crate::events::digest(&blake3::hash(
+            &serde_json::to_vec(&anonymous).unwrap_or_default(),
+        ))
     }
 }
 
 /// Takes the context or the candidates out of a request, checked.
 pub(super) fn take_actions(
-    experiment: &Experiment,
+    kind: Kind,
     request: &mut DecisionRequest,
 ) -> Result<(Vec<f64>, Vec<Candidate>), Refusal> {
-    let kind = experiment.checked.kind;
     let (context, actions) = (request.context.take(), request.actions.take());
     if context.is_some() && !matches!(kind, Kind::Context(_)) {
         let allowed = "this experiment declares no `context`";

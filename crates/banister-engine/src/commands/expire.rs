@@ -1,6 +1,6 @@
 //! Expires decisions whose time to live is over: learns their outcomes, in the order of decisions.
 
-use super::transaction::DecisionRecord;
+use super::transaction::{DecisionRecord, stored};
 use super::{Command, Reply, Transaction};
 use crate::events::{Event, OutcomeSoFar};
 use crate::refusal::Refusal;
@@ -26,13 +26,14 @@ impl Command for Expire {
         let name = experiment.facts.experiment.clone();
         let key = |&number| (self.experiment, Key::Number(number));
         let keys: Vec<(u64, Key)> = self.decisions.iter().map(key).collect();
-        let found = transaction
-            .store
-            .find(&keys)
-            .map_err(Refusal::unavailable)?;
-        for found in found.into_iter().flatten() {
-            if let Some(record) = transaction.stored(&found)? {
-                transaction.expire(&name, record)?;
+        let mut rest = &keys[..];
+        while !rest.is_empty() {
+            let found = transaction.store.find(rest).map_err(Refusal::unavailable)?;
+            rest = rest.get(found.len()..).unwrap_or_default();
+            for found in found.into_iter().flatten() {
+                if let Some(record) = stored(found)? {
+                    transaction.expire(&name, record)?;
+                }
             }
         }
         // Only where nothing is left to be written: what is not durable yet has to be found again.
@@ -54,6 +55,12 @@ impl Transaction<'_> {
         }
         let experiment = self.state.experiment(name)?;
         let key = experiment.key;
+        let ttl = experiment.checked.declaration.ttl_seconds;
+        // Whoever found it may have read another clock, or another time to live.
+        if !ttl.is_some_and(|ttl| self.is_over(&record, ttl)) {
+            return Ok(());
+        }
+        let experiment = self.state.experiment(name)?;
         let default = experiment.checked.declaration.default_outcome.as_ref();
         let mut part = record.outcome.part.clone();
         part.taken = part.taken.or(record.event.taken);

@@ -39,10 +39,10 @@ impl Command for ImportOutcomes {
             return Ok(Reply::Ready(*known));
         }
         // Arms of a linear agent are taken by their features, as their outcomes are.
-        let import = if experiment.checked.kind == Kind::Arms && experiment.is_linear() {
+        let import = if experiment.checked.kind == Kind::Arms && experiment.frame.is_linear {
             Import {
                 features: (import.arms.iter())
-                    .flat_map(|&arm| experiment.arm_features(arm as usize, &[]))
+                    .flat_map(|&arm| experiment.frame.arm_features(arm as usize, &[]))
                     .collect(),
                 arms: Vec::new(),
                 ..import

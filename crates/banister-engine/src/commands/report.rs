@@ -11,7 +11,7 @@ use super::transaction::DecisionRecord;
 use super::{Command, Reply, Transaction};
 use crate::events::{Event, OutcomeEvent, OutcomeSoFar, Part, shown_id};
 use crate::refusal::Refusal;
-use crate::state::{Experiment, ExperimentStatus, Facts, check_cost_names};
+use crate::state::{Experiment, ExperimentStatus, Facts, Kind, check_cost_names};
 use crate::store::Key;
 
 /// Reports on a decision. The same report twice gets the same answer.
@@ -67,9 +67,15 @@ impl Command for Report {
             report,
         } = self;
         let key = transaction.state.experiment(&name)?.key;
-        let record = (transaction.decision(key, &Key::parse(&report.decision))?)
+        let mut record = (transaction.decision(key, &Key::parse(&report.decision)))
             .ok_or_else(|| Refusal::unknown("decision", &report.decision))?;
-        let experiment = transaction.state.experiment(&name)?;
+        transaction.check_owner(&record)?;
+        let mut experiment = transaction.state.experiment(&name)?;
+        if record.event.shadow && matches!(experiment.checked.kind, Kind::Candidates(_)) {
+            // Any of the candidates may have been taken.
+            record = transaction.whole(record)?;
+            experiment = transaction.state.experiment(&name)?;
+        }
         let event = &record.event;
         let taken = taken_action(
             experiment,
@@ -115,10 +121,11 @@ impl Command for Report {
                     "the experiment `{name}` is archived and takes no more outcomes"
                 )));
             }
+            experiment.learner.check_backlog()?;
             let ttl = experiment.checked.declaration.ttl_seconds;
             // Whether a late report counts must not depend on when somebody looks for expired decisions.
             if let Some(ttl) = ttl
-                && record.time <= transaction.time.minus_seconds(ttl)
+                && transaction.is_over(&record, ttl)
             {
                 return Err(Refusal::conflict(format!(
                     "the time to live of the decision `{}` is over ({ttl} s): its outcome is settled",
@@ -196,7 +203,7 @@ impl Transaction<'_> {
         let features = if action == event.action {
             event.features.clone()
         } else {
-            experiment.features(action, &event.context, &event.candidates)
+            (experiment.frame).features(action, &event.context, &event.candidates)
         };
         experiment.check_outcome(action, &features, reward, &costs, before)?;
         Ok(Some(OutcomeEvent {

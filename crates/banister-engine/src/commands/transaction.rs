@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use rand_chacha::ChaCha12Rng;
 
-use crate::events::{DecisionEvent, Event, OutcomeSoFar, PublishedPolicy, Record, replay_reports};
+use crate::events::{
+    Author, DecisionEvent, Event, OutcomeSoFar, PublishedPolicy, Record, replay_reports, shown_id,
+};
 use crate::refusal::Refusal;
 use crate::state::{Experiment, ExperimentStatus, OpenDecision, State};
 use crate::store::{Found, Key, Store};
@@ -17,12 +19,14 @@ pub struct Transaction<'a> {
     pub(super) store: &'a mut dyn Store,
     pub(super) rng: &'a mut ChaCha12Rng,
     pub(super) time: Timestamp,
+    /// Author of the command that is executed now.
+    pub(crate) author: Author,
     records: Vec<Record>,
-    events: Vec<Event>,
+    events: Vec<(Author, Event)>,
     /// Decisions to look up.
     wanted: Vec<(u64, Key)>,
-    /// Decisions looked up; `None` where there is none.
-    found: HashMap<(u64, Key), Option<Found>>,
+    /// Decisions looked up, light.
+    found: HashMap<(u64, Key), DecisionRecord>,
     /// Policies that this commit publishes, by experiment.
     pub(super) policies: HashMap<u64, (u64, Arc<PublishedPolicy>)>,
     /// Decisions of this commit, by id and by number.
@@ -35,10 +39,13 @@ pub struct Transaction<'a> {
 }
 
 /// Decision with all that a report on it needs.
+#[derive(Clone)]
 pub(super) struct DecisionRecord {
     pub number: u64,
     pub id: Option<String>,
     pub time: Timestamp,
+    /// Those of early versions have none.
+    pub author: Option<Author>,
     pub event: Arc<DecisionEvent>,
     pub outcome: OutcomeSoFar,
 }
@@ -48,11 +55,11 @@ impl<'a> Transaction<'a> {
         state: &'a mut State,
         store: &'a mut dyn Store,
         rng: &'a mut ChaCha12Rng,
-        now: Timestamp,
+        time: Timestamp,
     ) -> Self {
         Self {
-            // Clocks may be set back; the log's times never go back.
-            time: now.max(state.time),
+            time,
+            author: Author::engine(),
             state,
             store,
             rng,
@@ -84,18 +91,25 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Looks up the decisions noted by [`Self::want`], with one request to the store.
+    /// Looks up the decisions noted by [`Self::want`], with one request to the store unless they are large.
     pub(crate) fn look_up(&mut self) -> Result<(), Refusal> {
-        let keys = std::mem::take(&mut self.wanted);
-        if !keys.is_empty() {
+        let mut keys = std::mem::take(&mut self.wanted);
+        while !keys.is_empty() {
             let found = self.store.find(&keys).map_err(Refusal::unavailable)?;
-            self.found.extend(keys.into_iter().zip(found));
+            let rest = keys.split_off(found.len().min(keys.len()));
+            for (key, found) in keys.into_iter().zip(found) {
+                if let Some(mut record) = found.map(stored).transpose()?.flatten() {
+                    record.event = record.event.light();
+                    self.found.insert(key, record);
+                }
+            }
+            keys = rest;
         }
         Ok(())
     }
 
-    /// Records and their events, in the log's order.
-    pub(crate) fn into_events(self) -> (Vec<Record>, Vec<Event>) {
+    /// Records, their authors and events, in the log's order.
+    pub(crate) fn into_events(self) -> (Vec<Record>, Vec<(Author, Event)>) {
         (self.records, self.events)
     }
 
@@ -131,6 +145,7 @@ impl<'a> Transaction<'a> {
             experiment,
             id: id.cloned(),
             time: self.time,
+            author: Some(self.author.clone()),
             event,
         };
         self.decisions.insert(number, open);
@@ -145,16 +160,18 @@ impl<'a> Transaction<'a> {
         event: Event,
     ) -> u64 {
         let number = self.next_number();
-        self.records.push(Record {
+        let mut record = Record {
             number,
             time: self.time,
             experiment,
             kind: event.kind(),
             decision,
             id,
-            body: event.encode(),
-        });
-        self.events.push(event);
+            body: Vec::new(),
+        };
+        record.write(&self.author, &event);
+        self.records.push(record);
+        self.events.push((self.author.clone(), event));
         number
     }
 
@@ -169,12 +186,31 @@ impl<'a> Transaction<'a> {
         }
     }
 
+    /// Returns true if a decision's time to live is over.
+    pub(super) fn is_over(&self, record: &DecisionRecord, ttl_seconds: f64) -> bool {
+        let made = (self.state.clock_sets()).time_now(record.number, record.time);
+        made <= self.time.minus_seconds(ttl_seconds)
+    }
+
+    /// Sets the log's clock to this transaction's time, from that of the last event.
+    pub(crate) fn set_clock(&mut self) {
+        let (from, to) = (self.state.time.0, self.time.0);
+        self.write(0, Event::ClockSet { from, to });
+    }
+
+    /// Refuses an author who may not come back to a decision.
+    pub(super) fn check_owner(&self, record: &DecisionRecord) -> Result<(), Refusal> {
+        if self.author.may_touch(record.author.as_ref()) {
+            return Ok(());
+        }
+        let id = shown_id(record.id.as_deref(), record.number);
+        Err(Refusal::Forbidden {
+            reason: format!("the decision `{id}` belongs to another token"),
+        })
+    }
+
     /// Finds a decision of this commit, in memory, or among those looked up.
-    pub(super) fn decision(
-        &mut self,
-        experiment: u64,
-        key: &Key,
-    ) -> Result<Option<DecisionRecord>, Refusal> {
+    pub(super) fn decision(&mut self, experiment: u64, key: &Key) -> Option<DecisionRecord> {
         let number = match key {
             Key::Number(number) => Some(*number),
             Key::Id(id) => (self.ids.get(&(experiment, id.clone())).copied())
@@ -183,38 +219,41 @@ impl<'a> Transaction<'a> {
         if let Some(number) = number {
             let open = self.decisions.get(&number);
             if let Some(open) = open.or_else(|| self.state.open().get(number)) {
-                return Ok((open.experiment == experiment).then(|| DecisionRecord {
+                return (open.experiment == experiment).then(|| DecisionRecord {
                     number,
                     id: open.id.clone(),
                     time: open.time,
+                    author: open.author.clone(),
                     event: open.event.clone(),
                     outcome: self.reported.get(&number).cloned().unwrap_or_default(),
-                }));
+                });
             }
         }
-        match self.found.get(&(experiment, key.clone())) {
-            Some(Some(found)) => self.stored(found),
-            _ => Ok(None),
+        let mut found = self.found.get(&(experiment, key.clone())).cloned();
+        if let Some(record) = &mut found
+            && let Some(outcome) = self.reported.get(&record.number)
+        {
+            // What this commit has reported on it counts before the store.
+            record.outcome = outcome.clone();
         }
+        found
     }
 
-    /// Decodes a decision of the store; what this commit has reported on it counts before the store.
-    pub(super) fn stored(&self, found: &Found) -> Result<Option<DecisionRecord>, Refusal> {
-        let number = found.decision.number;
-        let Event::Decision(event) = found.decision.event()? else {
-            return Ok(None);
-        };
-        let outcome = match self.reported.get(&number) {
-            Some(outcome) => outcome.clone(),
-            None => replay_reports(&found.reports)?,
-        };
-        Ok(Some(DecisionRecord {
-            number,
-            id: found.decision.id.clone(),
-            time: found.decision.time,
-            event,
-            outcome,
-        }))
+    /// Reads from the store what was left out of a decision in memory.
+    pub(super) fn whole(&mut self, mut record: DecisionRecord) -> Result<DecisionRecord, Refusal> {
+        if record.event.is_whole() {
+            return Ok(record);
+        }
+        let number = record.number;
+        let stored = self.store.get(number).map_err(Refusal::unavailable)?;
+        match stored.as_ref().map(Record::event).transpose()? {
+            Some(Event::Decision(event)) => record.event = event,
+            _ => {
+                let reason = format!("event {number} should be a decision");
+                return Err(Refusal::unavailable(reason));
+            }
+        }
+        Ok(record)
     }
 
     /// Policy that a decision was drawn from.
@@ -238,4 +277,19 @@ impl<'a> Transaction<'a> {
             ))),
         }
     }
+}
+
+/// Decodes a decision of the store and what was reported on it there.
+pub(super) fn stored(found: Found) -> Result<Option<DecisionRecord>, Refusal> {
+    let (author, Event::Decision(event)) = found.decision.read()? else {
+        return Ok(None);
+    };
+    Ok(Some(DecisionRecord {
+        author,
+        number: found.decision.number,
+        outcome: replay_reports(&found.reports)?,
+        id: found.decision.id,
+        time: found.decision.time,
+        event,
+    }))
 }

@@ -35,6 +35,28 @@ pub struct DecisionEvent {
     pub propensity: Option<f64>,
 }
 
+impl DecisionEvent {
+    /// The decision without its candidates and its own policy, which only few need: repeating an answer,
+    /// and shadow mode.
+    pub(crate) fn light(self: Arc<Self>) -> Arc<Self> {
+        if self.own.is_none() && self.candidates.is_empty() {
+            return self;
+        }
+        Arc::new(Self {
+            own: None,
+            candidates: Vec::new(),
+            features: self.features.clone(),
+            context: self.context.clone(),
+            ..*self
+        })
+    }
+
+    /// Returns true if nothing was left out: every decision cites a policy, or has its own.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.policy.is_some() || self.own.is_some()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
     /// Its name; unnamed ones go by their index.

@@ -10,12 +10,31 @@ use super::experiment::alarm;
 use super::{AlarmView, Beliefs, Query, RaisedView, beliefs};
 use crate::events::PublishedPolicy;
 use crate::refusal::Refusal;
-use crate::state::{Experiment, Facts, Kind, State};
+use crate::state::{Experiment, Facts, LearnedView, State};
 use crate::time::Timestamp;
 
 /// Asks for the live state of an experiment.
-#[derive(Debug)]
-pub struct ReadState(pub Arc<str>);
+pub struct ReadState {
+    name: Arc<str>,
+    /// What its learner says, where it was asked beside the writer.
+    learned: Option<Result<LearnedView, Refusal>>,
+}
+
+impl ReadState {
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self {
+            name: name.into(),
+            learned: None,
+        }
+    }
+
+    pub(crate) fn learned(name: Arc<str>, learned: Result<LearnedView, Refusal>) -> Self {
+        Self {
+            name,
+            learned: Some(learned),
+        }
+    }
+}
 
 /// Live state of an experiment.
 #[derive(Debug)]
@@ -61,17 +80,20 @@ impl Query for ReadState {
     type Answer = LiveState;
 
     fn answer(self, state: &mut State) -> Result<LiveState, Refusal> {
-        let experiment = state.experiment(&self.0)?;
-        let published = match experiment.checked.kind {
-            // Of one that samples the last one that was drawn, not another.
-            Kind::Arms if !experiment.agent().samples() || experiment.latest.is_none() => {
-                Some(experiment.policy()?.1)
-            }
-            _ => (experiment.latest.as_ref()).map(|latest| latest.published.clone()),
+        let now = state.now;
+        let experiment = state.experiment(&self.name)?;
+        // Of one that samples the last policy that was drawn, not another.
+        let with_policy = experiment.latest.is_none();
+        let learned = match self.learned {
+            Some(learned) => learned?,
+            None => experiment.learner.with(|core| core.view(with_policy))?,
         };
-        let candidates =
-            (experiment.latest.as_ref()).map_or_else(Vec::new, |l| l.candidates.clone());
-        let all = experiment.beliefs();
+        let latest = experiment.latest.as_ref();
+        let published = learned
+            .policy
+            .or_else(|| latest.map(|latest| latest.published.clone()));
+        let candidates = latest.map_or_else(Vec::new, |latest| latest.candidates.clone());
+        let all = learned.estimates;
         let safe = experiment.checked.safe;
         let safe =
             (all.iter().find(|(number, _)| *number == safe)).map(|(_, belief)| belief.clone());
@@ -85,8 +107,8 @@ impl Query for ReadState {
         arms.sort_by_key(|arm| arm.0);
         Ok(LiveState {
             number: experiment.number,
-            time: Timestamp::now(),
-            outcomes: experiment.agent().outcomes(),
+            time: now,
+            outcomes: learned.outcomes,
             published,
             candidates,
             facts: experiment.facts.clone(),
@@ -99,14 +121,14 @@ impl Query for ReadState {
             arms,
             alarm: alarm(experiment),
             alarms: experiment.open_alarms().map(RaisedView::from).collect(),
-            evidence: evidence(experiment),
-            watched_one_in: experiment.agent().monitor().map_or(1, Monitor::stride),
+            evidence: evidence(experiment, learned.monitor.as_ref()),
+            watched_one_in: learned.monitor.as_ref().map_or(1, Monitor::stride),
         })
     }
 }
 
-fn evidence(experiment: &Experiment) -> Vec<EvidenceView> {
-    let Some(monitor) = experiment.agent().monitor() else {
+fn evidence(experiment: &Experiment, monitor: Option<&Monitor>) -> Vec<EvidenceView> {
+    let Some(monitor) = monitor else {
         return Vec::new();
     };
     let guardrails = experiment.facts.guardrails.iter().enumerate();

@@ -27,7 +27,7 @@ pub use history::{HistoryView, MinuteView, PointView, ReadHistory};
 pub use live_state::{EvidenceView, LiveState, ReadState};
 pub use stats::{ExperimentStats, ReadStats, Stats};
 pub(crate) use ttl::ReadTtls;
-pub use ttl::TtlStatus;
+pub use ttl::{TtlStatus, Ttls};
 
 use crate::refusal::Refusal;
 use crate::state::State;

@@ -2,10 +2,19 @@
 
 use super::Query;
 use crate::refusal::Refusal;
-use crate::state::{ExperimentStatus, State};
+use crate::state::{ClockSets, ExperimentStatus, State};
+use crate::time::Timestamp;
 
 /// Asks for the experiments with a time to live.
 pub(crate) struct ReadTtls;
+
+/// Experiments with a time to live, and the log's time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ttls {
+    pub now: Timestamp,
+    pub clock_sets: ClockSets,
+    pub experiments: Vec<TtlStatus>,
+}
 
 /// Experiment with a time to live.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,9 +27,9 @@ pub struct TtlStatus {
 }
 
 impl Query for ReadTtls {
-    type Answer = Vec<TtlStatus>;
+    type Answer = Ttls;
 
-    fn answer(self, state: &mut State) -> Result<Vec<TtlStatus>, Refusal> {
+    fn answer(self, state: &mut State) -> Result<Ttls, Refusal> {
         let active = (state.experiments())
             .filter(|experiment| experiment.status != ExperimentStatus::Archived);
         let statuses = active.filter_map(|experiment| {
@@ -30,6 +39,10 @@ impl Query for ReadTtls {
                 settled: experiment.settled,
             })
         });
-        Ok(statuses.collect())
+        Ok(Ttls {
+            experiments: statuses.collect(),
+            now: state.now,
+            clock_sets: state.clock_sets().clone(),
+        })
     }
 }

@@ -4,22 +4,27 @@
 //! `events` and `store`; knows neither commands nor queries.
 //!
 //! Read this page's [`State`], then `declaration/` (an experiment as declared, and its checks),
-//! `experiment/` (an experiment as folded), `open.rs` (open decisions in memory), `history.rs` (the trace
+//! `experiment/` (an experiment as folded), `learner/` (its agent and policies), `open.rs` (open decisions in memory), `clock.rs` (times before the clock was
+//! set), `history.rs` (the trace
 //! over time) and `snapshots.rs` (when snapshots are taken).
 
+mod clock;
 mod declaration;
 mod experiment;
+mod facts;
 mod history;
+mod learner;
 mod open;
 mod snapshots;
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::events::{Event, Record};
+use crate::events::{Author, Event, Record};
 use crate::refusal::Refusal;
 use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
 
+pub use clock::ClockSets;
 pub use declaration::{
     CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, Kind, LONGEST_FEATURES,
     MOST_ACTIONS, NamedArm,
@@ -27,25 +32,34 @@ pub use declaration::{
 pub(crate) use declaration::{LARGEST_FEATURE, check_cost_names, check_label, check_length, round};
 pub(crate) use experiment::restore_all;
 pub use experiment::{
-    Alarm, AlarmRaised, Arm, ArmMissing, Change, Counts, Evidence, Experiment, ExperimentStatus,
-    Facts, Imported, Latest, Missing, RecordedAlarm,
+    Alarm, AlarmRaised, ArmMissing, Change, Counts, Evidence, Experiment, Imported, Latest,
+    Missing, RecordedAlarm,
 };
+pub use facts::Facts;
 pub use history::{GuardrailPoint, History, Minute, Point};
+pub use learner::{Arm, ExperimentStatus};
+pub(crate) use learner::{Core, Detached, Frame, LearnedView};
 pub(crate) use open::{OpenDecision, OpenDecisions};
 pub(crate) use snapshots::{SnapshotRound, keep_first_snapshot};
 
-/// Events read at once.
+/// Most events read at once.
 const PAGE: usize = 10_000;
 
-/// The fold over the log.
+/// The fold over the log. By default it keeps no open decisions.
 #[derive(Default)]
 pub struct State {
     /// Number of the last event folded.
     pub number: u64,
+    /// Time of the last event.
     pub time: Timestamp,
+    /// The log's time, as last read.
+    pub now: Timestamp,
+    clock_sets: ClockSets,
     experiments: BTreeMap<u64, Experiment>,
     by_name: HashMap<String, u64>,
     open: OpenDecisions,
+    /// Place of learners beside the writer, where there is one.
+    pub(crate) detached: Option<Detached>,
     /// Set when folding has raised an alarm that no event records yet.
     pub(crate) has_alarms: bool,
 }
@@ -79,6 +93,10 @@ impl State {
         self.experiments.get_mut(&key)
     }
 
+    pub(crate) fn clock_sets(&self) -> &ClockSets {
+        &self.clock_sets
+    }
+
     pub(crate) fn is_taken(&self, name: &str) -> bool {
         self.by_name.contains_key(name)
     }
@@ -87,12 +105,56 @@ impl State {
         &self.open
     }
 
+    /// A state that keeps open decisions up to a size, and whose slow learners are beside the writer.
+    pub(crate) fn new(open_bytes: usize, detached: Option<Detached>) -> Self {
+        if let Some(detached) = &detached {
+            detached.clear();
+        }
+        Self {
+            open: OpenDecisions::keeping(open_bytes),
+            detached,
+            ..Self::default()
+        }
+    }
+
+    /// Looks for news of learners beside the writer; an error says that one cannot go on.
+    pub(crate) fn look_for_news(&mut self) -> Result<(), String> {
+        if let Some(reason) = self.detached.as_ref().and_then(Detached::broken) {
+            return Err(reason);
+        }
+        let mut beside = (self.experiments.values()).filter(|e| e.learner.actor().is_some());
+        self.has_alarms |= beside.any(Experiment::has_unrecorded);
+        Ok(())
+    }
+
+    /// Moves the learner of an experiment beside the writer.
+    pub(crate) fn detach(&mut self, key: u64) -> Result<(), String> {
+        match (self.experiments.get_mut(&key), &self.detached) {
+            (Some(experiment), Some(detached)) => experiment.detach(detached),
+            _ => Ok(()),
+        }
+    }
+
     /// Adds an experiment.
-    pub(crate) fn restore(&mut self, experiment: Experiment) {
+    pub(crate) fn restore(&mut self, mut experiment: Experiment) -> Result<(), String> {
+        if let Some(detached) = self.detached.as_ref().filter(|_| experiment.is_slow()) {
+            experiment.detach(detached)?;
+        }
         let name = experiment.checked.declaration.name.clone();
         self.by_name.insert(name, experiment.key);
         self.has_alarms |= experiment.has_unrecorded();
         self.experiments.insert(experiment.key, experiment);
+        Ok(())
+    }
+
+    /// Takes up the times that the clock was set, newest first, from before the first event to be folded.
+    pub(crate) fn restore_clock(&mut self, sets: &[Record]) -> Result<(), String> {
+        for record in sets.iter().rev() {
+            if let (_, Event::ClockSet { from, to }) = record.decode()? {
+                self.clock_sets.push(record.number, from, to);
+            }
+        }
+        Ok(())
     }
 
     /// Folds a record of the log. Experiments that a snapshot brought further already
@@ -111,16 +173,26 @@ impl State {
             self.passed(record);
             return Ok(());
         }
-        let event = Event::decode(&record.body).map_err(damaged)?;
-        self.fold(record, event).map_err(damaged)
+        let (author, event) = record.decode().map_err(damaged)?;
+        self.fold(record, author, event).map_err(damaged)
     }
 
-    pub(crate) fn fold(&mut self, record: &Record, event: Event) -> Result<(), String> {
+    pub(crate) fn fold(
+        &mut self,
+        record: &Record,
+        author: Option<Author>,
+        event: Event,
+    ) -> Result<(), String> {
         self.passed(record);
+        if let Event::ClockSet { from, to } = event {
+            self.clock_sets.push(record.number, from, to);
+            self.time = Timestamp(to);
+            self.now = self.time;
+            return Ok(());
+        }
         if let Event::Created(json) = &event {
             let experiment = Experiment::new(record, json)?;
-            self.restore(experiment);
-            return Ok(());
+            return self.restore(experiment);
         }
         let experiment = (self.experiments.get_mut(&record.experiment))
             .ok_or("its experiment was never created")?;
@@ -131,11 +203,11 @@ impl State {
             }
             Event::Decision(decision) => {
                 experiment.number = record.number;
-                experiment.applied_decision(record.time, record.number, &decision);
-                self.open.insert(record, decision);
+                experiment.applied_decision(record.time, record.number, &decision)?;
+                self.open.insert(record, author, decision);
             }
             event => {
-                experiment.apply(record, &event)?;
+                experiment.apply(record, event)?;
                 self.has_alarms |= experiment.has_unrecorded();
                 // A part makes the record in memory incomplete, an outcome makes it obsolete.
                 if let Some(decision) = record.decision {
@@ -172,5 +244,6 @@ impl State {
     fn passed(&mut self, record: &Record) {
         self.number = record.number;
         self.time = self.time.max(record.time);
+        self.now = self.now.max(self.time);
     }
 }

@@ -1,8 +1,9 @@
 //! Schedule of snapshots: one with each commit, until all are done, so that no request waits long.
 
+use super::learner::Detached;
 use super::{Experiment, State};
 use crate::events::Record;
-use crate::store::{Snapshot, Store, StoreError};
+use crate::store::{Store, StoreError};
 
 /// The experiments whose snapshots are due; one is taken with each commit, so that none waits long.
 #[derive(Default)]
@@ -27,16 +28,17 @@ impl SnapshotRound {
                 .map(|experiment| experiment.key)
                 .collect();
         }
-        let number = state.number;
+        let (number, detached) = (state.number, state.detached.clone());
+        for snapshot in detached.iter().flat_map(Detached::take_snapshots) {
+            store.keep_snapshot(&snapshot)?;
+        }
         let Some(experiment) = self.due.pop().and_then(|key| state.by_key(key)) else {
             return Ok(());
         };
-        let snapshot = Snapshot {
-            experiment: experiment.key,
-            number,
-            body: experiment.save(),
-        };
-        store.keep_snapshot(&snapshot)
+        if let Some(snapshot) = experiment.snapshot_soon(number, detached.as_ref()) {
+            store.keep_snapshot(&snapshot)?;
+        }
+        Ok(())
     }
 }
 
@@ -50,9 +52,5 @@ pub(crate) fn keep_first_snapshot(
         return Ok(());
     };
     let experiment = Experiment::new(record, json).map_err(StoreError::new)?;
-    store.keep_snapshot(&Snapshot {
-        experiment: record.number,
-        number: record.number,
-        body: experiment.save(),
-    })
+    store.keep_snapshot(&experiment.snapshot(record.number))
 }

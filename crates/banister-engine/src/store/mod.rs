@@ -2,15 +2,45 @@
 //! writing transaction takes first.
 
 mod postgres;
+mod readers;
 mod sqlite;
 mod token;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::events::Record;
 use crate::time::Timestamp;
 
+pub use readers::Readers;
 pub use token::{Role, Token};
+
+/// Layout of the tables that this program writes. It reads the ones before it, and brings them to this
+/// one when it opens them for writing.
+const LAYOUT_VERSION: i32 = 2;
+
+/// Most connections that read a file at a time.
+const MOST_SQLITE_READERS: usize = 16;
+
+/// Refusal of a layout that this program does not know.
+fn unknown_layout(version: i32) -> StoreError {
+    StoreError::new(format!(
+        "the log has layout {version}, this program knows layouts 1 to {LAYOUT_VERSION}: use the program \
+         that wrote it, or a newer one"
+    ))
+}
+
+/// Refusal of a log whose counter is not at its last event.
+fn miscounted(last: u64, counter: u64) -> StoreError {
+    StoreError::new(format!(
+        "the log ends at event {last}, its counter says {counter}"
+    ))
+}
+
+/// Random name for a log: 128 bits in hexadecimal digits.
+fn new_id() -> String {
+    format!("{:032x}", rand::random::<u128>())
+}
 
 /// Error of a store, in the database's words.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -42,8 +72,36 @@ impl StoreError {
 pub enum Database {
     /// A file of this machine.
     Sqlite(PathBuf),
-    /// A PostgreSQL database, by its address.
-    Postgres(String),
+    /// A PostgreSQL database.
+    Postgres(PostgresLog),
+}
+
+/// A PostgreSQL database, and how a process uses it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PostgresLog {
+    /// Address, which may hold a password.
+    pub url: String,
+    /// Most connections of the process: one that writes, one that listens, the others read.
+    pub connections: usize,
+    /// Longest wait for another process that writes.
+    pub lock_timeout: Duration,
+    /// Longest time of a statement of the writer; readers have twice as much.
+    pub statement_timeout: Duration,
+    /// Time after which the server ends a transaction in which nothing happens: that of a process that
+    /// froze while it held the log.
+    pub idle_timeout: Duration,
+}
+
+impl<T: Into<String>> From<T> for PostgresLog {
+    fn from(url: T) -> Self {
+        Self {
+            url: url.into(),
+            connections: 8,
+            lock_timeout: Duration::from_secs(4),
+            statement_timeout: Duration::from_secs(5),
+            idle_timeout: Duration::from_millis(2500),
+        }
+    }
 }
 
 impl Database {
@@ -51,14 +109,15 @@ impl Database {
     pub fn open(&self) -> Result<Box<dyn Store>, StoreError> {
         Ok(match self {
             Self::Sqlite(path) => Box::new(sqlite::Sqlite::open(path)?),
-            Self::Postgres(url) => Box::new(postgres::Postgres::open(url)?),
+            Self::Postgres(log) => Box::new(postgres::Postgres::open(log)?),
         })
     }
 
     /// Returns true if there is something to open; of a server, only opening tells.
     pub fn exists(&self) -> bool {
         match self {
-            Self::Sqlite(path) => path.exists(),
+            // One that is lost is something to open, too: opening says so.
+            Self::Sqlite(path) => path.exists() || sqlite::id_file(path).exists(),
             Self::Postgres(_) => true,
         }
     }
@@ -75,15 +134,24 @@ impl Database {
     pub fn open_reader(&self) -> Result<Box<dyn Store>, StoreError> {
         Ok(match self {
             Self::Sqlite(path) => Box::new(sqlite::Sqlite::open_reader(path)?),
-            Self::Postgres(url) => Box::new(postgres::Postgres::open_reader(url)?),
+            Self::Postgres(log) => Box::new(postgres::Postgres::open_reader(log)?),
         })
+    }
+
+    /// Most connections that read at a time.
+    fn most_readers(&self) -> usize {
+        match self {
+            Self::Sqlite(_) => MOST_SQLITE_READERS,
+            // One writes and one listens.
+            Self::Postgres(log) => log.connections.saturating_sub(2).max(1),
+        }
     }
 
     /// Calls `wake` whenever another process may have written, until it says no; `None` where nobody
     /// else writes. Readers re-read by number whatever they are told, so a lost call does no harm.
     pub fn listen(&self, wake: Box<dyn Fn() -> bool + Send>) {
-        if let Self::Postgres(url) = self {
-            postgres::listen(url.clone(), wake);
+        if let Self::Postgres(log) = self {
+            postgres::listen(log.clone(), wake);
         }
     }
 
@@ -97,11 +165,31 @@ impl Database {
         }
     }
 
+    /// Copies the log to a new file while it is used, and gives the number of the copy's last event.
+    pub fn backup(&self, to: &Path) -> Result<u64, StoreError> {
+        match self {
+            Self::Sqlite(path) => sqlite::backup(path, to),
+            Self::Postgres(_) => Err(StoreError::new(format!(
+                "PostgreSQL has its own backups, such as: pg_dump -Fc -d postgres://USER@{} -f {}",
+                self.shown(),
+                to.display()
+            ))),
+        }
+    }
+
+    /// Files of the log that other users may read.
+    pub fn exposed(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Sqlite(path) => sqlite::exposed(path),
+            Self::Postgres(_) => Vec::new(),
+        }
+    }
+
     /// As people may see it: without a password.
     pub fn shown(&self) -> String {
         match self {
             Self::Sqlite(path) => path.display().to_string(),
-            Self::Postgres(url) => postgres::shown(url),
+            Self::Postgres(log) => postgres::shown(&log.url),
         }
     }
 }
@@ -144,6 +232,15 @@ pub struct Snapshot {
     pub body: Vec<u8>,
 }
 
+/// A moment of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Begun {
+    /// Number of the last event.
+    pub last: u64,
+    /// Time by the clock that all writers of the log share.
+    pub now: Timestamp,
+}
+
 /// The role of a token that was revoked.
 pub const REVOKED: &str = "revoked";
 
@@ -157,13 +254,32 @@ pub struct StoredToken {
     pub digest: [u8; 32],
     /// When it was made.
     pub created: Timestamp,
+    /// Patterns of the experiments it may see, separated by commas; `None`: all.
+    pub scope: Option<String>,
+    /// End of its life; `None`: never.
+    pub expires: Option<Timestamp>,
+    pub quota: Quota,
 }
+
+/// Limits of a token; `None` where the server's own holds.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Quota {
+    /// Requests per second.
+    pub rate: Option<f64>,
+    /// Bytes per second.
+    pub bytes_rate: Option<f64>,
+    /// Work per second.
+    pub work: Option<f64>,
+}
+
+/// Bytes of bodies that are read at once: a page ends with the event that reaches them, so that memory does
+/// not depend on how large events are.
+pub(crate) const PAGE_BYTES: usize = 2 << 20;
 
 /// An open log. Everything blocks.
 pub trait Store: Send {
-    /// Begins to write: nobody else does until [`Store::commit`] or [`Store::rollback`]. Says the
-    /// number of the last event.
-    fn begin(&mut self) -> Result<u64, StoreError>;
+    /// Begins to write: nobody else does until [`Store::commit`] or [`Store::rollback`].
+    fn begin(&mut self) -> Result<Begun, StoreError>;
     /// Appends events, whose numbers follow the last, in the transaction begun.
     fn append(&mut self, records: &[Record]) -> Result<(), StoreError>;
     /// Makes what was appended durable. On an error it is unknown whether it is: the number of the last
@@ -173,21 +289,42 @@ pub trait Store: Send {
     fn rollback(&mut self);
     /// Proves that the log can be written, by writing something that means nothing.
     fn probe(&mut self) -> Result<(), StoreError>;
+    /// The last event and the time, without writing.
+    fn poll(&mut self) -> Result<Begun, StoreError>;
     /// The number of the last event.
-    fn last(&mut self) -> Result<u64, StoreError>;
-    /// Up to `limit` events after a number, in their order.
+    fn last(&mut self) -> Result<u64, StoreError> {
+        self.poll().map(|begun| begun.last)
+    }
+    /// The time by the clock that all writers share.
+    fn now(&mut self) -> Result<Timestamp, StoreError> {
+        self.poll().map(|begun| begun.now)
+    }
+    /// Random name that the log was given when it was laid out; copies of it have the same.
+    fn id(&mut self) -> Result<String, StoreError>;
+    /// Proves that the store is whole, as far as the database can tell without reading the events.
+    fn check(&mut self) -> Result<(), StoreError>;
+    /// Keys of all experiments, oldest first.
+    fn created(&mut self) -> Result<Vec<u64>, StoreError>;
+    /// Up to `limit` events that changed an experiment, before a number, newest first.
+    fn changes(
+        &mut self,
+        experiment: u64,
+        before: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError>;
+    /// A page of up to `limit` events after a number, in their order; empty only at the log's end.
     fn read(&mut self, after: u64, limit: usize) -> Result<Vec<Record>, StoreError>;
     fn get(&mut self, number: u64) -> Result<Option<Record>, StoreError>;
-    /// Decisions with what was reported on them.
+    /// Decisions with what was reported on them: a page of the first keys, at least one.
     fn find(&mut self, keys: &[(u64, Key)]) -> Result<Vec<Option<Found>>, StoreError>;
-    /// The last decisions of an experiment before a number, newest first.
+    /// A page of up to `limit` decisions of an experiment before a number, newest first.
     fn decisions(
         &mut self,
         experiment: u64,
         before: u64,
         limit: usize,
     ) -> Result<Vec<Found>, StoreError>;
-    /// Up to `limit` decisions of an experiment after a number, oldest first.
+    /// A page of up to `limit` decisions of an experiment after a number, oldest first.
     fn decisions_after(
         &mut self,
         experiment: u64,
@@ -202,13 +339,18 @@ pub trait Store: Send {
         upto: u64,
         limit: usize,
     ) -> Result<Vec<u64>, StoreError>;
-    fn snapshots(&mut self) -> Result<Vec<Snapshot>, StoreError>;
+    /// The experiments that have a snapshot.
+    fn snapshots(&mut self) -> Result<Vec<u64>, StoreError>;
+    /// Snapshot of an experiment.
+    fn snapshot(&mut self, experiment: u64) -> Result<Option<Snapshot>, StoreError>;
     /// Keeps a snapshot in place of the experiment's last; it is only a short cut, so this need not be
     /// durable at once.
     fn keep_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), StoreError>;
     fn tokens(&mut self) -> Result<Vec<StoredToken>, StoreError>;
     /// Keeps a token; `false` if its name is taken by one that was not revoked.
     fn add_token(&mut self, token: &StoredToken) -> Result<bool, StoreError>;
+    /// Ends the use of the log: a file is complete by itself then.
+    fn close(self: Box<Self>) -> Result<(), StoreError>;
     /// Revokes a token; `false` if there is none of that name. That there was one is remembered: a service
     /// that asked for tokens must not become open to all when the last is gone.
     fn revoke_token(&mut self, name: &str) -> Result<bool, StoreError>;

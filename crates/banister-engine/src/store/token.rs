@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use rand::RngExt;
 
-use super::StoredToken;
+use super::{Quota, StoredToken};
 use crate::time::Timestamp;
 
 /// Rights of a token; each role includes those before it.
@@ -71,6 +71,9 @@ impl Token {
             role: role.name().to_string(),
             digest: Self::digest(&secret),
             created: Timestamp::now(),
+            scope: None,
+            expires: None,
+            quota: Quota::default(),
         };
         Self { secret, stored }
     }

@@ -4,10 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use super::Engine;
+use super::clock::read_clock;
 use super::job::{CommandJob, Job};
 use super::queue::WriterQueue;
 use crate::commands::{RecordAlarms, Transaction};
-use crate::events::Event;
+use crate::events::{Author, Event};
 use crate::refusal::Refusal;
 use crate::state::keep_first_snapshot;
 use crate::store::StoreError;
@@ -17,18 +18,26 @@ use crate::time::Timestamp;
 pub(super) struct NotCommitted;
 
 impl Engine {
-    pub(super) fn run(&mut self, mut queue: WriterQueue) {
+    pub(super) fn run(&mut self, mut queue: WriterQueue) -> Result<(), StoreError> {
         // The log is opened at once: those who ask first should not wait for it.
         self.catch_up();
         while !queue.is_closed() {
             let jobs = queue.next(self.commit_time);
             if jobs.is_empty() {
                 self.catch_up();
+                self.record_alarms();
             } else {
                 self.serve(jobs);
             }
         }
         self.snapshot_all();
+        if let Some(detached) = &self.detached {
+            detached.close();
+        }
+        // Nobody waits for an answer that will not come.
+        drop(queue);
+        self.readers.close();
+        self.store.take().map_or(Ok(()), |store| store.close())
     }
 
     /// Serves jobs in runs: one that changes what others see has a commit of its own.
@@ -80,7 +89,7 @@ impl Engine {
         if !self.state.as_ref().is_some_and(|state| state.has_alarms) {
             return;
         }
-        let record = CommandJob::new(vec![RecordAlarms], Box::new(|_| {}));
+        let record = CommandJob::new(Author::engine(), vec![RecordAlarms], Box::new(|_| {}));
         // If it fails, the next commit tries again.
         if self.try_commit(&mut [Box::new(record)]).is_ok()
             && let Some(state) = &mut self.state
@@ -99,29 +108,45 @@ impl Engine {
 
     /// Executes jobs, makes what they write durable, and folds it.
     fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), NotCommitted> {
-        let begun = Instant::now();
-        while let Err(error) = self.begin() {
-            let passing = error.passing;
-            self.mark_unavailable(error);
-            if !passing || begun.elapsed() > self.options.patience {
-                return Err(NotCommitted);
+        let came = Instant::now();
+        let begun = loop {
+            match self.begin() {
+                Ok(begun) => break begun,
+                Err(error) => {
+                    let passing = error.passing;
+                    self.mark_unavailable(error);
+                    if !passing || came.elapsed() > self.options.patience {
+                        return Err(NotCommitted);
+                    }
+                    std::thread::sleep(Duration::from_millis(100));
+                }
             }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        self.write(jobs).map_err(|error| {
+        };
+        self.write(jobs, begun.now).map_err(|error| {
             self.mark_unavailable(error);
             NotCommitted
         })
     }
 
     /// Executes jobs in a transaction that has begun.
-    fn write(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
+    fn write(&mut self, jobs: &mut [Box<dyn Job>], now: Timestamp) -> Result<(), StoreError> {
         let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
             return Err(StoreError::new("not open"));
         };
         let store = &mut **store;
         let begun = Instant::now();
-        let mut transaction = Transaction::new(state, store, &mut self.rng, Timestamp::now());
+        let reading = match read_clock(&mut self.clock, state, now, true) {
+            Ok(reading) => reading,
+            Err(error) => {
+                store.rollback();
+                return Err(error);
+            }
+        };
+        self.monitor.clock(self.clock.skew());
+        let mut transaction = Transaction::new(state, store, &mut self.rng, reading.time);
+        if reading.set {
+            transaction.set_clock();
+        }
         jobs.iter().for_each(|job| job.prepare(&mut transaction));
         if let Err(refusal) = transaction.look_up() {
             store.rollback();
@@ -135,7 +160,7 @@ impl Engine {
             store.rollback();
         } else {
             let mut written = records.iter().zip(&events);
-            let first = written.find_map(|(record, event)| match event {
+            let first = written.find_map(|(record, (_, event))| match event {
                 Event::Created(json) => Some((record, json)),
                 _ => None,
             });
@@ -152,8 +177,8 @@ impl Engine {
             self.commit_time = (self.commit_time * 7 + took) / 8;
             self.monitor.committed(records.len(), took.as_secs_f64());
         }
-        for (record, event) in records.iter().zip(events) {
-            if let Err(reason) = state.fold(record, event) {
+        for (record, (author, event)) in records.iter().zip(events) {
+            if let Err(reason) = state.fold(record, Some(author), event) {
                 // Checked events fold; if one does not, memory is not to be trusted any more.
                 self.state = None;
                 return Err(StoreError::new(reason));

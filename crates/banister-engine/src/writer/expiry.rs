@@ -3,39 +3,33 @@
 //! It searches beside the writer, so that the writer never waits for a long search; what it finds goes
 //! through the queue like every command, and is checked again there.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::queue::WriterHandle;
 use crate::commands::Expire;
-use crate::queries::{ReadTtls, TtlStatus};
-use crate::store::{Database, Store, StoreError};
-use crate::time::Timestamp;
+use crate::queries::{ReadTtls, TtlStatus, Ttls};
+use crate::store::{Readers, Store, StoreError};
 
 const PAUSE: Duration = Duration::from_millis(500);
 /// Decisions of one command.
 const CHUNK: usize = 1000;
 
 /// Starts the thread; it ends with the writer.
-pub(super) fn start(database: Database, handle: WriterHandle) -> std::io::Result<()> {
+pub(super) fn start(readers: Arc<Readers>, handle: WriterHandle) -> std::io::Result<()> {
     let search = move || {
         loop {
             std::thread::sleep(PAUSE);
             if !handle.catch_up() {
                 return;
             }
-            let Ok(statuses) = handle.query_blocking(ReadTtls) else {
+            let Ok(ttls) = handle.query_blocking(ReadTtls) else {
                 continue;
             };
-            if statuses.is_empty() {
-                continue;
-            }
-            // Opened anew each time: a connection that is kept would keep a file that was replaced.
-            let Ok(mut reader) = database.open_reader() else {
-                continue;
-            };
-            for status in statuses {
+            for status in &ttls.experiments {
+                let search = || readers.with_reserved(|reader| overdue(reader, &ttls, status));
                 // The writer reports outages; here one means a new try later.
-                while let Ok(Some(overdue)) = overdue(&mut *reader, &status) {
+                while let Ok(Some(overdue)) = search() {
                     let more = overdue.decisions.len() == CHUNK;
                     let expired = handle.execute_blocking(overdue);
                     if !more || expired.is_err() {
@@ -52,9 +46,12 @@ pub(super) fn start(database: Database, handle: WriterHandle) -> std::io::Result
 }
 
 /// Finds the decisions of an experiment whose time to live is over.
-fn overdue(store: &mut dyn Store, status: &TtlStatus) -> Result<Option<Expire>, StoreError> {
-    let cutoff = Timestamp::now().minus_seconds(status.ttl_seconds);
-    let upto = last_before(store, status.settled, cutoff)?;
+pub(super) fn overdue(
+    store: &mut dyn Store,
+    ttls: &Ttls,
+    status: &TtlStatus,
+) -> Result<Option<Expire>, StoreError> {
+    let upto = last_before(store, ttls, status)?;
     if upto <= status.settled {
         return Ok(None);
     }
@@ -66,12 +63,14 @@ fn overdue(store: &mut dyn Store, status: &TtlStatus) -> Result<Option<Expire>, 
     }))
 }
 
-/// Finds the last event that is not younger than `cutoff`, by bisection: the log's times never go back.
-fn last_before(store: &mut dyn Store, after: u64, cutoff: Timestamp) -> Result<u64, StoreError> {
-    let (mut low, mut high) = (after, store.last()?);
+/// Finds the last event that is as old as the time to live, by bisection: the log's times never go back.
+fn last_before(store: &mut dyn Store, ttls: &Ttls, status: &TtlStatus) -> Result<u64, StoreError> {
+    let cutoff = ttls.now.minus_seconds(status.ttl_seconds);
+    let (mut low, mut high) = (status.settled, store.last()?);
     while low < high {
         let middle = low + (high - low).div_ceil(2);
-        let old = (store.get(middle)?).is_some_and(|record| record.time <= cutoff);
+        let old = (store.get(middle)?)
+            .is_some_and(|record| ttls.clock_sets.time_now(middle, record.time) <= cutoff);
         if old {
             low = middle;
         } else {

@@ -1,6 +1,7 @@
 //! Commands and queries in the queue, each with its reply channel: their types stay matched behind the box.
 
 use crate::commands::{Command, Reply, Transaction};
+use crate::events::Author;
 use crate::queries::Query;
 use crate::refusal::Refusal;
 use crate::state::State;
@@ -43,6 +44,7 @@ pub(super) trait Job: Send {
 
 /// A batch of commands of one type.
 pub(super) struct CommandJob<C: Command> {
+    author: Author,
     count: usize,
     commands: Vec<C>,
     executed: Vec<Result<Reply<C::Answer>, Refusal>>,
@@ -51,8 +53,13 @@ pub(super) struct CommandJob<C: Command> {
 }
 
 impl<C: Command> CommandJob<C> {
-    pub(super) fn new(commands: Vec<C>, send: Channel<Vec<Result<C::Answer, Refusal>>>) -> Self {
+    pub(super) fn new(
+        author: Author,
+        commands: Vec<C>,
+        send: Channel<Vec<Result<C::Answer, Refusal>>>,
+    ) -> Self {
         Self {
+            author,
             count: commands.len(),
             commands,
             executed: Vec::new(),
@@ -78,6 +85,7 @@ impl<C: Command> Job for CommandJob<C> {
     }
 
     fn execute(&mut self, transaction: &mut Transaction) {
+        transaction.author = self.author.clone();
         let commands = std::mem::take(&mut self.commands).into_iter();
         self.executed = commands
             .map(|command| command.execute(transaction))

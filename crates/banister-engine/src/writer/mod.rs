@@ -2,23 +2,27 @@
 //!
 //! May use everything else in the crate; nothing else in the crate uses it. Read `queue.rs` (the way in)
 //! and `job.rs` (a command or query with its reply channel), then `commit.rs` (the loop and the group
-//! commit), `recovery.rs` (opening the log, outages) and `expiry.rs` (the thread that finds decisions whose
+//! commit), `clock.rs` (the log's time), `recovery.rs` (opening the log, outages) and `expiry.rs` (the thread that finds decisions whose
 //! time to live is over).
 
+mod clock;
 mod commit;
 mod expiry;
 mod job;
 mod queue;
 mod recovery;
 
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
 
-use crate::state::{SnapshotRound, State};
-use crate::store::{Database, Store};
+use crate::events::Author;
+use crate::state::{Detached, SnapshotRound, State};
+use crate::store::{Database, Readers, Store, StoreError};
+use clock::Clock;
 use queue::queue;
 pub use queue::{Busy, WriterHandle};
 
@@ -29,8 +33,15 @@ pub struct Options {
     pub queue: usize,
     /// Events after which experiments are snapshotted anew.
     pub snapshot_every: u64,
+    /// Bytes of open decisions kept in memory; others are looked up in the log.
+    pub open_bytes: usize,
     /// Time for which a commit that failed for a passing reason is tried again before callers get an error.
     pub patience: Duration,
+    /// Longest time between the log's clock and its source (the database's or the machine's) with which
+    /// anything is written.
+    pub most_skew: Duration,
+    /// True if the clock is right at the start, whatever the log's last event says.
+    pub accept_clock: bool,
 }
 
 impl Default for Options {
@@ -38,7 +49,10 @@ impl Default for Options {
         Self {
             queue: 8192,
             snapshot_every: 20_000,
+            open_bytes: 128 << 20,
             patience: Duration::from_secs(2),
+            most_skew: Duration::from_secs(60),
+            accept_clock: false,
         }
     }
 }
@@ -49,6 +63,8 @@ pub trait Monitor: Send {
     fn committed(&self, events: usize, seconds: f64);
     /// The log has events up to `last`, and this process has folded those up to `folded`.
     fn follows(&self, folded: u64, last: u64);
+    /// The log's time is this many seconds behind its source.
+    fn clock(&self, skew: f64);
     /// The log could not be written or read, for this reason; `None`: it can again.
     fn outage(&self, reason: Option<&str>);
 }
@@ -56,7 +72,8 @@ pub trait Monitor: Send {
 /// Owner of the writer's thread; dropping it stops the thread.
 pub struct Writer {
     handle: WriterHandle,
-    thread: Option<JoinHandle<()>>,
+    readers: Arc<Readers>,
+    thread: Option<JoinHandle<Result<(), StoreError>>>,
 }
 
 impl Writer {
@@ -68,12 +85,22 @@ impl Writer {
     ) -> std::io::Result<Self> {
         let (handle, queue) = queue(options.queue);
         let listener = handle.clone();
+        let detached = Detached::start(Box::new(move || {
+            listener.catch_up();
+        }))?;
+        let handle = handle.beside(detached.clone());
+        let listener = handle.clone();
         database.listen(Box::new(move || listener.catch_up()));
-        expiry::start(database.clone(), handle.clone())?;
+        let readers = Arc::new(Readers::new(database.clone()));
+        expiry::start(readers.clone(), handle.by(Author::engine()))?;
         let mut engine = Engine {
+            clock: Clock::new(options.most_skew, options.accept_clock),
             database,
+            readers: readers.clone(),
             options,
             monitor,
+            id: None,
+            detached: Some(detached),
             store: None,
             state: None,
             rng: ChaCha12Rng::from_rng(&mut rand::rng()),
@@ -86,6 +113,7 @@ impl Writer {
             .spawn(move || engine.run(queue))?;
         Ok(Self {
             handle,
+            readers,
             thread: Some(thread),
         })
     }
@@ -94,35 +122,50 @@ impl Writer {
         self.handle.clone()
     }
 
-    /// Answers the jobs in the queue, snapshots everything and ends.
-    pub fn stop(mut self) {
-        self.end();
+    /// Connections that read beside it.
+    pub fn readers(&self) -> Arc<Readers> {
+        self.readers.clone()
     }
 
-    fn end(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            // If it has ended already there is nothing to stop.
-            self.handle.stop();
-            let _ = thread.join();
-        }
+    /// Answers the jobs in the queue, snapshots everything, closes all connections and ends. An error means
+    /// that a file is not complete without the one beside it.
+    pub fn stop(mut self) -> Result<(), StoreError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), StoreError> {
+        let Some(thread) = self.thread.take() else {
+            return Ok(());
+        };
+        // If it has ended already there is nothing to stop.
+        self.handle.stop();
+        let broke = |_| Err(StoreError::new("the writer's thread broke off"));
+        thread.join().unwrap_or_else(broke)
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.end();
+        // Nobody is there to be told.
+        let _ = self.end();
     }
 }
 
 /// State of the writer's thread.
 struct Engine {
     database: Database,
+    readers: Arc<Readers>,
     options: Options,
     monitor: Box<dyn Monitor>,
+    /// Name of the log, once it was open: another one is not taken for it.
+    id: Option<String>,
+    /// Learners beside this thread.
+    detached: Option<Detached>,
     /// `None` during an outage.
     store: Option<Box<dyn Store>>,
     /// `None` before the log is folded for the first time, and after a defect.
     state: Option<State>,
+    clock: Clock,
     rng: ChaCha12Rng,
     round: SnapshotRound,
     /// Reason for which the log cannot be used now.

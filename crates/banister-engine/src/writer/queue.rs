@@ -1,14 +1,17 @@
 //! Bounded queue to the writer, emptied in batches.
 
+use std::sync::Arc;
 use std::sync::mpsc::{
     Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel,
 };
 use std::time::{Duration, Instant};
 
 use super::job::{CommandJob, Job, QueryJob};
-use crate::commands::Command;
-use crate::queries::Query;
+use crate::commands::{Command, Decide, Decided};
+use crate::events::Author;
+use crate::queries::{LiveState, Query, ReadState};
 use crate::refusal::Refusal;
+use crate::state::Detached;
 
 /// Most commands of one batch; more wait for the next.
 const MOST_COMMANDS: usize = 4096;
@@ -31,6 +34,10 @@ pub struct Busy;
 #[derive(Clone)]
 pub struct WriterHandle {
     sender: SyncSender<Message>,
+    /// Author of the commands that it sends.
+    author: Author,
+    /// Learners beside the writer.
+    detached: Option<Detached>,
 }
 
 /// Makes a queue that holds `length` jobs.
@@ -41,10 +48,105 @@ pub(super) fn queue(length: usize) -> (WriterHandle, WriterQueue) {
         last: 0,
         is_closed: false,
     };
-    (WriterHandle { sender }, queue)
+    let author = Author::new(None);
+    let handle = WriterHandle {
+        sender,
+        author,
+        detached: None,
+    };
+    (handle, queue)
 }
 
 impl WriterHandle {
+    /// Handle whose commands are written in an author's name.
+    pub fn by(&self, author: Author) -> Self {
+        Self {
+            author,
+            ..self.clone()
+        }
+    }
+
+    /// Handle that knows the learners beside the writer.
+    pub(super) fn beside(self, detached: Detached) -> Self {
+        Self {
+            detached: Some(detached),
+            ..self
+        }
+    }
+
+    /// Asks for decisions of one experiment. Where they take long they are computed beside the writer, as
+    /// long as `is_wanted`, and only written by it.
+    pub fn decide(
+        &self,
+        commands: Vec<Decide>,
+        is_wanted: impl Fn() -> bool + Send + 'static,
+        reply: impl FnOnce(Vec<Result<Decided, Refusal>>) + Send + 'static,
+    ) -> Result<(), Busy> {
+        let name = commands.first().map(|command| command.experiment.clone());
+        let Some(actor) = name.and_then(|name| self.detached.as_ref()?.find(&name)) else {
+            return self.execute(commands, reply);
+        };
+        let handle = self.clone();
+        let mut waiting = commands.into_iter();
+        let mut prepared = Vec::with_capacity(waiting.len());
+        let mut reply = Some(reply);
+        let asked = actor.ask(Box::new(move |core| {
+            if !is_wanted() {
+                return true;
+            }
+            if let Some(command) = waiting.next() {
+                prepared.push(command.prepared(core));
+            }
+            if waiting.len() > 0 {
+                return false;
+            }
+            if let Some(reply) = reply.take() {
+                handle.execute_or_refuse(std::mem::take(&mut prepared), reply);
+            }
+            true
+        }));
+        if asked { Ok(()) } else { Err(Busy) }
+    }
+
+    /// Asks for the live state of an experiment; what takes long is read beside the writer.
+    pub fn read_state(
+        &self,
+        name: Arc<str>,
+        reply: impl FnOnce(Result<LiveState, Refusal>) + Send + 'static,
+    ) -> Result<(), Busy> {
+        let Some(actor) = self.detached.as_ref().and_then(|d| d.find(&name)) else {
+            return self.query(ReadState::new(name), reply);
+        };
+        let handle = self.clone();
+        let mut reply = Some(reply);
+        let asked = actor.ask(Box::new(move |core| {
+            if let Some(reply) = reply.take() {
+                let query = ReadState::learned(name.clone(), core.view(false));
+                // If the queue is full the caller hears nothing more, as from one that stopped.
+                let _ = handle.query(query, reply);
+            }
+            true
+        }));
+        if asked { Ok(()) } else { Err(Busy) }
+    }
+
+    /// Queues commands; if the queue is full they are refused.
+    fn execute_or_refuse<C: Command>(
+        &self,
+        commands: Vec<C>,
+        reply: impl FnOnce(Vec<Result<C::Answer, Refusal>>) + Send + 'static,
+    ) {
+        let job = Box::new(CommandJob::new(
+            self.author.clone(),
+            commands,
+            Box::new(reply),
+        ));
+        if let Err(TrySendError::Full(Message::Job(job))) = self.sender.try_send(Message::Job(job))
+        {
+            job.refuse(&Refusal::unavailable("too many requests are waiting"));
+        }
+    }
+
     /// Queues commands that are executed in one commit. `reply` is called on the writer's thread, once
     /// everything that they wrote is durable; if the writer is gone it is dropped.
     pub fn execute<C: Command>(
@@ -52,7 +154,8 @@ impl WriterHandle {
         commands: Vec<C>,
         reply: impl FnOnce(Vec<Result<C::Answer, Refusal>>) + Send + 'static,
     ) -> Result<(), Busy> {
-        self.send(CommandJob::new(commands, Box::new(reply)))
+        let author = self.author.clone();
+        self.send(CommandJob::new(author, commands, Box::new(reply)))
     }
 
     /// Queues a query; `reply` is called on the writer's thread.

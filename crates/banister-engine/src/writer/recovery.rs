@@ -1,25 +1,26 @@
 //! Opening the log, following the events of others, and outages.
 
 use super::Engine;
+use super::clock::read_clock;
 use crate::state::{SnapshotRound, State, restore_all};
-use crate::store::StoreError;
+use crate::store::{Begun, StoreError};
 
 impl Engine {
     /// Opens the log if need be, begins a transaction and folds the events of others.
-    pub(super) fn begin(&mut self) -> Result<(), StoreError> {
+    pub(super) fn begin(&mut self) -> Result<Begun, StoreError> {
         self.open()?;
         let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
             return Err(StoreError::new("not open"));
         };
-        let last = store.begin()?;
-        if last < state.number {
+        let begun = store.begin()?;
+        if begun.last < state.number {
             // Somebody put an older log in place: start again from it.
             self.state = None;
             return Err(StoreError::passing("the log was replaced"));
         }
-        state.follow(&mut **store, last, |_| Ok(()))?;
-        self.monitor.follows(state.number, last);
-        Ok(())
+        state.follow(&mut **store, begun.last, |_| Ok(()))?;
+        self.monitor.follows(state.number, begun.last);
+        Ok(begun)
     }
 
     /// Opens the log and folds it, where that is not done.
@@ -30,8 +31,16 @@ impl Engine {
                 None => self.database.open()?,
                 Some(_) => self.database.open_again()?,
             };
-            // Another log may have come in its place: a backup, a standby that was behind. It may be the
-            // longer one by now, but it has not the same event where ours ended.
+            let id = store.id()?;
+            if self.id.as_ref().is_some_and(|own| *own != id) {
+                return Err(StoreError::new(format!(
+                    "another log ({id}) is in the place of this one: put the right one back, or restart \
+                     the service to use the other"
+                )));
+            }
+            self.id = Some(id);
+            // An older state of the log may have come in its place: a backup, a standby that was behind. It
+            // may be the longer one by now, but it has not the same event where ours ended.
             if let Some(state) = &self.state
                 && state.number > 0
                 && store.get(state.number)?.map(|record| record.time) != Some(state.time)
@@ -53,9 +62,15 @@ impl Engine {
             let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
                 return Err(StoreError::new("not open"));
             };
-            let last = store.last()?;
+            let Begun { last, now } = store.poll()?;
             state.follow(&mut **store, last, |_| Ok(()))?;
             self.monitor.follows(state.number, last);
+            read_clock(&mut self.clock, state, now, false)?;
+            self.monitor.clock(self.clock.skew());
+            if let Err(reason) = state.look_for_news() {
+                self.state = None;
+                return Err(StoreError::new(reason));
+            }
             // Reading proves nothing about writing.
             match self.outage {
                 None => Ok(()),
@@ -74,18 +89,23 @@ impl Engine {
             return Err(StoreError::new("not open"));
         };
         let last = store.last()?;
-        let mut state = State::default();
-        let snapshots = store.snapshots()?;
-        match restore_all(&snapshots) {
+        let mut state = State::new(self.options.open_bytes, self.detached.clone());
+        match restore_all(&mut **store)? {
             // Of an earlier version: the log is replayed from the start, once.
             Ok(None) => {}
             Ok(Some(experiments)) => {
-                let first = snapshots.iter().map(|s| s.number).min().unwrap_or(0);
+                let numbers = experiments.iter().map(|(number, _)| *number);
+                let first = numbers.min().unwrap_or(0);
                 state.number = first.min(last);
                 if let Some(record) = store.get(state.number)? {
                     state.time = record.time;
                 }
-                experiments.into_iter().for_each(|e| state.restore(e));
+                // Set by hand, so they are few.
+                let sets = store.changes(0, state.number + 1, usize::MAX)?;
+                state.restore_clock(&sets).map_err(StoreError::new)?;
+                for (_, experiment) in experiments {
+                    state.restore(experiment).map_err(StoreError::new)?;
+                }
             }
             Err(reason) => self.monitor.outage(Some(&format!(
                 "a snapshot cannot be read ({reason}): the log is replayed from the start"
@@ -110,6 +130,7 @@ impl Engine {
 
     pub(super) fn mark_unavailable(&mut self, error: StoreError) {
         self.store = None;
+        self.readers.set_available(false);
         let reason = self.database.explain(error).reason;
         if self.outage.as_ref() != Some(&reason) {
             self.monitor.outage(Some(&reason));
@@ -119,6 +140,7 @@ impl Engine {
 
     pub(super) fn mark_available(&mut self) {
         if self.outage.take().is_some() {
+            self.readers.set_available(true);
             self.monitor.outage(None);
         }
     }
@@ -128,17 +150,11 @@ impl Engine {
         let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
             return;
         };
-        let began = self.round.began;
-        let due = state
-            .experiments()
-            .map(|experiment| experiment.key)
-            .collect();
-        let mut round = SnapshotRound { due, began };
         // Without the transaction every snapshot would be synced by itself. They are short cuts: if this
         // fails, the next start takes longer.
         let done = store.begin().and_then(|_| {
-            while !round.due.is_empty() {
-                round.step(&mut **store, state, u64::MAX)?;
+            for experiment in state.experiments() {
+                store.keep_snapshot(&experiment.snapshot(state.number))?;
             }
             store.commit()
         });

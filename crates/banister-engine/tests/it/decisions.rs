@@ -86,10 +86,7 @@ fn requests_of_one_commit_see_each_other(place: &Place) {
             ..DecisionRequest::default()
         };
         let experiment = "x".into();
-        Either::Decide(Decide {
-            experiment,
-            request,
-        })
+        Either::Decide(Decide::new(experiment, request))
     };
     let report = |value: Value| {
         let (experiment, report) = ("x".into(), said(value));

@@ -367,10 +367,10 @@ fn teach_alike(place: &Place, declare: impl Fn(&str) -> Value) {
         let decide = json!({"id": id, "taken": taken});
         let report = json!({"decision": id, "reward": reward, "costs": {"errors": cost}});
         let requests = vec![
-            Either::Decide(Decide {
-                experiment: "x".into(),
-                request: serde_json::from_value(decide).unwrap(),
-            }),
+            Either::Decide(Decide::new(
+                "x".into(),
+                serde_json::from_value(decide).unwrap(),
+            )),
             Either::Report(Report {
                 experiment: "x".into(),
                 report: serde_json::from_value(report).unwrap(),

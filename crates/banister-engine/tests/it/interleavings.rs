@@ -5,7 +5,8 @@ use crate::common;
 use std::collections::{BTreeMap, HashSet};
 
 use banister_engine::{
-    Database, Decide, DecisionRequest, EventKind, Options, OutcomeReport, Refusal, Report, rebuild,
+    Database, Decide, DecisionRequest, EventKind, Options, OutcomeReport, PostgresLog, Refusal,
+    Report, rebuild,
 };
 use common::engine::{Either, EitherAnswer, Engine, check, plain};
 use common::{Place, whole, write};
@@ -61,13 +62,13 @@ fn number(value: bool) -> f64 {
 
 fn command(ask: &Ask) -> Either {
     match *ask {
-        Ask::Decide(id) => Either::Decide(Decide {
-            experiment: experiment(id).into(),
-            request: DecisionRequest {
+        Ask::Decide(id) => Either::Decide(Decide::new(
+            experiment(id).into(),
+            DecisionRequest {
                 id: Some(format!("d{id}")),
                 ..DecisionRequest::default()
             },
-        }),
+        )),
         Ask::Report(id, reward, cost) => Either::Report(Report {
             experiment: experiment(id).into(),
             report: OutcomeReport {
@@ -155,7 +156,7 @@ fn crash(place: &Place, engine: Engine) -> Option<Place> {
             engine.stop();
             Some(copy)
         }
-        Database::Postgres(url) => {
+        Database::Postgres(PostgresLog { url, .. }) => {
             let mut client = postgres::Client::connect(url, postgres::NoTls).expect("a connection");
             let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                  WHERE datname = current_database() AND pid <> pg_backend_pid()";

@@ -5,6 +5,7 @@ mod common;
 mod decisions;
 mod experiments;
 mod interleavings;
+mod memory;
 mod postgres;
 mod replicas;
 mod rivals;

@@ -2,10 +2,12 @@
 
 use crate::common;
 
+use std::net::TcpListener;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
-use banister_engine::{Database, Store, StoreError};
+use banister_engine::{Database, PostgresLog, Store, StoreError};
 use common::server::{Server, run, skipped};
 use common::{Place, decision, whole, write};
 use postgres::{Client, NoTls};
@@ -14,7 +16,7 @@ fn place() -> Option<(Place, Arc<Server>, String)> {
     let place = Place::postgres()?;
     let server = place.server.clone()?;
     match &place.database {
-        Database::Postgres(url) => {
+        Database::Postgres(PostgresLog { url, .. }) => {
             let url = url.clone();
             Some((place, server, url))
         }
@@ -73,23 +75,69 @@ fn a_foreign_or_newer_layout_is_refused_by_name() {
     let own = format!("{url}&options=-csearch_path%3Dlog");
     write(&mut *open(&own).unwrap(), &[decision(1, "a")]);
     assert_eq!(whole(&mut *open(&own).unwrap()).len(), 1);
-    execute(&url, "UPDATE log.meta SET version = 2");
+    execute(&url, "UPDATE log.meta SET version = 3");
     let error = refused(&own);
     assert!(
         error
             .reason
-            .contains("layout 2, this program knows layout 1"),
+            .contains("layout 3, this program knows layouts 1 to 2"),
         "{error}"
     );
-    assert!(Database::Postgres(own.clone()).open_reader().is_err());
+    assert!(
+        Database::Postgres(own.as_str().into())
+            .open_reader()
+            .is_err()
+    );
     execute(&url, "UPDATE log.meta SET application = 'other'");
     assert!(refused(&own).reason.contains("another program"));
     drop(place);
 }
 
 #[test]
-fn what_cannot_pass_is_told_from_what_can() {
+fn a_server_that_says_nothing_is_left_in_time() {
     let Some((place, server, url)) = place() else {
+        return;
+    };
+    drop(place.open());
+    let hasty = Database::Postgres(PostgresLog {
+        statement_timeout: Duration::from_millis(300),
+        ..url.as_str().into()
+    });
+    let mut store = hasty.open().unwrap();
+    write(&mut *store, &[decision(1, "a")]);
+    // Only the process that serves this connection stops: the server takes others.
+    let mut administrator = server.connect("postgres");
+    let sql =
+        "SELECT pid FROM pg_stat_activity WHERE datname = $1 AND application_name = 'banister'";
+    let name = place.name();
+    let pid: i32 = administrator.query_one(sql, &[&name]).unwrap().get(0);
+    let signal = |what: &str| run(Command::new("kill").args([what, &pid.to_string()]));
+    signal("-STOP");
+    let error = store.begin().unwrap_err();
+    let again = store.last().unwrap_err();
+    signal("-CONT");
+    assert!(
+        error.passing && error.reason.contains("did not answer within"),
+        "{error}"
+    );
+    assert!(again.passing && again.reason.contains("lost"), "{again}");
+    store.rollback();
+    write(&mut *hasty.open().unwrap(), &[decision(2, "b")]);
+    // One that takes connections and greets nobody.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let error = refused(&format!(
+        "postgres://ann@127.0.0.1:{port}/log?connect_timeout=1&sslmode=disable"
+    ));
+    assert!(
+        error.passing && error.reason.contains("did not answer within"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_cannot_pass_is_told_from_what_can() {
+    let Some((place, server, _)) = place() else {
         return;
     };
     let port = server.port;
@@ -125,13 +173,7 @@ fn what_cannot_pass_is_told_from_what_can() {
     // A database that takes nothing now may again.
     let mut store = place.open();
     write(&mut *store, &[decision(1, "a")]);
-    let Some(name) = url
-        .rsplit('/')
-        .next()
-        .and_then(|rest| rest.split('?').next())
-    else {
-        panic!("an address without a database");
-    };
+    let name = place.name();
     let set = |value: &str| {
         let sql = format!("ALTER DATABASE {name} SET default_transaction_read_only = {value}");
         server.execute("postgres", &sql);
@@ -177,13 +219,13 @@ fn the_server_s_defaults_do_not_matter() {
          CREATE TRIGGER note AFTER UPDATE ON counter FOR EACH ROW EXECUTE FUNCTION note();",
     );
     let (mut first, mut second) = (place.open(), place.open());
-    assert_eq!(first.begin(), Ok(0));
+    assert_eq!(first.begin().unwrap().last, 0);
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| second.begin());
         first.append(&[decision(1, "a")]).unwrap();
         first.commit().unwrap();
         // Another snapshot of the database would not hold what it waited for.
-        assert_eq!(waiting.join().unwrap(), Ok(1));
+        assert_eq!(waiting.join().unwrap().unwrap().last, 1);
     });
     assert_eq!(second.read(0, 10).unwrap().len(), 1);
     second.append(&[decision(2, "b")]).unwrap();
@@ -191,7 +233,7 @@ fn the_server_s_defaults_do_not_matter() {
     let mut client = Client::connect(&url, NoTls).unwrap();
     let rows = client.query("SELECT settings FROM seen", &[]).unwrap();
     let seen: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
-    assert_eq!(seen, ["on read committed 10s 15s"; 2]);
+    assert_eq!(seen, ["on read committed 4s 2500ms"; 2]);
 }
 
 #[test]

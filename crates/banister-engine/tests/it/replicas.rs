@@ -5,7 +5,7 @@ use crate::common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use banister_engine::{Database, Refusal};
+use banister_engine::{Database, PostgresLog, Refusal};
 use common::engine::{Engine, plain};
 use common::ledger::{Ledger, agree};
 use common::server::{Server, skipped};
@@ -17,7 +17,7 @@ fn own_server() -> Option<Place> {
 
 /// Ends all connections of a database.
 fn kill_connections(place: &Place) {
-    let Database::Postgres(url) = &place.database else {
+    let Database::Postgres(PostgresLog { url, .. }) = &place.database else {
         return;
     };
     let mut client = postgres::Client::connect(url, postgres::NoTls).expect("a connection");
@@ -155,7 +155,7 @@ fn a_frozen_replica_loses_the_log() {
     let engine = Engine::start(&place.database);
     engine.create(plain("x")).unwrap();
     let mut frozen = place.open();
-    let last = frozen.begin().unwrap();
+    let last = frozen.begin().unwrap().last;
     frozen.append(&[decision(last + 1, "ghost")]).unwrap();
     // The others get the log once the server has lost patience.
     let ledger = Ledger::default();
@@ -173,7 +173,7 @@ fn a_commit_that_fails_is_not_acknowledged() {
     let Some(place) = Place::postgres() else {
         return;
     };
-    let Database::Postgres(url) = &place.database else {
+    let Database::Postgres(PostgresLog { url, .. }) = &place.database else {
         return;
     };
     let engine = Engine::start(&place.database);
@@ -206,8 +206,8 @@ fn a_commit_that_fails_is_not_acknowledged() {
         .batch_execute("DROP TRIGGER full_disk ON events")
         .unwrap();
     assert_eq!(
-        store.begin(),
-        Ok(events),
+        store.begin().unwrap().last,
+        events,
         "the connection is as good as before"
     );
     store.rollback();
@@ -220,7 +220,9 @@ fn a_commit_that_fails_is_not_acknowledged() {
 #[test]
 fn listeners_come_back_and_end() {
     let Some(place) = own_server() else { return };
-    let (Some(server), Database::Postgres(url)) = (&place.server, &place.database) else {
+    let (Some(server), Database::Postgres(PostgresLog { url, .. })) =
+        (&place.server, &place.database)
+    else {
         return;
     };
     drop(place.open());
@@ -256,11 +258,29 @@ fn listeners_come_back_and_end() {
 }
 
 #[test]
+fn another_log_is_not_taken_for_this_one() {
+    let Some(place) = own_server() else { return };
+    let engine = Engine::start(&place.database);
+    engine.create(plain("x")).unwrap();
+    let id = place.open().id().unwrap();
+    place.run("", "UPDATE meta SET id = 'other'");
+    kill_connections(&place);
+    let refused = || engine.decide("x", "a").err().map(|e| e.to_string());
+    until("it is refused", || {
+        refused().is_some_and(|reason| reason.contains("another log (other)"))
+    });
+    place.run("", &format!("UPDATE meta SET id = '{id}'"));
+    until("it is back", || engine.decide("x", "a").is_ok());
+}
+
+#[test]
 fn another_history_is_read_anew() {
     let (Some(place), Some(other)) = (Place::postgres(), Place::postgres()) else {
         return;
     };
-    let (Some(server), Database::Postgres(url)) = (&place.server, &place.database) else {
+    let (Some(server), Database::Postgres(PostgresLog { url, .. })) =
+        (&place.server, &place.database)
+    else {
         return;
     };
     let engine = Engine::start(&place.database);

@@ -3,7 +3,7 @@
 use crate::common;
 
 use banister_engine::{
-    Database, EventKind, Key, REVOKED, Record, Snapshot, StoredToken, Timestamp,
+    Database, EventKind, Found, Key, Quota, REVOKED, Record, Snapshot, StoredToken, Timestamp,
 };
 use common::{Place, both, decision, record, report, whole, write};
 
@@ -16,6 +16,7 @@ both!(
     a_decision_has_one_outcome_and_many_parts,
     events_come_back_as_they_were_written,
     reading_goes_page_by_page,
+    pages_are_bounded_in_bytes,
     decisions_are_found_by_number_and_id,
     decisions_are_listed_newest_first,
     overdue_are_those_without_an_outcome,
@@ -24,16 +25,20 @@ both!(
     reopening_keeps_everything,
     readers_see_what_is_committed,
     a_reader_makes_no_log,
+    the_first_layout_is_brought_up_to_date,
+    the_clock_is_read_with_the_counter,
+    experiments_and_their_changes_are_found,
+    a_log_that_does_not_end_at_its_counter_is_not_whole,
 );
 
 fn numbers_have_no_gaps(place: &Place) {
     let mut store = place.open();
     assert_eq!(store.last(), Ok(0));
-    assert_eq!(store.begin(), Ok(0));
+    assert_eq!(store.begin().unwrap().last, 0);
     let first: Vec<Record> = (1..=3).map(|n| record(n, EventKind::Policy)).collect();
     store.append(&first).unwrap();
     store.commit().unwrap();
-    assert_eq!(store.begin(), Ok(3));
+    assert_eq!(store.begin().unwrap().last, 3);
     let second: Vec<Record> = (4..=2000).map(|n| record(n, EventKind::Policy)).collect();
     store.append(&second).unwrap();
     // Nothing to append is nothing done.
@@ -72,12 +77,12 @@ fn a_transaction_that_failed_is_not_committed(place: &Place) {
 fn a_second_writer_waits_and_sees_the_first_ones_events(place: &Place) {
     let mut first = place.open();
     let mut second = place.open();
-    assert_eq!(first.begin(), Ok(0));
+    assert_eq!(first.begin().unwrap().last, 0);
     let (sender, begun) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             sender.send(None).unwrap();
-            sender.send(Some(second.begin())).unwrap();
+            sender.send(Some(second.begin().unwrap().last)).unwrap();
             let seen = second.read(0, 10).unwrap().len();
             second.append(&[decision(3, "c")]).unwrap();
             second.commit().unwrap();
@@ -87,7 +92,7 @@ fn a_second_writer_waits_and_sees_the_first_ones_events(place: &Place) {
         first.append(&[decision(1, "a"), decision(2, "b")]).unwrap();
         assert!(begun.try_recv().is_err(), "the first one holds the log");
         first.commit().unwrap();
-        assert_eq!(begun.recv().unwrap(), Some(Ok(2)));
+        assert_eq!(begun.recv().unwrap(), Some(2));
     });
     assert_eq!(whole(&mut *first).len(), 3);
 }
@@ -162,6 +167,44 @@ fn reading_goes_page_by_page(place: &Place) {
     assert_eq!(store.read(25, 10).unwrap(), []);
     assert_eq!(store.get(0), Ok(None));
     assert_eq!(store.get(26), Ok(None));
+}
+
+fn pages_are_bounded_in_bytes(place: &Place) {
+    let mut store = place.open();
+    let sizes = [900_000, 900_000, 900_000, 5_000_000, 0, 0, 100];
+    let events: Vec<Record> = (1..)
+        .zip(sizes)
+        .map(|(n, size)| Record {
+            body: vec![n as u8; size],
+            ..decision(n, &n.to_string())
+        })
+        .collect();
+    write(&mut *store, &events);
+    write(&mut *store, &[report(8, EventKind::Part, 1)]);
+    // A page ends with the event that reaches two megabytes, and has at least one.
+    assert_eq!(store.read(0, 10).unwrap(), events[..3]);
+    assert_eq!(store.read(2, 10).unwrap(), events[2..4]);
+    assert_eq!(store.read(3, 10).unwrap(), events[3..4]);
+    assert_eq!(store.read(4, 3).unwrap(), events[4..]);
+    let numbers = |found: Vec<Found>| -> Vec<u64> {
+        found.iter().map(|found| found.decision.number).collect()
+    };
+    let after = store.decisions_after(1, 0, 10).unwrap();
+    assert_eq!(after[0].reports.len(), 1);
+    assert_eq!(numbers(after), [1, 2, 3]);
+    assert_eq!(numbers(store.decisions_after(1, 3, 10).unwrap()), [4]);
+    let newest = store.decisions(1, u64::MAX, 10).unwrap();
+    assert_eq!(numbers(newest), [7, 6, 5, 4]);
+    assert_eq!(numbers(store.decisions(1, 4, 10).unwrap()), [3, 2, 1]);
+    // Keys beyond the page are asked for again.
+    let key = |n: u64| (1, Key::Number(n));
+    let keys = [(1, Key::Id("4".into())), key(99), key(1), key(2)];
+    let found = store.find(&keys).unwrap();
+    assert!(found.len() <= 2 && found[0].is_some());
+    assert_eq!(found.into_iter().flatten().count(), 1);
+    let found = store.find(&keys[2..]).unwrap();
+    assert_eq!(found.len(), 2);
+    assert_eq!(found[0].as_ref().unwrap().reports.len(), 1);
 }
 
 fn decisions_are_found_by_number_and_id(place: &Place) {
@@ -277,15 +320,15 @@ fn snapshots_only_move_forward(place: &Place) {
     store.keep_snapshot(&late).unwrap();
     store.keep_snapshot(&early).unwrap();
     store.keep_snapshot(&snapshot(4, 20, b"again")).unwrap();
-    assert_eq!(
-        store.snapshots().unwrap(),
-        [late.clone(), snapshot(9, 9, b"other")]
-    );
+    assert_eq!(store.snapshots().unwrap(), [4, 9]);
+    assert_eq!(store.snapshot(4), Ok(Some(late.clone())));
+    assert_eq!(store.snapshot(9), Ok(Some(snapshot(9, 9, b"other"))));
+    assert_eq!(store.snapshot(5), Ok(None));
     // In a transaction it goes with it.
     store.begin().unwrap();
     store.keep_snapshot(&snapshot(4, 30, b"lost")).unwrap();
     store.rollback();
-    assert_eq!(store.snapshots().unwrap()[0], late);
+    assert_eq!(store.snapshot(4), Ok(Some(late)));
 }
 
 fn tokens_are_kept_by_name(place: &Place) {
@@ -295,6 +338,13 @@ fn tokens_are_kept_by_name(place: &Place) {
         role: role.into(),
         digest: [7; 32],
         created: Timestamp(123_456),
+        scope: Some("checkout-*,ranking".into()),
+        expires: Some(Timestamp(789)),
+        quota: Quota {
+            rate: Some(2.5),
+            bytes_rate: None,
+            work: Some(0.5),
+        },
     };
     for (name, role) in [("web", "decide"), ("Ops", "admin"), ("page", "read")] {
         assert_eq!(store.add_token(&token(name, role)), Ok(true));
@@ -317,6 +367,14 @@ fn tokens_are_kept_by_name(place: &Place) {
     assert_ne!(revoked.digest, [7; 32]);
     assert_eq!(store.add_token(&token("page", "decide")), Ok(true));
     assert_eq!(store.tokens().unwrap()[1], token("page", "decide"));
+    let plain = StoredToken {
+        scope: None,
+        expires: None,
+        quota: Quota::default(),
+        ..token("plain", "read")
+    };
+    assert_eq!(store.add_token(&plain), Ok(true));
+    assert_eq!(store.tokens().unwrap()[2], plain);
 }
 
 fn reopening_keeps_everything(place: &Place) {
@@ -356,6 +414,97 @@ fn a_reader_makes_no_log(place: &Place) {
     place.database.open_reader().unwrap();
 }
 
+/// Takes back what the second layout added.
+fn to_first_layout(place: &Place) {
+    let index = "DROP INDEX events_admin;";
+    let columns = ["scope", "expires", "rate", "bytes_rate", "work"];
+    let columns = columns.map(|name| format!("ALTER TABLE tokens DROP COLUMN {name};"));
+    let columns = columns.concat();
+    place.run(
+        &format!("{index} {columns} DROP TABLE meta; PRAGMA user_version = 1;"),
+        &format!("{index} {columns} ALTER TABLE meta DROP COLUMN id; UPDATE meta SET version = 1;"),
+    );
+}
+
+fn the_first_layout_is_brought_up_to_date(place: &Place) {
+    let mut store = place.open();
+    write(
+        &mut *store,
+        &[record(1, EventKind::Experiment), decision(2, "a")],
+    );
+    drop(store);
+    to_first_layout(place);
+    // Who only reads leaves it as it is.
+    let mut reader = place.database.open_reader().unwrap();
+    assert_eq!(whole(&mut *reader).len(), 2);
+    assert_eq!(reader.created(), Ok(vec![1]));
+    assert!(reader.id().is_err());
+    drop(reader);
+    // Several may start at once.
+    let ids: Vec<String> = std::thread::scope(|scope| {
+        let openers: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| place.open().id().unwrap()))
+            .collect();
+        openers.into_iter().map(|o| o.join().unwrap()).collect()
+    });
+    assert!(ids.iter().all(|id| id.len() == 32 && *id == ids[0]));
+    let mut store = place.open();
+    assert_eq!(store.tokens(), Ok(vec![]));
+    write(&mut *store, &[decision(3, "b")]);
+    assert_eq!(store.check(), Ok(()));
+}
+
+fn the_clock_is_read_with_the_counter(place: &Place) {
+    let mut store = place.open();
+    let before = store.now().unwrap();
+    let begun = store.begin().unwrap();
+    store.rollback();
+    let polled = store.poll().unwrap();
+    assert!(before <= begun.now && begun.now <= polled.now);
+    assert_eq!((begun.last, polled.last), (0, 0));
+    // The machine is the same here, so the clocks are.
+    assert!(polled.now.seconds_since(Timestamp::now()).abs() < 60.0);
+}
+
+fn experiments_and_their_changes_are_found(place: &Place) {
+    let mut store = place.open();
+    let admin = |number, experiment| Record {
+        experiment,
+        ..record(number, EventKind::Experiment)
+    };
+    let events = [
+        admin(1, 1),
+        decision(2, "a"),
+        admin(3, 3),
+        admin(4, 1),
+        admin(5, 3),
+        admin(6, 1),
+        record(7, EventKind::Policy),
+    ];
+    write(&mut *store, &events);
+    assert_eq!(store.created(), Ok(vec![1, 3]));
+    let mut changes = |experiment, before, limit| -> Vec<u64> {
+        let found = store.changes(experiment, before, limit).unwrap();
+        found.iter().map(|record| record.number).collect()
+    };
+    assert_eq!(changes(1, u64::MAX, 10), [6, 4, 1]);
+    assert_eq!(changes(1, 6, 1), [4]);
+    assert_eq!(changes(3, u64::MAX, 10), [5, 3]);
+    assert!(changes(2, u64::MAX, 10).is_empty());
+}
+
+fn a_log_that_does_not_end_at_its_counter_is_not_whole(place: &Place) {
+    let mut store = place.open();
+    assert_eq!(store.check(), Ok(()));
+    write(&mut *store, &[decision(1, "a"), decision(2, "b")]);
+    assert_eq!(store.check(), Ok(()));
+    let lose = "DELETE FROM events WHERE number = 2";
+    place.run(lose, lose);
+    let error = store.check().unwrap_err();
+    assert!(error.reason.contains("ends at event 1"), "{error}");
+    assert!(!error.passing);
+}
+
 #[test]
 fn a_file_of_another_program_or_layout_is_refused_by_name() {
     let place = Place::sqlite();
@@ -366,10 +515,12 @@ fn a_file_of_another_program_or_layout_is_refused_by_name() {
     let change = |sql: &str| {
         let file = rusqlite::Connection::open(path).unwrap();
         file.execute_batch(sql).unwrap();
-        place.database.open().err().unwrap()
+        let error = place.database.open().err().unwrap();
+        assert_eq!(place.database.open_reader().err().unwrap(), error);
+        error
     };
-    let error = change("PRAGMA user_version = 2");
-    assert!(error.reason.contains("layout 2"), "{error}");
+    let error = change("PRAGMA user_version = 3");
+    assert!(error.reason.contains("layout 3"), "{error}");
     let error = change("PRAGMA application_id = 7");
     assert!(error.reason.contains("another program"), "{error}");
     assert!(!error.passing);

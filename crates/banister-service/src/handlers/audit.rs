@@ -113,6 +113,9 @@ pub struct AuditEvent {
     pub time: Timestamp,
     /// `decision`, `part`, `outcome` or `default`.
     pub kind: &'static str,
+    /// Name of the token, `anonymous` where none was needed, `banister` for the service itself; null in logs
+    /// of versions that did not keep it.
+    pub author: Option<String>,
 }
 
 /// A decision in a list.
@@ -140,10 +143,7 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
     let wanted = Key::parse(&id);
     let read = move |store: &mut dyn banister_engine::Store| {
         let found = store.find(&[(key, wanted)])?.pop().flatten();
-        let policy = match found
-            .as_ref()
-            .map(|found| Event::decode(&found.decision.body))
-        {
+        let policy = match found.as_ref().map(|found| found.decision.event()) {
             Some(Ok(Event::Decision(event))) => match event.policy {
                 Some(number) => store.get(number)?,
                 None => None,
@@ -248,7 +248,8 @@ pub fn status_of(reports: &[Record]) -> Result<(DecisionStatus, Part), Problem> 
 }
 
 fn audit_event(record: &Record) -> Result<AuditEvent, Problem> {
-    let kind = match decode(record)? {
+    let (author, event) = record.read()?;
+    let kind = match event {
         Event::Part(_) => "part",
         Event::Outcome(outcome) | Event::Matured { outcome, .. } if !outcome.by_default => {
             "outcome"
@@ -261,6 +262,7 @@ fn audit_event(record: &Record) -> Result<AuditEvent, Problem> {
         number: record.number,
         time: record.time,
         kind,
+        author: author.map(|author| author.name().to_string()),
     })
 }
 
@@ -272,7 +274,7 @@ pub fn decision_of(record: &Record) -> Result<Arc<DecisionEvent>, Problem> {
 }
 
 fn decode(record: &Record) -> Result<Event, Problem> {
-    Event::decode(&record.body).map_err(|e| damaged(format!("event {}: {e}", record.number)))
+    Ok(record.event()?)
 }
 
 fn damaged(reason: String) -> Problem {

@@ -28,7 +28,7 @@ fn cost_column(guardrail: &str) -> String {
 }
 
 /// Puts an apostrophe before texts that spreadsheets would take for formulas.
-pub fn escape_formulas(table: &mut DataTable) {
+fn escape_formulas(table: &mut DataTable) {
     let escape = |text: &mut String| {
         if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
             text.insert(0, '\'');
@@ -53,13 +53,40 @@ fn described(facts: &Facts) -> (&'static str, usize) {
 
 /// Decisions as a table: the action is what was played (in shadow mode, what the caller did), and
 /// `pscore` its probability. What is not known is empty.
-pub fn of_decisions(found: &[Found], facts: &Facts) -> Result<DataTable, Problem> {
-    let (prefix, d) = described(facts);
-    let m = facts.guardrails.len();
-    let mut texts: [Vec<String>; 4] = Default::default();
-    let mut numbers: [Vec<Option<u64>>; 3] = Default::default();
-    let mut reals: Vec<Vec<Option<f64>>> = vec![Vec::new(); 2 + m + d];
-    for found in found {
+pub struct LogTable<'a> {
+    facts: &'a Facts,
+    /// True if texts must not look like formulas.
+    is_escaped: bool,
+    texts: [Vec<String>; 4],
+    numbers: [Vec<Option<u64>>; 3],
+    reals: Vec<Vec<Option<f64>>>,
+    /// Bytes of the cells, about.
+    pub bytes: usize,
+}
+
+impl<'a> LogTable<'a> {
+    pub fn new(facts: &'a Facts, is_escaped: bool) -> Self {
+        Self {
+            facts,
+            is_escaped,
+            texts: Default::default(),
+            numbers: Default::default(),
+            reals: vec![Vec::new(); 2 + facts.guardrails.len() + described(facts).1],
+            bytes: 0,
+        }
+    }
+
+    /// Adds a decision.
+    pub fn push(&mut self, found: &Found) -> Result<(), Problem> {
+        let Self {
+            facts,
+            texts,
+            numbers,
+            reals,
+            bytes,
+            ..
+        } = self;
+        let (m, d) = (facts.guardrails.len(), described(facts).1);
         let event = decision_of(&found.decision)?;
         let (status, part) = status_of(&found.reports)?;
         let candidates = candidate_names(&event.candidates);
@@ -100,34 +127,48 @@ pub fn of_decisions(found: &[Found], facts: &Facts) -> Result<DataTable, Problem
                 },
             });
         }
+        let last = texts.iter().filter_map(|column| column.last());
+        let text: usize = last.map(|text| size_of::<String>() + text.len()).sum();
+        *bytes += text + (numbers.len() + reals.len()) * size_of::<Option<f64>>();
+        Ok(())
     }
-    let [decision, time, action, status] = texts.map(Values::Text);
-    let [number, index, shadow] = numbers.map(Values::Count);
-    let mut reals = reals.into_iter().map(Values::Number);
-    let mut next = || reals.next().unwrap_or(Values::Number(Vec::new()));
-    let mut columns = vec![
-        ("decision".to_string(), decision),
-        ("number".into(), number),
-        ("time".into(), time),
-        ("action".into(), action),
-        ("index".into(), index),
-        ("pscore".into(), next()),
-        ("reward".into(), next()),
-    ];
-    for guardrail in &facts.guardrails {
-        columns.push((cost_column(guardrail), next()));
+
+    /// The rows so far; the next ones begin a new table.
+    pub fn take(&mut self) -> DataTable {
+        let rows = std::mem::replace(self, Self::new(self.facts, self.is_escaped));
+        let (facts, (prefix, d)) = (rows.facts, described(rows.facts));
+        let [decision, time, action, status] = rows.texts.map(Values::Text);
+        let [number, index, shadow] = rows.numbers.map(Values::Count);
+        let mut reals = rows.reals.into_iter().map(Values::Number);
+        let mut next = || reals.next().unwrap_or(Values::Number(Vec::new()));
+        let mut columns = vec![
+            ("decision".to_string(), decision),
+            ("number".into(), number),
+            ("time".into(), time),
+            ("action".into(), action),
+            ("index".into(), index),
+            ("pscore".into(), next()),
+            ("reward".into(), next()),
+        ];
+        for guardrail in &facts.guardrails {
+            columns.push((cost_column(guardrail), next()));
+        }
+        for i in 0..d {
+            columns.push((format!("{prefix}_{i}"), next()));
+        }
+        columns.push(("status".into(), status));
+        columns.push(("shadow".into(), shadow));
+        let columns = columns
+            .into_iter()
+            .map(|(name, values)| Column { name, values });
+        let mut table = DataTable {
+            columns: columns.collect(),
+        };
+        if rows.is_escaped {
+            escape_formulas(&mut table);
+        }
+        table
     }
-    for i in 0..d {
-        columns.push((format!("{prefix}_{i}"), next()));
-    }
-    columns.push(("status".into(), status));
-    columns.push(("shadow".into(), shadow));
-    let columns = columns
-        .into_iter()
-        .map(|(name, values)| Column { name, values });
-    Ok(DataTable {
-        columns: columns.collect(),
-    })
 }
 
 /// The outcomes of a table, and how many rows were skipped because they are decisions of the experiment
@@ -165,18 +206,19 @@ pub fn to_import(
     let (id, status) = (table.column("decision"), table.column("status"));
     let mut import = Import::default();
     let mut skipped = 0;
-    for (row, cells) in table.rows.iter().enumerate() {
+    for row in 0..table.len() {
+        let cell = |place: usize| table.cell(row, place);
         let mut signals = std::iter::once(reward).chain(costs.iter().copied());
-        let waits = status.is_some_and(|place| cells[place] == "pending");
-        if waits || signals.any(|place| is_missing(&cells[place])) {
+        let waits = status.is_some_and(|place| cell(place) == "pending");
+        if waits || signals.any(|place| is_missing(cell(place))) {
             continue;
         }
-        if id.is_some_and(|place| is_own(&cells[place])) {
+        if id.is_some_and(|place| is_own(cell(place))) {
             skipped += 1;
             continue;
         }
         let number = |place: usize| -> Result<f64, Problem> {
-            let cell = cells[place].trim();
+            let cell = cell(place).trim();
             let x = cell.parse::<f64>().ok().filter(|x| x.is_finite());
             x.ok_or_else(|| {
                 let field = format!("row {}: {}", row + 1, table.names[place]);
@@ -194,7 +236,7 @@ pub fn to_import(
         match action {
             None => import.features.extend(numbers),
             Some(place) => {
-                let name = &cells[place];
+                let name = cell(place);
                 let arm = facts
                     .arms
                     .iter()

@@ -1,16 +1,17 @@
 //! Decisions and outcomes, one by one and in batches.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use banister_engine::{Decide, DecisionRequest, OutcomeReport, ReadFacts, Refusal, Report};
+use banister_engine::{
+    Author, Decide, DecisionRequest, OutcomeReport, ReadFacts, Refusal, Report, Store,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::audit::{self, Audit, DecisionList};
+use super::audit::{self, Audit, DecisionList, DecisionSummary};
 use crate::answer::{self, Decision, OutcomeAnswer, json, raw};
 use crate::app::App;
 use crate::body::{InPath, InQuery, Json};
@@ -86,32 +87,40 @@ pub struct Page {
     before: Option<u64>,
 }
 
+impl Page {
+    /// Number before which to begin, and how many.
+    pub fn check(&self) -> Result<(u64, usize), Problem> {
+        let status = StatusCode::BAD_REQUEST;
+        let limit = self.limit.unwrap_or(50);
+        if !(1..=1000).contains(&limit) {
+            let (value, allowed) = (limit.to_string(), "must be 1 to 1000");
+            return Err(Problem::of_field(status, "limit", value, allowed));
+        }
+        if let Some(before) = self.before.filter(|before| *before > LARGEST_NUMBER) {
+            let allowed = format!("must be at most {LARGEST_NUMBER}");
+            return Err(Problem::of_field(
+                status,
+                "before",
+                before.to_string(),
+                allowed,
+            ));
+        }
+        Ok((self.before.unwrap_or(u64::MAX), limit as usize))
+    }
+}
+
 pub async fn decide(
     State(app): State<App>,
+    Extension(author): Extension<Author>,
     Extension(charged): Extension<Charged>,
     InPath(name): InPath<String>,
     Json(request): Json<DecisionRequest>,
 ) -> Result<Response, Problem> {
-    let experiment = name.into();
-    let mut begun = Instant::now();
-    let computes = computes(&request);
-    let decided = app
-        .execute(Decide {
-            experiment,
-            request,
-        })
-        .await;
-    if !computes {
-        begun = Instant::now();
-    }
-    let answer = decided.map(|decided| raw(answer::decision(&decided)));
-    app.limits.worked(&charged, begun.elapsed().as_secs_f64());
-    answer
-}
-
-/// True if a request needs a policy of its own: its wait is counted as work.
-fn computes(request: &DecisionRequest) -> bool {
-    request.context.is_some() || request.actions.is_some()
+    let command = Decide::new(name.into(), request);
+    let decided = app.decide_all(author, vec![command]).await?.pop();
+    let decided = decided.unwrap_or_else(|| Err(Refusal::unavailable("no answer")))?;
+    app.limits.worked(&charged, decided.seconds);
+    Ok(raw(answer::decision(&decided)))
 }
 
 /// Charges a batch for its entries beyond the first, which the request itself was charged for.
@@ -126,42 +135,40 @@ fn charge_entries(app: &App, charged: &Charged, count: usize) {
 
 pub async fn report(
     State(app): State<App>,
+    Extension(author): Extension<Author>,
     InPath(name): InPath<String>,
     Json(report): Json<OutcomeReport>,
 ) -> Result<Response, Problem> {
     let experiment = name.into();
-    let reported = app.execute(Report { experiment, report }).await?;
+    let reported = app.execute(author, Report { experiment, report }).await?;
     Ok(json(&answer::outcome(&reported)))
 }
 
 pub async fn decide_batch(
     State(app): State<App>,
+    Extension(author): Extension<Author>,
     Extension(charged): Extension<Charged>,
     InPath(name): InPath<String>,
     Json(batch): Json<DecisionBatch>,
 ) -> Result<Response, Problem> {
     check_size(&app, "decisions", batch.decisions.len())?;
     charge_entries(&app, &charged, batch.decisions.len());
-    let mut begun = Instant::now();
-    let computes = batch.decisions.iter().any(computes);
     let name: Arc<str> = name.into();
     let requests = batch.decisions.into_iter();
-    let commands = requests.map(|request| Decide {
-        experiment: name.clone(),
-        request,
-    });
-    let answers = app.execute_all(commands.collect()).await;
-    if !computes {
-        begun = Instant::now();
-    }
-    let answer = answers
-        .and_then(|answers| results("decision", answers, |decided| answer::decision(&decided)));
-    app.limits.worked(&charged, begun.elapsed().as_secs_f64());
-    answer
+    let commands = requests.map(|request| Decide::new(name.clone(), request));
+    let answers = app.decide_all(author, commands.collect()).await?;
+    let seconds = answers
+        .iter()
+        .flatten()
+        .map(|decided| decided.seconds)
+        .sum();
+    app.limits.worked(&charged, seconds);
+    results("decision", answers, |decided| answer::decision(&decided))
 }
 
 pub async fn report_batch(
     State(app): State<App>,
+    Extension(author): Extension<Author>,
     Extension(charged): Extension<Charged>,
     InPath(name): InPath<String>,
     Json(batch): Json<OutcomeBatch>,
@@ -174,7 +181,7 @@ pub async fn report_batch(
         experiment: name.clone(),
         report,
     });
-    let answers = app.execute_all(commands.collect()).await?;
+    let answers = app.execute_all(author, commands.collect()).await?;
     results("outcome", answers, |reported| {
         serde_json::to_string(&answer::outcome(&reported)).unwrap_or_default()
     })
@@ -185,33 +192,23 @@ pub async fn list(
     InPath(name): InPath<String>,
     InQuery(page): InQuery<Page>,
 ) -> Result<Response, Problem> {
-    let limit = page.limit.unwrap_or(50);
-    if !(1..=1000).contains(&limit) {
-        let status = StatusCode::BAD_REQUEST;
-        let allowed = "must be 1 to 1000";
-        return Err(Problem::of_field(
-            status,
-            "limit",
-            limit.to_string(),
-            allowed,
-        ));
-    }
-    if page.before.is_some_and(|before| before > LARGEST_NUMBER) {
-        let status = StatusCode::BAD_REQUEST;
-        let value = page.before.unwrap_or(0).to_string();
-        let allowed = format!("must be at most {LARGEST_NUMBER}");
-        return Err(Problem::of_field(status, "before", value, allowed));
-    }
+    let (mut before, limit) = page.check()?;
     let facts = app.query(ReadFacts(name.into())).await?;
     let key = facts.key;
-    let before = page.before.unwrap_or(u64::MAX);
-    let found = app
-        .read(move |store| store.decisions(key, before, limit as usize))
-        .await?;
-    let decisions: Result<_, Problem> = found
-        .iter()
-        .map(|found| audit::summary(found, &facts))
-        .collect();
+    let read = move |store: &mut dyn Store| {
+        let mut list: Vec<Result<DecisionSummary, Problem>> = Vec::new();
+        // The store gives fewer at once where decisions are large.
+        while list.len() < limit {
+            let found = store.decisions(key, before, limit - list.len())?;
+            let Some(last) = found.last() else {
+                break;
+            };
+            before = last.decision.number;
+            list.extend(found.iter().map(|found| audit::summary(found, &facts)));
+        }
+        Ok(list)
+    };
+    let decisions: Result<_, Problem> = app.read(read).await?.into_iter().collect();
     Ok(json(&DecisionList {
         decisions: decisions?,
     }))

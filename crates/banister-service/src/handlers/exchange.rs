@@ -6,27 +6,35 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use banister_engine::{Facts, Found, ImportOutcomes, Key, MOST_IMPORTED, ReadFacts, Store};
-use banister_table::{DataTable, ParquetFile, RawTable, TableError};
+use banister_engine::{Author, Facts, ImportOutcomes, Key, MOST_IMPORTED, ReadFacts, Readers};
+use banister_table::{Limits, ParquetFile, RawTable, TableError};
 use bytes::Bytes;
 use futures_core::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use super::columns;
+use super::changes::announce;
+use super::columns::{self, LogTable};
 use crate::answer::json;
 use crate::app::App;
 use crate::body::{self, InPath, InQuery};
+use crate::memory::Held;
 use crate::problem::Problem;
-use crate::readers::Readers;
 
-/// Decisions read at once.
+/// Most decisions read at once.
 const PAGE: usize = 2000;
+/// Bytes of cells in a row group.
+const GROUP: usize = 2 << 20;
+/// Memory of an export: a page of the log, a row group, and a piece on its way.
+const EXPORT: usize = 8 << 20;
+/// Memory of a number that is imported: in its column, in its event, and encoded.
+const IMPORTED: usize = 32;
 
 /// Exports at a time.
 pub const MOST_EXPORTS: usize = 16;
@@ -87,25 +95,22 @@ pub async fn export(
     let turn = app.exports.clone().try_acquire_owned().map_err(|_| {
         Problem::unavailable("too many exports are running: come again in a moment")
     })?;
-    let (sender, receiver) = mpsc::channel::<Result<Bytes, std::io::Error>>(4);
+    let share = app.budget.take(EXPORT).await?;
+    let (sender, receiver) = mpsc::channel::<Result<Bytes, std::io::Error>>(1);
     let readers = app.readers.clone();
     let runtime = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {
-        let _turn = turn;
-        let done = readers.with(|store| {
-            // Whoever stops reading must not hold a thread for ever.
-            let send = |bytes: Vec<u8>| {
-                let sent = sender.send_timeout(Ok(bytes.into()), PATIENCE);
-                runtime.block_on(sent).is_ok()
-            };
-            Ok(write(store, &facts, &wanted, send))
-        });
-        let failed = match done {
-            Ok(Ok(())) => None,
-            Ok(Err(problem)) => Some(problem.detail.into_string()),
-            Err(error) => Some(error.to_string()),
+        let _turn = (turn, share);
+        // Whoever stops reading must not hold a thread for ever.
+        let send = |bytes: Vec<u8>| {
+            if bytes.is_empty() {
+                return !sender.is_closed();
+            }
+            let sent = sender.send_timeout(Ok(bytes.into()), PATIENCE);
+            runtime.block_on(sent).is_ok()
         };
-        if let Some(reason) = failed {
+        if let Err(problem) = write(&readers, &facts, &wanted, send) {
+            let reason = problem.detail.into_string();
             tracing::warn!(reason, "an export broke off");
             // The caller sees that the file is not whole: its transfer is cut.
             let _ = sender.try_send(Err(std::io::Error::other(reason)));
@@ -119,66 +124,67 @@ pub async fn export(
     Ok((headers, body).into_response())
 }
 
-/// The file, piece by piece; breaks off if nobody takes the pieces.
+/// The file, piece by piece; breaks off if nobody takes the pieces. The log's connection is only lent for
+/// each page: who takes the pieces slowly keeps it from nobody.
 fn write(
-    store: &mut dyn Store,
-    facts: &Arc<Facts>,
+    readers: &Readers,
+    facts: &Facts,
     wanted: &Wanted,
     send: impl Fn(Vec<u8>) -> bool,
 ) -> Result<(), Problem> {
     let failed = |error: TableError| Problem::unavailable(error.to_string());
-    let table_of = |found: &[Found]| -> Result<DataTable, Problem> {
-        let mut table = columns::of_decisions(found, facts)?;
-        if wanted.escape.is_some() {
-            columns::escape_formulas(&mut table);
+    let send = |piece: Vec<u8>| {
+        if send(piece) {
+            return Ok(());
         }
-        Ok(table)
+        Err(Problem::unavailable("nobody takes the file"))
     };
-    let empty = table_of(&[])?;
+    let mut table = LogTable::new(facts, wanted.escape.is_some());
+    let empty = table.take();
     let mut file = match wanted.format {
         Format::Csv => {
-            if !send(empty.to_csv().map_err(failed)?) {
-                return Err(stalled());
-            }
+            send(empty.to_csv().map_err(failed)?)?;
             None
         }
         Format::Parquet => Some(ParquetFile::new(&empty).map_err(failed)?),
     };
     let mut after = 0;
     loop {
-        let page = store.decisions_after(facts.key, after, PAGE)?;
+        let page = readers.with(|store| store.decisions_after(facts.key, after, PAGE))?;
         let Some(last) = page.last() else {
             break;
         };
         after = last.decision.number;
-        let table = table_of(&page)?;
+        for found in page {
+            table.push(&found)?;
+        }
         match &mut file {
-            Some(file) => file.write(&table).map_err(failed)?,
-            None => {
-                if !send(table.to_csv_rows().map_err(failed)?) {
-                    return Err(stalled());
+            Some(file) => {
+                // Few row groups: each adds to the file's last part.
+                if table.bytes >= GROUP {
+                    file.write(&table.take()).map_err(failed)?;
                 }
+                send(file.take())?;
             }
+            None => send(table.take().to_csv_rows().map_err(failed)?)?,
         }
     }
-    let last = file.map(ParquetFile::finish).transpose().map_err(failed)?;
-    if last.is_none_or(send) {
-        Ok(())
-    } else {
-        Err(stalled())
+    if let Some(mut file) = file {
+        if table.bytes > 0 {
+            file.write(&table.take()).map_err(failed)?;
+        }
+        send(file.finish().map_err(failed)?)?;
     }
-}
-
-fn stalled() -> Problem {
-    Problem::unavailable("nobody takes the file")
+    Ok(())
 }
 
 pub async fn import(
     State(app): State<App>,
+    Extension(author): Extension<Author>,
     InPath(name): InPath<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let experiment: Arc<str> = name.into();
+    let experiment: Arc<str> = name.as_str().into();
     let facts = app.query(ReadFacts(experiment.clone())).await?;
     let kind = request.headers().get(header::CONTENT_TYPE);
     let kind = kind
@@ -195,37 +201,52 @@ pub async fn import(
         }
     };
     let (parts, body) = request.into_parts();
-    let content = body::read(&parts.headers, body, app.settings.max_import).await?;
-    let readers = app.readers.clone();
-    let parsed = tokio::task::spawn_blocking(move || {
-        let table = if parquet {
-            RawTable::from_parquet(content, MOST_IMPORTED)
+    let (content, shares) = body::read(&app, &parts.headers, body, app.settings.max_import).await?;
+    let limits = Limits {
+        rows: MOST_IMPORTED,
+        bytes: app.budget.most() / 4,
+    };
+    let read = app.budget.take(limits.bytes).await?;
+    let table = tokio::task::spawn_blocking(move || {
+        let _shares = shares;
+        if parquet {
+            RawTable::from_parquet(content, limits)
         } else {
-            RawTable::from_csv(&content, MOST_IMPORTED)
-        };
-        let table = table.map_err(|error| {
-            Problem::new(
-                StatusCode::BAD_REQUEST,
-                format!("the file cannot be read: {error}"),
-            )
-        })?;
+            RawTable::from_csv(&content, limits)
+        }
+    });
+    // The Parquet reader trusts files more than we do, and may panic.
+    let table = table.await.map_err(|_| unreadable(&"it is damaged"))?;
+    let table = table.map_err(|error| match error {
+        TableError::TooLarge(_) => {
+            let detail = format!("{error}: send it in parts");
+            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+        }
+        error => unreadable(&error),
+    })?;
+    let numbers = table.len() * (facts.width + 1 + facts.guardrails.len());
+    let held = Held::current();
+    held.add(app.budget.take(numbers * IMPORTED).await?);
+    let readers = app.readers.clone();
+    let made = tokio::task::spawn_blocking(move || {
+        let _read = (read, held);
         let own = own_decisions(&readers, &table, facts.key)?;
         columns::to_import(&table, &facts, |id| own.contains(id))
     });
-    let (import, skipped) = match parsed.await {
-        Ok(import) => import?,
-        Err(_) => {
-            // The Parquet reader trusts files more than we do.
-            let detail = "the file cannot be read: it is damaged";
-            return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
-        }
-    };
-    let imported = app.execute(ImportOutcomes { experiment, import }).await?;
+    let failed = |_| Problem::unavailable("reading the file failed");
+    let (import, skipped) = made.await.map_err(failed)??;
+    let imported = (app.execute(author.clone(), ImportOutcomes { experiment, import })).await?;
+    announce(&author, &name, "imported", imported.outcomes);
     Ok(json(&Imported {
         outcomes: imported.outcomes,
         skipped,
         number: imported.number,
     }))
+}
+
+fn unreadable(reason: &dyn std::fmt::Display) -> Problem {
+    let detail = format!("the file cannot be read: {reason}");
+    Problem::new(StatusCode::BAD_REQUEST, detail)
 }
 
 /// Ids in a table that are decisions of an experiment. What is a decision stays one, so this may be looked
@@ -239,13 +260,15 @@ fn own_decisions(
         return Ok(HashSet::new());
     };
     let mut own = HashSet::new();
-    for rows in table.rows.chunks(PAGE) {
-        let ids = rows.iter().map(|cells| &cells[place]);
+    let mut row = 0;
+    while row < table.len() {
+        let ids = (row..table.len().min(row + PAGE)).map(|row| table.cell(row, place));
         let keys: Vec<(u64, Key)> = ids.clone().map(|id| (experiment, Key::parse(id))).collect();
         let found = readers.with(|store| store.find(&keys))?;
+        row += found.len().max(1);
         own.extend(
             ids.zip(found)
-                .filter_map(|(id, found)| found.map(|_| id.clone())),
+                .filter_map(|(id, found)| found.map(|_| id.to_string())),
         );
     }
     Ok(own)

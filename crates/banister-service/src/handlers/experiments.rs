@@ -1,17 +1,19 @@
 //! Experiments.
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use banister_engine::{
-    AcknowledgeAlarms, AddArm, Change, ChangeExperiment, CreateExperiment, Declaration,
+    AcknowledgeAlarms, AddArm, Author, Change, ChangeExperiment, CreateExperiment, Declaration,
     ExperimentSummary, ExperimentView, ListExperiments, NamedArm, Page, ReadExperiment,
-    ReadHistory, ReadState, RetireArm, SummariseExperiments,
+    ReadHistory, RetireArm, SummariseExperiments,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::changes::announce;
 use crate::answer::{self, json, raw};
 use crate::app::App;
 use crate::body::{InPath, InQuery, Json};
@@ -98,6 +100,7 @@ async fn rendered<T: Serialize + Send + Sync + 'static>(
 
 pub async fn create(
     State(app): State<App>,
+    Extension(author): Extension<Author>,
     InQuery(dry): InQuery<Dry>,
     Json(declaration): Json<Declaration>,
 ) -> Result<Response, Problem> {
@@ -111,7 +114,8 @@ pub async fn create(
         }
         return Ok(json(&view));
     }
-    let view = app.execute(CreateExperiment(declaration)).await?;
+    let view = (app.execute(author.clone(), CreateExperiment(declaration))).await?;
+    announce(&author, &view.name, "created", &view);
     Ok((StatusCode::CREATED, json(&view)).into_response())
 }
 
@@ -134,30 +138,46 @@ pub async fn show(
 
 pub async fn change(
     State(app): State<App>,
+    Extension(author): Extension<Author>,
     InPath(name): InPath<String>,
     Json(change): Json<Change>,
 ) -> Result<Response, Problem> {
-    let experiment = name.into();
-    let command = ChangeExperiment { experiment, change };
-    Ok(json(&app.execute(command).await?))
+    let command = ChangeExperiment {
+        experiment: name.as_str().into(),
+        change: change.clone(),
+    };
+    let view = app.execute(author.clone(), command).await?;
+    announce(&author, &name, "changed", change);
+    Ok(json(&view))
 }
 
 pub async fn add_arm(
     State(app): State<App>,
+    Extension(author): Extension<Author>,
     InPath(name): InPath<String>,
     Json(arm): Json<NamedArm>,
 ) -> Result<Response, Problem> {
-    let experiment = name.into();
-    let view = app.execute(AddArm { experiment, arm }).await?;
+    let command = AddArm {
+        experiment: name.as_str().into(),
+        arm: arm.clone(),
+    };
+    let view = app.execute(author.clone(), command).await?;
+    announce(&author, &name, "arm_added", arm);
     Ok((StatusCode::CREATED, json(&view)).into_response())
 }
 
 pub async fn retire_arm(
     State(app): State<App>,
+    Extension(author): Extension<Author>,
     InPath((name, arm)): InPath<(String, String)>,
 ) -> Result<Response, Problem> {
-    let experiment = name.into();
-    Ok(json(&app.execute(RetireArm { experiment, arm }).await?))
+    let command = RetireArm {
+        experiment: name.as_str().into(),
+        arm: arm.clone(),
+    };
+    let view = app.execute(author.clone(), command).await?;
+    announce(&author, &name, "arm_retired", arm);
+    Ok(json(&view))
 }
 
 /// An acknowledgement of alarms.
@@ -171,21 +191,24 @@ pub struct Acknowledgement {
 
 pub async fn acknowledge(
     State(app): State<App>,
+    Extension(author): Extension<Author>,
     InPath(name): InPath<String>,
     Json(acknowledgement): Json<Acknowledgement>,
 ) -> Result<Response, Problem> {
     let command = AcknowledgeAlarms {
-        experiment: name.into(),
-        note: acknowledgement.note,
+        experiment: name.as_str().into(),
+        note: acknowledgement.note.clone(),
     };
-    Ok(json(&app.execute(command).await?))
+    let view = app.execute(author.clone(), command).await?;
+    announce(&author, &name, "alarms_acknowledged", acknowledgement.note);
+    Ok(json(&view))
 }
 
 pub async fn state(
     State(app): State<App>,
     InPath(name): InPath<String>,
 ) -> Result<Response, Problem> {
-    let state = app.query(ReadState(name.into())).await?;
+    let state = app.read_state(name.into()).await?;
     Ok(json(&answer::state(&state)))
 }
 

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use banister_engine::{Role, StoredToken, Token};
+use banister_engine::{Readers, Role, StoredToken, Token};
 
 use crate::middleware::rate::Quota;
 use crate::problem::Problem;
-use crate::readers::Readers;
 
 /// Time until a token that was made or revoked is noticed.
 const REFRESH: Duration = Duration::from_secs(1);
@@ -159,7 +158,7 @@ pub fn start_refreshing(store: &Arc<TokenStore>, readers: &Arc<Readers>) -> std:
     let refresh = move || {
         while let Some(store) = store.upgrade() {
             // If they cannot be read now, those known before stay known.
-            if let Ok(tokens) = readers.with(|log| log.tokens()) {
+            if let Ok(tokens) = readers.with_reserved(|log| log.tokens()) {
                 store.refresh(tokens);
             }
             let unread = !store.is_read();

@@ -12,15 +12,14 @@ struct Deaf;
 
 impl Monitor for Deaf {
     fn committed(&self, _: usize, _: f64) {}
+    fn clock(&self, _: f64) {}
+
     fn follows(&self, _: u64, _: u64) {}
     fn outage(&self, _: Option<&str>) {}
 }
 
 fn decide(writer: &Writer, name: &str, request: Value) -> Decided {
-    let command = Decide {
-        experiment: name.into(),
-        request: serde_json::from_value(request).unwrap(),
-    };
+    let command = Decide::new(name.into(), serde_json::from_value(request).unwrap());
     writer.handle().execute_blocking(command).unwrap()
 }
 

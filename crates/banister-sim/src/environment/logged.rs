@@ -4,7 +4,7 @@ use std::f64::consts::FRAC_1_SQRT_2;
 use std::path::Path;
 
 use banister::{Error, Signal};
-use banister_table::{RawTable, TableError};
+use banister_table::{Limits, RawTable, TableError};
 
 use super::changing::{Changing, Source, dot};
 use super::draw::INSTANCE_SEED;
@@ -74,7 +74,7 @@ impl LoggedConfig {
         let features = feature_columns(self, &table, &shown)?;
         let starts = set_starts(self, &table, &shown)?;
         let d = features.len() + 1;
-        let count = table.rows.len();
+        let count = table.len();
         if count.saturating_mul(d) > MAX_SET {
             let value = format!(" with {count} rows of {} features", d - 1);
             return Err(broken(
@@ -125,10 +125,15 @@ fn read_table(path: &Path, shown: &str) -> Result<RawTable, Error> {
     };
     let content = std::fs::read(path)
         .map_err(|error| broken(shown, "", &format!("cannot be read: {error}")))?;
+    // The file is the user's own.
+    let limits = Limits {
+        rows: MAX_SET,
+        bytes: usize::MAX,
+    };
     let table = if is_csv {
-        RawTable::from_csv(&content, MAX_SET)
+        RawTable::from_csv(&content, limits)
     } else {
-        RawTable::from_parquet(content.into(), MAX_SET)
+        RawTable::from_parquet(content.into(), limits)
     };
     let mut table = table.map_err(|error| {
         let why = match error {
@@ -140,7 +145,7 @@ fn read_table(path: &Path, shown: &str) -> Result<RawTable, Error> {
         };
         broken(shown, "", &why)
     })?;
-    if table.rows.is_empty() {
+    if table.is_empty() {
         return Err(broken(shown, " without rows", "an action set needs rows"));
     }
     for name in &mut table.names {
@@ -161,15 +166,15 @@ fn number(cell: &str) -> Option<f64> {
 
 /// True where a column has a number anywhere: then all of it must be numbers.
 fn is_numeric(table: &RawTable, column: usize) -> bool {
-    table.rows.iter().any(|row| number(&row[column]).is_some())
+    (0..table.len()).any(|row| number(table.cell(row, column)).is_some())
 }
 
 fn finite(table: &RawTable, row: usize, column: usize, shown: &str) -> Result<f64, Error> {
-    let cell = &table.rows[row][column];
+    let cell = table.cell(row, column);
     let x = number(cell);
     x.filter(|x| x.is_finite()).ok_or_else(|| {
         let name = &table.names[column];
-        let found = x.map_or(cell.clone(), |x| x.to_string());
+        let found = x.map_or(cell.to_string(), |x| x.to_string());
         let what = format!(", row {}, column `{name}`: `{found}`", row + 1);
         broken(shown, &what, "only finite numbers are allowed")
     })
@@ -228,7 +233,7 @@ fn column(table: &RawTable, field: &str, name: &str) -> Result<usize, Error> {
 
 /// First row of each action set, and the end of the last one.
 fn set_starts(env: &LoggedConfig, table: &RawTable, shown: &str) -> Result<Vec<usize>, Error> {
-    let rows = table.rows.len();
+    let rows = table.len();
     let mut starts = vec![0];
     match (&env.round, env.k) {
         (Some(_), Some(k)) => {
@@ -237,7 +242,7 @@ fn set_starts(env: &LoggedConfig, table: &RawTable, shown: &str) -> Result<Vec<u
         }
         (Some(name), None) => {
             let place = column(table, "environment.round", name)?;
-            let value = |row: usize| round_of(&table.rows[row][place]);
+            let value = |row: usize| round_of(table.cell(row, place));
             let mut seen = std::collections::BTreeSet::from([value(0)]);
             for row in 1..rows {
                 if value(row) == value(row - 1) {

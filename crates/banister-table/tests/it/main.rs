@@ -1,3 +1,4 @@
 //! The integration tests of `banister-table`, one binary.
 
+mod bombs;
 mod read;

@@ -11,7 +11,12 @@ use crate::refusal::Refusal;
 const MOST_WORK: u64 = 20_000_000;
 
 impl Declaration {
-    pub(super) fn config(&self, kind: Kind, arms: &[NamedArm]) -> Result<AgentConfig, Refusal> {
+    pub(super) fn config(
+        &self,
+        kind: Kind,
+        arms: &[NamedArm],
+        is_new: bool,
+    ) -> Result<AgentConfig, Refusal> {
         let linear = kind != Kind::Arms || arms.iter().any(|arm| arm.features.is_some());
         let mut config = match (&self.agent, linear) {
             (Some(given), _) => given.clone(),
@@ -41,6 +46,11 @@ impl Declaration {
         if let AgentConfig::Oplb(oplb) = &mut config {
             // One writer serves all experiments: a decision may not hold it up for long.
             oplb.max_work = oplb.max_work.min(MOST_WORK);
+            // Features come from callers, and a long vector weighs as much as many outcomes. Logs of early
+            // versions have declarations without a bound.
+            if is_new {
+                oplb.norm.get_or_insert(self.longest(kind, arms));
+            }
         }
         if let Some(confidence) = self.confidence {
             if !(confidence > 0.0 && confidence < 1.0) {
@@ -61,6 +71,21 @@ impl Declaration {
             *own = given;
         }
         Ok(config)
+    }
+}
+
+impl Declaration {
+    /// Longest features that the declaration is meant for: those in it, and vectors of length 1, or contexts
+    /// of numbers up to 1.
+    fn longest(&self, kind: Kind, arms: &[NamedArm]) -> f64 {
+        let declared = arms.iter().filter_map(|arm| arm.features.as_ref());
+        let declared = declared.chain(&self.safe_action);
+        let lengths = declared.map(|x| x.iter().map(|x| x * x).sum::<f64>().sqrt());
+        let usual = match kind {
+            Kind::Context(d) => (d as f64).sqrt(),
+            _ => 1.0,
+        };
+        lengths.fold(usual, f64::max)
     }
 }
 

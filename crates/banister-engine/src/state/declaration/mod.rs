@@ -180,10 +180,10 @@ impl Declaration {
     /// Checks everything, and fills in what was left to us.
     pub fn check(&self) -> Result<CheckedDeclaration, Refusal> {
         self.check_labels()?;
-        self.check_rest()
+        self.check_rest(true)
     }
 
-    fn check_rest(&self) -> Result<CheckedDeclaration, Refusal> {
+    fn check_rest(&self, is_new: bool) -> Result<CheckedDeclaration, Refusal> {
         check_name(&self.name)?;
         check_length("description", &self.description, 10_000)?;
         let kind = self.kind()?;
@@ -204,7 +204,7 @@ impl Declaration {
         let safe = self.safe_arm(kind, &arms)?;
         let problem = self.problem(kind, &arms, safe)?;
         let standard = problem.check().map_err(|e| Refusal::of(e, problem_field))?;
-        let config = self.config(kind, &arms)?.resolved(&problem);
+        let config = self.config(kind, &arms, is_new)?.resolved(&problem);
         let mut agent = config.build(&problem).map_err(|error| match error {
             Error::NoFeatures => Refusal::invalid("agent.kind", config.label(), error.to_string()),
             error => Refusal::of(error, |field| match field.split(['.', '[']).next() {
@@ -228,8 +228,8 @@ impl Declaration {
         Ok(checked)
     }
 
-    /// The same for a declaration from a log, where names may be older than their rules. Before S had to be declared it was 1, or √K with a context, also
-    /// where the safe costs need more.
+    /// The same for a declaration from a log, where names may be older than their rules and features unbounded.
+    /// Before S had to be declared it was 1, or √K with a context, also where the safe costs need more.
     pub(crate) fn check_stored(&self) -> Result<CheckedDeclaration, Refusal> {
         let kind = self.kind()?;
         let arms: Vec<NamedArm> = self.arms.iter().cloned().map(NamedArm::from).collect();
@@ -244,7 +244,7 @@ impl Declaration {
             let s = former.max(standard.least_parameter_norm());
             own.agent = own.agent.map(|agent| agent.with_parameter_norm(s));
         }
-        own.check_rest()
+        own.check_rest(false)
     }
 
     fn kind(&self) -> Result<Kind, Refusal> {

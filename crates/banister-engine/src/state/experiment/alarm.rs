@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Experiment;
+use crate::state::learner::Op;
 use crate::time::Timestamp;
 
 /// Most alarms kept in memory; the log has all of them.
@@ -70,26 +71,15 @@ impl Experiment {
     /// Alarms that the fold has raised and no event records yet.
     pub(crate) fn unrecorded(&self) -> Vec<AlarmRaised> {
         let mut raised = Vec::new();
-        if let Some(monitor) = self.agent().monitor() {
-            let new = monitor.raised().saturating_sub(self.recorded);
-            let alarms = monitor.alarms();
-            // The newest are the last; one that replaced an older one of its kind is among them.
-            let mut newest: Vec<_> = alarms.iter().collect();
-            newest.sort_by_key(|alarm| std::cmp::Reverse(alarm.outcome));
-            for alarm in newest
-                .into_iter()
-                .take(usize::try_from(new).unwrap_or(usize::MAX))
-            {
-                let arm = alarm.arm.and_then(|arm| self.agent().names().get(arm));
-                raised.push(AlarmRaised {
-                    kind: alarm.kind.into(),
-                    guardrail: self.facts.guardrails.get(alarm.guardrail).cloned(),
-                    arm: arm.cloned(),
-                    message: alarm.describe(&self.checked.standard, arm.map(String::as_str)),
-                    evidence: alarm.evidence,
-                    forces_safe: alarm.forces_safe,
-                });
-            }
+        for (alarm, arm) in self.learner.unrecorded() {
+            raised.push(AlarmRaised {
+                kind: alarm.kind.into(),
+                guardrail: self.facts.guardrails.get(alarm.guardrail).cloned(),
+                message: alarm.describe(&self.checked.standard, arm.as_deref()),
+                arm,
+                evidence: alarm.evidence,
+                forces_safe: alarm.forces_safe,
+            });
         }
         if self.missing.differs() && !self.is_missing_recorded() {
             raised.extend(self.missing_alarm());
@@ -99,8 +89,7 @@ impl Experiment {
 
     /// Returns true if some alarm is not recorded yet.
     pub(crate) fn has_unrecorded(&self) -> bool {
-        let raised = self.agent().monitor().map_or(0, |monitor| monitor.raised());
-        raised > self.recorded || (self.missing.differs() && !self.is_missing_recorded())
+        self.learner.has_unrecorded() || (self.missing.differs() && !self.is_missing_recorded())
     }
 
     fn is_missing_recorded(&self) -> bool {
@@ -132,7 +121,7 @@ impl Experiment {
     /// Returns true if outcomes that are missing not at random force the safe action: learning again would not
     /// mend them, so only `alert` goes on.
     fn missing_forces_safe(&self) -> bool {
-        let monitor = self.agent().monitor();
+        let monitor = self.learner.declared().monitor();
         monitor.is_some_and(|monitor| monitor.on_breach() != OnBreach::Alert)
     }
 
@@ -146,9 +135,14 @@ impl Experiment {
         (self.alarms.iter()).filter(|alarm| alarm.acknowledged.is_none())
     }
 
-    pub(super) fn record_alarm(&mut self, number: u64, time: Timestamp, alarm: AlarmRaised) {
+    pub(super) fn record_alarm(
+        &mut self,
+        number: u64,
+        time: Timestamp,
+        alarm: AlarmRaised,
+    ) -> Result<(), String> {
         if alarm.kind != Evidence::Missing {
-            self.recorded += 1;
+            self.learner.apply(Op::AlarmRecorded)?;
         }
         if self.alarms.len() == MOST_KEPT {
             self.alarms.remove(0);
@@ -159,17 +153,15 @@ impl Experiment {
             alarm,
             acknowledged: None,
         });
-        self.current = None;
+        Ok(())
     }
 
-    pub(super) fn acknowledge(&mut self, time: Timestamp) {
+    pub(super) fn acknowledge(&mut self, time: Timestamp) -> Result<(), String> {
         for alarm in &mut self.alarms {
             alarm.acknowledged.get_or_insert(time.0);
         }
-        self.agent_mut().acknowledge();
-        // Whatever was raised and not recorded is acknowledged with the rest.
-        self.recorded = self.agent().monitor().map_or(0, |monitor| monitor.raised());
+        self.learner.apply(Op::Acknowledge)?;
         self.missing.acknowledge();
-        self.current = None;
+        self.reframe()
     }
 }

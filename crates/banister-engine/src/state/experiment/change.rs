@@ -69,7 +69,6 @@ impl Experiment {
         }
         if let Some(status) = change.status {
             self.status = status;
-            self.current = None;
             let was_paused = matches!(self.alarm, Some(alarm) if alarm.reason == Fallback::Paused);
             match status {
                 ExperimentStatus::Paused if !was_paused => {

@@ -6,7 +6,6 @@
 
 mod alarm;
 mod change;
-mod facts;
 mod kept;
 mod missing;
 mod policy;
@@ -15,38 +14,25 @@ mod saved;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use banister::{Agent, ArmRanges, Fallback, Origin, Outcomes, Played};
+use banister::{Agent, ArmRanges, Fallback};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::events::PublishedPolicy;
 use crate::events::{DecisionEvent, Event, OutcomeEvent, Record};
 use crate::state::declaration::{CheckedDeclaration, Declaration, Kind, NamedArm};
+use crate::state::facts::{Facts, facts};
 use crate::state::history::History;
+use crate::state::learner::{Arm, Core, ExperimentStatus, Frame, Learner, Op, OwnOrigin};
 use crate::time::Timestamp;
 pub use alarm::{AlarmRaised, Evidence, RecordedAlarm};
 pub use change::Change;
-pub use facts::Facts;
-use facts::facts;
 use kept::Kept;
 pub use missing::{ArmMissing, Missing};
 pub(crate) use saved::restore_all;
 
 /// Policies whose share of the safe action is remembered: those that replicas still draw from.
 const MOST_SHARES: usize = 64;
-
-/// Status of an experiment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ExperimentStatus {
-    /// It decides and learns.
-    #[default]
-    Running,
-    /// Every decision is the safe action; it still learns from outcomes.
-    Paused,
-    /// It is over.
-    Archived,
-}
 
 /// Counts so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -73,19 +59,6 @@ pub struct Imported {
     pub outcomes: u64,
     /// The last of its events.
     pub number: u64,
-}
-
-/// An arm, retired ones too. Its number never changes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Arm {
-    pub name: String,
-    /// Its features, where arms have any.
-    pub features: Option<Vec<f64>>,
-    /// Ranges that it brought when it was added.
-    #[serde(default, skip_serializing_if = "ArmRanges::is_empty")]
-    pub ranges: ArmRanges,
-    /// False once it is retired.
-    pub offered: bool,
 }
 
 /// Time and reason for which the safe action is forced.
@@ -130,8 +103,6 @@ pub struct Experiment {
     pub alarms: Vec<RecordedAlarm>,
     /// Outcomes that never came, by arm.
     pub missing: Missing,
-    /// Alarms of the agent that events record.
-    recorded: u64,
     /// Events that turned shadow mode on or off.
     shadow_switches: Vec<u64>,
     /// The last policies published: number, and probability of the safe action.
@@ -139,10 +110,12 @@ pub struct Experiment {
     /// The policy over the arms now, and the number of its event once it has one.
     pub(crate) current: Option<(Option<u64>, Arc<PublishedPolicy>)>,
     pub(crate) facts: Arc<Facts>,
+    /// All that policies depend on beside what is learned; another one after every change.
+    pub(crate) frame: Arc<Frame>,
+    pub(crate) learner: Learner,
     /// The whole of it, and its summary, as queries show them.
     pub(crate) kept_view: Kept,
     pub(crate) kept_summary: Kept,
-    agent: Box<dyn Agent>,
 }
 
 impl Experiment {
@@ -169,7 +142,7 @@ impl Experiment {
             offered: true,
         });
         let arms: Vec<Arm> = arms.collect();
-        let facts = facts(key, &checked, &arms, &*agent);
+        let (facts, frame, learner) = parts(key, &checked, &arms, agent, 0);
         Ok(Self {
             key,
             status: ExperimentStatus::Running,
@@ -183,81 +156,78 @@ impl Experiment {
             settled: key,
             alarms: Vec::new(),
             missing: Missing::default(),
-            recorded: 0,
             shadow_switches: Vec::new(),
             shares: VecDeque::new(),
             current: None,
             arms,
             facts,
+            frame,
+            learner,
             kept_view: Kept::default(),
             kept_summary: Kept::default(),
-            agent,
             checked,
         })
     }
 
-    /// Folds one of its events, the first aside. Events were checked before they were written, so the
-    /// agent refuses none; if one cannot be taken, the log is damaged.
-    pub(crate) fn apply(&mut self, record: &Record, event: &Event) -> Result<(), String> {
+    /// Folds one of its events, the first aside; an error says that the log is damaged.
+    pub(crate) fn apply(&mut self, record: &Record, event: Event) -> Result<(), String> {
         self.number = record.number;
         match event {
             Event::Created(_) => return Err("an experiment is created once".into()),
+            Event::ClockSet { .. } => return Err("the clock is no experiment's".into()),
             Event::Changed(json) => {
-                let change: Change = serde_json::from_str(json).map_err(|e| e.to_string())?;
+                let change: Change = serde_json::from_str(&json).map_err(|e| e.to_string())?;
                 if (change.shadow).is_some_and(|s| s != self.checked.declaration.shadow) {
                     self.shadow_switches.push(record.number);
                 }
                 self.change(change, record.time);
+                self.reframe()?;
             }
             Event::ArmAdded { name, features } => self.add(NamedArm {
-                name: name.clone(),
-                features: features.clone(),
+                name,
+                features,
                 ranges: ArmRanges::default(),
             })?,
             Event::NewArm(json) => {
-                self.add(serde_json::from_str(json).map_err(|e| e.to_string())?)?;
+                self.add(serde_json::from_str(&json).map_err(|e| e.to_string())?)?;
             }
-            Event::ArmRetired { arm } => self.retire(*arm as usize)?,
+            Event::ArmRetired { arm } => self.retire(arm as usize)?,
             // Policies and decisions teach nothing, and parts only once they are complete.
             Event::Policy(_) | Event::Decision(_) | Event::Part(_) => {}
             Event::Outcome(outcome) => {
                 // In shadow mode the caller's own policy was played.
                 let number = record.decision.filter(|&number| !self.was_shadow(number));
-                let numbers = [number.unwrap_or(0)];
-                let origin = match number {
-                    Some(_) => Origin::Announced(&numbers),
-                    None => Origin::Logged,
-                };
+                let origin = number.map_or(OwnOrigin::Logged, OwnOrigin::Announced);
                 self.observe(record, outcome, origin)?;
             }
             Event::Matured {
                 outcome,
                 safe_probability,
             } => {
-                let (numbers, shares) = ([record.decision.unwrap_or(0)], [*safe_probability]);
-                let origin = if self.was_shadow(numbers[0]) {
-                    Origin::Logged
+                let number = record.decision.unwrap_or(0);
+                let origin = if self.was_shadow(number) {
+                    OwnOrigin::Logged
                 } else {
-                    Origin::InOrder(&numbers, &shares)
+                    OwnOrigin::InOrder(number, safe_probability)
                 };
-                self.observe(record, outcome, origin)?;
                 self.missing.came(outcome.action as usize);
+                self.observe(record, outcome, origin)?;
             }
             Event::Missing { action, policy } => {
                 self.counts.expired += 1;
                 self.counts.missing += 1;
-                self.missing.never_came(*action as usize, policy);
-                self.current = None;
+                self.missing.never_came(action as usize, &policy);
+                if self.is_forced_by_missing() != self.frame.is_forced {
+                    self.reframe()?;
+                }
             }
             Event::AlarmRaised(json) => {
-                let alarm = serde_json::from_str(json).map_err(|e| e.to_string())?;
-                self.record_alarm(record.number, record.time, alarm);
+                let alarm = serde_json::from_str(&json).map_err(|e| e.to_string())?;
+                self.record_alarm(record.number, record.time, alarm)?;
             }
-            Event::AlarmsAcknowledged(_) => self.acknowledge(record.time),
+            Event::AlarmsAcknowledged(_) => self.acknowledge(record.time)?,
             Event::Lapsed => self.counts.expired += 1,
             Event::Imported(import) => {
-                (import.outcomes(|outcomes| self.agent.observe_batch(outcomes)))
-                    .map_err(|e| e.to_string())?;
                 let outcomes = import.rewards.len() as u64;
                 self.counts.imported += outcomes;
                 match self.imports.last_mut() {
@@ -271,7 +241,7 @@ impl Experiment {
                         number: record.number,
                     }),
                 }
-                self.current = None;
+                self.learner.apply(Op::Import(import))?;
             }
         }
         Ok(())
@@ -307,7 +277,7 @@ impl Experiment {
         time: Timestamp,
         number: u64,
         decision: &DecisionEvent,
-    ) {
+    ) -> Result<(), String> {
         if let Some(own) = &decision.own {
             self.applied_policy(time, number, own.clone());
             if let Some(latest) = &mut self.latest {
@@ -322,8 +292,11 @@ impl Experiment {
             let share = share.map_or(0.0, |(_, share)| *share);
             // With a time to live, outcomes are learned in the order of decisions.
             let waits = self.checked.declaration.ttl_seconds.is_some();
-            self.agent.drawn(decision.action as usize);
-            self.agent.decided(number, (!waits).then_some(share));
+            self.learner.apply(Op::Drawn {
+                action: decision.action,
+                number,
+                safe_probability: (!waits).then_some(share),
+            })?;
         }
         self.counts.decisions += 1;
         self.counts.forced += u64::from(fallback.is_some());
@@ -336,6 +309,7 @@ impl Experiment {
                 decision: Some(number),
             },
         });
+        Ok(())
     }
 
     /// Returns true if a decision was made in shadow mode: it may have been switched since.
@@ -345,43 +319,70 @@ impl Experiment {
     }
 
     fn retire(&mut self, arm: usize) -> Result<(), String> {
+        let retired = self.arms.get_mut(arm).ok_or("there is no such arm")?;
+        retired.offered = false;
         if self.checked.kind == Kind::Arms {
-            let own = self
-                .own_number(arm)
-                .ok_or("the agent does not know the arm")?;
-            self.agent.retire_arm(own).map_err(|e| e.to_string())?;
+            let name = retired.name.clone();
+            self.learner.apply(Op::RetireArm(name))?;
         }
-        let arm = self.arms.get_mut(arm).ok_or("there is no such arm")?;
-        arm.offered = false;
-        self.current = None;
-        Ok(())
+        self.reframe()
     }
 
     fn observe(
         &mut self,
         record: &Record,
-        outcome: &OutcomeEvent,
-        origin: Origin<'_>,
+        outcome: OutcomeEvent,
+        origin: OwnOrigin,
     ) -> Result<(), String> {
-        let arms = [outcome.action as usize];
-        let outcomes = Outcomes {
-            played: if outcome.features.is_empty() {
-                Played::Arms(&arms)
-            } else {
-                Played::Features(&outcome.features)
-            },
-            rewards: &[outcome.reward],
-            costs: &outcome.costs,
-            origin,
-        };
-        (self.agent.observe_batch(&outcomes)).map_err(|e| e.to_string())?;
         self.counts.outcomes += 1;
         self.counts.expired += u64::from(outcome.by_default);
         self.history.observe(record.time);
-        // A policy whose bounds have not changed stays published.
-        if self.agent.is_stale() {
-            self.current = None;
-        }
-        Ok(())
+        self.learner.apply(Op::Observe { outcome, origin })
     }
+
+    /// Something that policies depend on has changed.
+    fn reframe(&mut self) -> Result<(), String> {
+        let is_forced = self.is_forced_by_missing();
+        self.frame = frame(
+            &self.checked,
+            &self.arms,
+            &self.facts,
+            self.status,
+            is_forced,
+        );
+        self.learner.apply(Op::Frame(self.frame.clone()))
+    }
+}
+
+fn frame(
+    checked: &CheckedDeclaration,
+    arms: &[Arm],
+    facts: &Arc<Facts>,
+    status: ExperimentStatus,
+    is_forced: bool,
+) -> Arc<Frame> {
+    Arc::new(Frame {
+        facts: facts.clone(),
+        arms: arms.to_vec(),
+        status,
+        is_forced,
+        is_linear: checked.config.takes_features(),
+        safe: checked.safe,
+        declared: checked.arms.len(),
+    })
+}
+
+/// The parts that are made of an agent.
+fn parts(
+    key: u64,
+    checked: &CheckedDeclaration,
+    arms: &[Arm],
+    agent: Box<dyn Agent>,
+    recorded: u64,
+) -> (Arc<Facts>, Arc<Frame>, Learner) {
+    let names = arms.iter().map(|arm| arm.name.clone()).collect();
+    let facts = facts(key, checked, names, &*agent);
+    let frame = frame(checked, arms, &facts, ExperimentStatus::Running, false);
+    let core = Core::new(agent, recorded, frame.clone());
+    (facts, frame, Learner::new(core))
 }

@@ -5,14 +5,15 @@ use std::collections::VecDeque;
 use banister_rivals::AgentConfig;
 use serde::{Deserialize, Serialize};
 
-use super::facts::facts;
 use super::kept::Kept;
 use super::{
-    Alarm, Arm, Counts, Experiment, ExperimentStatus, Imported, Latest, Missing, RecordedAlarm,
+    Alarm, Arm, Core, Counts, Experiment, ExperimentStatus, Imported, Latest, Missing,
+    RecordedAlarm, parts,
 };
 use crate::state::declaration::Declaration;
 use crate::state::history::History;
-use crate::store::Snapshot;
+use crate::state::learner::Detached;
+use crate::store::{Snapshot, Store, StoreError};
 use crate::time::Timestamp;
 
 /// All of an experiment that a snapshot keeps; the first part is what is learned.
@@ -46,9 +47,50 @@ struct Learned {
 }
 
 const VERSION: u32 = 2;
+/// First byte of a snapshot with a seal; those before are JSON from the first byte on.
+const SEALED: u8 = 3;
+
+/// Digest of a snapshot.
+fn seal(experiment: u64, number: u64, json: &[u8]) -> [u8; 8] {
+    let mut hash = blake3::Hasher::new();
+    hash.update(&experiment.to_le_bytes());
+    hash.update(&number.to_le_bytes());
+    hash.update(json);
+    let mut seal = [0; 8];
+    seal.copy_from_slice(&hash.finalize().as_bytes()[..8]);
+    seal
+}
+
+impl Learned {
+    /// Adds what the learner has to say.
+    fn complete(mut self, core: &Core) -> Self {
+        self.recorded = core.recorded;
+        self.agent = core.agent().save_learned();
+        self
+    }
+}
+
+impl Saved {
+    /// Snapshot of the log up to an event, sealed.
+    fn sealed(mut self, core: &Core, number: u64) -> Snapshot {
+        self.learned = self.learned.complete(core);
+        let experiment = self.learned.key;
+        // Numbers, texts and lists only: there is nothing to fail on.
+        let json = serde_json::to_vec(&self).unwrap_or_default();
+        let mut body = Vec::with_capacity(json.len() + 9);
+        body.push(SEALED);
+        body.extend_from_slice(&seal(experiment, number, &json));
+        body.extend_from_slice(&json);
+        Snapshot {
+            experiment,
+            number,
+            body,
+        }
+    }
+}
 
 impl Experiment {
-    /// Part of the snapshot that depends on the events alone.
+    /// Part of the snapshot that depends on the events alone, but for the learner's.
     fn learned(&self) -> Learned {
         Learned {
             key: self.key,
@@ -60,35 +102,65 @@ impl Experiment {
             counts: self.counts,
             imports: self.imports.clone(),
             missing: self.missing.clone(),
-            recorded: self.recorded,
+            recorded: 0,
             alarms: self.alarms.clone(),
             shadow_switches: self.shadow_switches.clone(),
             shares: self.shares.clone(),
-            agent: self.agent.save_learned(),
+            agent: String::new(),
         }
     }
 
-    /// Digest of what is learned.
-    pub fn digest(&self) -> String {
-        let learned = serde_json::to_vec(&self.learned()).unwrap_or_default();
-        blake3::hash(&learned).to_hex().to_string()
-    }
-
-    pub(crate) fn save(&self) -> Vec<u8> {
-        let saved = Saved {
+    fn saved(&self) -> Saved {
+        Saved {
             version: VERSION,
             learned: self.learned(),
             history: self.history.clone(),
             alarm: self.alarm,
             latest: self.latest.clone(),
             settled: self.settled,
+        }
+    }
+
+    /// Digest of what is learned.
+    pub fn digest(&self) -> String {
+        let learned = self.learner.read(|core| self.learned().complete(core));
+        let learned = serde_json::to_vec(&learned).unwrap_or_default();
+        blake3::hash(&learned).to_hex().to_string()
+    }
+
+    /// Snapshot of the log up to an event.
+    pub(crate) fn snapshot(&self, number: u64) -> Snapshot {
+        self.learner.read(|core| self.saved().sealed(core, number))
+    }
+
+    /// The same, made beside the writer where the learner is, and handed over there; `None` then.
+    pub(crate) fn snapshot_soon(
+        &self,
+        number: u64,
+        detached: Option<&Detached>,
+    ) -> Option<Snapshot> {
+        let (Some(actor), Some(detached)) = (self.learner.actor(), detached) else {
+            return Some(self.snapshot(number));
         };
-        // Numbers, texts and lists only: there is nothing to fail on.
-        serde_json::to_vec(&saved).unwrap_or_default()
+        let (saved, detached) = (self.saved(), detached.clone());
+        actor.save(Box::new(move |core| {
+            detached.hand_over(saved.sealed(core, number))
+        }));
+        None
     }
 
     /// From a snapshot; `None` if it is of an earlier version, which lacks what the log has to say anew.
-    pub(crate) fn restore(body: &[u8]) -> Result<Option<Self>, String> {
+    pub(crate) fn restore(snapshot: &Snapshot) -> Result<Option<Self>, String> {
+        let body = match snapshot.body.split_first() {
+            Some((&SEALED, rest)) => {
+                let (own, json) = rest.split_first_chunk::<8>().ok_or("it is cut off")?;
+                if *own != seal(snapshot.experiment, snapshot.number, json) {
+                    return Err("its checksum does not match: a part of it was changed".into());
+                }
+                json
+            }
+            _ => &snapshot.body,
+        };
         #[derive(Deserialize)]
         struct Header {
             version: Option<u32>,
@@ -113,8 +185,14 @@ impl Experiment {
             (checked.standard.add_arm(&arm.ranges)).map_err(|e| e.to_string())?;
         }
         let restored = AgentConfig::restore(&learned.agent).map_err(|e| e.to_string())?;
-        let facts = facts(learned.key, &checked, &learned.arms, &*restored.agent);
-        Ok(Some(Self {
+        let (facts, frame, learner) = parts(
+            learned.key,
+            &checked,
+            &learned.arms,
+            restored.agent,
+            learned.recorded,
+        );
+        let mut experiment = Self {
             key: learned.key,
             status: learned.status,
             created: Timestamp(learned.created),
@@ -122,7 +200,6 @@ impl Experiment {
             counts: learned.counts,
             imports: learned.imports,
             missing: learned.missing,
-            recorded: learned.recorded,
             alarms: learned.alarms,
             shadow_switches: learned.shadow_switches,
             shares: learned.shares,
@@ -133,22 +210,35 @@ impl Experiment {
             current: None,
             arms: learned.arms,
             facts,
+            frame,
+            learner,
             kept_view: Kept::default(),
             kept_summary: Kept::default(),
-            agent: restored.agent,
             checked,
-        }))
+        };
+        experiment.reframe()?;
+        Ok(Some(experiment))
     }
 }
 
-/// The experiments of all snapshots; `None` if some are of an earlier version.
-pub(crate) fn restore_all(snapshots: &[Snapshot]) -> Result<Option<Vec<Experiment>>, String> {
-    let mut experiments = Vec::with_capacity(snapshots.len());
-    for snapshot in snapshots {
-        match Experiment::restore(&snapshot.body)? {
-            Some(experiment) => experiments.push(experiment),
-            None => return Ok(None),
+/// Experiments as their snapshots have them, each with its snapshot's number.
+pub(crate) type Restored = Vec<(u64, Experiment)>;
+
+/// The experiments of all snapshots, read one by one: a snapshot can be large. `Ok(None)` if some are of an
+/// earlier version, `Err` if one cannot be read.
+pub(crate) fn restore_all(
+    store: &mut dyn Store,
+) -> Result<Result<Option<Restored>, String>, StoreError> {
+    let mut experiments = Vec::new();
+    for key in store.snapshots()? {
+        let Some(snapshot) = store.snapshot(key)? else {
+            continue;
+        };
+        match Experiment::restore(&snapshot) {
+            Ok(Some(experiment)) => experiments.push((snapshot.number, experiment)),
+            Ok(None) => return Ok(Ok(None)),
+            Err(reason) => return Ok(Err(reason)),
         }
     }
-    Ok(Some(experiments))
+    Ok(Ok(Some(experiments)))
 }

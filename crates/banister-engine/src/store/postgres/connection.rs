@@ -12,28 +12,26 @@
 
 use std::time::Duration;
 
-use postgres::config::{Host, SslMode};
-use postgres::{Client, Config, NoTls};
+use tokio_postgres::Config;
+use tokio_postgres::config::Host;
 
-use super::error::{of, unreachable};
-use super::tls;
-use crate::store::StoreError;
+use super::session::Session;
+use crate::store::{PostgresLog, StoreError};
 
 /// Longest time to connect, unless the address says otherwise.
-const CONNECT: Duration = Duration::from_secs(5);
+pub(super) const CONNECT: Duration = Duration::from_secs(5);
 /// After how much silence the other side is asked whether it is there.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 /// Defaults of the library where an address says nothing.
 const LIBRARY_KEEPALIVE: Duration = Duration::from_secs(2 * 60 * 60);
 
-// What was acknowledged is on the disk whatever the server's default. A replica that froze or whose
-// machine is gone loses the log, and nobody waits for ever. Every statement here is a few look-ups in
-// indexes: the server must not guess otherwise from a table that was empty a minute ago.
+/// Time that the server has to report that a statement took too long, before it counts as silent.
+const GRACE: Duration = Duration::from_millis(500);
+
+// What was acknowledged is on the disk whatever the server's default. Every statement here is a few
+// look-ups in indexes: the server must not guess otherwise from a table that was empty a minute ago.
 const SESSION: &str = "
 SET synchronous_commit = on;
-SET lock_timeout = '10s';
-SET statement_timeout = '60s';
-SET idle_in_transaction_session_timeout = '15s';
 SET plan_cache_mode = force_generic_plan;
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
@@ -45,21 +43,25 @@ SET tcp_keepalives_interval = 5;
 SET tcp_keepalives_count = 3;
 ";
 
-/// Opens a session.
-pub(super) fn open(url: &str) -> Result<Client, StoreError> {
-    let mut client = connect(url)?;
-    client.batch_execute(SESSION).map_err(of)?;
-    Ok(client)
+/// Opens a session whose statements take at most `statement`.
+pub(super) fn open(log: &PostgresLog, statement: Duration) -> Result<Session, StoreError> {
+    let mut session = connect(log, statement)?;
+    // A replica that froze or whose machine is gone loses the log: the server ends a transaction in which
+    // nothing happens, and a connection that takes nothing.
+    let limits = format!(
+        "SET lock_timeout = {}; SET statement_timeout = {}; \
+         SET idle_in_transaction_session_timeout = {idle}; SET tcp_user_timeout = {idle};",
+        log.lock_timeout.as_millis(),
+        statement.as_millis(),
+        idle = log.idle_timeout.as_millis()
+    );
+    let sql = format!("{SESSION}{limits}");
+    session.run(async |client| client.batch_execute(&sql).await)?;
+    Ok(session)
 }
 
-pub(super) fn connect(url: &str) -> Result<Client, StoreError> {
-    let config = config(url)?;
-    let connected = match config.get_ssl_mode() {
-        SslMode::Disable => config.connect(NoTls),
-        SslMode::Prefer => config.connect(tls::unverified()?),
-        _ => config.connect(tls::verified()?),
-    };
-    connected.map_err(|error| unreachable(&shown_config(&config), error))
+pub(super) fn connect(log: &PostgresLog, statement: Duration) -> Result<Session, StoreError> {
+    Session::connect(&config(&log.url)?, statement + GRACE)
 }
 
 fn config(url: &str) -> Result<Config, StoreError> {
@@ -105,7 +107,7 @@ pub(crate) fn shown(url: &str) -> String {
     }
 }
 
-fn shown_config(config: &Config) -> String {
+pub(super) fn shown_config(config: &Config) -> String {
     let ports = config.get_ports();
     let with_port = |(place, host): (usize, String)| {
         let port = ports.get(place).or(ports.first()).copied();
@@ -129,7 +131,9 @@ fn shown_config(config: &Config) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Duration, KEEPALIVE, SslMode, config, shown};
+    use tokio_postgres::config::SslMode;
+
+    use super::{Duration, KEEPALIVE, config, shown};
 
     #[test]
     fn addresses_are_shown_without_secrets() {

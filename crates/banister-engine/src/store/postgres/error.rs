@@ -1,14 +1,23 @@
 //! The server's errors in our words. None of them has a password in it: addresses are never repeated.
 
 use std::error::Error as _;
+use std::time::Duration;
 
-use postgres::Error;
+use tokio_postgres::Error;
 
 use crate::store::StoreError;
 
 /// The connection is gone.
 pub(super) fn lost() -> StoreError {
     StoreError::passing("the connection to PostgreSQL was lost")
+}
+
+/// The server is there, and says nothing.
+pub(super) fn silent(limit: Duration) -> StoreError {
+    StoreError::passing(format!(
+        "the database server did not answer within {} seconds",
+        limit.as_secs_f64()
+    ))
 }
 
 /// An error of a connection that was open.

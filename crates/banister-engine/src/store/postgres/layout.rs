@@ -1,17 +1,21 @@
 //! The tables of the log, in the connection's default schema.
 
-use postgres::{Client, GenericClient};
+use std::time::Duration;
 
 use super::error::of;
-use crate::store::StoreError;
+use super::session::Session;
+use crate::store::{LAYOUT_VERSION, StoreError, new_id, unknown_layout};
 
 const APPLICATION: &str = "banister";
-const VERSION: i32 = 1;
 /// Whoever lays the tables out holds this lock ("banister" in bytes).
 const LOCK: i64 = 0x6261_6e69_7374_6572;
 
-// Texts are compared byte by byte: an index must not depend on the machine's languages.
-const LAYOUT: &str = r#"
+/// Longest time of a statement that changes the layout.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// The tables as they were at first. Texts are compared byte by byte: an index must not depend on the
+/// machine's languages.
+const FIRST_LAYOUT: &str = r#"
 CREATE TABLE meta (
   one SMALLINT PRIMARY KEY CHECK (one = 1),
   application TEXT NOT NULL,
@@ -47,41 +51,57 @@ CREATE TABLE tokens (
 );
 "#;
 
-/// Content of a schema.
-enum Holds {
-    Nothing,
-    Log,
-}
+/// From the first layout to the second.
+const SECOND_LAYOUT: &str = "
+CREATE INDEX events_admin ON events (experiment, number) WHERE kind = 1;
+ALTER TABLE tokens ADD COLUMN scope TEXT, ADD COLUMN expires BIGINT,
+  ADD COLUMN rate DOUBLE PRECISION, ADD COLUMN bytes_rate DOUBLE PRECISION, ADD COLUMN work DOUBLE PRECISION;
+ALTER TABLE meta ADD COLUMN id TEXT;
+";
 
-/// Lays the tables out, unless they are there.
-pub(super) fn lay_out(client: &mut Client) -> Result<(), StoreError> {
-    if let Holds::Log = holds(client)? {
+/// Lays the tables out, or brings them up to date, unless they are as they should be.
+pub(super) fn lay_out(session: &mut Session) -> Result<(), StoreError> {
+    if version(session)? == LAYOUT_VERSION {
         return Ok(());
     }
     // Several replicas may start at once: all but one wait here, and find the tables then.
-    let mut transaction = client.transaction().map_err(of)?;
-    transaction
-        .query("SELECT pg_advisory_xact_lock($1)", &[&LOCK])
-        .map_err(of)?;
-    if let Holds::Nothing = holds(&mut transaction)? {
-        transaction.batch_execute(LAYOUT).map_err(of)?;
-        let meta = "INSERT INTO meta VALUES (1, $1, $2)";
-        (transaction.execute(meta, &[&APPLICATION, &VERSION])).map_err(of)?;
+    let begin = format!(
+        "BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; \
+         SELECT pg_advisory_xact_lock({LOCK})"
+    );
+    run(session, &begin)?;
+    let version = version(session)?;
+    if version == 0 {
+        run(session, FIRST_LAYOUT)?;
+        let meta = format!("INSERT INTO meta VALUES (1, '{APPLICATION}', 1)");
+        run(session, &meta)?;
     }
-    transaction.commit().map_err(of)
+    if version < 2 {
+        run(session, SECOND_LAYOUT)?;
+        let id = new_id();
+        let meta = format!("UPDATE meta SET version = {LAYOUT_VERSION}, id = '{id}'");
+        run(session, &meta)?;
+    }
+    run(session, "COMMIT")
+}
+
+/// Runs statements that may take their time: an index over many events does.
+fn run(session: &mut Session, sql: &str) -> Result<(), StoreError> {
+    session.run_within(LONGEST, async |client| client.batch_execute(sql).await)
 }
 
 /// Checks that the tables are there.
-pub(super) fn check(client: &mut Client) -> Result<(), StoreError> {
-    match holds(client)? {
-        Holds::Log => Ok(()),
-        Holds::Nothing => Err(StoreError::passing("the database has no log yet")),
+pub(super) fn check(session: &mut Session) -> Result<(), StoreError> {
+    if version(session)? == 0 {
+        return Err(StoreError::passing("the database has no log yet"));
     }
+    Ok(())
 }
 
-fn holds(client: &mut impl GenericClient) -> Result<Holds, StoreError> {
+/// The layout of the log; 0 if the schema is empty, an error if it holds something else.
+fn version(session: &mut Session) -> Result<i32, StoreError> {
     let sql = "SELECT current_schema()::text, current_setting('server_encoding')";
-    let row = client.query_one(sql, &[]).map_err(of)?;
+    let row = session.run(async |client| client.query_one(sql, &[]).await)?;
     let schema: Option<String> = row.try_get(0).map_err(of)?;
     let encoding: String = row.try_get(1).map_err(of)?;
     if encoding != "UTF8" && encoding != "SQL_ASCII" {
@@ -98,16 +118,16 @@ fn holds(client: &mut impl GenericClient) -> Result<Holds, StoreError> {
          WHERE n.nspname = $1 \
          AND c.relname IN ('meta', 'counter', 'events', 'snapshots', 'tokens') ORDER BY 1";
     let mut first = None;
-    for row in client.query(sql, &[&schema]).map_err(of)? {
+    for row in session.run(async |client| client.query(sql, &[&schema]).await)? {
         let table: String = row.try_get(0).map_err(of)?;
         let ours: bool = row.try_get(1).map_err(of)?;
         if table == "meta" && ours {
-            return known(client);
+            return known(session);
         }
         first = first.or(Some(table));
     }
     match first {
-        None => Ok(Holds::Nothing),
+        None => Ok(0),
         Some(table) => Err(StoreError::new(format!(
             "the schema `{schema}` has a table `{table}` of another program: \
              give the log a database or a schema of its own"
@@ -116,18 +136,16 @@ fn holds(client: &mut impl GenericClient) -> Result<Holds, StoreError> {
 }
 
 /// Checks that the log is of a layout that this program knows.
-fn known(client: &mut impl GenericClient) -> Result<Holds, StoreError> {
+fn known(session: &mut Session) -> Result<i32, StoreError> {
     let sql = "SELECT application::text, version::integer FROM meta";
-    let row = client.query_opt(sql, &[]).map_err(of)?;
+    let row = session.run(async |client| client.query_opt(sql, &[]).await)?;
     let (application, version): (String, i32) = match row {
         Some(row) => (row.try_get(0).map_err(of)?, row.try_get(1).map_err(of)?),
         None => (String::new(), 0),
     };
     match (application.as_str(), version) {
-        (APPLICATION, VERSION) => Ok(Holds::Log),
-        (APPLICATION, other) => Err(StoreError::new(format!(
-            "the database has layout {other}, this program knows layout {VERSION}"
-        ))),
+        (APPLICATION, 1..=LAYOUT_VERSION) => Ok(version),
+        (APPLICATION, other) => Err(unknown_layout(other)),
         _ => Err(StoreError::new("the database is another program's")),
     }
 }

@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use postgres::fallible_iterator::FallibleIterator;
-
-use super::error::{lost, of};
 use super::{CHANNEL, connection};
-use crate::store::StoreError;
+use crate::store::{PostgresLog, StoreError};
 
 /// Longest time between calls of `wake`, whose answer ends the thread.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -14,13 +11,13 @@ const PAUSE: Duration = Duration::from_secs(1);
 const FIRST: Duration = Duration::from_millis(100);
 
 /// Calls `wake` on every notification, and about every second, until it says no.
-pub(crate) fn listen(url: String, wake: Box<dyn Fn() -> bool + Send>) {
+pub(crate) fn listen(log: PostgresLog, wake: Box<dyn Fn() -> bool + Send>) {
     let thread = std::thread::Builder::new().name("banister-listen".into());
     // Without the thread others' events are found a little later, by looking.
     let _ = thread.spawn(move || {
         let mut wait = FIRST;
         while wake() {
-            match wait_for_commits(&url, &*wake, || wait = FIRST) {
+            match wait_for_commits(&log, &*wake, || wait = FIRST) {
                 Ok(()) => return,
                 // Trouble with the log is the writer's to report.
                 Err(_) => {
@@ -34,25 +31,17 @@ pub(crate) fn listen(url: String, wake: Box<dyn Fn() -> bool + Send>) {
 
 /// Listens until `wake` says no, or until the connection breaks.
 fn wait_for_commits(
-    url: &str,
+    log: &PostgresLog,
     wake: &dyn Fn() -> bool,
     connected: impl FnOnce(),
 ) -> Result<(), StoreError> {
-    let mut client = connection::connect(url)?;
-    client
-        .batch_execute(&format!("LISTEN {CHANNEL}"))
-        .map_err(of)?;
+    let mut session = connection::connect(log, log.statement_timeout)?;
+    let listen = format!("LISTEN {CHANNEL}");
+    session.run(async |client| client.batch_execute(&listen).await)?;
     connected();
     // What was written before anybody listened is to be found now.
     while wake() {
-        // Many commits, one call.
-        let heard = (client.notifications().timeout_iter(PAUSE))
-            .next()
-            .map_err(of)?;
-        while (client.notifications().iter().next().map_err(of)?).is_some() {}
-        if heard.is_none() && client.is_closed() {
-            return Err(lost());
-        }
+        session.wait(PAUSE)?;
     }
     Ok(())
 }

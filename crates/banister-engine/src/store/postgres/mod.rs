@@ -7,34 +7,46 @@ mod connection;
 mod error;
 mod layout;
 mod listen;
+mod session;
 mod sql;
 mod tls;
 
 use std::collections::HashMap;
 
-use postgres::types::ToSql;
-use postgres::{Client, Row, SimpleQueryMessage, Statement};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Error, Row, SimpleQueryMessage, Statement};
 
-use super::{Found, Key, REVOKED, Snapshot, Store, StoreError, StoredToken};
+use super::{
+    Begun, Found, Key, PAGE_BYTES, PostgresLog, Quota, REVOKED, Snapshot, Store, StoreError,
+    StoredToken, miscounted,
+};
 use crate::events::{EventKind, Record};
 use crate::time::Timestamp;
 
 pub(super) use connection::shown;
 pub(super) use listen::listen;
 
-use error::{lost, of};
-use sql::{BEGIN, DECISIONS, DECISIONS_AFTER, FIND, GET, INSERT, KEEP_SNAPSHOT, OVERDUE, READ};
+use error::of;
+use session::Session;
+use sql::{
+    BEGIN, CHANGES, COUNTED, CREATED, DECISIONS, DECISIONS_AFTER, FIND, GET, INSERT, KEEP_SNAPSHOT,
+    OVERDUE, POLL, READ,
+};
 
 /// Channel on which every commit is announced.
 const CHANNEL: &str = "banister_engine";
 /// Bodies of one statement, in bytes; a message of the protocol has room for a gigabyte.
 const MOST_BYTES: usize = 64 << 20;
 
+/// Most events of a page.
+const MOST_ROWS: usize = 2000;
+/// Bytes of a page, as the server counts.
+const PAGE: i64 = PAGE_BYTES as i64;
+
 type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 pub(super) struct Postgres {
-    /// `None`: it broke, and its owner has to open another.
-    client: Option<Client>,
+    session: Session,
     statements: HashMap<&'static str, Statement>,
     stage: Stage,
 }
@@ -50,24 +62,25 @@ enum Stage {
 
 impl Postgres {
     /// Opens the database, and lays it out if it is new.
-    pub(super) fn open(url: &str) -> Result<Self, StoreError> {
-        let mut client = connection::open(url)?;
-        layout::lay_out(&mut client)?;
-        Ok(Self::new(client))
+    pub(super) fn open(log: &PostgresLog) -> Result<Self, StoreError> {
+        let mut session = connection::open(log, log.statement_timeout)?;
+        layout::lay_out(&mut session)?;
+        Ok(Self::new(session))
     }
 
     /// Opens the database for reading.
-    pub(super) fn open_reader(url: &str) -> Result<Self, StoreError> {
-        let mut client = connection::open(url)?;
-        layout::check(&mut client)?;
+    pub(super) fn open_reader(log: &PostgresLog) -> Result<Self, StoreError> {
+        // Nobody waits for a reader as all wait for the writer.
+        let mut session = connection::open(log, 2 * log.statement_timeout)?;
+        layout::check(&mut session)?;
         let read_only = "SET default_transaction_read_only = on";
-        client.batch_execute(read_only).map_err(of)?;
-        Ok(Self::new(client))
+        session.run(async |client| client.batch_execute(read_only).await)?;
+        Ok(Self::new(session))
     }
 
-    fn new(client: Client) -> Self {
+    fn new(session: Session) -> Self {
         Self {
-            client: Some(client),
+            session,
             statements: HashMap::new(),
             stage: Stage::Idle,
         }
@@ -76,31 +89,27 @@ impl Postgres {
     /// Does something with the connection, and remembers if that broke the transaction.
     fn with<T>(
         &mut self,
-        act: impl FnOnce(
-            &mut Client,
-            &mut HashMap<&'static str, Statement>,
-        ) -> Result<T, postgres::Error>,
+        act: impl AsyncFnOnce(&Client, &mut HashMap<&'static str, Statement>) -> Result<T, Error>,
     ) -> Result<T, StoreError> {
-        let client = self.client.as_mut().ok_or_else(lost)?;
-        act(client, &mut self.statements).map_err(|error| {
-            if self.stage == Stage::Begun {
-                self.stage = Stage::Failed;
-            }
-            of(error)
-        })
+        let statements = &mut self.statements;
+        let done = (self.session).run(async |client| act(client, statements).await);
+        if done.is_err() && self.stage == Stage::Begun {
+            self.stage = Stage::Failed;
+        }
+        done
     }
 
     fn rows(&mut self, sql: &'static str, values: Parameters) -> Result<Vec<Row>, StoreError> {
-        self.with(|client, statements| {
-            let statement = prepared(client, statements, sql)?;
-            client.query(&statement, values)
+        self.with(async |client, statements| {
+            let statement = prepared(client, statements, sql).await?;
+            client.query(&statement, values).await
         })
     }
 
     fn execute(&mut self, sql: &'static str, values: Parameters) -> Result<u64, StoreError> {
-        self.with(|client, statements| {
-            let statement = prepared(client, statements, sql)?;
-            client.execute(&statement, values)
+        self.with(async |client, statements| {
+            let statement = prepared(client, statements, sql).await?;
+            client.execute(&statement, values).await
         })
     }
 
@@ -112,15 +121,33 @@ impl Postgres {
         self.rows(sql, values)?.iter().map(record).collect()
     }
 
-    /// Decisions with their reports, by place.
+    fn numbers(&mut self, sql: &'static str, values: Parameters) -> Result<Vec<u64>, StoreError> {
+        let rows = self.rows(sql, values)?;
+        let number = |row| column::<i64>(row, 0).map(|number| number as u64);
+        rows.iter().map(number).collect()
+    }
+
+    /// The two numbers of a row, if there is one.
+    fn pair(&mut self, sql: &'static str) -> Result<Option<(i64, i64)>, StoreError> {
+        let rows = self.rows(sql, &[])?;
+        let pair = |row| Ok((column(row, 0)?, column(row, 1)?));
+        rows.first().map(pair).transpose()
+    }
+
+    /// Decisions with their reports, by place, and the first place whose decision is beyond the page.
     fn found(
         &mut self,
         sql: &'static str,
         values: Parameters,
-    ) -> Result<HashMap<i64, Found>, StoreError> {
+    ) -> Result<(HashMap<i64, Found>, Option<i64>), StoreError> {
         let mut records = Vec::new();
+        let mut beyond = None;
         for row in self.rows(sql, values)? {
-            records.push((column::<i64>(&row, 7)?, record(&row)?));
+            let place = column::<i64>(&row, 7)?;
+            match column::<Option<&[u8]>>(&row, 6)? {
+                Some(_) => records.push((place, record(&row)?)),
+                None => beyond = Some(beyond.map_or(place, |first: i64| first.min(place))),
+            }
         }
         // A decision is older than what is reported on it.
         records.sort_by_key(|(place, record)| (*place, record.number));
@@ -135,7 +162,7 @@ impl Postgres {
                 }
             }
         }
-        Ok(found)
+        Ok((found, beyond))
     }
 
     fn insert(&mut self, records: &[Record], last: u64) -> Result<(), StoreError> {
@@ -164,23 +191,24 @@ impl Postgres {
 }
 
 impl Store for Postgres {
-    fn begin(&mut self) -> Result<u64, StoreError> {
+    fn begin(&mut self) -> Result<Begun, StoreError> {
         if self.stage != Stage::Idle {
             return Err(StoreError::new("a transaction has begun already"));
         }
         self.stage = Stage::Begun;
-        let begun = self.with(|client, _| client.simple_query(BEGIN));
-        let last = begun.and_then(|messages| {
-            let last = messages.iter().find_map(|message| match message {
+        let said = self.with(async |client, _| client.simple_query(BEGIN).await);
+        let begun = said.and_then(|messages| {
+            let mut values = messages.iter().filter_map(|message| match message {
                 SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
                 _ => None,
             });
-            last.ok_or_else(|| StoreError::new("the log's counter is missing"))
+            let (last, now): (Option<i64>, _) = (values.next(), values.next());
+            begun(last.zip(now))
         });
-        if last.is_err() {
+        if begun.is_err() {
             self.rollback();
         }
-        last
+        begun
     }
 
     fn append(&mut self, mut records: &[Record]) -> Result<(), StoreError> {
@@ -201,7 +229,7 @@ impl Store for Postgres {
         if self.stage != Stage::Begun {
             return Err(StoreError::new("there is no transaction to commit"));
         }
-        self.with(|client, _| client.batch_execute("COMMIT"))?;
+        self.with(async |client, _| client.batch_execute("COMMIT").await)?;
         self.stage = Stage::Idle;
         Ok(())
     }
@@ -212,12 +240,10 @@ impl Store for Postgres {
             return;
         }
         self.stage = Stage::Idle;
-        if self
-            .with(|client, _| client.batch_execute("ROLLBACK"))
-            .is_err()
-        {
+        let undone = self.with(async |client, _| client.batch_execute("ROLLBACK").await);
+        if undone.is_err() {
             // The server undoes what a lost connection leaves behind.
-            self.client = None;
+            self.session.close();
         }
     }
 
@@ -227,16 +253,43 @@ impl Store for Postgres {
             .map(|_| ())
     }
 
-    fn last(&mut self) -> Result<u64, StoreError> {
-        let rows = self.rows("SELECT last FROM counter WHERE one = 1", &[])?;
-        match rows.first() {
-            Some(row) => column::<i64>(row, 0).map(|last| last as u64),
-            None => Err(StoreError::new("the log's counter is missing")),
+    fn poll(&mut self) -> Result<Begun, StoreError> {
+        begun(self.pair(POLL)?)
+    }
+
+    fn id(&mut self) -> Result<String, StoreError> {
+        let rows = self.rows("SELECT id FROM meta", &[])?;
+        let id = rows.first().map(|row| column::<Option<String>>(row, 0));
+        (id.transpose()?.flatten()).ok_or_else(|| StoreError::new("the log has no id"))
+    }
+
+    fn check(&mut self) -> Result<(), StoreError> {
+        match self.pair(COUNTED)? {
+            Some((last, counter)) if last != counter => {
+                Err(miscounted(last as u64, counter as u64))
+            }
+            counted => begun(counted).map(|_| ()),
         }
     }
 
+    fn created(&mut self) -> Result<Vec<u64>, StoreError> {
+        self.numbers(CREATED, &[])
+    }
+
+    fn changes(
+        &mut self,
+        experiment: u64,
+        before: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        let values: Parameters = &[&number(experiment), &number(before), &number(limit as u64)];
+        self.records(CHANGES, values)
+    }
+
     fn read(&mut self, after: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
-        self.records(READ, &[&number(after), &number(limit as u64)])
+        // The server looks at the sizes of all that may be in the page.
+        let upto = after.saturating_add(limit.min(MOST_ROWS) as u64);
+        self.records(READ, &[&number(after), &number(upto), &PAGE])
     }
 
     fn get(&mut self, wanted: u64) -> Result<Option<Record>, StoreError> {
@@ -270,9 +323,10 @@ impl Store for Postgres {
             &by_id.0,
             &by_id.1,
             &by_id.2,
+            &PAGE,
         ];
-        let mut found = self.found(FIND, values)?;
-        let places = 0..keys.len() as i64;
+        let (mut found, beyond) = self.found(FIND, values)?;
+        let places = 0..beyond.unwrap_or(keys.len() as i64);
         Ok(places.map(|place| found.remove(&place)).collect())
     }
 
@@ -282,8 +336,10 @@ impl Store for Postgres {
         before: u64,
         limit: usize,
     ) -> Result<Vec<Found>, StoreError> {
-        let values: Parameters = &[&number(experiment), &number(before), &number(limit as u64)];
-        let mut found: Vec<Found> = self.found(DECISIONS, values)?.into_values().collect();
+        let (experiment, limit) = (number(experiment), number(limit.min(MOST_ROWS) as u64));
+        let values: Parameters = &[&experiment, &number(before), &limit, &PAGE];
+        let (found, _) = self.found(DECISIONS, values)?;
+        let mut found: Vec<Found> = found.into_values().collect();
         found.sort_by_key(|found| std::cmp::Reverse(found.decision.number));
         Ok(found)
     }
@@ -294,8 +350,9 @@ impl Store for Postgres {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Found>, StoreError> {
-        let values: Parameters = &[&number(experiment), &number(after), &number(limit as u64)];
-        let found = self.found(DECISIONS_AFTER, values)?;
+        let (experiment, limit) = (number(experiment), number(limit.min(MOST_ROWS) as u64));
+        let values: Parameters = &[&experiment, &number(after), &limit, &PAGE];
+        let (found, _) = self.found(DECISIONS_AFTER, values)?;
         let mut found: Vec<Found> = found.into_values().collect();
         found.sort_by_key(|found| found.decision.number);
         Ok(found)
@@ -310,23 +367,27 @@ impl Store for Postgres {
     ) -> Result<Vec<u64>, StoreError> {
         let (experiment, limit) = (number(experiment), number(limit as u64));
         let values: Parameters = &[&experiment, &number(after), &number(upto), &limit];
-        let rows = self.rows(OVERDUE, values)?;
+        self.numbers(OVERDUE, values)
+    }
+
+    fn snapshots(&mut self) -> Result<Vec<u64>, StoreError> {
+        let rows = self.rows("SELECT experiment FROM snapshots ORDER BY experiment", &[])?;
         rows.iter()
-            .map(|row| column::<i64>(row, 0).map(|number| number as u64))
+            .map(|row| column::<i64>(row, 0).map(|key| key as u64))
             .collect()
     }
 
-    fn snapshots(&mut self) -> Result<Vec<Snapshot>, StoreError> {
-        let sql = "SELECT experiment, number, body FROM snapshots ORDER BY experiment";
-        let rows = self.rows(sql, &[])?;
+    fn snapshot(&mut self, experiment: u64) -> Result<Option<Snapshot>, StoreError> {
+        let sql = "SELECT number, body FROM snapshots WHERE experiment = $1";
+        let rows = self.rows(sql, &[&number(experiment)])?;
         let snapshot = |row: &Row| {
             Ok(Snapshot {
-                experiment: column::<i64>(row, 0)? as u64,
-                number: column::<i64>(row, 1)? as u64,
-                body: column(row, 2)?,
+                experiment,
+                number: column::<i64>(row, 0)? as u64,
+                body: column(row, 1)?,
             })
         };
-        rows.iter().map(snapshot).collect()
+        rows.first().map(snapshot).transpose()
     }
 
     fn keep_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), StoreError> {
@@ -337,7 +398,8 @@ impl Store for Postgres {
 
     fn tokens(&mut self) -> Result<Vec<StoredToken>, StoreError> {
         let rows = self.rows(
-            "SELECT name, role, digest, created FROM tokens ORDER BY name",
+            "SELECT name, role, digest, created, scope, expires, rate, bytes_rate, work \
+             FROM tokens ORDER BY name",
             &[],
         )?;
         let token = |row: &Row| {
@@ -347,24 +409,44 @@ impl Store for Postgres {
                 role: column(row, 1)?,
                 digest: (digest.try_into()).map_err(|_| StoreError::new("a token is damaged"))?,
                 created: Timestamp(column(row, 3)?),
+                scope: column(row, 4)?,
+                expires: column::<Option<i64>>(row, 5)?.map(Timestamp),
+                quota: Quota {
+                    rate: column(row, 6)?,
+                    bytes_rate: column(row, 7)?,
+                    work: column(row, 8)?,
+                },
             })
         };
         rows.iter().map(token).collect()
     }
 
     fn add_token(&mut self, token: &StoredToken) -> Result<bool, StoreError> {
-        let sql = "INSERT INTO tokens (name, role, digest, created) VALUES ($1, $2, $3, $4) \
+        let sql = "INSERT INTO tokens \
+             (name, role, digest, created, scope, expires, rate, bytes_rate, work) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
              ON CONFLICT (name) DO UPDATE SET role = excluded.role, digest = excluded.digest, \
-             created = excluded.created WHERE tokens.role = $5";
+             created = excluded.created, scope = excluded.scope, expires = excluded.expires, \
+             rate = excluded.rate, bytes_rate = excluded.bytes_rate, work = excluded.work \
+             WHERE tokens.role = $10";
         let digest: &[u8] = &token.digest;
         let values: Parameters = &[
             &token.name,
             &token.role,
             &digest,
             &token.created.0,
+            &token.scope,
+            &token.expires.map(|time| time.0),
+            &token.quota.rate,
+            &token.quota.bytes_rate,
+            &token.quota.work,
             &REVOKED,
         ];
         Ok(self.execute(sql, values)? == 1)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), StoreError> {
+        Ok(())
     }
 
     fn revoke_token(&mut self, name: &str) -> Result<bool, StoreError> {
@@ -374,17 +456,25 @@ impl Store for Postgres {
     }
 }
 
-fn prepared(
-    client: &mut Client,
+async fn prepared(
+    client: &Client,
     statements: &mut HashMap<&'static str, Statement>,
     sql: &'static str,
-) -> Result<Statement, postgres::Error> {
+) -> Result<Statement, Error> {
     if let Some(statement) = statements.get(sql) {
         return Ok(statement.clone());
     }
-    let statement = client.prepare(sql)?;
+    let statement = client.prepare(sql).await?;
     statements.insert(sql, statement.clone());
     Ok(statement)
+}
+
+fn begun(row: Option<(i64, i64)>) -> Result<Begun, StoreError> {
+    let (last, now) = row.ok_or_else(|| StoreError::new("the log's counter is missing"))?;
+    Ok(Begun {
+        last: last as u64,
+        now: Timestamp(now),
+    })
 }
 
 /// Numbers beyond what the server counts to are beyond every event, too.
@@ -392,7 +482,7 @@ fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn column<'a, T: postgres::types::FromSql<'a>>(
+fn column<'a, T: tokio_postgres::types::FromSql<'a>>(
     row: &'a Row,
     place: usize,
 ) -> Result<T, StoreError> {

@@ -24,10 +24,21 @@ macro_rules! columns {
     };
 }
 
+/// The server's clock in microseconds, whenever the transaction began.
+macro_rules! now {
+    () => {
+        "(extract(epoch from clock_timestamp()) * 1000000)::bigint"
+    };
+}
+
 // The isolation level is said, whatever the server's default: after waiting for the row, statements
 // must see what its last holder committed.
-pub(super) const BEGIN: &str =
-    "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT last FROM counter WHERE one = 1 FOR UPDATE";
+pub(super) const BEGIN: &str = concat!(
+    "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT last FROM counter WHERE one = 1 FOR UPDATE; \
+     SELECT ",
+    now!()
+);
+pub(super) const POLL: &str = concat!("SELECT last, ", now!(), " FROM counter WHERE one = 1");
 pub(super) const INSERT: &str = concat!(
     "WITH news AS (INSERT INTO events (",
     columns!(),
@@ -35,17 +46,30 @@ pub(super) const INSERT: &str = concat!(
      $5::bigint[], $6::text[], $7::bytea[])) \
      UPDATE counter SET last = $8 WHERE one = 1 RETURNING pg_notify($9, '')"
 );
+/// Numbers have no gaps. Sizes are read without the bodies, so the server sends no more than a page.
 pub(super) const READ: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM events WHERE number > $1 ORDER BY number LIMIT $2"
+    " FROM (SELECT *, sum(octet_length(body)) OVER (ORDER BY number) - octet_length(body) AS before \
+     FROM events WHERE number > $1 AND number <= $2) AS page WHERE before < $3 ORDER BY number"
 );
+pub(super) const CREATED: &str =
+    "SELECT number FROM events WHERE kind = 1 AND experiment = number ORDER BY experiment";
+pub(super) const CHANGES: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM events WHERE experiment = $1 AND kind = 1 AND number < $2 ORDER BY number DESC LIMIT $3"
+);
+/// The last event and the counter, at one moment.
+pub(super) const COUNTED: &str = "SELECT coalesce((SELECT max(number) FROM events), 0), last \
+     FROM counter WHERE one = 1";
 pub(super) const GET: &str = concat!("SELECT ", columns!(), " FROM events WHERE number = $1");
 /// Decisions by number and by id, each with its reports, all with their places among the keys. Only
 /// decisions have ids; to say so again would offer the server the index of all of an experiment's
-/// decisions, which it takes for the better one as long as the table is new.
+/// decisions, which it takes for the better one as long as the table is new. Those beyond a page come
+/// without their bodies.
 pub(super) const FIND: &str = concat!(
-    "WITH d AS MATERIALIZED (\
+    "WITH k AS MATERIALIZED (\
      SELECT k.place, ",
     columns!("e."),
     " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS k (place, experiment, number) \
@@ -53,26 +77,32 @@ pub(super) const FIND: &str = concat!(
      UNION ALL SELECT k.place, ",
     columns!("e."),
     " FROM unnest($4::bigint[], $5::bigint[], $6::text[]) AS k (place, experiment, id) \
-     JOIN events AS e ON e.experiment = k.experiment AND e.id = k.id) \
-     SELECT ",
-    columns!(),
-    ", place FROM d UNION ALL SELECT ",
-    columns!("e."),
-    ", d.place FROM d JOIN events AS e ON e.decision = d.number AND e.kind = 4 \
+     JOIN events AS e ON e.experiment = k.experiment AND e.id = k.id), \
+     d AS MATERIALIZED (SELECT *, sum(octet_length(body)) OVER (ORDER BY place) - octet_length(body) < $7 \
+     AS fits FROM k) \
+     SELECT number, time, experiment, kind, decision, id, CASE WHEN fits THEN body END, place FROM d \
      UNION ALL SELECT ",
     columns!("e."),
-    ", d.place FROM d JOIN events AS e ON e.decision = d.number AND e.kind = 5"
+    ", d.place FROM d JOIN events AS e ON e.decision = d.number AND e.kind = 4 AND d.fits \
+     UNION ALL SELECT ",
+    columns!("e."),
+    ", d.place FROM d JOIN events AS e ON e.decision = d.number AND e.kind = 5 AND d.fits"
 );
-/// Decisions of an experiment on one side of a number, with their reports; their place is their own
-/// number.
+/// A page of decisions of an experiment on one side of a number, with their reports; their place is their
+/// own number.
 macro_rules! decisions {
-    ($side:literal) => {
+    ($side:literal, $order:literal) => {
         concat!(
-            "WITH d AS MATERIALIZED (SELECT ",
+            "WITH k AS MATERIALIZED (SELECT ",
             columns!(),
             " FROM events WHERE experiment = $1 AND kind = 3 AND number ",
             $side,
-            " LIMIT $3) SELECT ",
+            " ORDER BY ",
+            $order,
+            " LIMIT $3), d AS MATERIALIZED (SELECT * FROM (\
+             SELECT *, sum(octet_length(body)) OVER (ORDER BY ",
+            $order,
+            ") - octet_length(body) AS before FROM k) AS page WHERE before < $4) SELECT ",
             columns!(),
             ", number FROM d UNION ALL SELECT ",
             columns!("e."),
@@ -83,8 +113,8 @@ macro_rules! decisions {
         )
     };
 }
-pub(super) const DECISIONS: &str = decisions!("< $2 ORDER BY number DESC");
-pub(super) const DECISIONS_AFTER: &str = decisions!("> $2 ORDER BY number");
+pub(super) const DECISIONS: &str = decisions!("< $2", "number DESC");
+pub(super) const DECISIONS_AFTER: &str = decisions!("> $2", "number");
 pub(super) const OVERDUE: &str = "SELECT number FROM events AS d \
      WHERE experiment = $1 AND kind = 3 AND number > $2 AND number <= $3 AND NOT EXISTS \
      (SELECT 1 FROM events AS o WHERE o.decision = d.number AND o.kind = 5) \

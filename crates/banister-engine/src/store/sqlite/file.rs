@@ -1,12 +1,19 @@
-//! The file beneath: which one it is, and what the operating system says about it.
+//! The file beneath: which one it is, whose log it holds, and what the operating system says about it.
 
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{Error, ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
-use crate::store::StoreError;
+use crate::store::{StoreError, new_id};
 
 /// Beginning of errors whose reason only the operating system knows.
 pub(in crate::store) const UNEXPLAINED: &str = "SQLite";
+/// Mode of every file of the log: contexts, ids and digests of tokens are nobody else's.
+const PRIVATE: u32 = 0o600;
+/// Bits of a mode by which others read.
+const READ_BY_OTHERS: u32 = 0o044;
 
 /// Identifies the file that a path leads to: device and inode.
 pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
@@ -18,22 +25,115 @@ pub(in crate::store) fn gone() -> StoreError {
     StoreError::passing("the file is missing")
 }
 
+/// A file whose name has something after that of another.
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(ending);
+    name.into()
+}
+
+/// Name of the file that says which log a file held: one that is lost is not begun anew by mistake.
+pub(in crate::store) fn id_file(path: &Path) -> PathBuf {
+    beside(path, ".id")
+}
+
+/// The id of the log that a file held, if it ever held one.
+pub(super) fn kept_id(path: &Path) -> Result<Option<String>, StoreError> {
+    let place = id_file(path);
+    match std::fs::read_to_string(&place) {
+        Ok(text) => Ok(Some(text.lines().next().unwrap_or("").trim().to_string())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(&place, &error)),
+    }
+}
+
+/// Keeps the id of the log that a file holds.
+pub(super) fn keep_id(path: &Path, id: &str) -> Result<(), StoreError> {
+    let place = id_file(path);
+    // Several may do so at once.
+    let part = beside(&place, &format!(".{}", new_id()));
+    let text = format!(
+        "{id}\nThis is the id of the log in the file beside this one. If that file is lost, the service does \
+         not start with an empty one as long as this file is here.\n"
+    );
+    let kept = make_private(&part)
+        .and_then(|mut file| {
+            file.write_all(text.as_bytes())
+                .and_then(|()| file.sync_all())
+        })
+        .and_then(|()| std::fs::rename(&part, &place));
+    kept.map_err(|error| {
+        // It may not have been made at all.
+        let _ = std::fs::remove_file(&part);
+        failed(&place, &error)
+    })
+}
+
+/// Refusal of a file that should hold a log and does not.
+pub(super) fn lost(path: &Path, what: &str) -> StoreError {
+    let id = id_file(path);
+    StoreError::new(format!(
+        "the log is lost: {} says which log was here, and {} {what}. Restore it from a backup; to begin \
+         with an empty log, remove {} first",
+        id.display(),
+        path.display(),
+        id.display()
+    ))
+}
+
+/// Makes a new file that nobody else may read, whatever the umask.
+pub(super) fn make_private(path: &Path) -> Result<File, Error> {
+    let mut options = OpenOptions::new();
+    let file = options
+        .write(true)
+        .create_new(true)
+        .mode(PRIVATE)
+        .open(path)?;
+    file.set_permissions(Permissions::from_mode(PRIVATE))?;
+    Ok(file)
+}
+
+/// The log's files that others may read.
+pub(in crate::store) fn exposed(path: &Path) -> Vec<PathBuf> {
+    let files = ["", "-wal", "-shm", ".id"].map(|ending| beside(path, ending));
+    let is_exposed = |file: &PathBuf| {
+        std::fs::metadata(file).is_ok_and(|found| found.mode() & READ_BY_OTHERS != 0)
+    };
+    files.into_iter().filter(is_exposed).collect()
+}
+
 /// Finds out why the file's folder cannot be written, by trying.
 pub(in crate::store) fn explain(path: &Path, error: StoreError) -> StoreError {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let trial = folder.join(format!(".banister-probe-{}", std::process::id()));
+    let trial = folder(path).join(format!(".banister-probe-{}", std::process::id()));
     let tried = std::fs::write(&trial, [0; 4096]);
     // It may not have been made at all.
     let _ = std::fs::remove_file(&trial);
-    let reason = match tried.map_err(|e| e.kind()) {
-        Err(std::io::ErrorKind::ReadOnlyFilesystem) => "the file system is read-only",
-        Err(std::io::ErrorKind::StorageFull) => "the disk is full",
-        Err(std::io::ErrorKind::PermissionDenied) => "the folder may not be written",
-        Err(std::io::ErrorKind::NotFound) => "the folder does not exist",
-        _ => return error,
-    };
-    StoreError::passing(format!("{reason} ({})", error.reason))
+    match tried.map_err(|error| known(&error)) {
+        Err(Some(reason)) => StoreError::passing(format!("{reason} ({})", error.reason)),
+        _ => error,
+    }
+}
+
+/// Folder of a file.
+pub(super) fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// An error of the operating system about a file.
+pub(super) fn failed(path: &Path, error: &Error) -> StoreError {
+    let reason = known(error).map_or_else(|| error.to_string(), str::to_string);
+    StoreError::passing(format!("{}: {reason}", path.display()))
+}
+
+fn known(error: &Error) -> Option<&'static str> {
+    match error.kind() {
+        ErrorKind::ReadOnlyFilesystem => Some("the file system is read-only"),
+        ErrorKind::StorageFull => Some("the disk is full"),
+        ErrorKind::PermissionDenied => Some("the folder may not be written"),
+        ErrorKind::NotFound => Some("the folder does not exist"),
+        _ => None,
+    }
 }

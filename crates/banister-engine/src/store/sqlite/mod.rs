@@ -1,23 +1,29 @@
 //! The log in one file: SQLite in WAL mode, every commit synced.
 
+mod backup;
 mod file;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, Row, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 
-use super::{Found, Key, REVOKED, Snapshot, Store, StoreError, StoredToken};
+use super::{
+    Begun, Found, Key, LAYOUT_VERSION, PAGE_BYTES, Quota, REVOKED, Snapshot, Store, StoreError,
+    StoredToken, miscounted, new_id, unknown_layout,
+};
 use crate::events::{EventKind, Record};
 use crate::time::Timestamp;
-use file::identity;
-pub(super) use file::{UNEXPLAINED, explain, gone};
+pub(super) use backup::backup;
+pub(super) use file::{UNEXPLAINED, explain, exposed, gone, id_file};
+use file::{failed, identity, keep_id, kept_id, lost, make_private};
 
 /// Marks the file as ours ("bani"), so that nobody else's is taken for a log.
 const APPLICATION: i32 = 0x6261_6e69;
-const VERSION: i32 = 1;
 
-const LAYOUT: &str = "
+/// The tables as they were at first.
+const FIRST_LAYOUT: &str = "
 CREATE TABLE counter (one INTEGER PRIMARY KEY CHECK (one = 1), last INTEGER NOT NULL) STRICT;
 INSERT INTO counter VALUES (1, 0);
 CREATE TABLE probe (one INTEGER PRIMARY KEY CHECK (one = 1), time INTEGER NOT NULL) STRICT;
@@ -49,6 +55,17 @@ CREATE TABLE tokens (
 ) STRICT;
 ";
 
+/// From the first layout to the second.
+const SECOND_LAYOUT: &str = "
+CREATE INDEX events_admin ON events (experiment) WHERE kind = 1;
+ALTER TABLE tokens ADD COLUMN scope TEXT;
+ALTER TABLE tokens ADD COLUMN expires INTEGER;
+ALTER TABLE tokens ADD COLUMN rate REAL;
+ALTER TABLE tokens ADD COLUMN bytes_rate REAL;
+ALTER TABLE tokens ADD COLUMN work REAL;
+CREATE TABLE meta (one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL) STRICT;
+";
+
 const COLUMNS: &str = "number, time, experiment, kind, decision, id, body";
 
 pub(super) struct Sqlite {
@@ -61,27 +78,55 @@ pub(super) struct Sqlite {
 impl Sqlite {
     /// Opens the file, or makes it.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        let length = std::fs::metadata(path).map_or(0, |file| file.len());
         // SQLite takes a file that is too short for a database for an empty one.
-        if std::fs::metadata(path).is_ok_and(|file| (1..100).contains(&file.len())) {
+        if (1..100).contains(&length) {
             return Err(StoreError::new("the file is not a database"));
+        }
+        let kept = kept_id(path)?;
+        if kept.is_some() && length == 0 {
+            return Err(lost(path, "is missing or empty"));
+        }
+        // The files beside it get its mode. Two processes may make it at once.
+        match make_private(path) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                return Err(failed(path, &error));
+            }
+            _ => {}
         }
         let connection = Connection::open(path).map_err(of)?;
         let mut store = Self::new(connection, path);
         // Another program's file is left as it is: look first, change then.
-        store.is_ours()?;
+        if store.version()? == 0 && kept.is_some() {
+            return Err(lost(path, "has no tables"));
+        }
         store.prepare().map_err(of)?;
-        store.lay_out()?;
-        Ok(store)
+        store.lay_out(kept.as_deref())?;
+        let id = store.id()?;
+        match kept {
+            Some(kept) if kept != id => Err(lost(path, "holds another one")),
+            Some(_) => Ok(store),
+            None => keep_id(path, &id).map(|()| store),
+        }
     }
 
     /// Opens the file for reading.
     pub(super) fn open_reader(path: &Path) -> Result<Self, StoreError> {
+        let kept = kept_id(path)?;
+        if kept.is_some() && !path.exists() {
+            return Err(lost(path, "is missing or empty"));
+        }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(of)?;
         connection
             .busy_timeout(Duration::from_secs(5))
             .map_err(of)?;
-        Ok(Self::new(connection, path))
+        let store = Self::new(connection, path);
+        match (store.version()?, kept) {
+            (0, None) => Err(StoreError::passing("the file has no log yet")),
+            (0, Some(_)) => Err(lost(path, "has no tables")),
+            _ => Ok(store),
+        }
     }
 
     fn new(connection: Connection, path: &Path) -> Self {
@@ -119,8 +164,8 @@ impl Sqlite {
         c.pragma_update(None, "temp_store", "memory")
     }
 
-    /// Returns true if the file is a log, `false` if it is empty, an error if it is something else.
-    fn is_ours(&self) -> Result<bool, StoreError> {
+    /// The layout of the log; 0 if the file is empty, an error if it is something else.
+    fn version(&self) -> Result<i32, StoreError> {
         let pragma = |name: &str| {
             let value = (self.connection).pragma_query_value(None, name, |row| row.get(0));
             value.map_err(of)
@@ -132,33 +177,41 @@ impl Sqlite {
             .query_row(count, [], |row| row.get(0))
             .map_err(of)?;
         match (application, version, tables) {
-            (APPLICATION, VERSION, _) => Ok(true),
-            (APPLICATION, other, _) => Err(StoreError::new(format!(
-                "the file has layout {other}, this program knows layout {VERSION}"
-            ))),
-            (_, _, 0) => Ok(false),
+            (APPLICATION, 1..=LAYOUT_VERSION, _) => Ok(version),
+            (APPLICATION, other, _) => Err(unknown_layout(other)),
+            (_, _, 0) => Ok(0),
             _ => Err(StoreError::new("the file is another program's database")),
         }
     }
 
-    fn lay_out(&mut self) -> Result<(), StoreError> {
-        // Two processes may find the file empty at once: one of them lays it out.
+    fn lay_out(&mut self, kept: Option<&str>) -> Result<(), StoreError> {
+        if self.version()? == LAYOUT_VERSION {
+            return Ok(());
+        }
+        // Two processes may find the file empty or old at once: one of them lays it out.
         (self.connection.execute_batch("BEGIN IMMEDIATE")).map_err(of)?;
-        let done = match self.is_ours() {
-            Ok(true) => Ok(()),
-            Ok(false) => {
-                let marks = format!(
-                    "{LAYOUT} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
-                );
-                self.connection.execute_batch(&marks).map_err(of)
-            }
-            Err(error) => Err(error),
-        };
-        let done = done.and_then(|()| self.commit());
+        let done = self.bring_up_to_date(kept).and_then(|()| self.commit());
         if done.is_err() {
             self.rollback();
         }
         done
+    }
+
+    fn bring_up_to_date(&self, kept: Option<&str>) -> Result<(), StoreError> {
+        let run = |sql: &str| self.connection.execute_batch(sql).map_err(of);
+        let version = self.version()?;
+        if version == 0 {
+            run(FIRST_LAYOUT)?;
+            run(&format!("PRAGMA application_id = {APPLICATION}"))?;
+        }
+        if version < 2 {
+            run(SECOND_LAYOUT)?;
+            // An old backup, from before logs had ids, is of the log that was here.
+            let id = kept.map_or_else(new_id, str::to_string);
+            let name = "INSERT INTO meta VALUES (1, ?1)";
+            self.connection.execute(name, [id]).map_err(of)?;
+        }
+        run(&format!("PRAGMA user_version = {LAYOUT_VERSION}"))
     }
 
     fn records(
@@ -166,13 +219,51 @@ impl Sqlite {
         sql: &str,
         parameters: impl rusqlite::Params,
     ) -> Result<Vec<Record>, StoreError> {
+        self.page(sql, parameters, usize::MAX)
+    }
+
+    /// Records until their bodies have `most` bytes.
+    fn page(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+        most: usize,
+    ) -> Result<Vec<Record>, StoreError> {
         let mut statement = self.connection.prepare_cached(sql).map_err(of)?;
         let mut rows = statement.query(parameters).map_err(of)?;
         let mut records = Vec::new();
-        while let Some(row) = rows.next().map_err(of)? {
-            records.push(record(row).map_err(of)?);
+        let mut bytes = 0;
+        while bytes < most
+            && let Some(row) = rows.next().map_err(of)?
+        {
+            let record = record(row).map_err(of)?;
+            bytes += record.body.len();
+            records.push(record);
         }
         Ok(records)
+    }
+
+    fn numbers(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<Vec<u64>, StoreError> {
+        let mut select = self.connection.prepare_cached(sql).map_err(of)?;
+        let rows = select.query_map(parameters, |row| row.get::<_, i64>(0));
+        rows.map_err(of)?
+            .map(|row| row.map(|number| number as u64).map_err(of))
+            .collect()
+    }
+
+    fn begun(&self) -> Result<Begun, StoreError> {
+        let mut last = (self.connection)
+            .prepare_cached("SELECT last FROM counter")
+            .map_err(of)?;
+        let last: i64 = last.query_row([], |row| row.get(0)).map_err(of)?;
+        Ok(Begun {
+            last: last as u64,
+            now: Timestamp::now(),
+        })
     }
 
     fn with_reports(&self, decisions: Vec<Record>) -> Result<Vec<Found>, StoreError> {
@@ -197,7 +288,7 @@ impl Sqlite {
 }
 
 impl Store for Sqlite {
-    fn begin(&mut self) -> Result<u64, StoreError> {
+    fn begin(&mut self) -> Result<Begun, StoreError> {
         self.is_in_place()?;
         let mut begin = self
             .connection
@@ -205,7 +296,7 @@ impl Store for Sqlite {
             .map_err(of)?;
         begin.execute([]).map_err(of)?;
         drop(begin);
-        last(&self.connection)
+        self.begun()
     }
 
     fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
@@ -253,15 +344,60 @@ impl Store for Sqlite {
         update.execute([Timestamp::now().0]).map_err(of).map(|_| ())
     }
 
-    fn last(&mut self) -> Result<u64, StoreError> {
+    fn poll(&mut self) -> Result<Begun, StoreError> {
         self.is_in_place()?;
-        last(&self.connection)
+        self.begun()
+    }
+
+    fn id(&mut self) -> Result<String, StoreError> {
+        let id = (self.connection).query_row("SELECT id FROM meta", [], |row| row.get(0));
+        id.map_err(of)
+    }
+
+    fn check(&mut self) -> Result<(), StoreError> {
+        let said: String = (self.connection)
+            .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
+            .map_err(of)?;
+        if said != "ok" {
+            return Err(StoreError::new(format!("the file is damaged: {said}")));
+        }
+        // One statement sees one moment, whoever writes meanwhile.
+        let sql = "SELECT coalesce((SELECT max(number) FROM events), 0), last FROM counter";
+        let (last, counter): (i64, i64) = (self.connection)
+            .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .map_err(of)?;
+        if last == counter {
+            Ok(())
+        } else {
+            Err(miscounted(last as u64, counter as u64))
+        }
+    }
+
+    fn created(&mut self) -> Result<Vec<u64>, StoreError> {
+        self.numbers(
+            "SELECT number FROM events WHERE kind = 1 AND experiment = number ORDER BY experiment",
+            [],
+        )
+    }
+
+    fn changes(
+        &mut self,
+        experiment: u64,
+        before: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM events WHERE experiment = ?1 AND kind = 1 AND number < ?2 \
+             ORDER BY number DESC LIMIT ?3"
+        );
+        let before = i64::try_from(before).unwrap_or(i64::MAX);
+        self.records(&sql, [experiment as i64, before, limit as i64])
     }
 
     fn read(&mut self, after: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
         let sql =
             format!("SELECT {COLUMNS} FROM events WHERE number > ?1 ORDER BY number LIMIT ?2");
-        self.records(&sql, [after as i64, limit as i64])
+        self.page(&sql, [after as i64, limit as i64], PAGE_BYTES)
     }
 
     fn get(&mut self, number: u64) -> Result<Option<Record>, StoreError> {
@@ -276,7 +412,11 @@ impl Store for Sqlite {
         let by_id =
             format!("SELECT {COLUMNS} FROM events WHERE experiment = ?2 AND id = ?1 AND kind = 3");
         let mut found = Vec::with_capacity(keys.len());
+        let mut bytes = 0;
         for (experiment, key) in keys {
+            if bytes >= PAGE_BYTES {
+                break;
+            }
             let experiment = *experiment as i64;
             let decision = match key {
                 Key::Number(number) => i64::try_from(*number)
@@ -286,10 +426,13 @@ impl Store for Sqlite {
             };
             found.push(match decision.into_iter().next() {
                 None => None,
-                Some(decision) => Some(Found {
-                    reports: self.reports(decision.number)?,
-                    decision,
-                }),
+                Some(decision) => {
+                    bytes += decision.body.len();
+                    Some(Found {
+                        reports: self.reports(decision.number)?,
+                        decision,
+                    })
+                }
             });
         }
         Ok(found)
@@ -306,7 +449,7 @@ impl Store for Sqlite {
              ORDER BY number DESC LIMIT ?3"
         );
         let before = i64::try_from(before).unwrap_or(i64::MAX);
-        let decisions = self.records(&sql, [experiment as i64, before, limit as i64])?;
+        let decisions = self.page(&sql, [experiment as i64, before, limit as i64], PAGE_BYTES)?;
         self.with_reports(decisions)
     }
 
@@ -320,7 +463,8 @@ impl Store for Sqlite {
             "SELECT {COLUMNS} FROM events WHERE experiment = ?1 AND kind = 3 AND number > ?2 \
              ORDER BY number LIMIT ?3"
         );
-        let decisions = self.records(&sql, [experiment as i64, after as i64, limit as i64])?;
+        let parameters = [experiment as i64, after as i64, limit as i64];
+        let decisions = self.page(&sql, parameters, PAGE_BYTES)?;
         self.with_reports(decisions)
     }
 
@@ -331,33 +475,35 @@ impl Store for Sqlite {
         upto: u64,
         limit: usize,
     ) -> Result<Vec<u64>, StoreError> {
-        let mut select = (self.connection)
-            .prepare_cached(
-                "SELECT number FROM events AS d \
-                 WHERE experiment = ?1 AND kind = 3 AND number > ?2 AND number <= ?3 AND NOT EXISTS \
-                 (SELECT 1 FROM events AS o WHERE o.decision = d.number AND o.kind = 5) \
-                 ORDER BY number LIMIT ?4",
-            )
-            .map_err(of)?;
-        let parameters = [experiment as i64, after as i64, upto as i64, limit as i64];
-        let rows = select.query_map(parameters, |row| row.get::<_, i64>(0));
-        rows.map_err(of)?
-            .map(|row| row.map(|number| number as u64).map_err(of))
-            .collect()
+        self.numbers(
+            "SELECT number FROM events AS d \
+             WHERE experiment = ?1 AND kind = 3 AND number > ?2 AND number <= ?3 AND NOT EXISTS \
+             (SELECT 1 FROM events AS o WHERE o.decision = d.number AND o.kind = 5) \
+             ORDER BY number LIMIT ?4",
+            [experiment as i64, after as i64, upto as i64, limit as i64],
+        )
     }
 
-    fn snapshots(&mut self) -> Result<Vec<Snapshot>, StoreError> {
+    fn snapshots(&mut self) -> Result<Vec<u64>, StoreError> {
         let mut select = (self.connection)
-            .prepare_cached("SELECT experiment, number, body FROM snapshots ORDER BY experiment")
+            .prepare_cached("SELECT experiment FROM snapshots ORDER BY experiment")
             .map_err(of)?;
-        let rows = select.query_map([], |row| {
+        let rows = select.query_map([], |row| row.get::<_, i64>(0).map(|key| key as u64));
+        rows.map_err(of)?.map(|row| row.map_err(of)).collect()
+    }
+
+    fn snapshot(&mut self, experiment: u64) -> Result<Option<Snapshot>, StoreError> {
+        let mut select = (self.connection)
+            .prepare_cached("SELECT number, body FROM snapshots WHERE experiment = ?1")
+            .map_err(of)?;
+        let snapshot = select.query_row([experiment as i64], |row| {
             Ok(Snapshot {
-                experiment: row.get::<_, i64>(0)? as u64,
-                number: row.get::<_, i64>(1)? as u64,
-                body: row.get(2)?,
+                experiment,
+                number: row.get::<_, i64>(0)? as u64,
+                body: row.get(1)?,
             })
         });
-        rows.map_err(of)?.map(|row| row.map_err(of)).collect()
+        snapshot.optional().map_err(of)
     }
 
     fn keep_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), StoreError> {
@@ -375,7 +521,10 @@ impl Store for Sqlite {
 
     fn tokens(&mut self) -> Result<Vec<StoredToken>, StoreError> {
         let mut select = (self.connection)
-            .prepare_cached("SELECT name, role, digest, created FROM tokens ORDER BY name")
+            .prepare_cached(
+                "SELECT name, role, digest, created, scope, expires, rate, bytes_rate, work \
+                 FROM tokens ORDER BY name",
+            )
             .map_err(of)?;
         let rows = select.query_map([], |row| {
             Ok(StoredToken {
@@ -383,6 +532,13 @@ impl Store for Sqlite {
                 role: row.get(1)?,
                 digest: row.get(2)?,
                 created: Timestamp(row.get(3)?),
+                scope: row.get(4)?,
+                expires: row.get::<_, Option<i64>>(5)?.map(Timestamp),
+                quota: Quota {
+                    rate: row.get(6)?,
+                    bytes_rate: row.get(7)?,
+                    work: row.get(8)?,
+                },
             })
         });
         rows.map_err(of)?.map(|row| row.map_err(of)).collect()
@@ -390,18 +546,40 @@ impl Store for Sqlite {
 
     fn add_token(&mut self, token: &StoredToken) -> Result<bool, StoreError> {
         let added = self.connection.execute(
-            "INSERT INTO tokens VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE \
-             SET role = excluded.role, digest = excluded.digest, created = excluded.created \
-             WHERE role = ?5",
+            "INSERT INTO tokens VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO UPDATE \
+             SET role = excluded.role, digest = excluded.digest, created = excluded.created, \
+             scope = excluded.scope, expires = excluded.expires, rate = excluded.rate, \
+             bytes_rate = excluded.bytes_rate, work = excluded.work WHERE role = ?10",
             params![
                 token.name,
                 token.role,
                 token.digest,
                 token.created.0,
+                token.scope,
+                token.expires.map(|time| time.0),
+                token.quota.rate,
+                token.quota.bytes_rate,
+                token.quota.work,
                 REVOKED
             ],
         );
         Ok(added.map_err(of)? == 1)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), StoreError> {
+        // What is in the file beside it goes into the file itself, which may be copied then. Others that
+        // still read are waited for as long as for every lock.
+        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+        let busy: i64 = (self.connection)
+            .query_row(sql, [], |row| row.get(0))
+            .map_err(of)?;
+        if busy != 0 {
+            return Err(StoreError::passing(format!(
+                "another program reads the file: its newest events are in {}-wal, which belongs to it",
+                self.path.display()
+            )));
+        }
+        self.connection.close().map_err(|(_, error)| of(error))
     }
 
     fn revoke_token(&mut self, name: &str) -> Result<bool, StoreError> {
@@ -411,14 +589,6 @@ impl Store for Sqlite {
         );
         Ok(revoked.map_err(of)? == 1)
     }
-}
-
-fn last(connection: &Connection) -> Result<u64, StoreError> {
-    let mut last = connection
-        .prepare_cached("SELECT last FROM counter")
-        .map_err(of)?;
-    let last: i64 = last.query_row([], |row| row.get(0)).map_err(of)?;
-    Ok(last as u64)
 }
 
 fn record(row: &Row) -> rusqlite::Result<Record> {

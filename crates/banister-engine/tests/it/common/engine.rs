@@ -16,6 +16,8 @@ struct Quiet;
 
 impl Monitor for Quiet {
     fn committed(&self, _: usize, _: f64) {}
+    fn clock(&self, _: f64) {}
+
     fn follows(&self, _: u64, _: u64) {}
     fn outage(&self, _: Option<&str>) {}
 }
@@ -53,7 +55,7 @@ impl Engine {
 
     pub fn stop(mut self) {
         if let Some(writer) = self.writer.take() {
-            writer.stop();
+            writer.stop().expect("a clean end");
         }
     }
 }
@@ -133,10 +135,10 @@ impl Caller {
 
     /// A decision as requested by JSON.
     pub fn decide_with(&self, name: &str, request: Value) -> Result<Decided, Refusal> {
-        self.execute(Decide {
-            experiment: name.into(),
-            request: serde_json::from_value(request).expect("a request"),
-        })
+        self.execute(Decide::new(
+            name.into(),
+            serde_json::from_value(request).expect("a request"),
+        ))
     }
 
     pub fn decide(&self, name: &str, id: &str) -> Result<Decided, Refusal> {
@@ -152,7 +154,7 @@ impl Caller {
     }
 
     pub fn live_state(&self, name: &str) -> LiveState {
-        self.query(ReadState(name.into())).expect("a state")
+        self.query(ReadState::new(name)).expect("a state")
     }
 
     /// Digest of what is learned, and the experiment's last event.
@@ -166,7 +168,6 @@ impl Caller {
 }
 
 /// A decision or a report: commands of both types in one commit.
-#[derive(Debug)]
 pub enum Either {
     Decide(Decide),
     Report(Report),

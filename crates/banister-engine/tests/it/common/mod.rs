@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use banister_engine::{Database, EventKind, Record, Store, Timestamp};
+use banister_engine::{Database, EventKind, PostgresLog, Record, Store, Timestamp};
 use server::Server;
 
 /// A log of a test's own, gone at its end.
@@ -55,7 +55,7 @@ impl Place {
         let name = format!("log{}", NEXT.fetch_add(1, Ordering::Relaxed));
         server.execute("postgres", &format!("CREATE DATABASE {name}"));
         Self {
-            database: Database::Postgres(server.url(&name)),
+            database: Database::Postgres(server.url(&name).into()),
             server: Some(server),
             directory: None,
         }
@@ -63,6 +63,27 @@ impl Place {
 
     pub fn open(&self) -> Box<dyn Store> {
         self.database.open().expect("the log opens")
+    }
+
+    /// The name of its database.
+    pub fn name(&self) -> String {
+        let shown = self.database.shown();
+        shown.rsplit('/').next().unwrap_or("").into()
+    }
+
+    /// Runs statements beside the program, each store's own.
+    pub fn run(&self, sqlite: &str, postgres: &str) {
+        match &self.database {
+            Database::Sqlite(path) => {
+                let file = rusqlite::Connection::open(path).expect("the file opens");
+                file.execute_batch(sqlite).expect("it runs");
+            }
+            Database::Postgres(PostgresLog { url, .. }) => {
+                let client = postgres::Client::connect(url, postgres::NoTls);
+                let mut client = client.expect("the server takes connections");
+                client.batch_execute(postgres).expect("it runs");
+            }
+        }
     }
 }
 

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use banister::{Agent, Assumption, CheckedProblem, Confidence};
 
-use super::Arm;
-use crate::state::declaration::{CheckedDeclaration, Kind};
+use super::declaration::{CheckedDeclaration, Kind};
 
 /// Facts of an experiment that answers need; they change only when arms are added.
 #[derive(Debug)]
@@ -23,6 +22,8 @@ pub struct Facts {
     pub safe: Option<u32>,
     /// Features of the safe action, where decisions bring candidates.
     pub safe_action: Vec<f64>,
+    /// Most numbers by which the action of an outcome is taken.
+    pub width: usize,
     pub problem: CheckedProblem,
     /// Probabilities of the agent's promises, where it states them.
     pub confidence: Option<Confidence>,
@@ -56,10 +57,10 @@ impl Facts {
     }
 }
 
-pub(super) fn facts(
+pub(crate) fn facts(
     key: u64,
     checked: &CheckedDeclaration,
-    arms: &[Arm],
+    arms: Vec<String>,
     agent: &dyn Agent,
 ) -> Arc<Facts> {
     let guardrails = checked.declaration.guardrails.iter();
@@ -67,13 +68,22 @@ pub(super) fn facts(
         experiment: checked.declaration.name.clone(),
         key,
         kind: checked.kind,
-        arms: arms.iter().map(|arm| arm.name.clone()).collect(),
+        arms,
         guardrails: guardrails.map(|g| g.name.clone()).collect(),
         safe: match checked.kind {
             Kind::Candidates(_) => None,
             _ => u32::try_from(checked.safe).ok(),
         },
         safe_action: checked.declaration.safe_action.clone().unwrap_or_default(),
+        width: match checked.kind {
+            Kind::Candidates(d) => d,
+            Kind::Context(d) => 1 + checked.arms.len().saturating_sub(1) * d,
+            Kind::Arms if !checked.config.takes_features() => 1,
+            Kind::Arms => {
+                let first = checked.arms.first().and_then(|arm| arm.features.as_ref());
+                first.map_or(checked.arms.len(), Vec::len)
+            }
+        },
         problem: checked.standard.clone(),
         confidence: checked.config.confidence(),
         assumptions: agent.assumptions(),

@@ -1,0 +1,52 @@
+//! Authors of events.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Author of an event: the name of a token, or one of two names that no token has.
+#[derive(Debug, Clone)]
+pub struct Author {
+    name: Arc<str>,
+    /// True if it may come back to its own decisions only.
+    owns: bool,
+}
+
+impl Author {
+    /// Callers without a token, where none is needed.
+    pub const ANONYMOUS: &'static str = "anonymous";
+    /// The engine itself: expired decisions, alarms.
+    pub const ENGINE: &'static str = "banister";
+
+    /// The holder of a token, or a caller without one.
+    pub fn new(token: Option<Arc<str>>) -> Self {
+        Self {
+            name: token.unwrap_or_else(|| Self::ANONYMOUS.into()),
+            owns: false,
+        }
+    }
+
+    /// The same, who may come back to no other's decisions: not repeat them, not report on them.
+    pub fn of_its_own(self) -> Self {
+        Self { owns: true, ..self }
+    }
+
+    pub(crate) fn engine() -> Self {
+        Self::new(Some(Self::ENGINE.into()))
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns true if it may come back to a decision of `other`. Decisions of early versions have no author
+    /// and are anybody's.
+    pub(crate) fn may_touch(&self, other: Option<&Self>) -> bool {
+        !self.owns || other.is_none_or(|other| other.name == self.name)
+    }
+}
+
+impl fmt::Display for Author {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}

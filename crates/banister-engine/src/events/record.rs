@@ -1,0 +1,154 @@
+//! Records: events as a store keeps them, sealed.
+
+use super::{Author, Event};
+use crate::refusal::Refusal;
+use crate::time::Timestamp;
+
+/// First byte of every body. Bodies of version 4 and later have an author and a seal; versions 2 and 3 have
+/// more kinds of events than 1.
+const VERSION: u8 = 4;
+/// First version with an author and a seal.
+const SEALED: u8 = 4;
+/// Bytes of a seal, the last of a body.
+const SEAL: usize = 8;
+
+/// Kind of a record; stores index by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(i16)]
+pub enum EventKind {
+    /// An experiment was created, changed, or got or lost an arm; the clock was set.
+    Experiment = 1,
+    /// A policy was published.
+    Policy = 2,
+    /// A decision was made.
+    Decision = 3,
+    /// A part of an outcome came in.
+    Part = 4,
+    /// An outcome is complete, by report or by default. At most one per decision.
+    Outcome = 5,
+    /// Outcomes of another log were imported.
+    Import = 6,
+}
+
+impl EventKind {
+    pub fn from_number(number: i64) -> Option<Self> {
+        [
+            Self::Experiment,
+            Self::Policy,
+            Self::Decision,
+            Self::Part,
+            Self::Outcome,
+            Self::Import,
+        ]
+        .into_iter()
+        .find(|kind| *kind as i64 == number)
+    }
+}
+
+/// An event as a store keeps it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// 1, 2, 3, … over all experiments.
+    pub number: u64,
+    /// Never before the time of the event with the number before, unless the clock was set.
+    pub time: Timestamp,
+    /// Number of the event that created its experiment; 0 for events of the log itself.
+    pub experiment: u64,
+    pub kind: EventKind,
+    /// Number of the decision that a part or an outcome belongs to.
+    pub decision: Option<u64>,
+    /// Caller's id of a decision.
+    pub id: Option<String>,
+    /// Version, author, encoded [`Event`] and seal.
+    pub body: Vec<u8>,
+}
+
+impl Record {
+    /// Encodes an event into the body, and seals the whole record.
+    pub(crate) fn write(&mut self, author: &Author, event: &Event) {
+        // Numbers, texts and lists only: there is nothing to fail on.
+        self.body = postcard::to_extend(&(author.name(), event), vec![VERSION]).unwrap_or_default();
+        let seal = self.seal(&self.body);
+        self.body.extend_from_slice(&seal);
+    }
+
+    /// Digest of everything in the record: a bit that flips anywhere in it shows.
+    fn seal(&self, body: &[u8]) -> [u8; SEAL] {
+        let mut hash = blake3::Hasher::new();
+        let absent = (1_u64 << 63).to_le_bytes();
+        let id = self.id.as_deref();
+        for number in [
+            self.number.to_le_bytes(),
+            self.time.0.to_le_bytes(),
+            self.experiment.to_le_bytes(),
+            (self.kind as u64).to_le_bytes(),
+            self.decision.map_or(absent, u64::to_le_bytes),
+            id.map_or(absent, |id| (id.len() as u64).to_le_bytes()),
+        ] {
+            hash.update(&number);
+        }
+        hash.update(id.unwrap_or_default().as_bytes());
+        hash.update(body);
+        let mut seal = [0; SEAL];
+        seal.copy_from_slice(&hash.finalize().as_bytes()[..SEAL]);
+        seal
+    }
+
+    /// Version and content of the body, once the seal is verified.
+    fn content(&self) -> Result<(u8, &[u8]), String> {
+        let Some((&version, rest)) = self.body.split_first() else {
+            return Err("it is empty".into());
+        };
+        match version {
+            1..SEALED => Ok((version, rest)),
+            SEALED..=VERSION => {
+                let (body, seal) = (self.body.split_last_chunk::<SEAL>()).ok_or("it is cut off")?;
+                if *seal != self.seal(body) {
+                    return Err("its checksum does not match: a part of it was changed".into());
+                }
+                Ok((version, &body[1..]))
+            }
+            _ => Err(format!(
+                "its encoding has version {version}, this program reads versions 1 to {VERSION}"
+            )),
+        }
+    }
+
+    /// Verifies the seal, where there is one.
+    pub fn verify(&self) -> Result<(), String> {
+        self.content().map(|_| ())
+    }
+
+    /// Decodes author and event; those of early versions have no author.
+    pub(crate) fn decode(&self) -> Result<(Option<Author>, Event), String> {
+        let (version, content) = self.content()?;
+        if version < SEALED {
+            let event = postcard::from_bytes(content).map_err(|e| e.to_string())?;
+            return Ok((None, event));
+        }
+        let (author, event): (String, Event) =
+            postcard::from_bytes(content).map_err(|e| e.to_string())?;
+        Ok((Some(Author::new(Some(author.into()))), event))
+    }
+
+    /// Decodes author and event; an error names the event's number.
+    pub fn read(&self) -> Result<(Option<Author>, Event), Refusal> {
+        self.decode()
+            .map_err(|e| Refusal::unavailable(format!("event {} is damaged: {e}", self.number)))
+    }
+
+    /// Decodes the event; an error names the event's number.
+    pub fn event(&self) -> Result<Event, Refusal> {
+        self.read().map(|(_, event)| event)
+    }
+
+    /// Name of the decision in answers.
+    pub fn shown_id(&self) -> String {
+        shown_id(self.id.as_deref(), self.number)
+    }
+}
+
+/// Returns the name of a decision in answers: the caller's id, or `@` and the number.
+pub fn shown_id(id: Option<&str>, number: u64) -> String {
+    id.map_or_else(|| format!("@{number}"), str::to_string)
+}

@@ -1,0 +1,261 @@
+//! The log's clock: one for all replicas, and it does not jump.
+//!
+//! Times come from the database's clock (PostgreSQL) or the machine's (SQLite), and are held against the time
+//! that passed on a clock that nobody sets. Where the two agree, the log follows its source; a source that
+//! jumps is approached slowly, so that no time to live ends early, and refused beyond a bound. The log's
+//! times never go back, unless the operator says that the clock is right and the log is wrong.
+
+use std::time::Duration;
+
+use crate::state::State;
+use crate::store::StoreError;
+use crate::time::Timestamp;
+
+/// Seconds by which the source may leave the time that passed and is followed at once.
+const STEP: f64 = 1.0;
+/// Longest silence of a log that is believed, in seconds: a year.
+const LONGEST_GAP: f64 = 31_622_400.0;
+
+pub(super) struct Clock {
+    /// Seconds between the log's time and its source beyond which nothing is written.
+    most_skew: f64,
+    /// True if the first reading is to be believed whatever the log says.
+    accept: bool,
+    anchor: Option<Anchor>,
+    /// Seconds from the log's time to its source at the last reading.
+    skew: f64,
+}
+
+/// The log's time at a moment of the machine.
+struct Anchor {
+    time: Timestamp,
+    uptime: Duration,
+    /// Number of times that the clock had been set.
+    sets: usize,
+}
+
+/// Time for the next event.
+pub(super) struct Reading {
+    pub time: Timestamp,
+    /// True if the operator's acceptance sets the clock to it.
+    pub set: bool,
+}
+
+impl Clock {
+    pub(super) fn new(most_skew: Duration, accept: bool) -> Self {
+        Self {
+            most_skew: most_skew.as_secs_f64(),
+            accept,
+            anchor: None,
+            skew: 0.0,
+        }
+    }
+
+    /// Seconds from the log's time to its source at the last reading.
+    pub(super) fn skew(&self) -> f64 {
+        self.skew
+    }
+
+    /// Reads the clock: `source` says the time, `uptime` counts evenly, the log's last event is of the time
+    /// `last` (`None` if there is no event) and it has been set `sets` times. Where `may_set`, an acceptance
+    /// sets it once more.
+    pub(super) fn read(
+        &mut self,
+        source: Timestamp,
+        uptime: Duration,
+        last: Option<Timestamp>,
+        sets: usize,
+        may_set: bool,
+    ) -> Result<Reading, String> {
+        let anchor = self.anchor.take().filter(|anchor| anchor.sets == sets);
+        let time = match (&anchor, last) {
+            (Some(anchor), _) => {
+                let passed = uptime.saturating_sub(anchor.uptime).as_secs_f64();
+                let away = source.seconds_since(anchor.time) - passed;
+                // Up to twice as fast as time passes, down to half as fast.
+                let step = if away.abs() <= STEP {
+                    away
+                } else {
+                    away.clamp(-passed / 2.0, passed)
+                };
+                anchor.time.plus_seconds((passed + step).max(0.0))
+            }
+            (None, None) => source,
+            (None, Some(last)) if self.accept => {
+                let away = source.seconds_since(last);
+                let set = away < -self.most_skew || away > LONGEST_GAP;
+                if set && !may_set {
+                    return Ok(Reading {
+                        time: last,
+                        set: false,
+                    });
+                }
+                let time = if set { source } else { source.max(last) };
+                self.skew = source.seconds_since(time);
+                self.anchored(time, uptime, sets + usize::from(set));
+                return Ok(Reading { time, set });
+            }
+            (None, Some(last)) => {
+                let away = source.seconds_since(last);
+                self.skew = away;
+                if away > LONGEST_GAP || away < -self.most_skew {
+                    return Err(format!(
+                        "the log's last event is of {last}, the clock says {source}: set the clock, or, if \
+                         it is right, start the service once with --accept-clock"
+                    ));
+                }
+                source.max(last)
+            }
+        };
+        let time = last.map_or(time, |last| time.max(last));
+        self.skew = source.seconds_since(time);
+        self.anchored(time, uptime, sets);
+        if self.skew.abs() > self.most_skew {
+            return Err(format!(
+                "the clock jumped: it says {source}, and by the time that passed it is {time}; set it right, \
+                 or restart the service if it is"
+            ));
+        }
+        Ok(Reading { time, set: false })
+    }
+
+    fn anchored(&mut self, time: Timestamp, uptime: Duration, sets: usize) {
+        self.accept = false;
+        self.anchor = Some(Anchor { time, uptime, sets });
+    }
+}
+
+/// Reads the log's clock from what its source says, and keeps the time in the state.
+pub(super) fn read_clock(
+    clock: &mut Clock,
+    state: &mut State,
+    source: Timestamp,
+    may_set: bool,
+) -> Result<Reading, StoreError> {
+    let last = (state.number > 0).then_some(state.time);
+    let reading = clock.read(source, uptime(), last, state.clock_sets().count(), may_set);
+    let reading = reading.map_err(StoreError::passing)?;
+    state.now = reading.time;
+    Ok(reading)
+}
+
+/// Time since the machine started, asleep or not: nobody sets this clock.
+fn uptime() -> Duration {
+    #[cfg(target_os = "linux")]
+    let id = rustix::time::ClockId::Boottime;
+    #[cfg(not(target_os = "linux"))]
+    let id = rustix::time::ClockId::Monotonic;
+    let now = rustix::time::clock_gettime(id);
+    Duration::try_from(now).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const YEAR: i64 = 31_622_400;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp(1_700_000_000_000_000 + seconds * 1_000_000)
+    }
+
+    fn clock(accept: bool) -> Clock {
+        Clock::new(Duration::from_secs(60), accept)
+    }
+
+    fn read(clock: &mut Clock, source: i64, uptime: u64, last: i64) -> Result<i64, String> {
+        let read = clock.read(
+            at(source),
+            Duration::from_secs(uptime),
+            Some(at(last)),
+            0,
+            true,
+        );
+        read.map(|reading| (reading.time.0 - at(0).0) / 1_000_000)
+    }
+
+    #[test]
+    fn a_source_that_keeps_time_is_followed() {
+        let mut clock = clock(false);
+        for (source, uptime) in [(0, 5), (1, 6), (100, 104), (101, 106), (3700, 3705)] {
+            assert_eq!(read(&mut clock, source, uptime, 0), Ok(source));
+        }
+    }
+
+    #[test]
+    fn a_jump_is_approached_slowly_and_never_backwards() {
+        let mut clock = clock(false);
+        assert_eq!(read(&mut clock, 0, 0, 0), Ok(0));
+        // Half a minute ahead from one second to the next: twice as fast until it is caught up with.
+        let mut time = 0;
+        for uptime in 1..=60 {
+            let now = read(&mut clock, 30 + uptime, uptime as u64, time).unwrap();
+            assert!(now > time && now - time <= 2, "{time} {now}");
+            time = now;
+        }
+        assert_eq!(time, 90);
+        // Half a minute back: half as fast.
+        for uptime in 61..=140 {
+            let now = read(&mut clock, uptime, uptime as u64, time).unwrap();
+            assert!(now >= time && now - time <= 1, "{time} {now}");
+            time = now;
+        }
+        assert_eq!(time, 140);
+    }
+
+    #[test]
+    fn a_large_jump_is_refused_until_it_is_mended() {
+        for jump in [10 * YEAR, -10 * YEAR, 120, -120] {
+            let mut clock = clock(false);
+            assert_eq!(read(&mut clock, 0, 0, 0), Ok(0));
+            assert!(
+                read(&mut clock, 1 + jump, 1, 0)
+                    .unwrap_err()
+                    .contains("jumped")
+            );
+            assert!((clock.skew() - jump as f64).abs() < 2.0, "{}", clock.skew());
+            // Mended: log time went on as time passed, up to the second that was approached.
+            let mended = read(&mut clock, 10, 10, 0).unwrap();
+            assert!((9..=11).contains(&mended), "{jump}: {mended}");
+        }
+    }
+
+    #[test]
+    fn a_start_far_from_the_log_needs_acceptance() {
+        for away in [2 * YEAR, -61] {
+            assert!(read(&mut clock(false), away, 0, 0).is_err());
+            let mut accepting = clock(true);
+            let waiting = accepting.read(at(away), Duration::ZERO, Some(at(0)), 0, false);
+            assert_eq!(waiting.unwrap().time, at(0));
+            let reading = accepting.read(at(away), Duration::ZERO, Some(at(0)), 0, true);
+            let reading = reading.unwrap();
+            assert!(reading.set && reading.time == at(away));
+            // It was set once: from now on as ever.
+            let next = accepting.read(
+                at(away + 1),
+                Duration::from_secs(1),
+                Some(at(away)),
+                1,
+                true,
+            );
+            assert_eq!(next.unwrap().time, at(away + 1));
+        }
+        // A long pause, and a clock that is a little behind, are nothing special.
+        assert_eq!(read(&mut clock(false), YEAR / 2, 0, 0), Ok(YEAR / 2));
+        assert_eq!(read(&mut clock(false), -59, 0, 0), Ok(0));
+        assert!(
+            !clock(true)
+                .read(at(5), Duration::ZERO, Some(at(0)), 0, true)
+                .unwrap()
+                .set
+        );
+    }
+
+    #[test]
+    fn a_clock_that_another_replica_set_is_read_anew() {
+        let mut clock = clock(false);
+        assert_eq!(read(&mut clock, 10 * YEAR, 0, 10 * YEAR), Ok(10 * YEAR));
+        let mended = clock.read(at(7), Duration::from_secs(1), Some(at(5)), 1, true);
+        assert_eq!(mended.unwrap().time, at(7));
+    }
+}
