@@ -50,8 +50,8 @@ pub use events::{
 pub use queries::{
     AlarmView, ArmView, Beliefs, EstimateView, EvidenceView, ExperimentStats, ExperimentSummary,
     ExperimentView, FallbackView, HistoryView, ListExperiments, LiveState, MinuteView, Page,
-    PointView, Query, RaisedView, ReadDigest, ReadExperiment, ReadFacts, ReadHistory, ReadState,
-    ReadStats, Stats, SummariseExperiments, TtlStatus, beliefs,
+    Picture, PointView, Query, RaisedView, ReadDigest, ReadExperiment, ReadFacts, ReadHistory,
+    ReadState, ReadStats, Stats, SummariseExperiments, TtlStatus, beliefs,
 };
 pub use rebuild::{Rebuilt, RebuiltExperiment, rebuild};
 pub use refusal::Refusal;

@@ -1,6 +1,7 @@
 //! Experiments as people look at them.
 
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 use banister::{ArmRanges, Assumption, Fallback, Guarantee, Guardrail, SignalConfig};
 use banister_rivals::AgentConfig;
@@ -31,17 +32,46 @@ pub struct SummariseExperiments(pub ListExperiments);
 /// A part of a list.
 #[derive(Debug)]
 pub struct Page<T> {
-    /// Pictures that are made once per event of their experiment.
-    pub entries: Vec<Arc<T>>,
+    pub entries: Vec<Arc<Picture<T>>>,
     /// Name of the last one, if there are more.
     pub next: Option<String>,
+}
+
+/// A picture of an experiment, made once per event of it and shared by all who ask.
+#[derive(Debug)]
+pub struct Picture<T> {
+    view: T,
+    rendered: OnceLock<String>,
+}
+
+impl<T: Serialize> Picture<T> {
+    fn new(view: T) -> Self {
+        Self {
+            view,
+            rendered: OnceLock::new(),
+        }
+    }
+
+    /// The picture as JSON, made by the first who asks.
+    pub fn json(&self) -> &str {
+        // Our own types have nothing to fail on.
+        (self.rendered).get_or_init(|| serde_json::to_string(&self.view).unwrap_or_default())
+    }
+}
+
+impl<T> Deref for Picture<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.view
+    }
 }
 
 impl ListExperiments {
     fn page<T>(
         self,
         state: &mut State,
-        make: fn(&mut Experiment) -> Arc<T>,
+        make: fn(&mut Experiment) -> Arc<Picture<T>>,
     ) -> Result<Page<T>, Refusal> {
         let mut entries = Vec::new();
         let mut last: Option<String> = None;
@@ -78,16 +108,20 @@ impl Query for SummariseExperiments {
     fn answer(self, state: &mut State) -> Result<Page<ExperimentSummary>, Refusal> {
         self.0.page(state, |experiment| {
             let mut kept = std::mem::take(&mut experiment.kept_summary);
-            let summary = kept.get(experiment.number, || ExperimentSummary::new(experiment));
+            let summary = kept.get(experiment.number, || {
+                Picture::new(ExperimentSummary::new(experiment))
+            });
             experiment.kept_summary = kept;
             summary
         })
     }
 }
 
-fn view(experiment: &mut Experiment) -> Arc<ExperimentView> {
+fn view(experiment: &mut Experiment) -> Arc<Picture<ExperimentView>> {
     let mut kept = std::mem::take(&mut experiment.kept_view);
-    let view = kept.get(experiment.number, || ExperimentView::new(experiment));
+    let view = kept.get(experiment.number, || {
+        Picture::new(ExperimentView::new(experiment))
+    });
     experiment.kept_view = kept;
     view
 }
@@ -97,9 +131,9 @@ fn view(experiment: &mut Experiment) -> Arc<ExperimentView> {
 pub struct ReadExperiment(pub Arc<str>);
 
 impl Query for ReadExperiment {
-    type Answer = Arc<ExperimentView>;
+    type Answer = Arc<Picture<ExperimentView>>;
 
-    fn answer(self, state: &mut State) -> Result<Arc<ExperimentView>, Refusal> {
+    fn answer(self, state: &mut State) -> Result<Self::Answer, Refusal> {
         state.experiment(&self.0).map(view)
     }
 }

@@ -6,46 +6,37 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use banister_engine::{
     AcknowledgeAlarms, AddArm, Author, Change, ChangeExperiment, CreateExperiment, Declaration,
-    ExperimentSummary, ExperimentView, ListExperiments, NamedArm, ReadExperiment, ReadHistory,
-    RetireArm, SummariseExperiments,
+    ExperimentSummary, ExperimentView, ListExperiments, NamedArm, Page, ReadExperiment,
+    ReadHistory, RetireArm, SummariseExperiments,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::changes::announce;
-use crate::answer::{self, json};
+use crate::answer::{self, json, raw};
 use crate::app::App;
 use crate::body::{InPath, InQuery, Json};
 use crate::problem::Problem;
 
-/// Experiments, or their summaries.
+/// Experiments or their summaries, oldest first.
 #[derive(Debug, JsonSchema)]
 #[schemars(untagged)]
 pub enum ExperimentList {
-    Whole(Experiments<ExperimentView>),
-    Summaries(Summaries<ExperimentSummary>),
-}
-
-/// Experiments, oldest first.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(inline)]
-pub struct Experiments<T> {
-    /// Oldest first.
-    pub experiments: Vec<T>,
-    /// Name of the last one, to ask for those after it; absent if there are no more.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
-}
-
-/// Summaries of experiments, oldest first.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(inline)]
-pub struct Summaries<T> {
-    /// Oldest first.
-    pub summaries: Vec<T>,
-    /// Name of the last one, to ask for those after it; absent if there are no more.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
+    Whole {
+        /// Oldest first.
+        experiments: Vec<ExperimentView>,
+        /// Name of the last one, to ask for those after it; absent if there are no more.
+        #[schemars(skip_serializing_if = "Option::is_none")]
+        next: Option<String>,
+    },
+    Summaries {
+        /// Oldest first.
+        summaries: Vec<ExperimentSummary>,
+        /// Name of the last one, to ask for those after it; absent if there are no more.
+        #[schemars(skip_serializing_if = "Option::is_none")]
+        next: Option<String>,
+    },
 }
 
 /// The query of a list.
@@ -84,27 +75,25 @@ pub async fn list(
     let query = ListExperiments { after, limit };
     if wanted.summary {
         let page = app.query(SummariseExperiments(query)).await?;
-        rendered(move || {
-            json(&Summaries {
-                summaries: page.entries.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
-                next: page.next,
-            })
-        })
-        .await
+        rendered("summaries", page).await
     } else {
-        let page = app.query(query).await?;
-        rendered(move || {
-            json(&Experiments {
-                experiments: page.entries.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
-                next: page.next,
-            })
-        })
-        .await
+        rendered("experiments", app.query(query).await?).await
     }
 }
 
-/// Renders a list on a thread that may take its time.
-async fn rendered(render: impl FnOnce() -> Response + Send + 'static) -> Result<Response, Problem> {
+/// Renders a part of a list, on a thread that may take its time.
+async fn rendered<T: Serialize + Send + Sync + 'static>(
+    name: &'static str,
+    page: Page<T>,
+) -> Result<Response, Problem> {
+    let render = move || {
+        let entries: Vec<&str> = page.entries.iter().map(|entry| entry.json()).collect();
+        let next = page
+            .next
+            .map(|name| format!(",\"next\":{}", Value::from(name)));
+        let (list, next) = (entries.join(","), next.unwrap_or_default());
+        raw(format!("{{\"{name}\":[{list}]{next}}}"))
+    };
     let rendered = tokio::task::spawn_blocking(render);
     (rendered.await).map_err(|_| Problem::unavailable("rendering failed"))
 }
@@ -143,7 +132,8 @@ pub async fn show(
     State(app): State<App>,
     InPath(name): InPath<String>,
 ) -> Result<Response, Problem> {
-    Ok(json(&*app.query(ReadExperiment(name.into())).await?))
+    let picture = app.query(ReadExperiment(name.into())).await?;
+    Ok(raw(picture.json().to_string()))
 }
 
 pub async fn change(

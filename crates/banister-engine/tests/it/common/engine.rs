@@ -130,7 +130,7 @@ impl Caller {
 
     pub fn show(&self, name: &str) -> Result<ExperimentView, Refusal> {
         self.query(ReadExperiment(name.into()))
-            .map(|view| (*view).clone())
+            .map(|picture| ExperimentView::clone(&picture))
     }
 
     /// A decision as requested by JSON.
