@@ -274,7 +274,7 @@ pub struct Quota {
 
 /// Bytes of bodies that are read at once: a page ends with the event that reaches them, so that memory does
 /// not depend on how large events are.
-pub(crate) const PAGE_BYTES: usize = 2 << 20;
+pub(crate) const PAGE_BYTES: usize = 1 << 20;
 
 /// An open log. Everything blocks.
 pub trait Store: Send {

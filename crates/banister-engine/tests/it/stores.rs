@@ -171,7 +171,7 @@ fn reading_goes_page_by_page(place: &Place) {
 
 fn pages_are_bounded_in_bytes(place: &Place) {
     let mut store = place.open();
-    let sizes = [900_000, 900_000, 900_000, 5_000_000, 0, 0, 100];
+    let sizes = [400_000, 400_000, 400_000, 5_000_000, 0, 0, 100];
     let events: Vec<Record> = (1..)
         .zip(sizes)
         .map(|(n, size)| Record {
@@ -181,7 +181,7 @@ fn pages_are_bounded_in_bytes(place: &Place) {
         .collect();
     write(&mut *store, &events);
     write(&mut *store, &[report(8, EventKind::Part, 1)]);
-    // A page ends with the event that reaches two megabytes, and has at least one.
+    // A page ends with the event that reaches a megabyte, and has at least one.
     assert_eq!(store.read(0, 10).unwrap(), events[..3]);
     assert_eq!(store.read(2, 10).unwrap(), events[2..4]);
     assert_eq!(store.read(3, 10).unwrap(), events[3..4]);
