@@ -1,8 +1,10 @@
 """A log that somebody damaged or put back: found out, and mended where that can be."""
 
 import contextlib
+import json
 import shutil
 import sqlite3
+from random import Random
 
 import pytest
 
@@ -106,6 +108,37 @@ def test_snapshots_do_not_hide_damage(filled, serve, damage):
     assert done.returncode == 1 and "event" in reason
     server = serve(data_dir=data_dir, wait=False)
     wait_for(lambda: server.get("/readyz").problem(503)["detail"].endswith(reason), reason)
+
+
+def test_no_bit_flips_unnoticed(filled, serve, tmp_path):
+    """Of the whole file, one bit at a time: what was learned is the same, or somebody is told, by both."""
+    data_dir, _ = filled
+    sound = rebuild(data_dir)
+    learned = [(e["name"], e["digest"]) for e in sound["experiments"]]
+    content = (data_dir / "banister.db").read_bytes()
+    random = Random(7)
+    found = []
+    for trial in range(60):
+        flipped = bytearray(content)
+        place = random.randrange(100, len(content))
+        flipped[place] ^= 1 << random.randrange(8)
+        folder = tmp_path / str(trial)
+        folder.mkdir()
+        (folder / "banister.db").write_bytes(flipped)
+        done = banister("rebuild", "--json", "--quiet", "--data-dir", folder, check=False)
+        if done.returncode == 0:
+            rebuilt = json.loads(done.stdout)
+            assert rebuilt["events"] == sound["events"], place
+            assert [(e["name"], e["digest"]) for e in rebuilt["experiments"]] == learned, place
+        else:
+            found.append((folder, done.stderr.removeprefix("banister: ").strip()))
+    assert len(found) > 5
+    # Of a file that cannot even be opened, it is told at the start.
+    opened = [(folder, reason) for folder, reason in found if reason.startswith(("event", "the file is damaged"))]
+    for folder, reason in opened[:6]:
+        server = serve(data_dir=folder, wait=False)
+        wait_for(lambda: server.get("/readyz").status == 503, reason)  # noqa: B023
+        server.stop()
 
 
 def test_a_backup_put_back_under_the_running_server(filled, serve, tmp_path):

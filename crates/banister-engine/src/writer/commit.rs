@@ -23,6 +23,7 @@ impl Engine {
         self.catch_up();
         while !queue.is_closed() {
             let jobs = queue.next(self.commit_time);
+            self.damage = self.damage.take().or_else(|| queue.take_damage());
             if jobs.is_empty() {
                 self.catch_up();
                 self.record_alarms();

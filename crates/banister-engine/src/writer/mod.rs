@@ -2,8 +2,8 @@
 //!
 //! May use everything else in the crate; nothing else in the crate uses it. Read `queue.rs` (the way in)
 //! and `job.rs` (a command or query with its reply channel), then `commit.rs` (the loop and the group
-//! commit), `clock.rs` (the log's time), `recovery.rs` (opening the log, outages) and `expiry.rs` (the thread that finds decisions whose
-//! time to live is over).
+//! commit), `clock.rs` (the log's time), `recovery.rs` (opening the log, outages), `expiry.rs` (the thread that finds decisions whose
+//! time to live is over) and `verify.rs` (the thread that verifies the log).
 
 mod clock;
 mod commit;
@@ -11,6 +11,7 @@ mod expiry;
 mod job;
 mod queue;
 mod recovery;
+mod verify;
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -95,6 +96,7 @@ impl Writer {
         database.listen(Box::new(move || listener.catch_up()));
         let readers = Arc::new(Readers::new(database.clone()));
         expiry::start(readers.clone(), handle.by(Author::engine()))?;
+        verify::start(readers.clone(), handle.clone())?;
         let mut engine = Engine {
             clock: Clock::new(options.most_skew, options.accept_clock),
             database,
@@ -107,6 +109,7 @@ impl Writer {
             state: None,
             rng: ChaCha12Rng::from_rng(&mut rand::rng()),
             round: SnapshotRound::default(),
+            damage: None,
             outage: Some("the log is being opened".into()),
             commit_time: Duration::ZERO,
         };
@@ -170,6 +173,8 @@ struct Engine {
     clock: Clock,
     rng: ChaCha12Rng,
     round: SnapshotRound,
+    /// Damage that was found in the log: nothing more is written.
+    damage: Option<String>,
     /// Reason for which the log cannot be used now.
     outage: Option<String>,
     /// Moving average of the time of commits.

@@ -25,6 +25,9 @@ impl Engine {
 
     /// Opens the log and folds it, where that is not done.
     fn open(&mut self) -> Result<(), StoreError> {
+        if let Some(reason) = &self.damage {
+            return Err(StoreError::new(reason.clone()));
+        }
         if self.store.is_none() {
             // A log that was there and is gone is not begun anew.
             let mut store = match self.state {
