@@ -14,7 +14,7 @@ mod recovery;
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
@@ -106,6 +106,7 @@ impl Writer {
             round: SnapshotRound::default(),
             outage: Some("the log is being opened".into()),
             commit_time: Duration::ZERO,
+            seen: Instant::now(),
         };
         let thread = std::thread::Builder::new()
             .name("banister-engine".into())
@@ -171,4 +172,6 @@ struct Engine {
     outage: Option<String>,
     /// Moving average of the time of commits.
     commit_time: Duration,
+    /// Moment at which the log was last looked at.
+    seen: Instant,
 }
