@@ -232,8 +232,8 @@ def quoted(name):
     return urllib.parse.quote(name, safe="")
 
 
-def make_token(data_dir, role, name):
-    done = banister("token", "create", "--role", role, name, "--data-dir", data_dir)
+def make_token(data_dir, role, name, *flags):
+    done = banister("token", "create", "--role", role, name, *flags, "--data-dir", data_dir)
     secret = done.stdout.strip()
     assert re.fullmatch(r"bnst_\S{32}", secret)
     assert secret not in done.stderr

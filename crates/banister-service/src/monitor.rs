@@ -19,6 +19,7 @@ impl Monitor for ServiceMonitor {
 
     fn follows(&self, folded: u64, last: u64) {
         self.metrics.follows(folded, last);
+        self.health.prove();
     }
 
     fn clock(&self, skew: f64) {

@@ -15,6 +15,7 @@ use crate::state::{
     AlarmRaised, Counts, Declaration, DefaultOutcome, Experiment, ExperimentStatus, RecordedAlarm,
     State, round,
 };
+use crate::store::Scope;
 use crate::time::Timestamp;
 
 /// Asks for experiments, oldest first.
@@ -23,6 +24,8 @@ pub struct ListExperiments {
     /// Name of the experiment before the first one asked for; `None`: from the oldest on.
     pub after: Option<String>,
     pub limit: usize,
+    /// Those that the caller may see; `None`: all.
+    pub scope: Option<Scope>,
 }
 
 /// Asks for the summaries of experiments, oldest first.
@@ -76,6 +79,10 @@ impl ListExperiments {
         let mut entries = Vec::new();
         let mut last: Option<String> = None;
         for experiment in state.experiments_after(self.after.as_deref())? {
+            let scope = self.scope.as_ref();
+            if scope.is_some_and(|scope| !scope.covers(&experiment.facts.experiment)) {
+                continue;
+            }
             if entries.len() == self.limit {
                 return Ok(Page {
                     entries,

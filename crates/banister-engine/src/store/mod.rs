@@ -13,7 +13,7 @@ use crate::events::Record;
 use crate::time::Timestamp;
 
 pub use readers::Readers;
-pub use token::{Role, Token};
+pub use token::{Role, Scope, Token, parse_expiry};
 
 /// Layout of the tables that this program writes. It reads the ones before it, and brings them to this
 /// one when it opens them for writing.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::Engine;
 use super::clock::read_clock;
 use super::job::{CommandJob, Job};
-use super::queue::WriterQueue;
+use super::queue::{IDLE, WriterQueue};
 use crate::commands::{RecordAlarms, Transaction};
 use crate::events::{Author, Event};
 use crate::refusal::Refusal;
@@ -29,6 +29,10 @@ impl Engine {
                 self.record_alarms();
             } else {
                 self.serve(jobs);
+                // Queries alone prove nothing about the log.
+                if self.seen.elapsed() > IDLE {
+                    self.catch_up();
+                }
             }
         }
         self.snapshot_all();

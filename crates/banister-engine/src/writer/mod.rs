@@ -15,7 +15,7 @@ mod verify;
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
@@ -112,6 +112,7 @@ impl Writer {
             damage: None,
             outage: Some("the log is being opened".into()),
             commit_time: Duration::ZERO,
+            seen: Instant::now(),
         };
         let thread = std::thread::Builder::new()
             .name("banister-engine".into())
@@ -179,4 +180,6 @@ struct Engine {
     outage: Option<String>,
     /// Moving average of the time of commits.
     commit_time: Duration,
+    /// Moment at which the log was last looked at.
+    seen: Instant,
 }

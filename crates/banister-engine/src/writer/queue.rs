@@ -16,7 +16,7 @@ use crate::state::Detached;
 /// Most commands of one batch; more wait for the next.
 const MOST_COMMANDS: usize = 4096;
 /// Time after which an idle writer looks for events of others.
-const IDLE: Duration = Duration::from_millis(250);
+pub(super) const IDLE: Duration = Duration::from_millis(250);
 /// Longest time that a batch waits for more.
 const LONGEST_GATHERING: Duration = Duration::from_micros(500);
 

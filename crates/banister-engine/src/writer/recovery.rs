@@ -1,5 +1,7 @@
 //! Opening the log, following the events of others, and outages.
 
+use std::time::Instant;
+
 use super::Engine;
 use super::clock::read_clock;
 use crate::state::{SnapshotRound, State, restore_all};
@@ -8,6 +10,7 @@ use crate::store::{Begun, StoreError};
 impl Engine {
     /// Opens the log if need be, begins a transaction and folds the events of others.
     pub(super) fn begin(&mut self) -> Result<Begun, StoreError> {
+        self.seen = Instant::now();
         self.open()?;
         let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
             return Err(StoreError::new("not open"));
@@ -60,6 +63,7 @@ impl Engine {
 
     /// Folds the events of others, without writing.
     pub(super) fn catch_up(&mut self) {
+        self.seen = Instant::now();
         let caught = (|| {
             self.open()?;
             let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {

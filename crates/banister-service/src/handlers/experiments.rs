@@ -17,6 +17,7 @@ use super::changes::announce;
 use crate::answer::{self, json, raw};
 use crate::app::App;
 use crate::body::{InPath, InQuery, Json};
+use crate::middleware::auth::Principal;
 use crate::problem::Problem;
 
 /// Experiments or their summaries, oldest first.
@@ -59,6 +60,7 @@ pub struct Dry {
 
 pub async fn list(
     State(app): State<App>,
+    Extension(principal): Extension<Principal>,
     InQuery(wanted): InQuery<Wanted>,
 ) -> Result<Response, Problem> {
     let limit = wanted.limit.unwrap_or(100);
@@ -72,7 +74,15 @@ pub async fn list(
         ));
     }
     let after = wanted.after;
-    let query = ListExperiments { after, limit };
+    if let Some(after) = &after {
+        principal.check_sees(after)?;
+    }
+    let scope = principal.scope;
+    let query = ListExperiments {
+        after,
+        limit,
+        scope,
+    };
     if wanted.summary {
         let page = app.query(SummariseExperiments(query)).await?;
         rendered("summaries", page).await
@@ -101,9 +111,11 @@ async fn rendered<T: Serialize + Send + Sync + 'static>(
 pub async fn create(
     State(app): State<App>,
     Extension(author): Extension<Author>,
+    Extension(principal): Extension<Principal>,
     InQuery(dry): InQuery<Dry>,
     Json(declaration): Json<Declaration>,
 ) -> Result<Response, Problem> {
+    principal.check_sees(&declaration.name)?;
     if dry.dry_run {
         let name = declaration.name.clone();
         let view = check(declaration).await?;
