@@ -54,7 +54,7 @@ pub enum Command {
     #[command(
         after_help = "Example:\n  banister serve\n  banister serve --database postgres://banister@db/banister --listen 0.0.0.0:8787\n  banister serve --config banister.toml\n\nEvery flag can be given as BANISTER_NAME in the environment or as a key of the TOML file;\nflags take precedence, then the environment, then the file."
     )]
-    Serve(Serve),
+    Serve(Box<Serve>),
     /// Create, list and revoke the tokens of a service
     #[command(
         after_help = "Example:\n  banister token create --role admin me\n  banister token create --role decide shop --database postgres://banister@db/banister\n  banister token revoke shop"

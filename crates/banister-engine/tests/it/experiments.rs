@@ -35,7 +35,11 @@ fn lists_are_made_once_per_event(place: &Place) {
     }
     let list = |after: Option<&str>, limit| {
         let after = after.map(str::to_string);
-        engine.query(ListExperiments { after, limit })
+        engine.query(ListExperiments {
+            after,
+            limit,
+            scope: None,
+        })
     };
     let names = |page: &Page<ExperimentView>| -> Vec<String> {
         page.entries.iter().map(|e| e.name.clone()).collect()
@@ -55,7 +59,11 @@ fn lists_are_made_once_per_event(place: &Place) {
     assert_eq!(later.entries[1].counts.decisions, 1);
     let summaries = || {
         let after = None;
-        let query = SummariseExperiments(ListExperiments { after, limit: 9 });
+        let query = SummariseExperiments(ListExperiments {
+            after,
+            limit: 9,
+            scope: None,
+        });
         engine.query(query).unwrap().entries
     };
     let (one, two) = (summaries(), summaries());
