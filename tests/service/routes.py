@@ -7,14 +7,16 @@ from .experiments import ARMS
 from .server import ROOT
 
 TABLE = ROOT / "crates" / "banister-service" / "src" / "routes.rs"
-ROLES = ["read", "decide", "admin"]
+#: From the smallest up.
+ROLES = ["read", "report", "decide-only", "decide", "admin"]
+RIGHTS = ["read", "report", "decide", "admin"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Route:
     method: str
     path: str
-    #: The role it takes; None: anybody.
+    #: The right it takes, which has the name of the smallest role that has it; None: anybody.
     role: str | None
     operation: str
 
@@ -41,8 +43,8 @@ def of_document(document):
             if operation.get("security") == []:
                 role = None
             else:
-                said = re.fullmatch(r"Needs the role `(\w+)`\.", operation["description"])
-                assert said and said[1] in ROLES, operation
+                said = re.fullmatch(r"Needs the right to `(\w+)`\.", operation["description"])
+                assert said and said[1] in RIGHTS, operation
                 role = said[1]
             found.append(Route(method.upper(), path, role, operation["operationId"]))
     return found

@@ -89,9 +89,11 @@ class Answer:
 class Server:
     """`banister serve` in a process of its own, on a port that it keeps when it is started again."""
 
-    def __init__(self, data_dir, logs, *flags, env=None, host="127.0.0.1"):
+    def __init__(self, data_dir, logs, *flags, env=None, host="127.0.0.1", prefix=()):
         self.data_dir, self.logs, self.host = pathlib.Path(data_dir), pathlib.Path(logs), host
         self.flags = [*flags, "--data-dir", data_dir]
+        #: Words before the command.
+        self.prefix = [*prefix]
         self.env = environment(**(env or {}))
         #: Said with every request that says nothing else.
         self.token = None
@@ -105,7 +107,7 @@ class Server:
         listen = ["--listen", f"{self.host}:{self.port}"]
         with self.logs.open("ab") as logs:
             self.process = subprocess.Popen(
-                [PROGRAM, "serve", *map(str, self.flags), *listen],
+                [*self.prefix, PROGRAM, "serve", *map(str, self.flags), *listen],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=logs,
@@ -230,8 +232,8 @@ def quoted(name):
     return urllib.parse.quote(name, safe="")
 
 
-def make_token(data_dir, role, name):
-    done = banister("token", "create", "--role", role, name, "--data-dir", data_dir)
+def make_token(data_dir, role, name, *flags):
+    done = banister("token", "create", "--role", role, name, *flags, "--data-dir", data_dir)
     secret = done.stdout.strip()
     assert re.fullmatch(r"bnst_\S{32}", secret)
     assert secret not in done.stderr

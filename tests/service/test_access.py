@@ -14,7 +14,13 @@ from .server import banister, make_token, wait_for
 
 ROUTES = routes.of_source()
 #: Role of the token -> what it may do.
-ALLOWED = {"read": ["read"], "decide": ["read", "decide"], "admin": ["read", "decide", "admin"]}
+ALLOWED = {
+    "read": ["read"],
+    "report": ["read", "report"],
+    "decide-only": ["read", "decide"],
+    "decide": ["read", "decide", "report"],
+    "admin": routes.RIGHTS,
+}
 
 
 def role_of(server, token):
@@ -41,7 +47,7 @@ def test_the_document_lists_exactly_the_table(guarded):
     server, tokens = guarded
     document = server.get("/openapi.json", token=tokens["read"]).ok(200)
     assert set(routes.of_document(document)) == set(ROUTES)
-    assert len(ROUTES) == len(set(ROUTES)) == 24
+    assert len(ROUTES) == len(set(ROUTES)) == 25
 
 
 def test_every_route_without_a_token_and_with_a_wrong_one(guarded):
@@ -185,11 +191,63 @@ def test_token_commands(serve):
         ["--role", "read", "a b"],
         ["--role", "read", "x" * 65],
         ["--role", "Admin", "name"],
+        ["--role", "read", "anonymous"],
+        ["--role", "read", "banister"],
+        ["--role", "read", "--experiments", "a b", "name"],
+        ["--role", "read", "--experiments", "", "name"],
+        ["--role", "read", "--expires", "soon", "name"],
+        ["--role", "read", "--expires", "2020-01-01T00:00:00Z", "name"],
+        ["--role", "read", "--rate", "-1", "name"],
     ],
 )
 def test_token_commands_that_are_wrong(tmp_path, arguments):
     done = banister("token", "create", *arguments, "--data-dir", tmp_path, check=False)
     assert done.returncode == 2 and done.stderr and not done.stdout, done
+
+
+def test_a_token_has_a_scope_an_end_and_limits(serve):
+    server = serve()
+    for name in ["arms", "checkout-1", "checkout-2"]:
+        server.post("/v1/experiments", ARMS | {"name": name}).ok(201)
+    admin = server.make_token("admin", "the-admin")
+    flags = ["--experiments", "checkout-*,new", "--rate", "1000", "--work", "0.5"]
+    # Ends while the test looks on.
+    brief = make_token(server.data_dir, "read", "brief", "--expires", "4s")
+    scoped = make_token(server.data_dir, "admin", "scoped", *flags, "--expires", "2999-01-01T00:00:00Z")
+    wait_for(lambda: role_of(server, scoped) == "admin", "the token")
+    assert role_of(server, brief) == "read"
+    known = server.get("/v1/whoami", token=scoped).ok(200)
+    assert known["experiments"] == "checkout-*,new" and known["expires"].startswith("2999-")
+    # What it may not see is refused whether it is there or not.
+    for name in ["arms", "nowhere"]:
+        for path in [f"/v1/experiments/{name}", f"/v1/experiments/{name}/decisions", f"/v1/experiments?after={name}"]:
+            server.get(path, token=scoped).problem(403)
+        server.post(f"/v1/experiments/{name}/decisions", {}, token=scoped).problem(403)
+        server.post("/v1/experiments", ARMS | {"name": name}, token=scoped).problem(403)
+        server.post("/v1/experiments?dry_run=true", ARMS | {"name": name}, token=scoped).problem(403)
+    server.post("/v1/experiments/checkout-1/decisions", {}, token=scoped).ok(200)
+    server.post("/v1/experiments", ARMS | {"name": "new"}, token=scoped).ok(201)
+
+    def names(path, token):
+        shown = server.get(path, token=token).ok(200)
+        return [e["name"] for e in shown.get("experiments", shown.get("summaries"))], shown.get("next")
+
+    assert names("/v1/experiments", scoped) == (["checkout-1", "checkout-2", "new"], None)
+    assert names("/v1/experiments?summary=true&limit=2", scoped) == (["checkout-1", "checkout-2"], "checkout-2")
+    assert names("/v1/experiments", admin) == (["arms", "checkout-1", "checkout-2", "new"], None)
+
+    def measured(token):
+        text = server.get("/metrics", token=token).body.decode()
+        return {line.split('"')[1] for line in text.splitlines() if line.startswith("banister_decisions{")}
+
+    assert measured(scoped) == {"checkout-1", "checkout-2", "new"} == measured(admin) - {"arms"}
+    wait_for(lambda: role_of(server, brief) is None, "end of the token")
+    assert "expired" in server.get("/v1/whoami", token=brief).problem(401)["detail"]
+    head, *rows = banister("token", "list", "--data-dir", server.data_dir).stdout.splitlines()
+    columns = ["name", "role", "experiments", "expires", "rate", "bytes", "work", "created"]
+    assert head.split() == columns
+    table = {row.split()[0]: row for row in rows}
+    assert "(over)" in table["brief"] and "checkout-*,new" in table["scoped"] and "1000" in table["scoped"]
 
 
 def test_a_token_can_be_required_from_the_start(serve):

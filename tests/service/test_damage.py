@@ -1,8 +1,10 @@
 """A log that somebody damaged or put back: found out, and mended where that can be."""
 
 import contextlib
+import json
 import shutil
 import sqlite3
+from random import Random
 
 import pytest
 
@@ -30,29 +32,42 @@ def filled(serve):
     return server.data_dir, experiments
 
 
-SNAPSHOT_DAMAGE = ["x'00ff'", "x''", "substr(body, 1, length(body) / 2)", "replace(body, '0', 'null')"]
+def spoilt(body):
+    return f"UPDATE snapshots SET body = CAST({body} AS BLOB) WHERE experiment > 1"
+
+
+SNAPSHOT_DAMAGE = [
+    *map(spoilt, ["x'00ff'", "x''", "substr(body, 1, length(body) / 2)", "replace(body, '0', 'null')"]),
+    spoilt("(SELECT body FROM snapshots WHERE experiment = 1)"),
+    "DELETE FROM snapshots WHERE experiment > 1",
+    "UPDATE snapshots SET number = number + 1000 WHERE experiment > 1",
+]
 
 
 @pytest.mark.parametrize("damage", SNAPSHOT_DAMAGE)
 def test_a_damaged_snapshot_is_only_a_detour(filled, serve, damage):
-    """Snapshots are short cuts: the log has everything."""
+    """Snapshots are short cuts: the log has everything, and nothing is hidden without one."""
     data_dir, experiments = filled
     with opened(data_dir) as file:
-        changed = file.execute(f"UPDATE snapshots SET body = CAST({damage} AS BLOB) WHERE experiment > 1").rowcount
+        changed = file.execute(damage).rowcount
         assert changed > 3
+    rebuilt = rebuild(data_dir)["experiments"]
+    assert sum(e["unusable"] is not None for e in rebuilt) == changed
     server = serve(data_dir=data_dir)
     assert server.get("/v1/experiments").ok(200) == experiments
+    assert server.log().count("cannot be used") == changed
     server.post(f"{PATH}/decisions", {"id": "after"}).ok(200)
     assert server.get("/readyz").status == 200
     assert server.stop() == 0
     # The end left sound snapshots.
-    rebuild(data_dir)
+    assert all(e["unusable"] is None for e in rebuild(data_dir)["experiments"])
 
 
 def test_a_snapshot_of_something_else_is_found_out(filled):
     data_dir, _ = filled
     with opened(data_dir) as file:
-        changed = "CAST(replace(CAST(body AS TEXT), '\"decisions\":3', '\"decisions\":7') AS BLOB)"
+        # Without its seal, as earlier versions wrote it.
+        changed = "CAST(replace(CAST(substr(body, 10) AS TEXT), '\"decisions\":3', '\"decisions\":7') AS BLOB)"
         file.execute(f"UPDATE snapshots SET body = {changed}")
     done = banister("rebuild", "--json", "--quiet", "--data-dir", data_dir, check=False)
     assert done.returncode == 1 and "snapshot" in done.stderr
@@ -75,11 +90,55 @@ def test_a_damaged_log_is_found_out(filled, serve, damage):
         assert file.execute(damage).rowcount > 0
         file.execute("DELETE FROM snapshots")
     done = banister("rebuild", "--json", "--quiet", "--data-dir", data_dir, check=False)
-    assert done.returncode == 1 and "event" in done.stderr
+    reason = done.stderr.removeprefix("banister: ").strip()
+    assert done.returncode == 1 and "event" in reason
     server = serve(data_dir=data_dir, wait=False)
-    wait_for(lambda: "event" in server.get("/readyz").problem(503)["detail"], "reason")
+    wait_for(lambda: server.get("/readyz").problem(503)["detail"].endswith(reason), reason)
     server.post(f"{PATH}/decisions", {"id": "after"}).problem(503)
     assert server.stop() == 0
+
+
+@pytest.mark.parametrize("damage", ["DELETE FROM events WHERE number = 1", "UPDATE counter SET last = last - 1"])
+def test_snapshots_do_not_hide_damage(filled, serve, damage):
+    data_dir, _ = filled
+    with opened(data_dir) as file:
+        assert file.execute(damage).rowcount > 0
+    done = banister("rebuild", "--json", "--quiet", "--data-dir", data_dir, check=False)
+    reason = done.stderr.removeprefix("banister: ").strip()
+    assert done.returncode == 1 and "event" in reason
+    server = serve(data_dir=data_dir, wait=False)
+    wait_for(lambda: server.get("/readyz").problem(503)["detail"].endswith(reason), reason)
+
+
+def test_no_bit_flips_unnoticed(filled, serve, tmp_path):
+    """Of the whole file, one bit at a time: what was learned is the same, or somebody is told, by both."""
+    data_dir, _ = filled
+    sound = rebuild(data_dir)
+    learned = [(e["name"], e["digest"]) for e in sound["experiments"]]
+    content = (data_dir / "banister.db").read_bytes()
+    random = Random(7)
+    found = []
+    for trial in range(60):
+        flipped = bytearray(content)
+        place = random.randrange(100, len(content))
+        flipped[place] ^= 1 << random.randrange(8)
+        folder = tmp_path / str(trial)
+        folder.mkdir()
+        (folder / "banister.db").write_bytes(flipped)
+        done = banister("rebuild", "--json", "--quiet", "--data-dir", folder, check=False)
+        if done.returncode == 0:
+            rebuilt = json.loads(done.stdout)
+            assert rebuilt["events"] == sound["events"], place
+            assert [(e["name"], e["digest"]) for e in rebuilt["experiments"]] == learned, place
+        else:
+            found.append((folder, done.stderr.removeprefix("banister: ").strip()))
+    assert len(found) > 5
+    # Of a file that cannot even be opened, it is told at the start.
+    opened = [(folder, reason) for folder, reason in found if reason.startswith(("event", "the file is damaged"))]
+    for folder, reason in opened[:6]:
+        server = serve(data_dir=folder, wait=False)
+        wait_for(lambda: server.get("/readyz").status == 503, reason)  # noqa: B023
+        server.stop()
 
 
 def test_a_backup_put_back_under_the_running_server(filled, serve, tmp_path):

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use banister_engine::Role;
 use clap::{Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 
@@ -335,6 +336,24 @@ pub struct Serve {
     /// The clock is right now, whatever the log's last event says: go on from here
     #[arg(long, num_args = 0..=1, default_missing_value = "true")]
     pub accept_clock: Option<bool>,
+    /// Seconds without a proof that the log answers, after which the service is not ready [default: 3]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_READY_AGE")]
+    pub ready_age: Option<f64>,
+    /// Seconds after which tokens that could not be read again are not trusted [default: 30]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_TOKEN_AGE")]
+    pub token_age: Option<f64>,
+    /// Most connections to PostgreSQL [default: 8]
+    #[arg(long, value_name = "N", env = "BANISTER_PG_CONNECTIONS")]
+    pub pg_connections: Option<usize>,
+    /// Longest wait for another service that writes to PostgreSQL [default: 4]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_PG_LOCK_TIMEOUT")]
+    pub pg_lock_timeout: Option<f64>,
+    /// Longest time of a statement in PostgreSQL [default: 5]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_PG_STATEMENT_TIMEOUT")]
+    pub pg_statement_timeout: Option<f64>,
+    /// Time after which PostgreSQL takes the log from a service that froze with it [default: 2.5]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_PG_IDLE_TIMEOUT")]
+    pub pg_idle_timeout: Option<f64>,
     /// Log level: error, warn, info, debug or trace [default: info]
     #[arg(long, value_name = "LEVEL", env = "BANISTER_LOG")]
     pub log: Option<String>,
@@ -352,17 +371,11 @@ pub struct Token {
 #[derive(Debug, Subcommand)]
 pub enum TokenCommand {
     /// Create a token and print it; it is not shown again
-    #[command(after_help = "Example:\n  banister token create --role decide shop")]
-    Create {
-        /// Name of the token
-        name: String,
-        /// Role: read, decide (and read), or admin (everything)
-        #[arg(long, value_parser = ["read", "decide", "admin"])]
-        role: String,
-        #[command(flatten)]
-        place: LogPlace,
-    },
-    /// List the tokens by name and role
+    #[command(
+        after_help = "Example:\n  banister token create --role decide shop\n  banister token create --role read --experiments 'checkout-*,ranking' --expires 30d dashboard"
+    )]
+    Create(NewToken),
+    /// List the tokens with their roles and limits
     #[command(after_help = "Example:\n  banister token list")]
     List {
         #[command(flatten)]
@@ -376,6 +389,34 @@ pub enum TokenCommand {
         #[command(flatten)]
         place: LogPlace,
     },
+}
+
+#[derive(Debug, clap::Args)]
+pub struct NewToken {
+    /// Name of the token
+    pub name: String,
+    /// Role: all may read; report (outcomes), decide-only (ask for decisions), decide (both), or admin
+    /// (everything)
+    #[arg(long, value_parser = Role::ALL.map(Role::name))]
+    pub role: String,
+    /// Experiments that it may see, as patterns of their names separated by commas, in which * stands for any
+    /// text [default: all]
+    #[arg(long, value_name = "PATTERNS")]
+    pub experiments: Option<String>,
+    /// End of its life: a time (2027-01-01T00:00:00Z) or a span (30d) [default: none]
+    #[arg(long, value_name = "TIME")]
+    pub expires: Option<String>,
+    /// Requests per second; 0: unlimited [default: the service's]
+    #[arg(long, value_name = "N")]
+    pub rate: Option<f64>,
+    /// Bytes of bodies per second; 0: unlimited [default: the service's]
+    #[arg(long, value_name = "BYTES")]
+    pub bytes_rate: Option<f64>,
+    /// Seconds of computation per second; 0: unlimited [default: the service's]
+    #[arg(long, value_name = "SECONDS")]
+    pub work: Option<f64>,
+    #[command(flatten)]
+    pub place: LogPlace,
 }
 
 #[derive(Debug, clap::Args)]

@@ -62,8 +62,8 @@ pub use state::{
     Point, RecordedAlarm, State,
 };
 pub use store::{
-    Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Snapshot, Store,
-    StoreError, StoredToken, Token,
+    Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Scope, Snapshot,
+    Store, StoreError, StoredToken, Token, parse_expiry,
 };
 pub use time::Timestamp;
 pub use writer::{Busy, Monitor, Options, Writer, WriterHandle};

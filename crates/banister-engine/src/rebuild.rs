@@ -18,8 +18,10 @@ pub struct Rebuilt {
 pub struct RebuiltExperiment {
     pub name: String,
     pub outcomes: u64,
-    /// Number of the last event in its snapshot.
+    /// Number of the last event in its snapshot, if that can be used.
     pub snapshot: Option<u64>,
+    /// Reason for which its snapshot cannot be used: it is replaced at the next start.
+    pub unusable: Option<String>,
     /// Digest of the learned state, replayed from the start.
     pub digest: String,
     /// The same, folded from the snapshot on.
@@ -41,20 +43,20 @@ pub fn rebuild(
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Rebuilt, StoreError> {
     let mut store = database.open_reader()?;
+    // Whatever the database itself finds damaged is not worth folding.
+    store.check()?;
     let last = store.last()?;
     let mut whole = State::default();
     let mut short = State::default();
-    let restored = restore_all(&mut *store)?.map_err(StoreError::new)?;
-    let mut snapshots = BTreeMap::new();
-    // Those of an earlier version are replaced when the service starts.
-    for (number, experiment) in restored.unwrap_or_default() {
-        snapshots.insert(experiment.key, number);
+    let restored = restore_all(&mut *store, last)?;
+    let mut numbers = BTreeMap::new();
+    for (number, experiment) in restored.experiments {
+        numbers.insert(experiment.key, number);
         short.restore(experiment).map_err(StoreError::new)?;
     }
-    let start = snapshots.values().min().copied().unwrap_or(last);
-    short.number = start;
+    short.number = restored.number;
     whole.follow(&mut *store, last, |record| {
-        if record.number > start {
+        if record.number > restored.number {
             short.apply(record)?;
         }
         if record.number % 10_000 == 0 || record.number == last {
@@ -62,13 +64,15 @@ pub fn rebuild(
         }
         Ok(())
     })?;
+    let mut unusable: BTreeMap<u64, String> = restored.unusable.into_iter().collect();
     let experiments = whole.experiments().map(|experiment| {
-        let snapshot = snapshots.get(&experiment.key).copied();
+        let snapshot = numbers.get(&experiment.key).copied();
         let other = short.experiments().find(|e| e.key == experiment.key);
         RebuiltExperiment {
             name: experiment.checked.declaration.name.clone(),
             outcomes: experiment.counts.outcomes + experiment.counts.imported,
             snapshot,
+            unusable: unusable.remove(&experiment.key),
             digest: experiment.digest(),
             from_snapshot: snapshot.and(other).map(Experiment::digest),
         }

@@ -15,8 +15,7 @@ pub struct Timestamp(pub i64);
 impl Timestamp {
     /// Now, by the machine's clock.
     pub fn now() -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        Self(since.map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(i64::MAX)))
+        SystemTime::now().into()
     }
 
     /// Moment `seconds` later.
@@ -32,6 +31,14 @@ impl Timestamp {
     /// Seconds since an earlier moment.
     pub fn seconds_since(self, earlier: Self) -> f64 {
         self.0.saturating_sub(earlier.0) as f64 / 1e6
+    }
+}
+
+impl From<SystemTime> for Timestamp {
+    /// Times before 1970 are not told apart.
+    fn from(time: SystemTime) -> Self {
+        let since = time.duration_since(UNIX_EPOCH);
+        Self(since.map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(i64::MAX)))
     }
 }
 

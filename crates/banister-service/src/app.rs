@@ -58,7 +58,7 @@ impl App {
 
     /// Returns true if the log can be written and the tokens are known.
     pub fn is_ready(&self) -> bool {
-        self.health.outage().is_none() && self.tokens.is_read()
+        self.health.outage().is_none() && self.tokens.is_fresh()
     }
 
     /// Executes an author's commands in one commit, and waits until they are durable.

@@ -1,32 +1,57 @@
 //! Log health, as the writer reports it.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Availability of the log.
 pub struct Health {
-    outage: Mutex<Option<String>>,
+    /// Age of the last proof from which on the log counts as unavailable, whatever the writer said: it may
+    /// be waiting for an answer that does not come.
+    most_age: Duration,
+    known: Mutex<Known>,
 }
 
-impl Default for Health {
-    fn default() -> Self {
-        Self {
-            outage: Mutex::new(Some("the log is being opened".into())),
-        }
-    }
+struct Known {
+    outage: Option<String>,
+    /// Moment at which the log last answered.
+    proof: Instant,
 }
 
 impl Health {
-    /// Reason of the outage, if there is one.
-    pub fn outage(&self) -> Option<String> {
-        match self.outage.lock() {
-            Ok(outage) => outage.clone(),
-            Err(_) => Some("unknown".into()),
+    pub fn new(most_age: Duration) -> Self {
+        let known = Known {
+            outage: Some("the log is being opened".into()),
+            proof: Instant::now(),
+        };
+        Self {
+            most_age,
+            known: Mutex::new(known),
         }
     }
 
+    /// Reason of the outage, if there is one.
+    pub fn outage(&self) -> Option<String> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let age = known.proof.elapsed();
+        let silent = || {
+            (age > self.most_age).then(|| {
+                format!(
+                    "the database has not answered for {} seconds",
+                    age.as_secs()
+                )
+            })
+        };
+        known.outage.clone().or_else(silent)
+    }
+
     pub fn set(&self, outage: Option<String>) {
-        if let Ok(mut place) = self.outage.lock() {
-            *place = outage;
-        }
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.outage = outage;
+    }
+
+    /// The log has answered.
+    pub fn prove(&self) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.proof = Instant::now();
     }
 }

@@ -19,10 +19,15 @@ impl Monitor for ServiceMonitor {
 
     fn follows(&self, folded: u64, last: u64) {
         self.metrics.follows(folded, last);
+        self.health.prove();
     }
 
     fn clock(&self, skew: f64) {
         self.metrics.clock(skew);
+    }
+
+    fn notice(&self, text: &str) {
+        tracing::warn!("{text}");
     }
 
     fn outage(&self, reason: Option<&str>) {

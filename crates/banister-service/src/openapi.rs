@@ -72,8 +72,8 @@ fn operation(route: &Route) -> Value {
         let problem = json!({ "application/problem+json": { "schema": reference("Problem") } });
         let description = match status {
             400 => "The request cannot be read",
-            401 => "No token, or one that is not known",
-            403 => "The token's role is too small, or a page of another site asks",
+            401 => "No token, or one that is not known or has expired",
+            403 => "The token may not do this, or a page of another site asks",
             404 => "There is no such thing",
             409 => "It contradicts what is there",
             413 => "The body is too long",
@@ -91,10 +91,11 @@ fn operation(route: &Route) -> Value {
         "parameters": parameters(route),
         "responses": responses,
     });
-    if let Some(role) = route.access.role() {
-        operation["description"] = format!("Needs the role `{role}`.").into();
-    } else {
+    if route.access == Access::Open {
         operation["security"] = json!([]);
+    } else {
+        let right = route.access.name();
+        operation["description"] = format!("Needs the right to `{right}`.").into();
     }
     let json = |schema: &str, required: bool| {
         json!({

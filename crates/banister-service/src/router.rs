@@ -13,7 +13,7 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 
-use banister_engine::{Author, Role};
+use banister_engine::Author;
 
 use crate::app::App;
 use crate::memory::Held;
@@ -163,15 +163,23 @@ async fn admit(
     bytes: Option<u64>,
     now: Instant,
 ) -> Result<Option<(Principal, Charged)>, Problem> {
-    let Some(role) = route.access.role() else {
+    if route.access == Access::Open {
         return Ok(None);
-    };
-    let principal = app.tokens.authenticate(parts, role)?;
+    }
+    let principal = app.tokens.authenticate(parts)?;
+    if !route.access.is_of(principal.role) {
+        let (role, right) = (principal.role, route.access.name());
+        let detail = format!("the token has the role {role}, this needs the right to {right}");
+        return Err(Problem::new(StatusCode::FORBIDDEN, detail));
+    }
     let takes_file = matches!(route.takes, Takes::File);
     browser::check(parts, takes_file, principal.name.is_none())?;
     let params = RawPathParams::from_request_parts(parts, &()).await.ok();
     let mut params = params.iter().flatten();
     let experiment = params.find_map(|(key, value)| (key == "name").then_some(value));
+    if let Some(experiment) = experiment {
+        principal.check_sees(experiment)?;
+    }
     let who = || match &principal.name {
         Some(name) => format!("the token `{name}`"),
         None => {
@@ -188,8 +196,8 @@ async fn admit(
 /// decisions only.
 fn author(app: &App, route: &Route, principal: &Principal) -> Author {
     let author = Author::new(principal.name.clone());
-    let decides = route.access == Access::Decide;
-    if app.settings.own_ids && decides && principal.role != Role::Admin {
+    let decides = matches!(route.access, Access::Decide | Access::Report);
+    if app.settings.own_ids && decides && !principal.role.may_admin() {
         author.of_its_own()
     } else {
         author

@@ -7,24 +7,36 @@ use banister_engine::Role;
 use crate::app::App;
 use crate::handlers::{changes, decisions, exchange, experiments, operations};
 
-/// Role that a route needs.
+/// Right that a route needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// No token needed.
     Open,
     Read,
     Decide,
+    Report,
     Admin,
 }
 
 impl Access {
-    /// The role it takes.
-    pub fn role(self) -> Option<Role> {
+    /// Returns true if a role has the right.
+    pub fn is_of(self, role: Role) -> bool {
         match self {
-            Self::Open => None,
-            Self::Read => Some(Role::Read),
-            Self::Decide => Some(Role::Decide),
-            Self::Admin => Some(Role::Admin),
+            Self::Open | Self::Read => true,
+            Self::Decide => role.may_decide(),
+            Self::Report => role.may_report(),
+            Self::Admin => role.may_admin(),
+        }
+    }
+
+    /// Name of the right.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Read => "read",
+            Self::Decide => "decide",
+            Self::Report => "report",
+            Self::Admin => "admin",
         }
     }
 }
@@ -187,10 +199,10 @@ pub static ROUTES: &[Route] = &[
     route!(GET "/v1/experiments/{name}/decisions/{id}", Read, "read_decision",
         "The audit trail of a decision", Takes::Nothing, (200, Gives::Json("Audit")), &[], &[404, 503],
         get(decisions::audit)),
-    route!(POST "/v1/experiments/{name}/outcomes", Decide, "report", "Report an outcome",
+    route!(POST "/v1/experiments/{name}/outcomes", Report, "report", "Report an outcome",
         Takes::Json("OutcomeReport"), (200, Gives::Json("OutcomeAnswer")), &[],
         &[400, 404, 409, 413, 415, 422, 503], post(decisions::report)),
-    route!(POST "/v1/experiments/{name}/outcomes:batch", Decide, "report_batch",
+    route!(POST "/v1/experiments/{name}/outcomes:batch", Report, "report_batch",
         "Report many outcomes", Takes::Json("OutcomeBatch"), (200, Gives::Json("OutcomeResults")), &[],
         &[400, 413, 415, 422, 503], post(decisions::report_batch)),
     route!(GET "/v1/experiments/{name}/export", Read, "export",

@@ -199,7 +199,7 @@ fn limit_heads(builder: &mut Builder<TokioExecutor>) {
 /// The parts of a service, put together, with the writer that it stands on.
 pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
     let metrics = Arc::new(Metrics::default());
-    let health = Arc::new(Health::default());
+    let health = Arc::new(Health::new(settings.ready_age));
     let database = settings.database.clone();
     let monitor = ServiceMonitor {
         health: health.clone(),
@@ -218,7 +218,7 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
     // Without tokens only this machine is served, whatever becomes of them while we run.
     let exposed = !settings.listen.ip().is_loopback();
     let required = settings.require_token || exposed;
-    let tokens = Arc::new(TokenStore::new(required));
+    let tokens = Arc::new(TokenStore::new(required, settings.token_age));
     auth::start_refreshing(&tokens, &readers).map_err(system("starting a thread"))?;
     let app = App::new(Shared {
         writer: writer.handle(),

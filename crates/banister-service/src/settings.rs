@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use banister_engine::Database;
+use banister_engine::{Database, PostgresLog};
 use serde::Deserialize;
 
 use crate::middleware::rate::Amounts;
@@ -56,6 +56,18 @@ pub struct Given {
     pub max_clock_skew: Option<f64>,
     /// The clock is right at this start, whatever the log's last event says.
     pub accept_clock: Option<bool>,
+    /// Seconds without a proof that the log answers, after which the service is not ready.
+    pub ready_age: Option<f64>,
+    /// Seconds after which tokens that could not be read again are not trusted any more.
+    pub token_age: Option<f64>,
+    /// Most connections to PostgreSQL.
+    pub pg_connections: Option<usize>,
+    /// Longest wait, in seconds, for another service that writes to PostgreSQL.
+    pub pg_lock_timeout: Option<f64>,
+    /// Longest time of a statement in seconds.
+    pub pg_statement_timeout: Option<f64>,
+    /// Seconds after which PostgreSQL takes the log from a service that froze with it.
+    pub pg_idle_timeout: Option<f64>,
     /// `error`, `warn`, `info`, `debug` or `trace`.
     pub log: Option<String>,
     /// `text` or `json`.
@@ -98,6 +110,12 @@ impl Given {
             own_ids: self.own_ids.or(other.own_ids),
             max_clock_skew: self.max_clock_skew.or(other.max_clock_skew),
             accept_clock: self.accept_clock.or(other.accept_clock),
+            ready_age: self.ready_age.or(other.ready_age),
+            token_age: self.token_age.or(other.token_age),
+            pg_connections: self.pg_connections.or(other.pg_connections),
+            pg_lock_timeout: self.pg_lock_timeout.or(other.pg_lock_timeout),
+            pg_statement_timeout: self.pg_statement_timeout.or(other.pg_statement_timeout),
+            pg_idle_timeout: self.pg_idle_timeout.or(other.pg_idle_timeout),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
         }
@@ -109,7 +127,7 @@ impl Given {
         match self.database.as_deref() {
             None => Ok(Database::Sqlite(folder.join("banister.db"))),
             Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
-                Ok(Database::Postgres(url.into()))
+                self.postgres(url).map(Database::Postgres)
             }
             Some(url) if url.contains("://") => Err(invalid(
                 "database",
@@ -118,6 +136,55 @@ impl Given {
             )),
             Some(path) => Ok(Database::Sqlite(PathBuf::from(path))),
         }
+    }
+
+    /// A PostgreSQL database with its limits.
+    fn postgres(&self, url: &str) -> Result<PostgresLog, String> {
+        let defaults = PostgresLog::from(url);
+        let connections = self.pg_connections.unwrap_or(defaults.connections);
+        if !(3..=1000).contains(&connections) {
+            let allowed = "must be 3 (one writes, one listens, the others read) to 1000";
+            return Err(invalid("pg_connections", connections, allowed));
+        }
+        let idle_timeout = seconds(
+            "pg_idle_timeout",
+            self.pg_idle_timeout,
+            defaults.idle_timeout,
+        )?;
+        let lock_timeout = seconds(
+            "pg_lock_timeout",
+            self.pg_lock_timeout,
+            defaults.lock_timeout,
+        )?;
+        let statement_timeout = seconds(
+            "pg_statement_timeout",
+            self.pg_statement_timeout,
+            defaults.statement_timeout,
+        )?;
+        // Who waits for a service that froze gets the log once PostgreSQL has taken it away.
+        if lock_timeout <= idle_timeout {
+            let allowed = "must be longer than `pg_idle_timeout`";
+            return Err(invalid(
+                "pg_lock_timeout",
+                lock_timeout.as_secs_f64(),
+                allowed,
+            ));
+        }
+        if statement_timeout <= lock_timeout {
+            let allowed = "must be longer than `pg_lock_timeout`";
+            return Err(invalid(
+                "pg_statement_timeout",
+                statement_timeout.as_secs_f64(),
+                allowed,
+            ));
+        }
+        Ok(PostgresLog {
+            connections,
+            lock_timeout,
+            statement_timeout,
+            idle_timeout,
+            ..defaults
+        })
     }
 
     /// Checks everything and fills in the defaults.
@@ -203,6 +270,8 @@ impl Given {
             own_ids: self.own_ids.unwrap_or(false),
             max_clock_skew: Duration::from_secs_f64(skew),
             accept_clock: self.accept_clock.unwrap_or(false),
+            ready_age: seconds("ready_age", self.ready_age, Duration::from_secs(3))?,
+            token_age: seconds("token_age", self.token_age, Duration::from_secs(30))?,
             level,
             json_logs,
         })
@@ -240,8 +309,20 @@ pub struct Settings {
     pub own_ids: bool,
     pub max_clock_skew: Duration,
     pub accept_clock: bool,
+    /// Age of the last proof that the log answers, from which on the service is not ready.
+    pub ready_age: Duration,
+    /// Age of the tokens from which on they are not trusted.
+    pub token_age: Duration,
     pub level: tracing::Level,
     pub json_logs: bool,
+}
+
+fn seconds(field: &str, given: Option<f64>, default: Duration) -> Result<Duration, String> {
+    let seconds = given.unwrap_or(default.as_secs_f64());
+    if (0.1..=3600.0).contains(&seconds) {
+        return Ok(Duration::from_secs_f64(seconds));
+    }
+    Err(invalid(field, seconds, "must be 0.1 to 3600 seconds"))
 }
 
 fn invalid(field: &str, value: impl std::fmt::Display, allowed: &str) -> String {

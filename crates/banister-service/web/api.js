@@ -134,8 +134,14 @@ export async function signIn() {
   }
 }
 
-const RANKS = ["read", "decide", "admin"];
-export const may = (role) => RANKS.indexOf(session.role) >= RANKS.indexOf(role);
+const RIGHTS = {
+  read: ["read"],
+  report: ["read", "report"],
+  "decide-only": ["read", "decide"],
+  decide: ["read", "decide", "report"],
+  admin: ["read", "decide", "report", "admin"],
+};
+export const may = (right) => (RIGHTS[session.role] ?? []).includes(right);
 
 // A link cannot carry the token, so the file is fetched and handed over as a blob.
 export async function download(name, format) {

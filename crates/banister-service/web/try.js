@@ -217,7 +217,7 @@ export function tryPanel(context, experiment) {
     node,
     update(now) {
       const archived = now.status === "archived",
-        allowed = may("decide");
+        allowed = may("decide") && may("report");
       show(form, !archived && allowed);
       show(closed, archived || !allowed);
       setText(

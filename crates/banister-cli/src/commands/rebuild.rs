@@ -34,6 +34,7 @@ pub fn rebuild(args: &Rebuild) -> Result<(), Failure> {
                 "name": e.name,
                 "outcomes": e.outcomes,
                 "snapshot": e.snapshot,
+                "unusable": e.unusable,
                 "digest": e.digest,
                 "from_snapshot": e.from_snapshot,
                 "equal": e.from_snapshot.as_ref().is_none_or(|d| *d == e.digest),
@@ -52,7 +53,10 @@ pub fn rebuild(args: &Rebuild) -> Result<(), Failure> {
         ))?;
         for e in &rebuilt.experiments {
             let equal = match &e.from_snapshot {
-                None => "no snapshot to compare with".to_string(),
+                None => {
+                    let reason = e.unusable.as_deref().unwrap_or("it is missing");
+                    format!("no snapshot to compare with ({reason}): the next start makes one")
+                }
                 Some(digest) if *digest == e.digest => {
                     format!(
                         "equal to the state from its snapshot at event {}",

@@ -28,6 +28,12 @@ pub fn serve(args: &Serve) -> Result<(), Failure> {
         own_ids: args.own_ids,
         max_clock_skew: args.max_clock_skew,
         accept_clock: args.accept_clock,
+        ready_age: args.ready_age,
+        token_age: args.token_age,
+        pg_connections: args.pg_connections,
+        pg_lock_timeout: args.pg_lock_timeout,
+        pg_statement_timeout: args.pg_statement_timeout,
+        pg_idle_timeout: args.pg_idle_timeout,
         log: args.log.clone(),
         log_format: args.log_format.clone(),
         ..Given::default()

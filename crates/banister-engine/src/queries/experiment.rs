@@ -15,6 +15,7 @@ use crate::state::{
     AlarmRaised, Counts, Declaration, DefaultOutcome, Experiment, ExperimentStatus, Facts,
     RecordedAlarm, State, round,
 };
+use crate::store::Scope;
 use crate::time::Timestamp;
 
 /// Bytes after which a part of a list ends, whatever its limit: experiments may be large.
@@ -27,6 +28,8 @@ pub struct ListExperiments {
     pub after: Option<String>,
     /// Most entries; there are less where they are large.
     pub limit: usize,
+    /// Those that the caller may see; `None`: all.
+    pub scope: Option<Scope>,
 }
 
 /// Asks for the summaries of experiments, oldest first.
@@ -80,6 +83,10 @@ impl ListExperiments {
         let (mut entries, mut bytes) = (Vec::new(), 0);
         let mut last: Option<Arc<Facts>> = None;
         for experiment in state.experiments_after(self.after.as_deref())? {
+            let scope = self.scope.as_ref();
+            if scope.is_some_and(|scope| !scope.covers(&experiment.facts.experiment)) {
+                continue;
+            }
             if entries.len() == self.limit || bytes > MOST_BYTES {
                 let next = last.map(|facts| facts.experiment.clone());
                 return Ok(Page { entries, next });

@@ -30,7 +30,6 @@ pub use declaration::{
     MOST_ACTIONS, NamedArm,
 };
 pub(crate) use declaration::{LARGEST_FEATURE, check_cost_names, check_label, check_length, round};
-pub(crate) use experiment::restore_all;
 pub use experiment::{
     Alarm, AlarmRaised, ArmMissing, Change, Counts, Evidence, Experiment, Imported, Latest,
     Missing, RecordedAlarm,
@@ -40,7 +39,7 @@ pub use history::{GuardrailPoint, History, Minute, Point};
 pub use learner::{Arm, ExperimentStatus};
 pub(crate) use learner::{Core, Detached, Frame, LearnedView};
 pub(crate) use open::{OpenDecision, OpenDecisions};
-pub(crate) use snapshots::{SnapshotRound, keep_first_snapshot};
+pub(crate) use snapshots::{SnapshotRound, keep_first_snapshot, restore_all};
 
 /// Most events read at once.
 const PAGE: usize = 10_000;

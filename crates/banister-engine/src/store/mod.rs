@@ -13,7 +13,7 @@ use crate::events::Record;
 use crate::time::Timestamp;
 
 pub use readers::Readers;
-pub use token::{Role, Token};
+pub use token::{Role, Scope, Token, parse_expiry};
 
 /// Layout of the tables that this program writes. It reads the ones before it, and brings them to this
 /// one when it opens them for writing.
@@ -274,7 +274,7 @@ pub struct Quota {
 
 /// Bytes of bodies that are read at once: a page ends with the event that reaches them, so that memory does
 /// not depend on how large events are.
-pub(crate) const PAGE_BYTES: usize = 2 << 20;
+pub(crate) const PAGE_BYTES: usize = 1 << 20;
 
 /// An open log. Everything blocks.
 pub trait Store: Send {
@@ -301,6 +301,8 @@ pub trait Store: Send {
     }
     /// Random name that the log was given when it was laid out; copies of it have the same.
     fn id(&mut self) -> Result<String, StoreError>;
+    /// Proves that the last event is the one that the counter says.
+    fn check_count(&mut self) -> Result<(), StoreError>;
     /// Proves that the store is whole, as far as the database can tell without reading the events.
     fn check(&mut self) -> Result<(), StoreError>;
     /// Keys of all experiments, oldest first.
@@ -343,8 +345,8 @@ pub trait Store: Send {
     fn snapshots(&mut self) -> Result<Vec<u64>, StoreError>;
     /// Snapshot of an experiment.
     fn snapshot(&mut self, experiment: u64) -> Result<Option<Snapshot>, StoreError>;
-    /// Keeps a snapshot in place of the experiment's last; it is only a short cut, so this need not be
-    /// durable at once.
+    /// Keeps a snapshot in place of the experiment's last, unless that is newer; it is only a short cut, so
+    /// this need not be durable at once.
     fn keep_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), StoreError>;
     fn tokens(&mut self) -> Result<Vec<StoredToken>, StoreError>;
     /// Keeps a token; `false` if its name is taken by one that was not revoked.

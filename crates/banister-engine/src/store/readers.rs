@@ -114,6 +114,11 @@ impl Readers {
         }
     }
 
+    /// Returns true while the log can be used.
+    pub(crate) fn is_available(&self) -> bool {
+        self.lock().is_available
+    }
+
     /// Closes all connections; those in use are waited for.
     pub(crate) fn close(&self) {
         let mut pool = self.lock();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::Engine;
 use super::clock::read_clock;
 use super::job::{CommandJob, Job};
-use super::queue::WriterQueue;
+use super::queue::{IDLE, WriterQueue};
 use crate::commands::{RecordAlarms, Transaction};
 use crate::events::{Author, Event};
 use crate::refusal::Refusal;
@@ -23,11 +23,16 @@ impl Engine {
         self.catch_up();
         while !queue.is_closed() {
             let jobs = queue.next(self.commit_time);
+            self.damage = self.damage.take().or_else(|| queue.take_damage());
             if jobs.is_empty() {
                 self.catch_up();
                 self.record_alarms();
             } else {
                 self.serve(jobs);
+                // Queries alone prove nothing about the log.
+                if self.seen.elapsed() > IDLE {
+                    self.catch_up();
+                }
             }
         }
         self.snapshot_all();

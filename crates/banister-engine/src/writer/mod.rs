@@ -2,8 +2,8 @@
 //!
 //! May use everything else in the crate; nothing else in the crate uses it. Read `queue.rs` (the way in)
 //! and `job.rs` (a command or query with its reply channel), then `commit.rs` (the loop and the group
-//! commit), `clock.rs` (the log's time), `recovery.rs` (opening the log, outages) and `expiry.rs` (the thread that finds decisions whose
-//! time to live is over).
+//! commit), `clock.rs` (the log's time), `recovery.rs` (opening the log, outages), `expiry.rs` (the thread that finds decisions whose
+//! time to live is over) and `verify.rs` (the thread that verifies the log).
 
 mod clock;
 mod commit;
@@ -11,10 +11,11 @@ mod expiry;
 mod job;
 mod queue;
 mod recovery;
+mod verify;
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
@@ -67,6 +68,8 @@ pub trait Monitor: Send {
     fn clock(&self, skew: f64);
     /// The log could not be written or read, for this reason; `None`: it can again.
     fn outage(&self, reason: Option<&str>);
+    /// Something that an operator should know of, and need not mend.
+    fn notice(&self, _text: &str) {}
 }
 
 /// Owner of the writer's thread; dropping it stops the thread.
@@ -93,6 +96,7 @@ impl Writer {
         database.listen(Box::new(move || listener.catch_up()));
         let readers = Arc::new(Readers::new(database.clone()));
         expiry::start(readers.clone(), handle.by(Author::engine()))?;
+        verify::start(readers.clone(), handle.clone())?;
         let mut engine = Engine {
             clock: Clock::new(options.most_skew, options.accept_clock),
             database,
@@ -105,8 +109,10 @@ impl Writer {
             state: None,
             rng: ChaCha12Rng::from_rng(&mut rand::rng()),
             round: SnapshotRound::default(),
+            damage: None,
             outage: Some("the log is being opened".into()),
             commit_time: Duration::ZERO,
+            seen: Instant::now(),
         };
         let thread = std::thread::Builder::new()
             .name("banister-engine".into())
@@ -168,8 +174,12 @@ struct Engine {
     clock: Clock,
     rng: ChaCha12Rng,
     round: SnapshotRound,
+    /// Damage that was found in the log: nothing more is written.
+    damage: Option<String>,
     /// Reason for which the log cannot be used now.
     outage: Option<String>,
     /// Moving average of the time of commits.
     commit_time: Duration,
+    /// Moment at which the log was last looked at.
+    seen: Instant,
 }

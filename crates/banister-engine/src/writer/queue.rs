@@ -16,13 +16,15 @@ use crate::state::Detached;
 /// Most commands of one batch; more wait for the next.
 const MOST_COMMANDS: usize = 4096;
 /// Time after which an idle writer looks for events of others.
-const IDLE: Duration = Duration::from_millis(250);
+pub(super) const IDLE: Duration = Duration::from_millis(250);
 /// Longest time that a batch waits for more.
 const LONGEST_GATHERING: Duration = Duration::from_micros(500);
 
 enum Message {
     Job(Box<dyn Job>),
     CatchUp,
+    /// Damage was found in the log.
+    Damaged(String),
     Stop,
 }
 
@@ -47,6 +49,7 @@ pub(super) fn queue(length: usize) -> (WriterHandle, WriterQueue) {
         receiver,
         last: 0,
         is_closed: false,
+        damage: None,
     };
     let author = Author::new(None);
     let handle = WriterHandle {
@@ -204,6 +207,17 @@ impl WriterHandle {
         )
     }
 
+    /// Tells the writer of damage in the log.
+    pub(super) fn damaged(&self, reason: String) {
+        // If the writer is gone, nothing is written any more.
+        let _ = self.sender.send(Message::Damaged(reason));
+    }
+
+    /// True while the writer lives.
+    pub(super) fn is_served(&self) -> bool {
+        self.catch_up()
+    }
+
     /// Sends the last message.
     pub(super) fn stop(&self) {
         // If the writer has ended already there is nothing to stop.
@@ -230,9 +244,16 @@ pub(super) struct WriterQueue {
     /// Jobs of the last batch.
     last: usize,
     is_closed: bool,
+    /// Damage that was found in the log.
+    damage: Option<String>,
 }
 
 impl WriterQueue {
+    /// Takes the damage that somebody found.
+    pub(super) fn take_damage(&mut self) -> Option<String> {
+        self.damage.take()
+    }
+
     /// True once the last message has come.
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed
@@ -284,6 +305,10 @@ impl WriterQueue {
                 count
             }
             Some(Message::CatchUp) | None => 0,
+            Some(Message::Damaged(reason)) => {
+                self.damage = Some(reason);
+                0
+            }
             Some(Message::Stop) => {
                 self.is_closed = true;
                 0

@@ -1,5 +1,7 @@
 //! Opening the log, following the events of others, and outages.
 
+use std::time::Instant;
+
 use super::Engine;
 use super::clock::read_clock;
 use crate::state::{SnapshotRound, State, restore_all};
@@ -8,6 +10,7 @@ use crate::store::{Begun, StoreError};
 impl Engine {
     /// Opens the log if need be, begins a transaction and folds the events of others.
     pub(super) fn begin(&mut self) -> Result<Begun, StoreError> {
+        self.seen = Instant::now();
         self.open()?;
         let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
             return Err(StoreError::new("not open"));
@@ -25,6 +28,9 @@ impl Engine {
 
     /// Opens the log and folds it, where that is not done.
     fn open(&mut self) -> Result<(), StoreError> {
+        if let Some(reason) = &self.damage {
+            return Err(StoreError::new(reason.clone()));
+        }
         if self.store.is_none() {
             // A log that was there and is gone is not begun anew.
             let mut store = match self.state {
@@ -57,6 +63,7 @@ impl Engine {
 
     /// Folds the events of others, without writing.
     pub(super) fn catch_up(&mut self) {
+        self.seen = Instant::now();
         let caught = (|| {
             self.open()?;
             let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
@@ -83,37 +90,34 @@ impl Engine {
         }
     }
 
-    /// Folds the log from its snapshots on, or from its first event if they cannot be read.
+    /// Folds the log from its snapshots on; an experiment without one that can be used, from its first event.
     fn load(&mut self) -> Result<(), StoreError> {
         let Some(store) = &mut self.store else {
             return Err(StoreError::new("not open"));
         };
+        store.check_count()?;
         let last = store.last()?;
         let mut state = State::new(self.options.open_bytes, self.detached.clone());
-        match restore_all(&mut **store)? {
-            // Of an earlier version: the log is replayed from the start, once.
-            Ok(None) => {}
-            Ok(Some(experiments)) => {
-                let numbers = experiments.iter().map(|(number, _)| *number);
-                let first = numbers.min().unwrap_or(0);
-                state.number = first.min(last);
-                if let Some(record) = store.get(state.number)? {
-                    state.time = record.time;
-                }
-                // Set by hand, so they are few.
-                let sets = store.changes(0, state.number + 1, usize::MAX)?;
-                state.restore_clock(&sets).map_err(StoreError::new)?;
-                for (_, experiment) in experiments {
-                    state.restore(experiment).map_err(StoreError::new)?;
-                }
-            }
-            Err(reason) => self.monitor.outage(Some(&format!(
-                "a snapshot cannot be read ({reason}): the log is replayed from the start"
-            ))),
+        let restored = restore_all(&mut **store, last)?;
+        for (key, reason) in &restored.unusable {
+            self.monitor.notice(&format!(
+                "the snapshot of the experiment of event {key} cannot be used ({reason}): it is folded anew"
+            ));
+        }
+        state.number = restored.number;
+        if let Some(record) = store.get(state.number)? {
+            state.time = record.time;
+        }
+        // Set by hand, so they are few.
+        let sets = store.changes(0, state.number + 1, usize::MAX)?;
+        state.restore_clock(&sets).map_err(StoreError::new)?;
+        for (_, experiment) in restored.experiments {
+            state.restore(experiment).map_err(StoreError::new)?;
         }
         state.follow(&mut **store, last, |_| Ok(()))?;
+        // Those without a snapshot get one soon: a start that was slow once is not slow twice.
         self.round = SnapshotRound {
-            due: Vec::new(),
+            due: restored.unusable.into_iter().map(|(key, _)| key).collect(),
             began: state.number,
         };
         self.state = Some(state);

@@ -5,6 +5,7 @@ mod common;
 mod decisions;
 mod experiments;
 mod interleavings;
+mod learners;
 mod memory;
 mod postgres;
 mod replicas;

@@ -18,6 +18,7 @@ use crate::answer::{self, json, raw};
 use crate::app::App;
 use crate::body::{InPath, InQuery, Json};
 use crate::memory::Held;
+use crate::middleware::auth::Principal;
 use crate::problem::Problem;
 
 /// Experiments or their summaries, oldest first.
@@ -60,6 +61,7 @@ pub struct Dry {
 
 pub async fn list(
     State(app): State<App>,
+    Extension(principal): Extension<Principal>,
     InQuery(wanted): InQuery<Wanted>,
 ) -> Result<Response, Problem> {
     let limit = wanted.limit.unwrap_or(100);
@@ -73,7 +75,15 @@ pub async fn list(
         ));
     }
     let after = wanted.after;
-    let query = ListExperiments { after, limit };
+    if let Some(after) = &after {
+        principal.check_sees(after)?;
+    }
+    let scope = principal.scope;
+    let query = ListExperiments {
+        after,
+        limit,
+        scope,
+    };
     if wanted.summary {
         let page = app.query(SummariseExperiments(query)).await?;
         rendered(&app, "summaries", page).await
@@ -114,9 +124,11 @@ async fn rendered<T: Serialize + Send + Sync + 'static>(
 pub async fn create(
     State(app): State<App>,
     Extension(author): Extension<Author>,
+    Extension(principal): Extension<Principal>,
     InQuery(dry): InQuery<Dry>,
     Json(declaration): Json<Declaration>,
 ) -> Result<Response, Problem> {
+    principal.check_sees(&declaration.name)?;
     if dry.dry_run {
         let name = declaration.name.clone();
         let view = check(declaration).await?;

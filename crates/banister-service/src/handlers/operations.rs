@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use banister_engine::{ReadStats, Role, Stats};
+use banister_engine::{ReadStats, Stats, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -26,10 +26,16 @@ pub struct Status {
 /// Rights of a token.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct WhoAmI {
-    /// `read`, `decide` or `admin`.
+    /// `read`, `report`, `decide-only`, `decide` or `admin`.
     pub role: &'static str,
     /// The token's name; null where none is needed.
     pub token: Option<String>,
+    /// Patterns of the experiments that it may see; absent: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experiments: Option<String>,
+    /// End of its life; absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<Timestamp>,
 }
 
 /// The process is alive.
@@ -44,7 +50,7 @@ pub async fn ready(State(app): State<App>, request: Request) -> Result<Response,
     }
     let (parts, _) = request.into_parts();
     let reason = app.health.outage();
-    let reason = reason.filter(|_| app.tokens.authenticate(&parts, Role::Read).is_ok());
+    let reason = reason.filter(|_| app.tokens.authenticate(&parts).is_ok());
     Err(Problem::unavailable(match reason {
         Some(reason) => format!("the log is not available: {reason}"),
         None => "the service is not ready".to_string(),
@@ -54,23 +60,34 @@ pub async fn ready(State(app): State<App>, request: Request) -> Result<Response,
 /// Numbers of all experiments, at most a second old: whoever reads them often must not hold up decisions.
 async fn recent_stats(app: &App) -> Arc<Stats> {
     const FRESH: Duration = Duration::from_secs(1);
+    /// Longest wait for a writer that is waiting for the database itself.
+    const PATIENCE: Duration = Duration::from_millis(500);
     let mut known = app.stats.lock().await;
     match &*known {
         Some((at, stats)) if at.elapsed() < FRESH => stats.clone(),
-        _ => {
-            // Without the writer's numbers, the rest is still worth reading.
-            let Ok(stats) = app.query(ReadStats).await else {
-                return Arc::default();
+        before => {
+            // Without the writer's numbers those from before, and the rest, are still worth reading.
+            let stats = match tokio::time::timeout(PATIENCE, app.query(ReadStats)).await {
+                Ok(Ok(stats)) => Arc::new(stats),
+                _ => before
+                    .as_ref()
+                    .map_or_else(Arc::default, |(_, stats)| stats.clone()),
             };
-            let stats = Arc::new(stats);
             *known = Some((Instant::now(), stats.clone()));
             stats
         }
     }
 }
 
-pub async fn metrics(State(app): State<App>) -> Response {
-    let stats = recent_stats(&app).await;
+pub async fn metrics(
+    State(app): State<App>,
+    Extension(principal): Extension<Principal>,
+) -> Response {
+    let mut stats = recent_stats(&app).await;
+    if principal.scope.is_some() {
+        let stats = Arc::make_mut(&mut stats);
+        (stats.experiments).retain(|experiment| principal.may_see(&experiment.name));
+    }
     let text = app.metrics.render(&stats);
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], text).into_response()
@@ -84,6 +101,8 @@ pub async fn whoami(Extension(principal): Extension<Principal>) -> Response {
     json(&WhoAmI {
         role: principal.role.name(),
         token: principal.name.map(|name| name.to_string()),
+        experiments: principal.scope.map(|scope| scope.to_string()),
+        expires: principal.expires,
     })
 }
 

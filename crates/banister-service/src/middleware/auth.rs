@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use banister_engine::{Readers, Role, StoredToken, Token};
+use banister_engine::{Quota, Readers, Role, Scope, StoredToken, Timestamp, Token};
 
-use crate::middleware::rate::Quota;
 use crate::problem::Problem;
 
 /// Time until a token that was made or revoked is noticed.
@@ -19,6 +18,8 @@ pub struct TokenStore {
     known: RwLock<Known>,
     /// True if a token is needed even if none was made yet.
     required: bool,
+    /// Age from which on they are not trusted: one of them may be revoked by now.
+    most_age: Duration,
 }
 
 #[derive(Default)]
@@ -31,6 +32,8 @@ enum Known {
         principals: HashMap<[u8; 32], Principal>,
         /// True if a token was ever made; a revoked one counts.
         any: bool,
+        /// Moment of the reading.
+        at: Instant,
     },
 }
 
@@ -40,33 +43,57 @@ pub struct Principal {
     /// Name of the token; `None` where none is needed.
     pub name: Option<Arc<str>>,
     pub role: Role,
+    /// Experiments that it may see; `None`: all.
+    pub scope: Option<Scope>,
+    /// End of the token's life.
+    pub expires: Option<Timestamp>,
     /// Limits of its own, in place of those of the settings.
-    pub quota: Option<Quota>,
+    pub quota: Quota,
+}
+
+impl Principal {
+    /// Returns true if it may know of an experiment.
+    pub fn may_see(&self, experiment: &str) -> bool {
+        (self.scope.as_ref()).is_none_or(|scope| scope.covers(experiment))
+    }
+
+    /// Refuses an experiment that it may not see, in the same words whether there is one or not.
+    pub fn check_sees(&self, experiment: &str) -> Result<(), Problem> {
+        if self.may_see(experiment) {
+            return Ok(());
+        }
+        let detail = "the token is for other experiments";
+        Err(Problem::new(StatusCode::FORBIDDEN, detail))
+    }
 }
 
 impl TokenStore {
-    pub fn new(required: bool) -> Self {
+    pub fn new(required: bool, most_age: Duration) -> Self {
         Self {
             known: RwLock::default(),
             required,
+            most_age,
         }
     }
 
-    /// Replaces the tokens by those of the log.
-    pub fn refresh(&self, tokens: Vec<StoredToken>) {
+    /// Replaces the tokens by those of the log, as it was when they were asked for.
+    pub fn refresh(&self, tokens: Vec<StoredToken>, at: Instant) {
         let any = !tokens.is_empty();
         let principals = tokens.into_iter().filter_map(|token| {
             let role = token.role.parse().ok()?;
             let principal = Principal {
                 name: Some(token.name.into()),
                 role,
-                quota: None,
+                scope: token.scope.as_deref().map(Scope::new),
+                expires: token.expires,
+                quota: token.quota,
             };
             Some((token.digest, principal))
         });
         let known = Known::Read {
             principals: principals.collect(),
             any,
+            at,
         };
         if let Ok(mut place) = self.known.write() {
             *place = known;
@@ -78,39 +105,54 @@ impl TokenStore {
         matches!(self.known.read().as_deref(), Ok(Known::Read { .. }))
     }
 
-    /// Authenticates a request, and checks that its role is at least `needed`.
-    pub fn authenticate(&self, request: &Parts, needed: Role) -> Result<Principal, Problem> {
+    /// Returns true if they were read lately.
+    pub fn is_fresh(&self) -> bool {
+        matches!(self.known.read().as_deref(), Ok(Known::Read { at, .. }) if at.elapsed() <= self.most_age)
+    }
+
+    /// Authenticates a request.
+    pub fn authenticate(&self, request: &Parts) -> Result<Principal, Problem> {
         let headers = &request.headers;
         // The reason is for those who may read, and nobody can show yet that they may.
         let unread = || Problem::unavailable("the tokens cannot be read yet");
         let known = self.known.read().map_err(|_| unread())?;
-        let Known::Read { principals, any } = &*known else {
+        let Known::Read {
+            principals,
+            any,
+            at,
+        } = &*known
+        else {
             return Err(unread());
         };
+        let age = at.elapsed();
+        if age > self.most_age {
+            let detail = format!("the tokens could not be read for {} seconds", age.as_secs());
+            return Err(Problem::unavailable(detail));
+        }
         if !any && !self.required {
             check_host(request)?;
             return Ok(Principal {
                 name: None,
                 role: Role::Admin,
-                quota: None,
+                scope: None,
+                expires: None,
+                quota: Quota::default(),
             });
         }
         let Some(secret) = bearer(headers) else {
             let detail = "send a token: `Authorization: Bearer …`";
             return Err(Problem::new(StatusCode::UNAUTHORIZED, detail));
         };
-        let Some(principal) = principals.get(&Token::digest(secret)) else {
-            let mut problem = Problem::new(StatusCode::UNAUTHORIZED, "the token is not known");
+        let refused = |detail: &str| {
+            let mut problem = Problem::new(StatusCode::UNAUTHORIZED, detail);
             problem.had_token = true;
-            return Err(problem);
+            Err(problem)
         };
-        if principal.role < needed {
-            let detail = format!(
-                "the token has the role {}, this needs {}",
-                principal.role.name(),
-                needed.name()
-            );
-            return Err(Problem::new(StatusCode::FORBIDDEN, detail));
+        let Some(principal) = principals.get(&Token::digest(secret)) else {
+            return refused("the token is not known");
+        };
+        if (principal.expires).is_some_and(|expires| expires <= Timestamp::now()) {
+            return refused("the token has expired");
         }
         Ok(principal.clone())
     }
@@ -157,9 +199,10 @@ pub fn start_refreshing(store: &Arc<TokenStore>, readers: &Arc<Readers>) -> std:
     let (store, readers) = (Arc::downgrade(store), readers.clone());
     let refresh = move || {
         while let Some(store) = store.upgrade() {
-            // If they cannot be read now, those known before stay known.
+            // If they cannot be read now, those known before stay known for a while.
+            let at = Instant::now();
             if let Ok(tokens) = readers.with_reserved(|log| log.tokens()) {
-                store.refresh(tokens);
+                store.refresh(tokens, at);
             }
             let unread = !store.is_read();
             drop(store);

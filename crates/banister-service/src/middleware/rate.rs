@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use axum::http::StatusCode;
+use banister_engine::Quota;
 
 use crate::problem::Problem;
 
@@ -41,14 +42,6 @@ const UNITS: [&str; 3] = [
     "bytes a second",
     "seconds of work a second",
 ];
-
-/// Limits of one token; where they are silent, those of the settings hold.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Quota {
-    pub rate: Option<f64>,
-    pub bytes_rate: Option<f64>,
-    pub work: Option<f64>,
-}
 
 /// Limits of a service, and the accounts of all who have any.
 pub struct Limits {
@@ -126,14 +119,13 @@ impl Limits {
     pub fn charged(
         &self,
         who: impl FnOnce() -> String,
-        quota: Option<Quota>,
+        quota: Quota,
         experiment: Option<&str>,
     ) -> Charged {
-        let own = quota.unwrap_or_default();
         let rates = Amounts {
-            requests: own.rate.unwrap_or(self.caller.requests),
-            bytes: own.bytes_rate.unwrap_or(self.caller.bytes),
-            work: own.work.unwrap_or(self.caller.work),
+            requests: quota.rate.unwrap_or(self.caller.requests),
+            bytes: quota.bytes_rate.unwrap_or(self.caller.bytes),
+            work: quota.work.unwrap_or(self.caller.work),
         };
         let caller = (!rates.is_any()).then(|| (who(), rates));
         let experiment = experiment

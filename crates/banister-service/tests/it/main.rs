@@ -1,3 +1,4 @@
 //! The integration tests of `banister-service`, one binary.
 
 mod answers;
+mod memory;

@@ -13,7 +13,7 @@ use super::{
 use crate::state::declaration::Declaration;
 use crate::state::history::History;
 use crate::state::learner::Detached;
-use crate::store::{Snapshot, Store, StoreError};
+use crate::store::Snapshot;
 use crate::time::Timestamp;
 
 /// All of an experiment that a snapshot keeps; the first part is what is learned.
@@ -219,26 +219,4 @@ impl Experiment {
         experiment.reframe()?;
         Ok(Some(experiment))
     }
-}
-
-/// Experiments as their snapshots have them, each with its snapshot's number.
-pub(crate) type Restored = Vec<(u64, Experiment)>;
-
-/// The experiments of all snapshots, read one by one: a snapshot can be large. `Ok(None)` if some are of an
-/// earlier version, `Err` if one cannot be read.
-pub(crate) fn restore_all(
-    store: &mut dyn Store,
-) -> Result<Result<Option<Restored>, String>, StoreError> {
-    let mut experiments = Vec::new();
-    for key in store.snapshots()? {
-        let Some(snapshot) = store.snapshot(key)? else {
-            continue;
-        };
-        match Experiment::restore(&snapshot) {
-            Ok(Some(experiment)) => experiments.push((snapshot.number, experiment)),
-            Ok(None) => return Ok(Ok(None)),
-            Err(reason) => return Ok(Err(reason)),
-        }
-    }
-    Ok(Ok(Some(experiments)))
 }

@@ -264,6 +264,11 @@ impl Store for Postgres {
     }
 
     fn check(&mut self) -> Result<(), StoreError> {
+        // The server sees to the rest.
+        self.check_count()
+    }
+
+    fn check_count(&mut self) -> Result<(), StoreError> {
         match self.pair(COUNTED)? {
             Some((last, counter)) if last != counter => {
                 Err(miscounted(last as u64, counter as u64))
@@ -371,10 +376,7 @@ impl Store for Postgres {
     }
 
     fn snapshots(&mut self) -> Result<Vec<u64>, StoreError> {
-        let rows = self.rows("SELECT experiment FROM snapshots ORDER BY experiment", &[])?;
-        rows.iter()
-            .map(|row| column::<i64>(row, 0).map(|key| key as u64))
-            .collect()
+        self.numbers("SELECT experiment FROM snapshots ORDER BY experiment", &[])
     }
 
     fn snapshot(&mut self, experiment: u64) -> Result<Option<Snapshot>, StoreError> {

@@ -121,4 +121,5 @@ pub(super) const OVERDUE: &str = "SELECT number FROM events AS d \
      ORDER BY number LIMIT $4";
 pub(super) const KEEP_SNAPSHOT: &str = "INSERT INTO snapshots (experiment, number, body) VALUES ($1, $2, $3) \
      ON CONFLICT (experiment) DO UPDATE SET number = excluded.number, body = excluded.body \
-     WHERE excluded.number > snapshots.number";
+     WHERE excluded.number >= snapshots.number \
+     OR snapshots.number > (SELECT last FROM counter WHERE one = 1)";

@@ -361,6 +361,10 @@ impl Store for Sqlite {
         if said != "ok" {
             return Err(StoreError::new(format!("the file is damaged: {said}")));
         }
+        self.check_count()
+    }
+
+    fn check_count(&mut self) -> Result<(), StoreError> {
         // One statement sees one moment, whoever writes meanwhile.
         let sql = "SELECT coalesce((SELECT max(number) FROM events), 0), last FROM counter";
         let (last, counter): (i64, i64) = (self.connection)
@@ -485,11 +489,7 @@ impl Store for Sqlite {
     }
 
     fn snapshots(&mut self) -> Result<Vec<u64>, StoreError> {
-        let mut select = (self.connection)
-            .prepare_cached("SELECT experiment FROM snapshots ORDER BY experiment")
-            .map_err(of)?;
-        let rows = select.query_map([], |row| row.get::<_, i64>(0).map(|key| key as u64));
-        rows.map_err(of)?.map(|row| row.map_err(of)).collect()
+        self.numbers("SELECT experiment FROM snapshots ORDER BY experiment", [])
     }
 
     fn snapshot(&mut self, experiment: u64) -> Result<Option<Snapshot>, StoreError> {
@@ -510,7 +510,8 @@ impl Store for Sqlite {
         let mut keep = (self.connection)
             .prepare_cached(
                 "INSERT INTO snapshots VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE \
-                 SET number = excluded.number, body = excluded.body WHERE excluded.number > number",
+                 SET number = excluded.number, body = excluded.body \
+                 WHERE excluded.number >= number OR number > (SELECT last FROM counter)",
             )
             .map_err(of)?;
         let experiment = snapshot.experiment as i64;

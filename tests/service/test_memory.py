@@ -1,0 +1,238 @@
+"""Attacks on memory, under a limit of 512 MB: what does not fit is refused, and nothing acknowledged is lost."""
+
+import concurrent.futures
+import http.client
+import io
+import json
+import signal
+import socket
+import time
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from .cgroups import limited
+from .experiments import ARMS
+from .postgres import temporary
+from .server import Server
+
+#: Decisions bring 1000 candidates with 16 features: small as JSON, 175 KB in memory, 130 KB in the log.
+CANDIDATES = [[0] * 15 + [1]] * 1000
+BIG = {
+    "name": "big",
+    "dimension": 16,
+    "safe_action": [1] + [0] * 15,
+    "guardrails": [{"name": "cost", "at_most": 0.6, "safe_cost": 0.1}],
+    "agent": {"kind": "oplb", "parameter_norm": 2},
+}
+PATH = "/v1/experiments/big"
+PARQUET = {"content-type": "application/vnd.apache.parquet"}
+JSON = {"content-type": "application/json"}
+OUTCOME = {"reward": 0.5, "costs": {"cost": 0.1}}
+
+
+def batch(name, count=57):
+    """A body of 1.9 MB, as bytes: many of them are sent."""
+    decisions = [{"id": f"{name}-{i}", "actions": CANDIDATES} for i in range(count)]
+    return json.dumps({"decisions": decisions}, separators=(",", ":")).encode()
+
+
+def fill(server, count, path=PATH):
+    """Sends batches over a few connections, and gives the ids of what was acknowledged."""
+
+    def send(name):
+        while True:
+            answer = server.post(f"{path}/decisions:batch", batch(name), headers=JSON)
+            if answer.status == 200:
+                return [result["decision"]["id"] for result in answer.json()["results"]]
+            answer.problem(503)
+            time.sleep(0.1)
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        return [id for ids in pool.map(send, range(count)) for id in ids]
+
+
+def small_ones_are_answered(server):
+    server.post("/v1/experiments/arms/decisions", {}).ok(200)
+    assert server.process.poll() is None
+
+
+def create(server, name):
+    server.post("/v1/experiments", BIG | {"name": name}).ok(201)
+    server.request("PATCH", f"/v1/experiments/{name}", {"status": "paused"}).ok(200)
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory):
+    """Servers that are started under one limit, killed at the end."""
+    folder = tmp_path_factory.mktemp("memory")
+    servers = []
+    with limited(512) as prefix:
+
+        def start(*flags, name="data"):
+            (folder / name).mkdir(exist_ok=True)
+            flags = ["--timeout", 60, *flags]
+            servers.append(Server(folder / name, folder / f"{name}.log", *flags, prefix=prefix))
+            return servers[-1].start().ready()
+
+        yield start
+        for server in servers:
+            server.stop(signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def filled(memory):
+    """A server with more large open decisions than its memory holds, paused: safe actions are quick."""
+    server = memory()
+    server.post("/v1/experiments", ARMS).ok(201)
+    create(server, "big")
+    return server, fill(server, 55)
+
+
+def test_open_decisions_and_restarts(filled):
+    server, ids = filled
+    assert len(ids) == 55 * 57
+    for _ in range(3):
+        server.stop(signal.SIGKILL)
+        server.start().ready()
+    assert server.get(PATH).ok(200)["counts"]["decisions"] == len(ids)
+    for id in ids[::150]:
+        server.post(f"{PATH}/outcomes", {"decision": id, **OUTCOME}).ok(200)
+    reports = [{"decision": id, **OUTCOME} for id in ids[1:1000:2]]
+    results = server.post(f"{PATH}/outcomes:batch", {"outcomes": reports}).ok(200)["results"]
+    assert all(result["status"] == 200 for result in results)
+    # The same request gets the same answer, which is read from the log.
+    again = server.post(f"{PATH}/decisions", {"id": ids[7], "actions": CANDIDATES}).ok(200)
+    assert again["id"] == ids[7]
+    assert len(server.get(f"{PATH}/decisions?limit=1000").ok(200)["decisions"]) == 1000
+
+
+def test_exports_at_once(filled):
+    server, _ = filled
+    create(server, "exported")
+    path = "/v1/experiments/exported"
+    ids = fill(server, 7, path)
+
+    def export(number):
+        format = ["csv", "parquet"][number % 2]
+        connection = server.connect(timeout=120)
+        try:
+            connection.request("GET", f"{path}/export?format={format}")
+            answer = connection.getresponse()
+            if answer.status == 503:
+                return answer.status
+            assert answer.status == 200
+            content = b""
+            while part := answer.read(1 << 14):
+                # A slow reader.
+                time.sleep(0.001)
+                content += part
+        finally:
+            connection.close()
+        if format == "csv":
+            assert content.count(b"\n") == 1 + len(ids)
+        else:
+            assert pyarrow.parquet.read_table(io.BytesIO(content)).num_rows == len(ids)
+        return 200
+
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        assert 200 in set(pool.map(export, range(16)))
+    small_ones_are_answered(server)
+
+
+def test_bombs(filled):
+    server, _ = filled
+    path = "/v1/experiments/arms/import"
+
+    def parquet(**columns):
+        file = io.BytesIO()
+        pyarrow.parquet.write_table(pyarrow.table(columns), file)
+        return file.getvalue()
+
+    rows = 200_000
+    short = pyarrow.array([0] * rows)
+    text = pyarrow.DictionaryArray.from_arrays(short, pyarrow.array(["x" * 30_000]))
+    # Six gigabytes of text.
+    bomb = parquet(action=text, reward=[0.5] * rows, complaints=[0.1] * rows)
+    assert len(bomb) < 200_000
+    detail = server.post(path, bomb, headers=PARQUET).problem(413)["detail"]
+    assert "the table takes more than" in detail and "in parts" in detail
+    zeros = parquet(action=["\0" * (100 << 20)], reward=[0.5], complaints=[0.1])
+    assert len(zeros) < 10 << 20
+    detail = server.post(path, zeros, headers=PARQUET).problem(413)["detail"]
+    assert "decoded at once" in detail
+    cells = b"action,reward,complaints\n" + b"bold,1,0\n" * 900_000
+    wide = cells.replace(b"complaints\n", b"complaints" + b",x" * 50 + b"\n").replace(b"0\n", b"0" + b"," * 50 + b"\n")
+    server.post(path, wide, headers={"content-type": "text/csv"}).problem(413)
+    small_ones_are_answered(server)
+
+
+def test_many_large_bodies_at_once(filled):
+    server, _ = filled
+    path = f"{PATH}/decisions:batch"
+    # Lists within lists take far more memory than their text.
+    hostile = b'{"decisions":[' + b",".join([b'{"actions":[' + b"[]," * 9999 + b"[]]}"] * 65) + b"]}"
+    empty = b'{"decisions":[' + b"{}," * 650_000 + b"{}]}"
+    assert all(1_800_000 < len(body) < 2 << 20 for body in [hostile, empty])
+
+    def send(number):
+        body = [hostile, empty, batch(f"many-{number}")][number % 3]
+        headers = dict(JSON)
+        if number % 2:
+            # In chunks, without a length.
+            body, chunks = None, [body[i : i + 65_536] for i in range(0, len(body), 65_536)]
+            body = iter(chunks)
+        connection = server.connect(timeout=120)
+        try:
+            connection.request("POST", path, body=body, headers=headers, encode_chunked=number % 2 == 1)
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status
+        except (ConnectionResetError, BrokenPipeError, http.client.RemoteDisconnected):
+            # Refused before all of it was sent.
+            return None
+        finally:
+            connection.close()
+
+    with concurrent.futures.ThreadPoolExecutor(48) as pool:
+        statuses = set(pool.map(send, range(96)))
+    assert statuses <= {200, 413, 422, 429, 503, None}, statuses
+    assert 200 in statuses and 413 in statuses
+    small_ones_are_answered(server)
+
+
+def test_bodies_that_do_not_come(filled):
+    server, _ = filled
+    head = f"POST {PATH}/decisions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    # Announced, but never sent: nothing is taken from others.
+    sockets = []
+    try:
+        for _ in range(200):
+            plain = socket.create_connection(("127.0.0.1", server.port))
+            plain.sendall(head.encode() + b"content-length: 2000000\r\n\r\n{")
+            sockets.append(plain)
+        answer = server.post(f"{PATH}/decisions", {"actions": CANDIDATES})
+        assert answer.status == 200
+        small_ones_are_answered(server)
+    finally:
+        for plain in sockets:
+            plain.close()
+
+
+def test_open_decisions_and_a_restart_on_postgresql(memory):
+    with temporary() as postgres:
+        server = memory("--database", postgres.database().url(), name="postgres")
+        fill_and_report(server)
+        server.stop(signal.SIGKILL)
+
+
+def fill_and_report(server):
+    create(server, "big")
+    ids = fill(server, 5)
+    server.stop(signal.SIGKILL)
+    server.start().ready()
+    reports = [{"decision": id, **OUTCOME} for id in ids]
+    results = server.post(f"{PATH}/outcomes:batch", {"outcomes": reports}).ok(200)["results"]
+    assert all(result["status"] == 200 for result in results)
+    assert server.get(f"{PATH}/export").body.count(b"\n") == 1 + len(ids)
