@@ -64,7 +64,7 @@ fn measure(binary: &Path, scripts: &Path, place: &Path) -> Outcome {
     let mut safe = vec!["0"; 64];
     safe[0] = "0.5";
     service.create(&format!(
-        r#"{{"name":"linear","dimension":64,"safe_action":[{}],{GUARDRAIL}}}"#,
+        r#"{{"name":"linear","dimension":64,"safe_action":[{}],"agent":{{"kind":"oplb","parameter_norm":1}},{GUARDRAIL}}}"#,
         safe.join(",")
     ))?;
     println!(
@@ -85,6 +85,7 @@ fn measure(binary: &Path, scripts: &Path, place: &Path) -> Outcome {
             all.refused
         );
     }
+    isolation(&service, scripts)?;
     println!("cold start");
     service.fill("small", EVENTS)?;
     service.kill();
@@ -95,6 +96,58 @@ fn measure(binary: &Path, scripts: &Path, place: &Path) -> Outcome {
         "  {events} events, killed without warning: ready again after {:.2} s",
         begun.elapsed().as_secs_f64()
     );
+    Ok(())
+}
+
+/// Time of one experiment's decisions while others are heavy, or listed by many.
+fn isolation(service: &Service, scripts: &Path) -> Outcome {
+    let mut safe = vec!["0"; 1024];
+    safe[0] = "1";
+    service.create(&format!(
+        r#"{{"name":"heavy","dimension":1024,"safe_action":[{}],"agent":{{"kind":"oplb","parameter_norm":1}},{GUARDRAIL}}}"#,
+        safe.join(",")
+    ))?;
+    for i in 0..1000 {
+        service.create(&format!(
+            r#"{{"name":"listed-{i}","arms":["control","bold"],"safe":"control",{GUARDRAIL}}}"#
+        ))?;
+    }
+    println!("decisions of one experiment, one at a time, while others are busy");
+    let decide = scripts.join("decide.lua");
+    let plain = || service.load("1", "", Some(&decide));
+    let alone = plain()?;
+    println!("  alone p50 {:.2} ms p99 {:.2} ms", alone.p50, alone.p99);
+    let heavy = scripts.join("heavy.lua");
+    let busy: [(&str, &str, &str, Option<&Path>); 2] = [
+        (
+            "12 connections deciding at d = 1024",
+            "12",
+            "",
+            Some(&heavy),
+        ),
+        (
+            "32 connections listing 1000 experiments",
+            "32",
+            "/v1/experiments?limit=1000",
+            None,
+        ),
+    ];
+    for (what, connections, path, script) in busy {
+        let (beside, others) = std::thread::scope(|scope| {
+            let others = scope.spawn(|| service.load(connections, path, script));
+            let beside = plain();
+            (beside, others.join())
+        });
+        let beside = beside?;
+        let others = others.map_err(|_| "wrk's thread broke off")??;
+        println!(
+            "  {what} ({:.0}/s): p50 {:.2} ms p99 {:.2} ms, {:.1} times alone",
+            others.per_second,
+            beside.p50,
+            beside.p99,
+            beside.p50 / alone.p50
+        );
+    }
     Ok(())
 }
 
@@ -205,8 +258,12 @@ impl Service {
     }
 
     fn wrk(&self, path: &str, script: Option<&Path>) -> Outcome<Seen> {
+        self.load(CONNECTIONS, path, script)
+    }
+
+    fn load(&self, connections: &str, path: &str, script: Option<&Path>) -> Outcome<Seen> {
         let mut command = Command::new("wrk");
-        command.args(["-t1", "-c", CONNECTIONS, "-d", SECONDS, "--latency"]);
+        command.args(["-t1", "-c", connections, "-d", SECONDS, "--latency"]);
         if let Some(script) = script {
             command.arg("-s").arg(script);
         }
