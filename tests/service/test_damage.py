@@ -137,7 +137,7 @@ def test_no_bit_flips_unnoticed(filled, serve, tmp_path):
     opened = [(folder, reason) for folder, reason in found if reason.startswith(("event", "the file is damaged"))]
     for folder, reason in opened[:6]:
         server = serve(data_dir=folder, wait=False)
-        wait_for(lambda: server.get("/readyz").status == 503, reason)  # noqa: B023
+        wait_for(lambda: server.get("/readyz").status == 503, reason)
         server.stop()
 
 

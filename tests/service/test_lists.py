@@ -1,5 +1,6 @@
 """The list of experiments, part by part, and without holding up anybody."""
 
+import itertools
 import threading
 
 from .experiments import ARMS, create_all
@@ -70,6 +71,16 @@ def test_parts_end_where_the_list_ends(serve):
     assert server.get(f"{LIST}?after=d").ok(200) == {"experiments": []}
     assert "next" not in server.get(f"{LIST}?limit=4").ok(200)
     assert server.get(f"{LIST}?limit=3").ok(200)["next"] == "c"
+
+
+def test_parts_of_large_experiments_are_short(serve):
+    server = serve()
+    names = [f"e{i}" for i in range(230)]
+    for name in names:
+        server.post(LIST, ARMS | {"name": name, "description": "😀" * 10_000}).ok(201)
+    for key, query in [("experiments", {}), ("summaries", {"summary": "true"})]:
+        found = [[entry["name"] for entry in part] for part in parts(server, key, limit=1000, **query)]
+        assert len(found) == 2 and list(itertools.chain(*found)) == names
 
 
 def test_a_list_shows_what_its_experiments_are_now(serve):

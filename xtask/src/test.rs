@@ -34,6 +34,7 @@ pub const STEPS: [Step; 7] = [
                     &["chromium", "chromium-browser", "google-chrome"],
                 ),
                 Need::Postgresql,
+                Need::Debian("faketime", &["faketime"]),
                 Need::Python(TESTS),
             ],
             python,

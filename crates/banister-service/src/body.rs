@@ -25,7 +25,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        let (bytes, share) = read(app, &parts.headers, body, app.settings.max_body).await?;
+        let (bytes, share) = read(app, body, app.settings.max_body).await?;
         // A request that says nothing says `{}`: nobody should have to send that.
         if bytes.is_empty() {
             return parse(b"{}").map(Self);
@@ -46,27 +46,16 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
 
 /// Least bytes of memory taken for a body that comes in pieces.
 const LEAST: usize = 64 << 10;
-/// Bytes of a body that is too long, or finds no memory, that are read and dropped: a caller who is still sending would not get
-/// the refusal.
-const MOST_THROWN: usize = 16 << 20;
-
 /// Reads a body up to a limit, with its share of the memory: none for one that came in one piece, which
 /// the connection's buffer holds.
-pub async fn read(
-    app: &App,
-    headers: &HeaderMap,
-    body: Body,
-    limit: usize,
-) -> Result<(Bytes, Vec<Share>), Problem> {
+pub async fn read(app: &App, body: Body, limit: usize) -> Result<(Bytes, Vec<Share>), Problem> {
     let mut body = pin!(body);
     let mut all = Vec::new();
     // Taken as the body comes: somebody who only announces a long one takes nothing from others.
     let (mut shares, mut shared) = (Vec::new(), 0);
-    let mut refused = None;
     let announced = body.size_hint().exact().map_or(limit, |n| n as usize);
-    // Callers who announce the length, and wait, are refused before they send.
-    let declared = body.size_hint().lower() > limit as u64;
-    if declared && headers.contains_key(header::EXPECT) {
+    // Whoever announces it is refused at once; what is sent nevertheless is the pipeline's to drop.
+    if body.size_hint().lower() > limit as u64 {
         return Err(too_long(limit));
     }
     let mut length = 0_usize;
@@ -76,12 +65,8 @@ pub async fn read(
             continue;
         };
         length = length.saturating_add(data.len());
-        if declared || length > limit || refused.is_some() {
-            all = Vec::new();
-            if length > limit.saturating_add(MOST_THROWN) {
-                break;
-            }
-            continue;
+        if length > limit {
+            return Err(too_long(limit));
         }
         if all.is_empty() && body.is_end_stream() {
             // Most bodies come in one piece, which need not be copied.
@@ -89,23 +74,11 @@ pub async fn read(
         }
         if length > shared {
             let room = (2 * length).max(LEAST).min(announced.max(length));
-            match app.budget.take(room - shared).await {
-                Ok(share) => shares.push(share),
-                Err(problem) => {
-                    refused = Some(problem);
-                    continue;
-                }
-            }
+            shares.push(app.budget.take(room - shared).await?);
             shared = room;
             all.reserve_exact(room - all.len());
         }
         all.extend_from_slice(&data);
-    }
-    if let Some(problem) = refused {
-        return Err(problem);
-    }
-    if declared || length > limit {
-        return Err(too_long(limit));
     }
     Ok((all.into(), shares))
 }

@@ -73,7 +73,7 @@ async fn pipeline(
         Ok(admitted) => {
             if let Some((principal, accounts)) = admitted {
                 charged = accounts;
-                parts.extensions.insert(author(&app, route, &principal));
+                parts.extensions.insert(author(&app, &principal));
                 parts.extensions.insert(principal);
                 parts.extensions.insert(charged.clone());
             }
@@ -194,10 +194,9 @@ async fn admit(
 
 /// Author of what a request writes. Where the operator asks for it, tokens that decide come back to their own
 /// decisions only.
-fn author(app: &App, route: &Route, principal: &Principal) -> Author {
+fn author(app: &App, principal: &Principal) -> Author {
     let author = Author::new(principal.name.clone());
-    let decides = matches!(route.access, Access::Decide | Access::Report);
-    if app.settings.own_ids && decides && !principal.role.may_admin() {
+    if app.settings.own_ids && principal.role.may_decide() && !principal.role.may_admin() {
         author.of_its_own()
     } else {
         author

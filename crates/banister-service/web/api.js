@@ -115,6 +115,7 @@ export const api = {
   history: (name, signal) => json("GET", at(name, "/history"), undefined, signal),
   decisions: (name, limit, before, signal) =>
     json("GET", at(name, `/decisions?limit=${limit}${before ? `&before=${before}` : ""}`), undefined, signal),
+  changes: (name, limit, signal) => json("GET", at(name, `/changes?limit=${limit}`), undefined, signal),
   audit: (name, id, signal) => json("GET", at(name, `/decisions/${encodeURIComponent(id)}`), undefined, signal),
   decide: (name, body) => json("POST", at(name, "/decisions"), body),
   report: (name, body) => json("POST", at(name, "/outcomes"), body),

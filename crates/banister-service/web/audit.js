@@ -127,7 +127,7 @@ function happened(audit, experiment) {
           "li",
           null,
           h("b", { class: "mono" }, `#${count(e.number)}`),
-          h("span", null, EVENTS[e.kind] || e.kind),
+          h("span", null, (EVENTS[e.kind] || e.kind) + (e.author ? `, by ${e.author}` : "")),
           h(
             "time",
             { class: "note", datetime: e.time, title: fullTime(e.time) },

@@ -16,6 +16,7 @@ import { alarmsPanel, assumptionList } from "./alarms.js";
 import { declared } from "./declared.js";
 import { startPanel } from "./start.js";
 import { learnPanel } from "./learn.js";
+import { changesPanel } from "./changes.js";
 
 // Loud for what nobody chose (forced); calmer, but still there, for a pause.
 export function alarmBanner() {
@@ -105,6 +106,7 @@ export function experimentPage(name) {
       charts: chartsOf(experiment),
       decisions: decisionsPanel(context, experiment),
       trial: tryPanel(context, experiment),
+      changes: changesPanel(),
       declared: h("div"),
       note: h("p", { class: "note" }),
       waiting: h("p", { class: "empty" }, "No decision yet: the policy depends on what a decision brings."),
@@ -149,6 +151,7 @@ export function experimentPage(name) {
       parts.arms ? parts.arms.node : "",
       h("div", { class: "pair wide-left" }, parts.decisions.node, parts.trial.node),
       h("div", { class: "pair wide-left" }, panel("As declared", null, parts.declared), parts.learn.node),
+      parts.changes.node,
     );
   }
 
@@ -198,14 +201,16 @@ export function experimentPage(name) {
       if (!parts) build(experiment);
       // Everything else follows from the log: if its number is the same, so is the rest.
       if (experiment.number !== seen || Date.now() - full > 20000) {
-        const [now, history, recent] = await Promise.all([
+        const [now, history, recent, changes] = await Promise.all([
           api.state(name, signal),
           api.history(name, signal),
           api.decisions(name, parts.decisions.limit, null, signal),
+          api.changes(name, parts.changes.limit, signal),
         ]);
         state = now;
         parts.charts.update(history, now);
         parts.decisions.update(recent.decisions);
+        parts.changes.update(changes.changes);
         seen = experiment.number;
         full = Date.now();
       }

@@ -39,10 +39,13 @@ pub(crate) fn check_footer(content: &[u8], most: usize) -> Result<(), TableError
     let mut length = [0; 4];
     length.copy_from_slice(&content[end..end + 4]);
     let length = u32::from_le_bytes(length) as usize;
+    let start = end.checked_sub(length).ok_or_else(damaged)?;
+    if !content.ends_with(b"PAR1") {
+        return Err(damaged());
+    }
     if length > most / METADATA {
         return Err(too_large(format!("its metadata has {length} bytes")));
     }
-    let start = end.checked_sub(length).ok_or_else(damaged)?;
     let mut footer = Thrift::new(&content[start..end]);
     footer.fields(&FILE, 0, |footer, id, kind| {
         if id != 2 {

@@ -12,17 +12,21 @@ use super::Query;
 use crate::events::shown_id;
 use crate::refusal::Refusal;
 use crate::state::{
-    AlarmRaised, Counts, Declaration, DefaultOutcome, Experiment, ExperimentStatus, RecordedAlarm,
-    State, round,
+    AlarmRaised, Counts, Declaration, DefaultOutcome, Experiment, ExperimentStatus, Facts,
+    RecordedAlarm, State, round,
 };
 use crate::store::Scope;
 use crate::time::Timestamp;
+
+/// Bytes after which a part of a list ends, whatever its limit: experiments may be large.
+const MOST_BYTES: usize = 8 << 20;
 
 /// Asks for experiments, oldest first.
 #[derive(Debug)]
 pub struct ListExperiments {
     /// Name of the experiment before the first one asked for; `None`: from the oldest on.
     pub after: Option<String>,
+    /// Most entries; there are less where they are large.
     pub limit: usize,
     /// Those that the caller may see; `None`: all.
     pub scope: Option<Scope>,
@@ -76,22 +80,19 @@ impl ListExperiments {
         state: &mut State,
         make: fn(&mut Experiment) -> Arc<Picture<T>>,
     ) -> Result<Page<T>, Refusal> {
-        let mut entries = Vec::new();
-        let mut last: Option<String> = None;
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        let mut last: Option<Arc<Facts>> = None;
         for experiment in state.experiments_after(self.after.as_deref())? {
             let scope = self.scope.as_ref();
             if scope.is_some_and(|scope| !scope.covers(&experiment.facts.experiment)) {
                 continue;
             }
-            if entries.len() == self.limit {
-                return Ok(Page {
-                    entries,
-                    next: last,
-                });
+            if entries.len() == self.limit || bytes > MOST_BYTES {
+                let next = last.map(|facts| facts.experiment.clone());
+                return Ok(Page { entries, next });
             }
-            if entries.len() + 1 == self.limit {
-                last = Some(experiment.facts.experiment.clone());
-            }
+            bytes += size(experiment);
+            last = Some(experiment.facts.clone());
             entries.push(make(experiment));
         }
         Ok(Page {
@@ -99,6 +100,16 @@ impl ListExperiments {
             next: None,
         })
     }
+}
+
+/// About the bytes of an experiment as JSON.
+fn size(experiment: &Experiment) -> usize {
+    let features = experiment
+        .arms
+        .first()
+        .and_then(|arm| arm.features.as_ref());
+    let arm = 64 + 20 * features.map_or(0, Vec::len);
+    2000 + experiment.checked.declaration.description.len() + arm * experiment.arms.len()
 }
 
 impl Query for ListExperiments {

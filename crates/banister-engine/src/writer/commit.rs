@@ -140,14 +140,15 @@ impl Engine {
         };
         let store = &mut **store;
         let begun = Instant::now();
-        let reading = match read_clock(&mut self.clock, state, now, true) {
+        let reading = read_clock(&mut self.clock, state, now, true);
+        self.monitor.clock(self.clock.skew());
+        let reading = match reading {
             Ok(reading) => reading,
             Err(error) => {
                 store.rollback();
                 return Err(error);
             }
         };
-        self.monitor.clock(self.clock.skew());
         let mut transaction = Transaction::new(state, store, &mut self.rng, reading.time);
         if reading.set {
             transaction.set_clock();

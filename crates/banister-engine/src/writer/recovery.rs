@@ -72,8 +72,9 @@ impl Engine {
             let Begun { last, now } = store.poll()?;
             state.follow(&mut **store, last, |_| Ok(()))?;
             self.monitor.follows(state.number, last);
-            read_clock(&mut self.clock, state, now, false)?;
+            let reading = read_clock(&mut self.clock, state, now, false);
             self.monitor.clock(self.clock.skew());
+            reading?;
             if let Err(reason) = state.look_for_news() {
                 self.state = None;
                 return Err(StoreError::new(reason));

@@ -200,8 +200,7 @@ pub async fn import(
             return Err(Problem::of_field(status, "content-type", kind, allowed));
         }
     };
-    let (parts, body) = request.into_parts();
-    let (content, shares) = body::read(&app, &parts.headers, body, app.settings.max_import).await?;
+    let (content, shares) = body::read(&app, request.into_body(), app.settings.max_import).await?;
     let limits = Limits {
         rows: MOST_IMPORTED,
         bytes: app.budget.most() / 4,

@@ -17,6 +17,7 @@ use super::changes::announce;
 use crate::answer::{self, json, raw};
 use crate::app::App;
 use crate::body::{InPath, InQuery, Json};
+use crate::memory::Held;
 use crate::middleware::auth::Principal;
 use crate::problem::Problem;
 
@@ -85,27 +86,39 @@ pub async fn list(
     };
     if wanted.summary {
         let page = app.query(SummariseExperiments(query)).await?;
-        rendered("summaries", page).await
+        rendered(&app, "summaries", page).await
     } else {
-        rendered("experiments", app.query(query).await?).await
+        let page = app.query(query).await?;
+        rendered(&app, "experiments", page).await
     }
 }
 
 /// Renders a part of a list, on a thread that may take its time.
 async fn rendered<T: Serialize + Send + Sync + 'static>(
-    name: &'static str,
+    app: &App,
+    name: &str,
     page: Page<T>,
 ) -> Result<Response, Problem> {
-    let render = move || {
-        let entries: Vec<&str> = page.entries.iter().map(|entry| entry.json()).collect();
-        let next = page
-            .next
-            .map(|name| format!(",\"next\":{}", Value::from(name)));
-        let (list, next) = (entries.join(","), next.unwrap_or_default());
-        raw(format!("{{\"{name}\":[{list}]{next}}}"))
-    };
-    let rendered = tokio::task::spawn_blocking(render);
-    (rendered.await).map_err(|_| Problem::unavailable("rendering failed"))
+    let lengths = tokio::task::spawn_blocking(move || {
+        let bytes = page.entries.iter().map(|entry| entry.json().len() + 1);
+        (bytes.sum::<usize>(), page)
+    });
+    let failed = |_| Problem::unavailable("rendering failed");
+    let (bytes, page) = lengths.await.map_err(failed)?;
+    Held::current().add(app.budget.take(bytes).await?);
+    let mut json = format!("{{\"{name}\":[");
+    json.reserve(bytes);
+    for (place, entry) in page.entries.iter().enumerate() {
+        json.push_str(if place == 0 { "" } else { "," });
+        json.push_str(entry.json());
+    }
+    let next = page
+        .next
+        .map(|name| format!(",\"next\":{}", Value::from(name)));
+    json.push(']');
+    json.push_str(&next.unwrap_or_default());
+    json.push('}');
+    Ok(raw(json))
 }
 
 pub async fn create(

@@ -14,7 +14,7 @@ use http_body::{Frame, SizeHint};
 /// Most bytes that are read and dropped.
 const MOST_BYTES: usize = 16 << 20;
 /// Longest time that they may take.
-const LONGEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(2);
 
 /// A request's body, lent to whoever reads it; what is not read comes back.
 pub struct Leftover {

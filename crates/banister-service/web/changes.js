@@ -1,0 +1,55 @@
+// Who changed what: the latest changes of an experiment, newest first.
+
+import { h, panel, renderOnce } from "./dom.js";
+import { ago, fullTime } from "./format.js";
+
+const CHANGED_STATUS = { paused: "paused it", running: "resumed it", archived: "archived it" };
+
+// A change in a few words; each field that was set is one.
+function inWords(entry) {
+  const change = entry.change || {};
+  switch (entry.kind) {
+    case "created":
+      return "created it";
+    case "arm_added":
+      return `added the arm ${change.name}`;
+    case "arm_retired":
+      return `retired the arm ${change.name}`;
+    case "alarm_raised":
+      return `raised an alarm: ${change.message}`;
+    case "alarms_acknowledged":
+      return `acknowledged the alarms${change.note ? `: ${change.note}` : ""}`;
+    default:
+      return Object.keys(change)
+        .map((key) => (key === "status" ? CHANGED_STATUS[change.status] : setting(key, change[key])))
+        .join(", ");
+  }
+}
+
+function setting(key, value) {
+  if (key === "description") return "changed the description";
+  if (key === "shadow") return value ? "turned shadow mode on" : "turned shadow mode off";
+  if (key === "ttl_seconds") return value === null ? "removed the time to live" : `set the time to live to ${value} s`;
+  return `set ${key}`;
+}
+
+export function changesPanel() {
+  const list = h("ol", { class: "events", "data-testid": "changes" });
+  const node = panel("Changes", null, list);
+  return {
+    node,
+    limit: 10,
+    update(changes) {
+      renderOnce(list, [changes], () =>
+        changes.map((entry) =>
+          h(
+            "li",
+            null,
+            h("b", { class: "clip" }, entry.author || "unknown"),
+            h("span", { class: "break" }, inWords(entry)),
+            h("time", { class: "note", datetime: entry.time, title: fullTime(entry.time) }, ago(entry.time)),
+          )
+        ));
+    },
+  };
+}
