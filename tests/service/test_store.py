@@ -152,3 +152,18 @@ def test_the_files_are_nobody_else_s(serve):
     (server.data_dir / "banister.db").chmod(0o644)
     server.start().ready()
     assert server.stop() == 0 and "other users may read this file" in server.log()
+
+
+def test_a_layout_of_the_future_is_refused_by_every_command(serve, tmp_path):
+    server = serve()
+    server.post("/v1/experiments", ARMS).ok(201)
+    assert server.stop() == 0
+    file = server.data_dir / "banister.db"
+    with contextlib.closing(sqlite3.connect(file)) as changed:
+        changed.execute("PRAGMA user_version = 99")
+    before = file.read_bytes()
+    tokens = [["token", "create", "--role", "read", "x"], ["token", "list"], ["token", "revoke", "x"]]
+    for command in [["serve", "--listen", "127.0.0.1:0"], ["rebuild"], ["backup", tmp_path / "copy"], *tokens]:
+        done = banister(*command, "--data-dir", server.data_dir, check=False)
+        assert done.returncode != 0 and "layout 99" in " ".join(done.stderr.split()), command
+    assert file.read_bytes() == before and not (tmp_path / "copy").exists()

@@ -580,6 +580,10 @@ impl Store for Sqlite {
                 self.path.display()
             )));
         }
+        // Others may have it open: then it stays as it is, which is complete as well. Otherwise it can be
+        // read where nothing can be written.
+        let _ = (self.connection.busy_timeout(Duration::ZERO))
+            .and_then(|()| (self.connection).pragma_update(None, "journal_mode", "delete"));
         self.connection.close().map_err(|(_, error)| of(error))
     }
 
