@@ -19,6 +19,7 @@ from .server import Server
 
 #: Decisions bring 10 000 candidates with two features: 60 KB as JSON, 640 KB in memory, 180 KB in the log.
 CANDIDATES = [[0, 1]] * 10_000
+ACTIONS = json.dumps(CANDIDATES, separators=(",", ":"))
 BIG = {
     "name": "big",
     "dimension": 2,
@@ -34,8 +35,8 @@ OUTCOME = {"reward": 0.5, "costs": {"cost": 0.1}}
 
 def batch(name, count=31):
     """A body of 1.86 MB, as bytes: many of them are sent."""
-    decisions = [{"id": f"{name}-{i}", "actions": CANDIDATES} for i in range(count)]
-    return json.dumps({"decisions": decisions}, separators=(",", ":")).encode()
+    decisions = ",".join(f'{{"id":"{name}-{i}","actions":{ACTIONS}}}' for i in range(count))
+    return f'{{"decisions":[{decisions}]}}'.encode()
 
 
 def fill(server, count, path=PATH):

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::problem::Problem;
@@ -121,7 +122,23 @@ impl Budget {
 }
 
 /// Share of the budget, given back when it is dropped.
-pub struct Share(#[expect(dead_code, reason = "given back by its drop")] OwnedSemaphorePermit);
+pub struct Share(OwnedSemaphorePermit);
+
+impl Share {
+    /// The same bytes, with the share until the last of them is dropped.
+    pub fn keep_with(self, content: Bytes) -> Bytes {
+        struct Kept(
+            Bytes,
+            #[expect(dead_code, reason = "given back by its drop")] OwnedSemaphorePermit,
+        );
+        impl AsRef<[u8]> for Kept {
+            fn as_ref(&self) -> &[u8] {
+                &self.0
+            }
+        }
+        Bytes::from_owner(Kept(content, self.0))
+    }
+}
 
 tokio::task_local! {
     /// Shares of the request that a task answers.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use axum::Router;
-use axum::body::HttpBody;
+use axum::body::{HttpBody, to_bytes};
 use axum::extract::{ConnectInfo, FromRequestParts, RawPathParams, Request, State};
 use axum::handler::Handler;
 use axum::http::request::Parts;
@@ -84,7 +84,7 @@ async fn pipeline(
                 _ => app.settings.timeout,
             };
             match tokio::time::timeout(limit, Held::default().scope(next.run(request))).await {
-                Ok(response) => response,
+                Ok(response) => shared(&app, response).await,
                 Err(_) => {
                     reusable = leftover.is_none();
                     Problem::unavailable(format!(
@@ -152,6 +152,27 @@ async fn pipeline(
         headers.insert(header::CACHE_CONTROL, fixed("no-store"));
     }
     response
+}
+
+/// Bytes of an answer that counts as memory until it is sent: callers may be slow to read it.
+const LONG_ANSWER: u64 = 64 << 10;
+
+/// A long answer with its share of the memory, which it keeps until it is sent.
+async fn shared(app: &App, response: Response) -> Response {
+    let length = response.body().size_hint().exact();
+    let Some(length) = length.filter(|&length| length > LONG_ANSWER) else {
+        return response;
+    };
+    let share = match app.budget.take(length as usize).await {
+        Ok(share) => share,
+        Err(problem) => return problem.into_response(),
+    };
+    let (parts, body) = response.into_parts();
+    // Of a known length, so it is there as a whole.
+    match to_bytes(body, length as usize).await {
+        Ok(content) => Response::from_parts(parts, share.keep_with(content).into()),
+        Err(_) => Problem::unavailable("the answer broke off").into_response(),
+    }
 }
 
 /// Authenticates the caller, where the route needs a role, refuses pages of other sites, and counts the
