@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use super::outside::Outside;
 use crate::state::State;
 use crate::store::StoreError;
 use crate::time::Timestamp;
@@ -125,28 +126,19 @@ impl Clock {
     }
 }
 
-/// Reads the log's clock from what its source says, and keeps the time in the state.
+/// Reads the log's clock, and keeps the time in the state.
 pub(super) fn read_clock(
     clock: &mut Clock,
     state: &mut State,
-    source: Timestamp,
+    outside: &dyn Outside,
     may_set: bool,
 ) -> Result<Reading, StoreError> {
     let last = (state.number > 0).then_some(state.time);
-    let reading = clock.read(source, uptime(), last, state.clock_sets().count(), may_set);
+    let (source, uptime) = (outside.now(), outside.uptime());
+    let reading = clock.read(source, uptime, last, state.clock_sets().count(), may_set);
     let reading = reading.map_err(StoreError::passing)?;
     state.now = reading.time;
     Ok(reading)
-}
-
-/// Time since the machine started, asleep or not: nobody sets this clock.
-fn uptime() -> Duration {
-    #[cfg(target_os = "linux")]
-    let id = rustix::time::ClockId::Boottime;
-    #[cfg(not(target_os = "linux"))]
-    let id = rustix::time::ClockId::Monotonic;
-    let now = rustix::time::clock_gettime(id);
-    Duration::try_from(now).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The writer's loop and the group commit.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Engine;
 use super::clock::read_clock;
@@ -12,7 +12,6 @@ use crate::events::{Author, Event};
 use crate::refusal::Refusal;
 use crate::state::keep_first_snapshot;
 use crate::store::StoreError;
-use crate::time::Timestamp;
 
 /// Error of a commit of which nothing was written; callers get the reason of the outage.
 pub(super) struct NotCommitted;
@@ -33,7 +32,7 @@ impl Engine {
     }
 
     /// Serves jobs in runs: one that changes what others see has a commit of its own.
-    fn serve(&mut self, jobs: Vec<Box<dyn Job>>) {
+    pub(super) fn serve(&mut self, jobs: Vec<Box<dyn Job>>) {
         let mut run = Vec::new();
         for mut job in jobs {
             // What is in memory can be read whatever becomes of the log.
@@ -100,14 +99,14 @@ impl Engine {
 
     /// Executes jobs, makes what they write durable, and folds it.
     fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), NotCommitted> {
-        let begun = Instant::now();
+        let begun = self.outside.uptime();
         while let Err(error) = self.begin() {
             let passing = error.passing;
             self.mark_unavailable(error);
-            if !passing || begun.elapsed() > self.options.patience {
+            if !passing || self.outside.uptime().saturating_sub(begun) > self.options.patience {
                 return Err(NotCommitted);
             }
-            std::thread::sleep(Duration::from_millis(100));
+            self.outside.sleep(Duration::from_millis(100));
         }
         self.write(jobs).map_err(|error| {
             self.mark_unavailable(error);
@@ -121,8 +120,9 @@ impl Engine {
             return Err(StoreError::new("not open"));
         };
         let store = &mut **store;
-        let begun = Instant::now();
-        let reading = match read_clock(&mut self.clock, state, Timestamp::now(), true) {
+        let outside = &*self.outside;
+        let begun = outside.uptime();
+        let reading = match read_clock(&mut self.clock, state, outside, true) {
             Ok(reading) => reading,
             Err(error) => {
                 store.rollback();
@@ -160,7 +160,7 @@ impl Engine {
                 store.rollback();
                 return Err(error);
             }
-            let took = begun.elapsed();
+            let took = outside.uptime().saturating_sub(begun);
             self.commit_time = (self.commit_time * 7 + took) / 8;
             self.monitor.committed(records.len(), took.as_secs_f64());
         }

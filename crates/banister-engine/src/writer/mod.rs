@@ -2,15 +2,19 @@
 //!
 //! May use everything else in the crate; nothing else in the crate uses it. Read `queue.rs` (the way in)
 //! and `job.rs` (a command or query with its reply channel), then `commit.rs` (the loop and the group
-//! commit), `clock.rs` (the log's time), `recovery.rs` (opening the log, outages) and `expiry.rs` (the thread that finds decisions whose
-//! time to live is over).
+//! commit), `clock.rs` (the log's time), `recovery.rs` (opening the log, outages), `expiry.rs` (the thread that finds
+//! decisions whose time to live is over) and `outside.rs` (what all of it gets from outside). `simulation/` runs it with
+//! another outside, under faults.
 
 mod clock;
 mod commit;
 mod expiry;
 mod job;
+mod outside;
 mod queue;
 mod recovery;
+#[cfg(test)]
+mod simulation;
 
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -22,6 +26,7 @@ use crate::events::Author;
 use crate::state::{SnapshotRound, State};
 use crate::store::{Database, Store};
 use clock::Clock;
+use outside::{Machine, Outside};
 use queue::queue;
 pub use queue::{Busy, WriterHandle};
 
@@ -82,18 +87,8 @@ impl Writer {
         let listener = handle.clone();
         database.listen(Box::new(move || listener.catch_up()));
         expiry::start(database.clone(), handle.by(Author::engine()))?;
-        let mut engine = Engine {
-            clock: Clock::new(options.most_skew, options.accept_clock),
-            database,
-            options,
-            monitor,
-            store: None,
-            state: None,
-            rng: ChaCha12Rng::from_rng(&mut rand::rng()),
-            round: SnapshotRound::default(),
-            outage: Some("the log is being opened".into()),
-            commit_time: Duration::ZERO,
-        };
+        let rng = ChaCha12Rng::from_rng(&mut rand::rng());
+        let mut engine = Engine::new(Box::new(Machine(database)), options, monitor, rng);
         let thread = std::thread::Builder::new()
             .name("banister-engine".into())
             .spawn(move || engine.run(queue))?;
@@ -129,7 +124,7 @@ impl Drop for Writer {
 
 /// State of the writer's thread.
 struct Engine {
-    database: Database,
+    outside: Box<dyn Outside>,
     options: Options,
     monitor: Box<dyn Monitor>,
     /// `None` during an outage.
@@ -143,4 +138,26 @@ struct Engine {
     outage: Option<String>,
     /// Moving average of the time of commits.
     commit_time: Duration,
+}
+
+impl Engine {
+    fn new(
+        outside: Box<dyn Outside>,
+        options: Options,
+        monitor: Box<dyn Monitor>,
+        rng: ChaCha12Rng,
+    ) -> Self {
+        Self {
+            clock: Clock::new(options.most_skew, options.accept_clock),
+            outside,
+            options,
+            monitor,
+            store: None,
+            state: None,
+            rng,
+            round: SnapshotRound::default(),
+            outage: Some("the log is being opened".into()),
+            commit_time: Duration::ZERO,
+        }
+    }
 }

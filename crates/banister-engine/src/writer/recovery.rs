@@ -4,7 +4,6 @@ use super::Engine;
 use super::clock::read_clock;
 use crate::state::{SnapshotRound, State, restore_all};
 use crate::store::StoreError;
-use crate::time::Timestamp;
 
 impl Engine {
     /// Opens the log if need be, begins a transaction and folds the events of others.
@@ -29,8 +28,8 @@ impl Engine {
         if self.store.is_none() {
             // A log that was there and is gone is not begun anew.
             let mut store = match self.state {
-                None => self.database.open()?,
-                Some(_) => self.database.open_again()?,
+                None => self.outside.open()?,
+                Some(_) => self.outside.open_again()?,
             };
             // Another log may have come in its place: a backup, a standby that was behind. It may be the
             // longer one by now, but it has not the same event where ours ended.
@@ -58,7 +57,7 @@ impl Engine {
             let last = store.last()?;
             state.follow(&mut **store, last, |_| Ok(()))?;
             self.monitor.follows(state.number, last);
-            read_clock(&mut self.clock, state, Timestamp::now(), false)?;
+            read_clock(&mut self.clock, state, &*self.outside, false)?;
             self.monitor.clock(self.clock.skew());
             // Reading proves nothing about writing.
             match self.outage {
@@ -114,7 +113,7 @@ impl Engine {
 
     pub(super) fn mark_unavailable(&mut self, error: StoreError) {
         self.store = None;
-        let reason = self.database.explain(error).reason;
+        let reason = self.outside.explain(error).reason;
         if self.outage.as_ref() != Some(&reason) {
             self.monitor.outage(Some(&reason));
             self.outage = Some(reason);
