@@ -1,1 +1,106 @@
-//! Sim.
+//! Simulation of a whole cluster in one thread, as TigerBeetle and FoundationDB do it: real writers, a
+//! simulated database, network, clock and operator, and faults everywhere. A seed decides everything, so that
+//! a world that fails can be lived through again.
+//!
+//! ```text
+//! cargo test -p banister-engine --lib simulation            # thousands of worlds
+//! SEED=123 cargo test -p banister-engine --lib simulation   # one of them, with all that happens in it
+//! ```
+//!
+//! Read `world.rs` (processes, callers, operator and scheduler), then `database.rs` (the log that they share,
+//! and its faults) and `ledger.rs` (what callers were told, and what must be true). `Bug`s planted in the
+//! database show that the simulation can fail.
+
+mod database;
+mod ledger;
+mod world;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use database::Bug;
+use world::{Numbers, run};
+
+/// Worlds of one run.
+const SEEDS: u64 = 300;
+/// Worlds within which a planted bug must show.
+const SEEDS_TO_FIND: u64 = 300;
+
+fn add(total: &mut Numbers, numbers: &Numbers) {
+    total.events += numbers.events;
+    total.commits += numbers.commits;
+    total.answers += numbers.answers;
+    total.refusals += numbers.refusals;
+    total.restarts += numbers.restarts;
+    total.clock_sets += numbers.clock_sets;
+    total.expired += numbers.expired;
+    for (kind, count) in &numbers.faults {
+        *total.faults.entry(kind).or_default() += count;
+    }
+}
+
+#[test]
+fn whatever_fails_callers_and_log_agree() {
+    if let Ok(seed) = std::env::var("SEED") {
+        let seed = seed.parse().expect("SEED is a number");
+        let (lived, trace) = run(seed, None, true);
+        trace.iter().for_each(|line| println!("{line}"));
+        println!("{:#?}", lived.expect("this world is as it has to be"));
+        return;
+    }
+    let next = AtomicU64::new(0);
+    let total = Mutex::new(Numbers::default());
+    let failed = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= SEEDS {
+                        return;
+                    }
+                    match run(seed, None, false).0 {
+                        Ok(numbers) => add(&mut total.lock().unwrap(), &numbers),
+                        Err(reason) => failed.lock().unwrap().push((seed, reason)),
+                    }
+                }
+            });
+        }
+    });
+    println!("{SEEDS} worlds: {:#?}", total.lock().unwrap());
+    let mut failed = failed.into_inner().unwrap();
+    failed.sort();
+    assert!(
+        failed.is_empty(),
+        "{} of {SEEDS} worlds failed; SEED=<number> shows one: {:#?}",
+        failed.len(),
+        &failed[..failed.len().min(10)]
+    );
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    for seed in 0..20 {
+        let (first, second) = (run(seed, None, true).1, run(seed, None, true).1);
+        assert!(!first.is_empty() && first == second, "seed {seed}");
+    }
+}
+
+#[test]
+fn planted_bugs_are_found() {
+    for bug in [
+        Bug::Unsynced,
+        Bug::FailedCommitIsFine,
+        Bug::NoIds,
+        Bug::NoParts,
+        Bug::SnapshotsOutliveRollback,
+    ] {
+        let found = (0..SEEDS_TO_FIND).find_map(|seed| {
+            let reason = run(seed, Some(bug), false).0.err()?;
+            Some((seed, reason))
+        });
+        let (seed, reason) = found.unwrap_or_else(|| panic!("{bug:?} was not found"));
+        println!("{bug:?}: seed {seed}: {reason}");
+    }
+}
