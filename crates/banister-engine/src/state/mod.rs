@@ -94,6 +94,16 @@ impl State {
         self.experiments.insert(experiment.key, experiment);
     }
 
+    /// Takes up the times that the clock was set, as events up to where folding begins say.
+    pub(crate) fn restore_clock(&mut self, sets: &[Record]) -> Result<(), String> {
+        for record in sets {
+            if let (_, Event::ClockSet { from, to }) = record.decode()? {
+                self.clock_sets.push(record.number, from, to);
+            }
+        }
+        Ok(())
+    }
+
     /// Folds a record of the log. Experiments that a snapshot brought further already
     /// leave it alone.
     pub(crate) fn apply(&mut self, record: &Record) -> Result<(), String> {

@@ -175,6 +175,15 @@ pub trait Store: Send {
     fn probe(&mut self) -> Result<(), StoreError>;
     /// The number of the last event.
     fn last(&mut self) -> Result<u64, StoreError>;
+    /// Keys of all experiments, oldest first.
+    fn created(&mut self) -> Result<Vec<u64>, StoreError>;
+    /// Up to `limit` events that changed an experiment, before a number, newest first.
+    fn changes(
+        &mut self,
+        experiment: u64,
+        before: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError>;
     /// Up to `limit` events after a number, in their order.
     fn read(&mut self, after: u64, limit: usize) -> Result<Vec<Record>, StoreError>;
     fn get(&mut self, number: u64) -> Result<Option<Record>, StoreError>;

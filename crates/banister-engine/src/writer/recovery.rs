@@ -5,6 +5,9 @@ use super::clock::read_clock;
 use crate::state::{SnapshotRound, State, restore_all};
 use crate::store::StoreError;
 
+/// Most times that a clock is set: more than any operator can.
+const MOST_CLOCK_SETS: usize = u32::MAX as usize;
+
 impl Engine {
     /// Opens the log if need be, begins a transaction and folds the events of others.
     pub(super) fn begin(&mut self) -> Result<(), StoreError> {
@@ -84,11 +87,20 @@ impl Engine {
             Ok(None) => {}
             Ok(Some(experiments)) => {
                 let first = snapshots.iter().map(|s| s.number).min().unwrap_or(0);
-                state.number = first.min(last);
-                if let Some(record) = store.get(state.number)? {
-                    state.time = record.time;
+                let first = first.min(last);
+                let created = store.created()?;
+                let mut before = created.iter().filter(|key| **key <= first);
+                // Where one lost its snapshot, the others are no use.
+                if before.all(|key| experiments.iter().any(|e| e.key == *key)) {
+                    state.number = first;
+                    if let Some(record) = store.get(first)? {
+                        state.time = record.time;
+                    }
+                    let mut sets = store.changes(0, first + 1, MOST_CLOCK_SETS)?;
+                    sets.reverse();
+                    state.restore_clock(&sets).map_err(StoreError::new)?;
+                    experiments.into_iter().for_each(|e| state.restore(e));
                 }
-                experiments.into_iter().for_each(|e| state.restore(e));
             }
             Err(reason) => self.monitor.outage(Some(&format!(
                 "a snapshot cannot be read ({reason}): the log is replayed from the start"

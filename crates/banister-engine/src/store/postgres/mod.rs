@@ -23,7 +23,10 @@ pub(super) use connection::shown;
 pub(super) use listen::listen;
 
 use error::{lost, of};
-use sql::{BEGIN, DECISIONS, DECISIONS_AFTER, FIND, GET, INSERT, KEEP_SNAPSHOT, OVERDUE, READ};
+use sql::{
+    BEGIN, CHANGES, CREATED, DECISIONS, DECISIONS_AFTER, FIND, GET, INSERT, KEEP_SNAPSHOT, OVERDUE,
+    READ,
+};
 
 /// Channel on which every commit is announced.
 const CHANNEL: &str = "banister_engine";
@@ -161,6 +164,12 @@ impl Postgres {
         ];
         self.execute(INSERT, values).map(|_| ())
     }
+
+    fn numbers(&mut self, sql: &'static str, values: Parameters) -> Result<Vec<u64>, StoreError> {
+        let rows = self.rows(sql, values)?;
+        let number = |row| column::<i64>(row, 0).map(|number| number as u64);
+        rows.iter().map(number).collect()
+    }
 }
 
 impl Store for Postgres {
@@ -233,6 +242,20 @@ impl Store for Postgres {
             Some(row) => column::<i64>(row, 0).map(|last| last as u64),
             None => Err(StoreError::new("the log's counter is missing")),
         }
+    }
+
+    fn created(&mut self) -> Result<Vec<u64>, StoreError> {
+        self.numbers(CREATED, &[])
+    }
+
+    fn changes(
+        &mut self,
+        experiment: u64,
+        before: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        let values: Parameters = &[&number(experiment), &number(before), &number(limit as u64)];
+        self.records(CHANGES, values)
     }
 
     fn read(&mut self, after: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
@@ -310,10 +333,7 @@ impl Store for Postgres {
     ) -> Result<Vec<u64>, StoreError> {
         let (experiment, limit) = (number(experiment), number(limit as u64));
         let values: Parameters = &[&experiment, &number(after), &number(upto), &limit];
-        let rows = self.rows(OVERDUE, values)?;
-        rows.iter()
-            .map(|row| column::<i64>(row, 0).map(|number| number as u64))
-            .collect()
+        self.numbers(OVERDUE, values)
     }
 
     fn snapshots(&mut self) -> Result<Vec<Snapshot>, StoreError> {

@@ -40,6 +40,13 @@ pub(super) const READ: &str = concat!(
     columns!(),
     " FROM events WHERE number > $1 ORDER BY number LIMIT $2"
 );
+pub(super) const CREATED: &str =
+    "SELECT number FROM events WHERE kind = 1 AND experiment = number ORDER BY experiment";
+pub(super) const CHANGES: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM events WHERE experiment = $1 AND kind = 1 AND number < $2 ORDER BY number DESC LIMIT $3"
+);
 pub(super) const GET: &str = concat!("SELECT ", columns!(), " FROM events WHERE number = $1");
 /// Decisions by number and by id, each with its reports, all with their places among the keys. Only
 /// decisions have ids; to say so again would offer the server the index of all of an experiment's

@@ -194,6 +194,18 @@ impl Sqlite {
         reports.sort_by_key(|record| record.number);
         Ok(reports)
     }
+
+    fn numbers(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<Vec<u64>, StoreError> {
+        let mut select = self.connection.prepare_cached(sql).map_err(of)?;
+        let rows = select.query_map(parameters, |row| row.get::<_, i64>(0));
+        rows.map_err(of)?
+            .map(|row| row.map(|number| number as u64).map_err(of))
+            .collect()
+    }
 }
 
 impl Store for Sqlite {
@@ -256,6 +268,27 @@ impl Store for Sqlite {
     fn last(&mut self) -> Result<u64, StoreError> {
         self.is_in_place()?;
         last(&self.connection)
+    }
+
+    fn created(&mut self) -> Result<Vec<u64>, StoreError> {
+        self.numbers(
+            "SELECT number FROM events WHERE kind = 1 AND experiment = number ORDER BY experiment",
+            [],
+        )
+    }
+
+    fn changes(
+        &mut self,
+        experiment: u64,
+        before: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM events WHERE experiment = ?1 AND kind = 1 AND number < ?2 \
+             ORDER BY number DESC LIMIT ?3"
+        );
+        let before = i64::try_from(before).unwrap_or(i64::MAX);
+        self.records(&sql, [experiment as i64, before, limit as i64])
     }
 
     fn read(&mut self, after: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
@@ -331,19 +364,13 @@ impl Store for Sqlite {
         upto: u64,
         limit: usize,
     ) -> Result<Vec<u64>, StoreError> {
-        let mut select = (self.connection)
-            .prepare_cached(
-                "SELECT number FROM events AS d \
-                 WHERE experiment = ?1 AND kind = 3 AND number > ?2 AND number <= ?3 AND NOT EXISTS \
-                 (SELECT 1 FROM events AS o WHERE o.decision = d.number AND o.kind = 5) \
-                 ORDER BY number LIMIT ?4",
-            )
-            .map_err(of)?;
-        let parameters = [experiment as i64, after as i64, upto as i64, limit as i64];
-        let rows = select.query_map(parameters, |row| row.get::<_, i64>(0));
-        rows.map_err(of)?
-            .map(|row| row.map(|number| number as u64).map_err(of))
-            .collect()
+        self.numbers(
+            "SELECT number FROM events AS d \
+             WHERE experiment = ?1 AND kind = 3 AND number > ?2 AND number <= ?3 AND NOT EXISTS \
+             (SELECT 1 FROM events AS o WHERE o.decision = d.number AND o.kind = 5) \
+             ORDER BY number LIMIT ?4",
+            [experiment as i64, after as i64, upto as i64, limit as i64],
+        )
     }
 
     fn snapshots(&mut self) -> Result<Vec<Snapshot>, StoreError> {

@@ -413,6 +413,28 @@ impl Store for Connection {
         Ok(last)
     }
 
+    fn created(&mut self) -> Result<Vec<u64>, StoreError> {
+        let server = self.enter("created")?;
+        let is_first = |r: &&Record| r.kind == EventKind::Experiment && r.experiment == r.number;
+        Ok((server.records.iter().filter(is_first))
+            .map(|r| r.number)
+            .collect())
+    }
+
+    fn changes(
+        &mut self,
+        experiment: u64,
+        before: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        let server = self.enter("changes")?;
+        let is_change = |r: &&Record| {
+            r.kind == EventKind::Experiment && r.experiment == experiment && r.number < before
+        };
+        let changes = server.records.iter().rev().filter(is_change);
+        Ok(changes.take(limit).cloned().collect())
+    }
+
     fn read(&mut self, after: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
         let server = self.enter("read")?;
         let rest = server.records.iter().skip(after as usize).take(limit);
