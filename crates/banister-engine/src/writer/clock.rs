@@ -94,6 +94,8 @@ impl Clock {
                 let time = if set { source } else { source.max(last) };
                 self.skew = source.seconds_since(time);
                 self.anchored(time, uptime, sets + usize::from(set));
+                // The commit that says so may fail: accepted until the log has it.
+                self.accept = set;
                 return Ok(Reading { time, set });
             }
             (None, Some(last)) => {
@@ -240,6 +242,29 @@ mod tests {
                 .read(at(5), Duration::ZERO, Some(at(0)), 0, true)
                 .unwrap()
                 .set
+        );
+    }
+
+    #[test]
+    fn an_acceptance_holds_until_the_log_has_it() {
+        let mut clock = clock(true);
+        let mut set = |uptime, sets| {
+            let reading = clock.read(at(5), Duration::from_secs(uptime), Some(at(90)), sets, true);
+            reading.map(|reading| reading.set)
+        };
+        assert_eq!(set(0, 0), Ok(true));
+        // The commit failed, and with it the event.
+        assert_eq!(set(1, 0), Ok(true));
+        // This time it succeeded; after that a clock that is behind is refused as ever.
+        let later = clock.read(at(6), Duration::from_secs(2), Some(at(5)), 1, true);
+        assert_eq!(
+            later.map(|reading| (reading.time, reading.set)),
+            Ok((at(6), false))
+        );
+        assert!(
+            clock
+                .read(at(6), Duration::from_secs(3), Some(at(90)), 2, true)
+                .is_err()
         );
     }
 

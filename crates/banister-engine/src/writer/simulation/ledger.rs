@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::database::Server;
 use crate::commands::{Decided, Reported};
-use crate::events::{Event, PublishedPolicy, Record, replay_reports};
+use crate::events::{Event, EventKind, PublishedPolicy, Record, replay_reports};
 use crate::queries::ExperimentView;
 use crate::state::{Change, Declaration, State};
 use crate::time::Timestamp;
@@ -105,23 +105,20 @@ impl Ledger {
 
     /// Holds a view of an experiment against the log when it had `last` events.
     pub fn viewed(&self, server: &Server, view: &ExperimentView, last: u64) -> Result<(), String> {
-        let (mut key, mut outcomes, mut decisions) = (0, 0, 0);
-        for record in server.records.iter().take(last as usize) {
-            match record.event() {
-                Ok(Event::Created(json)) if declared(&json)?.name == view.name => {
-                    key = record.number;
-                }
-                Ok(Event::Outcome(_) | Event::Matured { .. }) if record.experiment == key => {
-                    outcomes += 1;
-                }
-                Ok(Event::Decision(_)) if record.experiment == key => decisions += 1,
-                _ => {}
-            }
+        let key = key_of(server, &view.name).filter(|key| *key <= last);
+        let key = key.ok_or_else(|| format!("`{}` was shown and is not in the log", view.name))?;
+        let (mut outcomes, mut decisions) = (0, 0);
+        let own = server.records.iter().take(last as usize);
+        for record in own.filter(|record| record.experiment == key) {
+            // Those that expired without an outcome among them.
+            outcomes += u64::from(record.kind == EventKind::Outcome);
+            decisions += u64::from(record.kind == EventKind::Decision);
         }
         let counts = view.counts;
-        check!(key > 0, "`{}` was shown and is not in the log", view.name);
         check!(
-            counts.outcomes <= outcomes && counts.decisions <= decisions && view.number <= last,
+            counts.outcomes + counts.missing <= outcomes
+                && counts.decisions <= decisions
+                && view.number <= last,
             "a view shows {counts:?}, the log has {outcomes} outcomes and {decisions} decisions"
         );
         Ok(())
@@ -197,21 +194,28 @@ fn declared(json: &str) -> Result<Declaration, String> {
     serde_json::from_str(json).map_err(|e| e.to_string())
 }
 
-/// Number of the decision with a caller's id or `@` and its number.
+/// Key of an experiment.
+fn key_of(server: &Server, name: &str) -> Option<u64> {
+    let created = server.records.iter().find(|record| {
+        record.number == record.experiment
+            && matches!(record.event(), Ok(Event::Created(json))
+                if declared(&json).is_ok_and(|declared| declared.name == name))
+    });
+    created.map(|record| record.number)
+}
+
+/// Number of the decision with a caller's id, or `@` and its number.
 pub fn number_of(server: &Server, experiment: &str, id: &str) -> Option<u64> {
     if let Some(number) = id.strip_prefix('@') {
         return number.parse().ok();
     }
-    let mut key = None;
-    server.records.iter().find_map(|record| {
-        if let Ok(Event::Created(json)) = record.event()
-            && declared(&json).is_ok_and(|declared| declared.name == experiment)
-        {
-            key = Some(record.number);
-        }
-        let fits = Some(record.experiment) == key && record.id.as_deref() == Some(id);
-        fits.then_some(record.number)
-    })
+    let key = key_of(server, experiment)?;
+    let named = |record: &&Record| record.experiment == key && record.id.as_deref() == Some(id);
+    server
+        .records
+        .iter()
+        .find(named)
+        .map(|record| record.number)
 }
 
 fn check_policy(published: &PublishedPolicy) -> Result<(), String> {

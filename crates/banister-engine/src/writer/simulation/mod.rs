@@ -22,7 +22,7 @@ use database::Bug;
 use world::{Numbers, run};
 
 /// Worlds of one run.
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 3000;
 /// Worlds within which a planted bug must show.
 const SEEDS_TO_FIND: u64 = 300;
 

@@ -199,10 +199,10 @@ impl World {
         let process = self.rng.random_range(0..self.processes.len());
         match self.rng.random_range(0..100) {
             0..30 => self.ask(),
-            30..68 => self.deliver(process)?,
+            30..68 => drop(self.deliver(process)?),
             68..76 => self.catch_up(process)?,
             76..84 => self.send(0, Request::Ttls),
-            84..93 => {
+            84..91 => {
                 let most = *[0.1, 2.0, 20.0, 200.0]
                     .choose(&mut self.rng)
                     .unwrap_or(&1.0);
@@ -374,10 +374,10 @@ impl World {
         self.inbox.push(message);
     }
 
-    /// A process serves some of the messages that have come, in any order.
-    fn deliver(&mut self, process: usize) -> Result<(), String> {
+    /// A process serves some of the messages that have come, in any order; returns false if there are none.
+    fn deliver(&mut self, process: usize) -> Result<bool, String> {
         if self.processes[process].engine.is_none() {
-            return Ok(());
+            return Ok(false);
         }
         let now = self.server.lock().time;
         let mut waiting = Vec::new();
@@ -393,7 +393,7 @@ impl World {
             waiting.push(self.inbox.swap_remove(*place));
         }
         if waiting.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let jobs = waiting.iter().enumerate();
         let jobs = jobs
@@ -422,7 +422,7 @@ impl World {
                 self.retry(message);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// A caller who got no answer, or none that helps, asks again; but not where that could be a second
@@ -721,7 +721,7 @@ impl World {
         let clock_is_right = self.server.lock().clock_error == 0.0;
         // The operator reads the reason, now and then.
         if outage.is_some_and(|reason| reason.contains("--accept-clock"))
-            && self.rng.random_bool(if clock_is_right { 0.5 } else { 0.1 })
+            && self.rng.random_bool(if clock_is_right { 0.8 } else { 0.2 })
         {
             self.start(process, true)?;
         }
@@ -767,7 +767,11 @@ impl World {
             return self.start(process, false);
         }
         let time = Duration::from_secs_f64(self.rng.random_range(0.0..10.0));
-        match self.rng.random_range(0..8) {
+        if self.temper.clocks && self.rng.random_bool(0.4) {
+            self.move_clock();
+            return Ok(());
+        }
+        match self.rng.random_range(0..6) {
             0 if self.temper.kills => {
                 self.server.lock().kill(process);
                 self.processes[process].engine = None;
@@ -782,8 +786,7 @@ impl World {
                 server.cut_off[process] = server.time + time;
                 server.fault("cut off");
             }
-            4 | 5 if self.temper.clocks => self.move_clock(),
-            6 | 7 if self.temper.snapshots => self.spoil_snapshot(),
+            4 | 5 if self.temper.snapshots => self.spoil_snapshot(),
             _ => {}
         }
         Ok(())
@@ -862,9 +865,9 @@ impl World {
         for _ in 0..60 {
             self.server.lock().pass(Duration::from_secs(10));
             for process in 0..self.processes.len() {
-                for _ in 0..100 {
-                    self.deliver(process)?;
-                }
+                // Some ask again at once; not for ever.
+                let mut turns = 0..100;
+                while turns.next().is_some() && self.deliver(process)? {}
                 self.recover(process)?;
             }
             for process in 0..self.processes.len() {
