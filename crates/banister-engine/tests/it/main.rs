@@ -1,6 +1,7 @@
 //! The integration tests of `banister-engine`, one binary.
 
 mod alarms;
+mod clock;
 mod common;
 mod decisions;
 mod experiments;
@@ -8,5 +9,6 @@ mod interleavings;
 mod postgres;
 mod replicas;
 mod rivals;
+mod seals;
 mod stores;
 mod ttl;
