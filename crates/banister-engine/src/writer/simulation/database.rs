@@ -9,6 +9,7 @@ use rand_chacha::ChaCha12Rng;
 
 use super::super::outside::Outside;
 use crate::events::{EventKind, Record};
+use crate::state::Experiment;
 use crate::store::{Found, Key, Snapshot, Store, StoreError, StoredToken};
 use crate::time::Timestamp;
 
@@ -28,6 +29,10 @@ pub enum Bug {
     NoParts,
     /// Snapshots of a transaction are kept although it failed.
     SnapshotsOutliveRollback,
+    /// Snapshots say that they have one event more than they have.
+    SnapshotsTooNew,
+    /// Whoever sets the clock also sets the one that nobody can set.
+    NoUptime,
 }
 
 /// The database server, true time, and the faults in force.
@@ -520,11 +525,16 @@ impl Store for Connection {
         let mut transaction = self.transaction.take();
         let server = self.enter("keep_snapshot")?;
         Self::has_room(&server)?;
+        let is_too_new = server.bug == Some(Bug::SnapshotsTooNew);
         drop(server);
         let open = transaction
             .as_mut()
             .ok_or(StoreError::new("nothing has begun"))?;
-        open.snapshots.push(snapshot.clone());
+        let mut snapshot = snapshot.clone();
+        if is_too_new && let Ok(Some(experiment)) = Experiment::restore(&snapshot) {
+            snapshot = experiment.snapshot(snapshot.number + 1);
+        }
+        open.snapshots.push(snapshot);
         self.transaction = transaction;
         Ok(())
     }
@@ -581,7 +591,13 @@ impl Outside for Process {
     }
 
     fn uptime(&self) -> Duration {
-        self.up + self.server.lock().time
+        let server = self.server.lock();
+        let uptime = self.up + server.time;
+        if server.bug == Some(Bug::NoUptime) {
+            let set = uptime.as_secs_f64() + server.clock_error;
+            return Duration::from_secs_f64(set.max(0.0));
+        }
+        uptime
     }
 
     fn sleep(&self, time: Duration) {

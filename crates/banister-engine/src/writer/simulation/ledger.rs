@@ -142,12 +142,13 @@ impl Ledger {
         experiment: &str,
         id: &str,
         ttl: f64,
+        time: Duration,
     ) -> Result<(), String> {
         let number = number_of(server, experiment, id);
         let Some(&(begun, _)) = number.and_then(|n| server.written.get(n as usize - 1)) else {
             return Err(format!("`{id}` is too late and was never made"));
         };
-        let most = self.most_log_time(server, begun, server.time);
+        let most = self.most_log_time(server, begun, time);
         check!(
             most >= ttl - 1e-6,
             "a report on `{id}` was refused after at most {most} s of {ttl} s"

@@ -95,6 +95,8 @@ fn planted_bugs_are_found() {
         Bug::NoIds,
         Bug::NoParts,
         Bug::SnapshotsOutliveRollback,
+        Bug::SnapshotsTooNew,
+        Bug::NoUptime,
     ] {
         let found = (0..SEEDS_TO_FIND).find_map(|seed| {
             let reason = run(seed, Some(bug), false).0.err()?;

@@ -25,7 +25,7 @@ use crate::state::{Declaration, State};
 use crate::store::{Snapshot, Store};
 
 /// Steps of a world before everything is mended.
-const STEPS: usize = 120;
+const STEPS: [usize; 3] = [60, 120, 300];
 const DAY: f64 = 86_400.0;
 
 /// A request as it goes over the network: it may come twice, late, out of order or never.
@@ -60,14 +60,27 @@ enum Answer {
     Expired(Vec<Result<(), Refusal>>),
 }
 
-/// Answers that left a process: number of the message, and events in the log at that moment.
-type Mailbox = Arc<Mutex<Vec<(usize, u64, Answer)>>>;
+/// A moment at which an answer left a process.
+#[derive(Clone, Copy)]
+pub struct Moment {
+    /// Events in the log when the process began to serve the request.
+    pub began: u64,
+    /// Events in the log.
+    pub last: u64,
+    /// True time.
+    pub time: Duration,
+}
+
+/// Answers that left a process, by the message's place among those served.
+type Mailbox = Arc<Mutex<Vec<(usize, Moment, Answer)>>>;
 
 /// An experiment as callers know it.
 struct Plan {
     name: Arc<str>,
     declaration: Declaration,
     is_declared: bool,
+    /// True if its outcomes break the guardrail.
+    is_harmful: bool,
     /// Decisions on which contradictory things were said.
     contradicted: BTreeSet<String>,
     /// Ids under which different things were asked.
@@ -186,10 +199,12 @@ impl World {
             server.rate = self.temper.rate;
             server.may_kill = self.temper.kills;
         }
-        for step in 0..STEPS {
+        let steps = *STEPS.choose(&mut self.rng).unwrap_or(&1);
+        for step in 0..steps {
             self.step()?;
-            if step % 40 == 39 {
-                self.ledger.audit(&self.server.lock())?;
+            if step % 50 == 49 {
+                let fold = self.ledger.audit(&self.server.lock())?;
+                self.compare_running(&fold)?;
             }
         }
         self.finish()
@@ -318,7 +333,8 @@ impl World {
         // Whoever reports on it says the same, but for the contradictions.
         let truth = crate::events::digest(id.as_bytes());
         let reward = Some((truth % 5) as f64 / 4.0);
-        let cost = Some(f64::from(u8::from(truth % 7 == 0)));
+        let harm = if self.plans[place].is_harmful { 7 } else { 1 };
+        let cost = Some(f64::from(u8::from(truth % 10 < harm)));
         let other = || reward.map(|x| 1.0 - x * 0.9);
         let parts = match self.rng.random_range(0..10) {
             0..4 => vec![(reward, cost)],
@@ -403,13 +419,12 @@ impl World {
             let shown: Vec<_> = waiting.iter().map(|m| (m.experiment, &m.request)).collect();
             format!("process {process} serves {shown:?}")
         });
-        let began = self.server.lock().records.len() as u64;
         self.act(process, |engine| engine.serve(jobs))?;
         let answers = std::mem::take(&mut *self.mailbox.lock().unwrap_or_else(|e| e.into_inner()));
         let mut answered = BTreeSet::new();
-        for (number, last, answer) in answers {
+        for (number, moment, answer) in answers {
             let message = waiting[number].clone();
-            let again = self.take(message, (began, last), answer)?;
+            let again = self.take(message, moment, answer)?;
             let is_lost = self.temper.networks && !self.is_over && self.rng.random_bool(0.1);
             if is_lost {
                 self.server.lock().fault("answer lost");
@@ -443,6 +458,7 @@ impl World {
         let author = Author::new(Some("caller".into()));
         let post = Post {
             number,
+            began: self.server.lock().records.len() as u64,
             process: message.process,
             server: self.server.clone(),
             mailbox: self.mailbox.clone(),
@@ -530,14 +546,8 @@ impl World {
         }
     }
 
-    /// Takes an answer, given while the log grew from `began` to `last` events; returns true if the caller
-    /// has to ask again.
-    fn take(
-        &mut self,
-        message: Message,
-        (began, last): (u64, u64),
-        answer: Answer,
-    ) -> Result<bool, String> {
+    /// Takes an answer; returns true if the caller has to ask again.
+    fn take(&mut self, message: Message, moment: Moment, answer: Answer) -> Result<bool, String> {
         let place = message.experiment;
         let name = self.plans[place].name.clone();
         let mut again = false;
@@ -551,7 +561,7 @@ impl World {
                         Ok(decided) => {
                             self.numbers.answers += 1;
                             let (server, ledger) = (self.server.clone(), &mut self.ledger);
-                            ledger.decided(&server.lock(), &name, &decided, last)?;
+                            ledger.decided(&server.lock(), &name, &decided, moment.last)?;
                             if self.rng.random_bool(0.7) {
                                 self.report(place, &decided.shown_id());
                             }
@@ -576,7 +586,8 @@ impl World {
                         }
                         Err(refusal) => {
                             self.numbers.refusals += 1;
-                            again |= self.judge_report(place, &report.decision, &refusal, began)?;
+                            again |=
+                                self.judge_report(place, &report.decision, &refusal, moment)?;
                         }
                     }
                 }
@@ -584,12 +595,17 @@ impl World {
             Answer::Changed(answers) => {
                 for answer in answers {
                     match answer {
-                        Ok(view) => self.ledger.viewed(&self.server.lock(), &view, last)?,
+                        Ok(view) => self
+                            .ledger
+                            .viewed(&self.server.lock(), &view, moment.last)?,
                         Err(refusal) => again |= self.judge_change(&refusal)?,
                     }
                 }
             }
-            Answer::View(Ok(view)) => self.ledger.viewed(&self.server.lock(), &view, last)?,
+            Answer::View(Ok(view)) => {
+                self.ledger
+                    .viewed(&self.server.lock(), &view, moment.last)?
+            }
             Answer::Ttls(Ok(ttls)) => self.search(message.process, &ttls),
             Answer::Expired(answers) => self.numbers.expired += answers.len() as u64,
             Answer::View(Err(_)) | Answer::Ttls(Err(_)) => {}
@@ -637,14 +653,14 @@ impl World {
         place: usize,
         id: &str,
         refusal: &Refusal,
-        began: u64,
+        moment: Moment,
     ) -> Result<bool, String> {
         let plan = &self.plans[place];
         let server = self.server.lock();
         match refusal {
             Refusal::Unavailable { .. } => Ok(true),
             Refusal::Unknown { what, .. } => {
-                let known = number_of(&server, &plan.name, id).is_some_and(|n| n <= began);
+                let known = number_of(&server, &plan.name, id).is_some_and(|n| n <= moment.began);
                 check!(
                     !known || *what == "experiment",
                     "`{id}` is in the log and unknown"
@@ -654,8 +670,13 @@ impl World {
             Refusal::Conflict { reason } => {
                 if let Some((_, rest)) = reason.split_once("is over (") {
                     let ttl = rest.split(' ').next().and_then(|ttl| ttl.parse().ok());
-                    self.ledger
-                        .refused_as_late(&server, &plan.name, id, ttl.unwrap_or(0.0))?;
+                    self.ledger.refused_as_late(
+                        &server,
+                        &plan.name,
+                        id,
+                        ttl.unwrap_or(0.0),
+                        moment.time,
+                    )?;
                     return Ok(false);
                 }
                 let allowed = plan.is_archived
@@ -943,40 +964,55 @@ impl World {
         Ok(())
     }
 
-    /// A process has folded the log to what it says.
-    fn agrees(&mut self, process: usize, how: &str, fold: &State) -> Result<(), String> {
-        self.act(process, Engine::catch_up)?;
-        let state = self.processes[process]
-            .engine
-            .as_ref()
-            .and_then(|e| e.state.as_ref());
-        let state = state.ok_or("a process has no state")?;
-        let differs = |what: &str| format!("process {process}, {how}: another {what} than the log");
-        check!(state.number == fold.number, "{}", differs("last event"));
-        check!(state.time == fold.time, "{}", differs("time"));
-        check!(
-            state.clock_sets() == fold.clock_sets(),
-            "{}",
-            differs("clock")
-        );
-        let digests = |state: &State| -> Vec<String> {
-            state
-                .experiments()
-                .map(|experiment| experiment.digest())
-                .collect()
-        };
-        check!(
-            digests(state) == digests(fold),
-            "{}",
-            differs("learned state")
-        );
+    /// Processes that have folded the whole log agree with it.
+    fn compare_running(&self, fold: &State) -> Result<(), String> {
+        for (process, running) in self.processes.iter().enumerate() {
+            let state = running.engine.as_ref().and_then(|e| e.state.as_ref());
+            if let Some(state) = state.filter(|state| state.number == fold.number) {
+                check_equal(&format!("process {process}, in between"), state, fold)?;
+            }
+        }
         Ok(())
     }
+
+    /// A process has folded the whole log, and agrees with it.
+    fn agrees(&mut self, process: usize, how: &str, fold: &State) -> Result<(), String> {
+        self.act(process, Engine::catch_up)?;
+        let engine = self.processes[process].engine.as_ref();
+        let state = engine.and_then(|engine| engine.state.as_ref());
+        let state = state.ok_or("a process has no state")?;
+        check_equal(&format!("process {process}, {how}"), state, fold)
+    }
+}
+
+fn check_equal(who: &str, state: &State, fold: &State) -> Result<(), String> {
+    let differs = |what: &str| format!("{who}: another {what} than the log");
+    check!(state.number == fold.number, "{}", differs("last event"));
+    check!(state.time == fold.time, "{}", differs("time"));
+    check!(
+        state.clock_sets() == fold.clock_sets(),
+        "{}",
+        differs("clock")
+    );
+    let digests = |state: &State| -> Vec<String> {
+        state
+            .experiments()
+            .map(|experiment| experiment.digest())
+            .collect()
+    };
+    check!(
+        digests(state) == digests(fold),
+        "{}",
+        differs("learned state")
+    );
+    Ok(())
 }
 
 /// Where the answers to a message go, unless the process dies first.
 struct Post {
     number: usize,
+    /// Events in the log before the message is served.
+    began: u64,
     process: usize,
     server: Shared,
     mailbox: Mailbox,
@@ -987,9 +1023,13 @@ impl Post {
         Box::new(move |answer| {
             let server = self.server.lock();
             if !server.dead[self.process] {
-                let last = server.records.len() as u64;
+                let moment = Moment {
+                    began: self.began,
+                    last: server.records.len() as u64,
+                    time: server.time,
+                };
                 let mut mailbox = self.mailbox.lock().unwrap_or_else(|e| e.into_inner());
-                mailbox.push((self.number, last, wrap(answer)));
+                mailbox.push((self.number, moment, wrap(answer)));
             }
         })
     }
@@ -1028,6 +1068,7 @@ fn plan(place: usize, rng: &mut ChaCha12Rng) -> Plan {
         name: name.into(),
         declaration: serde_json::from_value(declaration).expect("a declaration"),
         is_declared: false,
+        is_harmful: rng.random_bool(0.2),
         contradicted: BTreeSet::new(),
         contested: BTreeSet::new(),
         is_archived: false,
