@@ -15,7 +15,7 @@ use crate::time::Timestamp;
 /// Seconds by which the source may leave the time that passed and is followed at once.
 const STEP: f64 = 1.0;
 /// Longest silence of a log that is believed, in seconds: a year.
-const LONGEST_GAP: f64 = 31_622_400.0;
+pub(super) const LONGEST_GAP: f64 = 31_622_400.0;
 
 pub(super) struct Clock {
     /// Seconds between the log's time and its source beyond which nothing is written.

@@ -7,7 +7,9 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 
+use super::super::clock::LONGEST_GAP;
 use super::super::outside::Outside;
+use super::ledger::MOST_SKEW;
 use crate::events::{EventKind, Record};
 use crate::state::Experiment;
 use crate::store::{Found, Key, Snapshot, Store, StoreError, StoredToken};
@@ -50,7 +52,7 @@ pub struct Server {
     pub time: Duration,
     /// Seconds by which the clock is wrong.
     pub clock_error: f64,
-    /// Seconds by which the log's time may have left the true one, through clocks that were believed.
+    /// Most seconds by which the log's time jumped because a process that started believed the clock.
     pub believed: f64,
     /// Probability that something goes wrong in one operation.
     pub rate: f64,
@@ -560,8 +562,8 @@ pub struct Process {
     pub number: usize,
     /// Time that its machine was up when the world began.
     pub up: Duration,
-    /// True once it has read a clock that was right.
-    pub knows_time: Mutex<bool>,
+    /// Number of times that the log's clock was set when it last believed its source without more.
+    pub sets_known: Mutex<Option<usize>>,
 }
 
 impl Outside for Process {
@@ -579,13 +581,20 @@ impl Outside for Process {
 
     fn now(&self) -> Timestamp {
         let mut server = self.server.lock();
-        let mut knows_time = self.knows_time.lock().unwrap_or_else(|e| e.into_inner());
-        let error = server.clock_error.abs();
-        if error == 0.0 {
-            *knows_time = true;
-        } else if !*knows_time {
-            // It has no other: a clock that was wrong at the start is believed.
-            server.believed = server.believed.max(error);
+        let mut sets_known = self.sets_known.lock().unwrap_or_else(|e| e.into_inner());
+        let sets = server.records.iter().filter(|r| r.experiment == 0).count();
+        if *sets_known != Some(sets)
+            && let (Some(last), Some((_, written))) = (server.records.last(), server.written.last())
+        {
+            let (away, passed) = (
+                server.clock().seconds_since(last.time),
+                server.time - *written,
+            );
+            // A start knows no other time than this, unless it is refused.
+            if (-MOST_SKEW..=LONGEST_GAP).contains(&away) {
+                server.believed = (server.believed).max((away - passed.as_secs_f64()).abs());
+                *sets_known = Some(sets);
+            }
         }
         server.clock()
     }

@@ -11,7 +11,7 @@ use crate::state::{Change, Declaration, State};
 use crate::time::Timestamp;
 
 /// Seconds by which replicas may disagree about the log's time.
-const MOST_SKEW: f64 = 60.0;
+pub const MOST_SKEW: f64 = 60.0;
 /// Seconds by which a clock may jump and is followed at once.
 const STEP: f64 = 1.0;
 

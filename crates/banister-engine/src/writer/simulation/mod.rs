@@ -33,6 +33,8 @@ fn add(total: &mut Numbers, numbers: &Numbers) {
     total.refusals += numbers.refusals;
     total.restarts += numbers.restarts;
     total.clock_sets += numbers.clock_sets;
+    total.alarms += numbers.alarms;
+    total.explored += numbers.explored;
     total.expired += numbers.expired;
     for (kind, count) in &numbers.faults {
         *total.faults.entry(kind).or_default() += count;

@@ -104,6 +104,9 @@ pub struct Numbers {
     pub refusals: u64,
     pub restarts: u64,
     pub clock_sets: u64,
+    pub alarms: u64,
+    /// Decisions for another action than the safe one.
+    pub explored: u64,
     pub expired: u64,
     pub faults: BTreeMap<&'static str, u64>,
 }
@@ -450,6 +453,13 @@ impl World {
         };
         if is_repeatable {
             self.send(message.experiment, message.request);
+            // Not at once.
+            let wait = Duration::from_secs_f64(self.rng.random_range(0.1..5.0));
+            self.inbox
+                .iter_mut()
+                .last()
+                .into_iter()
+                .for_each(|m| m.due += wait);
         }
     }
 
@@ -560,6 +570,8 @@ impl World {
                     match answer {
                         Ok(decided) => {
                             self.numbers.answers += 1;
+                            let is_safe = decided.action == decided.published.safe;
+                            self.numbers.explored += u64::from(!is_safe);
                             let (server, ledger) = (self.server.clone(), &mut self.ledger);
                             ledger.decided(&server.lock(), &name, &decided, moment.last)?;
                             if self.rng.random_bool(0.7) {
@@ -758,7 +770,7 @@ impl World {
             server: self.server.clone(),
             number: process,
             up: Duration::from_secs(self.rng.random_range(0..1_000_000)),
-            knows_time: Mutex::new(false),
+            sets_known: Mutex::new(None),
         };
         let options = Options {
             snapshot_every: self.temper.snapshot_every,
@@ -941,6 +953,7 @@ impl World {
         );
         self.numbers.clock_sets += fold.clock_sets().count() as u64;
         for experiment in fold.experiments() {
+            self.numbers.alarms += experiment.alarms.len() as u64;
             let is_over = experiment.status == crate::state::ExperimentStatus::Archived;
             if is_over || experiment.checked.declaration.ttl_seconds.is_none() {
                 continue;
