@@ -4,6 +4,9 @@
 //! that passed on a clock that nobody sets. Where the two agree, the log follows its source; a source that
 //! jumps is approached slowly, so that no time to live ends early, and refused beyond a bound. The log's
 //! times never go back, unless the operator says that the clock is right and the log is wrong.
+//!
+//! A process that starts has nothing to hold its source against, since the log does not say how long it was
+//! silent: it believes a source that is up to a year ahead.
 
 use std::time::Duration;
 

@@ -32,7 +32,7 @@ pub struct Ledger {
     decisions: BTreeMap<u64, Told>,
     ids: BTreeMap<(String, String), u64>,
     /// Outcomes as far as acknowledged, by decision.
-    outcomes: BTreeMap<u64, (Option<f64>, Vec<Option<f64>>, bool)>,
+    outcomes: BTreeMap<u64, Reported>,
     /// Requests without an id, by experiment.
     pub anonymous: BTreeMap<String, u64>,
     /// Times at which the clock was moved.
@@ -97,9 +97,8 @@ impl Ledger {
             Some(number) => number.parse().unwrap_or(0),
             None => number_of(server, experiment, id).unwrap_or(0),
         };
-        let told = (reported.reward, reported.costs.clone(), reported.complete);
-        check_outcome(server, number, &told)?;
-        self.outcomes.insert(number, told);
+        check_outcome(server, number, reported)?;
+        self.outcomes.insert(number, reported.clone());
         Ok(())
     }
 
@@ -250,27 +249,21 @@ fn check_told(server: &Server, number: u64, told: &Told) -> Result<(), String> {
 }
 
 /// The log has the outcome as it was told, or more of it.
-fn check_outcome(
-    server: &Server,
-    number: u64,
-    told: &(Option<f64>, Vec<Option<f64>>, bool),
-) -> Result<(), String> {
-    let reports: Vec<Record> = (server.records.iter())
-        .filter(|r| r.decision == Some(number))
-        .cloned()
-        .collect();
+fn check_outcome(server: &Server, number: u64, told: &Reported) -> Result<(), String> {
+    let reports = server.records.iter().filter(|r| r.decision == Some(number));
+    let reports: Vec<Record> = reports.cloned().collect();
     let log = replay_reports(&reports).map_err(|e| e.to_string())?;
-    let (reward, costs, complete) = told;
-    let has = |told: &Option<f64>, log: Option<f64>| told.is_none() || *told == log;
-    let has_costs = (costs.iter().enumerate())
-        .all(|(i, cost)| has(cost, log.part.costs.get(i).copied().flatten()));
+    let has = |told: Option<f64>, log: Option<f64>| told.is_none() || told == log;
+    let mut costs = told.costs.iter().enumerate();
+    let has_costs = costs.all(|(i, cost)| has(*cost, log.part.costs.get(i).copied().flatten()));
     check!(
-        has(reward, log.part.reward) && has_costs,
-        "the outcome of {number} was told as {told:?}, the log has {log:?}"
-    );
-    check!(
-        !complete || log.complete.is_some(),
-        "the outcome of {number} was told to be complete, the log has {log:?}"
+        has(told.reward, log.part.reward)
+            && has_costs
+            && (!told.complete || log.complete.is_some()),
+        "the outcome of {number} was told as {:?}, {:?}, complete: {}; the log has {log:?}",
+        told.reward,
+        told.costs,
+        told.complete
     );
     Ok(())
 }
