@@ -4,6 +4,9 @@
 //! that passed on a clock that nobody sets. Where the two agree, the log follows its source; a source that
 //! jumps is approached slowly, so that no time to live ends early, and refused beyond a bound. The log's
 //! times never go back, unless the operator says that the clock is right and the log is wrong.
+//!
+//! A process that starts has nothing to hold its source against, since the log does not say how long it was
+//! silent: it believes a source that is up to a year ahead.
 
 use std::time::Duration;
 
@@ -14,7 +17,7 @@ use crate::time::Timestamp;
 /// Seconds by which the source may leave the time that passed and is followed at once.
 const STEP: f64 = 1.0;
 /// Longest silence of a log that is believed, in seconds: a year.
-const LONGEST_GAP: f64 = 31_622_400.0;
+pub(super) const LONGEST_GAP: f64 = 31_622_400.0;
 
 pub(super) struct Clock {
     /// Seconds between the log's time and its source beyond which nothing is written.
@@ -93,6 +96,8 @@ impl Clock {
                 let time = if set { source } else { source.max(last) };
                 self.skew = source.seconds_since(time);
                 self.anchored(time, uptime, sets + usize::from(set));
+                // The commit that says so may fail: accepted until the log has it.
+                self.accept = set;
                 return Ok(Reading { time, set });
             }
             (None, Some(last)) => {
@@ -125,28 +130,18 @@ impl Clock {
     }
 }
 
-/// Reads the log's clock from what its source says, and keeps the time in the state.
+/// Reads the log's clock, given its source and the time that the machine is up, and keeps the time in the state.
 pub(super) fn read_clock(
     clock: &mut Clock,
     state: &mut State,
-    source: Timestamp,
+    (source, uptime): (Timestamp, Duration),
     may_set: bool,
 ) -> Result<Reading, StoreError> {
     let last = (state.number > 0).then_some(state.time);
-    let reading = clock.read(source, uptime(), last, state.clock_sets().count(), may_set);
+    let reading = clock.read(source, uptime, last, state.clock_sets().count(), may_set);
     let reading = reading.map_err(StoreError::passing)?;
     state.now = reading.time;
     Ok(reading)
-}
-
-/// Time since the machine started, asleep or not: nobody sets this clock.
-fn uptime() -> Duration {
-    #[cfg(target_os = "linux")]
-    let id = rustix::time::ClockId::Boottime;
-    #[cfg(not(target_os = "linux"))]
-    let id = rustix::time::ClockId::Monotonic;
-    let now = rustix::time::clock_gettime(id);
-    Duration::try_from(now).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -248,6 +243,29 @@ mod tests {
                 .read(at(5), Duration::ZERO, Some(at(0)), 0, true)
                 .unwrap()
                 .set
+        );
+    }
+
+    #[test]
+    fn an_acceptance_holds_until_the_log_has_it() {
+        let mut clock = clock(true);
+        let mut set = |uptime, sets| {
+            let reading = clock.read(at(5), Duration::from_secs(uptime), Some(at(90)), sets, true);
+            reading.map(|reading| reading.set)
+        };
+        assert_eq!(set(0, 0), Ok(true));
+        // The commit failed, and with it the event.
+        assert_eq!(set(1, 0), Ok(true));
+        // This time it succeeded; after that a clock that is behind is refused as ever.
+        let later = clock.read(at(6), Duration::from_secs(2), Some(at(5)), 1, true);
+        assert_eq!(
+            later.map(|reading| (reading.time, reading.set)),
+            Ok((at(6), false))
+        );
+        assert!(
+            clock
+                .read(at(6), Duration::from_secs(3), Some(at(90)), 2, true)
+                .is_err()
         );
     }
 

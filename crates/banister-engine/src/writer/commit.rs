@@ -1,7 +1,7 @@
 //! The writer's loop and the group commit.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Engine;
 use super::clock::read_clock;
@@ -30,7 +30,7 @@ impl Engine {
             } else {
                 self.serve(jobs);
                 // Queries alone prove nothing about the log.
-                if self.seen.elapsed() > IDLE {
+                if self.outside.uptime().saturating_sub(self.seen) > IDLE {
                     self.catch_up();
                 }
             }
@@ -41,12 +41,12 @@ impl Engine {
         }
         // Nobody waits for an answer that will not come.
         drop(queue);
-        self.readers.close();
+        self.outside.close();
         self.store.take().map_or(Ok(()), |store| store.close())
     }
 
     /// Serves jobs in runs: one that changes what others see has a commit of its own.
-    fn serve(&mut self, jobs: Vec<Box<dyn Job>>) {
+    pub(super) fn serve(&mut self, jobs: Vec<Box<dyn Job>>) {
         let mut run = Vec::new();
         for mut job in jobs {
             // What is in memory can be read whatever becomes of the log.
@@ -113,17 +113,19 @@ impl Engine {
 
     /// Executes jobs, makes what they write durable, and folds it.
     fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), NotCommitted> {
-        let came = Instant::now();
+        let came = self.outside.uptime();
         let begun = loop {
             match self.begin() {
                 Ok(begun) => break begun,
                 Err(error) => {
                     let passing = error.passing;
                     self.mark_unavailable(error);
-                    if !passing || came.elapsed() > self.options.patience {
+                    if !passing
+                        || self.outside.uptime().saturating_sub(came) > self.options.patience
+                    {
                         return Err(NotCommitted);
                     }
-                    std::thread::sleep(Duration::from_millis(100));
+                    self.outside.sleep(Duration::from_millis(100));
                 }
             }
         };
@@ -139,8 +141,9 @@ impl Engine {
             return Err(StoreError::new("not open"));
         };
         let store = &mut **store;
-        let begun = Instant::now();
-        let reading = read_clock(&mut self.clock, state, now, true);
+        let outside = &*self.outside;
+        let begun = outside.uptime();
+        let reading = read_clock(&mut self.clock, state, (now, outside.uptime()), true);
         self.monitor.clock(self.clock.skew());
         let reading = match reading {
             Ok(reading) => reading,
@@ -179,7 +182,7 @@ impl Engine {
                 store.rollback();
                 return Err(error);
             }
-            let took = begun.elapsed();
+            let took = outside.uptime().saturating_sub(begun);
             self.commit_time = (self.commit_time * 7 + took) / 8;
             self.monitor.committed(records.len(), took.as_secs_f64());
         }

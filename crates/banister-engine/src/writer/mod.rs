@@ -2,20 +2,24 @@
 //!
 //! May use everything else in the crate; nothing else in the crate uses it. Read `queue.rs` (the way in)
 //! and `job.rs` (a command or query with its reply channel), then `commit.rs` (the loop and the group
-//! commit), `clock.rs` (the log's time), `recovery.rs` (opening the log, outages), `expiry.rs` (the thread that finds decisions whose
-//! time to live is over) and `verify.rs` (the thread that verifies the log).
+//! commit), `clock.rs` (the log's time), `recovery.rs` (opening the log, outages), `expiry.rs` (the thread that finds
+//! decisions whose time to live is over), `verify.rs` (the thread that verifies the log) and `outside.rs` (what all of it
+//! gets from outside). `simulation/` runs it with another outside, under faults.
 
 mod clock;
 mod commit;
 mod expiry;
 mod job;
+mod outside;
 mod queue;
 mod recovery;
+#[cfg(test)]
+mod simulation;
 mod verify;
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
@@ -24,6 +28,7 @@ use crate::events::Author;
 use crate::state::{Detached, SnapshotRound, State};
 use crate::store::{Database, Readers, Store, StoreError};
 use clock::Clock;
+use outside::{Machine, Outside};
 use queue::queue;
 pub use queue::{Busy, WriterHandle};
 
@@ -97,23 +102,13 @@ impl Writer {
         let readers = Arc::new(Readers::new(database.clone()));
         expiry::start(readers.clone(), handle.by(Author::engine()))?;
         verify::start(readers.clone(), handle.clone())?;
-        let mut engine = Engine {
-            clock: Clock::new(options.most_skew, options.accept_clock),
+        let machine = Machine {
             database,
             readers: readers.clone(),
-            options,
-            monitor,
-            id: None,
-            detached: Some(detached),
-            store: None,
-            state: None,
-            rng: ChaCha12Rng::from_rng(&mut rand::rng()),
-            round: SnapshotRound::default(),
-            damage: None,
-            outage: Some("the log is being opened".into()),
-            commit_time: Duration::ZERO,
-            seen: Instant::now(),
         };
+        let rng = ChaCha12Rng::from_rng(&mut rand::rng());
+        let mut engine = Engine::new(Box::new(machine), options, monitor, rng);
+        engine.detached = Some(detached);
         let thread = std::thread::Builder::new()
             .name("banister-engine".into())
             .spawn(move || engine.run(queue))?;
@@ -159,8 +154,7 @@ impl Drop for Writer {
 
 /// State of the writer's thread.
 struct Engine {
-    database: Database,
-    readers: Arc<Readers>,
+    outside: Box<dyn Outside>,
     options: Options,
     monitor: Box<dyn Monitor>,
     /// Name of the log, once it was open: another one is not taken for it.
@@ -181,5 +175,31 @@ struct Engine {
     /// Moving average of the time of commits.
     commit_time: Duration,
     /// Moment at which the log was last looked at.
-    seen: Instant,
+    seen: Duration,
+}
+
+impl Engine {
+    fn new(
+        outside: Box<dyn Outside>,
+        options: Options,
+        monitor: Box<dyn Monitor>,
+        rng: ChaCha12Rng,
+    ) -> Self {
+        Self {
+            clock: Clock::new(options.most_skew, options.accept_clock),
+            seen: outside.uptime(),
+            outside,
+            options,
+            monitor,
+            id: None,
+            detached: None,
+            store: None,
+            state: None,
+            rng,
+            round: SnapshotRound::default(),
+            damage: None,
+            outage: Some("the log is being opened".into()),
+            commit_time: Duration::ZERO,
+        }
+    }
 }

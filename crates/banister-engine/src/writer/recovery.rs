@@ -1,7 +1,5 @@
 //! Opening the log, following the events of others, and outages.
 
-use std::time::Instant;
-
 use super::Engine;
 use super::clock::read_clock;
 use crate::state::{SnapshotRound, State, restore_all};
@@ -10,7 +8,7 @@ use crate::store::{Begun, StoreError};
 impl Engine {
     /// Opens the log if need be, begins a transaction and folds the events of others.
     pub(super) fn begin(&mut self) -> Result<Begun, StoreError> {
-        self.seen = Instant::now();
+        self.seen = self.outside.uptime();
         self.open()?;
         let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
             return Err(StoreError::new("not open"));
@@ -34,8 +32,8 @@ impl Engine {
         if self.store.is_none() {
             // A log that was there and is gone is not begun anew.
             let mut store = match self.state {
-                None => self.database.open()?,
-                Some(_) => self.database.open_again()?,
+                None => self.outside.open()?,
+                Some(_) => self.outside.open_again()?,
             };
             let id = store.id()?;
             if self.id.as_ref().is_some_and(|own| *own != id) {
@@ -63,7 +61,7 @@ impl Engine {
 
     /// Folds the events of others, without writing.
     pub(super) fn catch_up(&mut self) {
-        self.seen = Instant::now();
+        self.seen = self.outside.uptime();
         let caught = (|| {
             self.open()?;
             let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
@@ -72,7 +70,7 @@ impl Engine {
             let Begun { last, now } = store.poll()?;
             state.follow(&mut **store, last, |_| Ok(()))?;
             self.monitor.follows(state.number, last);
-            let reading = read_clock(&mut self.clock, state, now, false);
+            let reading = read_clock(&mut self.clock, state, (now, self.outside.uptime()), false);
             self.monitor.clock(self.clock.skew());
             reading?;
             if let Err(reason) = state.look_for_news() {
@@ -135,8 +133,8 @@ impl Engine {
 
     pub(super) fn mark_unavailable(&mut self, error: StoreError) {
         self.store = None;
-        self.readers.set_available(false);
-        let reason = self.database.explain(error).reason;
+        self.outside.set_available(false);
+        let reason = self.outside.explain(error).reason;
         if self.outage.as_ref() != Some(&reason) {
             self.monitor.outage(Some(&reason));
             self.outage = Some(reason);
@@ -145,7 +143,7 @@ impl Engine {
 
     pub(super) fn mark_available(&mut self) {
         if self.outage.take().is_some() {
-            self.readers.set_available(true);
+            self.outside.set_available(true);
             self.monitor.outage(None);
         }
     }

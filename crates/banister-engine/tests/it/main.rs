@@ -1,6 +1,7 @@
 //! The integration tests of `banister-engine`, one binary.
 
 mod alarms;
+mod clock;
 mod common;
 mod decisions;
 mod experiments;
@@ -10,5 +11,6 @@ mod memory;
 mod postgres;
 mod replicas;
 mod rivals;
+mod seals;
 mod stores;
 mod ttl;

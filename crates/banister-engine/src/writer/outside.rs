@@ -1,0 +1,63 @@
+//! All that the writer gets from outside: its log, the time, and sleep. The simulation has another.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::store::{Database, Readers, Store, StoreError};
+
+pub(super) trait Outside: Send {
+    /// Opens the log, and lays it out if it is new.
+    fn open(&self) -> Result<Box<dyn Store>, StoreError>;
+    /// Opens the log where it was before.
+    fn open_again(&self) -> Result<Box<dyn Store>, StoreError>;
+    /// The same error with a better reason, where there is one.
+    fn explain(&self, error: StoreError) -> StoreError;
+    /// Tells those who read beside the writer that the log can be used, or that it cannot.
+    fn set_available(&self, is_available: bool);
+    /// Closes the connections of those who read beside the writer.
+    fn close(&self);
+    /// Time since the machine started, asleep or not: nobody sets this clock.
+    fn uptime(&self) -> Duration;
+    fn sleep(&self, time: Duration);
+}
+
+/// The machine that the process runs on, and a database.
+pub(super) struct Machine {
+    pub database: Database,
+    pub readers: Arc<Readers>,
+}
+
+impl Outside for Machine {
+    fn open(&self) -> Result<Box<dyn Store>, StoreError> {
+        self.database.open()
+    }
+
+    fn open_again(&self) -> Result<Box<dyn Store>, StoreError> {
+        self.database.open_again()
+    }
+
+    fn explain(&self, error: StoreError) -> StoreError {
+        self.database.explain(error)
+    }
+
+    fn set_available(&self, is_available: bool) {
+        self.readers.set_available(is_available);
+    }
+
+    fn close(&self) {
+        self.readers.close();
+    }
+
+    fn uptime(&self) -> Duration {
+        #[cfg(target_os = "linux")]
+        let id = rustix::time::ClockId::Boottime;
+        #[cfg(not(target_os = "linux"))]
+        let id = rustix::time::ClockId::Monotonic;
+        let now = rustix::time::clock_gettime(id);
+        Duration::try_from(now).unwrap_or_default()
+    }
+
+    fn sleep(&self, time: Duration) {
+        std::thread::sleep(time);
+    }
+}
