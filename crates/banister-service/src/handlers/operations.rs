@@ -82,15 +82,18 @@ async fn recent_stats(app: &App) -> Arc<Stats> {
 pub async fn metrics(
     State(app): State<App>,
     Extension(principal): Extension<Principal>,
-) -> Response {
+) -> Result<Response, Problem> {
     let mut stats = recent_stats(&app).await;
     if principal.scope.is_some() {
         let stats = Arc::make_mut(&mut stats);
         (stats.experiments).retain(|experiment| principal.may_see(&experiment.name));
     }
-    let text = app.metrics.render(&stats);
+    let metrics = app.metrics.clone();
+    // With many experiments it is a long text, and one reader waits for the other.
+    let text = tokio::task::spawn_blocking(move || metrics.render(&stats)).await;
+    let text = text.map_err(|_| Problem::unavailable("rendering failed"))?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], text).into_response()
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 
 pub async fn openapi(State(app): State<App>) -> Response {
