@@ -212,6 +212,7 @@ BAD = [
 UNREADABLE = [
     ("max_body", "x"),
     ("max_body", "-1"),
+    ("open_bytes", "-1"),
     ("max_batch", "1.5"),
     ("rate", "fast"),
     ("timeout", ""),

@@ -83,25 +83,25 @@ def filled(memory):
     server = memory()
     server.post("/v1/experiments", ARMS).ok(201)
     server.post("/v1/experiments", BIG).ok(201)
-    return server, fill(server, 20)
+    return server, fill(server, 16)
 
 
 def test_open_decisions_and_restarts(filled):
     server, ids = filled
-    assert len(ids) == 20 * 31
+    assert len(ids) == 16 * 31
     for _ in range(3):
         server.stop(signal.SIGKILL)
         server.start().ready()
     assert server.get(PATH).ok(200)["counts"]["decisions"] == len(ids)
     for id in ids[::100]:
         server.post(f"{PATH}/outcomes", {"decision": id, **OUTCOME}).ok(200)
-    reports = [{"decision": id, **OUTCOME} for id in ids[1:600:2]]
+    reports = [{"decision": id, **OUTCOME} for id in ids[1:480:2]]
     results = server.post(f"{PATH}/outcomes:batch", {"outcomes": reports}).ok(200)["results"]
     assert all(result["status"] == 200 for result in results)
     # The same request gets the same answer, which is read from the log.
     again = server.post(f"{PATH}/decisions", {"id": ids[7], "actions": CANDIDATES}).ok(200)
     assert again["id"] == ids[7]
-    assert len(server.get(f"{PATH}/decisions?limit=600").ok(200)["decisions"]) == 600
+    assert len(server.get(f"{PATH}/decisions?limit=480").ok(200)["decisions"]) == 480
 
 
 def test_exports_at_once(filled):
