@@ -276,7 +276,7 @@ impl Core {
             .take(usize::try_from(new).unwrap_or(usize::MAX));
         let named = newest.map(|alarm| {
             let arm = alarm.arm.and_then(|arm| self.agent.names().get(arm));
-            (alarm.clone(), arm.cloned())
+            (*alarm, arm.cloned())
         });
         named.collect()
     }
