@@ -9,7 +9,7 @@ use crate::events::{
     Author, DecisionEvent, Event, OutcomeSoFar, PublishedPolicy, Record, replay_reports, shown_id,
 };
 use crate::refusal::Refusal;
-use crate::state::{Experiment, ExperimentStatus, OpenDecision, State};
+use crate::state::{ClockSets, Experiment, ExperimentStatus, OpenDecision, State};
 use crate::store::{Found, Key, Store};
 use crate::time::Timestamp;
 
@@ -19,6 +19,8 @@ pub struct Transaction<'a> {
     pub(super) store: &'a mut dyn Store,
     pub(super) rng: &'a mut ChaCha12Rng,
     pub(super) time: Timestamp,
+    /// Times that the clock was set, by this commit too.
+    clock_sets: ClockSets,
     /// Author of the command that is executed now.
     pub(crate) author: Author,
     records: Vec<Record>,
@@ -60,6 +62,7 @@ impl<'a> Transaction<'a> {
         Self {
             time,
             author: Author::engine(),
+            clock_sets: state.clock_sets().clone(),
             state,
             store,
             rng,
@@ -188,14 +191,15 @@ impl<'a> Transaction<'a> {
 
     /// Returns true if a decision's time to live is over.
     pub(super) fn is_over(&self, record: &DecisionRecord, ttl_seconds: f64) -> bool {
-        let made = (self.state.clock_sets()).time_now(record.number, record.time);
+        let made = self.clock_sets.time_now(record.number, record.time);
         made <= self.time.minus_seconds(ttl_seconds)
     }
 
     /// Sets the log's clock to this transaction's time, from that of the last event.
     pub(crate) fn set_clock(&mut self) {
         let (from, to) = (self.state.time.0, self.time.0);
-        self.write(0, Event::ClockSet { from, to });
+        let number = self.write(0, Event::ClockSet { from, to });
+        self.clock_sets.push(number, from, to);
     }
 
     /// Refuses an author who may not come back to a decision.

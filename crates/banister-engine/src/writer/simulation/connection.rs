@@ -105,7 +105,9 @@ impl Connection {
         let mut server = self.server.lock();
         let mut sets_known = self.sets_known.lock().unwrap_or_else(|e| e.into_inner());
         let sets = server.records.iter().filter(|r| r.experiment == 0).count();
-        if *sets_known != Some(sets)
+        if server.records.is_empty() {
+            server.believed = server.believed.max(server.clock_error.abs());
+        } else if *sets_known != Some(sets)
             && let (Some(last), Some((_, written))) = (server.records.last(), server.written.last())
         {
             let (away, passed) = (
