@@ -32,7 +32,7 @@ const PAGE: usize = 2000;
 /// Bytes of cells in a row group.
 const GROUP: usize = 1 << 20;
 /// Memory of an export: a page of the log, a row group, and a piece on its way.
-const EXPORT: usize = 8 << 20;
+const EXPORT: usize = 10 << 20;
 /// Memory of a number that is imported: in its column, in its event, and encoded.
 const IMPORTED: usize = 32;
 
