@@ -33,17 +33,22 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
         check_type(&parts.headers)?;
         let held = Held::current();
         share.into_iter().for_each(|share| held.add(share));
-        held.add(app.budget.take(parsed_bytes(&bytes)).await?);
+        if bytes.len() > SHORT {
+            held.add(app.budget.take(parsed_bytes(&bytes)).await?);
+        }
+        let charged = parts.extensions.get::<Charged>();
+        let Some(charged) = charged.filter(|charged| !charged.is_free()) else {
+            return parse(&bytes).map(Self);
+        };
         let begun = Instant::now();
         let parsed = parse(&bytes).map(Self);
-        if let Some(charged) = parts.extensions.get::<Charged>() {
-            let seconds = begun.elapsed().as_secs_f64();
-            app.limits.worked(charged, seconds);
-        }
+        app.limits.worked(charged, begun.elapsed().as_secs_f64());
         parsed
     }
 }
 
+/// Bytes of a body that counts for nothing: as many as can wait are a small part of any memory.
+const SHORT: usize = 512;
 /// Least bytes of memory taken for a body that comes in pieces.
 const LEAST: usize = 64 << 10;
 /// Reads a body up to a limit, with its share of the memory: none for one that came in one piece, which

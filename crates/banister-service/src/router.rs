@@ -195,7 +195,12 @@ async fn admit(
     }
     let takes_file = matches!(route.takes, Takes::File);
     browser::check(parts, takes_file, principal.name.is_none())?;
-    let params = RawPathParams::from_request_parts(parts, &()).await.ok();
+    let needs_name = principal.scope.is_some() || app.limits.are_per_experiment();
+    let params = if needs_name {
+        RawPathParams::from_request_parts(parts, &()).await.ok()
+    } else {
+        None
+    };
     let mut params = params.iter().flatten();
     let experiment = params.find_map(|(key, value)| (key == "name").then_some(value));
     if let Some(experiment) = experiment {

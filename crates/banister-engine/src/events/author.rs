@@ -1,7 +1,7 @@
 //! Authors of events.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Author of an event: the name of a token, or one of two names that no token has.
 #[derive(Debug, Clone)]
@@ -19,8 +19,9 @@ impl Author {
 
     /// The holder of a token, or a caller without one.
     pub fn new(token: Option<Arc<str>>) -> Self {
+        static ANONYMOUS: LazyLock<Arc<str>> = LazyLock::new(|| Author::ANONYMOUS.into());
         Self {
-            name: token.unwrap_or_else(|| Self::ANONYMOUS.into()),
+            name: token.unwrap_or_else(|| ANONYMOUS.clone()),
             owns: false,
         }
     }

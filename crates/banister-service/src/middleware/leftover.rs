@@ -11,6 +11,8 @@ use axum::extract::Request;
 use axum::http::header;
 use http_body::{Frame, SizeHint};
 
+/// Bytes of a body that needs no care.
+const SHORT: u64 = 4096;
 /// Most bytes that are read and dropped.
 const MOST_BYTES: usize = 16 << 20;
 /// Longest time that they may take.
@@ -38,9 +40,12 @@ struct Lent {
 }
 
 impl Leftover {
-    /// Lends a request's body to its handler; `None` if it has none.
+    /// Lends a request's body to its handler; `None` if it has none, or a short one.
     pub fn lend(request: &mut Request) -> Option<Self> {
-        if request.body().is_end_stream() {
+        // What is announced to be short is in the connection's buffer, which drops it by itself.
+        let is_short = (request.body().size_hint().exact()).is_some_and(|n| n <= SHORT);
+        let waits = request.headers().contains_key(header::EXPECT);
+        if request.body().is_end_stream() || (is_short && !waits) {
             return None;
         }
         let back = Arc::new(Mutex::new(State::default()));
@@ -49,7 +54,6 @@ impl Leftover {
             back: back.clone(),
         };
         *request.body_mut() = Body::new(lent);
-        let waits = request.headers().contains_key(header::EXPECT);
         Some(Self { back, waits })
     }
 

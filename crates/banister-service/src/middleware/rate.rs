@@ -52,7 +52,18 @@ pub struct Limits {
 
 /// Accounts that a request is charged to, each with its rates.
 #[derive(Debug, Clone, Default)]
-pub struct Charged(Arc<[(String, Amounts)]>);
+pub struct Charged(Option<Arc<[(String, Amounts)]>>);
+
+impl Charged {
+    fn accounts(&self) -> &[(String, Amounts)] {
+        self.0.as_deref().unwrap_or_default()
+    }
+
+    /// Returns true if nobody counts what it costs.
+    pub fn is_free(&self) -> bool {
+        self.0.is_none()
+    }
+}
 
 struct Account {
     rates: Amounts,
@@ -114,6 +125,11 @@ impl Limits {
         }
     }
 
+    /// Returns true if experiments have limits.
+    pub fn are_per_experiment(&self) -> bool {
+        !self.experiment.is_any()
+    }
+
     /// Accounts of a caller, with a quota of its own perhaps, and of an experiment. `who` is asked only if the
     /// caller has a limit.
     pub fn charged(
@@ -131,11 +147,15 @@ impl Limits {
         let experiment = experiment
             .filter(|name| !self.experiment.is_any() && name.len() <= LONGEST_NAME)
             .map(|name| (format!("the experiment `{name}`"), self.experiment));
-        Charged(caller.into_iter().chain(experiment).collect())
+        let is_free = caller.is_none() && experiment.is_none();
+        Charged((!is_free).then(|| caller.into_iter().chain(experiment).collect()))
     }
 
     /// Lets a request in and charges it for itself and its bytes, unless one of its accounts is used up.
     pub fn admit(&self, charged: &Charged, bytes: u64, now: Instant) -> Result<(), Problem> {
+        if charged.is_free() {
+            return Ok(());
+        }
         let amounts = Amounts {
             requests: 1.0,
             bytes: bytes as f64,
@@ -144,7 +164,7 @@ impl Limits {
         let Ok(mut accounts) = self.accounts.lock() else {
             return Ok(());
         };
-        for (who, rates) in charged.0.iter() {
+        for (who, rates) in charged.accounts() {
             let account = filled(&mut accounts, who, *rates, now);
             if let Some((place, wait)) = account.over(amounts) {
                 let rate = rates.each()[place];
@@ -154,7 +174,7 @@ impl Limits {
                 return Err(problem);
             }
         }
-        for (who, rates) in charged.0.iter() {
+        for (who, rates) in charged.accounts() {
             filled(&mut accounts, who, *rates, now).spend(amounts);
         }
         Ok(())
@@ -162,12 +182,12 @@ impl Limits {
 
     /// Charges a request that was let in for what it turned out to cost beyond itself.
     pub fn spend(&self, charged: &Charged, amounts: Amounts) {
-        if charged.0.is_empty() {
+        if charged.is_free() {
             return;
         }
         let now = Instant::now();
         if let Ok(mut accounts) = self.accounts.lock() {
-            for (who, rates) in charged.0.iter() {
+            for (who, rates) in charged.accounts() {
                 filled(&mut accounts, who, *rates, now).spend(amounts);
             }
         }
