@@ -4,8 +4,13 @@ use banister_report::tables::{self, LongRow, Values};
 use banister_sim::Trace;
 use banister_sim::compare::FieldValue;
 use banister_sim::results::{Direction, GuardrailInfo, RunSummary};
-use banister_table::RawTable;
+use banister_table::{Limits, RawTable};
 use proptest::prelude::*;
+
+const LIMITS: Limits = Limits {
+    rows: 1000,
+    bytes: 1 << 24,
+};
 
 fn guardrail(name: &str) -> GuardrailInfo {
     GuardrailInfo {
@@ -83,8 +88,8 @@ fn columns_are_the_union_over_instances_and_read_back() {
     let table = tables::traces(&rows);
     let bytes = table.to_parquet().expect("Parquet");
     assert_eq!(bytes, tables::traces(&rows).to_parquet().expect("Parquet"));
-    let parquet = RawTable::from_parquet(bytes.into(), 100).expect("a table");
-    let csv = RawTable::from_csv(&table.to_csv().expect("CSV"), 100).expect("a table");
+    let parquet = RawTable::from_parquet(bytes.into(), LIMITS).expect("a table");
+    let csv = RawTable::from_csv(&table.to_csv().expect("CSV"), LIMITS).expect("a table");
     for read in [parquet, csv] {
         let expected = [
             "gap",
@@ -105,10 +110,8 @@ fn columns_are_the_union_over_instances_and_read_back() {
         ];
         assert_eq!(read.names, expected);
         let row = |index: usize| {
-            read.rows[index]
-                .iter()
-                .map(String::as_str)
-                .collect::<Vec<_>>()
+            let cells = (0..read.names.len()).map(|column| read.cell(index, column));
+            cells.collect::<Vec<_>>()
         };
         assert_eq!(
             row(1),
@@ -137,7 +140,7 @@ fn columns_are_the_union_over_instances_and_read_back() {
                 "3"
             ]
         );
-        assert_eq!(read.rows.len(), 3);
+        assert_eq!(read.len(), 3);
     }
     let number = |name: &str| {
         let column = table.columns.iter().find(|column| column.name == name);
@@ -198,9 +201,9 @@ proptest! {
         prop_assert_eq!(table.rows(), expected);
         let most = sizes.iter().map(|size| size.1).max().unwrap_or(0);
         prop_assert_eq!(table.columns.len(), 6 + 3 * most);
-        let read = RawTable::from_parquet(table.to_parquet().expect("Parquet").into(), 1000);
+        let read = RawTable::from_parquet(table.to_parquet().expect("Parquet").into(), LIMITS);
         let read = read.expect("a table");
-        prop_assert_eq!(read.rows.len(), expected);
+        prop_assert_eq!(read.len(), expected);
         for column in &table.columns {
             let length = match &column.values {
                 Values::Text(v) => v.len(),
