@@ -33,12 +33,19 @@ def test_changes_have_authors(tokens):
     ]
     assert changes[1]["change"] == {"status": "paused"}
     assert changes[2]["change"]["name"] == "arms"
+    server.request("PATCH", PATH, {"status": "running"}, token=by["ann"]).ok(200)
+    rows = b"action,reward,complaints\ncontrol,1,0\nbold,0,0\n"
+    headers = {"content-type": "text/csv"}
+    server.request("POST", f"{PATH}/import", rows, headers=headers, token=by["ann"]).ok(200)
+    newest = server.get(f"{PATH}/changes?limit=1", token=by["viewer"]).ok(200)["changes"]
+    assert [(c["author"], c["kind"], c["change"]) for c in newest] == [("ann", "imported", {"outcomes": 2})]
     older = server.get(f"{PATH}/changes?limit=1&before={changes[1]['number']}", token=by["viewer"]).ok(200)
     assert older["changes"] == changes[2:]
     # The service's own log has a line each, with the token, the experiment and the change.
     lines = [json.loads(line) for line in server.log().splitlines() if '"changed"' in line]
     lines = [line for line in lines if line.get("token") == "ann" and line.get("experiment") == "arms"]
-    assert [line["kind"] for line in lines] == ["created", "changed", "arm_added"]
+    assert [line["kind"] for line in lines] == ["created", "changed", "arm_added", "changed", "imported"]
+    assert [line["number"] for line in lines[:2]] == [1, 2]
     assert json.loads(lines[1]["change"]) == {"status": "paused"}
 
 

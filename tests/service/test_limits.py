@@ -132,14 +132,14 @@ def test_limits_per_experiment(serve):
     server.post("/v1/experiments", ARMS | {"name": "other"}, token=one).ok(201)
     server.post(f"{PATH}/decisions:batch", {"decisions": [{}] * 100}, token=one).ok(200)
     # It is the experiment's limit, whoever asks and however it is spelled.
-    for path in [PATH, "/v1/experiments/%61rms", f"{PATH}/state"]:
+    for path in [PATH, "/v1/experiments/%61rms"]:
         for token in [one, two]:
-            answer = server.get(path, token=token)
+            answer = server.post(f"{path}/decisions", {}, token=token)
             assert wait_of(answer, "the experiment `arms`: more than 2 requests a second") > 10
     server.get("/v1/experiments/other", token=one).ok(200)
     server.get("/v1/experiments", token=one).ok(200)
     server.post("/v1/experiments/other/decisions", body_of(1_500_000), headers=JSON, token=one).ok(200)
-    answer = server.get("/v1/experiments/other", token=two)
+    answer = server.post("/v1/experiments/other/decisions", {}, token=two)
     assert wait_of(answer, "the experiment `other`: more than 100000 bytes a second") > 5
 
 
@@ -334,3 +334,17 @@ def test_another_programs_database_is_left_alone(tmp_path):
     done = banister("serve", "--listen", "127.0.0.1:0", "--data-dir", tmp_path, check=False)
     assert done.returncode == 2 and "another program" in done.stderr
     assert (tmp_path / "banister.db").read_bytes() == before
+
+
+def test_whoever_stops_an_experiment_is_not_kept_out(serve):
+    """A batch may use an experiment up for a while, but not the way to pause it."""
+    server = serve("--experiment-rate", "1", "--experiment-work", "0.001")
+    server.post("/v1/experiments", ARMS).ok(201)
+    path = f"/v1/experiments/{ARMS['name']}"
+    batch = {"decisions": [{"id": f"d{i}"} for i in range(500)]}
+    server.post(f"{path}/decisions:batch", batch).ok(200)
+    refused = server.post(f"{path}/decisions", {})
+    assert refused.status == 429 and int(refused.headers["retry-after"]) <= 61
+    server.request("PATCH", path, {"status": "paused"}).ok(200)
+    for suffix in ["", "/state", "/changes", "/history"]:
+        server.get(path + suffix).ok(200)

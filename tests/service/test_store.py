@@ -83,6 +83,25 @@ def test_a_backup_is_whole_while_the_service_writes(serve, tmp_path):
     restored.post(f"{PATH}/decisions", {}).ok(200)
 
 
+@pytest.mark.parametrize(
+    "damage",
+    ["DELETE FROM events WHERE number = 3", "UPDATE events SET id = 'other' WHERE number = 3"],
+)
+def test_a_damaged_log_is_not_backed_up(serve, tmp_path, damage):
+    """A rotation must not replace good copies by bad ones."""
+    server = serve()
+    server.post("/v1/experiments", ARMS).ok(201)
+    for i in range(4):
+        server.post(f"{PATH}/decisions", {"id": f"d{i}"}).ok(200)
+    assert server.stop() == 0
+    with contextlib.closing(sqlite3.connect(server.data_dir / "banister.db")) as file:
+        assert file.execute(damage).rowcount == 1
+        file.commit()
+    done = banister("backup", tmp_path / "copy.db", "--data-dir", server.data_dir, check=False)
+    assert done.returncode != 0 and "event" in done.stderr
+    assert not list(tmp_path.glob("copy*"))
+
+
 def test_a_backup_of_postgresql_is_its_own(tmp_path):
     url = "postgres://ann:s3cret@db.example/log"
     done = banister("backup", tmp_path / "x", "--database", url, check=False)

@@ -190,12 +190,21 @@ async fn admit(
     let principal = app.tokens.authenticate(parts)?;
     if !route.access.is_of(principal.role) {
         let (role, right) = (principal.role, route.access.name());
+        let token = principal.name.as_deref().unwrap_or(Author::ANONYMOUS);
+        tracing::info!(
+            token,
+            right,
+            path = parts.uri.path(),
+            "a token without the right"
+        );
         let detail = format!("the token has the role {role}, this needs the right to {right}");
         return Err(Problem::new(StatusCode::FORBIDDEN, detail));
     }
     let takes_file = matches!(route.takes, Takes::File);
     browser::check(parts, takes_file, principal.name.is_none())?;
-    let needs_name = principal.scope.is_some() || app.limits.are_per_experiment();
+    let counts = matches!(route.access, Access::Decide | Access::Report);
+    let is_limited = counts && app.limits.are_per_experiment();
+    let needs_name = principal.scope.is_some() || is_limited;
     let params = if needs_name {
         RawPathParams::from_request_parts(parts, &()).await.ok()
     } else {
@@ -213,6 +222,7 @@ async fn admit(
             peer.map_or_else(String::new, |peer| peer.0.ip().to_string())
         }
     };
+    let experiment = experiment.filter(|_| is_limited);
     let charged = app.limits.charged(who, principal.quota, experiment);
     app.limits.admit(&charged, bytes.unwrap_or(0), now)?;
     Ok(Some((principal, charged)))

@@ -15,6 +15,8 @@ function inWords(entry) {
       return `added the arm ${change.name}`;
     case "arm_retired":
       return `retired the arm ${change.name}`;
+    case "imported":
+      return `imported ${change.outcomes} outcomes`;
     case "alarm_raised":
       return `raised an alarm: ${change.message}`;
     case "alarms_acknowledged":

@@ -69,11 +69,13 @@ fn limit(field: &str, given: Option<f64>) -> Result<Option<f64>, Failure> {
 }
 
 fn list(place: &LogPlace) -> Result<(), Failure> {
-    let tokens = if database_of(place)?.exists() {
-        open(place)?.tokens().map_err(failed)?
-    } else {
-        Vec::new()
-    };
+    let database = database_of(place)?;
+    if !database.exists() {
+        let place = database.shown();
+        terminal::say(format!("No tokens: there is no log at {place} yet."))?;
+        return Ok(());
+    }
+    let tokens = open(place)?.tokens().map_err(failed)?;
     if tokens.is_empty() {
         terminal::say("No tokens: the service is open, on this machine only.")?;
         return Ok(());

@@ -1,10 +1,10 @@
-//! Facts of an experiment that answers need: names, guardrails, the safe action.
+//! Facts of an experiment that answers need: names, guardrails, the safe action; its imports.
 
 use std::sync::Arc;
 
 use super::Query;
 use crate::refusal::Refusal;
-use crate::state::{Facts, State};
+use crate::state::{Facts, Imported, State};
 
 #[derive(Debug)]
 pub struct ReadFacts(pub Arc<str>);
@@ -14,5 +14,17 @@ impl Query for ReadFacts {
 
     fn answer(self, state: &mut State) -> Result<Arc<Facts>, Refusal> {
         Ok(state.experiment(&self.0)?.facts.clone())
+    }
+}
+
+/// Asks for the imports of an experiment, oldest first.
+#[derive(Debug)]
+pub struct ReadImports(pub Arc<str>);
+
+impl Query for ReadImports {
+    type Answer = Vec<Imported>;
+
+    fn answer(self, state: &mut State) -> Result<Vec<Imported>, Refusal> {
+        Ok(state.experiment(&self.0)?.imports.clone())
     }
 }

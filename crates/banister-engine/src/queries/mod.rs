@@ -22,7 +22,7 @@ pub use experiment::{
     AlarmView, ArmView, ExperimentSummary, ExperimentView, FallbackView, ListExperiments, Page,
     Picture, RaisedView, ReadExperiment, SummariseExperiments,
 };
-pub use facts::ReadFacts;
+pub use facts::{ReadFacts, ReadImports};
 pub use history::{HistoryView, MinuteView, PointView, ReadHistory};
 pub use live_state::{EvidenceView, LiveState, ReadState};
 pub use stats::{ExperimentStats, ReadStats, Stats};

@@ -276,6 +276,24 @@ pub struct Quota {
 /// not depend on how large events are.
 pub(crate) const PAGE_BYTES: usize = 1 << 20;
 
+/// Verifies a page of events after `number`, which moves on; true at the end.
+pub(crate) fn verify_page(store: &mut dyn Store, number: &mut u64) -> Result<bool, StoreError> {
+    let page = store.read(*number, 1000)?;
+    for record in &page {
+        if record.number != *number + 1 {
+            return Err(StoreError::new(format!(
+                "the log goes from event {number} to event {}",
+                record.number
+            )));
+        }
+        let verified = record.verify();
+        verified
+            .map_err(|e| StoreError::new(format!("event {} cannot be read: {e}", record.number)))?;
+        *number = record.number;
+    }
+    Ok(page.is_empty())
+}
+
 /// An open log. Everything blocks.
 pub trait Store: Send {
     /// Begins to write: nobody else does until [`Store::commit`] or [`Store::rollback`].

@@ -8,10 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::queue::WriterHandle;
-use crate::store::{Readers, StoreError};
+use crate::store::{Readers, StoreError, verify_page};
 
-/// Most events of a page.
-const PAGE: usize = 1000;
 /// Pause between pages: others read the log, too.
 const PAUSE: Duration = Duration::from_millis(1);
 /// Pause where the log cannot be read.
@@ -50,21 +48,7 @@ pub(super) fn start(readers: Arc<Readers>, handle: WriterHandle) -> std::io::Res
 
 /// Verifies a page after event `number`; true at the end.
 fn step(readers: &Readers, number: &mut u64) -> Result<bool, StoreError> {
-    let after = *number;
-    let page = readers.with_reserved(|store| store.read(after, PAGE))?;
-    for record in &page {
-        if record.number != *number + 1 {
-            return Err(StoreError::new(format!(
-                "the log goes from event {number} to event {}",
-                record.number
-            )));
-        }
-        let verified = record.verify();
-        verified
-            .map_err(|e| StoreError::new(format!("event {} cannot be read: {e}", record.number)))?;
-        *number = record.number;
-    }
-    if !page.is_empty() {
+    if !readers.with_reserved(|store| verify_page(store, number))? {
         return Ok(false);
     }
     // Indexes, counters: what the database itself can tell.

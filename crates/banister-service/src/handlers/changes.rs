@@ -1,8 +1,13 @@
 //! Changes of an experiment: what was done to it, when, and by whom.
 
+use std::cmp::Reverse;
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::response::Response;
-use banister_engine::{Author, Event, Facts, ReadFacts, Record, Timestamp};
+use banister_engine::{
+    Author, Event, Facts, Imported, ReadFacts, ReadImports, Record, Store, Timestamp,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -33,7 +38,7 @@ pub struct Changed {
     /// Name of the token, `anonymous` where none was needed, `banister` for the service itself; null in logs
     /// of versions that did not keep it.
     pub author: Option<String>,
-    /// `created`, `changed`, `arm_added`, `arm_retired`, `alarm_raised` or `alarms_acknowledged`.
+    /// `created`, `changed`, `arm_added`, `arm_retired`, `imported`, `alarm_raised` or `alarms_acknowledged`.
     pub kind: &'static str,
     /// The change itself: the fields that were set, the arm, the alarm or the note.
     pub change: Value,
@@ -45,17 +50,30 @@ pub async fn list(
     InQuery(page): InQuery<Page>,
 ) -> Result<Response, Problem> {
     let (before, limit) = page.check()?;
-    let facts = app.query(ReadFacts(name.into())).await?;
+    let name: Arc<str> = name.into();
+    let facts = app.query(ReadFacts(name.clone())).await?;
+    let imports = app.query(ReadImports(name)).await?;
     let key = facts.key;
-    let records = app
-        .read(move |store| store.changes(key, before, limit))
-        .await?;
-    let changes = records.iter().map(|record| changed(record, &facts));
+    let read = move |store: &mut dyn Store| {
+        let mut records = store.changes(key, before, limit)?;
+        // Imports are events of their own kind; the last one of each stands for it.
+        let newest = imports.iter().rev().filter(|import| import.number < before);
+        for import in newest.take(limit) {
+            records.extend(store.get(import.number)?);
+        }
+        records.sort_by_key(|record| Reverse(record.number));
+        records.truncate(limit);
+        Ok((records, imports))
+    };
+    let (records, imports) = app.read(read).await?;
+    let changes = records
+        .iter()
+        .map(|record| changed(record, &facts, &imports));
     let changes = changes.collect::<Result<_, Problem>>()?;
     Ok(answer::json(&ChangeList { changes }))
 }
 
-fn changed(record: &Record, facts: &Facts) -> Result<Changed, Problem> {
+fn changed(record: &Record, facts: &Facts, imports: &[Imported]) -> Result<Changed, Problem> {
     let (author, event) = record.read()?;
     let parsed = |json: &str| serde_json::from_str(json).unwrap_or_default();
     let (kind, change) = match event {
@@ -67,6 +85,13 @@ fn changed(record: &Record, facts: &Facts) -> Result<Changed, Problem> {
             "arm_retired",
             json!({ "name": facts.arms.get(arm as usize) }),
         ),
+        Event::Imported(_) => {
+            let import = imports.iter().find(|import| import.number == record.number);
+            (
+                "imported",
+                json!({ "outcomes": import.map(|import| import.outcomes) }),
+            )
+        }
         Event::AlarmRaised(json) => ("alarm_raised", parsed(&json)),
         Event::AlarmsAcknowledged(note) => ("alarms_acknowledged", json!({ "note": note })),
         _ => ("other", Value::Null),
@@ -80,11 +105,19 @@ fn changed(record: &Record, facts: &Facts) -> Result<Changed, Problem> {
     })
 }
 
-/// Writes a line into the service's own log about something that an administrator did.
-pub fn announce(author: &Author, experiment: &str, kind: &str, change: impl Serialize) {
+/// Writes a line into the service's own log about something that an administrator did. `number` is the
+/// experiment's last event: the same one twice means that the second changed nothing.
+pub fn announce(
+    author: &Author,
+    experiment: &str,
+    kind: &str,
+    number: u64,
+    change: impl Serialize,
+) {
     let mut change = serde_json::to_string(&change).unwrap_or_default();
     if change.len() > LONGEST_LINE {
         change = change.chars().take(LONGEST_LINE).chain(['…']).collect();
     }
-    tracing::info!(token = author.name(), experiment, kind, change, "changed");
+    let token = author.name();
+    tracing::info!(token, experiment, kind, number, change, "changed");
 }

@@ -235,7 +235,13 @@ pub async fn import(
     let failed = |_| Problem::unavailable("reading the file failed");
     let (import, skipped) = made.await.map_err(failed)??;
     let imported = (app.execute(author.clone(), ImportOutcomes { experiment, import })).await?;
-    announce(&author, &name, "imported", imported.outcomes);
+    announce(
+        &author,
+        &name,
+        "imported",
+        imported.number,
+        imported.outcomes,
+    );
     Ok(json(&Imported {
         outcomes: imported.outcomes,
         skipped,

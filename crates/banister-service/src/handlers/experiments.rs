@@ -140,7 +140,7 @@ pub async fn create(
         return Ok(json(&view));
     }
     let view = (app.execute(author.clone(), CreateExperiment(declaration))).await?;
-    announce(&author, &view.name, "created", &view);
+    announce(&author, &view.name, "created", view.number, &view.agent);
     Ok((StatusCode::CREATED, json(&view)).into_response())
 }
 
@@ -172,7 +172,7 @@ pub async fn change(
         change: change.clone(),
     };
     let view = app.execute(author.clone(), command).await?;
-    announce(&author, &name, "changed", change);
+    announce(&author, &name, "changed", view.number, change);
     Ok(json(&view))
 }
 
@@ -187,7 +187,7 @@ pub async fn add_arm(
         arm: arm.clone(),
     };
     let view = app.execute(author.clone(), command).await?;
-    announce(&author, &name, "arm_added", arm);
+    announce(&author, &name, "arm_added", view.number, arm);
     Ok((StatusCode::CREATED, json(&view)).into_response())
 }
 
@@ -201,7 +201,7 @@ pub async fn retire_arm(
         arm: arm.clone(),
     };
     let view = app.execute(author.clone(), command).await?;
-    announce(&author, &name, "arm_retired", arm);
+    announce(&author, &name, "arm_retired", view.number, arm);
     Ok(json(&view))
 }
 
@@ -225,7 +225,13 @@ pub async fn acknowledge(
         note: acknowledgement.note.clone(),
     };
     let view = app.execute(author.clone(), command).await?;
-    announce(&author, &name, "alarms_acknowledged", acknowledgement.note);
+    announce(
+        &author,
+        &name,
+        "alarms_acknowledged",
+        view.number,
+        acknowledgement.note,
+    );
     Ok(json(&view))
 }
 

@@ -1,8 +1,8 @@
 //! Limits on requests, bytes and work, per caller and per experiment: a bucket for each.
 //!
 //! A bucket holds what one second allows, and at least one unit. Whoever has a unit left is let in, and pays
-//! afterwards what the request has cost, if need be into debt: so a large batch is possible at any rate, and
-//! the average is kept.
+//! afterwards what the request has cost, if need be into debt: so a large batch is possible at any rate. An
+//! experiment's account is for decisions and reports alone: whoever looks at it or stops it is never kept out.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -15,6 +15,8 @@ use crate::problem::Problem;
 
 /// Accounts kept; those that owe nothing are forgotten when there are more.
 const MOST_ACCOUNTS: usize = 10_000;
+/// Seconds after which every debt is paid.
+const LONGEST_DEBT: f64 = 60.0;
 /// Longest name of an experiment; there is none with a longer one.
 const LONGEST_NAME: usize = 64;
 
@@ -100,8 +102,10 @@ impl Account {
     }
 
     fn spend(&mut self, amounts: Amounts) {
-        for (bucket, amount) in self.buckets.iter_mut().zip(amounts.each()) {
-            *bucket -= amount;
+        let each = amounts.each().into_iter().zip(self.rates.each());
+        for (bucket, (amount, rate)) in self.buckets.iter_mut().zip(each) {
+            // A debt ends within a bounded time, however large a batch was.
+            *bucket = (*bucket - amount).max(-LONGEST_DEBT * rate);
         }
     }
 

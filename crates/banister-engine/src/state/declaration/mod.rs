@@ -208,6 +208,7 @@ impl Declaration {
         let mut agent = config.build(&problem).map_err(|error| match error {
             Error::NoFeatures => Refusal::invalid("agent.kind", config.label(), error.to_string()),
             error => Refusal::of(error, |field| match field.split(['.', '[']).next() {
+                Some("features") if matches!(kind, Kind::Candidates(_)) => "safe_action".into(),
                 Some("arms" | "safe" | "features" | "reward" | "guardrail") => problem_field(field),
                 _ => format!("agent.{field}"),
             }),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::file::{beside, failed, folder, make_private};
 use super::{Sqlite, of};
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, verify_page};
 
 /// Copies the log to a new file, and gives the number of the copy's last event.
 pub(in crate::store) fn backup(path: &Path, to: &Path) -> Result<u64, StoreError> {
@@ -33,6 +33,8 @@ fn copy(path: &Path, part: &Path) -> Result<u64, StoreError> {
     file.sync_all().map_err(|error| failed(part, &error))?;
     let mut copy = Sqlite::open_reader(part)?;
     copy.check()?;
+    let mut number = 0;
+    while !verify_page(&mut copy, &mut number)? {}
     let last = copy.last()?;
     if last < before || copy.get(last)? != source.get(last)? {
         return Err(StoreError::new(format!(
