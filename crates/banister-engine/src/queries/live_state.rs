@@ -16,7 +16,7 @@ use crate::time::Timestamp;
 /// Asks for the live state of an experiment.
 pub struct ReadState {
     name: Arc<str>,
-    /// What its learner says, where it was asked beside the writer.
+    /// The learned part, where the learner was asked beside the writer.
     learned: Option<Result<LearnedView, Refusal>>,
 }
 

@@ -61,7 +61,7 @@ pub(crate) struct Core {
     current: Option<Arc<PublishedPolicy>>,
 }
 
-/// What is learned of an experiment, for people.
+/// Learned part of an experiment, for people.
 pub(crate) struct LearnedView {
     /// The policy over the arms, where there is one between decisions.
     pub policy: Option<Arc<PublishedPolicy>>,
@@ -238,7 +238,7 @@ impl Core {
         number.and_then(|n| u32::try_from(n).ok()).unwrap_or(0)
     }
 
-    /// What is learned; with the policy over the arms, unless it is a new one for every decision.
+    /// The learned part; with the policy over the arms, unless it is a new one for every decision.
     pub(crate) fn view(&mut self, with_policy: bool) -> Result<LearnedView, Refusal> {
         let has_arms = self.frame.facts.kind == Kind::Arms;
         let policy = if has_arms && (with_policy || !self.agent.samples()) {

@@ -1,4 +1,4 @@
-//! What callers were told, and what has to be true of it and of the log.
+//! The ledger of all that callers were told, and the invariants of it and of the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

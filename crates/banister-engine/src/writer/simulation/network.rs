@@ -353,7 +353,7 @@ impl World {
     }
 }
 
-/// Where the answers to a message go, unless the process dies first.
+/// Destination of the answers to a message, unless the process dies first.
 struct Post {
     number: usize,
     /// Events in the log before the message is served.

@@ -52,7 +52,7 @@ impl Monitor for Quiet {
     fn outage(&self, _: Option<&str>) {}
 }
 
-/// What may go wrong in a world.
+/// Faults that a world may have.
 pub struct Temper {
     pub rate: f64,
     pub kills: bool,
