@@ -82,6 +82,7 @@ fn agent(
         pulls: vec![HORIZON / 4, HORIZON / 2, HORIZON / 8, HORIZON / 8],
         first_alarm: None,
         violations_after_alarm: 0,
+        measured: None,
         nanoseconds_per_round: Some(180.0 + 10.0 * noise(&mut state)),
     });
     AgentResult {

@@ -9,9 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arms::{
-    ConservativeUcbConfig, DoslbConfig, KlUcbConfig, LinConKlUcbConfig, LinConTsConfig,
-    MarginAdaptiveConfig, OptimisticMixConfig, PessimisticOptimisticConfig, PrimalDualBwkConfig,
-    SColtsConfig, ThompsonConfig, Ucb1Config, UcbBwkConfig,
+    AlwaysConfig, ConservativeUcbConfig, DoslbConfig, KlUcbConfig, LinConKlUcbConfig,
+    LinConTsConfig, MarginAdaptiveConfig, OptimisticMixConfig, PessimisticOptimisticConfig,
+    PrimalDualBwkConfig, SColtsConfig, ThompsonConfig, Ucb1Config, UcbBwkConfig,
 };
 use crate::config::{DELTA, Registered};
 use crate::linear::{
@@ -90,6 +90,8 @@ agents! {
         /// PrimalDualBwK: K arms, cumulative costs only, within budgets for a known number of rounds; the safe
         /// arm once one is spent.
         PrimalDualBwk(PrimalDualBwkConfig),
+        /// One arm for ever: K arms, guardrails ignored.
+        Always(AlwaysConfig),
         /// UCB1: K arms, guardrails ignored.
         Ucb1(Ucb1Config),
         /// KL-UCB: K arms, guardrails ignored.

@@ -121,6 +121,27 @@ pub struct Curve {
     pub price_mean: Vec<Vec<f64>>,
 }
 
+/// Lengths of the windows that guardrails are looked at in.
+pub const WINDOWS: [u64; 2] = [100, 1000];
+
+/// Drawn outcomes of a run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Measured {
+    /// Mean reward.
+    pub reward: f64,
+    /// Per guardrail: mean signal.
+    pub costs: Vec<f64>,
+    /// Per guardrail and length ([`WINDOWS`]): share of the consecutive windows of so many rounds whose mean
+    /// signal is beyond the threshold; NaN without a whole window.
+    pub beyond: Vec<[f64; 2]>,
+    /// What the policies earn in expectation beyond the safe action, as a share of what the best policy does; NaN where
+    /// true means are unknown.
+    pub gain: f64,
+    /// Rounds until the policies of a hundred rounds in a row have 90% of the possible gain; `None` if that
+    /// never came.
+    pub rounds_to_90: Option<u64>,
+}
+
 /// One run of one agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
@@ -142,6 +163,9 @@ pub struct RunSummary {
     pub first_alarm: Option<u64>,
     /// Rounds from there on in which the policy broke at least one guardrail.
     pub violations_after_alarm: u64,
+    /// Sums of what was drawn, and the way to the possible gain; `None` unless the environment is a table or
+    /// user-supplied.
+    pub measured: Option<Measured>,
     /// Wall time per round; absent when timing is switched off.
     pub nanoseconds_per_round: Option<f64>,
 }

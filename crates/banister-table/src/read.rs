@@ -74,6 +74,18 @@ impl RawTable {
         Ok(table)
     }
 
+    /// Table of cells, one row after another.
+    pub fn from_cells(
+        names: Vec<String>,
+        cells: impl Iterator<Item = String>,
+    ) -> Result<Self, TableError> {
+        let mut table = Self::empty(names);
+        for cell in cells {
+            table.push(&cell, usize::MAX)?;
+        }
+        Ok(table)
+    }
+
     fn empty(names: Vec<String>) -> Self {
         Self {
             names,

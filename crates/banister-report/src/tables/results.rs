@@ -1,9 +1,9 @@
 //! The tables `curves`, `runs` and `alarms` of the results of simulations.
 
-use banister_sim::results::{AgentResult, InstanceResult, Results, RunSummary};
+use banister_sim::results::{AgentResult, InstanceResult, Measured, Results, RunSummary, WINDOWS};
 
-use super::DataTable;
 use super::columns::{count, number, text, union};
+use super::{Column, DataTable};
 
 /// Tabulates statistics over runs at the checkpoints: one row per instance, agent and checkpoint.
 ///
@@ -53,8 +53,9 @@ pub fn curves(results: &Results) -> DataTable {
 /// Tabulates the summaries of the runs: one row per instance, agent and run.
 ///
 /// The columns are instance, agent, run, seed, regret, limit (of certified play, at the agent's δ), reward_end,
-/// violations, worst_exceedance, nanoseconds_per_round, then pulls_ARM per arm: the union over
-/// instances in order of first appearance.
+/// violations, worst_exceedance, nanoseconds_per_round; where outcomes were measured reward_drawn, gain (a share
+/// of the possible one), rounds_to_90 and per guardrail NAME_drawn, NAME_beyond_100 and NAME_beyond_1000 (shares of
+/// windows); then pulls_ARM per arm: the union over instances in order of first appearance.
 pub fn runs(results: &Results) -> DataTable {
     let arms = union(results.instances.iter().map(|i| i.arms.iter().collect()));
     let mut rows: Vec<(usize, &InstanceResult, &AgentResult, &RunSummary)> = Vec::new();
@@ -79,6 +80,9 @@ pub fn runs(results: &Results) -> DataTable {
         measured("worst_exceedance", |r| Some(r.worst_exceedance)),
         measured("nanoseconds_per_round", |r| r.nanoseconds_per_round),
     ];
+    if rows.iter().any(|r| r.3.measured.is_some()) {
+        columns.extend(drawn(results, &rows));
+    }
     for (name, at) in &arms {
         let pulls = rows
             .iter()
@@ -86,6 +90,40 @@ pub fn runs(results: &Results) -> DataTable {
         columns.push(count(&format!("pulls_{name}"), pulls));
     }
     DataTable { columns }
+}
+
+/// One row of the table of runs: the instance's number, the instance, the agent, the run.
+type RunRow<'a> = (usize, &'a InstanceResult, &'a AgentResult, &'a RunSummary);
+
+/// Columns of what was drawn.
+fn drawn(results: &Results, rows: &[RunRow<'_>]) -> Vec<Column> {
+    let each = |of: &dyn Fn(&RunRow<'_>, &Measured) -> Option<f64>| -> Vec<Option<f64>> {
+        let own = |r: &RunRow<'_>| of(r, r.3.measured.as_ref()?).filter(|x| x.is_finite());
+        rows.iter().map(own).collect()
+    };
+    let rounds = rows.iter().map(|r| r.3.measured.as_ref()?.rounds_to_90);
+    let mut columns = vec![
+        number("reward_drawn", each(&|_, m| Some(m.reward)).into_iter()),
+        number("gain", each(&|_, m| Some(m.gain)).into_iter()),
+        count("rounds_to_90", rounds),
+    ];
+    let names = |i: &InstanceResult| {
+        i.guardrails
+            .iter()
+            .map(|g| g.name.clone())
+            .collect::<Vec<_>>()
+    };
+    let named: Vec<Vec<String>> = results.instances.iter().map(names).collect();
+    for (name, at) in union(named.iter().map(|names| names.iter().collect())) {
+        let place = |r: &RunRow<'_>| at.get(r.0).copied().flatten();
+        let own = each(&|r, m| m.costs.get(place(r)?).copied());
+        columns.push(number(&format!("{name}_drawn"), own.into_iter()));
+        for (i, length) in WINDOWS.iter().enumerate() {
+            let own = each(&|r, m| m.beyond.get(place(r)?).map(|shares| shares[i]));
+            columns.push(number(&format!("{name}_beyond_{length}"), own.into_iter()));
+        }
+    }
+    columns
 }
 
 /// Tabulates alarms: one row per run.

@@ -44,6 +44,7 @@ fn trace(run: u64, checkpoints: usize, guardrails: usize) -> Trace {
             pulls: vec![],
             first_alarm: None,
             violations_after_alarm: 0,
+            measured: None,
             nanoseconds_per_round: None,
         },
     }

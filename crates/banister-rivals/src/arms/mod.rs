@@ -3,6 +3,7 @@
 //! `rival` turns a rule into an agent; `evidence` and `plan` are what a rule reads and writes; `program`, `phase_one`,
 //! `budget`, `posterior` and `divergence` serve several rules. Every other file is one paper.
 
+mod always;
 mod budget;
 mod conservative_ucb;
 mod divergence;
@@ -25,6 +26,7 @@ mod thompson;
 mod ucb1;
 mod ucb_bwk;
 
+pub use always::AlwaysConfig;
 pub use conservative_ucb::ConservativeUcbConfig;
 pub use doslb::DoslbConfig;
 pub use kl_ucb::KlUcbConfig;

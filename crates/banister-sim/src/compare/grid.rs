@@ -260,7 +260,8 @@ fn depth(value: &Value) -> usize {
 /// Depth of lists in a field of an instance that is not swept.
 fn depth_by_nature(key: &str, value: &Value) -> usize {
     match key {
-        "arms" | "rewards" | "theta" | "safe_costs" | "columns" | "range" | "threshold_range" => 1,
+        "arms" | "rewards" | "features" | "theta" | "safe_costs" | "columns" | "range"
+        | "threshold_range" => 1,
         "costs" | "mu" => 2,
         // A word, or a list of vectors.
         "actions" if depth(value) >= 2 => 2,

@@ -112,6 +112,11 @@ pub trait CustomEnvironment: Send + Sync {
 
 /// One run of a [`CustomEnvironment`].
 pub trait CustomRun {
+    /// Outcomes that agents learn from before the first round.
+    fn logged(&mut self) -> Result<Vec<LoggedOutcome>, Error> {
+        Ok(Vec::new())
+    }
+
     /// Begins the next round. What `round` holds stays as it was in the round before until it is
     /// changed; before the first round it is empty.
     fn begin(&mut self, round: &mut Round) -> Result<(), Error> {
@@ -121,6 +126,19 @@ pub trait CustomRun {
 
     /// Plays an action: writes one cost per guardrail and returns the reward.
     fn pull(&mut self, action: usize, costs: &mut [f64]) -> Result<f64, Error>;
+}
+
+/// An outcome from before a run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LoggedOutcome {
+    /// Number of the action, where actions stay the same.
+    pub action: usize,
+    /// Its features, where actions change; empty otherwise.
+    pub features: Vec<f64>,
+    /// Its reward.
+    pub reward: f64,
+    /// Its cost under each guardrail.
+    pub costs: Vec<f64>,
 }
 
 /// Actions and means of a round.

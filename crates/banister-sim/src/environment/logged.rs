@@ -1,17 +1,17 @@
 //! `logged`: action sets from a file of features, CSV or Parquet.
 
-use std::f64::consts::FRAC_1_SQRT_2;
 use std::path::Path;
 
 use banister::{Error, Signal};
-use banister_table::{Limits, RawTable, TableError};
+use banister_table::RawTable;
 
-use super::changing::{Changing, Source, dot};
+use super::changing::{Changing, Source};
 use super::draw::INSTANCE_SEED;
 use super::keys::keys;
 use super::linear::{MAX_SET, changing_environment};
 use super::model::{Environment, Setting, count};
 use super::parameters::{LinearModel, Shape, check_means, check_noise, safe_action, signals};
+use super::read::{broken, column, finite, number, read_table, with_intercepts};
 
 keys! {
     /// Keys of `logged`.
@@ -89,20 +89,7 @@ impl LoggedConfig {
                 rows[row * d + j + 1] = finite(&table, row, column, &shown)?;
             }
         }
-        let longest = rows
-            .chunks_exact(d)
-            .map(|x| dot(x, x).sqrt())
-            .fold(0.0, f64::max);
-        if !(longest > 0.0 && longest.is_finite()) {
-            let value = format!(", whose longest feature vector has length {longest}");
-            let allowed = "features must differ from 0, and their squares must not overflow";
-            return Err(broken(&shown, &value, allowed));
-        }
-        let scale = FRAC_1_SQRT_2 / (longest * (1.0 + 1e-13));
-        for x in rows.chunks_exact_mut(d) {
-            x.iter_mut().for_each(|x| *x *= scale);
-            x[0] = FRAC_1_SQRT_2;
-        }
+        with_intercepts(&mut rows, d, &shown)?;
         self.path = Some(match std::path::absolute(&path) {
             Ok(absolute) => absolute.to_string_lossy().into_owned(),
             Err(_) => shown,
@@ -111,73 +98,9 @@ impl LoggedConfig {
     }
 }
 
-fn broken(shown: &str, what: &str, allowed: &str) -> Error {
-    Error::invalid("environment.path", format!("{shown}{what}"), allowed)
-}
-
-/// Reads a table with rows and distinct columns; `shown` is the path as declared.
-fn read_table(path: &Path, shown: &str) -> Result<RawTable, Error> {
-    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
-    let is_csv = match extension.as_deref() {
-        Some("csv") => true,
-        Some("parquet") => false,
-        _ => return Err(broken(shown, "", "must end in .csv or .parquet")),
-    };
-    let content = std::fs::read(path)
-        .map_err(|error| broken(shown, "", &format!("cannot be read: {error}")))?;
-    // The file is the user's own.
-    let limits = Limits {
-        rows: MAX_SET,
-        bytes: usize::MAX,
-    };
-    let table = if is_csv {
-        RawTable::from_csv(&content, limits)
-    } else {
-        RawTable::from_parquet(content.into(), limits)
-    };
-    let mut table = table.map_err(|error| {
-        let why = match error {
-            TableError::Csv(error) => format!("is no CSV: {error}"),
-            TableError::Parquet(error) => {
-                format!("cannot be read as Parquet (plain or Snappy): {error}")
-            }
-            other => format!("cannot be read: {other}"),
-        };
-        broken(shown, "", &why)
-    })?;
-    if table.is_empty() {
-        return Err(broken(shown, " without rows", "an action set needs rows"));
-    }
-    for name in &mut table.names {
-        *name = name.trim().to_string();
-    }
-    for (i, name) in table.names.iter().enumerate() {
-        if table.names[..i].contains(name) {
-            let what = format!(", column `{name}`");
-            return Err(broken(shown, &what, "every column needs a name of its own"));
-        }
-    }
-    Ok(table)
-}
-
-fn number(cell: &str) -> Option<f64> {
-    cell.trim().parse().ok()
-}
-
 /// True where a column has a number anywhere: then all of it must be numbers.
 fn is_numeric(table: &RawTable, column: usize) -> bool {
     (0..table.len()).any(|row| number(table.cell(row, column)).is_some())
-}
-
-fn finite(table: &RawTable, row: usize, column: usize, shown: &str) -> Result<f64, Error> {
-    let cell = table.cell(row, column);
-    let x = number(cell);
-    x.filter(|x| x.is_finite()).ok_or_else(|| {
-        let name = &table.names[column];
-        let found = x.map_or(cell.to_string(), |x| x.to_string());
-        let what = format!(", row {}, column `{name}`: `{found}`", row + 1);
-        broken(shown, &what, "only finite numbers are allowed")
-    })
 }
 
 /// Value of the `round` column: `1` and `1.0` are the same round.
@@ -220,15 +143,6 @@ fn feature_columns(env: &LoggedConfig, table: &RawTable, shown: &str) -> Result<
         columns.push(found);
     }
     Ok(columns)
-}
-
-fn column(table: &RawTable, field: &str, name: &str) -> Result<usize, Error> {
-    let place = table.names.iter().position(|other| other == name);
-    place.ok_or_else(|| {
-        let known = table.names.join("`, `");
-        let allowed = format!("there is no such column; the file has `{known}`");
-        Error::invalid(field, name, allowed)
-    })
 }
 
 /// First row of each action set, and the end of the last one.

@@ -8,8 +8,8 @@
 //!   directions, and actions that change in every round; `per_run.rs`: instances that every run draws;
 //!   `custom.rs`: user-supplied environments.
 //! - `model.rs`: an environment as built, and what building one needs of the experiment.
-//! - The kinds, whose keys are declared by `keys.rs`: `arms.rs`, `hard.rs`, `parameters.rs` with `linear.rs`, `authors_linear.rs`, `logged.rs`, and
-//!   `directions.rs`.
+//! - The kinds, whose keys are declared by `keys.rs`: `arms.rs`, `hard.rs`, `parameters.rs` with `linear.rs`,
+//!   `authors_linear.rs`, `directions.rs`; from files, by `read.rs`: `logged.rs` and `table.rs`.
 
 mod arms;
 mod authors_linear;
@@ -25,12 +25,14 @@ mod model;
 mod outcome;
 mod parameters;
 mod per_run;
+mod read;
+mod table;
 
 pub use arms::{BernoulliConfig, BetaConfig, ChangePoint, ClippedGaussianConfig, GaussianConfig};
 pub use authors_linear::AuthorsLinearConfig;
 pub use changing::Changing;
 pub(crate) use changing::dot;
-pub use custom::{Custom, CustomEnvironment, CustomRun, Round};
+pub use custom::{Custom, CustomEnvironment, CustomRun, LoggedOutcome, Round};
 pub(crate) use directions::declaration;
 pub use directions::{DirectionsConfig, Instances};
 pub use hard::{L1Config, L2Config, LowerBoundConfig};
@@ -41,6 +43,8 @@ pub(crate) use model::{Setting, in_environment};
 pub use outcome::Arms;
 pub(crate) use per_run::{INSTANCES, PUBLISHED_COUNT};
 pub use per_run::{PerRunInstance, RunInstance};
+pub(crate) use table::ROUTING;
+pub use table::{Order, TableCell, TableConfig};
 
 use banister::Error;
 use serde::{Deserialize, Serialize};
@@ -73,6 +77,8 @@ pub enum EnvironmentConfig {
     Directions(DirectionsConfig),
     /// Feature vectors from a file, with simulated outcomes that are linear in them.
     Logged(LoggedConfig),
+    /// Requests with the outcome of every arm, from a file or a frame.
+    Table(TableConfig),
     /// A [`CustomEnvironment`]: code, which no file can declare.
     #[serde(skip_deserializing)]
     Custom(CustomConfig),
@@ -89,7 +95,7 @@ pub struct CustomConfig {
 
 impl EnvironmentConfig {
     /// Every kind, at the place that identifies it in the hash of an experiment.
-    const KINDS: [&str; 12] = [
+    const KINDS: [&str; 13] = [
         "bernoulli",
         "gaussian",
         "clipped_gaussian",
@@ -102,6 +108,7 @@ impl EnvironmentConfig {
         "directions",
         "logged",
         "custom",
+        "table",
     ];
 
     /// Encodes what identifies the environment: the kind's number, then its keys.
@@ -142,6 +149,7 @@ impl EnvironmentConfig {
             Self::AuthorsLinear(config) => config.build(setting),
             Self::Directions(config) => config.build(setting),
             Self::Logged(config) => config.build(setting),
+            Self::Table(config) => config.build(setting),
             Self::Custom(_) => {
                 let allowed = "a user-supplied environment is code: see `CustomExperiment`";
                 Err(Error::invalid("environment.kind", "custom", allowed))

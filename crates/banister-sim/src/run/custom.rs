@@ -1,7 +1,7 @@
 //! Runs of user-supplied environments, with every number checked.
 
 use banister::solve::Status;
-use banister::{Agent, CheckedProblem, Error};
+use banister::{Agent, CheckedProblem, Error, Origin, Outcomes, Played};
 use rand_chacha::ChaCha8Rng;
 
 use super::best::{BestPolicy, Floor};
@@ -194,6 +194,30 @@ impl<'a> CustomActions<'a> {
 }
 
 impl RunEnvironment for CustomActions<'_> {
+    const MEASURED: bool = true;
+
+    fn warm(&mut self, agent: &mut dyn Agent) -> Result<(), Error> {
+        for outcome in self.run.logged()? {
+            self.check_outcome(outcome.reward, &outcome.costs)?;
+            let arms = [outcome.action];
+            agent.observe_batch(&Outcomes {
+                played: if outcome.features.is_empty() {
+                    Played::Arms(&arms)
+                } else {
+                    Played::Features(&outcome.features)
+                },
+                rewards: &[outcome.reward],
+                costs: &outcome.costs,
+                origin: Origin::Logged,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn safe(&self) -> usize {
+        self.safe
+    }
+
     fn begin(&mut self, agent: &mut dyn Agent) -> Result<f64, Error> {
         self.t += 1;
         self.run.begin(&mut self.round)?;

@@ -8,6 +8,20 @@ pub(crate) trait RunEnvironment {
     /// True if actions, means and the best policy are the same in every round.
     const FIXED: bool = false;
 
+    /// True if drawn outcomes are summed up too ([`crate::results::Measured`]).
+    const MEASURED: bool = false;
+
+    /// Teaches the agent what is known before the first round.
+    fn warm(&mut self, agent: &mut dyn Agent) -> Result<(), Error> {
+        let _ = agent;
+        Ok(())
+    }
+
+    /// Number of the safe action, where outcomes are measured.
+    fn safe(&self) -> usize {
+        0
+    }
+
     /// Offers the round's actions and returns r*, the reward of the best feasible policy among them.
     fn begin(&mut self, agent: &mut dyn Agent) -> Result<f64, Error>;
 

@@ -43,8 +43,12 @@ impl<E: RunEnvironment> Episode<E> {
         } else {
             0
         };
+        let mut metrics = Metrics::new(experiment, points, environment.knows_means());
+        if E::MEASURED {
+            metrics.measure();
+        }
         Self {
-            metrics: Metrics::new(experiment, points, environment.knows_means()),
+            metrics,
             common: (0..streams as u64)
                 .map(|number| stream(config.seed, COMMON * (run + 1) + number))
                 .collect(),
@@ -103,6 +107,10 @@ impl<E: RunEnvironment> Episode<E> {
             };
             if !self.environment.knows_means() {
                 self.metrics.outcome(reward, &self.costs);
+            }
+            if E::MEASURED {
+                let drawn = (reward, &self.costs[..]);
+                self.metrics.drawn(&self.environment, optimum, drawn);
             }
             self.pulls[self.environment.pull_slot(arm)] += 1;
             if scale != 1.0 {

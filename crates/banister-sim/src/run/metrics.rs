@@ -2,6 +2,7 @@
 
 use banister::{Decision, GuardrailCertificate};
 
+use super::drawn::Drawn;
 use super::environment::RunEnvironment;
 use super::trace::{TOLERANCE, Trace};
 use crate::experiment::Experiment;
@@ -27,6 +28,7 @@ pub(crate) struct Metrics {
     trace_regret: Vec<f64>,
     trace_reward: Vec<f64>,
     trace: Vec<[Vec<f64>; 3]>,
+    drawn: Option<Drawn>,
 }
 
 /// One guardrail since the last checkpoint.
@@ -95,6 +97,29 @@ impl Metrics {
             trace_regret: Vec::with_capacity(points),
             trace_reward: Vec::with_capacity(points),
             trace: vec![std::array::from_fn(|_| Vec::with_capacity(points)); m],
+            drawn: None,
+        }
+    }
+
+    /// Asks for the sums of drawn outcomes.
+    pub(crate) fn measure(&mut self) {
+        self.drawn = Some(Drawn::new(self.limits.len()));
+    }
+
+    /// Adds what was drawn in a round, where that is asked for.
+    pub(crate) fn drawn(
+        &mut self,
+        environment: &impl RunEnvironment,
+        optimum: f64,
+        drawn: (f64, &[f64]),
+    ) {
+        if let Some(own) = &mut self.drawn {
+            let safe = if self.knows_means {
+                environment.mean(environment.safe(), 0)
+            } else {
+                f64::NAN
+            };
+            own.add(drawn, &self.limits, [self.last.1 - safe, optimum - safe]);
         }
     }
 
@@ -212,6 +237,7 @@ impl Metrics {
             pulls,
             first_alarm: self.first_alarm,
             violations_after_alarm: self.violations_after_alarm,
+            measured: self.drawn.map(|drawn| drawn.measured(self.rounds)),
             nanoseconds_per_round: timing,
         };
         let mut trace = Trace {

@@ -196,6 +196,7 @@ fn run_in<E: RunEnvironment>(
     let source = &experiment.agents[place].1;
     let mut agent = source.build(&experiment.problem.declared, config.seed, run)?;
     let mut episode = Episode::new(experiment, environment, place, run);
+    episode.environment.warm(agent.as_mut())?;
     let started = Instant::now();
     let mut done = 0;
     for checkpoint in experiment.checkpoints() {

@@ -37,7 +37,7 @@ use crate::experiment::Experiment;
 use crate::results::{AgentResult, InstanceResult, Optimum, Results};
 
 /// First bytes of a shard; the number goes up when their meaning changes.
-const HEADER: &[u8] = b"banister shard 2\n";
+const HEADER: &[u8] = b"banister shard 3\n";
 
 /// Some runs of one agent of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -19,7 +19,7 @@ mod units;
 pub use saved::{SavedArm, SignalState};
 
 use crate::interval::{
-    Bernstein, Budget, Count, End, Interval, Intervals, Level, Observed, Place, Rule,
+    Bernstein, Budget, Count, End, Interval, Intervals, Level, Mixture, Observed, Place, Rule,
 };
 use crate::problem::{CheckedProblem, Signal};
 use ends::{Ends, Side, SignalRule, count, upper_side};
@@ -35,7 +35,8 @@ pub struct Estimates {
     rules: Vec<SignalRule>,
     /// True if all intervals are a mean ± a constant/√n, in force as they are.
     symmetric: bool,
-    /// True if some rule reads the statistics of Bernstein's interval.
+    /// True if some rule reads the statistics of mixture intervals, or of Bernstein's.
+    wants_mixture: bool,
     wants_bernstein: bool,
     safe: usize,
     /// ε.
@@ -46,6 +47,8 @@ pub struct Estimates {
     arms: Vec<Arm>,
     units: Vec<Units>,
     state: Vec<SignalState>,
+    /// Empty unless some rule is `mixture`.
+    mixture: Vec<Mixture>,
     /// Only filled where some rule is `bernstein`.
     bernstein: Vec<Bernstein>,
     /// The cost whose last outcome contradicts those before: its mean has changed.
@@ -137,6 +140,7 @@ impl Estimates {
             safety: Budget::new(level.delta, (arms - 1) * needs(false) + needs(true)),
             optimism: Budget::new(level.optimism_delta, arms),
             symmetric: rules.iter().all(|r| r.rule.is_symmetric() && !r.intersect),
+            wants_mixture: rules.iter().any(|r| r.rule.wants_mixture()),
             wants_bernstein: rules.iter().any(|r| r.rule.wants_bernstein()),
             safe: problem.declared.safe,
             lazy: if anytime { config.lazy } else { 0.0 },
@@ -145,6 +149,7 @@ impl Estimates {
             arms: Vec::new(),
             units: Vec::new(),
             state: Vec::new(),
+            mixture: Vec::new(),
             bernstein: Vec::new(),
             refuted: None,
         }
@@ -182,12 +187,10 @@ impl Estimates {
             let units = Units::new(own, common, direction);
             let before = rule.before_the_first_pull(units.r);
             self.units.push(units);
-            self.state.push(SignalState {
-                sum: 0.0,
-                squares: 0.0,
-                lower: before.lower,
-                upper: before.upper,
-            });
+            self.state.push(SignalState::before(before));
+            if self.wants_mixture {
+                self.mixture.push(Mixture::default());
+            }
             self.bernstein.push(Bernstein::default());
         }
         self.set_widths(arm);
@@ -330,13 +333,12 @@ impl Estimates {
             }
             return Some(count);
         }
-        let inverse = 1.0 / n as i64 as f64;
         for s in 0..signals {
-            let (units, state) = (&units[s], &mut states[s]);
-            let y = units.standardise(if s == 0 { reward } else { costs[s - 1] });
-            let distance = y - (0.5 + state.sum) * inverse;
-            state.sum += y;
-            state.squares += distance * distance;
+            let y = units[s].standardise(if s == 0 { reward } else { costs[s - 1] });
+            states[s].sum += y;
+            if self.rules[s].rule.wants_mixture() {
+                self.mixture[from + s].push(y);
+            }
         }
         if self.wants_bernstein {
             self.push_bernstein(arm, reward, costs);
@@ -373,7 +375,7 @@ impl Estimates {
             let observed = Observed {
                 count,
                 sum: state.sum,
-                squares: state.squares,
+                mixture: self.mixture.get(place),
                 bernstein: &self.bernstein[place],
             };
             let mut refuted = false;
@@ -436,7 +438,7 @@ impl Estimates {
             let observed = Observed {
                 count: Count::new(self.pulls[arm]),
                 sum: state.sum,
-                squares: state.squares,
+                mixture: self.mixture.get(place),
                 bernstein: &self.bernstein[place],
             };
             let end = |end: End| {

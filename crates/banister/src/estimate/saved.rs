@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::Estimates;
-use super::ends::{Side, count};
-use crate::interval::{Bernstein, Count, Place};
+use super::ends::{Side, SignalRule, count};
+use crate::interval::{Bernstein, Count, Interval, Mixture, Place};
 
 /// One signal of one arm, in the arm's own standard units.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -12,10 +12,10 @@ use crate::interval::{Bernstein, Count, Place};
 pub struct SignalState {
     /// Sum of the standardised observations.
     pub sum: f64,
-    /// Q, the sum of their squared distances from the mean of those before; NaN where a snapshot does
-    /// not have it.
-    #[serde(default = "unknown")]
-    pub squares: f64,
+    /// Sum of their squared distances from the mean of those before, in snapshots of mixture intervals
+    /// before there were bets; NaN otherwise.
+    #[serde(default = "unknown", skip_serializing)]
+    squares: f64,
     /// Lower end in force.
     pub lower: f64,
     /// Upper end in force.
@@ -24,6 +24,18 @@ pub struct SignalState {
 
 fn unknown() -> f64 {
     f64::NAN
+}
+
+impl SignalState {
+    /// No observation yet, with the interval that holds before the first.
+    pub(super) fn before(interval: Interval) -> Self {
+        Self {
+            sum: 0.0,
+            squares: unknown(),
+            lower: interval.lower,
+            upper: interval.upper,
+        }
+    }
 }
 
 /// All there is to save of one arm.
@@ -37,6 +49,9 @@ pub struct SavedArm {
     pub(crate) places: Option<[Place; 2]>,
     /// The reward, then one entry per guardrail.
     pub signals: Vec<SignalState>,
+    /// Per signal, where intervals are `mixture` and the arm was pulled; empty otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    mixture: Vec<Mixture>,
     /// Per signal, where intervals are `bernstein`; empty otherwise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bernstein: Vec<Bernstein>,
@@ -50,17 +65,14 @@ impl SavedArm {
 
     /// True if every number can stand in an estimate.
     pub(crate) fn is_sound(&self) -> bool {
-        let old = self.places.is_none();
         // Counts beyond any life would make the next one overflow.
         let possible = self.pulls < u64::MAX / 2;
-        let fits = |s: &SignalState| {
-            if old {
-                s.squares.is_nan()
-            } else {
-                s.squares >= 0.0
-            }
-        };
-        possible && self.signals.iter().all(fits)
+        let fits = |s: &SignalState| s.squares.is_nan() || s.squares >= 0.0;
+        let bets = |own: &Mixture| [0, self.pulls].contains(&own.count()) && own.is_sound();
+        possible
+            && self.signals.iter().all(fits)
+            && (self.mixture.is_empty() || self.mixture.len() == self.signals.len())
+            && self.mixture.iter().all(bets)
     }
 }
 
@@ -73,6 +85,11 @@ impl Estimates {
             pulls: self.pulls[arm],
             places: Some([self.arms[arm].safety, self.arms[arm].optimism]),
             signals: self.state[own.clone()].to_vec(),
+            mixture: if self.wants_mixture && self.pulls[arm] > 0 {
+                self.mixture[own.clone()].to_vec()
+            } else {
+                Vec::new()
+            },
             bernstein: if self.wants_bernstein {
                 self.bernstein[own].to_vec()
             } else {
@@ -83,10 +100,11 @@ impl Estimates {
 
     /// Takes up an arm's saved state in place of its own; the lengths have been checked.
     ///
-    /// A snapshot from before arms had places in budgets is brought up to date: the arm is numbered as it
-    /// comes, Q is bounded from above, and its ends are computed from all its outcomes.
+    /// A snapshot from before there were bets is brought up to date by the least wealth that its sums
+    /// allow; one from before arms had places in budgets too: the arm is numbered as it comes, and its ends
+    /// are computed from all its outcomes.
     ///
-    /// False if its places are not those of such an arm.
+    /// False if its places or its bets are not those of such an arm.
     #[must_use]
     pub fn restore(&mut self, arm: usize, saved: &SavedArm) -> bool {
         let signals = self.rules.len();
@@ -95,6 +113,13 @@ impl Estimates {
         self.state[from..from + signals].copy_from_slice(&saved.signals);
         for (s, bernstein) in saved.bernstein.iter().enumerate() {
             self.bernstein[from + s] = *bernstein;
+        }
+        if self.wants_mixture && saved.pulls > 0 {
+            if !self.restore_mixture(from, saved) {
+                return false;
+            }
+        } else if !saved.mixture.is_empty() {
+            return false;
         }
         match saved.places {
             Some([safety, optimism]) => {
@@ -119,18 +144,43 @@ impl Estimates {
         true
     }
 
+    /// False if the bets are lacking.
+    fn restore_mixture(&mut self, from: usize, saved: &SavedArm) -> bool {
+        if !saved.mixture.is_empty() {
+            self.mixture[from..from + saved.mixture.len()].copy_from_slice(&saved.mixture);
+            let counted = |(lane, own): (&SignalRule, &Mixture)| {
+                (own.count() == saved.pulls) == lane.rule.wants_mixture()
+            };
+            return std::iter::zip(&self.rules, &saved.mixture).all(counted);
+        }
+        let n = saved.pulls as f64;
+        for (s, state) in saved.signals.iter().enumerate() {
+            self.state[from + s].squares = unknown();
+            if !self.rules[s].rule.wants_mixture() {
+                continue;
+            }
+            let squares = if saved.places.is_none() {
+                // X² ≤ X.
+                (state.sum - state.sum * state.sum / n).max(0.0)
+            } else if state.squares.is_nan() {
+                return false;
+            } else {
+                // At least the squared distances from the mean of all (Welford).
+                state.squares
+            };
+            self.mixture[from + s] = Mixture::of_moments(saved.pulls, state.sum, squares);
+        }
+        true
+    }
+
     #[cold]
     fn migrate(&mut self, arm: usize) {
-        let (signals, n) = (self.rules.len(), self.pulls[arm] as f64);
+        let signals = self.rules.len();
         self.number(arm);
         let count = Count::new(self.pulls[arm]);
         for s in 0..signals {
             let place = arm * signals + s;
             let state = &mut self.state[place];
-            // Σ(X_j − m_j)² is at most the squared distances from the mean of all, the prior one at 1/2
-            // included, plus Σ 1/(j+1); and X² ≤ X.
-            let spread = (state.sum - state.sum * state.sum / n).max(0.0);
-            state.squares = (spread + 0.25 + libm::log(n + 1.0)).min(n);
             (state.lower, state.upper) = (0.0, 1.0);
             if self.symmetric {
                 let rule = &self.rules[s].rule;

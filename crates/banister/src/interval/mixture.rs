@@ -1,50 +1,51 @@
 //! Mixture intervals for the mean of a bounded signal: anytime, and sharp for two-valued signals, few
 //! observations and low variance alike.
 //!
-//! Let X_1, X_2, … lie in [0, 1], each with mean μ given the past. Two kinds of factors have a
-//! conditional mean of at most one:
+//! Let X_1, X_2, … lie in [0, 1], each with mean μ given the past. For 0 < λ < 1 the factor
 //!
 //! ```text
-//!   η > 0:      exp(−ηX_j) / (1 − μ(1 − e^{−η}))                     as e^{−ηx} ≤ 1 − x(1 − e^{−η})
-//!   0 < λ < 1:  exp(λ(μ − X_j) − ψ(λ)(X_j − m_j)²)                   Fan's inequality, below
+//!   (1 − λX_j) / (1 − λμ)
 //! ```
 //!
-//! where ψ(λ) = −ln(1 − λ) − λ and the centre m_j = (1/2 + S_{j−1})/j is known before X_j. Fan: for
-//! ξ ≥ −1, exp(λξ − ψ(λ)ξ²) ≤ 1 + λξ; with ξ = m_j − X_j the mean of the right side is
-//! 1 + λ(m_j − μ) ≤ exp(λ(m_j − μ)). Products of such factors, averaged over a grid that was fixed
-//! beforehand, are the wealth
+//! is never negative and has conditional mean one: it is what a gambler who stakes the same part of the
+//! wealth in every round, λ/(1 − λμ) on "less than μ", makes of one unit, 1 + (λ/(1 − λμ))·(μ − X_j).
+//! Products of such factors, averaged over a grid that was fixed beforehand, are the wealth
 //!
 //! ```text
-//!   W(μ) = ½ Σ_k w_k exp(−η_k S − n ln(1 − μ(1 − e^{−η_k}))) + ½ Σ_k v_k exp(λ_k(nμ − S) − ψ(λ_k)Q)
+//!   W(μ) = Σ_k w_k exp( Σ_j ln(1 − λ_k X_j) − n ln(1 − λ_k μ) ),
 //! ```
 //!
-//! with S = ΣX_j and Q = Σ(X_j − m_j)²: a supermartingale that starts at 1, so that it ever reaches
-//! 1/δ with probability at most δ (Ville). W increases in μ and ln W is convex, hence the means that
-//! are not refuted form an interval below the root of W = 1/δ. Newton's method on ln W, started right
-//! of the root, never passes it: every iterate is a valid bound.
+//! a martingale that starts at 1, so that it ever reaches 1/δ with probability at most δ (Ville). The
+//! data enter by the sums Σ_j ln(1 − λ_k X_j) alone, whatever μ is asked for. W increases in μ and ln W is
+//! convex, hence the means that are not refuted form an interval below the root of W = 1/δ. Newton's
+//! method on ln W, started right of the root, never passes it: every iterate is a valid bound.
 //!
-//! If conditional means differ from round to round, W at their average is still below a
-//! supermartingale (both exponents are at most those with μ_j in round j, by convexity of
-//! −ln(1 − μa)): the bounds hold for the average of the conditional means up to now. Only the
-//! intersection over time then loses its meaning.
+//! No factor is given away: with e^{−η} = 1 − λ, convexity has e^{−ηx} ≤ 1 − λx, with equality at 0 and 1,
+//! so a term is at least Hoeffding's and for two-valued signals equal to it; and by Fan's inequality
+//! it is at least that of the empirical Bernstein bound with a fixed centre. ([`Mixture::of_moments`]
+//! rests on both.)
 //!
-//! Grid: η_k = 4·2^{−k}, 15 levels; λ_k = 0.9, 0.75, 0.5, 0.25, …, 14 levels; weights ∝ (k+6)^{−1.3}.
-//! A level serves a factor of four in n, so the grid reaches to about 10⁹ observations.
+//! If conditional means differ from round to round, W at their average is at most the martingale with
+//! μ_j in round j, as −ln(1 − λμ) is convex: the bounds hold for the average of the conditional means
+//! up to now. Only the intersection over time then loses its meaning.
 //!
-//! References: Fan, Grama and Liu, "Exponential inequalities for martingales with applications", 2015;
-//! Howard, Ramdas, McAuliffe and Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence
-//! sequences", 2021.
+//! Grid: λ_k = 1 − e^{−η_k}, η_k = 4·2^{−k}, 16 levels; weights ∝ (k+2)^{−1.3}. A level serves a factor of
+//! four in n, so the grid reaches to about 10⁹ observations.
+//!
+//! References: Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", 2024;
+//! Fan, Grama and Liu, "Exponential inequalities for martingales with applications", 2015.
 
 use std::sync::LazyLock;
 
 use libm::{exp, expm1, log, log1p, pow};
 use serde::{Deserialize, Serialize};
 
-/// Levels of η, the part for two-valued signals.
-const ETAS: usize = 15;
-/// Levels of λ, the part for low variance.
-const LAMBDAS: usize = 14;
-const LEVELS: usize = ETAS + LAMBDAS;
+/// Levels of the grid.
+const LEVELS: usize = 16;
+
+/// Observations after which logarithms of the products are taken: no factor is below e^{−4}, so no product
+/// below e^{−512}.
+const EVERY: u64 = 128;
 
 /// Terms this far below the largest, in nats, do not show in a sum of doubles.
 const NEGLIGIBLE: f64 = 45.0;
@@ -55,44 +56,76 @@ const STEPS: usize = 100;
 /// Constants of the grid, worked out once.
 struct Grid {
     /// η_k.
-    etas: [f64; ETAS],
-    /// 1 − e^{−η_k}.
-    falls: [f64; ETAS],
+    etas: [f64; LEVELS],
     /// λ_k.
-    lambdas: [f64; LAMBDAS],
-    /// ψ(λ_k).
-    psis: [f64; LAMBDAS],
-    /// ln(w_k/2), then ln(v_k/2).
+    lambdas: [f64; LEVELS],
+    /// ln w_k.
     log_weights: [f64; LEVELS],
 }
 
 static GRID: LazyLock<Grid> = LazyLock::new(|| {
     let etas = std::array::from_fn(|k| 4.0 / (1_u64 << k) as f64);
-    let lambdas = std::array::from_fn(|k| match k {
-        0 => 0.9,
-        1 => 0.75,
-        _ => 2.0 / (1_u64 << k) as f64,
-    });
-    let log_weights = std::array::from_fn(|i| {
-        let (k, levels) = if i < ETAS {
-            (i, ETAS)
-        } else {
-            (i - ETAS, LAMBDAS)
-        };
-        let weight = |k: usize| pow(k as f64 + 6.0, -1.3);
-        log(0.5 * weight(k) / (0..levels).map(weight).sum::<f64>())
-    });
+    let weight = |k: usize| pow(k as f64 + 2.0, -1.3);
+    let total: f64 = (0..LEVELS).map(weight).sum();
     Grid {
         etas,
-        falls: etas.map(|eta| -expm1(-eta)),
-        lambdas,
-        psis: lambdas.map(|lambda| -log1p(-lambda) - lambda),
-        log_weights,
+        lambdas: etas.map(|eta| -expm1(-eta)),
+        log_weights: std::array::from_fn(|k| log(weight(k) / total)),
     }
 });
 
-/// Sufficient statistics n, S and Q of the mixture interval; one update is O(1), one bound a few
-/// evaluations of 29 terms. Nothing allocates.
+/// Σ_j ln(1 − λ_k x_j) of every level.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Stakes {
+    /// Up to the last multiple of [`EVERY`] observations.
+    logs: [f64; LEVELS],
+    /// Π_j (1 − λ_k x_j) since then.
+    products: [f64; LEVELS],
+}
+
+impl Default for Stakes {
+    fn default() -> Self {
+        Self {
+            logs: [0.0; LEVELS],
+            products: [1.0; LEVELS],
+        }
+    }
+}
+
+impl Stakes {
+    #[inline]
+    fn push(&mut self, lambdas: &[f64; LEVELS], x: f64) {
+        for (product, lambda) in std::iter::zip(&mut self.products, lambdas) {
+            *product *= 1.0 - lambda * x;
+        }
+    }
+
+    #[cold]
+    fn take_logs(&mut self) {
+        (self.logs, self.products) = (self.sums(), [1.0; LEVELS]);
+    }
+
+    fn sums(&self) -> [f64; LEVELS] {
+        std::array::from_fn(|k| self.logs[k] + log(self.products[k]))
+    }
+
+    fn map(&self, sum: impl Fn(usize, f64) -> f64) -> Self {
+        let sums = self.sums();
+        Self {
+            logs: std::array::from_fn(|k| sum(k, sums[k])),
+            products: [1.0; LEVELS],
+        }
+    }
+
+    /// True if observations in [0, 1] may have left it.
+    fn is_sound(&self) -> bool {
+        self.logs.iter().all(|&x| x <= 0.0 && x.is_finite())
+            && self.products.iter().all(|&x| x > 0.0 && x <= 1.0)
+    }
+}
+
+/// Sufficient statistics of the mixture interval; one update is 32 products, one bound a few evaluations
+/// of 16 terms. Nothing allocates.
 ///
 /// ```
 /// use banister::interval::Mixture;
@@ -106,35 +139,72 @@ static GRID: LazyLock<Grid> = LazyLock::new(|| {
 /// assert!(0.17 < lower && lower < 0.19 && 0.32 < upper && upper < 0.34);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Mixture {
     n: u64,
     /// S.
     sum: f64,
-    /// Q.
-    squares: f64,
+    /// Of X.
+    direct: Stakes,
+    /// Of 1 − X.
+    mirrored: Stakes,
 }
 
 impl Mixture {
-    /// Statistics n, S and Q.
-    #[inline]
-    pub(crate) fn of(n: u64, sum: f64, squares: f64) -> Self {
-        Self { n, sum, squares }
+    /// Statistics from n, S and an upper bound of Q = Σ(X_j − S/n)² alone: the least wealth that
+    /// observations with these may have made.
+    ///
+    /// For every centre m and κ = λ/(1 − λm), 1 − λx = (1 − λm)(1 + κ(m − x)), and Fan's inequality has
+    /// ln(1 + κξ) ≥ κξ − ψ(κ)ξ² for ξ ≥ −1 and κ < 1, with ψ(κ) = −ln(1 − κ) − κ; with m = S/n the first
+    /// terms add up to 0.
+    pub(crate) fn of_moments(n: u64, sum: f64, squares: f64) -> Self {
+        let grid = &*GRID;
+        let stakes = |sum: f64| {
+            let mean = sum / (n as f64).max(1.0);
+            Stakes::default().map(|k, _| {
+                let lambda = grid.lambdas[k];
+                let kappa = lambda / (1.0 - lambda * mean);
+                let chord = -grid.etas[k] * sum;
+                if kappa < 1.0 {
+                    let psi = -log1p(-kappa) - kappa;
+                    chord.max(n as f64 * log1p(-lambda * mean) - psi * squares)
+                } else {
+                    chord
+                }
+            })
+        };
+        Self {
+            n,
+            sum,
+            direct: stakes(sum),
+            mirrored: stakes(n as f64 - sum),
+        }
     }
 
     /// Takes one observation, which must lie in [0, 1].
     #[inline]
     pub fn push(&mut self, x: f64) {
+        let lambdas = &GRID.lambdas;
         self.n += 1;
-        let centre = (0.5 + self.sum) / self.n as f64;
         self.sum += x;
-        self.squares += (x - centre) * (x - centre);
+        self.direct.push(lambdas, x);
+        self.mirrored.push(lambdas, 1.0 - x);
+        if self.n % EVERY == 0 {
+            self.direct.take_logs();
+            self.mirrored.take_logs();
+        }
     }
 
-    /// Adds the statistics of another shard of the same signal: any predictable centre is valid.
+    /// Adds the statistics of another shard of the same signal.
     pub fn merge(&mut self, other: &Self) {
+        let add = |own: &Stakes, other: &Stakes| {
+            let sums = other.sums();
+            own.map(|k, sum| sum + sums[k])
+        };
         self.n += other.n;
         self.sum += other.sum;
-        self.squares += other.squares;
+        self.direct = add(&self.direct, &other.direct);
+        self.mirrored = add(&self.mirrored, &other.mirrored);
     }
 
     /// Statistics that `factor` times as many observations of the same kind would have: a forecast.
@@ -144,7 +214,8 @@ impl Mixture {
         Self {
             n: n as u64,
             sum: self.sum * exact,
-            squares: self.squares * exact,
+            direct: self.direct.map(|_, sum| sum * exact),
+            mirrored: self.mirrored.map(|_, sum| sum * exact),
         }
     }
 
@@ -152,8 +223,10 @@ impl Mixture {
     #[inline]
     pub fn mirrored(&self) -> Self {
         Self {
+            n: self.n,
             sum: self.n as f64 - self.sum,
-            ..*self
+            direct: self.mirrored,
+            mirrored: self.direct,
         }
     }
 
@@ -167,38 +240,34 @@ impl Mixture {
         self.sum
     }
 
-    /// ln W(μ): evidence that the mean is below μ, for μ in [0, 1].
-    pub fn log_wealth(&self, mu: f64) -> f64 {
-        self.log_wealth_and_slope(mu).0
+    /// True if observations in [0, 1] may have left these statistics.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.sum.is_finite() && self.direct.is_sound() && self.mirrored.is_sound()
     }
 
-    /// ln W(μ) and its derivative.
-    fn log_wealth_and_slope(&self, mu: f64) -> (f64, f64) {
+    /// ln W(μ): evidence that the mean is below μ, for μ in [0, 1].
+    pub fn log_wealth(&self, mu: f64) -> f64 {
+        self.log_wealth_and_slope(&self.direct.sums(), mu).0
+    }
+
+    /// ln W(μ) and its derivative, given Σ_j ln(1 − λ_k X_j).
+    fn log_wealth_and_slope(&self, sums: &[f64; LEVELS], mu: f64) -> (f64, f64) {
         let grid = &*GRID;
         let n = self.n as f64;
-        let (mut exponents, mut slopes) = ([0.0; LEVELS], [0.0; LEVELS]);
-        for k in 0..ETAS {
-            let fall = grid.falls[k];
-            exponents[k] = grid.log_weights[k] - grid.etas[k] * self.sum - n * log1p(-mu * fall);
-            slopes[k] = n * fall / (1.0 - mu * fall);
+        let mut exponents = [0.0; LEVELS];
+        let mut largest = f64::NEG_INFINITY;
+        for (k, exponent) in exponents.iter_mut().enumerate() {
+            *exponent = grid.log_weights[k] + sums[k] - n * log1p(-mu * grid.lambdas[k]);
+            largest = largest.max(*exponent);
         }
-        // nμ − S is a small difference of large numbers; it is formed once.
-        let excess = n * mu - self.sum;
-        for k in 0..LAMBDAS {
-            let level = ETAS + k;
-            let lambda = grid.lambdas[k];
-            exponents[level] =
-                grid.log_weights[level] + lambda * excess - grid.psis[k] * self.squares;
-            slopes[level] = lambda * n;
-        }
-        let largest = exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let (mut total, mut slope) = (0.0, 0.0);
-        for (exponent, own) in std::iter::zip(exponents, slopes) {
+        for (k, exponent) in exponents.into_iter().enumerate() {
             // NaN is not skipped: it must show.
             if !(exponent < largest - NEGLIGIBLE) {
                 let share = exp(exponent - largest);
+                let lambda = grid.lambdas[k];
                 total += share;
-                slope += share * own;
+                slope += share * n * lambda / (1.0 - mu * lambda);
             }
         }
         (largest + log(total), slope / total)
@@ -210,10 +279,20 @@ impl Mixture {
     /// The end may fall below the sample mean: intersected over time, bounds may be empty, which
     /// refutes that the means are constant.
     pub fn upper(&self, log_inverse_delta: f64, start: f64) -> f64 {
+        self.bound(&self.direct, log_inverse_delta, start)
+    }
+
+    /// Lower end; `start` is 0, or a lower end found earlier. See [`Mixture::upper`].
+    pub fn lower(&self, log_inverse_delta: f64, start: f64) -> f64 {
+        1.0 - self.bound(&self.mirrored, log_inverse_delta, 1.0 - start)
+    }
+
+    fn bound(&self, stakes: &Stakes, log_inverse_delta: f64, start: f64) -> f64 {
+        let sums = stakes.sums();
         // NaN counts as 1.
         let mut mu = if start < 1.0 { start.max(0.0) } else { 1.0 };
         for _ in 0..STEPS {
-            let (log_wealth, slope) = self.log_wealth_and_slope(mu);
+            let (log_wealth, slope) = self.log_wealth_and_slope(&sums, mu);
             let excess = log_wealth - log_inverse_delta;
             // Written so that NaN ends the search at a bound that holds.
             if !(excess > 0.0) {
@@ -230,10 +309,5 @@ impl Mixture {
             }
         }
         mu
-    }
-
-    /// Lower end; `start` is 0, or a lower end found earlier. See [`Mixture::upper`].
-    pub fn lower(&self, log_inverse_delta: f64, start: f64) -> f64 {
-        1.0 - self.mirrored().upper(log_inverse_delta, 1.0 - start)
     }
 }

@@ -40,7 +40,7 @@ use crate::problem::Signal;
 pub enum Intervals {
     /// Hoeffding's inequality with a union over a known horizon.
     Hoeffding,
-    /// Mixture of exponential supermartingales, anytime; the default for bounded signals.
+    /// Mixture of bets, anytime; the default for bounded signals.
     Mixture,
     /// Binary Kullback-Leibler, anytime.
     Kl,
@@ -207,8 +207,8 @@ pub(crate) struct Observed<'a> {
     pub count: Count,
     /// S, their sum.
     pub sum: f64,
-    /// Q of [`Mixture`].
-    pub squares: f64,
+    /// Where the kind is `mixture`.
+    pub mixture: Option<&'a Mixture>,
     pub bernstein: &'a Bernstein,
 }
 
@@ -216,11 +216,6 @@ impl Observed<'_> {
     #[inline]
     fn mean(&self) -> f64 {
         self.sum * self.count.inverse
-    }
-
-    #[inline]
-    fn mixture(&self) -> Mixture {
-        Mixture::of(self.count.n, self.sum, self.squares)
     }
 }
 
@@ -313,6 +308,12 @@ impl Rule {
         matches!(self.kind, Hoeffding | Paper | Published)
     }
 
+    /// True if it reads the statistics of [`Mixture`].
+    #[inline]
+    pub(crate) fn wants_mixture(&self) -> bool {
+        self.kind == Intervals::Mixture
+    }
+
     /// True if it reads the statistics of [`Bernstein`].
     #[inline]
     pub(crate) fn wants_bernstein(&self) -> bool {
@@ -366,9 +367,10 @@ impl Rule {
             }
         };
         match self.kind {
-            Intervals::Mixture => match end {
-                End::Lower => observed.mixture().lower(log_term, start),
-                End::Upper => observed.mixture().upper(log_term, start),
+            Intervals::Mixture => match (observed.mixture, end) {
+                (Some(own), End::Lower) => own.lower(log_term, start),
+                (Some(own), End::Upper) => own.upper(log_term, start),
+                (None, _) => start,
             },
             Intervals::Kl => {
                 // A sum of unit observations can leave the mean a rounding error outside [0, 1].

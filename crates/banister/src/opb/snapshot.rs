@@ -14,8 +14,8 @@ use crate::problem::{ArmRanges, Problem};
 use crate::safe_cost::SavedTZero;
 use crate::snapshot::{broken, check_header};
 
-/// 2: with the monitor. 3: with places in two budgets, and Q.
-const VERSION: u32 = 3;
+/// 2: with the monitor. 3: with places in two budgets. 4: with the bets of mixture intervals.
+const VERSION: u32 = 4;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -122,7 +122,10 @@ impl Opb {
             }
             agent.estimates.add_arm(&agent.problem);
             if !agent.estimates.restore(number, &arm.outcomes) {
-                let reason = format!("the places of arm `{}` in δ cannot be", arm.name);
+                let reason = format!(
+                    "the places of arm `{}` in δ, or its bets, cannot be",
+                    arm.name
+                );
                 return Err(broken(reason));
             }
         }

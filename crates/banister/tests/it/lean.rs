@@ -323,11 +323,11 @@ fn what_leans_explores() {
         play(
             &mut agent,
             &mut Random::new(seed),
-            4000,
+            8000,
             (&rewards, &costs),
             |_, _| {},
         );
-        (agent.pulls()[2] - before) as f64 / 4000.0
+        (agent.pulls()[2] - before) as f64 / 8000.0
     };
     for seed in 0..5 {
         let drawn = |omega: f64| best_after(Optimism::Sampled, omega, seed);

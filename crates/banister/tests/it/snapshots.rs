@@ -185,7 +185,7 @@ fn restore_without_panic(text: &str) -> Result<Opb, Error> {
 fn a_snapshot_of_another_format_or_version_is_refused() {
     let saved: Value = serde_json::from_str(&snapshot(Intervals::Kl)).expect("JSON");
     for (key, value, mentions) in [
-        ("version", json!(4), "version is 4"),
+        ("version", json!(5), "version is 5"),
         ("version", json!(0), "version is 0"),
         ("version", json!("1"), "string"),
         ("format", json!("banister.other"), "banister.other"),
@@ -233,7 +233,7 @@ fn numbers(value: &Value, path: &str, out: &mut Vec<String>) {
 
 #[test]
 fn no_number_put_into_a_snapshot_makes_a_restored_agent_panic() {
-    for kind in [Intervals::Kl, Intervals::Bernstein] {
+    for kind in [Intervals::Kl, Intervals::Bernstein, Intervals::Mixture] {
         let saved: Value = serde_json::from_str(&snapshot(kind)).expect("JSON");
         let mut paths = Vec::new();
         numbers(&saved, "", &mut paths);
@@ -324,6 +324,71 @@ fn a_snapshot_that_contradicts_itself_is_refused() {
         let result = restore_without_panic(&changed.to_string());
         assert!(result.is_err(), "{what} was accepted");
     }
+}
+
+#[test]
+fn bets_that_cannot_be_are_refused() {
+    let saved: Value = serde_json::from_str(&snapshot(Intervals::Mixture)).expect("JSON");
+    let changes: [(&str, Change); 5] = [
+        ("none", |s| {
+            let own = s["arms"][0]["outcomes"].as_object_mut().expect("a map");
+            assert!(own.remove("mixture").is_some());
+        }),
+        ("one signal's", |s| {
+            let own = s["arms"][0]["outcomes"]["mixture"].as_array_mut();
+            own.expect("a list").pop();
+        }),
+        ("of other outcomes", |s| {
+            s["arms"][0]["outcomes"]["mixture"][0]["n"] = json!(1);
+        }),
+        ("a gain", |s| {
+            s["arms"][0]["outcomes"]["mixture"][0]["direct"]["logs"][3] = json!(0.1);
+        }),
+        ("a product of 0", |s| {
+            s["arms"][0]["outcomes"]["mixture"][0]["mirrored"]["products"][3] = json!(0.0);
+        }),
+    ];
+    for (what, change) in changes {
+        let mut changed = saved.clone();
+        change(&mut changed);
+        let result = restore_without_panic(&changed.to_string());
+        assert!(result.is_err(), "{what} was accepted");
+    }
+}
+
+/// A snapshot from before there were bets: written by version 0.1 after 1500 outcomes, most of them neither
+/// 0 nor 1. The ends in force stay, and later ones rest on a wealth that is at most the true one.
+#[test]
+fn a_snapshot_of_version_3_goes_on_from_its_ends() {
+    let old = include_str!("../data/opb-v3.json");
+    let before: Value = serde_json::from_str(old).expect("JSON");
+    let mut agent = Opb::restore(old).expect("an older snapshot");
+    let saved: Value = serde_json::from_str(&agent.save()).expect("JSON");
+    for arm in 0..3 {
+        for signal in 0..3 {
+            let state = |s: &Value| s["arms"][arm]["outcomes"]["signals"][signal].clone();
+            for key in ["sum", "lower", "upper"] {
+                assert_eq!(
+                    state(&before)[key],
+                    state(&saved)[key],
+                    "{arm} {signal} {key}"
+                );
+            }
+        }
+    }
+    let mut random = Random::new(5);
+    let widths = |agent: &Opb| agent.interval(1, 1).map(|i| i.upper - i.lower);
+    let then = widths(&agent);
+    for _ in 0..3000 {
+        let decision = agent.decide();
+        let arm = decision.draw(random.unit());
+        let y = [0.2, 0.28, 0.4][arm] * 2.0 * random.unit();
+        agent.observe(arm, 0.5, &[y, 2.0 * y]).expect("valid");
+    }
+    assert!(widths(&agent) < then.map(|width| 0.8 * width));
+    assert!(agent.decide().guardrails.iter().all(|g| g.slack >= 0.0));
+    let again = Opb::restore(&agent.save()).expect("of the new version");
+    assert_eq!(again.save(), agent.save());
 }
 
 /// A snapshot from before arms had places in two budgets: written by version 0.1 with `kl` intervals by

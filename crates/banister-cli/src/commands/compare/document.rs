@@ -29,7 +29,10 @@ impl Subject<'_> {
             .iter()
             .zip(self.comparison.guarantees());
         instances
-            .map(|(instance, guarantees)| tables::board(instance, &guarantees))
+            .map(|(instance, guarantees)| {
+                tables::measured(instance, &guarantees)
+                    .unwrap_or_else(|| tables::board(instance, &guarantees))
+            })
             .collect()
     }
 

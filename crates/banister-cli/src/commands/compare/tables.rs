@@ -4,7 +4,7 @@ use banister::Guarantee;
 use banister_report::{Cell, Table, Tone};
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{Interval95, Published, Standing, Verdict, leaderboard, pairs};
-use banister_sim::results::InstanceResult;
+use banister_sim::results::{InstanceResult, Measured, WINDOWS};
 
 use crate::terminal::{UNKNOWN, count, multiple, number, percent, signed};
 
@@ -39,7 +39,7 @@ pub fn board(instance: &InstanceResult, guarantees: &[Guarantee]) -> Table {
     }
 }
 
-fn row(standing: &Standing, guarantee: Option<Guarantee>) -> Vec<Cell> {
+fn violations(standing: &Standing, guarantee: Option<Guarantee>) -> Cell {
     let broken = standing.violations;
     let tone = match (broken, guarantee.and_then(|g| standing.kept(g))) {
         (Some(0), _) => Tone::Good,
@@ -48,6 +48,12 @@ fn row(standing: &Standing, guarantee: Option<Guarantee>) -> Vec<Cell> {
         (Some(_), _) => Tone::Plain,
         (None, _) => Tone::Quiet,
     };
+    Cell::number(count(broken))
+        .toned(tone)
+        .sorted_by(broken.map_or(f64::NAN, |n| n as f64))
+}
+
+fn row(standing: &Standing, guarantee: Option<Guarantee>) -> Vec<Cell> {
     let share = standing.violation_share.mean;
     let excess = standing.worst_exceedance;
     vec![
@@ -62,9 +68,7 @@ fn row(standing: &Standing, guarantee: Option<Guarantee>) -> Vec<Cell> {
             .sorted_by(standing.limit.unwrap_or(f64::NAN)),
         Cell::number(multiple(standing.regret_over_limit))
             .sorted_by(standing.regret_over_limit.unwrap_or(f64::NAN)),
-        Cell::number(count(broken))
-            .toned(tone)
-            .sorted_by(broken.map_or(f64::NAN, |n| n as f64)),
+        violations(standing, guarantee),
         Cell::number(small_percent(share)).sorted_by(share),
         Cell::number(if excess == 0.0 {
             "0".into()
@@ -82,6 +86,109 @@ fn row(standing: &Standing, guarantee: Option<Guarantee>) -> Vec<Cell> {
         .toned(Tone::Quiet)
         .sorted_by(standing.micros.unwrap_or(f64::NAN)),
     ]
+}
+
+/// What was drawn on an instance, and how soon the possible gain came: the agents in the leaderboard's order,
+/// below the best policy that ignores the request. `None` unless outcomes were measured.
+pub fn measured(instance: &InstanceResult, guarantees: &[Guarantee]) -> Option<Table> {
+    let first = instance.agents.first()?.runs.first()?;
+    first.measured.as_ref()?;
+    let mut columns = header(&["agent", "promise", "reward"]);
+    for guardrail in &instance.guardrails {
+        columns.push(guardrail.name.clone());
+    }
+    columns.extend(header(&["share of gain", "95% interval", "rounds to 90%"]));
+    for guardrail in &instance.guardrails {
+        for length in WINDOWS {
+            columns.push(format!("{} beyond, of {length}", guardrail.name));
+        }
+    }
+    columns.push("violations".into());
+    let mut rows = Vec::new();
+    if instance.knows_means() {
+        let optimum = &instance.optimum;
+        let mut row = vec![
+            Cell::text("best policy").toned(Tone::Quiet),
+            Cell::text("known means").toned(Tone::Quiet),
+            Cell::number(significant(optimum.reward)),
+        ];
+        row.extend(
+            optimum
+                .costs
+                .iter()
+                .map(|&cost| Cell::number(significant(cost))),
+        );
+        row.resize(columns.len(), Cell::text(""));
+        row[3 + optimum.costs.len()] = Cell::number("100%");
+        rows.push(row);
+    }
+    for standing in leaderboard(instance) {
+        let place = (instance.agents.iter()).position(|agent| agent.name == standing.agent)?;
+        let guarantee = guarantees.get(place).copied();
+        let runs = &instance.agents[place].runs;
+        let of = |value: &dyn Fn(&Measured) -> f64| -> Vec<f64> {
+            (runs.iter().filter_map(|run| run.measured.as_ref()))
+                .map(value)
+                .collect()
+        };
+        let mean = |value: &dyn Fn(&Measured) -> f64| Interval95::of(of(value).into_iter());
+        let reward = mean(&|m| m.reward).mean;
+        let mut row = vec![
+            Cell::text(&standing.agent),
+            Cell::text(guarantee.map_or(UNKNOWN, Guarantee::words)).toned(Tone::Quiet),
+            Cell::number(significant(reward)).sorted_by(reward),
+        ];
+        for i in 0..instance.guardrails.len() {
+            let cost = mean(&|m| m.costs[i]).mean;
+            row.push(Cell::number(significant(cost)).sorted_by(cost));
+        }
+        let gain = mean(&|m| m.gain);
+        row.push(Cell::number(percent(gain.mean, 1.0)).sorted_by(gain.mean));
+        row.push(
+            Cell::number(if gain.low.is_nan() {
+                UNKNOWN.into()
+            } else {
+                format!("{} to {}", percent(gain.low, 1.0), percent(gain.high, 1.0))
+            })
+            .toned(Tone::Quiet),
+        );
+        let never = f64::INFINITY;
+        let mut rounds = of(&|m| m.rounds_to_90.map_or(never, |rounds| rounds as f64));
+        rounds.sort_unstable_by(f64::total_cmp);
+        let median = rounds.get(rounds.len() / 2).copied().unwrap_or(never);
+        row.push(
+            Cell::number(if median == never {
+                "never".into()
+            } else {
+                number(median)
+            })
+            .sorted_by(median),
+        );
+        for i in 0..instance.guardrails.len() {
+            for length in 0..WINDOWS.len() {
+                let share = mean(&|m| m.beyond[i][length]).mean;
+                row.push(Cell::number(small_percent(share)).sorted_by(share));
+            }
+        }
+        row.push(violations(&standing, guarantee));
+        rows.push(row);
+    }
+    Some(Table {
+        title: instance.name.clone(),
+        header: columns,
+        rows,
+    })
+}
+
+/// Number with four significant digits, for signals in units of the user.
+fn significant(x: f64) -> String {
+    if x.is_nan() {
+        UNKNOWN.into()
+    } else if x == 0.0 || (0.01..1e6).contains(&x.abs()) {
+        signed(format!("{x:.4}"))
+    } else {
+        signed(format!("{x:.3e}"))
+    }
 }
 
 /// A share that may be tiny without being nothing.

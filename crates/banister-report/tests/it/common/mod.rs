@@ -37,6 +37,7 @@ fn agent(name: &str, guardrails: usize, arms: usize, timed: bool) -> AgentResult
         pulls: (0..arms as u64).map(|arm| 10 * arm + run).collect(),
         first_alarm: None,
         violations_after_alarm: 0,
+        measured: None,
         nanoseconds_per_round: timed.then_some(123.5),
     });
     AgentResult {

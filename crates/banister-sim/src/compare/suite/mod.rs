@@ -4,6 +4,7 @@
 mod arms;
 mod linear;
 mod parts;
+mod routing;
 
 use banister::Error;
 
@@ -11,7 +12,7 @@ use super::entry::Entry;
 use super::published::Published;
 
 /// The suites: name and purpose.
-pub const SUITES: [(&str, &str); 6] = [
+pub const SUITES: [(&str, &str); 7] = [
     (
         "paper",
         "the paper's four arms at τ = 1, 0.5 and 0.2, and the settings of its figures",
@@ -35,6 +36,10 @@ pub const SUITES: [(&str, &str); 6] = [
     (
         "directions",
         "ten directions in the plane, an instance per run, as in Hutchinson et al.",
+    ),
+    (
+        "routing",
+        "3609 requests to three language models, under seven ceilings of dollars or three floors of quality",
     ),
 ];
 
@@ -69,6 +74,7 @@ impl Suite {
             "linear" => (linear::linear()?, Vec::new()),
             "random" => (arms::random(instance_seed)?, Vec::new()),
             "authors-linear" => linear::authors()?,
+            "routing" => (routing::routing()?, Vec::new()),
             _ => linear::directions(instance_seed)?,
         };
         Ok(Self {

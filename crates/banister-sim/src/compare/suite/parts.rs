@@ -17,12 +17,12 @@ pub(super) fn agents(declared: &[Value]) -> Result<Vec<AgentConfig>, Error> {
     declared.iter().map(one).collect()
 }
 
-/// Lists every kind of agent with or without features, with its defaults; then some more.
+/// Lists every kind of agent with or without features, with its defaults, but for fixed ones; then some more.
 pub(super) fn all(takes_features: bool, more: &[Value]) -> Result<Vec<AgentConfig>, Error> {
     let mut list = Vec::new();
     for kind in AgentConfig::kinds() {
         let config = AgentConfig::of_kind(&kind)?;
-        if config.takes_features() == takes_features {
+        if config.takes_features() == takes_features && kind != "always" {
             list.push(config);
         }
     }

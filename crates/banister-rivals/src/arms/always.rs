@@ -1,0 +1,47 @@
+//! One arm for ever: a baseline.
+//!
+//! **Problem.** K arms; guardrails are reported, not kept.
+//! **Guarantee.** None.
+//! **Cost per round.** O(1).
+
+use banister::{Agent, Error};
+
+use super::{Evidence, Plan, Rule, make};
+use crate::config::{DELTA, Recipe, config};
+
+config! {
+    /// Plays one arm for ever.
+    AlwaysConfig, "always", false;
+    guarantee(Unsafe),
+    /// The arm, by its name; by default the safe one.
+    arm: Option<String>,
+}
+
+impl AlwaysConfig {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+        make(recipe, DELTA, |evidence| {
+            let declared = &evidence.problem.declared;
+            let arm = match &self.arm {
+                None => declared.safe,
+                Some(name) => {
+                    let place = declared.arms.iter().position(|own| own == name);
+                    place.ok_or_else(|| Error::UnknownArm {
+                        name: name.clone(),
+                        known: declared.arms.join(", "),
+                    })?
+                }
+            };
+            Ok(Always { arm })
+        })
+    }
+}
+
+struct Always {
+    arm: usize,
+}
+
+impl Rule for Always {
+    fn plan(&mut self, _: &Evidence, plan: &mut Plan) {
+        plan.play(self.arm);
+    }
+}
