@@ -77,6 +77,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate::gather_shards, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::read_toml, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::run_experiments, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::table_order, module)?)?;
     module.add_function(wrap_pyfunction!(solve::solve_lp, module)?)?;
     module.add_function(wrap_pyfunction!(solve::solve_oplb, module)?)?;
     Ok(())

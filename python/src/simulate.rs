@@ -10,7 +10,7 @@ use banister::{Error, Problem};
 use banister_rivals::AgentConfig;
 use banister_sim::{
     AgentSource, CustomExperiment, EnvironmentConfig, ExperimentConfig, Options, Progress,
-    RunConfig, Shard, gather, plan, run, run_shard,
+    RunConfig, Shard, TableConfig, gather, plan, run, run_shard,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -153,6 +153,22 @@ pub(crate) fn gather_shards(
     let experiments: Vec<_> = experiments.iter().map(|e| e.experiment.clone()).collect();
     let results = gather(&experiments, shards).map_err(crate::error::raise)?;
     Ok(Results::new(results))
+}
+
+/// Rows of a table that a run's agents learn from beforehand, and those played: `declared` has `order`
+/// and `log`.
+#[pyfunction]
+pub(crate) fn table_order(
+    declared: &Bound<'_, PyAny>,
+    rows: usize,
+    horizon: u64,
+    seed: u64,
+    run: u64,
+) -> PyResult<(Vec<usize>, Vec<usize>)> {
+    let config: TableConfig = self::declared(to_json(declared, "table")?, "table")?;
+    config
+        .order(rows, horizon, seed, run)
+        .map_err(crate::error::raise)
 }
 
 /// Runs experiments on all cores. `progress` is called with the share of the work done and the

@@ -15,6 +15,7 @@ from .._figure import Figure, chosen
 from .._guardrail import GuardrailLike
 from .._progress import bar
 from .environment import Environment, GymEnvironment, is_gym, problem_of
+from .table import TableEnvironment
 
 if TYPE_CHECKING:
     import pandas
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 AgentLike: TypeAlias = str | Mapping[str, Any] | Agent | type[Any] | Callable[[Any], Any]
 """A kind, a declaration, an agent to take the parameters of, or what makes an agent of your own."""
 
-EnvironmentLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Environment | Any
-"""A declaration, a TOML file, an object with `actions` and `pull`, or a Gymnasium environment."""
+EnvironmentLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | TableEnvironment | Environment | Any
+"""A declaration, a TOML file, a table of requests, an object with `actions` and `pull`, or a Gymnasium environment."""
 
 Agents: TypeAlias = AgentLike | Iterable[AgentLike] | Mapping[str, AgentLike]
 
@@ -96,7 +97,7 @@ def declare(
         if isinstance(environment.get("environment"), Mapping):
             brought = dict(environment)
             environment = brought.pop("environment")
-    else:
+    elif not isinstance(environment, TableEnvironment):
         if is_gym(environment) and not isinstance(environment, Environment):
             environment = GymEnvironment(environment)
         if not isinstance(environment, Environment):
@@ -116,12 +117,16 @@ def declare(
     listed = chosen(agents, "agent")
     rails = chosen(guardrails, "guardrail")
     one_rail = hasattr(rails, "to_dict") or isinstance(rails, Mapping)
+    rails = [rails] if one_rail else list(rails or [])
+    if isinstance(environment, TableEnvironment):
+        names = [rail["name"] if isinstance(rail, Mapping) else rail.name for rail in rails]
+        environment = environment.declaration(names)
     given = {key: value for key, value in run.items() if value is not None}
     experiment = Experiment(
         environment=environment,
         agents=[] if listed is None else declared_agents(listed),
         run={**brought.pop("run", {}), **given},
-        guardrails=[rails] if one_rail else list(rails or []),
+        guardrails=rails,
         reward=chosen(reward, "reward"),
         name=chosen(name, "name") or stem,
         folder=folder,
@@ -155,7 +160,7 @@ def simulate(
 
     Parameters:
         environment: a declaration as in TOML (`{"kind": "bernoulli", ...}`), a TOML experiment file,
-            an object of your own with `actions(rng)` and `pull(action, rng)` (see `Environment`), or
+            a `TableEnvironment`, an object of your own with `actions(rng)` and `pull(action, rng)` (see `Environment`), or
             a Gymnasium environment with a `cost` in `info`.
         agents: kinds, declarations, agents, or classes of your own (called with the `Problem`; with
             `decide(actions, rng)` and `observe(action, reward, costs)`): one, a list, or a

@@ -138,16 +138,20 @@ impl TableConfig {
 
     /// Rows of a table with this many that agents learn from before a run, and those that the first rounds
     /// play, in their order.
+    ///
+    /// # Errors
+    /// A share that is none, or more rounds than rows that come once.
     pub fn order(
         &self,
         rows: usize,
         horizon: u64,
         seed: u64,
         run: u64,
-    ) -> (Vec<usize>, Vec<usize>) {
+    ) -> Result<(Vec<usize>, Vec<usize>), Error> {
+        self.check_rows(rows, horizon)?;
         let mut order = Rows::new(self, rows, seed, run);
         let played = (0..horizon).map(|_| order.next()).collect();
-        (order.logged, played)
+        Ok((order.logged, played))
     }
 
     fn check_rows(&self, rows: usize, horizon: u64) -> Result<(), Error> {
