@@ -73,6 +73,16 @@ ROOT = Path(__file__).resolve().parents[2]
 MODELS = ("llama", "mistral", "gemini")
 PRICES = {model["model_id"]: model for model in json.loads(DEFAULT_MODEL_REGISTRY_PATH.read_text())["models"]}
 
+#: Ceilings of the mean dollars per request, as the paper has them.
+CEILINGS = (
+    2.929142857142857e-05,
+    8.288492672236805e-05,
+    0.00023453656625246907,
+    0.000663659884670611,
+    0.0018779350681159357,
+    0.0053139269097302105,
+    0.015036632352941177,
+)
 #: LiteLLM's weights of quality; the rest is the weight of the price.
 WEIGHTS = (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0)
 WINDOWS = (100, 1000)
@@ -86,8 +96,6 @@ class Requests:
     #: One row per request, one column per model.
     rewards: np.ndarray
     costs: np.ndarray
-    #: Seven, as the paper has them: from the lowest to the highest mean price on its first split.
-    ceilings: list[float]
 
     @classmethod
     def read(cls, path: Path) -> Requests:
@@ -95,14 +103,12 @@ class Requests:
         rewards, costs = (
             np.column_stack([table[f"{name}_{kind}"].to_numpy() for name in MODELS]) for kind in ("reward", "cost")
         )
-        means = costs[table["split"].to_numpy() == "val"].mean(axis=0)
         return cls(
             classes=table["class"].to_pylist(),
             kinds=table["kind"].to_pylist(),
             chars=table["prompt_chars"].to_numpy(),
             rewards=rewards,
             costs=costs,
-            ceilings=np.geomspace(means.min(), means.max(), num=7).tolist(),
         )
 
     def __len__(self) -> int:
@@ -270,7 +276,7 @@ def rivals(requests: Requests) -> list[Rival]:
     found = [
         Rival(name, ceiling, None, pareto_bandit(requests, features, ceiling))
         for name, features in (("paretobandit", by_class), ("paretobandit-blind", by_class[:, -1:]))
-        for ceiling in requests.ceilings
+        for ceiling in CEILINGS
     ]
     return [*found, *(Rival("litellm", None, weight, litellm(requests, weight)) for weight in WEIGHTS)]
 
