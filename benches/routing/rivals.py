@@ -12,8 +12,9 @@ ParetoBandit: its BanditRouter with its BudgetPacer, in the mode and with the pa
 paper's experiment on stationary requests, those for a cold start where there is no log. A log is
 turned into priors by its own function. It learns from features. The paper's are embeddings of the
 prompts, and the table has no texts: here they are the class of the prompt and its length, whitened
-as the embeddings are, or a constant alone ("blind"). The priors that it ships are for those
-embeddings and are not used.
+as the embeddings are (9 numbers); the same and noise, up to the 25 of the paper ("wide"), because a
+cold start of it tries more models the more features there are; or a constant alone ("blind"). The
+priors that it ships are for those embeddings and are not used.
 
 LiteLLM: the bandit of its adaptive router, with the request types of its own classifier and its own
 weighing of input prices. It has no ceiling, only a weight of quality, 0.7 by default; a grid of
@@ -273,9 +274,15 @@ class Rival:
 
 def rivals(requests: Requests) -> list[Rival]:
     by_class = class_features(requests)
+    noise = np.random.default_rng(0).normal(size=(len(requests), BEST_K3_HPARAMS["pca_components"] + 1))
+    kinds = {
+        "paretobandit": by_class,
+        "paretobandit-wide": np.column_stack([noise[:, by_class.shape[1] :], by_class]),
+        "paretobandit-blind": by_class[:, -1:],
+    }
     found = [
         Rival(name, ceiling, None, pareto_bandit(requests, features, ceiling))
-        for name, features in (("paretobandit", by_class), ("paretobandit-blind", by_class[:, -1:]))
+        for name, features in kinds.items()
         for ceiling in CEILINGS
     ]
     return [*found, *(Rival("litellm", None, weight, litellm(requests, weight)) for weight in WEIGHTS)]
