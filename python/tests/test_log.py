@@ -100,11 +100,7 @@ def test_an_obp_dictionary(data: dict[str, Any], log: banister.Log) -> None:
     assert unnamed.guardrails == ("cost_0", "cost_1")
     np.testing.assert_array_equal(unnamed.costs, table)
     assert banister.Log.from_obp(feedback(data), costs=data["spend"]).guardrails == ("cost",)
-    zeros = feedback(data) | {"position": np.zeros(len(log), int)}
-    assert len(banister.Log.from_obp(zeros)) == len(log)
-    three = feedback(data) | {"position": np.arange(len(log)) % 3}
-    with pytest.raises(ValueError, match=r"`bandit_feedback\['position'\]` has 3 positions"):
-        banister.Log.from_obp(three)
+    assert banister.Log.from_obp(feedback(data), adaptive=True).adaptive
     with pytest.raises(ValueError, match=r"`costs` \(cost\) has shape \(5,\)"):
         banister.Log.from_obp(feedback(data), costs=np.zeros(5))
     with pytest.raises(ValueError, match="`reward` is 'reward': `bandit_feedback` has the columns"):
@@ -117,6 +113,48 @@ def test_an_obp_dictionary(data: dict[str, Any], log: banister.Log) -> None:
         banister.Log.from_obp(feedback(data), arms=["a"])
     with pytest.raises(ValueError, match=r"`action` .* is 2 in row .*: arms are numbered 0 to 1"):
         banister.Log.from_obp(feedback(data) | {"n_actions": 2})
+
+
+def test_an_obp_dictionary_with_positions(data: dict[str, Any]) -> None:
+    """Open Bandit's pages show three items: a row is one of them, with its propensity at its position."""
+    n = len(data["action"])
+    rows, position = np.arange(n), np.arange(n) % 3
+    three = feedback(data) | {"position": position}
+    # What obp's policies return: probabilities by round, action and position.
+    action_dist = np.random.default_rng(3).dirichlet(np.ones(3), size=(n, 3)).transpose(0, 2, 1)
+    weights = action_dist[rows, data["action"], position] / data["pscore"]
+    terms = weights * data["reward"]
+    log = banister.Log.from_obp(three, costs=data["spend"])
+    assert "3 positions" in repr(log)
+    found = {one: banister.evaluate(log, action_dist, estimator=one) for one in ("ips", "snips")}
+    assert found["ips"].reward.estimate == pytest.approx(terms.mean(), rel=1e-12)
+    assert found["ips"].costs["cost"].estimate == pytest.approx((weights * data["spend"]).mean(), rel=1e-12)
+    assert found["snips"].reward.estimate == pytest.approx(terms.sum() / weights.sum(), rel=1e-12)
+    # The same policy at all positions needs no positions.
+    assert banister.evaluate(three, POLICY) == banister.evaluate(feedback(data), POLICY)
+    own = position == 1
+    second = banister.Log.from_obp(three, costs=data["spend"], position=1)
+    assert len(second) == own.sum()
+    estimated = banister.evaluate(second, action_dist[own])
+    assert estimated.reward.estimate == pytest.approx(terms[own].mean(), rel=1e-12)
+    assert estimated == banister.evaluate(second, action_dist[own, :, 1])
+    # Without positions there is one, as in obp's synthetic data.
+    plain = banister.Log.from_obp(feedback(data))
+    assert banister.evaluate(plain, action_dist[:, :, :1]) == banister.evaluate(plain, action_dist[:, :, 0])
+    assert len(banister.Log.from_obp(feedback(data), position=0)) == n
+    for feed, given, message in [
+        (three, {"position": 3}, r"`position` is 3: `bandit_feedback\['position'\]` has 0, 1, 2"),
+        (feedback(data), {"position": 1}, "`position` is 1: .* has 0"),
+        (three | {"position": position[1:]}, {}, r"has shape \(3999,\), expected \(4000,\): one per round"),
+        (three | {"position": position - 1}, {}, "is -1 in row 0: positions are numbered from 0"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            banister.Log.from_obp(feed, **given)
+    with pytest.raises(TypeError, match=r"`bandit_feedback\['position'\]` holds float64: must be whole numbers"):
+        banister.Log.from_obp(three | {"position": position / 2})
+    for wrong in (action_dist[1:], action_dist[:, :2], action_dist[:, :, :2]):
+        with pytest.raises(ValueError, match=r"`policy` has shape .*, expected \(4000, 3, 3\): rounds, arms and pos"):
+            banister.evaluate(log, wrong)
 
 
 BAD_LOGS: list[tuple[Any, dict[str, Any], Any, str]] = [

@@ -15,10 +15,16 @@ const PYTHON: Environment = Environment {
     requirements: "benches/python-requirements.txt",
 };
 
-pub const STEPS: [Step; 3] = [
+const ROUTING: Environment = Environment {
+    name: "routing-venv",
+    requirements: "benches/routing/requirements.txt",
+};
+
+pub const STEPS: [Step; 4] = [
     Step::new("rust", &[Need::Python(RUST)], rust),
     Step::new("python", &[Need::Python(PYTHON)], python),
     Step::new("service", &[Need::Debian("wrk", &["wrk"])], service),
+    Step::new("routing", &[Need::Python(ROUTING)], routing),
 ];
 
 fn rust() -> Outcome {
@@ -54,4 +60,13 @@ fn service() -> Outcome {
         &target().join("release").join("banister"),
         &root().join("benches/load"),
     )
+}
+
+/// Other packages' routers of language models on `experiments/routing`.
+fn routing() -> Outcome {
+    // Without the many packages it requires for calling models.
+    pip(ROUTING, &["install", "--no-deps", "litellm==1.108.4"])?;
+    run(Command::new(ROUTING.python())
+        .arg(root().join("benches/routing/rivals.py"))
+        .current_dir(root()))
 }

@@ -21,7 +21,7 @@ use setup::Setup;
 const USAGE: &str = "\
 usage: cargo xtask check                        formatting, clippy and the fast tests
        cargo xtask test [STEP...]               everything, or steps of: fmt lint clippy doc rust python package
-       cargo xtask bench [PART...]              speed, beside others: rust python service
+       cargo xtask bench [PART...]              beside others: rust python service routing
        cargo xtask dist [PART...]               what is released, built and tried: crates binary wheel
        cargo xtask audit                        licences, advisories and sources of all dependencies
 options: --no-install                           fail where something would have to be installed";

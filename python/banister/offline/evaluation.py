@@ -176,8 +176,9 @@ def evaluate(
         log: a `Log`; or a frame with the columns action, reward, pscore and one per guardrail; or obp's
             `bandit_feedback`.
         policy: an arm that is always played; probabilities of the arms, in their order or as a
-            dictionary; an array (rounds, arms) of them; a `Decision`; or an agent, with its policy
-            as it is now (for linear agents on the features of every round).
+            dictionary; an array (rounds, arms) of them, or (rounds, arms, positions), which obp
+            calls `action_dist`; a `Decision`; or an agent, with its policy as it is now (for linear
+            agents on the features of every round).
         guardrails: judged on the log; each names one of its costs. Their ranges are checked and used.
         safe: the safe arm, for relative guardrails.
         reward: what is known of the reward: {"range": [lo, hi]}. A "mixture" interval takes [0, 1] if

@@ -56,6 +56,8 @@ class Log:
     offered: NDArray[np.float64] | None = None
     #: True if the logging policy learned from these outcomes, as an agent does.
     adaptive: bool = False
+    #: The place on a page where the arm of each round was shown, from 0; None if there is one place.
+    positions: NDArray[np.intp] | None = None
 
     def __post_init__(self) -> None:
         for kind, names in (("arms", self.arms), ("costs", self.guardrails)):
@@ -119,12 +121,22 @@ class Log:
         *,
         costs: ArrayLike | Mapping[str, ArrayLike] | None = None,
         arms: Sequence[Arm] | None = None,
+        position: int | None = None,
+        adaptive: bool = False,
     ) -> Log:
         """Returns a log from the dictionary that Open Bandit Pipeline calls `bandit_feedback`.
 
-        `context` becomes the features. There are no costs in obp: give them as an array of shape
-        (n_rounds,) or (n_rounds, m), called "cost" or "cost_0", "cost_1", ..., or by name. Rounds
-        that fill several positions at once are refused: choose one position first.
+        `context` becomes the features. A row is a round, also where a page shows several arms at
+        once: the arm at one position, with its probability there. Estimates are then means per arm
+        shown, right if an outcome does not depend on the other arms of the page.
+
+        Parameters:
+            bandit_feedback: what `obtain_batch_bandit_feedback` returns.
+            costs: obp has none. An array of shape (n_rounds,) or (n_rounds, m), called "cost" or
+                "cost_0", "cost_1", ..., or a dictionary by name.
+            arms: names of the actions, in their order.
+            position: keeps the rounds of one position, from 0.
+            adaptive: as in `from_frame`. Open Bandit's "bts" learned, its "random" did not.
 
         >>> import banister
         >>> import numpy as np
@@ -142,7 +154,6 @@ class Log:
                 "obp's `obtain_batch_bandit_feedback`"
             )
         table = Table(bandit_feedback, "bandit_feedback")
-        _one_position(bandit_feedback.get("position"))
         actions = table.column("action", "action")
         count = _scalar(bandit_feedback, "n_actions")
         if arms is not None and len(arms) != count:
@@ -151,7 +162,7 @@ class Log:
         indices, labels = _numbered(actions, "`bandit_feedback['action']`", known, by_number=True)
         named = _named_costs(costs, len(indices))
         context = bandit_feedback.get("context")
-        return cls(
+        log = cls(
             arms=labels,
             indices=indices,
             rewards=table.numbers("reward", "reward"),
@@ -159,7 +170,10 @@ class Log:
             guardrails=tuple(named),
             pscores=None if bandit_feedback.get("pscore") is None else table.numbers("pscore", "pscore"),
             context=None if context is None else numbers(context, "context"),
+            adaptive=adaptive,
+            positions=_positions(bandit_feedback.get("position"), len(indices)),
         )
+        return log if position is None else log._at(position)
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -174,6 +188,8 @@ class Log:
             parts.append("no pscores")
         if self.adaptive:
             parts.append("adaptive")
+        if self.positions is not None:
+            parts.append(f"{len(np.unique(self.positions))} positions")
         if self.context is not None:
             parts.append(f"context of {self.context.shape[1]}")
         if self.offered is not None:
@@ -207,6 +223,22 @@ class Log:
         places = [self.guardrails.index(name) for name in names]
         costs = np.ascontiguousarray(self.costs[:, places])
         return replace(self, costs=costs, guardrails=tuple(names))
+
+    def _at(self, position: int) -> Log:
+        """Returns the rounds of one position."""
+        own = self.positions == position if self.positions is not None else np.full(len(self), position == 0)
+        if not own.any():
+            known = "0" if self.positions is None else _short(np.unique(self.positions).tolist())
+            raise ValueError(f"`position` is {position!r}: `bandit_feedback['position']` has {known}")
+        return replace(
+            self,
+            indices=self.indices[own],
+            rewards=self.rewards[own],
+            costs=self.costs[own],
+            pscores=None if self.pscores is None else self.pscores[own],
+            context=None if self.context is None else self.context[own],
+            positions=None if self.positions is None else self.positions[own],
+        )
 
 
 def _short(names: Sequence[object]) -> str:
@@ -315,16 +347,19 @@ def _context(table: Table, features: Sequence[str] | None, offered: ArrayLike | 
     return np.column_stack(columns)
 
 
-def _one_position(position: Any) -> None:
+def _positions(position: Any, rounds: int) -> NDArray[np.intp] | None:
     if position is None:
-        return
-    several = np.unique(np.asarray(position))
-    if len(several) > 1:
-        raise ValueError(
-            f"`bandit_feedback['position']` has {len(several)} positions "
-            f"({_short(several.tolist())}): a log has one arm per round, so keep the rounds of one "
-            "position"
-        )
+        return None
+    values = np.asarray(position)
+    where = "`bandit_feedback['position']`"
+    if values.shape != (rounds,):
+        raise ValueError(f"{where} has shape {values.shape}, expected ({rounds},): one per round")
+    if values.dtype.kind not in "iu":
+        raise TypeError(f"{where} holds {values.dtype.name}: must be whole numbers")
+    if rounds and values.min() < 0:
+        row = int(values.argmin())
+        raise ValueError(f"{where} is {values[row]} in row {row}: positions are numbered from 0")
+    return values.astype(np.intp, copy=False)
 
 
 def _scalar(feedback: Mapping[str, Any], key: str) -> int:

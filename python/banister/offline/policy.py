@@ -16,8 +16,8 @@ from .log import Arm, Log
 PolicyLike: TypeAlias = (
     Arm | np.integer[Any] | Sequence[float] | NDArray[Any] | Mapping[Any, float] | _native.Decision | _native.Agent
 )
-"""An arm, probabilities of the arms (the same in all rounds, or one row for each), a dictionary from
-arms to probabilities, a decision, or an agent."""
+"""An arm, probabilities of the arms (the same in all rounds, or one row for each, or obp's `action_dist`
+with one for each position too), a dictionary from arms to probabilities, a decision, or an agent."""
 
 #: Most numbers in the features that an agent is shown at once.
 _CHUNK = 1 << 20
@@ -78,7 +78,18 @@ def probabilities(log: Log, policy: PolicyLike) -> int | NDArray[np.float64]:
         return _of_mapping(log, policy)
     if isinstance(policy, (str, int, np.integer)):
         return log.number(policy, "policy")
-    return numbers(policy, "policy")
+    array = numbers(policy, "policy")
+    return _at_positions(log, array) if array.ndim == 3 else array
+
+
+def _at_positions(log: Log, policy: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the rows of obp's `action_dist` at the positions of the log."""
+    places = np.zeros(len(log), dtype=np.intp) if log.positions is None else log.positions
+    least = int(places.max(initial=0)) + 1
+    if policy.shape[:2] != (len(log), len(log.arms)) or policy.shape[2] < least:
+        expected = (len(log), len(log.arms), least)
+        raise ValueError(f"`policy` has shape {policy.shape}, expected {expected}: rounds, arms and positions")
+    return np.ascontiguousarray(policy[np.arange(len(log)), :, places])
 
 
 def _of_mapping(log: Log, policy: Mapping[Any, float]) -> NDArray[np.float64]:
