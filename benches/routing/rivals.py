@@ -1,12 +1,12 @@
 """Runs other packages' routers of language models on the requests of experiments/routing.
 
-usage: python rivals.py [--orders FILE ...] [--runs N] [--out FOLDER]
+usage: python rivals.py [--orders FILE] [--runs N] [--out FOLDER]
 
 Every answer's reward and price is in the table, so a router's choice has its true outcome. A run is
-an order of the requests; each file of orders (columns run, round, row; Parquet or CSV) has those of
-other agents on the same requests. Where a run plays only some rows, the others are its log, with the
-outcomes of all models (mode "warm"); otherwise there is none (mode "cold"). Without a file, orders are
-drawn here, in both modes, and half of the rows are the log.
+an order of the requests; a file of orders (columns instance, run, round, row), as `banister compare`
+writes it, has those of its agents. Where a run plays only some rows, the others are its log, with the
+outcomes of all models (mode "warm"); otherwise there is none (mode "cold"). Orders in which rows come
+again are left out. Without a file, orders are drawn here, in both modes, and half of the rows are the log.
 
 ParetoBandit: its BanditRouter with its BudgetPacer, in the mode and with the parameters of its
 paper's experiment on stationary requests, those for a cold start where there is no log. A log is
@@ -48,7 +48,6 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 from litellm.router_strategy.adaptive_router import bandit as litellm_bandit
 from litellm.types.router import AdaptiveRouterPreferences, RequestType
@@ -74,16 +73,8 @@ ROOT = Path(__file__).resolve().parents[2]
 MODELS = ("llama", "mistral", "gemini")
 PRICES = {model["model_id"]: model for model in json.loads(DEFAULT_MODEL_REGISTRY_PATH.read_text())["models"]}
 
-#: Ceilings of the mean dollars per request, as the paper has them.
-CEILINGS = (
-    2.929142857142857e-05,
-    8.288492672236805e-05,
-    0.00023453656625246907,
-    0.000663659884670611,
-    0.0018779350681159357,
-    0.0053139269097302105,
-    0.015036632352941177,
-)
+#: Ceilings of the mean dollars per request: the paper's, as the suite `routing` has them.
+CEILINGS = (2.93e-5, 8.29e-5, 2.35e-4, 6.62e-4, 1.87e-3, 5.31e-3, 1.5e-2)
 #: LiteLLM's weights of quality; the rest is the weight of the price.
 WEIGHTS = (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0)
 WINDOWS = (100, 1000)
@@ -127,11 +118,15 @@ class Order:
 
 
 def read_orders(path: Path, count: int) -> Iterator[Order]:
-    table = pa.csv.read_csv(path) if path.suffix == ".csv" else pq.read_table(path)
+    table = pq.read_table(path)
+    instances = np.array(table["instance"].to_pylist())
     runs, rounds, rows = (table[name].to_numpy() for name in ("run", "round", "row"))
-    for run in np.unique(runs):
-        own = runs == run
-        yield order(int(run), rows[own][np.argsort(rounds[own], kind="stable")].astype(int), count)
+    for instance in dict.fromkeys(instances):
+        for run in np.unique(runs[instances == instance]):
+            own = (instances == instance) & (runs == run)
+            played = rows[own][np.argsort(rounds[own], kind="stable")].astype(int)
+            if len(np.unique(played)) == len(played):
+                yield order(int(run), played, count)
 
 
 def draw_orders(runs: int, count: int) -> Iterator[Order]:
@@ -300,8 +295,8 @@ def over(costs: np.ndarray, window: int, ceiling: float | None) -> float | None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=ROOT / "experiments/routing/requests.parquet")
-    parser.add_argument("--orders", type=Path, nargs="+", help="orders to play, instead of drawing them")
-    parser.add_argument("--runs", type=int, default=20, help="orders to draw; of files, runs to play of each")
+    parser.add_argument("--orders", type=Path, help="orders to play, instead of drawing them")
+    parser.add_argument("--runs", type=int, default=20, help="orders to draw; of a file, runs to play")
     parser.add_argument("--out", type=Path, default=ROOT / "results/routing")
     arguments = parser.parse_args()
     # Its warnings tell of every ceiling below the cheapest model.
@@ -311,7 +306,7 @@ def main() -> None:
     if arguments.orders is None:
         orders = list(draw_orders(arguments.runs, len(requests)))
     else:
-        orders = [one for path in arguments.orders for one in list(read_orders(path, len(requests)))[: arguments.runs]]
+        orders = [one for one in read_orders(arguments.orders, len(requests)) if one.run < arguments.runs]
     first = {mode: next(one for one in orders if one.mode == mode) for mode in {one.mode for one in orders}}
     contenders = rivals(requests)
     arguments.out.mkdir(parents=True, exist_ok=True)

@@ -62,11 +62,23 @@ fn service() -> Outcome {
     )
 }
 
-/// Other packages' routers of language models on `experiments/routing`.
+/// The suite `routing`, and other packages' routers of language models on the same requests in the same order.
 fn routing() -> Outcome {
     // Without the many packages it requires for calling models.
     pip(ROUTING, &["install", "--no-deps", "litellm==1.108.4"])?;
+    cargo(&["build", "--release", "--locked"])?;
+    let out = target().join("routing");
+    run(Command::new(target().join("release").join("banister"))
+        .args(["compare", "--suite", "routing", "--restart", "--out"])
+        .arg(&out))?;
+    let scripts = root().join("benches/routing");
     run(Command::new(ROUTING.python())
-        .arg(root().join("benches/routing/rivals.py"))
-        .current_dir(root()))
+        .arg(scripts.join("rivals.py"))
+        .arg("--orders")
+        .arg(out.join("orders.parquet"))
+        .arg("--out")
+        .arg(&out))?;
+    run(Command::new(ROUTING.python())
+        .arg(scripts.join("board.py"))
+        .arg(&out))
 }

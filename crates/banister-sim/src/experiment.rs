@@ -334,6 +334,15 @@ impl Experiment {
         )
     }
 
+    /// Rows that a run plays in their order, where the environment is a table.
+    pub fn rows(&self, run: u64) -> Option<Vec<usize>> {
+        let config = &self.resolved.run;
+        match &self.environment.dynamics {
+            Dynamics::Custom(custom) => custom.environment.rows(config.horizon, config.seed, run),
+            _ => None,
+        }
+    }
+
     /// The agents, by label.
     pub fn agents(&self) -> &[(String, AgentSource)] {
         &self.agents

@@ -1,6 +1,6 @@
 """Simulations, comparisons and sweeps. The runner is native; here are declarations and results.
 
-In reading order: `environment` (environments of your own), `run` (one experiment), `comparison` (suites),
+In reading order: `environment` (environments of your own), `table` (tables of requests), `run` (one experiment), `comparison` (suites),
 `grid` and `sweeps` (many experiments, over processes or Ray), `summary` (results as text). The folder is not
 called `simulate`: that is a function of the package.
 """
@@ -11,6 +11,7 @@ from .comparison import ComparisonResult, compare, suites
 from .environment import Environment, GymEnvironment, Problem
 from .run import SimulationResult, simulate
 from .sweeps import SweepResult, sweep
+from .table import TableEnvironment
 
 __all__ = [
     "ComparisonResult",
@@ -19,6 +20,7 @@ __all__ = [
     "Problem",
     "SimulationResult",
     "SweepResult",
+    "TableEnvironment",
     "compare",
     "simulate",
     "suites",

@@ -12,6 +12,7 @@ from .._figure import Figure, chosen
 from .._progress import bar
 from .environment import Environment, is_gym
 from .run import Agents, SimulationResult, declared_agents
+from .table import TableEnvironment
 
 SuiteLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
 """The name of a suite, a TOML experiment file, or an experiment as a dictionary."""
@@ -153,6 +154,11 @@ def _experiment(given: Mapping[str, Any]) -> dict[str, Any]:
     alone = "kind" in given and "environment" not in given
     experiment: dict[str, Any] = {"environment": given} if alone else dict(given)
     environment = experiment.get("environment")
+    if isinstance(environment, TableEnvironment):
+        rails = experiment.get("guardrail") or []
+        one_rail = hasattr(rails, "to_dict") or isinstance(rails, Mapping)
+        environment = environment.of_guardrails([rails] if one_rail else rails)
+        experiment["environment"] = environment
     if not isinstance(environment, Mapping):
         raise TypeError(
             f"`suite` has the environment {environment!r}: must be a declaration such as {{'kind': "

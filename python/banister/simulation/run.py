@@ -119,8 +119,7 @@ def declare(
     one_rail = hasattr(rails, "to_dict") or isinstance(rails, Mapping)
     rails = [rails] if one_rail else list(rails or [])
     if isinstance(environment, TableEnvironment):
-        names = [rail["name"] if isinstance(rail, Mapping) else rail.name for rail in rails]
-        environment = environment.declaration(names)
+        environment = environment.of_guardrails(rails)
     given = {key: value for key, value in run.items() if value is not None}
     experiment = Experiment(
         environment=environment,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _native
+from .._guardrail import GuardrailLike
 
 
 class TableEnvironment:
@@ -103,8 +104,9 @@ class TableEnvironment:
             columns[plain] = values
         return columns
 
-    def declaration(self, guardrails: Sequence[str]) -> dict[str, Any]:
+    def of_guardrails(self, rails: Iterable[GuardrailLike]) -> dict[str, Any]:
         """Returns the environment as a file would declare it, for guardrails in this order."""
+        guardrails = [str(rail["name"]) if isinstance(rail, Mapping) else rail.name for rail in rails]
         if set(self.costs) == {""} and len(guardrails) == 1:
             costs = list(self.costs.values())
         elif set(self.costs) == set(guardrails):

@@ -105,6 +105,12 @@ pub trait CustomEnvironment: Send + Sync {
         None
     }
 
+    /// Rows that the first rounds of a run play, where they are those of a table.
+    fn rows(&self, horizon: u64, seed: u64, run: u64) -> Option<Vec<usize>> {
+        let _ = (horizon, seed, run);
+        None
+    }
+
     /// Starts a run. All draws should depend on the seed and the number of the run
     /// alone, so that the run is the same wherever it is played.
     fn start(&self, seed: u64, run: u64) -> Result<Box<dyn CustomRun>, Error>;

@@ -455,6 +455,11 @@ struct TableEnvironment {
 }
 
 impl CustomEnvironment for TableEnvironment {
+    fn rows(&self, horizon: u64, seed: u64, run: u64) -> Option<Vec<usize>> {
+        let order = self.config.order(self.table.rows, horizon, seed, run);
+        order.ok().map(|(_, played)| played)
+    }
+
     fn start(&self, seed: u64, run: u64) -> Result<Box<dyn CustomRun>, Error> {
         Ok(Box::new(TableRun {
             table: Arc::clone(&self.table),

@@ -237,14 +237,19 @@ fn tables_of(
     let pairs = data::pairs(results);
     let traces: Vec<&[Vec<Trace>]> = gathered.iter().map(|g| &g.agents[..]).collect();
     let long = data::long_form(comparison, results, &traces);
+    let orders = data::orders(&comparison.experiments);
     let files = || -> Result<Vec<(String, Vec<u8>)>, ReportError> {
-        Ok(vec![
+        let mut files = vec![
             ("leaderboard.csv".into(), board.to_csv()?),
             ("leaderboard.parquet".into(), board.to_parquet()?),
             ("pairs.csv".into(), pairs.to_csv()?),
             ("pairs.parquet".into(), pairs.to_parquet()?),
             ("traces.parquet".into(), long.to_parquet()?),
-        ])
+        ];
+        if let Some(orders) = orders {
+            files.push(("orders.parquet".into(), orders.to_parquet()?));
+        }
+        Ok(files)
     };
     Ok(files()?)
 }
