@@ -1,0 +1,15 @@
+"""Routing of LLM calls under a guardrail, as a routing strategy of LiteLLM's Router.
+
+In reading order: `prices` (the most that a call can cost), `deciders` (who decides: an agent in this
+process, or the service), `savings` (what was spent), `routing` (the strategy itself).
+"""
+
+from __future__ import annotations
+
+from ..._extra import extra
+
+with extra("litellm"):
+    from .routing import BanisterRouting
+    from .savings import ArmTotals, Savings
+
+__all__ = ["ArmTotals", "BanisterRouting", "Savings"]

@@ -1,0 +1,532 @@
+"""The routing strategy: an arm for every call, and the outcome of every call for its arm."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import inspect
+import logging
+import math
+import random
+import threading
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias, TypeVar
+
+import litellm
+from litellm import Router
+from litellm.integrations.custom_logger import CustomLogger
+from litellm.types.router import CustomRoutingStrategyBase, RouterRateLimitError
+
+from ..._agent import Agent
+from ..._agents import Opb
+from ..._guardrail import Guardrail
+from .deciders import AnyDecision, Decider, InProcess, Served
+from .prices import Prices, read_prices
+from .savings import ArmTotals, Savings
+
+log = logging.getLogger(__name__)
+
+Judge: TypeAlias = Callable[[dict[str, Any], Any], "float | Awaitable[float | None] | None"]
+"""From LiteLLM's details of a call (`messages`, `model`, …) and its response to a quality."""
+
+#: Key of a call's id in the `model_info` of its deployment. LiteLLM copies that for every attempt,
+#: whereas the `metadata` of a request is one dictionary for all its attempts.
+KEY = "banister"
+#: Keys of a request that the Router takes away when it looks for deployments.
+TAKEN_AWAY = ("_target_order", "_excluded_deployment_ids", "_retry_skipped_deployment_ids")
+LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
+#: Calls and qualities that are waited for; beyond, the oldest are given up.
+MOST_OPEN = 100_000
+
+V = TypeVar("V")
+
+
+@dataclass
+class _Call:
+    """A call under way."""
+
+    arm: str
+    #: None if nobody decided.
+    decision: AnyDecision | None
+    #: True if its outcome will be learned.
+    counts: bool
+    dollars: float = 0.0
+    seconds: float = 0.0
+
+
+class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc]
+    """A routing strategy for `litellm.Router`: most quality under a dollar ceiling, or least cost over a
+    quality floor.
+
+    The arms are the models of one model group: deployments with the same `model` (or the same `arm` in
+    their `model_info`) are one arm. Other groups are routed as before.
+
+    Parameters:
+        router: the Router.
+        safe: the arm that keeps the guardrail by itself: cheap enough, or good enough.
+        ceiling: most dollars per call on average; among policies that keep it, quality is maximised.
+        floor: least quality on average; among policies that keep it, cost is minimised.
+        relative: True if `ceiling` or `floor` is a factor of the safe arm's own mean.
+        quality: judges a call: `quality(request, response)`, async or not. None, or a judge that returns
+            None: `report` says it later. A call that failed has the lowest quality.
+        quality_range: lowest and highest quality.
+        share: fraction of calls to judge and learn from, drawn at random, failures among them.
+        group: the model group; needed if the router has several.
+        max_tokens: most output tokens of a call; requests that ask for more are limited to it.
+        max_input_tokens: most input tokens; longer requests go to the safe arm and are not learned from.
+        worst_cost: dollars of the dearest possible call by arm, for those that LiteLLM has no prices of.
+        safe_cost: the safe arm's mean of the guarded signal, if it is known.
+        slow_after: seconds after which a call is slow; with it comes a second guardrail.
+        slow_at_most: largest fraction of slow calls.
+        confidence: with which all guardrails are kept at all times.
+        agent: an agent of an earlier process: `banister.load(path)`.
+        seed: of the agent and of the choice among equal deployments.
+        service: URL of the decision service, which decides in place of an agent of this process.
+        experiment: its experiment; made if it is missing.
+        token: of the service.
+        timeout: seconds that a decision of the service may take; then the safe arm is played.
+        pause: seconds without a request to a service that failed.
+    """
+
+    def __init__(
+        self,
+        router: Router,
+        *,
+        safe: str,
+        ceiling: float | None = None,
+        floor: float | None = None,
+        relative: bool = False,
+        quality: Judge | None = None,
+        quality_range: Sequence[float] = (0.0, 1.0),
+        share: float = 1.0,
+        group: str | None = None,
+        max_tokens: int | None = None,
+        max_input_tokens: int | None = None,
+        worst_cost: Mapping[str, float] | None = None,
+        safe_cost: float | None = None,
+        slow_after: float | None = None,
+        slow_at_most: float = 0.05,
+        confidence: float = 0.99,
+        agent: Agent | None = None,
+        seed: int | None = None,
+        service: str | None = None,
+        experiment: str | None = None,
+        token: str | None = None,
+        timeout: float = 0.5,
+        pause: float = 5.0,
+    ) -> None:
+        super().__init__()
+        if (ceiling is None) == (floor is None):
+            raise ValueError(f"`ceiling` is {ceiling} and `floor` is {floor}: give one of them")
+        if not 0 < share <= 1:
+            raise ValueError(f"`share` is {share}: must be above 0 and at most 1")
+        #: LiteLLM takes loggers without a name of their own for one and the same.
+        self.id = uuid.uuid4().hex
+        self.router = router
+        self.group = _only_group(router) if group is None else group
+        self.safe = safe
+        self._ceiling = ceiling
+        self._quality, self._quality_range = quality, (float(quality_range[0]), float(quality_range[1]))
+        self._share = share
+        self._max_tokens, self._max_input_tokens = max_tokens, max_input_tokens
+        self._slow_after = slow_after
+        self._random = random.Random(seed)
+
+        self._deployments: dict[str, list[dict[str, Any]]] = {}
+        for deployment in router.model_list:
+            if deployment["model_name"] == self.group:
+                self._deployments.setdefault(arm_of(deployment), []).append(deployment)
+        if safe not in self._deployments:
+            raise ValueError(
+                f"`safe` is {safe!r}: must be one of {sorted(self._deployments)}, models of {self.group!r}"
+            )
+        self._prices: dict[str, Prices] = {}
+        self._worst: dict[str, float] = {}
+        for arm, deployments in self._deployments.items():
+            if arm in (worst_cost or {}):
+                self._worst[arm] = float((worst_cost or {})[arm])
+            else:
+                prices = [read_prices(router, one, max_input_tokens, max_tokens) for one in deployments]
+                self._prices[arm] = max(prices, key=lambda one: one.worst)
+                # A range has a length, also for models that cost nothing.
+                self._worst[arm] = max(self._prices[arm].worst, 1e-12)
+
+        declaration = self._declare(ceiling, floor, relative, safe_cost, slow_at_most)
+        self._decider: Decider
+        if service is None:
+            if agent is None:
+                agent = Opb(**declaration, delta=1 - confidence, seed=seed)
+            elif set(agent.arms) != set(self._deployments) or agent.safe != safe:
+                raise ValueError(f"`agent` has arms {agent.arms}, {agent.safe!r} safe: must be those of the router")
+            self._decider = InProcess(agent)
+        else:
+            name = self.group if experiment is None else experiment
+            declaration["confidence"] = confidence
+            options: dict[str, Any] = {"token": token, "timeout": timeout, "pause": pause}
+            self._decider = Served(service, name, **options, declaration=declaration)
+
+        self._lock = threading.Lock()
+        self._open: dict[str, _Call] = {}
+        self._waiting: dict[str, _Call] = {}
+        self._early: dict[str, float] = {}
+        self._totals = {arm: ArmTotals() for arm in self._deployments}
+        self._counts = dict.fromkeys(("replaced by the safe arm", "too long", "refused", "without quality"), 0)
+        self._certificate: Any = None
+        atexit.register(self.close)
+
+    def _declare(
+        self, ceiling: float | None, floor: float | None, relative: bool, safe_cost: float | None, slow_at_most: float
+    ) -> dict[str, Any]:
+        known: dict[str, Any] = {"relative": relative, "safe_cost": safe_cost}
+        if ceiling is not None:
+            ranges = {arm: [0.0, worst] for arm, worst in self._worst.items()}
+            guardrails = [Guardrail("dollars", at_most=ceiling, range=ranges, **known)]
+            reward: dict[str, Any] = {"range": list(self._quality_range)}
+        else:
+            guardrails = [Guardrail("quality", at_least=floor, range=list(self._quality_range), **known)]
+            reward = {"range": {arm: [-worst, 0.0] for arm, worst in self._worst.items()}}
+        if self._slow_after is not None:
+            guardrails.append(Guardrail("slow", at_most=slow_at_most))
+        return {"arms": list(self._deployments), "safe": self.safe, "guardrails": guardrails, "reward": reward}
+
+    # Life
+
+    def install(self) -> BanisterRouting:
+        """Makes it the strategy of its router: `router.set_custom_routing_strategy`."""
+        self.router.set_custom_routing_strategy(self)
+        return self
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Stops listening to LiteLLM, and waits until the service has all outcomes."""
+        atexit.unregister(self.close)
+        litellm.logging_callback_manager.remove_callback_from_all_lists(self)
+        self._decider.close(timeout)
+
+    @property
+    def agent(self) -> Agent | None:
+        """The agent of this process, to look at or to save; None if the service decides."""
+        return self._decider.agent if isinstance(self._decider, InProcess) else None
+
+    # Deployments for calls
+
+    async def async_get_available_deployment(
+        self,
+        model: str,
+        messages: list[dict[str, str]] | None = None,
+        input: str | list[Any] | None = None,
+        specific_deployment: bool | None = False,
+        request_kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Returns the deployment for a call."""
+        request: dict[str, Any] = {} if request_kwargs is None else request_kwargs
+        asked = {"model": model, "messages": messages, "input": input, "request_kwargs": request}
+        own = type(self.router).async_get_available_deployment
+        if specific_deployment or not self._is_mine(model):
+            return await own(self.router, **asked, specific_deployment=specific_deployment)
+        kept = {key: request[key] for key in TAKEN_AWAY if key in request}
+        healthy = await self.router.async_get_healthy_deployments(**asked)
+        if isinstance(healthy, dict):
+            return healthy
+        id, decision = uuid.uuid4().hex, None
+        if self._fits(messages, input):
+            if self._decider.remote:
+                decision = await asyncio.to_thread(self._decider.decide, id)
+            else:
+                decision = self._decider.decide(id)
+        arm, candidates = self._choose(decision, healthy)
+        if not candidates:
+            # Only the safe arm may be played, and it is not healthy: the Router says so in its own words.
+            self._only(self.safe, request, kept)
+            candidates = [await own(self.router, **asked)]
+        return self._start(id, arm, decision, candidates, request)
+
+    def get_available_deployment(
+        self,
+        model: str,
+        messages: list[dict[str, str]] | None = None,
+        input: str | list[Any] | None = None,
+        specific_deployment: bool | None = False,
+        request_kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Returns the deployment for a call."""
+        request: dict[str, Any] = {} if request_kwargs is None else request_kwargs
+        asked = {"model": model, "messages": messages, "input": input, "request_kwargs": request}
+        own = type(self.router).get_available_deployment
+        if specific_deployment or not self._is_mine(model):
+            return own(self.router, **asked, specific_deployment=specific_deployment)
+        kept = {key: request[key] for key in TAKEN_AWAY if key in request}
+        healthy = []
+        # The Router tells a blocking caller of one deployment at a time: it is asked for each arm.
+        for one in self._deployments:
+            self._only(one, request, kept)
+            try:
+                healthy.append(own(self.router, **asked))
+            except RouterRateLimitError as error:
+                unhealthy = error
+        if not healthy:
+            raise unhealthy
+        id = uuid.uuid4().hex
+        decision = self._decider.decide(id) if self._fits(messages, input) else None
+        arm, candidates = self._choose(decision, healthy)
+        if not candidates:
+            self._only(self.safe, request, kept)
+            candidates = [own(self.router, **asked)]
+        return self._start(id, arm, decision, candidates, request)
+
+    def _is_mine(self, model: str) -> bool:
+        return (self.router.get_model_from_alias(model=model) or model) == self.group
+
+    def _fits(self, messages: Any, input: Any) -> bool:
+        """Returns False for a request longer than declared."""
+        text = messages if input is None else input
+        # A token has at least a byte, so most requests need not be counted.
+        if self._max_input_tokens is None or len(str(text).encode()) <= self._max_input_tokens:
+            return True
+        what = {"messages": messages} if input is None else {"text": input}
+        fits = bool(litellm.token_counter(model=self.safe, **what) <= self._max_input_tokens)
+        self._count("too long", not fits)
+        return fits
+
+    def _only(self, arm: str, request: dict[str, Any], kept: Mapping[str, Any]) -> None:
+        """Makes the Router's next answer one of this arm."""
+        others = [one["model_info"]["id"] for name, ones in self._deployments.items() if name != arm for one in ones]
+        request |= kept
+        request["_excluded_deployment_ids"] = [*others, *(kept.get("_excluded_deployment_ids") or ())]
+
+    def _choose(
+        self, decision: AnyDecision | None, healthy: Sequence[dict[str, Any]]
+    ) -> tuple[str, list[dict[str, Any]]]:
+        """Returns the arm to play and its healthy deployments.
+
+        The certificate is about the policy, not about the arm drawn: with one of its arms missing, what
+        is left of it may break the guardrail. Then the safe arm alone is played, whatever was drawn.
+        """
+        by_arm: dict[str, list[dict[str, Any]]] = {}
+        for deployment in healthy:
+            by_arm.setdefault(arm_of(deployment), []).append(deployment)
+        whole = decision is not None and by_arm.keys() >= decision.policy.keys()
+        arm: str = decision.action if decision is not None and whole else self.safe
+        return arm, by_arm.get(arm, [])
+
+    def _start(
+        self,
+        id: str,
+        arm: str,
+        decision: AnyDecision | None,
+        candidates: Sequence[dict[str, Any]],
+        request: dict[str, Any],
+    ) -> dict[str, Any]:
+        """Notes a call that begins, and returns its deployment with the call's id in it."""
+        weights = [one["litellm_params"].get("weight") or 1 for one in candidates]
+        deployment = self._random.choices(candidates, weights)[0]
+        if self._max_tokens is not None:
+            key = next((key for key in LIMITS if request.get(key) is not None), "max_tokens")
+            asked = request.get(key) or deployment["litellm_params"].get(key) or self._max_tokens
+            request[key] = min(asked, self._max_tokens)
+        counts = decision is not None and self._decider.learns(decision, arm) and self._random.random() < self._share
+        if self not in litellm.callbacks:
+            litellm.logging_callback_manager.add_litellm_callback(self)
+        if decision is not None:
+            self._certificate = decision.certificate
+            self._count("replaced by the safe arm", decision.action != arm)
+        with self._lock:
+            _keep(self._open, id, _Call(arm, decision, counts))
+        return {**deployment, "model_info": {**deployment["model_info"], KEY: id}}
+
+    # Outcomes of calls
+
+    def log_success_event(self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:
+        """Hears of a response, or of the end of a stream."""
+        call = self._finish(kwargs, response_obj, start_time, end_time)
+        if call is not None and call.counts:
+            quality = None
+            try:
+                quality = self._judge(kwargs, response_obj)
+            except Exception:
+                log.exception("the judge failed")
+            finally:
+                self._judged(call, kwargs, quality)
+
+    async def async_log_success_event(
+        self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        """Hears of a response, or of the end of a stream."""
+        call = self._finish(kwargs, response_obj, start_time, end_time)
+        if call is not None and call.counts:
+            quality = None
+            try:
+                if inspect.iscoroutinefunction(self._quality):
+                    quality = await self._quality(kwargs, response_obj)
+                else:
+                    quality = await asyncio.to_thread(self._judge, kwargs, response_obj)
+            except Exception:
+                log.exception("the judge failed")
+            finally:
+                # Also if LiteLLM has no more patience with the judge: the quality may still be reported.
+                self._judged(call, kwargs, quality)
+
+    def log_failure_event(self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:
+        """Hears of a call that failed: an outcome like others."""
+        call = self._finish(kwargs, None, start_time, end_time)
+        if call is not None and call.counts:
+            self._settle(call, self._quality_range[0])
+
+    async def async_log_failure_event(
+        self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        """Hears of a call that failed: an outcome like others."""
+        self.log_failure_event(kwargs, response_obj, start_time, end_time)
+
+    def report(self, response: Any, quality: float) -> bool:
+        """Reports the quality of a call, however late; once. Returns True if it was learned at once.
+
+        Parameters:
+            response: the response, or its `call_id`.
+            quality: in the declared range.
+        """
+        lowest, highest = self._quality_range
+        if not lowest <= quality <= highest:
+            raise ValueError(f"`quality` is {quality}: must lie in [{lowest:g}, {highest:g}]")
+        key = response if isinstance(response, str) else call_id(response)
+        with self._lock:
+            call = self._waiting.pop(key, None)
+            if call is None:
+                # LiteLLM may not yet have told of the end of the call.
+                _keep(self._early, key, float(quality))
+        return call is not None and self._settle(call, float(quality))
+
+    def savings(self, against: str | None = None) -> Savings:
+        """Returns what was spent by this process, beside what one arm alone would have cost.
+
+        That is estimated from the mean cost of its own calls; without any, from the tokens of the others.
+
+        Parameters:
+            against: the arm to compare with; the one with the highest estimate unless given.
+        """
+        with self._lock:
+            totals = {arm: ArmTotals(**vars(one)) for arm, one in self._totals.items()}
+            counts = dict(self._counts)
+            counts["open"] = len(self._open)
+            counts["awaiting quality"] = len(self._waiting)
+        if isinstance(self._decider, Served):
+            counts["undecided by the service"] = self._decider.failures
+            counts["undelivered"] = self._decider.undelivered
+        answered = sum(one.calls - one.failures for one in totals.values())
+        tokens = [sum(getattr(one, key) for one in totals.values()) for key in ("input_tokens", "output_tokens")]
+
+        def alone(arm: str) -> float:
+            own = totals[arm]
+            if own.calls > own.failures:
+                return answered * own.dollars / (own.calls - own.failures)
+            prices = self._prices.get(arm)
+            return 0.0 if prices is None else tokens[0] * prices.input + tokens[1] * prices.output
+
+        against = max(totals, key=alone) if against is None else against
+        return Savings(
+            calls=sum(one.calls for one in totals.values()),
+            dollars=math.fsum(one.dollars for one in totals.values()),
+            against=against,
+            against_dollars=alone(against),
+            arms=totals,
+            certificate=None if self._certificate is None else self._certificate.to_dict(),
+            counts=counts,
+        )
+
+    def _finish(self, kwargs: dict[str, Any], response: Any, start: datetime, end: datetime) -> _Call | None:
+        """Returns the call that an event is about, once; None for all other calls, and for repeated events."""
+        parameters = kwargs.get("litellm_params") or {}
+        id = (parameters.get("model_info") or {}).get(KEY)
+        with self._lock:
+            call = self._open.pop(id, None)
+            if call is None:
+                return None
+            cost = kwargs.get("response_cost")
+            # An answer without a known cost was not free: its outcome is refused.
+            call.dollars = float(cost) if cost is not None else math.nan if response is not None else 0.0
+            call.seconds = (end - start).total_seconds()
+            totals = self._totals[call.arm]
+            totals.calls += 1
+            totals.failures += response is None
+            totals.dollars += 0.0 if math.isnan(call.dollars) else call.dollars
+            totals.seconds += call.seconds
+            usage = getattr(response, "usage", None)
+            totals.input_tokens += getattr(usage, "prompt_tokens", None) or 0
+            totals.output_tokens += getattr(usage, "completion_tokens", None) or 0
+        return call
+
+    def _judge(self, kwargs: dict[str, Any], response: Any) -> float | None:
+        if self._quality is None:
+            return None
+        answer = self._quality(kwargs, response)
+        return asyncio.run(_awaited(answer)) if inspect.isawaitable(answer) else answer
+
+    def _judged(self, call: _Call, kwargs: dict[str, Any], quality: float | None) -> None:
+        key = str(kwargs.get("litellm_call_id"))
+        with self._lock:
+            quality = self._early.pop(key, None) if quality is None else quality
+            if quality is None:
+                self._counts["without quality"] += _keep(self._waiting, key, call)
+        if quality is not None:
+            self._settle(call, float(quality))
+
+    def _settle(self, call: _Call, quality: float) -> bool:
+        """Learns the outcome of a call; what lies outside its range is refused, and said."""
+        assert call.decision is not None
+        worst = self._worst[call.arm]
+        lowest, highest = self._quality_range
+        if not (call.dollars <= worst and lowest <= quality <= highest):
+            self._count("refused")
+            log.warning(
+                "not learned: a call of %s cost $%g with quality %g; declared are at most $%g (`max_tokens`, "
+                "`max_input_tokens`, `worst_cost`) and quality in [%g, %g]",
+                *(call.arm, call.dollars, quality, worst, lowest, highest),
+            )
+            return False
+        by_quality = self._ceiling is not None
+        reward = quality if by_quality else -call.dollars
+        costs = {"dollars": call.dollars} if by_quality else {"quality": quality}
+        if self._slow_after is not None:
+            costs["slow"] = float(call.seconds > self._slow_after)
+        self._decider.learn(call.decision, call.arm, reward, costs)
+        with self._lock:
+            self._totals[call.arm].judged += 1
+            self._totals[call.arm].quality += quality
+        return True
+
+    def _count(self, reason: str, happened: bool = True) -> None:
+        with self._lock:
+            self._counts[reason] += happened
+
+
+def arm_of(deployment: Mapping[str, Any]) -> str:
+    """Returns the arm of a deployment: the `arm` of its `model_info`, else its model."""
+    arm = (deployment.get("model_info") or {}).get("arm")
+    return str(deployment["litellm_params"]["model"] if arm is None else arm)
+
+
+def call_id(response: Any) -> str:
+    """Returns the id under which the quality of a response may be reported later."""
+    return str(response._hidden_params["litellm_call_id"])
+
+
+def _only_group(router: Router) -> str:
+    groups = sorted({one["model_name"] for one in router.model_list})
+    if len(groups) != 1:
+        raise ValueError(f"`group` is missing: must be one of {groups}, the model groups of the router")
+    return str(groups[0])
+
+
+def _keep(table: dict[str, V], key: str, value: V) -> bool:
+    """Puts a value into a table of limited size; returns True if the oldest had to go."""
+    table[key] = value
+    full = len(table) > MOST_OPEN
+    if full:
+        del table[next(iter(table))]
+    return full
+
+
+async def _awaited(answer: Awaitable[V]) -> V:
+    return await answer

@@ -1,0 +1,67 @@
+"""What was spent, and what it would have been with one arm alone."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass
+class ArmTotals:
+    """Sums over the calls of one arm."""
+
+    calls: int = 0
+    failures: int = 0
+    dollars: float = 0.0
+    seconds: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    #: Calls whose quality is known, and the sum of it.
+    judged: int = 0
+    quality: float = 0.0
+
+
+@dataclass(frozen=True)
+class Savings:
+    """Dollars spent, beside an estimate of those that one arm alone would have cost."""
+
+    calls: int
+    dollars: float
+    #: The arm that is compared with, and an estimate of what all calls would have cost with it.
+    against: str
+    against_dollars: float
+    arms: dict[str, ArmTotals]
+    #: The certificate of the last decision; None before the first.
+    certificate: dict[str, Any] | None = field(repr=False)
+    #: Calls out of the ordinary, by reason.
+    counts: dict[str, int]
+
+    @property
+    def saved(self) -> float:
+        """Dollars that the other arm alone would have cost beyond those spent; an estimate."""
+        return self.against_dollars - self.dollars
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the same as nested dictionaries of plain values."""
+        return {**asdict(self), "saved": self.saved}
+
+    def __str__(self) -> str:
+        share = self.saved / self.against_dollars if self.against_dollars else 0.0
+        lines = [
+            f"{self.calls:,} calls for ${self.dollars:,.4f}; with {self.against} alone about "
+            f"${self.against_dollars:,.4f}: saved about ${self.saved:,.4f} ({share:.0%})"
+        ]
+        width = max(len(arm) for arm in self.arms)
+        lines.append(f"  {'arm':<{width}}  {'calls':>7}  {'failed':>6}  {'$ per call':>10}  {'seconds':>7}  quality")
+        for arm, one in self.arms.items():
+            calls = max(one.calls, 1)
+            quality = f"{one.quality / one.judged:.3f}" if one.judged else "–"
+            lines.append(
+                f"  {arm:<{width}}  {one.calls:>7,}  {one.failures:>6,}  {one.dollars / calls:>10.3g}  "
+                f"{one.seconds / calls:>7.3g}  {quality:>7}"
+            )
+        for one in (self.certificate or {}).get("guardrails", ()):
+            pessimistic, threshold = one["pessimistic_cost"], one["threshold"]
+            lines.append(f"  {one['name']}: threshold {threshold:.4g}, the policy pessimistically {pessimistic:.4g}")
+        odd = ", ".join(f"{count:,} {reason}" for reason, count in self.counts.items() if count)
+        return "\n".join([*lines, f"  {odd}"] if odd else lines)
