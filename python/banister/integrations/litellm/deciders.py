@@ -154,13 +154,13 @@ class Served:
                 batch.append(self._outcomes.get())
             while True:
                 try:
-                    errors = self._reporter.report_batch(self.name, batch).errors
+                    refusals = self._reporter.report_batch(self.name, batch).errors
                     break
                 except ServiceError as error:
                     log.warning("%d outcomes wait for the service: %s", len(batch), error)
                     time.sleep(self._pause)
-            for error in errors.values():
+            for refusal in refusals.values():
                 self.undelivered += 1
-                log.warning("the service refused an outcome: %s", error)
+                log.warning("the service refused an outcome: %s", refusal)
             for _ in batch:
                 self._outcomes.task_done()

@@ -438,7 +438,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
     def _finish(self, kwargs: dict[str, Any], response: Any, start: datetime, end: datetime) -> _Call | None:
         """Returns the call that an event is about, once; None for all other calls, and for repeated events."""
         parameters = kwargs.get("litellm_params") or {}
-        id = (parameters.get("model_info") or {}).get(KEY)
+        id = str((parameters.get("model_info") or {}).get(KEY))
         with self._lock:
             call = self._open.pop(id, None)
             if call is None:
