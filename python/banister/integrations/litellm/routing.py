@@ -84,9 +84,10 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         confidence: with which all guardrails are kept at all times.
         agent: an agent of an earlier process: `banister.load(path)`.
         seed: of the agent and of the choice among equal deployments.
-        service: URL of the decision service, which decides in place of an agent of this process.
-        experiment: its experiment; made if it is missing.
-        token: of the service.
+        experiment: an experiment of the decision service, which then decides in place of an agent of this
+            process; made if it is missing.
+        service: URL of the service; else the environment's `BANISTER_URL`, else `http://127.0.0.1:8787`.
+        token: of the service; else the environment's `BANISTER_TOKEN`.
         timeout: seconds that a decision of the service may take; then the safe arm is played.
         pause: seconds without a request to a service that failed.
     """
@@ -112,8 +113,8 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         confidence: float = 0.99,
         agent: Agent | None = None,
         seed: int | None = None,
-        service: str | None = None,
         experiment: str | None = None,
+        service: str | None = None,
         token: str | None = None,
         timeout: float = 0.5,
         pause: float = 5.0,
@@ -156,7 +157,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
 
         declaration = self._declare(ceiling, floor, relative, safe_cost, slow_at_most)
         self._decider: Decider
-        if service is None:
+        if experiment is None and service is None:
             if agent is None:
                 agent = Opb(**declaration, delta=1 - confidence, seed=seed)
             elif set(agent.arms) != set(self._deployments) or agent.safe != safe:
@@ -170,6 +171,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
 
         self._lock = threading.Lock()
         self._open: dict[str, _Call] = {}
+        self._judging = 0
         self._waiting: dict[str, _Call] = {}
         self._early: dict[str, float] = {}
         self._totals = {arm: ArmTotals() for arm in self._deployments}
@@ -409,7 +411,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         with self._lock:
             totals = {arm: ArmTotals(**vars(one)) for arm, one in self._totals.items()}
             counts = dict(self._counts)
-            counts["open"] = len(self._open)
+            counts["open"] = len(self._open) + self._judging
             counts["awaiting quality"] = len(self._waiting)
         if isinstance(self._decider, Served):
             counts["undecided by the service"] = self._decider.failures
@@ -447,6 +449,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
             # An answer without a known cost was not free: its outcome is refused.
             call.dollars = float(cost) if cost is not None else math.nan if response is not None else 0.0
             call.seconds = (end - start).total_seconds()
+            self._judging += call.counts and response is not None
             totals = self._totals[call.arm]
             totals.calls += 1
             totals.failures += response is None
@@ -466,6 +469,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
     def _judged(self, call: _Call, kwargs: dict[str, Any], quality: float | None) -> None:
         key = str(kwargs.get("litellm_call_id"))
         with self._lock:
+            self._judging -= 1
             quality = self._early.pop(key, None) if quality is None else quality
             if quality is None:
                 self._counts["without quality"] += _keep(self._waiting, key, call)
