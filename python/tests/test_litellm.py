@@ -27,9 +27,8 @@ from gateways import (
 )
 
 import banister
-from banister.integrations.litellm import BanisterRouting
+from banister.integrations.litellm import BanisterRouting, call_id
 from banister.integrations.litellm.prices import read_prices
-from banister.integrations.litellm.routing import call_id
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..._extra import extra
 
 with extra("litellm"):
-    from .routing import BanisterRouting
+    from .routing import BanisterRouting, call_id
     from .savings import ArmTotals, Savings
 
-__all__ = ["ArmTotals", "BanisterRouting", "Savings"]
+__all__ = ["ArmTotals", "BanisterRouting", "Savings", "call_id"]
