@@ -88,7 +88,7 @@ class Served:
         self._is_made = False
         self._silent_until = 0.0
         self._outcomes: queue.Queue[dict[str, Any]] = queue.Queue(MOST_OUTCOMES)
-        self.failures = self.undelivered = 0
+        self.undelivered = 0
         try:
             self._make()
         except ServiceUnavailableError as error:
@@ -103,7 +103,6 @@ class Served:
                 return self._client.decide(self.name, id=id)
             except (ServiceError, ValueError) as error:
                 self._failed(error)
-        self.failures += 1
         return None
 
     def learns(self, decision: AnyDecision, arm: str) -> bool:

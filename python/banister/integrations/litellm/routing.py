@@ -6,13 +6,9 @@ import asyncio
 import atexit
 import inspect
 import logging
-import math
 import random
-import threading
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, TypeAlias, TypeVar
 
 import litellm
@@ -23,9 +19,10 @@ from litellm.types.router import CustomRoutingStrategyBase, RouterRateLimitError
 from ..._agent import Agent
 from ..._agents import Opb
 from ..._guardrail import Guardrail
+from .calls import REFUSED, REPLACED, TOO_LONG, UNDECIDED, Call, Calls
 from .deciders import AnyDecision, Decider, InProcess, Served
 from .prices import Prices, read_prices
-from .savings import ArmTotals, Savings
+from .savings import Savings, compare
 
 log = logging.getLogger(__name__)
 
@@ -38,23 +35,7 @@ KEY = "banister"
 #: Keys of a request that the Router takes away when it looks for deployments.
 TAKEN_AWAY = ("_target_order", "_excluded_deployment_ids", "_retry_skipped_deployment_ids")
 LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
-#: Calls and qualities that are waited for; beyond, the oldest are given up.
-MOST_OPEN = 100_000
-
 V = TypeVar("V")
-
-
-@dataclass
-class _Call:
-    """A call under way."""
-
-    arm: str
-    #: None if nobody decided.
-    decision: AnyDecision | None
-    #: True if its outcome will be learned.
-    counts: bool
-    dollars: float = 0.0
-    seconds: float = 0.0
 
 
 class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc]
@@ -155,6 +136,13 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
                 # A range has a length, also for models that cost nothing.
                 self._worst[arm] = max(self._prices[arm].worst, 1e-12)
 
+        dearest = max(self._worst, key=self._worst.__getitem__)
+        if ceiling is not None and not relative and self._worst[dearest] > 100 * ceiling:
+            log.warning(
+                "a call of %s can cost $%g, and the ceiling is $%g: it will be learned slowly. "
+                "Lower `max_tokens` and `max_input_tokens` if calls are shorter",
+                *(dearest, self._worst[dearest], ceiling),
+            )
         declaration = self._declare(ceiling, floor, relative, safe_cost, slow_at_most)
         self._decider: Decider
         if experiment is None and service is None:
@@ -169,13 +157,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
             options: dict[str, Any] = {"token": token, "timeout": timeout, "pause": pause}
             self._decider = Served(service, name, **options, declaration=declaration)
 
-        self._lock = threading.Lock()
-        self._open: dict[str, _Call] = {}
-        self._judging = 0
-        self._waiting: dict[str, _Call] = {}
-        self._early: dict[str, float] = {}
-        self._totals = {arm: ArmTotals() for arm in self._deployments}
-        self._counts = dict.fromkeys(("replaced by the safe arm", "too long", "refused", "without quality"), 0)
+        self._calls = Calls(list(self._deployments))
         self._certificate: Any = None
         atexit.register(self.close)
 
@@ -224,7 +206,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
     ) -> Any:
         """Returns the deployment for a call."""
         request: dict[str, Any] = {} if request_kwargs is None else request_kwargs
-        asked = {"model": model, "messages": messages, "input": input, "request_kwargs": request}
+        asked: dict[str, Any] = {"model": model, "messages": messages, "input": input, "request_kwargs": request}
         own = type(self.router).async_get_available_deployment
         if specific_deployment or not self._is_mine(model):
             return await own(self.router, **asked, specific_deployment=specific_deployment)
@@ -232,18 +214,17 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         healthy = await self.router.async_get_healthy_deployments(**asked)
         if isinstance(healthy, dict):
             return healthy
-        id, decision = uuid.uuid4().hex, None
-        if self._fits(messages, input):
-            if self._decider.remote:
-                decision = await asyncio.to_thread(self._decider.decide, id)
-            else:
-                decision = self._decider.decide(id)
+        id = uuid.uuid4().hex
+        if self._decider.remote:
+            decision = await asyncio.to_thread(self._decide, id, asked)
+        else:
+            decision = self._decide(id, asked)
         arm, candidates = self._choose(decision, healthy)
         if not candidates:
             # Only the safe arm may be played, and it is not healthy: the Router says so in its own words.
             self._only(self.safe, request, kept)
             candidates = [await own(self.router, **asked)]
-        return self._start(id, arm, decision, candidates, request)
+        return self._start(id, arm, decision, candidates, asked)
 
     def get_available_deployment(
         self,
@@ -255,7 +236,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
     ) -> Any:
         """Returns the deployment for a call."""
         request: dict[str, Any] = {} if request_kwargs is None else request_kwargs
-        asked = {"model": model, "messages": messages, "input": input, "request_kwargs": request}
+        asked: dict[str, Any] = {"model": model, "messages": messages, "input": input, "request_kwargs": request}
         own = type(self.router).get_available_deployment
         if specific_deployment or not self._is_mine(model):
             return own(self.router, **asked, specific_deployment=specific_deployment)
@@ -271,26 +252,34 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         if not healthy:
             raise unhealthy
         id = uuid.uuid4().hex
-        decision = self._decider.decide(id) if self._fits(messages, input) else None
+        decision = self._decide(id, asked)
         arm, candidates = self._choose(decision, healthy)
         if not candidates:
             self._only(self.safe, request, kept)
             candidates = [own(self.router, **asked)]
-        return self._start(id, arm, decision, candidates, request)
+        return self._start(id, arm, decision, candidates, asked)
 
     def _is_mine(self, model: str) -> bool:
         return (self.router.get_model_from_alias(model=model) or model) == self.group
 
-    def _fits(self, messages: Any, input: Any) -> bool:
+    def _decide(self, id: str, asked: Mapping[str, Any]) -> AnyDecision | None:
+        """Returns a decision; None for a call that goes to the safe arm without one."""
+        if not self._fits(asked):
+            self._calls.count(TOO_LONG)
+            return None
+        decision = self._decider.decide(id)
+        if decision is None:
+            self._calls.count(UNDECIDED)
+        return decision
+
+    def _fits(self, asked: Mapping[str, Any]) -> bool:
         """Returns False for a request longer than declared."""
-        text = messages if input is None else input
+        messages, text, tools = asked["messages"], asked["input"], asked["request_kwargs"].get("tools")
         # A token has at least a byte, so most requests need not be counted.
-        if self._max_input_tokens is None or len(str(text).encode()) <= self._max_input_tokens:
+        if self._max_input_tokens is None or len(f"{messages}{text}{tools}".encode()) <= self._max_input_tokens:
             return True
-        what = {"messages": messages} if input is None else {"text": input}
-        fits = bool(litellm.token_counter(model=self.safe, **what) <= self._max_input_tokens)
-        self._count("too long", not fits)
-        return fits
+        what = {"messages": messages, "tools": tools} if text is None else {"text": text}
+        return bool(litellm.token_counter(model=self.safe, **what) <= self._max_input_tokens)
 
     def _only(self, arm: str, request: dict[str, Any], kept: Mapping[str, Any]) -> None:
         """Makes the Router's next answer one of this arm."""
@@ -319,30 +308,32 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         arm: str,
         decision: AnyDecision | None,
         candidates: Sequence[dict[str, Any]],
-        request: dict[str, Any],
+        asked: Mapping[str, Any],
     ) -> dict[str, Any]:
         """Notes a call that begins, and returns its deployment with the call's id in it."""
         weights = [one["litellm_params"].get("weight") or 1 for one in candidates]
         deployment = self._random.choices(candidates, weights)[0]
-        if self._max_tokens is not None:
-            key = next((key for key in LIMITS if request.get(key) is not None), "max_tokens")
-            asked = request.get(key) or deployment["litellm_params"].get(key) or self._max_tokens
-            request[key] = min(asked, self._max_tokens)
-        counts = decision is not None and self._decider.learns(decision, arm) and self._random.random() < self._share
+        request = asked["request_kwargs"]
+        limit = next((key for key in LIMITS if request.get(key) is not None), "max_tokens")
+        # Only a chat is limited unasked: calls of other kinds have no such parameter, or another one.
+        if self._max_tokens is not None and (asked["messages"] is not None or limit in request):
+            own = request.get(limit) or deployment["litellm_params"].get(limit) or self._max_tokens
+            request[limit] = min(own, self._max_tokens)
         if self not in litellm.callbacks:
             litellm.logging_callback_manager.add_litellm_callback(self)
         if decision is not None:
             self._certificate = decision.certificate
-            self._count("replaced by the safe arm", decision.action != arm)
-        with self._lock:
-            _keep(self._open, id, _Call(arm, decision, counts))
+            if decision.action != arm:
+                self._calls.count(REPLACED)
+        counts = decision is not None and self._decider.learns(decision, arm) and self._random.random() < self._share
+        self._calls.begin(id, Call(arm, decision, counts))
         return {**deployment, "model_info": {**deployment["model_info"], KEY: id}}
 
     # Outcomes of calls
 
     def log_success_event(self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:
         """Hears of a response, or of the end of a stream."""
-        call = self._finish(kwargs, response_obj, start_time, end_time)
+        call = self._end(kwargs, response_obj, start_time, end_time)
         if call is not None and call.counts:
             quality = None
             try:
@@ -356,7 +347,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
         """Hears of a response, or of the end of a stream."""
-        call = self._finish(kwargs, response_obj, start_time, end_time)
+        call = self._end(kwargs, response_obj, start_time, end_time)
         if call is not None and call.counts:
             quality = None
             try:
@@ -372,7 +363,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
 
     def log_failure_event(self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:
         """Hears of a call that failed: an outcome like others."""
-        call = self._finish(kwargs, None, start_time, end_time)
+        call = self._end(kwargs, None, start_time, end_time)
         if call is not None and call.counts:
             self._settle(call, self._quality_range[0])
 
@@ -393,11 +384,8 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         if not lowest <= quality <= highest:
             raise ValueError(f"`quality` is {quality}: must lie in [{lowest:g}, {highest:g}]")
         key = response if isinstance(response, str) else call_id(response)
-        with self._lock:
-            call = self._waiting.pop(key, None)
-            if call is None:
-                # LiteLLM may not yet have told of the end of the call.
-                _keep(self._early, key, float(quality))
+        # LiteLLM may not yet have told of the end of the call: then the quality waits.
+        call = self._calls.reported(key, float(quality))
         return call is not None and self._settle(call, float(quality))
 
     def savings(self, against: str | None = None) -> Savings:
@@ -408,57 +396,16 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         Parameters:
             against: the arm to compare with; the one with the highest estimate unless given.
         """
-        with self._lock:
-            totals = {arm: ArmTotals(**vars(one)) for arm, one in self._totals.items()}
-            counts = dict(self._counts)
-            counts["open"] = len(self._open) + self._judging
-            counts["awaiting quality"] = len(self._waiting)
+        totals, counts = self._calls.sums()
         if isinstance(self._decider, Served):
-            counts["undecided by the service"] = self._decider.failures
             counts["undelivered"] = self._decider.undelivered
-        answered = sum(one.calls - one.failures for one in totals.values())
-        tokens = [sum(getattr(one, key) for one in totals.values()) for key in ("input_tokens", "output_tokens")]
+        return compare(totals, counts, self._prices, self._certificate, against)
 
-        def alone(arm: str) -> float:
-            own = totals[arm]
-            if own.calls > own.failures:
-                return answered * own.dollars / (own.calls - own.failures)
-            prices = self._prices.get(arm)
-            return 0.0 if prices is None else tokens[0] * prices.input + tokens[1] * prices.output
-
-        against = max(totals, key=alone) if against is None else against
-        return Savings(
-            calls=sum(one.calls for one in totals.values()),
-            dollars=math.fsum(one.dollars for one in totals.values()),
-            against=against,
-            against_dollars=alone(against),
-            arms=totals,
-            certificate=None if self._certificate is None else self._certificate.to_dict(),
-            counts=counts,
-        )
-
-    def _finish(self, kwargs: dict[str, Any], response: Any, start: datetime, end: datetime) -> _Call | None:
+    def _end(self, kwargs: dict[str, Any], response: Any, start: Any, end: Any) -> Call | None:
         """Returns the call that an event is about, once; None for all other calls, and for repeated events."""
         parameters = kwargs.get("litellm_params") or {}
         id = str((parameters.get("model_info") or {}).get(KEY))
-        with self._lock:
-            call = self._open.pop(id, None)
-            if call is None:
-                return None
-            cost = kwargs.get("response_cost")
-            # An answer without a known cost was not free: its outcome is refused.
-            call.dollars = float(cost) if cost is not None else math.nan if response is not None else 0.0
-            call.seconds = (end - start).total_seconds()
-            self._judging += call.counts and response is not None
-            totals = self._totals[call.arm]
-            totals.calls += 1
-            totals.failures += response is None
-            totals.dollars += 0.0 if math.isnan(call.dollars) else call.dollars
-            totals.seconds += call.seconds
-            usage = getattr(response, "usage", None)
-            totals.input_tokens += getattr(usage, "prompt_tokens", None) or 0
-            totals.output_tokens += getattr(usage, "completion_tokens", None) or 0
-        return call
+        return self._calls.end(id, response, kwargs.get("response_cost"), (end - start).total_seconds())
 
     def _judge(self, kwargs: dict[str, Any], response: Any) -> float | None:
         if self._quality is None:
@@ -466,23 +413,18 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         answer = self._quality(kwargs, response)
         return asyncio.run(_awaited(answer)) if inspect.isawaitable(answer) else answer
 
-    def _judged(self, call: _Call, kwargs: dict[str, Any], quality: float | None) -> None:
-        key = str(kwargs.get("litellm_call_id"))
-        with self._lock:
-            self._judging -= 1
-            quality = self._early.pop(key, None) if quality is None else quality
-            if quality is None:
-                self._counts["without quality"] += _keep(self._waiting, key, call)
+    def _judged(self, call: Call, kwargs: dict[str, Any], quality: float | None) -> None:
+        quality = self._calls.judged(str(kwargs.get("litellm_call_id")), call, quality)
         if quality is not None:
             self._settle(call, float(quality))
 
-    def _settle(self, call: _Call, quality: float) -> bool:
+    def _settle(self, call: Call, quality: float) -> bool:
         """Learns the outcome of a call; what lies outside its range is refused, and said."""
         assert call.decision is not None
         worst = self._worst[call.arm]
         lowest, highest = self._quality_range
         if not (call.dollars <= worst and lowest <= quality <= highest):
-            self._count("refused")
+            self._calls.count(REFUSED)
             log.warning(
                 "not learned: a call of %s cost $%g with quality %g; declared are at most $%g (`max_tokens`, "
                 "`max_input_tokens`, `worst_cost`) and quality in [%g, %g]",
@@ -495,14 +437,8 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         if self._slow_after is not None:
             costs["slow"] = float(call.seconds > self._slow_after)
         self._decider.learn(call.decision, call.arm, reward, costs)
-        with self._lock:
-            self._totals[call.arm].judged += 1
-            self._totals[call.arm].quality += quality
+        self._calls.learned(call, quality)
         return True
-
-    def _count(self, reason: str, happened: bool = True) -> None:
-        with self._lock:
-            self._counts[reason] += happened
 
 
 def arm_of(deployment: Mapping[str, Any]) -> str:
@@ -521,15 +457,6 @@ def _only_group(router: Router) -> str:
     if len(groups) != 1:
         raise ValueError(f"`group` is missing: must be one of {groups}, the model groups of the router")
     return str(groups[0])
-
-
-def _keep(table: dict[str, V], key: str, value: V) -> bool:
-    """Puts a value into a table of limited size; returns True if the oldest had to go."""
-    table[key] = value
-    full = len(table) > MOST_OPEN
-    if full:
-        del table[next(iter(table))]
-    return full
 
 
 async def _awaited(answer: Awaitable[V]) -> V:

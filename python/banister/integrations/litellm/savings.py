@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-
-@dataclass
-class ArmTotals:
-    """Sums over the calls of one arm."""
-
-    calls: int = 0
-    failures: int = 0
-    dollars: float = 0.0
-    seconds: float = 0.0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    #: Calls whose quality is known, and the sum of it.
-    judged: int = 0
-    quality: float = 0.0
+from .calls import ArmTotals
+from .prices import Prices
 
 
 @dataclass(frozen=True)
@@ -65,3 +55,34 @@ class Savings:
             lines.append(f"  {one['name']}: threshold {threshold:.4g}, the policy pessimistically {pessimistic:.4g}")
         odd = ", ".join(f"{count:,} {reason}" for reason, count in self.counts.items() if count)
         return "\n".join([*lines, f"  {odd}"] if odd else lines)
+
+
+def compare(
+    arms: dict[str, ArmTotals],
+    counts: dict[str, int],
+    prices: Mapping[str, Prices],
+    certificate: Any,
+    against: str | None,
+) -> Savings:
+    """Compares with an arm, or with the one that would have cost the most."""
+    answered = sum(one.calls - one.failures for one in arms.values())
+    inputs = sum(one.input_tokens for one in arms.values())
+    outputs = sum(one.output_tokens for one in arms.values())
+
+    def alone(arm: str) -> float:
+        own = arms[arm]
+        if own.calls > own.failures:
+            return answered * own.dollars / (own.calls - own.failures)
+        known = prices.get(arm)
+        return 0.0 if known is None else inputs * known.input + outputs * known.output
+
+    against = max(arms, key=alone) if against is None else against
+    return Savings(
+        calls=sum(one.calls for one in arms.values()),
+        dollars=math.fsum(one.dollars for one in arms.values()),
+        against=against,
+        against_dollars=alone(against),
+        arms=arms,
+        certificate=None if certificate is None else certificate.to_dict(),
+        counts=counts,
+    )
