@@ -25,6 +25,7 @@ from gateways import (
     two,
     wait_for,
 )
+from litellm.types.router import Deployment
 
 import banister
 from banister.integrations.litellm import BanisterRouting, call_id
@@ -139,20 +140,22 @@ def test_fallbacks_to_other_groups_are_not_ours() -> None:
         BanisterRouting(gateway, safe=CHEAP, ceiling=1.0)
 
 
-def test_where_an_arm_of_the_policy_is_missing_the_safe_arm_is_played() -> None:
-    gateway = two(cooldown_time=600)
+def test_where_an_arm_of_the_policy_is_missing_the_safe_arm_alone_is_played() -> None:
+    middle = "openai/gpt-4.1-mini"
+    gateway = router(deployment(CHEAP, "fine"), deployment(middle, "good"), deployment(DEAR, "excellent"))
     routing = limited(gateway)
-    for _ in range(4):
-        ask(gateway, 50)
     assert routing.agent is not None
-    before = pulls(routing)
-    (dear,) = (one for one in gateway.model_list if one["litellm_params"]["model"] == DEAR)
-    cool(gateway, dear)
-    ask(gateway, 50)
-    gateway.completion("chat", messages=HELLO)
-    wait_for(lambda: outcomes(routing) == 251)
-    assert pulls(routing) == {CHEAP: before[CHEAP] + 51, DEAR: before[DEAR]}
-    assert routing.savings().counts["replaced by the safe arm"] > 0
+    for arm, quality, cost in ((CHEAP, 0.1, CHEAP_COST), (middle, 0.8, 3.6e-5), (DEAR, 0.95, DEAR_COST)):
+        for _ in range(300):
+            routing.agent.observe(arm, quality, cost)
+    assert set(routing.agent.decide().policy) == {middle, DEAR}
+    cool(gateway, gateway.model_list[1])
+    answers = ask(gateway, 40) + [gateway.completion("chat", messages=HELLO) for _ in range(10)]
+    # What is left of the policy, the dear model, would cost too much.
+    assert {one.choices[0].message.content for one in answers} == {"fine"}
+    wait_for(lambda: outcomes(routing) == 950)
+    assert pulls(routing) == {CHEAP: 350, middle: 300, DEAR: 300}, "learned as what was played"
+    assert routing.savings().counts["replaced by the safe arm"] == 50
 
 
 def test_without_a_healthy_safe_arm_the_routers_own_error_is_raised() -> None:
@@ -326,6 +329,14 @@ def test_equal_deployments_are_one_arm() -> None:
     assert {one.choices[0].message.content for one in ask(gateway, 10)} <= {"west", "excellent"}
 
 
+def test_models_that_are_added_later_are_not_played() -> None:
+    gateway = two()
+    limited(gateway)
+    gateway.add_deployment(Deployment(**deployment("openai/gpt-4.1", "new")))
+    answers = ask(gateway, 20) + [gateway.completion("chat", messages=HELLO) for _ in range(5)]
+    assert "new" not in {one.choices[0].message.content for one in answers}
+
+
 def test_an_agent_of_an_earlier_process_goes_on() -> None:
     gateway = two()
     routing = limited(gateway)
@@ -370,6 +381,7 @@ def test_prices() -> None:
         ({"safe": "nobody"}, r"`safe` is 'nobody': must be one of \['openai/gpt-4o', 'openai/gpt-4o-mini'\]"),
         ({"floor": 0.5, "ceiling": 1.0}, "give one of them"),
         ({"share": 0.0}, "`share` is 0.0"),
+        ({"agent": banister.Opb(2), "experiment": "chat"}, "one of them decides"),
     ],
 )
 def test_errors(options: dict[str, Any], message: str) -> None:

@@ -80,8 +80,8 @@ class Calls:
             totals.dollars += 0.0 if math.isnan(call.dollars) else call.dollars
             totals.seconds += seconds
             usage = getattr(response, "usage", None)
-            totals.input_tokens += getattr(usage, "prompt_tokens", None) or 0
-            totals.output_tokens += getattr(usage, "completion_tokens", None) or 0
+            totals.input_tokens += _first(usage, "prompt_tokens", "input_tokens")
+            totals.output_tokens += _first(usage, "completion_tokens", "output_tokens")
         return call
 
     def judged(self, key: str, call: Call, quality: float | None) -> float | None:
@@ -123,3 +123,8 @@ class Calls:
         if len(table) > MOST_OPEN:
             del table[next(iter(table))]
             self._counts[GIVEN_UP] += 1
+
+
+def _first(usage: Any, *names: str) -> int:
+    """Returns the first number that is there: interfaces of models name tokens differently."""
+    return next((int(value) for name in names if (value := getattr(usage, name, None))), 0)

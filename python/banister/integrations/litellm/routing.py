@@ -105,6 +105,9 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
             raise ValueError(f"`ceiling` is {ceiling} and `floor` is {floor}: give one of them")
         if not 0 < share <= 1:
             raise ValueError(f"`share` is {share}: must be above 0 and at most 1")
+        is_served = experiment is not None or service is not None
+        if is_served and agent is not None:
+            raise ValueError("`agent` and `experiment` are both given: one of them decides")
         #: LiteLLM takes loggers without a name of their own for one and the same.
         self.id = uuid.uuid4().hex
         self.router = router
@@ -145,17 +148,17 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
             )
         declaration = self._declare(ceiling, floor, relative, safe_cost, slow_at_most)
         self._decider: Decider
-        if experiment is None and service is None:
+        if is_served:
+            name = self.group if experiment is None else experiment
+            declaration["confidence"] = confidence
+            options: dict[str, Any] = {"token": token, "timeout": timeout, "pause": pause}
+            self._decider = Served(service, name, **options, declaration=declaration)
+        else:
             if agent is None:
                 agent = Opb(**declaration, delta=1 - confidence, seed=seed)
             elif set(agent.arms) != set(self._deployments) or agent.safe != safe:
                 raise ValueError(f"`agent` has arms {agent.arms}, {agent.safe!r} safe: must be those of the router")
             self._decider = InProcess(agent)
-        else:
-            name = self.group if experiment is None else experiment
-            declaration["confidence"] = confidence
-            options: dict[str, Any] = {"token": token, "timeout": timeout, "pause": pause}
-            self._decider = Served(service, name, **options, declaration=declaration)
 
         self._calls = Calls(list(self._deployments))
         self._certificate: Any = None
@@ -283,7 +286,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
 
     def _only(self, arm: str, request: dict[str, Any], kept: Mapping[str, Any]) -> None:
         """Makes the Router's next answer one of this arm."""
-        others = [one["model_info"]["id"] for name, ones in self._deployments.items() if name != arm for one in ones]
+        others = [one["model_info"]["id"] for one in self.router.model_list if arm_of(one) != arm]
         request |= kept
         request["_excluded_deployment_ids"] = [*others, *(kept.get("_excluded_deployment_ids") or ())]
 

@@ -38,8 +38,8 @@ class Savings:
     def __str__(self) -> str:
         share = self.saved / self.against_dollars if self.against_dollars else 0.0
         lines = [
-            f"{self.calls:,} calls for ${self.dollars:,.4f}; with {self.against} alone about "
-            f"${self.against_dollars:,.4f}: saved about ${self.saved:,.4f} ({share:.0%})"
+            f"{self.calls:,} calls for {_dollars(self.dollars)}; with {self.against} alone about "
+            f"{_dollars(self.against_dollars)}: saved about {_dollars(self.saved)} ({share:.0%})"
         ]
         width = max(len(arm) for arm in self.arms)
         lines.append(f"  {'arm':<{width}}  {'calls':>7}  {'failed':>6}  {'$ per call':>10}  {'seconds':>7}  quality")
@@ -55,6 +55,10 @@ class Savings:
             lines.append(f"  {one['name']}: threshold {threshold:.4g}, the policy pessimistically {pessimistic:.4g}")
         odd = ", ".join(f"{count:,} {reason}" for reason, count in self.counts.items() if count)
         return "\n".join([*lines, f"  {odd}"] if odd else lines)
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:,.2f}" if abs(amount) >= 100 else f"${amount:.4g}"
 
 
 def compare(
