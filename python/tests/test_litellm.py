@@ -145,9 +145,8 @@ def test_where_an_arm_of_the_policy_is_missing_the_safe_arm_alone_is_played() ->
     gateway = router(deployment(CHEAP, "fine"), deployment(middle, "good"), deployment(DEAR, "excellent"))
     routing = limited(gateway)
     assert routing.agent is not None
-    for arm, quality, cost in ((CHEAP, 0.1, CHEAP_COST), (middle, 0.8, 3.6e-5), (DEAR, 0.95, DEAR_COST)):
-        for _ in range(300):
-            routing.agent.observe(arm, quality, cost)
+    arms, qualities, costs = [CHEAP, middle, DEAR], [0.1, 0.8, 0.95], [CHEAP_COST, 3.6e-5, DEAR_COST]
+    routing.agent.fit(arms * 300, qualities * 300, costs * 300)
     assert set(routing.agent.decide().policy) == {middle, DEAR}
     cool(gateway, gateway.model_list[1])
     answers = ask(gateway, 40) + [gateway.completion("chat", messages=HELLO) for _ in range(10)]
