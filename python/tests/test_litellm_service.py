@@ -38,6 +38,10 @@ def test_gateways_share_an_experiment(tmp_path: Path) -> None:
         assert routings[0].agent is None
         assert routings[0].savings().certificate is not None
 
+        client.update("routing", shadow=True)
+        ask(gateways[0], 5)
+        assert routings[0].savings().counts["undecided by the service"] == 5, "it only says what it would do"
+
         with pytest.raises(ValueError, match="which has other guardrails: give it another name"):
             limited(two(), service=url, experiment="routing", token=token, ceiling=1e-4)
         with pytest.raises(ValueError, match="safe; give it another name"):

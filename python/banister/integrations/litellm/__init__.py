@@ -1,8 +1,7 @@
 """Routing of LLM calls under a guardrail, as a routing strategy of LiteLLM's Router.
 
-In reading order: `prices` (the most that a call can cost), `deciders` (who decides: an agent in this
-process, or the service), `calls` (what became of them), `savings` (what was spent), `routing` (the strategy
-itself).
+In reading order: `prices` (the most that a call can cost), `backends` (an agent in this process, or
+the service), `calls` (calls under way and their sums), `savings` (dollars spent), `routing` (the strategy).
 """
 
 from __future__ import annotations

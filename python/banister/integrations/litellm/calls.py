@@ -7,10 +7,10 @@ import threading
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from .deciders import AnyDecision
+from .backends import AnyDecision
 
 #: Calls and qualities that are waited for; beyond, the oldest are given up.
-MOST_OPEN = 100_000
+MAX_OPEN = 100_000
 
 REPLACED, TOO_LONG, UNDECIDED = "replaced by the safe arm", "too long", "undecided by the service"
 REFUSED, GIVEN_UP = "refused", "given up"
@@ -26,7 +26,7 @@ class Call:
     #: None if nobody decided.
     decision: AnyDecision | None
     #: True if its outcome will be learned.
-    counts: bool
+    is_learned: bool
     dollars: float = 0.0
     seconds: float = 0.0
 
@@ -59,7 +59,7 @@ class Calls:
         self._counts = dict.fromkeys((REPLACED, TOO_LONG, UNDECIDED, REFUSED, GIVEN_UP), 0)
 
     def begin(self, id: str, call: Call) -> None:
-        """Notes a call that begins."""
+        """Records a call that begins."""
         with self._lock:
             self._keep(self._open, id, call)
 
@@ -73,7 +73,7 @@ class Calls:
             # An answer without a known cost was not free: its outcome will be refused.
             call.dollars = float(cost) if cost is not None else math.nan if answered else 0.0
             call.seconds = seconds
-            self._judging += call.counts and answered
+            self._judging += call.is_learned and answered
             totals = self._totals[call.arm]
             totals.calls += 1
             totals.failures += not answered
@@ -120,7 +120,7 @@ class Calls:
 
     def _keep(self, table: dict[str, V], key: str, value: V) -> None:
         table[key] = value
-        if len(table) > MOST_OPEN:
+        if len(table) > MAX_OPEN:
             del table[next(iter(table))]
             self._counts[GIVEN_UP] += 1
 

@@ -19,8 +19,8 @@ from litellm.types.router import CustomRoutingStrategyBase, RouterRateLimitError
 from ..._agent import Agent
 from ..._agents import Opb
 from ..._guardrail import Guardrail
+from .backends import AgentBackend, AnyDecision, Backend, ServiceBackend
 from .calls import REFUSED, REPLACED, TOO_LONG, UNDECIDED, Call, Calls
-from .deciders import AnyDecision, Decider, InProcess, Served
 from .prices import Prices, read_prices
 from .savings import Savings, compare
 
@@ -31,10 +31,10 @@ Judge: TypeAlias = Callable[[dict[str, Any], Any], "float | Awaitable[float | No
 
 #: Key of a call's id in the `model_info` of its deployment. LiteLLM copies that for every attempt,
 #: whereas the `metadata` of a request is one dictionary for all its attempts.
-KEY = "banister"
-#: Keys of a request that the Router takes away when it looks for deployments.
-TAKEN_AWAY = ("_target_order", "_excluded_deployment_ids", "_retry_skipped_deployment_ids")
-LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
+ID_KEY = "banister"
+#: Keys of a request that the Router removes when it looks for deployments.
+ROUTER_KEYS = ("_target_order", "_excluded_deployment_ids", "_retry_skipped_deployment_ids")
+OUTPUT_LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 V = TypeVar("V")
 
 
@@ -62,7 +62,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         safe_cost: the safe arm's mean of the guarded signal, if it is known.
         slow_after: seconds after which a call is slow; with it comes a second guardrail.
         slow_at_most: largest fraction of slow calls.
-        confidence: with which all guardrails are kept at all times.
+        confidence: with which all guardrails are router_keys at all times.
         agent: an agent of an earlier process: `banister.load(path)`.
         seed: of the agent and of the choice among equal deployments.
         experiment: an experiment of the decision service, which then decides in place of an agent of this
@@ -108,7 +108,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         is_served = experiment is not None or service is not None
         if is_served and agent is not None:
             raise ValueError("`agent` and `experiment` are both given: one of them decides")
-        #: LiteLLM takes loggers without a name of their own for one and the same.
+        #: Without an attribute of its own, LiteLLM takes a second logger for the first.
         self.id = uuid.uuid4().hex
         self.router = router
         self.group = _only_group(router) if group is None else group
@@ -147,18 +147,18 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
                 *(dearest, self._worst[dearest], ceiling),
             )
         declaration = self._declare(ceiling, floor, relative, safe_cost, slow_at_most)
-        self._decider: Decider
+        self._backend: Backend
         if is_served:
             name = self.group if experiment is None else experiment
             declaration["confidence"] = confidence
             options: dict[str, Any] = {"token": token, "timeout": timeout, "pause": pause}
-            self._decider = Served(service, name, **options, declaration=declaration)
+            self._backend = ServiceBackend(service, name, **options, declaration=declaration)
         else:
             if agent is None:
                 agent = Opb(**declaration, delta=1 - confidence, seed=seed)
             elif set(agent.arms) != set(self._deployments) or agent.safe != safe:
                 raise ValueError(f"`agent` has arms {agent.arms}, {agent.safe!r} safe: must be those of the router")
-            self._decider = InProcess(agent)
+            self._backend = AgentBackend(agent)
 
         self._calls = Calls(list(self._deployments))
         self._certificate: Any = None
@@ -179,7 +179,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
             guardrails.append(Guardrail("slow", at_most=slow_at_most))
         return {"arms": list(self._deployments), "safe": self.safe, "guardrails": guardrails, "reward": reward}
 
-    # Life
+    # Lifecycle
 
     def install(self) -> BanisterRouting:
         """Makes it the strategy of its router: `router.set_custom_routing_strategy`."""
@@ -190,12 +190,12 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         """Stops listening to LiteLLM, and waits until the service has all outcomes."""
         atexit.unregister(self.close)
         litellm.logging_callback_manager.remove_callback_from_all_lists(self)
-        self._decider.close(timeout)
+        self._backend.close(timeout)
 
     @property
     def agent(self) -> Agent | None:
         """The agent of this process, to look at or to save; None if the service decides."""
-        return self._decider.agent if isinstance(self._decider, InProcess) else None
+        return self._backend.agent if isinstance(self._backend, AgentBackend) else None
 
     # Deployments for calls
 
@@ -209,25 +209,25 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
     ) -> Any:
         """Returns the deployment for a call."""
         request: dict[str, Any] = {} if request_kwargs is None else request_kwargs
-        asked: dict[str, Any] = {"model": model, "messages": messages, "input": input, "request_kwargs": request}
+        query: dict[str, Any] = {"model": model, "messages": messages, "input": input, "request_kwargs": request}
         own = type(self.router).async_get_available_deployment
-        if specific_deployment or not self._is_mine(model):
-            return await own(self.router, **asked, specific_deployment=specific_deployment)
-        kept = {key: request[key] for key in TAKEN_AWAY if key in request}
-        healthy = await self.router.async_get_healthy_deployments(**asked)
+        if specific_deployment or not self._is_routed(model):
+            return await own(self.router, **query, specific_deployment=specific_deployment)
+        router_keys = {key: request[key] for key in ROUTER_KEYS if key in request}
+        healthy = await self.router.async_get_healthy_deployments(**query)
         if isinstance(healthy, dict):
             return healthy
         id = uuid.uuid4().hex
-        if self._decider.remote:
-            decision = await asyncio.to_thread(self._decide, id, asked)
+        if self._backend.remote:
+            decision = await asyncio.to_thread(self._decide, id, query)
         else:
-            decision = self._decide(id, asked)
+            decision = self._decide(id, query)
         arm, candidates = self._choose(decision, healthy)
         if not candidates:
             # Only the safe arm may be played, and it is not healthy: the Router says so in its own words.
-            self._only(self.safe, request, kept)
-            candidates = [await own(self.router, **asked)]
-        return self._start(id, arm, decision, candidates, asked)
+            self._restrict_to(self.safe, request, router_keys)
+            candidates = [await own(self.router, **query)]
+        return self._start(id, arm, decision, candidates, query)
 
     def get_available_deployment(
         self,
@@ -239,56 +239,56 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
     ) -> Any:
         """Returns the deployment for a call."""
         request: dict[str, Any] = {} if request_kwargs is None else request_kwargs
-        asked: dict[str, Any] = {"model": model, "messages": messages, "input": input, "request_kwargs": request}
+        query: dict[str, Any] = {"model": model, "messages": messages, "input": input, "request_kwargs": request}
         own = type(self.router).get_available_deployment
-        if specific_deployment or not self._is_mine(model):
-            return own(self.router, **asked, specific_deployment=specific_deployment)
-        kept = {key: request[key] for key in TAKEN_AWAY if key in request}
+        if specific_deployment or not self._is_routed(model):
+            return own(self.router, **query, specific_deployment=specific_deployment)
+        router_keys = {key: request[key] for key in ROUTER_KEYS if key in request}
         healthy = []
-        # The Router tells a blocking caller of one deployment at a time: it is asked for each arm.
+        # The Router tells a blocking caller of one deployment at a time: it is query for each arm.
         for one in self._deployments:
-            self._only(one, request, kept)
+            self._restrict_to(one, request, router_keys)
             try:
-                healthy.append(own(self.router, **asked))
+                healthy.append(own(self.router, **query))
             except RouterRateLimitError as error:
                 unhealthy = error
         if not healthy:
             raise unhealthy
         id = uuid.uuid4().hex
-        decision = self._decide(id, asked)
+        decision = self._decide(id, query)
         arm, candidates = self._choose(decision, healthy)
         if not candidates:
-            self._only(self.safe, request, kept)
-            candidates = [own(self.router, **asked)]
-        return self._start(id, arm, decision, candidates, asked)
+            self._restrict_to(self.safe, request, router_keys)
+            candidates = [own(self.router, **query)]
+        return self._start(id, arm, decision, candidates, query)
 
-    def _is_mine(self, model: str) -> bool:
+    def _is_routed(self, model: str) -> bool:
         return (self.router.get_model_from_alias(model=model) or model) == self.group
 
-    def _decide(self, id: str, asked: Mapping[str, Any]) -> AnyDecision | None:
+    def _decide(self, id: str, query: Mapping[str, Any]) -> AnyDecision | None:
         """Returns a decision; None for a call that goes to the safe arm without one."""
-        if not self._fits(asked):
+        if not self._fits(query):
             self._calls.count(TOO_LONG)
             return None
-        decision = self._decider.decide(id)
+        decision = self._backend.decide(id)
         if decision is None:
             self._calls.count(UNDECIDED)
         return decision
 
-    def _fits(self, asked: Mapping[str, Any]) -> bool:
+    def _fits(self, query: Mapping[str, Any]) -> bool:
         """Returns False for a request longer than declared."""
-        messages, text, tools = asked["messages"], asked["input"], asked["request_kwargs"].get("tools")
+        messages, text, tools = query["messages"], query["input"], query["request_kwargs"].get("tools")
         # A token has at least a byte, so most requests need not be counted.
         if self._max_input_tokens is None or len(f"{messages}{text}{tools}".encode()) <= self._max_input_tokens:
             return True
         what = {"messages": messages, "tools": tools} if text is None else {"text": text}
         return bool(litellm.token_counter(model=self.safe, **what) <= self._max_input_tokens)
 
-    def _only(self, arm: str, request: dict[str, Any], kept: Mapping[str, Any]) -> None:
-        """Makes the Router's next answer one of this arm."""
+    def _restrict_to(self, arm: str, request: dict[str, Any], router_keys: Mapping[str, Any]) -> None:
+        """Excludes all other arms from the Router's next answer."""
         others = [one["model_info"]["id"] for one in self.router.model_list if arm_of(one) != arm]
-        request |= kept
-        request["_excluded_deployment_ids"] = [*others, *(kept.get("_excluded_deployment_ids") or ())]
+        request |= router_keys
+        request["_excluded_deployment_ids"] = [*others, *(router_keys.get("_excluded_deployment_ids") or ())]
 
     def _choose(
         self, decision: AnyDecision | None, healthy: Sequence[dict[str, Any]]
@@ -311,15 +311,15 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         arm: str,
         decision: AnyDecision | None,
         candidates: Sequence[dict[str, Any]],
-        asked: Mapping[str, Any],
+        query: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """Notes a call that begins, and returns its deployment with the call's id in it."""
+        """Records a call that begins; returns its deployment with the call's id in it."""
         weights = [one["litellm_params"].get("weight") or 1 for one in candidates]
         deployment = self._random.choices(candidates, weights)[0]
-        request = asked["request_kwargs"]
-        limit = next((key for key in LIMITS if request.get(key) is not None), "max_tokens")
+        request = query["request_kwargs"]
+        limit = next((key for key in OUTPUT_LIMITS if request.get(key) is not None), "max_tokens")
         # Only a chat is limited unasked: calls of other kinds have no such parameter, or another one.
-        if self._max_tokens is not None and (asked["messages"] is not None or limit in request):
+        if self._max_tokens is not None and (query["messages"] is not None or limit in request):
             own = request.get(limit) or deployment["litellm_params"].get(limit) or self._max_tokens
             request[limit] = min(own, self._max_tokens)
         if self not in litellm.callbacks:
@@ -328,16 +328,18 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
             self._certificate = decision.certificate
             if decision.action != arm:
                 self._calls.count(REPLACED)
-        counts = decision is not None and self._decider.learns(decision, arm) and self._random.random() < self._share
-        self._calls.begin(id, Call(arm, decision, counts))
-        return {**deployment, "model_info": {**deployment["model_info"], KEY: id}}
+        is_learned = (
+            decision is not None and self._backend.learns(decision, arm) and self._random.random() < self._share
+        )
+        self._calls.begin(id, Call(arm, decision, is_learned))
+        return {**deployment, "model_info": {**deployment["model_info"], ID_KEY: id}}
 
     # Outcomes of calls
 
     def log_success_event(self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:
-        """Hears of a response, or of the end of a stream."""
+        """Records a response, or the end of a stream, and judges it."""
         call = self._end(kwargs, response_obj, start_time, end_time)
-        if call is not None and call.counts:
+        if call is not None and call.is_learned:
             quality = None
             try:
                 quality = self._judge(kwargs, response_obj)
@@ -349,9 +351,9 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
     async def async_log_success_event(
         self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
-        """Hears of a response, or of the end of a stream."""
+        """Records a response, or the end of a stream, and judges it."""
         call = self._end(kwargs, response_obj, start_time, end_time)
-        if call is not None and call.counts:
+        if call is not None and call.is_learned:
             quality = None
             try:
                 if inspect.iscoroutinefunction(self._quality):
@@ -365,15 +367,15 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
                 self._judged(call, kwargs, quality)
 
     def log_failure_event(self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:
-        """Hears of a call that failed: an outcome like others."""
+        """Records a call that failed: an outcome like others."""
         call = self._end(kwargs, None, start_time, end_time)
-        if call is not None and call.counts:
-            self._settle(call, self._quality_range[0])
+        if call is not None and call.is_learned:
+            self._learn(call, self._quality_range[0])
 
     async def async_log_failure_event(
         self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
-        """Hears of a call that failed: an outcome like others."""
+        """Records a call that failed: an outcome like others."""
         self.log_failure_event(kwargs, response_obj, start_time, end_time)
 
     def report(self, response: Any, quality: float) -> bool:
@@ -389,7 +391,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         key = response if isinstance(response, str) else call_id(response)
         # LiteLLM may not yet have told of the end of the call: then the quality waits.
         call = self._calls.reported(key, float(quality))
-        return call is not None and self._settle(call, float(quality))
+        return call is not None and self._learn(call, float(quality))
 
     def savings(self, against: str | None = None) -> Savings:
         """Returns what was spent by this process, beside what one arm alone would have cost.
@@ -400,14 +402,14 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
             against: the arm to compare with; the one with the highest estimate unless given.
         """
         totals, counts = self._calls.sums()
-        if isinstance(self._decider, Served):
-            counts["undelivered"] = self._decider.undelivered
+        if isinstance(self._backend, ServiceBackend):
+            counts["undelivered"] = self._backend.undelivered
         return compare(totals, counts, self._prices, self._certificate, against)
 
     def _end(self, kwargs: dict[str, Any], response: Any, start: Any, end: Any) -> Call | None:
         """Returns the call that an event is about, once; None for all other calls, and for repeated events."""
         parameters = kwargs.get("litellm_params") or {}
-        id = str((parameters.get("model_info") or {}).get(KEY))
+        id = str((parameters.get("model_info") or {}).get(ID_KEY))
         return self._calls.end(id, response, kwargs.get("response_cost"), (end - start).total_seconds())
 
     def _judge(self, kwargs: dict[str, Any], response: Any) -> float | None:
@@ -419,9 +421,9 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
     def _judged(self, call: Call, kwargs: dict[str, Any], quality: float | None) -> None:
         quality = self._calls.judged(str(kwargs.get("litellm_call_id")), call, quality)
         if quality is not None:
-            self._settle(call, float(quality))
+            self._learn(call, float(quality))
 
-    def _settle(self, call: Call, quality: float) -> bool:
+    def _learn(self, call: Call, quality: float) -> bool:
         """Learns the outcome of a call; what lies outside its range is refused, and said."""
         assert call.decision is not None
         worst = self._worst[call.arm]
@@ -439,7 +441,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         costs = {"dollars": call.dollars} if by_quality else {"quality": quality}
         if self._slow_after is not None:
             costs["slow"] = float(call.seconds > self._slow_after)
-        self._decider.learn(call.decision, call.arm, reward, costs)
+        self._backend.learn(call.decision, call.arm, reward, costs)
         self._calls.learned(call, quality)
         return True
 

@@ -1,4 +1,4 @@
-"""What was spent, and what it would have been with one arm alone."""
+"""Dollars spent, compared with those of one arm alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who decides: an agent in this process, or the decision service."""
+"""Backends that decide and learn: an agent in this process, or the decision service."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ log = logging.getLogger(__name__)
 AnyDecision: TypeAlias = Decision | ServiceDecision
 
 #: Outcomes that wait for a service that does not answer; beyond, they are dropped.
-MOST_OUTCOMES = 100_000
+MAX_QUEUED = 100_000
 
 
-class Decider(Protocol):
-    """An agent, wherever it is."""
+class Backend(Protocol):
+    """Decisions and their outcomes."""
 
     #: True if `decide` may wait for another machine.
     remote: bool
@@ -47,7 +47,7 @@ class Decider(Protocol):
         """Waits until outcomes are delivered."""
 
 
-class InProcess:
+class AgentBackend:
     """An agent in this process."""
 
     remote = False
@@ -70,7 +70,7 @@ class InProcess:
         pass
 
 
-class Served:
+class ServiceBackend:
     """An experiment of the decision service, made if it is missing.
 
     Decisions have little time, and none for some seconds after the service did not answer. Outcomes are
@@ -85,24 +85,26 @@ class Served:
         self.name, self._declaration, self._pause = name, declaration, pause
         self._client = Client(url, token=token, timeout=timeout, retries=1, deadline=timeout, connections=50)
         self._reporter = Client(url, token=token)
-        self._is_made = False
-        self._silent_until = 0.0
-        self._outcomes: queue.Queue[dict[str, Any]] = queue.Queue(MOST_OUTCOMES)
+        self._is_ready = False
+        self._retry_at = 0.0
+        self._outcomes: queue.Queue[dict[str, Any]] = queue.Queue(MAX_QUEUED)
         self.undelivered = 0
         try:
-            self._make()
+            self._ensure()
         except ServiceUnavailableError as error:
-            self._failed(error)
+            self._back_off(error)
         threading.Thread(target=self._send, name="banister-outcomes", daemon=True).start()
 
     def decide(self, id: str) -> AnyDecision | None:
-        if time.monotonic() >= self._silent_until:
+        if time.monotonic() >= self._retry_at:
             try:
-                if not self._is_made:
-                    self._make()
-                return self._client.decide(self.name, id=id)
+                if not self._is_ready:
+                    self._ensure()
+                decision = self._client.decide(self.name, id=id)
+                # In shadow mode the service only says what it would do.
+                return None if decision.shadow else decision
             except (ServiceError, ValueError) as error:
-                self._failed(error)
+                self._back_off(error)
         return None
 
     def learns(self, decision: AnyDecision, arm: str) -> bool:
@@ -122,7 +124,7 @@ class Served:
             if self._outcomes.unfinished_tasks:
                 log.warning("%d outcomes did not reach the service", self._outcomes.unfinished_tasks)
 
-    def _make(self) -> None:
+    def _ensure(self) -> None:
         try:
             known = self._client.experiment(self.name)
         except ServiceNotFoundError:
@@ -137,13 +139,13 @@ class Served:
                 f"`experiment` is {self.name!r}, whose arms are {sorted(arms)} with {known.safe!r} safe: "
                 f"must be {sorted(wanted['arms'])} with {wanted['safe']!r} safe; give it another name"
             )
-        bounds = [(one["name"], one.get("at_most"), one.get("at_least")) for one in known.guardrails]
-        if bounds != [(one.name, one.at_most, one.at_least) for one in wanted["guardrails"]]:
+        bounds = [_bound(one) for one in known.guardrails]
+        if bounds != [_bound(one.to_dict()) for one in wanted["guardrails"]]:
             raise ValueError(f"`experiment` is {self.name!r}, which has other guardrails: give it another name")
-        self._is_made = True
+        self._is_ready = True
 
-    def _failed(self, error: Exception) -> None:
-        self._silent_until = time.monotonic() + self._pause
+    def _back_off(self, error: Exception) -> None:
+        self._retry_at = time.monotonic() + self._pause
         log.warning("the safe arm is played for %g s: %s", self._pause, error)
 
     def _send(self) -> None:
@@ -163,3 +165,7 @@ class Served:
                 log.warning("the service refused an outcome: %s", refusal)
             for _ in batch:
                 self._outcomes.task_done()
+
+
+def _bound(guardrail: Mapping[str, Any]) -> list[Any]:
+    return [guardrail.get(key) or None for key in ("name", "at_most", "at_least", "relative")]
