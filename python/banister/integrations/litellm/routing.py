@@ -62,7 +62,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         safe_cost: the safe arm's mean of the guarded signal, if it is known.
         slow_after: seconds after which a call is slow; with it comes a second guardrail.
         slow_at_most: largest fraction of slow calls.
-        confidence: with which all guardrails are router_keys at all times.
+        confidence: with which all guardrails are kept at all times.
         agent: an agent of an earlier process: `banister.load(path)`.
         seed: of the agent and of the choice among equal deployments.
         experiment: an experiment of the decision service, which then decides in place of an agent of this
@@ -245,7 +245,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
             return own(self.router, **query, specific_deployment=specific_deployment)
         router_keys = {key: request[key] for key in ROUTER_KEYS if key in request}
         healthy = []
-        # The Router tells a blocking caller of one deployment at a time: it is query for each arm.
+        # The Router tells a blocking caller of one deployment at a time: it is asked for each arm.
         for one in self._deployments:
             self._restrict_to(one, request, router_keys)
             try:
