@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,9 @@ from fake_service import FakeService, serving
 from logs import columns, make
 
 import banister
+
+# LiteLLM's prices are those that come with it, not those of the day.
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 
 @pytest.fixture(name="data")

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 KINDS = {cls.__name__ for cls in CLASSES.values()}
 BOOK = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Their examples need a service: `test_service_examples.py` runs them with one.
-SERVED = {"client"}
+SERVED = {"client", "llm-routing"}
 DOCS = [path for path in BOOK if ">>>" in path.read_text("utf-8") and path.stem not in SERVED]
 
 

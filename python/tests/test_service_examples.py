@@ -24,11 +24,12 @@ def _url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-def test_the_chapter_is_true_as_written(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("chapter", ["client", "llm-routing"])
+def test_the_chapter_is_true_as_written(chapter: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BANISTER_URL", url)
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    chapter = str(ROOT / "docs" / "client.md")
-    failed, tried = doctest.testfile(chapter, module_relative=False, optionflags=flags, encoding="utf-8")
+    path = str(ROOT / "docs" / f"{chapter}.md")
+    failed, tried = doctest.testfile(path, module_relative=False, optionflags=flags, encoding="utf-8")
     assert tried > 0
     assert failed == 0
 
@@ -72,6 +73,16 @@ def test_the_shop_uses_a_service_with_tokens(tmp_path: Path) -> None:
         assert refused.returncode == 1
         assert "401" in refused.stderr
         assert "Traceback" not in refused.stderr
+
+
+def test_the_gateway_runs(url: str) -> None:
+    for where in ([], ["--experiment", "gateway", "--url", url]):
+        command = [sys.executable, str(ROOT / "examples" / "llm_gateway.py"), "--calls", "100", *where]
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith("100 calls for $")
+    with banister.Client(url) as client:
+        assert client.experiment("gateway").counts.outcomes == 100
 
 
 def test_the_quickstart_runs(url: str) -> None:

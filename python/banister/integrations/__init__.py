@@ -1,0 +1,1 @@
+"""Plug-ins for other libraries, one package each; none is imported by `import banister`."""

@@ -1,0 +1,16 @@
+"""Routing of LLM calls under a guardrail, as a routing strategy of LiteLLM's Router.
+
+In reading order: `prices` (the most that a call can cost), `backends` (an agent in this process, or
+the service), `calls` (calls under way and their sums), `savings` (dollars spent), `routing` (the strategy).
+"""
+
+from __future__ import annotations
+
+from ..._extra import extra
+
+with extra("litellm"):
+    from .calls import ArmTotals
+    from .routing import BanisterRouting, call_id
+    from .savings import Savings
+
+__all__ = ["ArmTotals", "BanisterRouting", "Savings", "call_id"]

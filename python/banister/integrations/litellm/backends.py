@@ -1,0 +1,171 @@
+"""Backends that decide and learn: an agent in this process, or the decision service."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeAlias
+
+from ..._agent import Agent
+from ..._native import Decision
+from ...client import (
+    Client,
+    ServiceConflictError,
+    ServiceDecision,
+    ServiceError,
+    ServiceNotFoundError,
+    ServiceUnavailableError,
+)
+
+log = logging.getLogger(__name__)
+
+AnyDecision: TypeAlias = Decision | ServiceDecision
+
+#: Outcomes that wait for a service that does not answer; beyond, they are dropped.
+MAX_QUEUED = 100_000
+
+
+class Backend(Protocol):
+    """Decisions and their outcomes."""
+
+    #: True if `decide` may wait for another machine.
+    remote: bool
+
+    def decide(self, id: str) -> AnyDecision | None:
+        """Returns a decision; None if there is nobody to ask: play the safe arm."""
+
+    def learns(self, decision: AnyDecision, arm: str) -> bool:
+        """Returns True if the outcome of `arm`, played at this decision, can be learned."""
+
+    def learn(self, decision: AnyDecision, arm: str, reward: float, costs: Mapping[str, float]) -> None:
+        """Learns what came of a decision."""
+
+    def close(self, timeout: float) -> None:
+        """Waits until outcomes are delivered."""
+
+
+class AgentBackend:
+    """An agent in this process."""
+
+    remote = False
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+
+    def decide(self, id: str) -> AnyDecision | None:
+        return self.agent.decide()
+
+    def learns(self, decision: AnyDecision, arm: str) -> bool:
+        return True
+
+    def learn(self, decision: AnyDecision, arm: str, reward: float, costs: Mapping[str, float]) -> None:
+        # The outcome of an arm that was not drawn is that arm's, and not the decision's.
+        drawn = isinstance(decision, Decision) and decision.action == arm
+        self.agent.observe(decision if drawn else arm, reward, costs)  # type: ignore[arg-type]
+
+    def close(self, timeout: float) -> None:
+        pass
+
+
+class ServiceBackend:
+    """An experiment of the decision service, made if it is missing.
+
+    Decisions have little time, and none for some seconds after the service did not answer. Outcomes are
+    sent by a thread, which tries again until the service has them: reported twice, they count once.
+    """
+
+    remote = True
+
+    def __init__(
+        self, url: str | None, name: str, *, token: str | None, timeout: float, pause: float, declaration: Any
+    ) -> None:
+        self.name, self._declaration, self._pause = name, declaration, pause
+        self._client = Client(url, token=token, timeout=timeout, retries=1, deadline=timeout, connections=50)
+        self._reporter = Client(url, token=token)
+        self._is_ready = False
+        self._retry_at = 0.0
+        self._outcomes: queue.Queue[dict[str, Any]] = queue.Queue(MAX_QUEUED)
+        self.undelivered = 0
+        try:
+            self._ensure()
+        except ServiceUnavailableError as error:
+            self._back_off(error)
+        threading.Thread(target=self._send, name="banister-outcomes", daemon=True).start()
+
+    def decide(self, id: str) -> AnyDecision | None:
+        if time.monotonic() >= self._retry_at:
+            try:
+                if not self._is_ready:
+                    self._ensure()
+                decision = self._client.decide(self.name, id=id)
+                # In shadow mode the service only says what it would do.
+                return None if decision.shadow else decision
+            except (ServiceError, ValueError) as error:
+                self._back_off(error)
+        return None
+
+    def learns(self, decision: AnyDecision, arm: str) -> bool:
+        return decision.action == arm
+
+    def learn(self, decision: AnyDecision, arm: str, reward: float, costs: Mapping[str, float]) -> None:
+        try:
+            self._outcomes.put_nowait({"decision": decision, "reward": reward, "costs": costs})
+        except queue.Full:
+            self.undelivered += 1
+
+    def close(self, timeout: float) -> None:
+        end = time.monotonic() + timeout
+        with self._outcomes.all_tasks_done:
+            while self._outcomes.unfinished_tasks and (left := end - time.monotonic()) > 0:
+                self._outcomes.all_tasks_done.wait(left)
+            if self._outcomes.unfinished_tasks:
+                log.warning("%d outcomes did not reach the service", self._outcomes.unfinished_tasks)
+
+    def _ensure(self) -> None:
+        try:
+            known = self._client.experiment(self.name)
+        except ServiceNotFoundError:
+            try:
+                known = self._client.create(self.name, **self._declaration)
+            except ServiceConflictError:  # Another gateway was faster.
+                known = self._client.experiment(self.name)
+        wanted = self._declaration
+        arms = {arm["name"] for arm in known.arms if arm["offered"]}
+        if arms != set(wanted["arms"]) or known.safe != wanted["safe"]:
+            raise ValueError(
+                f"`experiment` is {self.name!r}, whose arms are {sorted(arms)} with {known.safe!r} safe: "
+                f"must be {sorted(wanted['arms'])} with {wanted['safe']!r} safe; give it another name"
+            )
+        bounds = [_bound(one) for one in known.guardrails]
+        if bounds != [_bound(one.to_dict()) for one in wanted["guardrails"]]:
+            raise ValueError(f"`experiment` is {self.name!r}, which has other guardrails: give it another name")
+        self._is_ready = True
+
+    def _back_off(self, error: Exception) -> None:
+        self._retry_at = time.monotonic() + self._pause
+        log.warning("the safe arm is played for %g s: %s", self._pause, error)
+
+    def _send(self) -> None:
+        while True:
+            batch = [self._outcomes.get()]
+            while len(batch) < 1000 and not self._outcomes.empty():
+                batch.append(self._outcomes.get())
+            while True:
+                try:
+                    refusals = self._reporter.report_batch(self.name, batch).errors
+                    break
+                except ServiceError as error:
+                    log.warning("%d outcomes wait for the service: %s", len(batch), error)
+                    time.sleep(self._pause)
+            for refusal in refusals.values():
+                self.undelivered += 1
+                log.warning("the service refused an outcome: %s", refusal)
+            for _ in batch:
+                self._outcomes.task_done()
+
+
+def _bound(guardrail: Mapping[str, Any]) -> list[Any]:
+    return [guardrail.get(key) or None for key in ("name", "at_most", "at_least", "relative")]

@@ -1,0 +1,394 @@
+"""The gateway: LiteLLM's own Router with answers that need no network."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from gateways import (
+    CHEAP,
+    CHEAP_COST,
+    DEAR,
+    DEAR_COST,
+    HELLO,
+    ask,
+    deployment,
+    judge,
+    limited,
+    router,
+    two,
+    wait_for,
+)
+from litellm.types.router import Deployment
+
+import banister
+from banister.integrations.litellm import BanisterRouting, call_id
+from banister.integrations.litellm.prices import read_prices
+
+
+@pytest.fixture(autouse=True)
+def _quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Strategies of earlier tests hear nothing."""
+    made: list[BanisterRouting] = []
+    install = BanisterRouting.install
+
+    def noted(routing: BanisterRouting) -> BanisterRouting:
+        made.append(routing)
+        return install(routing)
+
+    monkeypatch.setattr(BanisterRouting, "install", noted)
+    yield
+    for one in made:
+        one.close()
+
+
+def outcomes(routing: BanisterRouting) -> int:
+    assert routing.agent is not None
+    return routing.agent.outcomes
+
+
+def pulls(routing: BanisterRouting) -> dict[str, int]:
+    assert routing.agent is not None
+    table = routing.agent.estimates()
+    return dict(zip(table["arm"], (int(n) for n in table["pulls"]), strict=True))
+
+
+def test_most_quality_under_a_ceiling() -> None:
+    gateway = two()
+    routing = limited(gateway)
+    for _ in range(8):
+        assert all(isinstance(one.choices[0].message.content, str) for one in ask(gateway, 50))
+    wait_for(lambda: outcomes(routing) == 400)
+    found = routing.savings()
+    assert (found.calls, found.against) == (400, DEAR)
+    cheap, dear = found.arms[CHEAP], found.arms[DEAR]
+    assert dear.calls > 20, "the dear model is used"
+    assert found.dollars / 400 <= 1.2e-4, "under the ceiling"
+    assert found.dollars == pytest.approx(cheap.calls * CHEAP_COST + dear.calls * DEAR_COST)
+    assert found.saved == pytest.approx(cheap.calls * (DEAR_COST - CHEAP_COST))
+    assert dear.quality / dear.judged == pytest.approx(0.9)
+    assert found.certificate is not None
+    assert found.certificate["guardrails"][0]["slack"] >= 0
+    assert pulls(routing) == {CHEAP: cheap.calls, DEAR: dear.calls}
+    assert "saved about $" in str(found)
+    assert found.to_dict()["arms"][DEAR]["calls"] == dear.calls
+
+
+def test_least_cost_over_a_floor() -> None:
+    gateway = two()
+    routing = limited(gateway, safe=DEAR, floor=0.9, relative=True)
+    for _ in range(8):
+        ask(gateway, 50)
+    wait_for(lambda: outcomes(routing) == 400)
+    found = routing.savings()
+    # A third of the cheap model's calls leaves nine tenths of the dear model's quality.
+    assert 0 < found.arms[CHEAP].calls < 140
+    assert found.saved > 0
+    quality = sum(one.quality for one in found.arms.values()) / found.calls
+    assert quality >= 0.9 * 0.9
+
+
+def test_threads() -> None:
+    gateway = two()
+    routing = limited(gateway)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: gateway.completion("chat", messages=HELLO), range(200)))
+    wait_for(lambda: outcomes(routing) == 200)
+    assert routing.savings().calls == 200
+
+
+def test_a_failed_call_is_an_outcome_and_its_retry_a_decision() -> None:
+    gateway = router(
+        deployment(CHEAP, "fine"),
+        deployment(DEAR, "litellm.InternalServerError"),
+        num_retries=20,
+        disable_cooldowns=True,
+    )
+    routing = limited(gateway)
+    for _ in range(4):
+        answers = ask(gateway, 50)
+        assert {one.choices[0].message.content for one in answers} == {"fine"}
+    found = routing.savings()
+    dear = found.arms[DEAR]
+    assert dear.calls == dear.failures > 0
+    assert (dear.dollars, dear.quality) == (0.0, 0.0)
+    assert found.arms[CHEAP].calls == 200
+    assert outcomes(routing) == 200 + dear.failures
+    assert found.counts["open"] == 0
+
+
+def test_fallbacks_to_other_groups_are_not_ours() -> None:
+    gateway = router(
+        deployment(CHEAP, "litellm.InternalServerError"),
+        deployment(DEAR, "litellm.InternalServerError"),
+        deployment("openai/gpt-4.1", "from the backup", group="backup"),
+        fallbacks=[{"chat": ["backup"]}],
+        disable_cooldowns=True,
+    )
+    routing = limited(gateway, group="chat")
+    answers = ask(gateway, 10)
+    assert {one.choices[0].message.content for one in answers} == {"from the backup"}
+    assert outcomes(routing) == 10
+    assert sum(one.failures for one in routing.savings().arms.values()) == 10
+    with pytest.raises(ValueError, match="`group` is missing: must be one of"):
+        BanisterRouting(gateway, safe=CHEAP, ceiling=1.0)
+
+
+def test_where_an_arm_of_the_policy_is_missing_the_safe_arm_alone_is_played() -> None:
+    middle = "openai/gpt-4.1-mini"
+    gateway = router(deployment(CHEAP, "fine"), deployment(middle, "good"), deployment(DEAR, "excellent"))
+    routing = limited(gateway)
+    assert routing.agent is not None
+    arms, qualities, costs = [CHEAP, middle, DEAR], [0.1, 0.8, 0.95], [CHEAP_COST, 3.6e-5, DEAR_COST]
+    routing.agent.fit(arms * 300, qualities * 300, costs * 300)
+    assert set(routing.agent.decide().policy) == {middle, DEAR}
+    cool(gateway, gateway.model_list[1])
+    answers = ask(gateway, 40) + [gateway.completion("chat", messages=HELLO) for _ in range(10)]
+    # What is left of the policy, the dear model, would cost too much.
+    assert {one.choices[0].message.content for one in answers} == {"fine"}
+    wait_for(lambda: outcomes(routing) == 950)
+    assert pulls(routing) == {CHEAP: 350, middle: 300, DEAR: 300}, "learned as what was played"
+    assert routing.savings().counts["replaced by the safe arm"] == 50
+
+
+def test_without_a_healthy_safe_arm_the_routers_own_error_is_raised() -> None:
+    gateway = two(cooldown_time=600)
+    routing = limited(gateway, ceiling=1.4e-5)
+    cool(gateway, gateway.model_list[0])
+    errors = ask(gateway, 5)
+    assert {type(one).__name__ for one in errors} == {"RouterRateLimitError"}
+    with pytest.raises(ValueError, match="No deployments available"):
+        gateway.completion("chat", messages=HELLO)
+    assert routing.savings().counts["open"] == routing.savings().calls == 0
+
+
+def cool(gateway: Any, one: Any) -> None:
+    gateway.cooldown_cache.add_deployment_to_cooldown(
+        model_id=one["model_info"]["id"], original_exception=Exception("down"), exception_status=500, cooldown_time=600
+    )
+
+
+def test_streams() -> None:
+    gateway = two()
+    routing = limited(gateway)
+
+    async def read() -> None:
+        async for _ in await gateway.acompletion("chat", messages=HELLO, stream=True):
+            assert outcomes(routing) == 0, "not before the end"
+
+    asyncio.run(read_all(read))
+    wait_for(lambda: outcomes(routing) == 1)
+    for _ in gateway.completion("chat", messages=HELLO, stream=True):
+        pass
+    wait_for(lambda: outcomes(routing) == 2)
+    assert routing.savings().dollars > 0
+
+
+async def read_all(read: Any) -> None:
+    await read()
+    await asyncio.sleep(0.1)
+
+
+def test_an_event_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = two()
+    routing = limited(gateway)
+    events: list[dict[str, Any]] = []
+    first = routing.async_log_success_event
+
+    async def noted(**event: Any) -> None:
+        events.append(event)
+        await first(**event)
+
+    monkeypatch.setattr(routing, "async_log_success_event", noted)
+    ask(gateway)
+    assert len(events) == 1
+    for event in events:
+        routing.log_success_event(**event)
+        routing.log_failure_event(**event)
+    assert outcomes(routing) == 1
+    assert routing.savings().calls == 1
+
+
+def test_strategies_of_two_routers_hear_their_own_calls() -> None:
+    gateways = [two(), two()]
+    routings = [limited(one) for one in gateways]
+    ask(gateways[0], 3)
+    ask(gateways[1], 4)
+    assert [outcomes(one) for one in routings] == [3, 4]
+
+
+def test_quality_may_be_reported_later() -> None:
+    gateway = two()
+    routing = limited(gateway, quality=None)
+    early, late, never = ask(gateway, 3)
+    assert outcomes(routing) == 0
+    assert routing.report(late, 0.5)
+    assert not routing.report(late, 0.5), "once"
+    assert routing.report(call_id(early), 0.7)
+    assert routing.savings().counts["awaiting quality"] == 1
+    assert outcomes(routing) == 2
+    with pytest.raises(ValueError, match=r"`quality` is 2: must lie in \[0, 1\]"):
+        routing.report(never, 2)
+
+    async def before_litellm_knows() -> None:
+        answer = await gateway.acompletion("chat", messages=HELLO)
+        assert not routing.report(answer, 0.9)
+        await asyncio.sleep(0.2)
+
+    asyncio.run(before_litellm_knows())
+    wait_for(lambda: outcomes(routing) == 3)
+
+
+def test_judges(caplog: pytest.LogCaptureFixture) -> None:
+    async def patient(request: dict[str, Any], response: Any) -> float:
+        await asyncio.sleep(0)
+        return judge(request, response)
+
+    gateway = two()
+    routing = limited(gateway, quality=patient)
+    ask(gateway, 5)
+    gateway.completion("chat", messages=HELLO)
+    wait_for(lambda: outcomes(routing) == 6)
+
+    def confused(request: dict[str, Any], response: Any) -> float:
+        raise RuntimeError("no idea")
+
+    routing = limited(gateway, quality=confused)
+    (answer,) = ask(gateway)
+    assert outcomes(routing) == 0
+    assert "no idea" in caplog.text
+    assert routing.report(answer, 0.5), "somebody else may know"
+
+
+def test_a_share_is_judged_failures_among_them() -> None:
+    failing = "litellm.InternalServerError"
+    gateway = router(deployment(CHEAP, failing), deployment(DEAR, failing), disable_cooldowns=True)
+    routing = limited(gateway, share=0.5)
+    ask(gateway, 60)
+    assert 10 < outcomes(routing) < 50
+    assert routing.savings().calls == 60
+
+
+def test_an_outcome_outside_its_range_is_refused_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    gateway = two()
+    routing = limited(gateway, worst_cost={CHEAP: 1e-5})
+    with caplog.at_level(logging.WARNING):
+        ask(gateway, 3)
+    assert outcomes(routing) == 0
+    assert routing.savings().counts["refused"] == 3
+    assert routing.savings().dollars == pytest.approx(3 * CHEAP_COST), "spent all the same"
+    assert f"a call of {CHEAP} cost $1.35e-05" in caplog.text
+
+
+def test_calls_are_as_long_as_declared() -> None:
+    gateway = two()
+    asked: list[Any] = []
+
+    def watch(request: dict[str, Any], response: Any) -> float:
+        asked.append(request["optional_params"].get("max_tokens"))
+        return 1.0
+
+    routing = limited(gateway, quality=watch)
+    for options in ({}, {"max_tokens": 7}, {"max_tokens": 5000}):
+        ask(gateway, **options)
+    assert asked == [100, 7, 100]
+    long = [{"role": "user", "content": "word " * 300}]
+    assert gateway.completion("chat", messages=long).choices[0].message.content == "fine"
+    wait_for(lambda: routing.savings().calls == 4)
+    assert outcomes(routing) == 3
+    assert routing.savings().counts["too long"] == 1
+
+
+def test_slow_calls_have_a_guardrail() -> None:
+    gateway = router(deployment(CHEAP, "fine", mock_delay=0.05), deployment(DEAR, "excellent"))
+    routing = limited(gateway, slow_after=0.03, slow_at_most=0.5)
+    ask(gateway, 3)
+    assert routing.agent is not None
+    table = routing.agent.estimates()
+    assert routing.agent.guardrails == ["dollars", "slow"]
+    assert table["slow_mean"][0] == 1.0
+
+
+def test_equal_deployments_are_one_arm() -> None:
+    gateway = router(
+        deployment(CHEAP, "east", info={"id": "east"}),
+        deployment(CHEAP, "west", info={"id": "west"}),
+        deployment(DEAR, "excellent", info={"arm": "dear"}),
+    )
+    routing = limited(gateway)
+    assert {one.choices[0].message.content for one in ask(gateway, 20)} >= {"east", "west"}
+    assert list(pulls(routing)) == [CHEAP, "dear"]
+    cool(gateway, gateway.model_list[0])
+    assert {one.choices[0].message.content for one in ask(gateway, 10)} <= {"west", "excellent"}
+
+
+def test_models_that_are_added_later_are_not_played() -> None:
+    gateway = two()
+    limited(gateway)
+    gateway.add_deployment(Deployment(**deployment("openai/gpt-4.1", "new")))
+    answers = ask(gateway, 20) + [gateway.completion("chat", messages=HELLO) for _ in range(5)]
+    assert "new" not in {one.choices[0].message.content for one in answers}
+
+
+def test_an_agent_of_an_earlier_process_goes_on() -> None:
+    gateway = two()
+    routing = limited(gateway)
+    ask(gateway, 10)
+    assert routing.agent is not None
+    again = limited(two(), agent=banister.load(routing.agent.save()))
+    assert outcomes(again) == 10
+    with pytest.raises(ValueError, match="`agent` has arms"):
+        limited(two(), agent=banister.Opb(["a", "b"]))
+
+
+def test_prices() -> None:
+    own = {"id": "mine", "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}
+    tiers = {
+        "id": "tiers",
+        "max_input_tokens": 300_000,
+        "max_output_tokens": 1000,
+        "input_cost_per_token": 1e-6,
+        "input_cost_per_token_above_200k_tokens": 3e-6,
+        "output_cost_per_token": 1e-5,
+    }
+    gateway = router(
+        deployment(CHEAP, "fine"),
+        deployment("openai/unknown", "?"),
+        deployment(DEAR, "fine", info=own),
+        deployment("openai/other", "fine", info=tiers),
+    )
+    table, unknown, priced, tiered = gateway.model_list
+    assert read_prices(gateway, table, None, None).worst == pytest.approx(128_000 * 1.5e-7 + 16_384 * 6e-7)
+    assert read_prices(gateway, priced, 1000, 100).worst == pytest.approx(1.2e-3)
+    assert read_prices(gateway, tiered, None, None).worst == pytest.approx(0.91)
+    assert read_prices(gateway, tiered, 200_000, None).input == 1e-6
+    with pytest.raises(ValueError, match="the longest call of openai/unknown is not known"):
+        read_prices(gateway, unknown, None, None)
+    with pytest.raises(ValueError, match="the price of openai/unknown is not in LiteLLM's table"):
+        read_prices(gateway, unknown, 1000, 100)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"safe": "nobody"}, r"`safe` is 'nobody': must be one of \['openai/gpt-4o', 'openai/gpt-4o-mini'\]"),
+        ({"floor": 0.5, "ceiling": 1.0}, "give one of them"),
+        ({"share": 0.0}, "`share` is 0.0"),
+        ({"agent": banister.Opb(2), "experiment": "chat"}, "one of them decides"),
+    ],
+)
+def test_errors(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        limited(two(), **options)
+
+
+def test_litellm_is_asked_for_by_name() -> None:
+    code = "import sys; sys.modules['litellm'] = None; import banister.integrations.litellm"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "pip install 'banister[litellm]'" in done.stderr
