@@ -17,7 +17,7 @@ import banister
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
-FIGURES = {"logged_data": 2, "own_agent": 2, "reproduce_paper": 2}
+FIGURES = {"llm_routing": 2, "logged_data": 2, "own_agent": 2, "reproduce_paper": 2}
 SHORT = "600"
 
 
@@ -56,6 +56,7 @@ def test_runs_as_a_script(name: str, tmp_path: Path) -> None:
     packages = str(Path(banister.__file__).parents[1])
     environment = {
         **os.environ,
+        "BANISTER_CLONE": str(EXAMPLES.parents[1]),
         "BANISTER_EXAMPLE_HORIZON": SHORT,
         "MPLBACKEND": "agg",
         "PYTHONPATH": os.pathsep.join([packages, os.environ.get("PYTHONPATH", "")]),
@@ -87,6 +88,7 @@ def test_notebooks_are_the_examples_code(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_notebooks_execute(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BANISTER_CLONE", str(EXAMPLES.parents[1]))
     monkeypatch.setenv("BANISTER_EXAMPLE_HORIZON", SHORT)
     monkeypatch.setenv("PYTHONPATH", str(Path(banister.__file__).parents[1]), prepend=os.pathsep)
     monkeypatch.delenv("MPLBACKEND", raising=False)

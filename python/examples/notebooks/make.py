@@ -5,6 +5,7 @@ The examples are the source; notebooks are for reading on a code host, figures a
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -33,6 +34,7 @@ def notebook(example: Path) -> NotebookNode:
 
 def execute(made: NotebookNode, folder: str) -> NotebookNode:
     """Runs all cells; files go to the folder."""
+    os.environ.setdefault("BANISTER_CLONE", str(HERE.parents[2]))
     resources = {"metadata": {"path": folder}}
     NotebookClient(made, timeout=600, kernel_name="python3", resources=resources).execute()
     made.metadata.language_info = {"name": "python"}

@@ -28,3 +28,4 @@ mod rivals_safety;
 mod safety;
 mod shards;
 mod simulation;
+mod table;

@@ -70,6 +70,7 @@ impl SavedArm {
         let fits = |s: &SignalState| s.squares.is_nan() || s.squares >= 0.0;
         let bets = |own: &Mixture| [0, self.pulls].contains(&own.count()) && own.is_sound();
         possible
+            && (self.places.is_some() || self.mixture.is_empty())
             && self.signals.iter().all(fits)
             && (self.mixture.is_empty() || self.mixture.len() == self.signals.len())
             && self.mixture.iter().all(bets)

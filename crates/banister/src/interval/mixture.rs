@@ -76,6 +76,7 @@ static GRID: LazyLock<Grid> = LazyLock::new(|| {
 
 /// Σ_j ln(1 − λ_k x_j) of every level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Stakes {
     /// Up to the last multiple of [`EVERY`] observations.
     logs: [f64; LEVELS],

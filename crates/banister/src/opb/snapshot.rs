@@ -233,7 +233,7 @@ fn check_arms(snapshot: &Snapshot, forgotten: u64) -> Result<(), Error> {
                 arm.name
             )));
         }
-        if !arm.outcomes.is_sound() {
+        if !arm.outcomes.is_sound() || (snapshot.version >= 3 && arm.outcomes.places.is_none()) {
             let reason = format!("the sums of arm `{}` cannot be", arm.name);
             return Err(broken(reason));
         }
