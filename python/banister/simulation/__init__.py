@@ -1,8 +1,8 @@
 """Simulations, comparisons and sweeps. The runner is native; here are declarations and results.
 
 In reading order: `environment` (environments of your own), `table` (tables of requests), `run` (one
-experiment), `comparison` (suites), `grid` and `sweeps` (many experiments, over processes or Ray), `summary` (results as text). The folder is not
-called `simulate`: that is a function of the package.
+experiment), `comparison` (suites), `grid` and `sweeps` (many experiments, over processes or Ray), `summary`
+(results as text). The folder is not called `simulate`: that is a function of the package.
 """
 
 from __future__ import annotations

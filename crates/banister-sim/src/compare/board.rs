@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use banister::Guarantee;
 
 use super::student::student_quantile;
-use crate::results::{AgentResult, InstanceResult};
+use crate::results::{AgentResult, InstanceResult, Measured, RunSummary};
 
 /// A mean over runs with its 95% interval (Student's); the ends are NaN with fewer than two runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,8 +68,55 @@ pub struct Standing {
     pub reward: f64,
     /// That reward as a share of the best feasible policy's; NaN where that earns nothing.
     pub of_optimum: f64,
+    /// Drawn outcomes; `None` unless the environment is a table or user-supplied.
+    pub drawn: Option<DrawnStanding>,
     /// Microseconds a round; `None` if not measured.
     pub micros: Option<f64>,
+}
+
+/// Drawn outcomes of an agent over its runs, see [`Measured`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct DrawnStanding {
+    /// Mean reward.
+    pub reward: Interval95,
+    /// Per guardrail: mean signal.
+    pub costs: Vec<Interval95>,
+    /// Per guardrail and length of window: share beyond the threshold.
+    pub beyond: Vec<[f64; 2]>,
+    /// Share of the possible gain.
+    pub gain: Interval95,
+    /// Median of the rounds until 90% of the possible gain; `None` if most runs never had it.
+    pub rounds_to_90: Option<u64>,
+}
+
+impl DrawnStanding {
+    fn of(runs: &[RunSummary]) -> Option<Self> {
+        let all: Vec<&Measured> = runs
+            .iter()
+            .map(|run| run.measured.as_ref())
+            .collect::<Option<_>>()?;
+        let first = all.first()?;
+        let each = |of: &dyn Fn(&Measured) -> f64| -> Interval95 {
+            let values: Vec<f64> = all.iter().map(|own| of(own)).collect();
+            Interval95::of(values.into_iter())
+        };
+        let guardrails = 0..first.costs.len();
+        let mut rounds: Vec<u64> = (all.iter())
+            .map(|own| own.rounds_to_90.unwrap_or(u64::MAX))
+            .collect();
+        rounds.sort_unstable();
+        Some(Self {
+            reward: each(&|m| m.reward),
+            costs: (guardrails.clone())
+                .map(|i| each(&|m| m.costs[i]))
+                .collect(),
+            beyond: guardrails
+                .map(|i| std::array::from_fn(|w| each(&|m| m.beyond[i][w]).mean))
+                .collect(),
+            gain: each(&|m| m.gain),
+            rounds_to_90: Some(rounds[rounds.len() / 2]).filter(|&rounds| rounds < u64::MAX),
+        })
+    }
 }
 
 /// Sorts the agents of an instance, best first: those that broke no guardrail by their regret, then the others
@@ -111,6 +158,7 @@ fn standing(instance: &InstanceResult, agent: &AgentResult) -> Standing {
         } else {
             f64::NAN
         },
+        drawn: DrawnStanding::of(runs),
         micros: nanoseconds.map(|sum| sum / count / 1000.0),
     }
 }

@@ -34,7 +34,7 @@ mod published;
 mod student;
 mod suite;
 
-pub use board::{Interval95, Pair, Standing, leaderboard, pairs};
+pub use board::{DrawnStanding, Interval95, Pair, Standing, leaderboard, pairs};
 pub use entry::{Entry, FieldValue, Fields};
 pub use grid::{expand, is_grid};
 pub use journal::{Journal, JournalError};

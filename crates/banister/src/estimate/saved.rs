@@ -49,9 +49,10 @@ pub struct SavedArm {
     pub(crate) places: Option<[Place; 2]>,
     /// The reward, then one entry per guardrail.
     pub signals: Vec<SignalState>,
-    /// Per signal, where intervals are `mixture` and the arm was pulled; empty otherwise.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    mixture: Vec<Mixture>,
+    /// Per signal, where intervals are `mixture` and the arm was pulled, else empty; absent from older
+    /// snapshots.
+    #[serde(default)]
+    mixture: Option<Vec<Mixture>>,
     /// Per signal, where intervals are `bernstein`; empty otherwise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bernstein: Vec<Bernstein>,
@@ -67,13 +68,22 @@ impl SavedArm {
     pub(crate) fn is_sound(&self) -> bool {
         // Counts beyond any life would make the next one overflow.
         let possible = self.pulls < u64::MAX / 2;
-        let fits = |s: &SignalState| s.squares.is_nan() || s.squares >= 0.0;
-        let bets = |own: &Mixture| [0, self.pulls].contains(&own.count()) && own.is_sound();
+        // The versions between that of places and that of bets had squares.
+        let squared = self.places.is_some() && self.mixture.is_none();
+        let fits = |s: &SignalState| {
+            if squared {
+                s.squares >= 0.0
+            } else {
+                s.squares.is_nan()
+            }
+        };
+        let bets = self.mixture.as_deref().unwrap_or_default();
+        let possible_bet = |own: &Mixture| [0, self.pulls].contains(&own.count()) && own.is_sound();
         possible
-            && (self.places.is_some() || self.mixture.is_empty())
+            && (self.places.is_some() || self.mixture.is_none())
             && self.signals.iter().all(fits)
-            && (self.mixture.is_empty() || self.mixture.len() == self.signals.len())
-            && self.mixture.iter().all(bets)
+            && (bets.is_empty() || bets.len() == self.signals.len())
+            && bets.iter().all(possible_bet)
     }
 }
 
@@ -86,11 +96,11 @@ impl Estimates {
             pulls: self.pulls[arm],
             places: Some([self.arms[arm].safety, self.arms[arm].optimism]),
             signals: self.state[own.clone()].to_vec(),
-            mixture: if self.wants_mixture && self.pulls[arm] > 0 {
+            mixture: Some(if self.wants_mixture && self.pulls[arm] > 0 {
                 self.mixture[own.clone()].to_vec()
             } else {
                 Vec::new()
-            },
+            }),
             bernstein: if self.wants_bernstein {
                 self.bernstein[own].to_vec()
             } else {
@@ -119,7 +129,7 @@ impl Estimates {
             if !self.restore_mixture(from, saved) {
                 return false;
             }
-        } else if !saved.mixture.is_empty() {
+        } else if saved.mixture.as_ref().is_some_and(|own| !own.is_empty()) {
             return false;
         }
         match saved.places {
@@ -147,12 +157,15 @@ impl Estimates {
 
     /// False if the bets are lacking.
     fn restore_mixture(&mut self, from: usize, saved: &SavedArm) -> bool {
-        if !saved.mixture.is_empty() {
-            self.mixture[from..from + saved.mixture.len()].copy_from_slice(&saved.mixture);
+        if let Some(bets) = &saved.mixture {
+            if bets.len() != self.rules.len() {
+                return false;
+            }
+            self.mixture[from..from + bets.len()].copy_from_slice(bets);
             let counted = |(lane, own): (&SignalRule, &Mixture)| {
                 (own.count() == saved.pulls) == lane.rule.wants_mixture()
             };
-            return std::iter::zip(&self.rules, &saved.mixture).all(counted);
+            return std::iter::zip(&self.rules, bets).all(counted);
         }
         let n = saved.pulls as f64;
         for (s, state) in saved.signals.iter().enumerate() {
@@ -163,8 +176,6 @@ impl Estimates {
             let squares = if saved.places.is_none() {
                 // X² ≤ X.
                 (state.sum - state.sum * state.sum / n).max(0.0)
-            } else if state.squares.is_nan() {
-                return false;
             } else {
                 // At least the squared distances from the mean of all (Welford).
                 state.squares

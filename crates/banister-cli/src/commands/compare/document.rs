@@ -120,8 +120,18 @@ impl Subject<'_> {
                     .agents
                     .iter()
                     .position(|a| a.name == standing.agent);
+                let drawn = standing.drawn.as_ref().map(|drawn| {
+                    json!({
+                        "reward": interval(&drawn.reward),
+                        "costs": drawn.costs.iter().map(interval).collect::<Vec<_>>(),
+                        "beyond": drawn.beyond,
+                        "gain": interval(&drawn.gain),
+                        "rounds_to_90": drawn.rounds_to_90,
+                    })
+                });
                 json!({
                     "agent": standing.agent,
+                    "drawn": drawn,
                     "guarantee": place.map(|place| guarantees[place]),
                     "regret": interval(&standing.regret),
                     "limit": standing.limit,

@@ -4,7 +4,7 @@ use banister::Guarantee;
 use banister_report::{Cell, Table, Tone};
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{Interval95, Published, Standing, Verdict, leaderboard, pairs};
-use banister_sim::results::{InstanceResult, Measured, WINDOWS};
+use banister_sim::results::{InstanceResult, WINDOWS};
 
 use crate::terminal::{UNKNOWN, count, multiple, number, percent, signed};
 
@@ -91,8 +91,10 @@ fn row(standing: &Standing, guarantee: Option<Guarantee>) -> Vec<Cell> {
 /// What was drawn on an instance, and how soon the possible gain came: the agents in the leaderboard's order,
 /// below the best policy that ignores the request. `None` unless outcomes were measured.
 pub fn measured(instance: &InstanceResult, guarantees: &[Guarantee]) -> Option<Table> {
-    let first = instance.agents.first()?.runs.first()?;
-    first.measured.as_ref()?;
+    let board = leaderboard(instance);
+    if board.iter().any(|standing| standing.drawn.is_none()) {
+        return None;
+    }
     let mut columns = header(&["agent", "promise", "reward"]);
     for guardrail in &instance.guardrails {
         columns.push(guardrail.name.clone());
@@ -122,55 +124,34 @@ pub fn measured(instance: &InstanceResult, guarantees: &[Guarantee]) -> Option<T
         row[3 + optimum.costs.len()] = Cell::number("100%");
         rows.push(row);
     }
-    for standing in leaderboard(instance) {
-        let place = (instance.agents.iter()).position(|agent| agent.name == standing.agent)?;
-        let guarantee = guarantees.get(place).copied();
-        let runs = &instance.agents[place].runs;
-        let of = |value: &dyn Fn(&Measured) -> f64| -> Vec<f64> {
-            (runs.iter().filter_map(|run| run.measured.as_ref()))
-                .map(value)
-                .collect()
-        };
-        let mean = |value: &dyn Fn(&Measured) -> f64| Interval95::of(of(value).into_iter());
-        let reward = mean(&|m| m.reward).mean;
+    for standing in &board {
+        let drawn = standing.drawn.as_ref()?;
+        let place = (instance.agents.iter()).position(|agent| agent.name == standing.agent);
+        let guarantee = place.and_then(|place| guarantees.get(place)).copied();
+        let mean = |x: f64| Cell::number(significant(x)).sorted_by(x);
         let mut row = vec![
             Cell::text(&standing.agent),
             Cell::text(guarantee.map_or(UNKNOWN, Guarantee::words)).toned(Tone::Quiet),
-            Cell::number(significant(reward)).sorted_by(reward),
+            mean(drawn.reward.mean),
         ];
-        for i in 0..instance.guardrails.len() {
-            let cost = mean(&|m| m.costs[i]).mean;
-            row.push(Cell::number(significant(cost)).sorted_by(cost));
-        }
-        let gain = mean(&|m| m.gain);
+        row.extend(drawn.costs.iter().map(|cost| mean(cost.mean)));
+        let gain = &drawn.gain;
+        let ends = if gain.low.is_nan() {
+            UNKNOWN.into()
+        } else {
+            format!("{} to {}", percent(gain.low, 1.0), percent(gain.high, 1.0))
+        };
         row.push(Cell::number(percent(gain.mean, 1.0)).sorted_by(gain.mean));
+        row.push(Cell::number(ends).toned(Tone::Quiet));
+        let rounds = drawn.rounds_to_90;
         row.push(
-            Cell::number(if gain.low.is_nan() {
-                UNKNOWN.into()
-            } else {
-                format!("{} to {}", percent(gain.low, 1.0), percent(gain.high, 1.0))
-            })
-            .toned(Tone::Quiet),
+            Cell::number(rounds.map_or("never".into(), |rounds| count(Some(rounds))))
+                .sorted_by(rounds.map_or(f64::INFINITY, |rounds| rounds as f64)),
         );
-        let never = f64::INFINITY;
-        let mut rounds = of(&|m| m.rounds_to_90.map_or(never, |rounds| rounds as f64));
-        rounds.sort_unstable_by(f64::total_cmp);
-        let median = rounds.get(rounds.len() / 2).copied().unwrap_or(never);
-        row.push(
-            Cell::number(if median == never {
-                "never".into()
-            } else {
-                number(median)
-            })
-            .sorted_by(median),
-        );
-        for i in 0..instance.guardrails.len() {
-            for length in 0..WINDOWS.len() {
-                let share = mean(&|m| m.beyond[i][length]).mean;
-                row.push(Cell::number(small_percent(share)).sorted_by(share));
-            }
+        for &share in drawn.beyond.iter().flatten() {
+            row.push(Cell::number(small_percent(share)).sorted_by(share));
         }
-        row.push(violations(&standing, guarantee));
+        row.push(violations(standing, guarantee));
         rows.push(row);
     }
     Some(Table {
