@@ -10,6 +10,7 @@ use super::{
     Alarm, Arm, Core, Counts, Experiment, ExperimentStatus, Imported, Latest, Missing,
     RecordedAlarm, parts,
 };
+use crate::state::budget::Budgets;
 use crate::state::declaration::Declaration;
 use crate::state::history::History;
 use crate::state::learner::Detached;
@@ -39,6 +40,8 @@ struct Learned {
     counts: Counts,
     imports: Vec<Imported>,
     missing: Missing,
+    #[serde(default, skip_serializing_if = "Budgets::is_empty")]
+    budgets: Budgets,
     recorded: u64,
     alarms: Vec<RecordedAlarm>,
     shadow_switches: Vec<u64>,
@@ -102,6 +105,7 @@ impl Experiment {
             counts: self.counts,
             imports: self.imports.clone(),
             missing: self.missing.clone(),
+            budgets: self.budgets.clone(),
             recorded: 0,
             alarms: self.alarms.clone(),
             shadow_switches: self.shadow_switches.clone(),
@@ -200,6 +204,7 @@ impl Experiment {
             counts: learned.counts,
             imports: learned.imports,
             missing: learned.missing,
+            budgets: learned.budgets,
             alarms: learned.alarms,
             shadow_switches: learned.shadow_switches,
             shares: learned.shares,
@@ -208,6 +213,7 @@ impl Experiment {
             latest: saved.latest,
             settled: saved.settled,
             current: None,
+            allowed: None,
             arms: learned.arms,
             facts,
             frame,
