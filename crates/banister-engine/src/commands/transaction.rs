@@ -236,6 +236,10 @@ impl<'a> Transaction<'a> {
         else {
             return Ok(published);
         };
+        #[cfg(test)]
+        if crate::state::PLANTED.get() == Some(crate::state::Forgets::Batch) {
+            self.budgets.remove(&experiment);
+        }
         let budgets = (self.budgets.entry(experiment)).or_insert_with(|| own.budgets.clone());
         own.check_budgets(budgets, sets, time, published.safe)?;
         Ok(own.allowed(budgets, sets, time, published))

@@ -347,3 +347,16 @@ impl Budgets {
         starts.fold(0, i64::wrapping_add)
     }
 }
+
+/// Defect that the simulation plants: reservations are forgotten where they must not be.
+#[cfg(test)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Forgets {
+    Batch,
+    Snapshot,
+}
+
+#[cfg(test)]
+thread_local! {
+    pub(crate) static PLANTED: std::cell::Cell<Option<Forgets>> = const { std::cell::Cell::new(None) };
+}

@@ -28,6 +28,8 @@ use crate::time::Timestamp;
 
 pub(crate) use budget::worst_case;
 pub use budget::{Account, Budget, BudgetView, Budgets, PastPeriod, WhenExhausted};
+#[cfg(test)]
+pub(crate) use budget::{Forgets, PLANTED};
 pub use clock::ClockSets;
 pub use declaration::{
     CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, Kind, LONGEST_FEATURES,

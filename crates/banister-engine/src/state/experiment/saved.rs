@@ -11,6 +11,8 @@ use super::{
     RecordedAlarm, parts,
 };
 use crate::state::budget::Budgets;
+#[cfg(test)]
+use crate::state::budget::{Forgets, PLANTED};
 use crate::state::declaration::Declaration;
 use crate::state::history::History;
 use crate::state::learner::Detached;
@@ -222,6 +224,12 @@ impl Experiment {
             kept_summary: Kept::default(),
             checked,
         };
+        #[cfg(test)]
+        if PLANTED.get() == Some(Forgets::Snapshot) {
+            let declaration = &experiment.checked.declaration;
+            experiment.budgets = Budgets::default();
+            (experiment.budgets).declare(&declaration.budgets, &experiment.facts.guardrails);
+        }
         experiment.reframe()?;
         Ok(Some(experiment))
     }
