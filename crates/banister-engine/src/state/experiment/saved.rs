@@ -11,8 +11,6 @@ use super::{
     RecordedAlarm, parts,
 };
 use crate::state::budget::Budgets;
-#[cfg(test)]
-use crate::state::budget::{Forgets, PLANTED};
 use crate::state::declaration::Declaration;
 use crate::state::history::History;
 use crate::state::learner::Detached;
@@ -97,6 +95,9 @@ impl Saved {
 impl Experiment {
     /// Part of the snapshot that depends on the events alone, but for the learner's.
     fn learned(&self) -> Learned {
+        let budgets = self.budgets.clone();
+        #[cfg(test)]
+        let budgets = budgets.planted();
         Learned {
             key: self.key,
             number: self.number,
@@ -107,7 +108,7 @@ impl Experiment {
             counts: self.counts,
             imports: self.imports.clone(),
             missing: self.missing.clone(),
-            budgets: self.budgets.clone(),
+            budgets,
             recorded: 0,
             alarms: self.alarms.clone(),
             shadow_switches: self.shadow_switches.clone(),
@@ -224,12 +225,6 @@ impl Experiment {
             kept_summary: Kept::default(),
             checked,
         };
-        #[cfg(test)]
-        if PLANTED.get() == Some(Forgets::Snapshot) {
-            let declaration = &experiment.checked.declaration;
-            experiment.budgets = Budgets::default();
-            (experiment.budgets).declare(&declaration.budgets, &experiment.facts.guardrails);
-        }
         experiment.reframe()?;
         Ok(Some(experiment))
     }
