@@ -169,6 +169,23 @@ def test_budgets_are_refused_by_field_and_changed(service):
     assert service.post(f"{PATH}/decisions", {}).ok(200)["certificate"]["fallback"] is None
 
 
+def test_the_form_declares_a_budget(service, look):
+    page = look("/#/new")
+    page.get_by_test_id("field-name").fill("shop")
+    page.get_by_test_id("arms-row").nth(1).get_by_label("Arm’s name").fill("bold")
+    page.get_by_test_id("guardrail-name").fill("spend")
+    page.get_by_test_id("guardrail-value").fill("0.5")
+    page.get_by_text("Budget", exact=True).click()
+    amount = page.get_by_test_id("budget-amount")
+    amount.fill("-1")
+    page.get_by_test_id("submit-create").click()
+    expect(page.get_by_text("must be above 0, and at most 1e15")).to_be_visible()
+    amount.fill("7")
+    page.get_by_test_id("submit-create").click()
+    expect(page.get_by_test_id("budgets")).to_contain_text("at most 7 per day, spread over the day")
+    assert get(service, "shop")["budgets"]["spend"]["amount"] == 7
+
+
 def test_the_page_shows_what_is_left(service, look):
     safe = {"amount": 3, "per": "month", "when_exhausted": "safe", "pacing": False}
     service.post("/v1/experiments", SHOP | {"budgets": {"spend": safe}}).ok(201)

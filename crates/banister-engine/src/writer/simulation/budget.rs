@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use banister::Fallback;
 
-use super::ledger::check;
 use crate::state::{Budget, WhenExhausted};
 
 /// Microseconds of an hour: all budgets of a world are per hour.
@@ -56,14 +55,16 @@ impl Purse {
         self.costs.insert(number, None);
         let (amount, when) = (self.amount, self.when_exhausted);
         let fits = used + WORST <= amount;
-        check!(
-            fits || (is_safe && when == WhenExhausted::Safe),
-            "overspends: {used} of {amount} is used ({when:?}, safe: {is_safe})"
-        );
-        check!(
-            !fits || fallback != Some(Fallback::BudgetExhausted),
-            "is forced by a budget of {amount} of which {used} is used"
-        );
+        if !fits && !(is_safe && when == WhenExhausted::Safe) {
+            return Err(format!(
+                "overspends: {used} of {amount} is used ({when:?}, safe: {is_safe})"
+            ));
+        }
+        if fits && fallback == Some(Fallback::BudgetExhausted) {
+            return Err(format!(
+                "is forced by a budget of {amount} of which {used} is used"
+            ));
+        }
         Ok(())
     }
 
