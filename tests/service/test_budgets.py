@@ -171,6 +171,7 @@ def test_budgets_are_refused_by_field_and_changed(service):
 
 def test_the_form_declares_a_budget(service, look):
     page = look("/#/new")
+    page.watch.allow("422")
     page.get_by_test_id("field-name").fill("shop")
     page.get_by_test_id("arms-row").nth(1).get_by_label("Arm’s name").fill("bold")
     page.get_by_test_id("guardrail-name").fill("spend")
