@@ -425,6 +425,38 @@ mod tests {
     }
 
     #[test]
+    fn a_cost_belongs_to_the_day_of_its_decision() {
+        let mut budgets = account(10.0);
+        let later = |budgets: &mut Budgets, decision: u64, cost: f64| {
+            let worst = |_: usize| cost_of(1.0);
+            let charges = budgets.charges(decision, &[None], &[Some(cost)], worst);
+            budgets.charge(decision, &charges);
+            charges.len()
+        };
+        reserve(&mut budgets, 1..4, 12 * HOUR);
+        reserve(&mut budgets, 4..6, 36 * HOUR);
+        assert_eq!(
+            later(&mut budgets, 2, 0.5) + later(&mut budgets, 4, 0.25),
+            2
+        );
+        let view = budgets.0[0].view(&ClockSets::default(), Timestamp(36 * HOUR));
+        assert_eq!(
+            (view.spent, view.reserved, view.remaining),
+            (0.25, 1.0, 8.75)
+        );
+        let before = view.previous.unwrap();
+        assert_eq!(
+            (before.spent, before.reserved, before.decisions),
+            (0.5, 2.0, 3)
+        );
+        // Two days later nobody asks any more.
+        reserve(&mut budgets, 6..7, 60 * HOUR);
+        assert_eq!(later(&mut budgets, 1, 1.0), 0);
+        let view = budgets.0[0].view(&ClockSets::default(), Timestamp(60 * HOUR));
+        assert_eq!((view.spent, view.reserved), (0.0, 1.0));
+    }
+
+    #[test]
     fn a_burst_at_the_start_is_no_rate() {
         let mut budgets = account(100.0);
         reserve(&mut budgets, 1..11, 0);

@@ -55,7 +55,8 @@ impl Purse {
         self.costs.insert(number, None);
         let (amount, when) = (self.amount, self.when_exhausted);
         let fits = used + WORST <= amount;
-        if !fits && !(is_safe && when == WhenExhausted::Safe) {
+        let may_go_beyond = is_safe && when == WhenExhausted::Safe;
+        if !fits && !may_go_beyond {
             return Err(format!(
                 "overspends: {used} of {amount} is used ({when:?}, safe: {is_safe})"
             ));
