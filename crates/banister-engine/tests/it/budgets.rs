@@ -4,7 +4,8 @@ use crate::common;
 
 use banister::Fallback;
 use banister_engine::{
-    BudgetView, Decide, Decided, Import, ImportOutcomes, Period, Refusal, Timestamp, rebuild,
+    BudgetView, Decide, Decided, Import, ImportOutcomes, Period, PublishedPolicy, Refusal,
+    Timestamp, rebuild,
 };
 use common::engine::{Caller, Engine, check, field, plain};
 use common::{Place, both, until};
@@ -17,6 +18,7 @@ both!(
     budgets_change_while_they_run,
     in_shadow_mode_nothing_is_spent,
     the_policy_leans_to_the_safe_action_before_the_money_is_gone,
+    a_certificate_of_exhaustion_is_the_agents_own,
 );
 
 /// A plain experiment whose errors have a budget; periods are so long that no test sees their end.
@@ -276,12 +278,56 @@ fn the_policy_leans_to_the_safe_action_before_the_money_is_gone(place: &Place) {
         "{certificate:?}"
     );
     assert!(decided.published.probability(0) > 0.75 && decided.published.fallback.is_none());
+    // By hand: the ends of the intervals, by the probabilities.
+    let known = decided.published.known.iter();
+    let cost = known.map(|k| decided.published.probability(k.action) * k.belief.costs[0].upper);
+    assert!((cost.sum::<f64>() - certificate.pessimistic_cost).abs() < 1e-9);
     // The money that is left lasts, and the policy is the agent's own again.
     let more = json!({"budgets": {"errors": {"amount": 1e6, "per": per}}});
     engine.change("x", more).unwrap();
     let decided = engine.decide("x", "rich").unwrap();
     assert_eq!(decided.published.guardrails[0].threshold, 0.5);
     assert!(decided.published.probability(0) < 0.75);
+}
+
+fn a_certificate_of_exhaustion_is_the_agents_own(place: &Place) {
+    let engine = Engine::start(&place.database);
+    let mut declaration = budgeted(json!({"amount": 1.5, "per": "month", "pacing": false}));
+    let conversion = json!({"name": "conversion", "at_least": 0.8, "relative": true});
+    let unknown = json!({"name": "delay", "at_most": 0.9});
+    let guardrails = declaration["guardrails"].as_array_mut().unwrap();
+    guardrails.extend([conversion, unknown]);
+    engine.create(declaration).unwrap();
+    let import = Import {
+        arms: vec![0; 500],
+        rewards: (0..500).map(|i| f64::from(i % 3) / 4.0).collect(),
+        costs: [0.1, 0.75, 0.25].repeat(500),
+        ..Import::default()
+    };
+    let experiment = "x".into();
+    engine
+        .execute(ImportOutcomes { experiment, import })
+        .unwrap();
+    assert_eq!(engine.decide("x", "a").unwrap().published.fallback, None);
+    let exhausted = engine.decide("x", "b").unwrap().published;
+    assert_eq!(exhausted.fallback, Some(Fallback::BudgetExhausted));
+    engine.change("x", json!({"status": "paused"})).unwrap();
+    let paused = engine.decide("x", "c").unwrap().published;
+    assert_eq!(paused.fallback, Some(Fallback::Paused));
+    assert_eq!(exhausted.policy, paused.policy);
+    let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{exhausted:?} {paused:?}");
+    for (own, agents) in exhausted.guardrails.iter().zip(&paused.guardrails) {
+        near(own.pessimistic_cost, agents.pessimistic_cost);
+        near(own.threshold, agents.threshold);
+        near(own.slack, agents.slack);
+        near(own.price, agents.price);
+    }
+    near(exhausted.optimistic_reward, paused.optimistic_reward);
+    let estimates = |p: &PublishedPolicy| [p.estimates.reward, p.estimates.guardrails[1]];
+    for (own, agents) in estimates(&exhausted).iter().zip(estimates(&paused)) {
+        near(own.lower, agents.lower);
+        near(own.upper, agents.upper);
+    }
 }
 
 #[test]
