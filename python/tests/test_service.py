@@ -380,6 +380,24 @@ def test_an_outcome_that_never_comes(live: Any) -> None:
     assert live.update(name, ttl_seconds=None).ttl_seconds is None
 
 
+def test_a_budget_over_time(live: Any) -> None:
+    budget = {"amount": 2, "per": "month", "when_exhausted": "refuse", "pacing": False}
+    name = create(live, budgets={"complaints": budget})
+    first = live.decide(name)
+    known = live.experiment(name).budgets["complaints"]
+    assert isinstance(known, banister.ServiceBudget)
+    assert (known.amount, known.per, known.spent, known.reserved, known.remaining) == (2, "month", 0, 1, 1)
+    assert known.period_start < first.time < known.period_end
+    live.decide(name)
+    # Until the next month there is nothing to wait for: no attempt is repeated.
+    with pytest.raises(banister.ServiceUnavailableError, match="budget of `complaints` is exhausted"):
+        live.decide(name)
+    live.report(first, reward=1, costs=0.25)
+    assert live.experiment(name).budgets["complaints"].spent == 0.25
+    assert live.update(name, budgets={"complaints": {**budget, "amount": 5}}).budgets["complaints"].remaining == 3.75
+    assert live.update(name, budgets=None).budgets == {}
+
+
 def test_nothing_is_forgotten_over_a_restart(make: Make, tmp_path: Path) -> None:
     with running(tmp_path) as url:
         live = make(url)

@@ -43,9 +43,9 @@ pub use commands::{
     OutcomeReport, Reply, Report, Reported, RetireArm, Transaction,
 };
 pub use events::{
-    Author, Candidate, DecisionEvent, Estimates, Event, EventKind, Import, Known, OutcomeEvent,
-    OutcomeSoFar, Part, PublishedPolicy, Record, candidate_names, named_costs, replay_reports,
-    shown_id,
+    Author, Candidate, Charge, DecisionEvent, Estimates, Event, EventKind, Import, Known,
+    OutcomeEvent, OutcomeSoFar, Part, PublishedPolicy, Record, candidate_names, named_costs,
+    replay_reports, shown_id,
 };
 pub use queries::{
     AlarmView, ArmView, Beliefs, EstimateView, EvidenceView, ExperimentStats, ExperimentSummary,
@@ -56,10 +56,11 @@ pub use queries::{
 pub use rebuild::{Rebuilt, RebuiltExperiment, rebuild};
 pub use refusal::Refusal;
 pub use state::{
-    Alarm, AlarmRaised, Arm, ArmMissing, Change, CheckedDeclaration, Counts, Declaration,
-    DeclaredArm, DefaultOutcome, Evidence, Experiment, ExperimentStatus, Facts, GuardrailPoint,
-    History, Imported, Kind, LONGEST_FEATURES, Latest, MOST_ACTIONS, Minute, Missing, NamedArm,
-    Point, RecordedAlarm, State,
+    Account, Alarm, AlarmRaised, Arm, ArmMissing, Budget, BudgetView, Budgets, Change,
+    CheckedDeclaration, Counts, Declaration, DeclaredArm, DefaultOutcome, Evidence, Experiment,
+    ExperimentStatus, Facts, GuardrailPoint, History, Imported, Kind, LONGEST_FEATURES, Latest,
+    MOST_ACTIONS, Minute, Missing, NamedArm, PastPeriod, Period, Point, RecordedAlarm, State,
+    WhenExhausted,
 };
 pub use store::{
     Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Scope, Snapshot,

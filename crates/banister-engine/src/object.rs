@@ -50,6 +50,15 @@ pub fn list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     Ok(list.into_iter().map(|Object(value)| value).collect())
 }
 
+/// Objects by name.
+pub(crate) fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, T>, D::Error> {
+    let objects: BTreeMap<String, Object<T>> = map(deserializer)?;
+    let named = objects.into_iter();
+    Ok(named.map(|(name, Object(value))| (name, value)).collect())
+}
+
 /// Values by name, each name once: of two, nobody knows which is meant.
 pub(crate) fn map<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,

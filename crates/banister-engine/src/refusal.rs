@@ -27,6 +27,13 @@ pub enum Refusal {
     /// It is another caller's.
     #[error("{reason}")]
     Forbidden { reason: String },
+    /// A budget does not even cover the safe action.
+    #[error("{reason}")]
+    Exhausted {
+        reason: String,
+        /// Seconds until the budget's next period.
+        retry_after: u32,
+    },
     /// The log cannot be read or written now. Trying again later may help.
     #[error("the log is not available: {reason}")]
     Unavailable { reason: String },

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 
-use banister_engine::{ExperimentStats, Stats};
+use banister_engine::{BudgetView, ExperimentStats, Stats};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -40,6 +40,7 @@ struct GuardrailLabels {
     guardrail: String,
 }
 
+type PerGuardrail = Family<GuardrailLabels, Gauge<f64, AtomicU64>>;
 type PerExperiment = Family<ExperimentLabels, Gauge<i64, AtomicI64>>;
 
 /// Gauges of every experiment: name, help, value.
@@ -70,6 +71,28 @@ const PER_EXPERIMENT: [ExperimentGauge; 7] = [
     ),
 ];
 
+/// Gauges of every budget in its period of now: name, help, value.
+type BudgetGauge = (&'static str, &'static str, fn(&BudgetView) -> f64);
+const PER_BUDGET: [BudgetGauge; 5] = [
+    ("budget_amount", "Amount of the budget", |b| b.budget.amount),
+    ("budget_spent", "Costs reported in this period", |b| b.spent),
+    (
+        "budget_reserved",
+        "Most that decisions of this period may cost whose cost is not known yet",
+        |b| b.reserved,
+    ),
+    (
+        "budget_remaining",
+        "Amount that is neither spent nor reserved",
+        |b| b.remaining,
+    ),
+    (
+        "budget_exhausted",
+        "Decisions of this period at which the budget forced the safe action",
+        |b| b.exhausted as f64,
+    ),
+];
+
 /// Counters and histograms of one service.
 pub struct Metrics {
     registry: Registry,
@@ -86,7 +109,9 @@ pub struct Metrics {
     clock_skew: Gauge<f64, AtomicU64>,
     /// In the order of [`PER_EXPERIMENT`].
     experiments: [PerExperiment; PER_EXPERIMENT.len()],
-    slack: Family<GuardrailLabels, Gauge<f64, AtomicU64>>,
+    slack: PerGuardrail,
+    /// In the order of [`PER_BUDGET`].
+    budgets: [PerGuardrail; PER_BUDGET.len()],
 }
 
 impl Default for Metrics {
@@ -107,6 +132,7 @@ impl Default for Metrics {
             clock_skew: Gauge::default(),
             experiments: Default::default(),
             slack: Family::default(),
+            budgets: Default::default(),
         };
         metrics.registered()
     }
@@ -138,6 +164,9 @@ impl Metrics {
         }
         let slack = self.slack.clone();
         r.register("guardrail_slack", "Slack of the latest policy", slack);
+        for ((name, help, _), family) in PER_BUDGET.iter().zip(&self.budgets) {
+            r.register(*name, *help, family.clone());
+        }
         self
     }
 
@@ -192,6 +221,7 @@ impl Metrics {
         let _alone = self.rendering.lock();
         self.experiments.iter().for_each(PerExperiment::clear);
         self.slack.clear();
+        self.budgets.iter().for_each(PerGuardrail::clear);
         for experiment in &stats.experiments {
             let labels = ExperimentLabels {
                 experiment: experiment.name.clone(),
@@ -205,6 +235,15 @@ impl Metrics {
                     guardrail: guardrail.clone(),
                 };
                 self.slack.get_or_create(&labels).set(*slack);
+            }
+            for (guardrail, budget) in &experiment.budgets {
+                let labels = GuardrailLabels {
+                    experiment: experiment.name.clone(),
+                    guardrail: guardrail.clone(),
+                };
+                for ((_, _, value), family) in PER_BUDGET.iter().zip(&self.budgets) {
+                    family.get_or_create(&labels).set(value(budget));
+                }
             }
         }
         let mut out = String::new();

@@ -79,7 +79,7 @@ fn operation(route: &Route) -> Value {
             413 => "The body is too long",
             415 => "The body is of another kind",
             422 => "A field has a value that is not allowed",
-            429 => "More than a limit allows",
+            429 => "More than a limit or a budget allows",
             _ => "The log cannot be written now",
         };
         let response = json!({ "description": description, "content": problem });

@@ -104,6 +104,10 @@ impl From<Refusal> for Problem {
             Refusal::Unknown { .. } => Self::new(StatusCode::NOT_FOUND, detail),
             Refusal::Conflict { .. } => Self::new(StatusCode::CONFLICT, detail),
             Refusal::Forbidden { .. } => Self::new(StatusCode::FORBIDDEN, detail),
+            Refusal::Exhausted { retry_after, .. } => Self {
+                retry_after: Some(retry_after),
+                ..Self::new(StatusCode::TOO_MANY_REQUESTS, detail)
+            },
             _ => Self::unavailable(detail),
         }
     }

@@ -167,7 +167,7 @@ pub static ROUTES: &[Route] = &[
     route!(GET "/v1/experiments/{name}", Read, "read_experiment", "One experiment", Takes::Nothing,
         (200, Gives::Json("Experiment")), &[], &[404, 503], get(experiments::show)),
     route!(PATCH "/v1/experiments/{name}", Admin, "change_experiment",
-        "Describe, pause, resume or archive it; shadow mode; time to live",
+        "Describe, pause, resume or archive it; shadow mode; time to live; budgets",
         Takes::Optional("Change"), (200, Gives::Json("Experiment")), &[],
         &[400, 404, 409, 413, 415, 422, 503], patch(experiments::change)),
     route!(POST "/v1/experiments/{name}/arms", Admin, "add_arm", "Add an arm",

@@ -32,6 +32,10 @@ function setting(key, value) {
   if (key === "description") return "changed the description";
   if (key === "shadow") return value ? "turned shadow mode on" : "turned shadow mode off";
   if (key === "ttl_seconds") return value === null ? "removed the time to live" : `set the time to live to ${value} s`;
+  if (key === "budgets") {
+    const all = Object.entries(value || {}).map(([name, b]) => `${name} ${b.amount} per ${b.per}`);
+    return all.length ? `set the budgets to ${all.join(", ")}` : "removed the budgets";
+  }
   return `set ${key}`;
 }
 

@@ -73,6 +73,7 @@ function build(schema) {
       sub = numberOrText(wild.value);
     if (range || cap !== undefined || sub !== undefined) d.reward = { range, cap, sub_gaussian: sub };
     d.guardrails = rails.read();
+    d.budgets = rails.budgets();
     d.confidence = numberOrText(confidence.value);
     d.agent = agent.read();
     if (shadow.input.checked) d.shadow = true;

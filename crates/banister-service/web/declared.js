@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { duration, fullTime, level, num, vector } from "./format.js";
-import { limitInWords, promise, rangeInWords } from "./words.js";
+import { budgetInWords, limitInWords, promise, rangeInWords } from "./words.js";
 
 const sidesOf = (guardrail) =>
   [
@@ -25,14 +25,16 @@ export function declared(experiment) {
     arms: _arms,
     alarm: _alarm,
     alarms: _alarms,
+    budgets,
     ...rest
   } = experiment;
+  const limits = Object.entries(budgets || {}).map(([name, b]) => `${name}: ${budgetInWords(b)}`);
   const item = (label, ...value) => [h("dt", null, label), h("dd", null, ...value)];
   const agent = Object.entries(experiment.agent || {})
     .map(([k, v]) => `${k} ${typeof v === "number" ? num(v) : v}`)
     .join(", ");
   return [
-    rest,
+    { ...rest, limits },
     () =>
       h(
         "dl",
@@ -43,6 +45,7 @@ export function declared(experiment) {
             ? experiment.guardrails.map((g) => h("div", { class: "break" }, sidesOf(g)))
             : "none",
         ),
+        limits.length ? item("Budgets", limits.map((text) => h("div", { class: "break" }, text))) : null,
         item(
           "Confidence",
           `${level(experiment.confidence)}: the probability that no policy ever violates a guardrail`,

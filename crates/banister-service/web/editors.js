@@ -152,6 +152,44 @@ export function armsEditor(book, changed) {
   };
 }
 
+// A budget over time; `read()` is undefined without an amount.
+function budgetInputs(book, names) {
+  const amount = h("input", {
+    inputmode: "decimal",
+    autocomplete: "off",
+    placeholder: "none",
+    "data-testid": "budget-amount",
+  });
+  const per = h("select", null, ["hour", "day", "week", "month"].map((name) => h("option", { value: name }, name)));
+  const then = h(
+    "select",
+    null,
+    h("option", { value: "safe" }, "the safe action is played"),
+    h("option", { value: "refuse" }, "decisions are refused"),
+  );
+  per.value = "day";
+  const pacing = checkbox("spread it over the period", true);
+  const node = h(
+    "details",
+    null,
+    h("summary", null, "Budget"),
+    h(
+      "div",
+      { class: "grid-fields" },
+      book.field(names, "Most in all", amount, "The sum of true costs. The range must hold them all."),
+      book.field(() => [], "Per", per),
+      book.field(() => [], "Then", then),
+    ),
+    pacing.node,
+  );
+  const read = () => {
+    const most = numberOrText(amount.value);
+    if (most === undefined) return undefined;
+    return { amount: most, per: per.value, when_exhausted: then.value, pacing: pacing.input.checked };
+  };
+  return { node, read };
+}
+
 export function guardrailsEditor(book, changed) {
   const rows = [],
     list = h("div", { class: "rows" });
@@ -186,6 +224,7 @@ export function guardrailsEditor(book, changed) {
     });
     const range = rangeInputs("Guardrail"),
       wild = h("input", { inputmode: "decimal", autocomplete: "off", placeholder: "none" });
+    row.budget = budgetInputs(book, () => [`budgets.${name.value}`]);
     const costField = book.field(path("safe_cost"), "Safe arm’s cost", cost, null, { hidden: true });
     known.input.addEventListener("change", () => show(costField, known.input.checked));
     row.node = h("div", { class: "row card", "data-testid": "guardrails-row" });
@@ -236,6 +275,7 @@ export function guardrailsEditor(book, changed) {
           ),
         ),
       ),
+      row.budget.node,
       problem,
     );
     rows.push(row);
@@ -268,5 +308,13 @@ export function guardrailsEditor(book, changed) {
     ),
   );
   add({});
-  return { node, read: () => rows.map((row) => row.read()), names: () => rows.map((row) => row.read().name) };
+  return {
+    node,
+    read: () => rows.map((row) => row.read()),
+    names: () => rows.map((row) => row.read().name),
+    budgets() {
+      const given = rows.filter((row) => row.budget.read());
+      return given.length ? Object.fromEntries(given.map((row) => [row.read().name, row.budget.read()])) : undefined;
+    },
+  };
 }

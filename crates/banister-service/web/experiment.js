@@ -12,6 +12,7 @@ import { decisionsPanel, hrefOf } from "./decisions.js";
 import { actions, statusPills } from "./manage.js";
 import { tryPanel } from "./try.js";
 import { glance } from "./glance.js";
+import { budgetsPanel } from "./budgets.js";
 import { alarmsPanel, assumptionList } from "./alarms.js";
 import { declared } from "./declared.js";
 import { startPanel } from "./start.js";
@@ -99,6 +100,7 @@ export function experimentPage(name) {
       assumptions: assumptionList(),
       buttons: actions(context),
       figures: glance(),
+      budgets: budgetsPanel(),
       start: startPanel(context, experiment),
       learn: learnPanel(context, experiment),
       bars: policyBars("policy-bars"),
@@ -145,6 +147,7 @@ export function experimentPage(name) {
       parts.alarm.node,
       parts.alarms.node,
       parts.figures.node,
+      parts.budgets.node,
       h("div", { class: "pair" }, policy, parts.proving),
       parts.start.node,
       parts.charts.node,
@@ -160,6 +163,7 @@ export function experimentPage(name) {
     setText(parts.description, experiment.description || "");
     parts.buttons.update(experiment);
     parts.figures.update(experiment, state);
+    parts.budgets.update(experiment.budgets);
     parts.alarm.update(name, state && state.alarm);
     parts.alarms.update(state);
     parts.assumptions.update(experiment.rests_on);
@@ -180,6 +184,8 @@ export function experimentPage(name) {
       parts.premise,
       certificate && certificate.fallback === "alarm"
         ? "An alarm says that an assumption is false, so only the action that was declared safe is played."
+        : certificate && certificate.fallback === "budget_exhausted"
+        ? "A budget does not cover any other policy, so only the action that was declared safe is played."
         : unproven
         ? "The data do not prove any other policy safe yet, so the action that was declared safe is played."
         : "If everything were as bad as the data still allow, the policy would cost on average:",

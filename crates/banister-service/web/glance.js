@@ -12,6 +12,9 @@ function standing(experiment, certificate, alarms) {
   if (certificate.fallback === "paused") return ["warn", "❙❙ Paused", "only the safe action is played"];
   if (certificate.fallback === "alarm") return ["bad", "⚠ Alarm", "only the safe action is played"];
   if (alarms.length) return ["bad", "⚠ Alarm", "an assumption of the certificate is false"];
+  if (certificate.fallback === "budget_exhausted") {
+    return ["warn", "⚠ Budget exhausted", "only the safe action is played"];
+  }
   if (certificate.fallback) {
     return ["bad", "⚠ Safe action only", "no other policy is proven to keep the guardrails yet"];
   }

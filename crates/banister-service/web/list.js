@@ -14,6 +14,7 @@ const SHORT = {
   margin_not_proven: "margin not proven",
   solver_failed: "solver failed",
   ill_conditioned: "rounding",
+  budget_exhausted: "budget exhausted",
   paused: "paused",
 };
 

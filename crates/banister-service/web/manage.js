@@ -81,6 +81,10 @@ function edit(context, experiment) {
   const shadow = checkbox("Shadow: decide and learn, but the caller does what it wants", experiment.shadow);
   const ttl = h("input", { inputmode: "decimal", value: plain(experiment.ttl_seconds), autocomplete: "off" });
   const outcome = outcomeInputs(experiment.guardrails, experiment.default_outcome);
+  const amounts = Object.entries(experiment.budgets || {}).map(([name, b]) => {
+    const input = h("input", { inputmode: "decimal", value: plain(b.amount), autocomplete: "off" });
+    return { name, input, node: labelled(`Budget of ${name} per ${b.per}`, input) };
+  });
   openDialog({
     title: "Edit",
     confirm: "Save",
@@ -96,6 +100,7 @@ function edit(context, experiment) {
         "Outcomes are learned when it is over, in the order of decisions; then the default outcome fills what is missing, or the decision counts as missing. Empty: outcomes are learned when they come.",
       ),
       h("fieldset", null, h("legend", null, "Default outcome"), outcome.node),
+      amounts.map((one) => one.node),
     ),
     submit: async () => {
       const change = {};
@@ -106,6 +111,13 @@ function edit(context, experiment) {
       if (seconds !== (experiment.ttl_seconds ?? null)) change.ttl_seconds = seconds;
       if (wanted !== null && JSON.stringify(wanted) !== JSON.stringify(experiment.default_outcome ?? null)) {
         change.default_outcome = wanted;
+      }
+      const budgets = Object.fromEntries(amounts.map(({ name, input }) => {
+        const { amount: _amount, per, when_exhausted, pacing } = experiment.budgets[name];
+        return [name, { amount: numberOrText(input.value), per, when_exhausted, pacing }];
+      }));
+      if (amounts.some(({ name }) => budgets[name].amount !== experiment.budgets[name].amount)) {
+        change.budgets = budgets;
       }
       if (Object.keys(change).length) await api.change(context.name, change);
       toast("Saved.");

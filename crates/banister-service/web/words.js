@@ -11,6 +11,8 @@ export const ALARMS = {
   budget: "the search for a policy ran out of work, so only the safe action is played",
   ill_conditioned:
     "features are too long for the agent's lambda, so that rounding may undo its bounds and only the safe action is played",
+  budget_exhausted:
+    "what is left of a budget does not cover what the policy may cost, so only the safe action is played until costs are reported or the next period begins",
   paused: "the experiment is paused, so every decision is the safe action; outcomes are still taken",
 };
 
@@ -23,13 +25,14 @@ export const reasonTitle = (reason) =>
     alarm: "Safe action forced: alarm",
     budget: "Safe action forced: out of work",
     ill_conditioned: "Safe action forced: rounding",
+    budget_exhausted: "Safe action forced: budget exhausted",
     paused: "Paused: safe action only",
   })[reason] || `Safe action forced: ${reason}`;
 
 export const SOLVER = {
   optimal: "the best policy that keeps every guardrail was found",
   budget:
-    "the search stopped at its budget: the policy keeps every guardrail, and the gap says how much better another could be",
+    "not the best policy that there is: the policy keeps every guardrail, and the gap says how much better another could be",
   infeasible: "no policy keeps every guardrail on the pessimistic side",
 };
 
@@ -75,6 +78,13 @@ export function limitInWords(guardrail) {
   const { words, value } = directionOf(guardrail);
   const capped = guardrail.cap === null || guardrail.cap === undefined ? "" : "capped mean ";
   return `${capped}${words} ${num(value)}${guardrail.relative ? " × the safe arm’s own" : ""}`;
+}
+
+// "at most 50 per day, spread over the day; then decisions are refused".
+export function budgetInWords(budget) {
+  const paced = budget.pacing ? `, spread over the ${budget.per}` : "";
+  const then = budget.when_exhausted === "refuse" ? "decisions are refused" : "the safe action is played";
+  return `at most ${num(budget.amount)} per ${budget.per}${paced}; then ${then}`;
 }
 
 // Which unit a guardrail's estimates are in: a relative one with a known safe cost is an absolute one.

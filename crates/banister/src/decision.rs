@@ -108,6 +108,8 @@ pub enum Fallback {
     /// Rounding may have undone the regression on the features: their lengths are too far apart, or too
     /// large for λ. Declare `norm`, or a larger `lambda`.
     IllConditioned,
+    /// What is left of a budget over time does not cover what the policy may cost.
+    BudgetExhausted,
 }
 
 fn whole() -> f64 {

@@ -31,6 +31,7 @@ from .errors import (
 from .state import (
     ServiceAlarm,
     ServiceArm,
+    ServiceBudget,
     ServiceCounts,
     ServiceEstimates,
     ServiceExperiment,
@@ -50,6 +51,7 @@ __all__ = [
     "ServiceAudit",
     "ServiceAuthError",
     "ServiceBatch",
+    "ServiceBudget",
     "ServiceCertificate",
     "ServiceConflictError",
     "ServiceCounts",

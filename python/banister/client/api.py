@@ -54,6 +54,8 @@ class Api(Calls):
             ttl_seconds: outcomes are learned this long after their decisions, in the order of decisions.
             default_outcome: `{"reward": 0, "costs": {name: 0}}`, for those that never come; without it they
                 are counted as missing.
+            budgets: `{"spend": {"amount": 50, "per": "day"}}`, most that decisions may cost in sum, by guardrail;
+                also `when_exhausted` ("safe" or "refuse") and `pacing`.
         """
         body = bodies.declaration(name, **declaration)
         return (yield from self._change(name, make_call("POST", ROOT, body, repeatable=False), body))
@@ -92,14 +94,16 @@ class Api(Calls):
         shadow: bool = UNCHANGED,
         ttl_seconds: float | None = UNCHANGED,
         default_outcome: Mapping[str, Any] | None = UNCHANGED,
+        budgets: Mapping[str, Mapping[str, Any]] | None = UNCHANGED,
     ) -> Steps[ServiceExperiment]:
-        """Changes what is given; `ttl_seconds=None` takes the time to live away."""
+        """Changes what is given; `ttl_seconds=None` takes the time to live away, `budgets` replaces all budgets."""
         fields = {
             "description": description,
             "status": status,
             "shadow": shadow,
             "ttl_seconds": ttl_seconds,
             "default_outcome": default_outcome,
+            "budgets": budgets,
         }
         return (yield from self._patch(name, bodies.change(**fields)))
 

@@ -47,6 +47,7 @@ class Declaration(TypedDict, total=False):
     shadow: bool
     ttl_seconds: float | None
     default_outcome: Mapping[str, Any] | None
+    budgets: Mapping[str, Mapping[str, Any]] | None
 
 
 #: Most entries of a batch that the service takes by default, and half of the longest body.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -32,11 +32,35 @@ class ServiceCounts(_Answer):
 class ServiceAlarm(_Answer):
     """Reason that the safe action is played alone, and since when."""
 
-    #: "margin_not_proven", "solver_failed", "ill_conditioned" or "paused".
+    #: "margin_not_proven", "solver_failed", "ill_conditioned", "alarm", "budget", "budget_exhausted" or "paused".
     reason: str
     since: datetime
     #: The first decision that was forced, as `@` and its number; None for a pause.
     decision: str | None
+
+
+@dataclass(frozen=True)
+class ServiceBudget(_Answer):
+    """A budget over time in its period of now, in the units of its guardrail."""
+
+    amount: float
+    #: "hour", "day", "week" or "month", in UTC.
+    per: str
+    #: "safe" or "refuse".
+    when_exhausted: str
+    pacing: bool
+    period_start: datetime
+    period_end: datetime
+    #: Costs reported for decisions of this period.
+    spent: float
+    #: Most that those may cost whose cost was not reported yet.
+    reserved: float
+    remaining: float
+    #: Costs beyond the amount: of safe actions, or of an amount that was lowered since.
+    beyond: float
+    decisions: int
+    #: Decisions at which the safe action was forced.
+    exhausted: int
 
 
 @dataclass(frozen=True)
@@ -70,6 +94,8 @@ class ServiceExperiment(_Answer):
     alarms: tuple[dict[str, Any], ...] = ()
     #: The assumptions that certificates rest on: dictionaries with `text` and `watched`.
     rests_on: tuple[dict[str, Any], ...] = ()
+    #: Budgets over time, by guardrail.
+    budgets: dict[str, ServiceBudget] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         what = f"{len(self.arms)} arms" if self.arms else f"actions of {self.dimension} features"

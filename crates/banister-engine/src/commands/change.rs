@@ -1,4 +1,4 @@
-//! Changes an experiment: its description, status, shadow mode and time to live.
+//! Changes an experiment: its description, status, shadow mode, time to live and budgets.
 
 use std::sync::Arc;
 
@@ -35,6 +35,9 @@ impl Command for ChangeExperiment {
             None => declaration.default_outcome.as_ref(),
         };
         experiment.checked.check_ttl(ttl, default)?;
+        if let Some(budgets) = &change.budgets {
+            experiment.checked.check_budgets(budgets)?;
+        }
         let key = experiment.key;
         let json = serde_json::to_string(&change).unwrap_or_default();
         transaction.write(key, Event::Changed(json));

@@ -177,6 +177,13 @@ impl Command for Decide {
         let has_arms = experiment.checked.kind == Kind::Arms;
         let dimension = experiment.frame.dimension();
         let is_slow = candidates.len() * dimension * dimension >= SLOW;
+        // In shadow mode it is the caller who spends.
+        let published = if shadow {
+            published
+        } else {
+            transaction.afford(key, published)?
+        };
+        let experiment = transaction.state.experiment(&name)?;
         let draw: f64 = transaction.rng.random();
         let (action, probability) = published.draw(draw);
         let features = (experiment.frame).features(action, &context, &candidates);

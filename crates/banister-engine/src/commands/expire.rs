@@ -96,7 +96,11 @@ impl Transaction<'_> {
             ..OutcomeSoFar::default()
         };
         self.reported.insert(record.number, settled);
+        let is_learned = matches!(event, Event::Matured { .. });
         self.write_report(key, record.number, event);
+        if is_learned {
+            self.charge(key, &record, &part.costs);
+        }
         Ok(())
     }
 }

@@ -76,9 +76,12 @@ impl<A> Reply<A> {
 impl Reply<ExperimentView> {
     /// The experiment with this key as it is after the commit.
     fn experiment(key: u64) -> Self {
-        Self::AfterFold(Box::new(move |state| match state.by_key(key) {
-            Some(experiment) => Ok(ExperimentView::new(experiment)),
-            None => Err(Refusal::unavailable("the experiment was not folded")),
+        Self::AfterFold(Box::new(move |state| {
+            let (sets, now) = (state.clock_sets().clone(), state.now);
+            match state.by_key(key) {
+                Some(experiment) => Ok(ExperimentView::new(experiment, &sets, now)),
+                None => Err(Refusal::unavailable("the experiment was not folded")),
+            }
         }))
     }
 }

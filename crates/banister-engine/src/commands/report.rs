@@ -138,6 +138,7 @@ impl Command for Report {
             let outcome = outcome.filter(|_| ttl.is_none());
             complete = outcome.is_some();
             transaction.write_outcome(key, record.number, outcome, &merged);
+            transaction.charge(key, &record, &merged.costs);
         }
         let is_whole = merged.reward.is_some() && merged.costs.iter().all(Option::is_some);
         Ok(Reply::Ready(Reported {

@@ -9,7 +9,9 @@ use crate::events::{
     Author, DecisionEvent, Event, OutcomeSoFar, PublishedPolicy, Record, replay_reports, shown_id,
 };
 use crate::refusal::Refusal;
-use crate::state::{ClockSets, Experiment, ExperimentStatus, OpenDecision, State};
+use crate::state::{
+    Budgets, ClockSets, Experiment, ExperimentStatus, OpenDecision, State, reserve, worst_case,
+};
 use crate::store::{Found, Key, Store};
 use crate::time::Timestamp;
 
@@ -38,6 +40,8 @@ pub struct Transaction<'a> {
     pub(super) reported: HashMap<u64, OutcomeSoFar>,
     /// Number of outcomes that this commit completes, by experiment.
     pub(super) outcomes: HashMap<u64, u64>,
+    /// Budgets as they are after this commit's events, by experiment.
+    budgets: HashMap<u64, Budgets>,
 }
 
 /// Decision with all that a report on it needs.
@@ -75,6 +79,7 @@ impl<'a> Transaction<'a> {
             decisions: HashMap::new(),
             reported: HashMap::new(),
             outcomes: HashMap::new(),
+            budgets: HashMap::new(),
         }
     }
 
@@ -140,6 +145,13 @@ impl<'a> Transaction<'a> {
     ) -> u64 {
         let decision = Event::Decision(event.clone());
         let number = self.push(experiment, None, id.cloned(), decision);
+        if !event.shadow
+            && let Some(budgets) = self.budgets.get_mut(&experiment)
+            && let Some(own) = self.state.by_key(experiment)
+        {
+            let (problem, sets) = (&own.checked.standard, &self.clock_sets);
+            reserve(budgets, problem, sets, self.time, number, &event);
+        }
         if let Some(id) = id {
             self.ids.insert((experiment, id.clone()), number);
         }
@@ -211,6 +223,52 @@ impl<'a> Transaction<'a> {
         Err(Refusal::Forbidden {
             reason: format!("the decision `{id}` belongs to another token"),
         })
+    }
+
+    /// Policy that the budgets of an experiment can pay for, given all that this commit has reserved before.
+    pub(super) fn afford(
+        &mut self,
+        experiment: u64,
+        published: Arc<PublishedPolicy>,
+    ) -> Result<Arc<PublishedPolicy>, Refusal> {
+        let (sets, time) = (&self.clock_sets, self.time);
+        let Some(own) = (self.state.by_key(experiment)).filter(|own| !own.budgets.is_empty())
+        else {
+            return Ok(published);
+        };
+        #[cfg(test)]
+        if crate::state::PLANTED.get() == Some(crate::state::Forgets::Batch) {
+            self.budgets.remove(&experiment);
+        }
+        let budgets = (self.budgets.entry(experiment)).or_insert_with(|| own.budgets.clone());
+        own.check_budgets(budgets, sets, time, published.safe)?;
+        Ok(own.allowed(budgets, sets, time, published))
+    }
+
+    /// Charges the costs of a decision that were not known before.
+    pub(super) fn charge(
+        &mut self,
+        experiment: u64,
+        record: &DecisionRecord,
+        costs: &[Option<f64>],
+    ) {
+        let Some(own) = (self.state.by_key(experiment)).filter(|own| !own.budgets.is_empty())
+        else {
+            return;
+        };
+        if record.event.shadow {
+            return;
+        }
+        let budgets = (self.budgets.entry(experiment)).or_insert_with(|| own.budgets.clone());
+        let (problem, action) = (&own.checked.standard, record.event.action);
+        let known = &record.outcome.part.costs;
+        let charges = budgets.charges(record.number, known, costs, |guardrail| {
+            worst_case(problem, action, guardrail)
+        });
+        if !charges.is_empty() {
+            budgets.charge(record.number, &charges);
+            self.write_report(experiment, record.number, Event::Charged(charges));
+        }
     }
 
     /// Finds a decision of this commit, in memory, or among those looked up.

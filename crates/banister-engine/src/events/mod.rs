@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use author::Author;
 pub use decision::{Candidate, DecisionEvent, candidate_names};
 pub use import::Import;
-pub use outcome::{OutcomeEvent, OutcomeSoFar, Part, named_costs, replay_reports};
+pub use outcome::{Charge, OutcomeEvent, OutcomeSoFar, Part, named_costs, replay_reports};
 pub(crate) use policy::relative_to_safe;
 pub use policy::{Estimates, Known, PublishedPolicy};
 pub use record::{EventKind, Record, shown_id};
@@ -74,6 +74,8 @@ pub enum Event {
         from: i64,
         to: i64,
     },
+    /// Costs of a decision became known, and end its reservations.
+    Charged(Vec<Charge>),
 }
 
 impl Event {
@@ -94,6 +96,7 @@ impl Event {
                 EventKind::Outcome
             }
             Self::Imported(_) => EventKind::Import,
+            Self::Charged(_) => EventKind::Charge,
         }
     }
 }

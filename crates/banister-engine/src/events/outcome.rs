@@ -31,6 +31,17 @@ pub struct OutcomeEvent {
     pub by_default: bool,
 }
 
+/// Settlement of a reservation, in billionths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charge {
+    /// Index of the guardrail.
+    pub guardrail: u32,
+    /// The reservation that ends.
+    pub reserved: i128,
+    /// The true cost.
+    pub cost: i128,
+}
+
 /// Outcome of a decision as far as its reports go.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OutcomeSoFar {

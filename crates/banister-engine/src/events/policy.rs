@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use banister::solve::Status;
 use banister::{Agent, ArmEstimate, CheckedProblem, Decision, Estimate, Fallback};
 use banister::{GuardrailCertificate, SolverReport, Standard};
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,13 @@ use serde::{Deserialize, Serialize};
 /// Most actions whose beliefs are kept with a policy; policies usually have guardrails + 1 actions,
 /// but untried arms share their probability.
 const MOST_KNOWN: usize = 64;
+
+/// Estimate of an empty sum.
+const NOTHING: Estimate = Estimate {
+    mean: Some(0.0),
+    lower: 0.0,
+    upper: 0.0,
+};
 
 /// A policy and its certificate.
 #[derive(Debug, Serialize, Deserialize)]
@@ -113,6 +121,106 @@ impl PublishedPolicy {
         }
     }
 
+    /// Cost of the safe action as a certificate shows it, on the harmful side: as declared, or else the end of
+    /// its interval; never beyond the threshold, since its declared safety vouches for it.
+    pub(crate) fn safe_cost(&self, problem: &CheckedProblem, guardrail: usize) -> f64 {
+        let standard = &problem.guardrails[guardrail];
+        let threshold = standard.shown_threshold;
+        let declared = problem.declared.guardrails[guardrail].safe_cost;
+        if let Some(cost) = declared.filter(|_| standard.factor == 0.0) {
+            return cost;
+        }
+        let safe = self.known.iter().find(|known| known.action == self.safe);
+        let Some(own) = safe.and_then(|known| known.belief.costs.get(guardrail)) else {
+            return threshold;
+        };
+        let shown = relative_to_safe(standard, *own, Some(own), true);
+        let cost = standard.direction.ordered(shown.lower, shown.upper).1;
+        if standard.direction.excess(cost, threshold) < 0.0 {
+            cost
+        } else {
+            threshold
+        }
+    }
+
+    /// The policy at a share, the rest of the probability on the safe action. Everything in its certificate is
+    /// linear in the policy, and mixed alike. `thresholds` are shown in place of larger ones, where the costs
+    /// allow it.
+    pub(crate) fn mixed(
+        &self,
+        share: f64,
+        problem: &CheckedProblem,
+        thresholds: &[(usize, f64)],
+        fallback: Option<Fallback>,
+    ) -> Self {
+        let rest = 1.0 - share;
+        let others = self.policy.iter().filter(|entry| entry.0 != self.safe);
+        let mut policy: Vec<(u32, f64)> = (others.map(|&(action, p)| (action, share * p)))
+            .filter(|entry| entry.1 > 0.0)
+            .collect();
+        let others: f64 = policy.iter().map(|entry| entry.1).sum();
+        policy.push((self.safe, (1.0 - others).max(0.0)));
+        policy.sort_unstable_by_key(|entry| entry.0);
+        let known = (self.known.iter())
+            .filter(|known| known.action == self.safe || share > 0.0)
+            .cloned()
+            .collect();
+        let safe = self.known.iter().find(|known| known.action == self.safe);
+        let safe = safe.map(|known| &known.belief);
+        let mix = |own: Estimate, safe: Option<Estimate>| match safe {
+            Some(safe) => plus(plus(NOTHING, share, &own), rest, &safe),
+            None => own,
+        };
+        let guardrails = self.guardrails.iter().enumerate().map(|(i, own)| {
+            let direction = problem.guardrails[i].direction;
+            let safe = self.safe_cost(problem, i);
+            let cost = bounded(share * own.pessimistic_cost + rest * safe);
+            let slack = share * own.slack + rest * direction.excess(own.threshold, safe);
+            let lower = thresholds.iter().find(|(guardrail, _)| *guardrail == i);
+            let threshold = lower.map(|(_, lower)| lower.max(cost).min(own.threshold));
+            GuardrailCertificate {
+                pessimistic_cost: cost,
+                threshold: threshold.unwrap_or(own.threshold),
+                slack: threshold.map_or(bounded(slack), |threshold| threshold - cost),
+                price: share * own.price,
+            }
+        });
+        let optimistic_reward = match safe {
+            Some(safe) => bounded(share * self.optimistic_reward + rest * safe.reward.upper),
+            None => self.optimistic_reward,
+        };
+        let estimates = self.estimates.guardrails.iter().enumerate();
+        Self {
+            policy,
+            safe: self.safe,
+            guardrails: guardrails.collect(),
+            optimistic_reward,
+            solver: SolverReport {
+                status: Status::Budget,
+                value: optimistic_reward,
+                upper_bound: self.solver.upper_bound,
+                gap: (self.solver.upper_bound - optimistic_reward).max(0.0),
+                nodes: self.solver.nodes,
+            },
+            fallback,
+            outcomes: self.outcomes,
+            known,
+            estimates: Estimates {
+                reward: mix(self.estimates.reward, safe.map(|safe| safe.reward)),
+                guardrails: estimates
+                    .map(|(i, own)| {
+                        let safe = safe.and_then(|safe| safe.costs.get(i));
+                        let shown = |safe: &Estimate| {
+                            relative_to_safe(&problem.guardrails[i], *safe, Some(safe), true)
+                        };
+                        mix(*own, safe.map(shown))
+                    })
+                    .collect(),
+            },
+            rendered: OnceLock::new(),
+        }
+    }
+
     /// The action that a uniform number in [0, 1) selects, and its probability.
     pub fn draw(&self, uniform: f64) -> (u32, f64) {
         let mut rest = uniform;
@@ -153,13 +261,8 @@ struct Mixture {
 
 impl Mixture {
     fn new(guardrails: usize) -> Self {
-        let nothing = Estimate {
-            mean: Some(0.0),
-            lower: 0.0,
-            upper: 0.0,
-        };
         Self {
-            signals: vec![nothing; 1 + guardrails],
+            signals: vec![NOTHING; 1 + guardrails],
             safe: 0.0,
         }
     }
@@ -221,14 +324,7 @@ pub(crate) fn relative_to_safe(
     match safe.filter(|_| f != 0.0) {
         None => own,
         // (1 − f) times its own mean: one interval, not the difference of two.
-        Some(safe) if is_safe => {
-            let nothing = Estimate {
-                mean: Some(0.0),
-                lower: 0.0,
-                upper: 0.0,
-            };
-            plus(nothing, 1.0 - f, safe)
-        }
+        Some(safe) if is_safe => plus(NOTHING, 1.0 - f, safe),
         Some(safe) => plus(own, -f, safe),
     }
 }

@@ -28,6 +28,8 @@ pub enum EventKind {
     Outcome = 5,
     /// Outcomes of another log were imported.
     Import = 6,
+    /// Costs of a decision were charged to its budgets.
+    Charge = 7,
 }
 
 impl EventKind {
@@ -39,6 +41,7 @@ impl EventKind {
             Self::Part,
             Self::Outcome,
             Self::Import,
+            Self::Charge,
         ]
         .into_iter()
         .find(|kind| *kind as i64 == number)
@@ -55,7 +58,7 @@ pub struct Record {
     /// Number of the event that created its experiment; 0 for events of the log itself.
     pub experiment: u64,
     pub kind: EventKind,
-    /// Number of the decision that a part or an outcome belongs to.
+    /// Number of the decision that a part, an outcome or a charge belongs to.
     pub decision: Option<u64>,
     /// Caller's id of a decision.
     pub id: Option<String>,

@@ -1,5 +1,6 @@
 //! Experiments as people look at them.
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
@@ -12,8 +13,8 @@ use super::Query;
 use crate::events::shown_id;
 use crate::refusal::Refusal;
 use crate::state::{
-    AlarmRaised, Counts, Declaration, DefaultOutcome, Experiment, ExperimentStatus, Facts,
-    RecordedAlarm, State, round,
+    AlarmRaised, BudgetView, ClockSets, Counts, Declaration, DefaultOutcome, Experiment,
+    ExperimentStatus, Facts, RecordedAlarm, State, round,
 };
 use crate::store::Scope;
 use crate::time::Timestamp;
@@ -78,9 +79,10 @@ impl ListExperiments {
     fn page<T>(
         self,
         state: &mut State,
-        make: fn(&mut Experiment) -> Arc<Picture<T>>,
+        make: fn(&mut Experiment, &ClockSets, Timestamp) -> Arc<Picture<T>>,
     ) -> Result<Page<T>, Refusal> {
         let (mut entries, mut bytes) = (Vec::new(), 0);
+        let (sets, now) = (state.clock_sets().clone(), state.now);
         let mut last: Option<Arc<Facts>> = None;
         for experiment in state.experiments_after(self.after.as_deref())? {
             let scope = self.scope.as_ref();
@@ -93,7 +95,7 @@ impl ListExperiments {
             }
             bytes += size(experiment);
             last = Some(experiment.facts.clone());
-            entries.push(make(experiment));
+            entries.push(make(experiment, &sets, now));
         }
         Ok(Page {
             entries,
@@ -124,9 +126,9 @@ impl Query for SummariseExperiments {
     type Answer = Page<ExperimentSummary>;
 
     fn answer(self, state: &mut State) -> Result<Page<ExperimentSummary>, Refusal> {
-        self.0.page(state, |experiment| {
+        self.0.page(state, |experiment, _, _| {
             let mut kept = std::mem::take(&mut experiment.kept_summary);
-            let summary = kept.get(experiment.number, || {
+            let summary = kept.get((experiment.number, 0), || {
                 Picture::new(ExperimentSummary::new(experiment))
             });
             experiment.kept_summary = kept;
@@ -135,10 +137,15 @@ impl Query for SummariseExperiments {
     }
 }
 
-fn view(experiment: &mut Experiment) -> Arc<Picture<ExperimentView>> {
+fn view(
+    experiment: &mut Experiment,
+    sets: &ClockSets,
+    now: Timestamp,
+) -> Arc<Picture<ExperimentView>> {
     let mut kept = std::mem::take(&mut experiment.kept_view);
-    let view = kept.get(experiment.number, || {
-        Picture::new(ExperimentView::new(experiment))
+    let shown = (experiment.number, experiment.budgets.stamp(now));
+    let view = kept.get(shown, || {
+        Picture::new(ExperimentView::new(experiment, sets, now))
     });
     experiment.kept_view = kept;
     view
@@ -152,7 +159,9 @@ impl Query for ReadExperiment {
     type Answer = Arc<Picture<ExperimentView>>;
 
     fn answer(self, state: &mut State) -> Result<Self::Answer, Refusal> {
-        state.experiment(&self.0).map(view)
+        let (sets, now) = (state.clock_sets().clone(), state.now);
+        let experiment = state.experiment(&self.0)?;
+        Ok(view(experiment, &sets, now))
     }
 }
 
@@ -253,6 +262,8 @@ pub struct ExperimentView {
     pub ttl_seconds: Option<f64>,
     /// The outcome of a decision that never got one; without it such decisions are counted as missing.
     pub default_outcome: Option<DefaultOutcome>,
+    /// Budgets over time, by guardrail.
+    pub budgets: BTreeMap<String, BudgetView>,
     /// Counts so far.
     pub counts: Counts,
     /// Set while the safe action is forced.
@@ -336,6 +347,8 @@ pub enum FallbackView {
     Alarm,
     /// The solver used up its work before it had a policy that checks.
     Budget,
+    /// The rest of a budget does not cover what the policy may cost.
+    BudgetExhausted,
 }
 
 impl From<Fallback> for FallbackView {
@@ -346,6 +359,7 @@ impl From<Fallback> for FallbackView {
             Fallback::Paused => Self::Paused,
             Fallback::Alarm => Self::Alarm,
             Fallback::Budget => Self::Budget,
+            Fallback::BudgetExhausted => Self::BudgetExhausted,
             // Reasons that are not known here yet: the agent could not do better.
             _ => Self::SolverFailed,
         }
@@ -358,11 +372,11 @@ impl ExperimentView {
         let checked = declaration.check()?;
         let experiment = Experiment::made(0, Timestamp::now(), checked);
         experiment
-            .map(|experiment| Self::new(&experiment))
+            .map(|experiment| Self::new(&experiment, &ClockSets::default(), Timestamp::now()))
             .map_err(Refusal::unavailable)
     }
 
-    pub(crate) fn new(experiment: &Experiment) -> Self {
+    pub(crate) fn new(experiment: &Experiment, sets: &ClockSets, now: Timestamp) -> Self {
         let checked = &experiment.checked;
         let declaration = &checked.declaration;
         let arms = experiment.arms.iter().enumerate();
@@ -392,6 +406,7 @@ impl ExperimentView {
             guarantee: checked.config.guarantee(),
             ttl_seconds: declaration.ttl_seconds,
             default_outcome: declaration.default_outcome.clone(),
+            budgets: budgets(experiment, sets, now),
             counts: experiment.counts,
             rests_on: assumptions(experiment),
             alarm: alarm(experiment),
@@ -399,6 +414,18 @@ impl ExperimentView {
             number: experiment.number,
         }
     }
+}
+
+/// Budgets as they are now, by guardrail.
+pub(super) fn budgets(
+    experiment: &Experiment,
+    sets: &ClockSets,
+    now: Timestamp,
+) -> BTreeMap<String, BudgetView> {
+    let name = |guardrail: usize| experiment.facts.guardrails[guardrail].clone();
+    let each = experiment.budgets.0.iter();
+    each.map(|account| (name(account.guardrail), account.view(sets, now)))
+        .collect()
 }
 
 /// The assumptions behind certificates. With a time to live an outcome's arrival says nothing about it, and

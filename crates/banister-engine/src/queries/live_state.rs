@@ -80,7 +80,7 @@ impl Query for ReadState {
     type Answer = LiveState;
 
     fn answer(self, state: &mut State) -> Result<LiveState, Refusal> {
-        let now = state.now;
+        let (sets, now) = (state.clock_sets().clone(), state.now);
         let experiment = state.experiment(&self.name)?;
         // Of one that samples the last policy that was drawn, not another.
         let with_policy = experiment.latest.is_none();
@@ -88,10 +88,15 @@ impl Query for ReadState {
             Some(learned) => learned?,
             None => experiment.learner.with(|core| core.view(with_policy))?,
         };
+        let policy = learned.policy.map(|policy| {
+            let budgets = experiment.budgets.clone();
+            if experiment.checked.declaration.shadow {
+                return policy;
+            }
+            experiment.allowed(&budgets, &sets, now, policy)
+        });
         let latest = experiment.latest.as_ref();
-        let published = learned
-            .policy
-            .or_else(|| latest.map(|latest| latest.published.clone()));
+        let published = policy.or_else(|| latest.map(|latest| latest.published.clone()));
         let candidates = latest.map_or_else(Vec::new, |latest| latest.candidates.clone());
         let all = learned.estimates;
         let safe = experiment.checked.safe;

@@ -1,8 +1,11 @@
 //! Numbers for monitoring.
 
+use std::collections::BTreeMap;
+
 use super::Query;
+use super::experiment::budgets;
 use crate::refusal::Refusal;
-use crate::state::{Counts, State};
+use crate::state::{BudgetView, Counts, State};
 
 /// Asks for the numbers of all experiments.
 #[derive(Debug)]
@@ -23,6 +26,8 @@ pub struct ExperimentStats {
     pub counts: Counts,
     /// Slack of the latest policy by guardrail.
     pub slacks: Vec<(String, f64)>,
+    /// Budgets by guardrail.
+    pub budgets: BTreeMap<String, BudgetView>,
     /// True while the safe action is forced.
     pub is_forced: bool,
     /// Alarms that nobody has acknowledged yet.
@@ -33,6 +38,7 @@ impl Query for ReadStats {
     type Answer = Stats;
 
     fn answer(self, state: &mut State) -> Result<Stats, Refusal> {
+        let (sets, now) = (state.clock_sets(), state.now);
         let experiments = state.experiments().map(|experiment| {
             let latest = experiment.latest.as_ref();
             let guardrails = latest.map_or(&[][..], |latest| &latest.published.guardrails);
@@ -41,6 +47,7 @@ impl Query for ReadStats {
                 name: experiment.facts.experiment.clone(),
                 counts: experiment.counts,
                 slacks: slacks.map(|(name, g)| (name.clone(), g.slack)).collect(),
+                budgets: budgets(experiment, sets, now),
                 is_forced: experiment.alarm.is_some(),
                 alarms: experiment.open_alarms().count() as u64,
             }

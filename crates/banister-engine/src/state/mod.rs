@@ -4,10 +4,11 @@
 //! `events` and `store`; knows neither commands nor queries.
 //!
 //! Read this page's [`State`], then `declaration/` (an experiment as declared, and its checks),
-//! `experiment/` (an experiment as folded), `learner/` (its agent and policies), `open.rs` (open decisions in memory), `clock.rs` (times before the clock was
-//! set), `history.rs` (the trace
+//! `experiment/` (an experiment as folded), `learner/` (its agent and policies), `budget.rs` with `period.rs` (money over
+//! time), `open.rs` (open decisions in memory), `clock.rs` (times before the clock was set), `history.rs` (the trace
 //! over time) and `snapshots.rs` (when snapshots are taken).
 
+mod budget;
 mod clock;
 mod declaration;
 mod experiment;
@@ -15,6 +16,7 @@ mod facts;
 mod history;
 mod learner;
 mod open;
+mod period;
 mod snapshots;
 
 use std::collections::{BTreeMap, HashMap};
@@ -24,12 +26,17 @@ use crate::refusal::Refusal;
 use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
 
+pub(crate) use budget::worst_case;
+pub use budget::{Account, Budget, BudgetView, Budgets, PastPeriod, WhenExhausted};
+#[cfg(test)]
+pub(crate) use budget::{Forgets, PLANTED};
 pub use clock::ClockSets;
 pub use declaration::{
     CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, Kind, LONGEST_FEATURES,
     MOST_ACTIONS, NamedArm,
 };
 pub(crate) use declaration::{LARGEST_FEATURE, check_cost_names, check_label, check_length, round};
+pub(crate) use experiment::reserve;
 pub use experiment::{
     Alarm, AlarmRaised, ArmMissing, Change, Counts, Evidence, Experiment, Imported, Latest,
     Missing, RecordedAlarm,
@@ -39,6 +46,7 @@ pub use history::{GuardrailPoint, History, Minute, Point};
 pub use learner::{Arm, ExperimentStatus};
 pub(crate) use learner::{Core, Detached, Frame, LearnedView};
 pub(crate) use open::{OpenDecision, OpenDecisions};
+pub use period::Period;
 pub(crate) use snapshots::{SnapshotRound, keep_first_snapshot, restore_all};
 
 /// Most events read at once.
@@ -202,7 +210,8 @@ impl State {
             }
             Event::Decision(decision) => {
                 experiment.number = record.number;
-                experiment.applied_decision(record.time, record.number, &decision)?;
+                let sets = &self.clock_sets;
+                experiment.applied_decision(record.time, record.number, &decision, sets)?;
                 self.open.insert(record, author, decision);
             }
             event => {

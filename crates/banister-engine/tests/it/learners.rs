@@ -22,6 +22,7 @@ both!(
     alarms_are_raised_beside_the_writer,
     a_large_request_moves_its_experiment,
     authors_own_their_decisions,
+    decisions_beside_the_writer_keep_the_budget,
 );
 
 /// Feature vector number i, of length 1.
@@ -292,4 +293,34 @@ fn authors_own_their_decisions(place: &Place) {
     );
     let changes = place.open().changes(1, u64::MAX, 10).unwrap();
     assert!(matches!(changes[0].event().unwrap(), Event::Changed(_)));
+}
+
+fn decisions_beside_the_writer_keep_the_budget(place: &Place) {
+    let engine = Engine::with(&place.database, often());
+    let mut declaration = declare("x");
+    let budget = json!({"amount": 5, "per": "month", "when_exhausted": "refuse"});
+    declaration["budgets"] = json!({ "errors": budget });
+    engine.create(declaration).unwrap();
+    // All are computed beside the writer before it has made any of them.
+    let (sender, receiver) = channel();
+    for i in 0..20 {
+        let request = serde_json::from_value(request(i)).expect("a request");
+        let sender = sender.clone();
+        let sent = (engine.caller.0).decide(
+            vec![Decide::new("x".into(), request)],
+            || true,
+            move |answers| sender.send(answers).expect("somebody waits"),
+        );
+        sent.expect("there is room");
+    }
+    let answers = (0..20).map(|_| receiver.recv_timeout(Duration::from_secs(60)));
+    let answers: Vec<_> = answers.flat_map(|answer| answer.unwrap()).collect();
+    let made = answers.iter().flatten().count();
+    let refused =
+        (answers.iter()).filter(|answer| matches!(answer, Err(Refusal::Exhausted { .. })));
+    assert_eq!((made, refused.count()), (5, 15));
+    let budget = engine.show("x").unwrap().budgets["errors"].clone();
+    assert_eq!((budget.reserved, budget.remaining), (5.0, 0.0));
+    engine.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
 }

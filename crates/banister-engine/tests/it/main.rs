@@ -1,6 +1,7 @@
 //! The integration tests of `banister-engine`, one binary.
 
 mod alarms;
+mod budgets;
 mod clock;
 mod common;
 mod decisions;

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use banister::{Agent, CheckedProblem, Guarantee, SignalConfig};
 use banister_rivals::AgentConfig;
 
+use super::super::budget::Budget;
 use super::{CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, LONGEST_NAME, NamedArm};
 use crate::refusal::Refusal;
 
 /// Largest number of a signal, and largest feature: squares and sums of them stay finite.
 const LARGEST_SIGNAL: f64 = 1e100;
 pub(crate) const LARGEST_FEATURE: f64 = 1e50;
+/// Largest amount of a budget, and largest cost under one: sums of billionths stay exact.
+const LARGEST_AMOUNT: f64 = 1e15;
 /// The longest time to live, ten years in seconds.
 const LONGEST_TTL: f64 = 315_360_000.0;
 
@@ -112,6 +115,57 @@ impl CheckedDeclaration {
             check(i + 1, &field, cost)?;
         }
         check_cost_names("default_outcome.costs", &default.costs, &self.standard)
+    }
+}
+
+impl CheckedDeclaration {
+    /// Checks budgets: what a decision may cost must be bounded by what reports are held against.
+    pub fn check_budgets(&self, budgets: &BTreeMap<String, Budget>) -> Result<(), Refusal> {
+        check_cost_names("budgets", budgets, &self.standard)?;
+        for (i, guardrail) in self.standard.guardrails.iter().enumerate() {
+            let Some(budget) = budgets.get(&guardrail.name) else {
+                continue;
+            };
+            let field = format!("budgets.{}", guardrail.name);
+            let refuse = |allowed: &str| Err(Refusal::invalid(&field, "given", allowed));
+            let declared = &self.standard.declared.guardrails[i];
+            if declared.at_least.is_some() {
+                return refuse("a budget is for costs: the guardrail needs `at_most`");
+            }
+            if declared.sub_gaussian.is_some() {
+                return refuse(
+                    "with `sub_gaussian` nothing bounds the cost of a decision: declare a `range` \
+                     that no observation leaves",
+                );
+            }
+            if declared.cap.is_some() {
+                return refuse(
+                    "with `cap` a decision may cost more than counts, so that nothing bounds it: \
+                     declare a `range` that no observation leaves",
+                );
+            }
+            for own in self.standard.own_signals(i + 1) {
+                if !(own.lo >= 0.0 && own.hi <= LARGEST_AMOUNT) {
+                    let allowed = format!(
+                        "a budget needs a signal within 0 and {LARGEST_AMOUNT:e}, and this one's range \
+                         is [{}, {}]",
+                        own.lo, own.hi
+                    );
+                    return refuse(&allowed);
+                }
+            }
+            if !(budget.amount > 0.0 && budget.amount <= LARGEST_AMOUNT) {
+                let allowed = format!("must be above 0, and at most {LARGEST_AMOUNT:e}");
+                let field = format!("{field}.amount");
+                return Err(Refusal::invalid(field, budget.amount, allowed));
+            }
+            if budget.pacing && guardrail.factor != 0.0 {
+                let allowed = "a relative guardrail has no threshold to lower: write false, or declare \
+                               its `safe_cost`";
+                return Err(Refusal::invalid(format!("{field}.pacing"), true, allowed));
+            }
+        }
+        Ok(())
     }
 }
 

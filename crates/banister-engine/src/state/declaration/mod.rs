@@ -14,6 +14,7 @@ use banister_rivals::AgentConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::budget::Budget;
 use crate::object;
 use crate::refusal::Refusal;
 pub(crate) use agent::round;
@@ -91,6 +92,13 @@ pub struct Declaration {
         deserialize_with = "object::option"
     )]
     pub default_outcome: Option<DefaultOutcome>,
+    /// Budgets over time, by guardrail: most that the decisions of a period may cost in sum.
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "object::objects"
+    )]
+    pub budgets: BTreeMap<String, Budget>,
 }
 
 /// An arm as declared.
@@ -226,6 +234,7 @@ impl Declaration {
             config,
         };
         checked.check_ttl(self.ttl_seconds, self.default_outcome.as_ref())?;
+        checked.check_budgets(&self.budgets)?;
         Ok(checked)
     }
 

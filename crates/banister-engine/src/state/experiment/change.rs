@@ -1,10 +1,13 @@
 //! Changes of a running experiment.
 
+use std::collections::BTreeMap;
+
 use banister::Fallback;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Alarm, Experiment, ExperimentStatus};
+use crate::state::budget::Budget;
 use crate::state::declaration::DefaultOutcome;
 use crate::time::Timestamp;
 
@@ -37,6 +40,14 @@ pub struct Change {
     )]
     #[schemars(with = "Option<DefaultOutcome>")]
     pub default_outcome: Option<Option<DefaultOutcome>>,
+    /// Budgets over time by guardrail, in place of all before; null: none.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given_budgets"
+    )]
+    #[schemars(with = "Option<BTreeMap<String, Budget>>")]
+    pub budgets: Option<BTreeMap<String, Budget>>,
 }
 
 /// Tells null from absent.
@@ -50,6 +61,17 @@ fn given_object<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     crate::object::option(deserializer).map(Some)
+}
+
+fn given_budgets<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<BTreeMap<String, Budget>>, D::Error> {
+    #[derive(Deserialize)]
+    struct Named(#[serde(deserialize_with = "crate::object::objects")] BTreeMap<String, Budget>);
+    let named = Option::<Named>::deserialize(deserializer)?;
+    Ok(Some(
+        named.map(|Named(budgets)| budgets).unwrap_or_default(),
+    ))
 }
 
 impl Experiment {
@@ -66,6 +88,10 @@ impl Experiment {
         }
         if let Some(outcome) = change.default_outcome {
             declaration.default_outcome = outcome;
+        }
+        if let Some(budgets) = change.budgets {
+            self.budgets.declare(&budgets, &self.facts.guardrails);
+            declaration.budgets = budgets;
         }
         if let Some(status) = change.status {
             self.status = status;
@@ -99,5 +125,6 @@ impl Experiment {
                 .ttl_seconds
                 .is_none_or(|ttl| ttl == declaration.ttl_seconds)
             && same(&declaration.default_outcome, &change.default_outcome)
+            && (change.budgets.as_ref()).is_none_or(|budgets| *budgets == declaration.budgets)
     }
 }

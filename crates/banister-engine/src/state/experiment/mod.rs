@@ -4,6 +4,7 @@
 //! [`Experiment::digest`] is the same in every process that has folded the same events. The rest (the
 //! policy in force, the trace for the page) is kept beside it.
 
+mod afford;
 mod alarm;
 mod change;
 mod kept;
@@ -20,11 +21,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::events::PublishedPolicy;
 use crate::events::{DecisionEvent, Event, OutcomeEvent, Record};
+use crate::state::budget::Budgets;
+use crate::state::clock::ClockSets;
 use crate::state::declaration::{CheckedDeclaration, Declaration, Kind, NamedArm};
 use crate::state::facts::{Facts, facts};
 use crate::state::history::History;
 use crate::state::learner::{Arm, Core, ExperimentStatus, Frame, Learner, Op, OwnOrigin};
 use crate::time::Timestamp;
+use afford::Allowed;
+pub(crate) use afford::reserve;
 pub use alarm::{AlarmRaised, Evidence, RecordedAlarm};
 pub use change::Change;
 use kept::Kept;
@@ -102,12 +107,16 @@ pub struct Experiment {
     pub alarms: Vec<RecordedAlarm>,
     /// Outcomes that never came, by arm.
     pub missing: Missing,
+    /// Money over time.
+    pub budgets: Budgets,
     /// Events that turned shadow mode on or off.
     shadow_switches: Vec<u64>,
     /// The last policies published: number, and probability of the safe action.
     shares: VecDeque<(u64, f64)>,
     /// The policy over the arms now, and the number of its event once it has one.
     pub(crate) current: Option<(Option<u64>, Arc<PublishedPolicy>)>,
+    /// The policy that budgets last allowed, and what it was made of.
+    allowed: Option<Allowed>,
     pub(crate) facts: Arc<Facts>,
     /// All that policies depend on beside what is learned; another one after every change.
     pub(crate) frame: Arc<Frame>,
@@ -142,6 +151,8 @@ impl Experiment {
         });
         let arms: Vec<Arm> = arms.collect();
         let (facts, frame, learner) = parts(key, &checked, &arms, agent, 0);
+        let mut budgets = Budgets::default();
+        budgets.declare(&checked.declaration.budgets, &facts.guardrails);
         Ok(Self {
             key,
             status: ExperimentStatus::Running,
@@ -155,9 +166,11 @@ impl Experiment {
             settled: key,
             alarms: Vec::new(),
             missing: Missing::default(),
+            budgets,
             shadow_switches: Vec::new(),
             shares: VecDeque::new(),
             current: None,
+            allowed: None,
             arms,
             facts,
             frame,
@@ -225,6 +238,9 @@ impl Experiment {
                 self.record_alarm(record.number, record.time, alarm)?;
             }
             Event::AlarmsAcknowledged(_) => self.acknowledge(record.time)?,
+            Event::Charged(charges) => {
+                (self.budgets).charge(record.decision.unwrap_or(0), &charges);
+            }
             Event::Lapsed => self.counts.expired += 1,
             Event::Imported(import) => {
                 let outcomes = import.rewards.len() as u64;
@@ -276,6 +292,7 @@ impl Experiment {
         time: Timestamp,
         number: u64,
         decision: &DecisionEvent,
+        clock_sets: &ClockSets,
     ) -> Result<(), String> {
         if let Some(own) = &decision.own {
             self.applied_policy(time, number, own.clone());
@@ -286,6 +303,15 @@ impl Experiment {
         }
         let fallback = decision.fallback;
         if !decision.shadow {
+            let problem = &self.checked.standard;
+            reserve(
+                &mut self.budgets,
+                problem,
+                clock_sets,
+                time,
+                number,
+                decision,
+            );
             let policy = decision.policy.unwrap_or(number);
             let share = self.shares.iter().rev().find(|(own, _)| *own == policy);
             let share = share.map_or(0.0, |(_, share)| *share);

@@ -109,6 +109,7 @@ impl Experiment {
         let mut checked = self.checked.clone();
         (checked.standard.add_arm(&arm.ranges)).map_err(|e| Refusal::of(e, str::to_string))?;
         let declaration = &checked.declaration;
+        checked.check_budgets(&declaration.budgets)?;
         checked.check_ttl(
             declaration.ttl_seconds,
             declaration.default_outcome.as_ref(),

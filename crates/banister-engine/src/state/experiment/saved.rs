@@ -10,6 +10,7 @@ use super::{
     Alarm, Arm, Core, Counts, Experiment, ExperimentStatus, Imported, Latest, Missing,
     RecordedAlarm, parts,
 };
+use crate::state::budget::Budgets;
 use crate::state::declaration::Declaration;
 use crate::state::history::History;
 use crate::state::learner::Detached;
@@ -39,6 +40,8 @@ struct Learned {
     counts: Counts,
     imports: Vec<Imported>,
     missing: Missing,
+    #[serde(default, skip_serializing_if = "Budgets::is_empty")]
+    budgets: Budgets,
     recorded: u64,
     alarms: Vec<RecordedAlarm>,
     shadow_switches: Vec<u64>,
@@ -92,6 +95,9 @@ impl Saved {
 impl Experiment {
     /// Part of the snapshot that depends on the events alone, but for the learner's.
     fn learned(&self) -> Learned {
+        let budgets = self.budgets.clone();
+        #[cfg(test)]
+        let budgets = budgets.planted();
         Learned {
             key: self.key,
             number: self.number,
@@ -102,6 +108,7 @@ impl Experiment {
             counts: self.counts,
             imports: self.imports.clone(),
             missing: self.missing.clone(),
+            budgets,
             recorded: 0,
             alarms: self.alarms.clone(),
             shadow_switches: self.shadow_switches.clone(),
@@ -200,6 +207,7 @@ impl Experiment {
             counts: learned.counts,
             imports: learned.imports,
             missing: learned.missing,
+            budgets: learned.budgets,
             alarms: learned.alarms,
             shadow_switches: learned.shadow_switches,
             shares: learned.shares,
@@ -208,6 +216,7 @@ impl Experiment {
             latest: saved.latest,
             settled: saved.settled,
             current: None,
+            allowed: None,
             arms: learned.arms,
             facts,
             frame,

@@ -60,6 +60,9 @@ pub fn plan(place: usize, rng: &mut ChaCha12Rng) -> Plan {
             });
         }
     }
+    if rng.random_bool(0.5) {
+        declaration["budgets"] = budgets(rng);
+    }
     Plan {
         name: name.into(),
         declaration: serde_json::from_value(declaration).expect("a declaration"),
@@ -70,6 +73,17 @@ pub fn plan(place: usize, rng: &mut ChaCha12Rng) -> Plan {
         contested: BTreeSet::new(),
         is_archived: false,
     }
+}
+
+/// A budget that a few decisions use up.
+fn budgets(rng: &mut ChaCha12Rng) -> Value {
+    let when = if rng.random() { "refuse" } else { "safe" };
+    json!({"errors": {
+        "amount": rng.random_range(1..16),
+        "per": "hour",
+        "when_exhausted": when,
+        "pacing": rng.random::<bool>(),
+    }})
 }
 
 impl World {
@@ -120,8 +134,10 @@ impl World {
 
     pub fn change(&mut self, place: usize) {
         let has_ttl = self.plans[place].declaration.ttl_seconds.is_some();
+        let has_budget = !self.plans[place].declaration.budgets.is_empty();
         let ttl = self.rng.random_range(1.0..300.0_f64).round();
-        let change = match self.rng.random_range(0..20) {
+        let change = match self.rng.random_range(0..22) {
+            20..22 if has_budget => json!({"budgets": budgets(&mut self.rng)}),
             0..6 => json!({"status": "paused"}),
             6..12 => json!({"status": "running"}),
             12..15 => json!({"shadow": self.rng.random_bool(0.4)}),
@@ -217,6 +233,7 @@ impl World {
         let is_contested = id.is_some_and(|id| plan.contested.contains(id));
         match refusal {
             Refusal::Unavailable { .. } => Ok(true),
+            Refusal::Exhausted { .. } if !plan.declaration.budgets.is_empty() => Ok(false),
             // The experiment may be created later than it is asked for.
             Refusal::Unknown { what, .. } if *what == "experiment" => Ok(true),
             Refusal::Conflict { .. } if is_contested || plan.is_archived => Ok(false),

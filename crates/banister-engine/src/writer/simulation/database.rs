@@ -11,10 +11,11 @@ use crate::events::{EventKind, Record};
 use crate::store::{Found, Key, Snapshot, StoreError};
 use crate::time::Timestamp;
 
-/// True time at the start of a world, in microseconds since 1970.
-const START: i64 = 1_800_000_000_000_000;
+/// True time at the start of a world, in microseconds since 1970: five minutes before an hour ends, so that
+/// most worlds see a budget's next period.
+const START: i64 = 1_800_003_300_000_000;
 
-/// Defect planted in the store, which the simulation must find.
+/// Defect planted in the store or in budgets, which the simulation must find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
     /// The last commit is lost when the process dies that made it.
@@ -31,6 +32,10 @@ pub enum Bug {
     SnapshotsTooNew,
     /// Whoever sets the clock also sets the one that nobody can set.
     NoUptime,
+    /// A commit's decisions do not see each other's reservations.
+    BatchForgetsReservations,
+    /// An experiment that is restored from a snapshot has reserved nothing.
+    SnapshotForgetsReservations,
 }
 
 /// The database server, true time, and the faults in force.
@@ -161,7 +166,9 @@ impl Server {
     }
 
     pub fn reports(&self, decision: u64) -> Vec<Record> {
-        let report = |record: &&Record| record.decision == Some(decision);
+        let report = |record: &&Record| {
+            record.decision == Some(decision) && record.kind != EventKind::Charge
+        };
         let reports = self.records.iter().filter(report);
         match self.bug {
             Some(Bug::NoParts) => reports

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::budget::Purse;
 use super::database::Server;
 use crate::commands::{Decided, Reported};
 use crate::events::{Event, EventKind, PublishedPolicy, Record, replay_reports};
@@ -287,6 +288,8 @@ struct Log {
     outcomes: BTreeMap<u64, Vec<u64>>,
     policies: BTreeMap<u64, std::sync::Arc<PublishedPolicy>>,
     anonymous: BTreeMap<String, u64>,
+    /// Budgets of experiments that have any.
+    purses: BTreeMap<u64, Purse>,
 }
 
 impl Log {
@@ -323,12 +326,19 @@ impl Log {
                 let taken = self.names.values().any(|name| *name == declaration.name);
                 check!(!taken, "`{}` was created before", declaration.name);
                 self.ttls.insert(key, declaration.ttl_seconds);
+                if let Some(budget) = declaration.budgets.get("errors") {
+                    self.purses.insert(key, Purse::new(budget));
+                }
                 self.names.insert(key, declaration.name);
             }
             Event::Changed(json) => {
                 let change: Change = serde_json::from_str(&json).map_err(|e| e.to_string())?;
                 if let Some(ttl) = change.ttl_seconds {
                     self.ttls.insert(key, ttl);
+                }
+                if let Some(budget) = change.budgets.as_ref().and_then(|b| b.get("errors")) {
+                    let purse = self.purses.get_mut(&key).ok_or("has no budget to change")?;
+                    purse.change(budget);
                 }
             }
             Event::Policy(published) => {
@@ -360,8 +370,14 @@ impl Log {
                 let drawn = published.draw(decision.draw);
                 let made = (decision.action, decision.probability);
                 check!(drawn == made, "is {made:?}, drawn was {drawn:?}");
+                if let Some(purse) = self.purses.get_mut(&key).filter(|_| !decision.shadow) {
+                    let (elapsed, set_by) = (self.elapsed[&number], self.set_by);
+                    let is_safe = decision.action == published.safe;
+                    purse.decide(number, elapsed, set_by, is_safe, published.fallback)?;
+                }
             }
-            Event::Outcome(_) => {
+            Event::Outcome(outcome) => {
+                self.pay(record, outcome.costs.first().copied());
                 self.settle(record)?;
                 self.outcomes.entry(key).or_default().push(number);
             }
@@ -374,11 +390,13 @@ impl Log {
                     "expires decision {decision} after {age} s of {ttl} s"
                 );
                 self.expired = Some((decision, ttl));
-                if matches!(event, Event::Matured { .. }) {
+                if let Event::Matured { outcome, .. } = &event {
+                    self.pay(record, outcome.costs.first().copied());
                     self.outcomes.entry(key).or_default().push(number);
                 }
             }
-            Event::Part(_) => {
+            Event::Part(part) => {
+                self.pay(record, part.costs.first().copied().flatten());
                 let decision = record.decision.ok_or("is on no decision")?;
                 check!(!self.settled.contains(&decision), "comes after the outcome");
                 let reports = self.reports.entry(decision).or_default();
@@ -400,6 +418,14 @@ impl Log {
             _ => {}
         }
         Ok(())
+    }
+
+    /// The cost of a decision became known, if it did.
+    fn pay(&mut self, record: &Record, cost: Option<f64>) {
+        let purse = self.purses.get_mut(&record.experiment);
+        if let (Some(purse), Some(decision), Some(cost)) = (purse, record.decision, cost) {
+            purse.pay(decision, cost);
+        }
     }
 
     fn settle(&mut self, record: &Record) -> Result<u64, String> {

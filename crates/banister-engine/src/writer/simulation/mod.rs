@@ -10,8 +10,9 @@
 //!
 //! Read `world.rs` (processes, operator and scheduler), `callers.rs` (what is asked), `network.rs` (messages and
 //! answers), `database.rs` and `connection.rs` (the log that all share, and its faults), then `ledger.rs` (what
-//! callers were told, and what must be true). `Bug`s planted in the database show that the simulation can fail.
+//! callers were told, and what must be true). `budget.rs` recomputes what was spent. Planted `Bug`s show that the simulation can fail.
 
+mod budget;
 mod callers;
 mod connection;
 mod database;
@@ -40,6 +41,7 @@ fn add(total: &mut Numbers, numbers: &Numbers) {
     total.alarms += numbers.alarms;
     total.explored += numbers.explored;
     total.expired += numbers.expired;
+    total.exhausted += numbers.exhausted;
     for (kind, count) in &numbers.faults {
         *total.faults.entry(kind).or_default() += count;
     }
@@ -114,6 +116,8 @@ fn planted_bugs_are_found() {
         Bug::SnapshotsOutliveRollback,
         Bug::SnapshotsTooNew,
         Bug::NoUptime,
+        Bug::BatchForgetsReservations,
+        Bug::SnapshotForgetsReservations,
     ] {
         let found = (0..SEEDS_TO_FIND).find_map(|seed| {
             let reason = run(seed, Some(bug), false).0.err()?;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use banister::Fallback;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use serde_json::{Value, json};
@@ -279,6 +280,9 @@ impl World {
                             self.numbers.answers += 1;
                             let is_safe = decided.action == decided.published.safe;
                             self.numbers.explored += u64::from(!is_safe);
+                            let fallback = decided.published.fallback;
+                            let is_exhausted = fallback == Some(Fallback::BudgetExhausted);
+                            self.numbers.exhausted += u64::from(is_exhausted);
                             let (server, ledger) = (self.server.clone(), &mut self.ledger);
                             ledger.decided(&server.lock(), &name, &decided, moment.last)?;
                             if self.rng.random_bool(0.7) {
@@ -287,6 +291,8 @@ impl World {
                         }
                         Err(refusal) => {
                             self.numbers.refusals += 1;
+                            let is_exhausted = matches!(refusal, Refusal::Exhausted { .. });
+                            self.numbers.exhausted += u64::from(is_exhausted);
                             again |= self.judge(place, request.id.as_deref(), &refusal)?;
                         }
                     }

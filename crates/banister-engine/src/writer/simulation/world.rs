@@ -13,7 +13,7 @@ use super::connection::{Connection, Process, SetsKnown};
 use super::database::{Bug, Shared};
 use super::ledger::{Ledger, check};
 use super::network::{Mailbox, Message, Request};
-use crate::state::{ExperimentStatus, State};
+use crate::state::{ExperimentStatus, Forgets, PLANTED, State};
 use crate::store::{Snapshot, Store};
 
 /// Steps of a world before everything is mended.
@@ -40,6 +40,8 @@ pub struct Numbers {
     /// Decisions for another action than the safe one.
     pub explored: u64,
     pub expired: u64,
+    /// Decisions that a budget refused, or forced to be safe.
+    pub exhausted: u64,
     pub faults: BTreeMap<&'static str, u64>,
 }
 
@@ -81,7 +83,14 @@ pub struct World {
 /// Lives through a world; an error says what was not as it has to be.
 pub fn run(seed: u64, bug: Option<Bug>, traced: bool) -> (Result<Numbers, String>, Vec<String>) {
     let mut world = World::new(seed, bug, traced);
+    let forgets = match bug {
+        Some(Bug::BatchForgetsReservations) => Some(Forgets::Batch),
+        Some(Bug::SnapshotForgetsReservations) => Some(Forgets::Snapshot),
+        _ => None,
+    };
+    PLANTED.set(forgets);
     let lived = world.live();
+    PLANTED.set(None);
     let mut server = world.server.lock();
     let mut numbers = world.numbers.clone();
     numbers.events = server.records.len() as u64;
