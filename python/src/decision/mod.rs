@@ -16,18 +16,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::pickle::{self, Reduced};
 
-/// Names of the actions, if the user gave any: else they go by number.
+/// Names of the actions as the user gave them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Labels(pub Option<Arc<Vec<String>>>);
+pub(crate) enum Labels {
+    /// None: actions go by their place.
+    #[default]
+    Places,
+    Names(Arc<Vec<String>>),
+    /// Names that are integers.
+    Integers(Arc<Vec<i64>>),
+}
 
 impl Labels {
-    /// Returns the name or number of an action.
-    pub(crate) fn of<'py>(&self, py: Python<'py>, action: usize) -> PyResult<Bound<'py, PyAny>> {
-        match self.0.as_ref().and_then(|names| names.get(action)) {
-            Some(name) => Ok(PyString::new(py, name).into_any()),
-            None => Ok(action.into_pyobject(py)?.into_any()),
+    pub(crate) fn new(names: &[String], naming: Naming) -> Self {
+        match naming {
+            Naming::Places => Self::Places,
+            Naming::Text => Self::Names(Arc::new(names.to_vec())),
+            Naming::Integers => {
+                let integers = names.iter().map(|name| name.parse().unwrap_or_default());
+                Self::Integers(Arc::new(integers.collect()))
+            }
         }
     }
+
+    /// Returns the name or number of an action.
+    pub(crate) fn of<'py>(&self, py: Python<'py>, action: usize) -> PyResult<Bound<'py, PyAny>> {
+        let place = || Ok(action.into_pyobject(py)?.into_any());
+        match self {
+            Self::Places => place(),
+            Self::Names(names) => names
+                .get(action)
+                .map_or_else(place, |name| Ok(PyString::new(py, name).into_any())),
+            Self::Integers(names) => names
+                .get(action)
+                .map_or_else(place, |name| Ok(name.into_pyobject(py)?.into_any())),
+        }
+    }
+}
+
+/// Kind of names that the user gave to arms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Naming {
+    #[default]
+    Places,
+    Text,
+    Integers,
 }
 
 /// The actions on offer, shared by the decisions among them.

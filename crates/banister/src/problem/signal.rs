@@ -252,7 +252,10 @@ impl Signal {
             let allowed = match self.sub_gaussian {
                 Some(_) => format!("must lie within [{lo:e}, {hi:e}], {FAR:e} times the range"),
                 None if self.capped => format!("must be at least {lo}, the declared low end"),
-                None => format!("must lie in the declared range [{lo}, {hi}]"),
+                None => format!(
+                    "must lie in the declared range [{lo}, {hi}]; declare a `range` that holds every value \
+                     ever possible"
+                ),
             };
             Error::invalid(field, x, allowed)
         } else {
