@@ -1,13 +1,14 @@
 """The native half of banister. See the classes and functions of `banister` itself."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol, final, overload
+from typing import Any, Literal, Protocol, TypeAlias, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import Self, disjoint_base
 
 from ._agent import Alarm
+from ._guardrail import ArmName, Float, Int, RewardLike
 
 __version__: str
 
@@ -20,6 +21,8 @@ class _Labelled(Protocol):
     """A Series or a table of pandas or polars."""
 
     def to_numpy(self) -> Any: ...
+
+CostsLike: TypeAlias = ArrayLike | Mapping[str, ArrayLike] | _Labelled
 
 @final
 class GuardrailCertificate:
@@ -63,6 +66,7 @@ class Certificate:
     def outcomes(self) -> int: ...
     def __getitem__(self, key: str | int, /) -> GuardrailCertificate: ...
     def to_dict(self) -> dict[str, Any]: ...
+    def _repr_html_(self) -> str: ...
 
 @final
 class Decision:
@@ -92,6 +96,7 @@ class Decision:
     @property
     def agent_id(self) -> str: ...
     def to_dict(self) -> dict[str, Any]: ...
+    def _repr_html_(self) -> str: ...
 
 @final
 class DecisionBatch:
@@ -110,33 +115,48 @@ class DecisionBatch:
     @property
     def probabilities(self) -> NDArray[np.float64]: ...
     def to_dict(self) -> dict[str, Any]: ...
+    def _repr_html_(self) -> str: ...
 
 @disjoint_base
 class Agent:
     def __new__(cls, **kwargs: Any) -> Self: ...
-    def decide(self, actions: ArrayLike | None = None, rng: _Random | None = None) -> Decision: ...
+    def decide(
+        self,
+        actions: ArrayLike | None = None,
+        rng: _Random | None = None,
+        *,
+        context: ArrayLike | None = None,
+    ) -> Decision: ...
     def observe(
         self,
-        action: Decision | str | int,
-        reward: float,
-        costs: float | Sequence[float] | NDArray[Any] | Mapping[str, float] | _Labelled | None = None,
+        action: Decision | ArmName,
+        reward: Float,
+        costs: Float | Sequence[Float] | NDArray[Any] | Mapping[str, Float] | _Labelled | None = None,
+        *,
+        context: ArrayLike | None = None,
     ) -> None: ...
     def decide_batch(
         self,
-        size: int | None = None,
+        size: Int | None = None,
         actions: ArrayLike | None = None,
         rng: _Random | None = None,
+        *,
+        contexts: ArrayLike | None = None,
     ) -> DecisionBatch: ...
     def observe_batch(
         self,
         actions: object = None,
         rewards: ArrayLike | None = None,
-        costs: ArrayLike | Mapping[str, ArrayLike] | _Labelled | None = None,
+        costs: CostsLike | None = None,
         *,
         features: ArrayLike | None = None,
+        contexts: ArrayLike | None = None,
     ) -> None: ...
-    def _pick(self, size: int | None = None, actions: ArrayLike | None = None) -> DecisionBatch: ...
-    def _learn(self, actions: object, rewards: ArrayLike, costs: object = ...) -> None: ...
+    def _pick(
+        self, size: int | None = None, actions: ArrayLike | None = None, contexts: object = ...
+    ) -> DecisionBatch: ...
+    def _learn(self, actions: object, rewards: ArrayLike, costs: object = ..., contexts: object = ...) -> None: ...
+    def _in_contexts(self, contexts: ArrayLike) -> NDArray[np.float64]: ...
     @property
     def alarms(self) -> list[Alarm]: ...
     def acknowledge(self) -> None: ...
@@ -147,14 +167,16 @@ class Agent:
     def id(self) -> str: ...
     def add_arm(
         self,
-        name: str,
+        name: ArmName,
         features: ArrayLike | None = None,
         ranges: Mapping[str, ArrayLike] | None = None,
     ) -> int: ...
-    def retire_arm(self, arm: str | int) -> None: ...
+    def retire_arm(self, arm: ArmName) -> None: ...
     def estimates(self) -> dict[str, Any]: ...
     @property
     def arms(self) -> list[Any]: ...
+    @property
+    def context(self) -> int | None: ...
     @property
     def safe(self) -> Any: ...
     @property
@@ -337,7 +359,7 @@ def evaluate_log(
     policy: int | NDArray[np.float64],
     *,
     model: NDArray[np.float64] | None,
-    reward: Mapping[str, object] | None,
+    reward: RewardLike | None,
     guardrails: Sequence[Any],
     options: Mapping[str, object],
 ) -> list[dict[str, Any]]: ...
@@ -346,7 +368,7 @@ def judge_log(
     policy: int | NDArray[np.float64],
     *,
     model: NDArray[np.float64] | None,
-    reward: Mapping[str, object] | None,
+    reward: RewardLike | None,
     guardrails: Sequence[Any],
     safe: int,
     options: Mapping[str, object],

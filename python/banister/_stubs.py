@@ -8,18 +8,19 @@ from __future__ import annotations
 import sys
 
 from . import _native
+from ._agent import CLASSES
 from ._registry import Kind, kinds
 
 _HEAD = '''"""Made from the core's registry by `python -m banister._stubs`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ._agent import Agent
-from ._guardrail import GuardrailLike
+from ._guardrail import ArmName, ArmsLike, Float, GuardrailLike, Int, RewardLike
 
 '''
 
@@ -35,6 +36,7 @@ def _class(kind: Kind) -> str:
     lines = [
         "",
         f"class {kind.class_name}(Agent):",
+        *_docstring(kind),
         f'    guarantee: ClassVar[Literal["{kind.guarantee}"]]',
         "    def __new__(",
         "        cls,",
@@ -46,6 +48,13 @@ def _class(kind: Kind) -> str:
             lines.append("        *,")
     lines += [f"    ) -> {kind.class_name}: ...", ""]
     return "\n".join(lines)
+
+
+def _docstring(kind: Kind) -> list[str]:
+    """Returns the lines of what `help` and editors show."""
+    text = str(CLASSES[kind.name].__doc__)
+    first, *rest = text.replace("\\", "\\\\").splitlines()
+    return [f'    """{first}', *(f"    {line}".rstrip() for line in rest), '    """']
 
 
 def _literal(default: object) -> str:

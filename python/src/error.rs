@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use banister::Error;
+use banister::{Error, RANGE_ADVICE};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -16,6 +16,33 @@ pub(crate) fn raise(error: Error) -> PyErr {
         ),
         other => PyValueError::new_err(other.to_string()),
     }
+}
+
+/// The exception for outcomes that the core refused: for a number outside its range, with what to declare.
+pub(crate) fn refused(error: Error, names: &[String], rewards: &[f64], costs: &[f64]) -> PyErr {
+    let field = match &error {
+        Error::Invalid { field, allowed, .. } if allowed.ends_with(RANGE_ADVICE) => field,
+        _ => return raise(error),
+    };
+    let (how, given): (_, Vec<f64>) = match names.iter().position(|name| name == field) {
+        Some(place) => {
+            let column = costs.iter().skip(place).step_by(names.len());
+            let how = format!("Guardrail({field:?}, ..., range=(lo, hi))");
+            (how, column.copied().collect())
+        }
+        None => (
+            "reward=banister.Reward(range=(lo, hi))".into(),
+            rewards.to_vec(),
+        ),
+    };
+    let seen = if given.len() > 1 {
+        let lo = given.iter().copied().fold(f64::INFINITY, f64::min);
+        let hi = given.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        format!("; those given here are from {lo} to {hi}")
+    } else {
+        String::new()
+    };
+    PyValueError::new_err(format!("{error}: {how}{seen}"))
 }
 
 /// A `ValueError` that names the argument, the value and what is allowed.

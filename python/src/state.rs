@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::context::Contextual;
 use crate::decision::{ActionSet, Decision, Labels, Naming, Policy};
-use crate::error::raise;
+use crate::error::refused;
 use crate::serials::Serials;
 
 /// This process among those forked from one another: 0 for the first of them.
@@ -438,7 +438,7 @@ impl State {
                 None => self.agent.observe(decision.drawn, reward, costs),
             }
         };
-        self.settle(&serials, taken)
+        self.settle(&serials, taken, &[reward], costs)
     }
 
     /// Takes the outcomes of many decisions: all, or none.
@@ -463,7 +463,7 @@ impl State {
             costs,
             origin: self.origin(decided.batch, serials, &decided.safe),
         });
-        self.settle(serials, taken)
+        self.settle(serials, taken, rewards, costs)
     }
 
     /// Origin of outcomes of one batch ([`Policy::batch`]), or of several (`None`). Those of a long batch
@@ -508,12 +508,18 @@ impl State {
 
     /// Ends what [`State::claim`] began.
     #[inline]
-    fn settle(&mut self, serials: &[u64], taken: Result<(), banister::Error>) -> PyResult<()> {
+    fn settle(
+        &mut self,
+        serials: &[u64],
+        taken: Result<(), banister::Error>,
+        rewards: &[f64],
+        costs: &[f64],
+    ) -> PyResult<()> {
         if taken.is_ok() {
             self.watched = serials.iter().copied().fold(self.watched, u64::max);
         } else {
             self.identity.serials.unmark(serials);
         }
-        taken.map_err(raise)
+        taken.map_err(|error| refused(error, &self.set.guardrails, rewards, costs))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use banister_report::figures::axes::significant;
 use banister_report::tables::rounds_until_alarm;
 use banister_report::{Cell, Table, Tone};
 use banister_sim::Results;
@@ -171,7 +172,7 @@ pub fn summary(results: &Results) -> Table {
                 Cell::number(number(sd)).toned(Tone::Quiet),
                 Cell::number(agent.limit.map_or(UNKNOWN.into(), number)).toned(Tone::Quiet),
                 Cell::number(multiple(agent.regret_over_limit())),
-                Cell::number(format!("{reward:.4}")),
+                Cell::number(signed(significant(reward, 4))),
                 Cell::number(percent(reward, optimum_at_the_end(agent))),
                 Cell::number(count(broken)).toned(tone),
                 Cell::number(time).toned(Tone::Quiet),
@@ -335,8 +336,11 @@ pub fn number(x: f64) -> String {
         } else {
             grouped
         }
-    } else {
+    } else if x.abs() >= 10.0 {
         signed(format!("{x:.1}"))
+    } else {
+        // Dollars may be small.
+        signed(significant(x, 4))
     }
 }
 

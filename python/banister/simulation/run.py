@@ -12,7 +12,7 @@ from .. import _native
 from .._agent import Agent
 from .._extra import extra
 from .._figure import Figure, chosen
-from .._guardrail import GuardrailLike
+from .._guardrail import GuardrailLike, RewardLike
 from .._progress import bar
 from .environment import Environment, GymEnvironment, is_gym, problem_of
 
@@ -79,7 +79,7 @@ def declare(
     environment: EnvironmentLike,
     agents: Agents | None,
     guardrails: GuardrailLike | Iterable[GuardrailLike] | None,
-    reward: Mapping[str, Any] | None,
+    reward: RewardLike | None,
     name: str | None,
     **run: int | None,
 ) -> Experiment:
@@ -142,7 +142,7 @@ def simulate(
     seed: int | None = None,
     *,
     guardrails: GuardrailLike | Iterable[GuardrailLike] | None = None,
-    reward: Mapping[str, Any] | None = None,
+    reward: RewardLike | None = None,
     checkpoints: int | None = None,
     delay: int | None = None,
     batch: int | None = None,
@@ -286,6 +286,11 @@ class SimulationResult:
         from .summary import summary
 
         return summary(self)
+
+    def _repr_html_(self) -> str:
+        from .summary import summary_html
+
+        return summary_html(self)
 
 
 def _plain(columns: Mapping[str, Any]) -> dict[str, list[Any]]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .. import _native
 from .._extra import extra
-from .._guardrail import GuardrailLike
+from .._guardrail import GuardrailLike, RewardLike
 from .._progress import bar
 from .grid import experiments_at, points
 from .run import Agents, EnvironmentLike, Experiment, SimulationResult, declare
@@ -61,7 +61,7 @@ def sweep(
     runs: int | None = None,
     seed: int | None = None,
     guardrails: GuardrailLike | Iterable[GuardrailLike] | None = None,
-    reward: Mapping[str, Any] | None = None,
+    reward: RewardLike | None = None,
     checkpoints: int | None = None,
     delay: int | None = None,
     batch: int | None = None,

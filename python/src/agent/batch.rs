@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyIterator, PyList, PyString};
 use super::Agent;
 use crate::build::named;
 use crate::decision::{ActionSet, Decision, Naming, pickled, scaled};
-use crate::error::{invalid, mistyped, raise};
+use crate::error::{invalid, mistyped, raise, refused};
 use crate::input::{Numbers, by_column, count, place, same_rows, uniform};
 use crate::pickle::{self, Reduced};
 use crate::state::{Decided, State};
@@ -105,6 +105,10 @@ impl DecisionBatch {
             }
         }
         PyArray1::from_vec(py, dense).reshape([self.decisions.len(), width])
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        crate::decision::html(slf, "decision_batch")
     }
 
     fn __repr__(&self) -> String {
@@ -302,7 +306,8 @@ pub(crate) fn observe(
             origin,
         };
         state.announce();
-        state.agent.observe_batch(&outcomes).map_err(raise)
+        let taken = state.agent.observe_batch(&outcomes);
+        taken.map_err(|error| refused(error, &state.set.guardrails, rewards, flat))
     })?
 }
 

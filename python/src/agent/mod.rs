@@ -6,7 +6,7 @@ pub(crate) use batch::DecisionBatch;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use banister::{ArmRanges, Origin};
-use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::build;
 use crate::decision::{Decision, Labels, Naming, alarm_object, hex};
-use crate::error::{guarded, invalid, raise, shown};
+use crate::error::{guarded, invalid, raise, refused, shown};
 use crate::input::{Numbers, costs, number, uniform};
 use crate::json::{to_json, to_python};
 use crate::state::State;
@@ -263,7 +263,7 @@ impl Agent {
                     state.agent.observe_at(&x, reward, &costs)
                 }
             });
-            taken.map_err(raise)
+            taken.map_err(|error| refused(error, &self.guardrails, &[reward], &costs))
         })?
     }
 
@@ -348,6 +348,29 @@ impl Agent {
             signals,
             Origin::Logged,
         )
+    }
+
+    /// Features of all arms in contexts: (rounds, arms, features).
+    fn _in_contexts<'py>(
+        &self,
+        py: Python<'py>,
+        contexts: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let Some(rows) = self.contexts(Some(contexts), "contexts", None)? else {
+            return Err(unexpected("this agent has no contexts"));
+        };
+        let (n, d) = (rows.shape()[0], rows.shape()[1]);
+        let rows = rows.slice()?;
+        let (features, arms, length) = self.with(py, true, |state| {
+            let arms = state.names().len();
+            let each = rows.chunks_exact(d);
+            let each = each.flat_map(|row| (0..arms).map(move |arm| (arm, row)));
+            let features = each.map(|(arm, row)| state.features_in(arm, row));
+            let features = features.collect::<Result<Vec<_>, _>>().map_err(raise)?;
+            let length = features.first().map_or(0, Vec::len);
+            Ok::<_, PyErr>((features.concat(), arms, length))
+        })??;
+        PyArray1::from_vec(py, features).reshape([n, arms, length])
     }
 
     /// Alarms that nobody has acknowledged yet, the oldest first; empty for an agent that is not watched.
@@ -537,10 +560,19 @@ impl Agent {
         self.with(py, false, |state| state.agent.outcomes())
     }
 
-    /// The problem as declared: arms, safe arm, features, reward, guardrails.
+    /// The problem as declared: arms, safe arm, features or context, reward, guardrails.
     #[getter]
     fn problem<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let problem = self.with(py, false, |state| serde_json::to_value(&state.problem))?;
+        let problem = self.with(py, false, |state| {
+            let mut problem = serde_json::to_value(&state.problem)?;
+            if let (Some(context), Value::Object(map)) = (&state.context, &mut problem) {
+                map.remove("features");
+                map.insert("arms".into(), context.arms.clone().into());
+                map.insert("safe".into(), context.safe.into());
+                map.insert("context".into(), context.numbers.into());
+            }
+            Ok::<_, serde_json::Error>(problem)
+        })?;
         to_python(py, &problem.map_err(unexpected)?)
     }
 
@@ -571,6 +603,6 @@ impl Agent {
     }
 }
 
-fn unexpected(error: serde_json::Error) -> PyErr {
+fn unexpected(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

@@ -216,6 +216,12 @@ fn attributes<'py>(object: &Bound<'py, PyAny>, names: &[&str]) -> PyResult<Bound
     Ok(dict)
 }
 
+/// Shows an object in a notebook, by a function of `banister._html`.
+pub(crate) fn html<'py>(object: &Bound<'py, PyAny>, function: &str) -> PyResult<Bound<'py, PyAny>> {
+    let module = object.py().import("banister._html")?;
+    module.call_method1(function, (object,))
+}
+
 /// Proof that a policy keeps its guardrails, and a bound on its reward.
 #[pyclass(frozen, module = "banister")]
 #[derive(Debug, Clone)]
@@ -359,6 +365,10 @@ impl Certificate {
             dict.set_item("alarm", plain(alarm)?)?;
         }
         Ok(dict)
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        html(slf, "certificate")
     }
 
     fn __repr__(&self) -> String {
@@ -539,6 +549,10 @@ impl Decision {
         let certificate = Bound::new(py, decision.certificate())?;
         dict.set_item("certificate", Certificate::to_dict(&certificate)?)?;
         Ok(dict)
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        html(slf, "decision")
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

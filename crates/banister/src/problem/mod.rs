@@ -14,7 +14,7 @@ pub use direction::Direction;
 pub(crate) use guardrail::Shown;
 pub use guardrail::{Guardrail, Standard};
 pub use range::{ArmRanges, Range, two_numbers};
-pub use signal::{Signal, SignalConfig};
+pub use signal::{RANGE_ADVICE, Signal, SignalConfig};
 
 use serde::{Deserialize, Serialize};
 

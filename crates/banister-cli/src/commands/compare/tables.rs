@@ -1,6 +1,7 @@
 //! The tables of a comparison.
 
 use banister::Guarantee;
+use banister_report::figures::axes::significant;
 use banister_report::{Cell, Table, Tone};
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{Interval95, Published, Standing, Verdict, leaderboard, pairs};
@@ -72,7 +73,7 @@ fn row(standing: &Standing, guarantee: Option<Guarantee>) -> Vec<Cell> {
             format!("{excess:.2e}")
         })
         .sorted_by(excess),
-        Cell::number(signed(format!("{:.4}", standing.reward))).sorted_by(standing.reward),
+        Cell::number(signed(significant(standing.reward, 4))).sorted_by(standing.reward),
         Cell::number(percent(standing.of_optimum, 1.0)).sorted_by(standing.of_optimum),
         Cell::number(
             standing
