@@ -6,17 +6,15 @@ import os
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _html, _native
+from ._types import CostsLike
 from .offline import replays
 from .offline.log import LogLike
-
-if TYPE_CHECKING:
-    from ._native import CostsLike
 
 A = TypeVar("A", bound="Agent")
 

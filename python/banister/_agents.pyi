@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._agent import Agent
-from ._guardrail import ArmName, ArmsLike, Float, GuardrailLike, Int, RewardLike
+from ._guardrail import GuardrailLike, RewardLike
+from ._types import ArmName, ArmsLike, Float, Int
 
 __all__ = ["Opb", "Oplb", "OptimisticMix", "SColts", "MarginAdaptive", "Doslb", "LinConTs", "LinConKlUcb", "PessimisticOptimistic", "ConservativeUcb", "UcbBwk", "PrimalDualBwk", "Ucb1", "KlUcb", "Thompson", "HplcLucb", "SafeLts", "Roful", "GenOp", "SafeLucb", "ConservativeLinUcb", "LinUcb", "LinTs"]
 

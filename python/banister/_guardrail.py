@@ -2,29 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
-Float: TypeAlias = float | np.floating[Any] | np.integer[Any]
-"""A number of Python's or NumPy's."""
-
-Int: TypeAlias = int | np.integer[Any]
-"""An integer of Python's or NumPy's."""
-
-ArmName: TypeAlias = str | Int
-"""An arm's name, or its number."""
-
-ArmsLike: TypeAlias = Int | Sequence[ArmName] | NDArray[Any]
-"""The number of arms, or their names."""
-
-_Pair: TypeAlias = Sequence[Float] | NDArray[Any]
-
-RangeLike: TypeAlias = _Pair | Sequence[_Pair] | Mapping[str, _Pair] | Mapping[int, _Pair]
-"""`(lo, hi)`, or one such pair for every arm."""
+from ._types import Float, RangeLike
 
 
 class _Declared:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from . import _native
 
 _TABLE = "border-collapse: collapse; background: transparent; color: inherit; margin: 0.4em 0"
-_CELL = "padding: 0.15em 0.7em; border: 0; background: transparent; color: inherit; text-align: "
+_CELL = "padding: 0.15em 0.7em; border: 0; background: transparent; color: inherit; white-space: nowrap; text-align: "
 #: The line under the head.
 _RULE = "; border-bottom: 1px solid currentColor"
 _TITLE = "text-align: left; color: inherit; font-weight: bold; padding: 0.15em 0.7em"
@@ -45,20 +45,18 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 def page(title: str, head: Sequence[str], rows: Sequence[Sequence[object]], notes: Iterable[str] = ()) -> str:
     """Returns a table with a title above and notes below; words to the left, numbers to the right."""
     cells = [[cell if isinstance(cell, str) else _text(cell) for cell in row] for row in rows[:_MOST]]
-    sides = ["right" if all(_is_number(row[i]) for row in rows) and rows else "left" for i in range(len(head))]
+    sides = ["right" if i and rows and all(_is_number(row[i]) for row in rows) else "left" for i in range(len(head))]
 
     def line(row: Sequence[str], tag: str, more: str = "") -> str:
         each = zip(row, sides, strict=True)
-        return (
-            "<tr>" + "".join(f'<{tag} style="{_CELL}{side}{more}">{escape(c)}</{tag}>' for c, side in each) + "</tr>"
-        )
+        return "<tr>" + "".join(f'<{tag} style="{_CELL}{side}{more}">{escape(c)}</{tag}>' for c, side in each) + "</tr>"
 
     body = "".join(line(row, "td") for row in cells)
     rest = [f"and {len(rows) - _MOST:,} more"] if len(rows) > _MOST else []
     below = "".join(map(note, [*rest, *notes]))
     return (
-        f'<table style="{_TABLE}"><caption style="{_TITLE}">{escape(title)}</caption>'
-        f"<thead>{line(head, 'th', _RULE)}</thead><tbody>{body}</tbody></table>{below}"
+        f'<div style="overflow-x: auto"><table style="{_TABLE}"><caption style="{_TITLE}">{escape(title)}</caption>'
+        f"<thead>{line(head, 'th', _RULE)}</thead><tbody>{body}</tbody></table></div>{below}"
     )
 
 
@@ -102,7 +100,7 @@ def decision(one: _native.Decision) -> str:
         [f"{arm}{' (drawn)' if arm == one.action else ''}", _probability(p)]
         for arm, p in sorted(one.policy.items(), key=lambda entry: -entry[1])
     ]
-    title = f"Decision: {one.action}"
+    title = f"Decision: {one.action}{' (safe)' * one.is_safe}"
     if one.scale != 1:
         title += f" at {number(one.scale)} of its length"
     return page(title, ["action", "probability"], rows) + certificate(one.certificate)
@@ -119,9 +117,8 @@ def decision_batch(batch: _native.DecisionBatch) -> str:
 
 def certificate(one: _native.Certificate) -> str:
     """Returns a certificate, one row per guardrail."""
-    rows: list[list[object]] = [
-        [part.name + (" (capped mean)" if part.capped else ""), part.pessimistic_cost, part.threshold, part.slack]
-        + [part.price]
+    rows = [
+        [f"{part.name}{' (capped mean)' * part.capped}", part.pessimistic_cost, part.threshold, part.slack, part.price]
         for part in one.guardrails
     ]
     notes = [f"based on {one.outcomes:,} outcomes; optimistic reward {number(one.optimistic_reward)}"]

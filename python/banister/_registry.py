@@ -23,9 +23,7 @@ class Parameter:
 
 #: Arguments of every agent's constructor, beside the parameters of its kind.
 COMMON = (
-    Parameter(
-        "arms", "ArmsLike | None", None, "the number of arms, or a list of their names: strings, or integers."
-    ),
+    Parameter("arms", "ArmsLike | None", None, "the number of arms, or a list of their names: strings, or integers."),
     Parameter(
         "features",
         "ArrayLike | None",

@@ -136,14 +136,14 @@ class Evaluation:
     def _repr_html_(self) -> str:
         head = ["signal", "estimate", "interval", *(["verdict"] if self.verdicts else [])]
         rows = [row if self.verdicts else row[:3] for row in self._rows()]
-        return page(self._title(), head, rows, self._notes())
+        return page(f"Evaluation: {self._title()}", head, rows, self._notes())
 
     def _title(self) -> str:
         return f"{self.reward.n:,} rounds, {self.reward.confidence:.4g} intervals"
 
     def _rows(self) -> list[tuple[str, ...]]:
         """Returns signal, estimate, interval and verdict of every signal."""
-        rows = []
+        rows: list[tuple[str, ...]] = []
         for one in (self.reward, *self.costs.values()):
             judged, verdict = self.verdicts.get(one.name), ""
             if judged:
@@ -228,8 +228,8 @@ def evaluate(
         ...     guardrails=banister.Guardrail("spend", at_most=0.3),
         ... )
         Evaluation(400 rounds, 0.95 intervals
-          reward  0.4000  [0.3818, 0.4305]
-          spend   0.1500  [0.1220, 0.1979]  ≤ 0.3: kept
+          reward  0.4   [0.3818, 0.4305]
+          spend   0.15  [0.122, 0.1979]   ≤ 0.3: kept
           effective sample size 345)
     """
     listed = _listed(guardrails)

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use banister::{Alarm, Decision as Core};
+use banister_report::figures::axes::significant;
 use numpy::PyArray1;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
@@ -183,12 +184,12 @@ impl GuardrailCertificate {
 
     fn __repr__(&self) -> String {
         format!(
-            "GuardrailCertificate(name={:?}, pessimistic_cost={:.6}, threshold={:.6}, slack={:.6}, price={:.6}{})",
+            "GuardrailCertificate(name={:?}, pessimistic_cost={}, threshold={}, slack={}, price={}{})",
             self.name,
-            self.pessimistic_cost,
-            self.threshold,
-            self.slack,
-            self.price,
+            significant(self.pessimistic_cost, 6),
+            significant(self.threshold, 6),
+            significant(self.slack, 6),
+            significant(self.price, 6),
             if self.capped { ", capped=True" } else { "" }
         )
     }
@@ -375,16 +376,16 @@ impl Certificate {
         let guardrails = self.guardrails();
         let slacks = guardrails
             .iter()
-            .map(|g| format!("{}: {:.6}", g.name, g.slack));
+            .map(|g| format!("{}: {}", g.name, significant(g.slack, 6)));
         let shown = |key: &str, text: Option<&str>| {
             text.map_or(String::new(), |text| format!(", {key}={text:?}"))
         };
         let fallback = shown("fallback", self.fallback().as_deref());
         let alarm = shown("alarm", self.policy.alarm.as_deref());
         format!(
-            "Certificate(slack={{{}}}, optimistic_reward={:.6}, gap={:.3e}{fallback}{alarm})",
+            "Certificate(slack={{{}}}, optimistic_reward={}, gap={:.3e}{fallback}{alarm})",
             slacks.collect::<Vec<_>>().join(", "),
-            self.optimistic_reward(),
+            significant(self.optimistic_reward(), 6),
             self.gap()
         )
     }
