@@ -14,6 +14,7 @@ from .._extra import extra
 from .._figure import Figure, chosen
 from .._guardrail import GuardrailLike, RewardLike
 from .._progress import bar
+from .._types import Int
 from .environment import Environment, GymEnvironment, is_gym, problem_of
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def declare(
     guardrails: GuardrailLike | Iterable[GuardrailLike] | None,
     reward: RewardLike | None,
     name: str | None,
-    **run: int | None,
+    **run: Int | None,
 ) -> Experiment:
     """Returns an experiment from the arguments of `simulate`; what is None comes from the environment."""
     folder, stem = "", "simulation"
@@ -137,15 +138,15 @@ def declare(
 def simulate(
     environment: EnvironmentLike,
     agents: Agents | None = None,
-    horizon: int | None = None,
-    runs: int | None = None,
-    seed: int | None = None,
+    horizon: Int | None = None,
+    runs: Int | None = None,
+    seed: Int | None = None,
     *,
     guardrails: GuardrailLike | Iterable[GuardrailLike] | None = None,
     reward: RewardLike | None = None,
-    checkpoints: int | None = None,
-    delay: int | None = None,
-    batch: int | None = None,
+    checkpoints: Int | None = None,
+    delay: Int | None = None,
+    batch: Int | None = None,
     name: str | None = None,
     threads: int | None = None,
     timing: bool = False,
