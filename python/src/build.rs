@@ -135,15 +135,30 @@ pub(crate) fn guardrails(value: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Guard
         }
     };
     let each = list.into_iter().enumerate();
-    each.map(|(i, one)| declared(without_nulls(one), &format!("guardrails[{i}]")))
-        .collect()
+    each.map(|(i, one)| {
+        let field = format!("guardrails[{i}]");
+        if !one.is_object() {
+            let allowed = "must be a Guardrail, e.g. banister.Guardrail(\"spend\", at_most=0.5)";
+            return Err(PyTypeError::new_err(format!(
+                "`{field}` is {one}: {allowed}"
+            )));
+        }
+        declared(without_nulls(one), &field)
+    })
+    .collect()
 }
 
 /// Reads the declaration of the reward.
 pub(crate) fn reward(value: Option<&Bound<'_, PyAny>>) -> PyResult<SignalConfig> {
     match value.filter(|value| !value.is_none()) {
         None => Ok(SignalConfig::default()),
-        Some(value) => declared(without_nulls(to_json(value, "reward")?), "reward"),
+        Some(value) => match to_json(value, "reward")? {
+            one @ Value::Object(_) => declared(without_nulls(one), "reward"),
+            _ => {
+                let allowed = "must be a Reward, e.g. banister.Reward(range=(0, 30))";
+                Err(mistyped("reward", value, allowed))
+            }
+        },
     }
 }
 

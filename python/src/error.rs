@@ -18,11 +18,16 @@ pub(crate) fn raise(error: Error) -> PyErr {
     }
 }
 
-/// The exception for outcomes that the core refused: for a number outside its range, with what to declare.
+/// The exception for outcomes that the core refused: with the row among many, and what to declare for a number
+/// outside its range.
 pub(crate) fn refused(error: Error, names: &[String], rewards: &[f64], costs: &[f64]) -> PyErr {
-    let field = match &error {
-        Error::Invalid { field, allowed, .. } if allowed.ends_with(RANGE_ADVICE) => field,
-        _ => return raise(error),
+    let Error::Invalid {
+        field,
+        value,
+        allowed,
+    } = &error
+    else {
+        return raise(error);
     };
     let (how, given): (_, Vec<f64>) = match names.iter().position(|name| name == field) {
         Some(place) => {
@@ -30,19 +35,25 @@ pub(crate) fn refused(error: Error, names: &[String], rewards: &[f64], costs: &[
             let how = format!("Guardrail({field:?}, ..., range=(lo, hi))");
             (how, column.copied().collect())
         }
+        None if field != "reward" => return raise(error),
         None => (
             "reward=banister.Reward(range=(lo, hi))".into(),
             rewards.to_vec(),
         ),
     };
-    let seen = if given.len() > 1 {
-        let lo = given.iter().copied().fold(f64::INFINITY, f64::min);
-        let hi = given.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        format!("; those given here are from {lo} to {hi}")
-    } else {
-        String::new()
-    };
-    PyValueError::new_err(format!("{error}: {how}{seen}"))
+    let row = given.iter().position(|x| x.to_string() == *value);
+    let row = row.filter(|_| given.len() > 1);
+    let row = row.map_or(String::new(), |row| format!(" in row {row}"));
+    let mut text = format!("`{field}` is {value}{row}: {allowed}");
+    if allowed.ends_with(RANGE_ADVICE) {
+        text += &format!(": {how}");
+        if given.len() > 1 {
+            let lo = given.iter().copied().fold(f64::INFINITY, f64::min);
+            let hi = given.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            text += &format!("; those given here are from {lo} to {hi}");
+        }
+    }
+    PyValueError::new_err(text)
 }
 
 /// A `ValueError` that names the argument, the value and what is allowed.

@@ -342,11 +342,13 @@ def test_an_integer_is_a_name_where_names_are_integers() -> None:
 def test_rewards_outside_the_range_say_what_to_declare() -> None:
     decisions, rewards = ["Arm1", "Arm1", "Arm2", "Arm1"], [20, 17, 25, 9]
     names = ["Arm1", "Arm2"]
-    told = r"`reward` is 20: .*; declare a `range` that .*: reward=banister.Reward\(range=\(lo, hi\)\); .* from 9 to 25"
+    told = r"`reward` is 20 in row 0: .*; declare .*: reward=banister.Reward\(range=\(lo, hi\)\); .* from 9 to 25"
     with pytest.raises(ValueError, match=told):
         banister.Opb(names).fit(decisions, rewards)
     agent = banister.Opb(names, guardrails={"name": "spend", "at_most": 0.5}, reward=banister.Reward(range=(0, 30)))
-    with pytest.raises(ValueError, match=r'`spend` is 7: .*: Guardrail\("spend", ..., range=\(lo, hi\)\); .* 0 to 7$'):
+    with pytest.raises(
+        ValueError, match=r'`spend` is 7 in row 2: .*: Guardrail\("spend", ..., range=\(lo, hi\)\); .* 0 to 7$'
+    ):
         agent.fit(decisions, rewards, [0, 0, 7, 1])
     with pytest.raises(ValueError, match=r"range=\(lo, hi\)\)$"):
         agent.observe(agent.decide(), 40, 0)

@@ -340,6 +340,7 @@ def test_httpx_is_asked_for_only_by_who_needs_it(monkeypatch: pytest.MonkeyPatch
 
 def test_connections_are_shared_and_waited_for() -> None:
     """An async client has no more requests under way than connections; one that waits too long says so."""
+
     async def run() -> tuple[list[Any], int]:
         free = asyncio.Event()
         busy = most = 0
