@@ -313,10 +313,6 @@ impl Agent {
     /// >>> agent.outcomes
     /// 3
     #[pyo3(signature = (actions=None, rewards=None, costs=None, *, features=None, contexts=None))]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the arguments of a Python method"
-    )]
     fn observe_batch(
         &self,
         py: Python<'_>,

@@ -1,13 +1,12 @@
 //! The tables of a comparison.
 
 use banister::Guarantee;
-use banister_report::figures::axes::significant;
 use banister_report::{Cell, Table, Tone};
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{Interval95, Published, Standing, Verdict, leaderboard, pairs};
 use banister_sim::results::InstanceResult;
 
-use crate::terminal::{UNKNOWN, count, multiple, number, percent, signed};
+use crate::terminal::{UNKNOWN, count, digits, multiple, number, percent};
 
 fn header(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| name.to_string()).collect()
@@ -73,7 +72,7 @@ fn row(standing: &Standing, guarantee: Option<Guarantee>) -> Vec<Cell> {
             format!("{excess:.2e}")
         })
         .sorted_by(excess),
-        Cell::number(signed(significant(standing.reward, 4))).sorted_by(standing.reward),
+        Cell::number(digits(standing.reward)).sorted_by(standing.reward),
         Cell::number(percent(standing.of_optimum, 1.0)).sorted_by(standing.of_optimum),
         Cell::number(
             standing
