@@ -25,7 +25,7 @@ from . import _agent, _agents, client, offline, simulation
 from ._agent import Agent, Alarm, agents, load
 from ._agents import *
 from ._figure import Figure
-from ._guardrail import Guardrail
+from ._guardrail import Guardrail, Reward
 from ._native import (
     Certificate,
     Decision,
@@ -50,6 +50,7 @@ __all__ = [
     "Figure",
     "Guardrail",
     "GuardrailCertificate",
+    "Reward",
     "Solution",
     "SolutionBatch",
     "__version__",

@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _native
+from . import _html, _native
+from ._types import CostsLike
 from .offline import replays
 from .offline.log import LogLike
 
@@ -117,6 +118,9 @@ class Agent(_native.Agent):
         guardrails = ", ".join(self.guardrails)
         return f"{type(self).__name__}({len(self.arms)} arms, guardrails=[{guardrails}], outcomes={self.outcomes})"
 
+    def _repr_html_(self) -> str:
+        return _html.agent(self)
+
     # Logged data
 
     def warm_start(self, log: LogLike) -> int:
@@ -125,39 +129,57 @@ class Agent(_native.Agent):
 
     # For people who come from MABWiser and scikit-learn
 
-    def fit(self: A, decisions: object, rewards: ArrayLike, costs: ArrayLike | None = None) -> A:
+    def fit(
+        self: A,
+        decisions: object,
+        rewards: ArrayLike,
+        costs: CostsLike | None = None,
+        contexts: ArrayLike | None = None,
+    ) -> A:
         """Forgets everything, then learns from outcomes.
 
         Arms by name or number are taken for another policy's choices: they raise no alarm of a breach.
+        `costs`: one column per guardrail, as an array, a dictionary of columns or a table; a plain column
+        for a single one. `contexts` (agents made with `context=`): one row per outcome.
         """
         # On a copy first: outcomes that are refused must not cost what was learned before.
         trial = self.__copy__()
         trial.reset()
-        trial._learn(decisions, rewards, costs)
+        trial._learn(decisions, rewards, costs, contexts)
         self.reset()
-        self._learn(decisions, rewards, costs)
+        self._learn(decisions, rewards, costs, contexts)
         return self
 
-    def partial_fit(self: A, decisions: object, rewards: ArrayLike, costs: ArrayLike | None = None) -> A:
+    def partial_fit(
+        self: A,
+        decisions: object,
+        rewards: ArrayLike,
+        costs: CostsLike | None = None,
+        contexts: ArrayLike | None = None,
+    ) -> A:
         """Learns from more outcomes: `observe_batch`."""
-        self.observe_batch(decisions, rewards, costs)
+        self.observe_batch(decisions, rewards, costs, contexts=contexts)
         return self
 
     def predict(self, contexts: ArrayLike | None = None) -> Any:
         """Returns an action, drawn from the policy; a list of them for many contexts.
 
-        `contexts` (linear agents): features of shape (rounds, actions, features), for one decision per
-        round. Where outcomes come late, `decide` is better: its `Decision` says what they are of.
+        `contexts`: one row per decision, for agents made with `context=`; for other linear agents features
+        of shape (rounds, actions, features). Where outcomes come late, `decide` is better: its `Decision`
+        says what they are of.
         """
+        shape = np.shape(contexts) if contexts is not None else ()
+        if self.context is not None:
+            rows = [contexts] if len(shape) == 1 else contexts
+            actions = self._pick(contexts=rows).actions
+            return actions[0] if len(shape) == 1 else actions
         if contexts is None:
             return self._pick(1).actions[0]
-        shape = np.shape(contexts)
         if self.takes_features and len(shape) == 2:
             raise ValueError(
                 f"`contexts` has shape {shape}: {shape[0]} actions of one round, or {shape[0]} rounds? "
                 "For one decision among actions use `decide(actions=contexts).action`; for one per "
-                "row give (rounds, actions, features), as `disjoint_features(contexts, arms)` makes "
-                "them of one context per round"
+                "row make the agent with `context=` and named arms, or give (rounds, actions, features)"
             )
         return self._pick(actions=contexts).actions
 

@@ -1,429 +1,1334 @@
 """Made from the core's registry by `python -m banister._stubs`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ._agent import Agent
-from ._guardrail import GuardrailLike
+from ._guardrail import GuardrailLike, RewardLike
+from ._types import ArmName, ArmsLike, Float, Int
 
 __all__ = ["Opb", "Oplb", "OptimisticMix", "SColts", "MarginAdaptive", "Doslb", "LinConTs", "LinConKlUcb", "PessimisticOptimistic", "ConservativeUcb", "UcbBwk", "PrimalDualBwk", "Ucb1", "KlUcb", "Thompson", "HplcLucb", "SafeLts", "Roful", "GenOp", "SafeLucb", "ConservativeLinUcb", "LinUcb", "LinTs"]
 
 class Opb(Agent):
+    """The optimistic-pessimistic bandit: K arms, and policies that keep every guardrail in every round with probability 1 − `delta`.
+
+    Promise: safe in every round (`guarantee` is "every_round").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which any policy ever violates a guardrail.
+        floor: Least probability of the safe action, by whose outcomes relative guardrails are
+            watched.
+        horizon: T, needed by `hoeffding`, `paper` and `published` intervals and by the T_0
+            rule.
+        intersect: Intersects intervals over time; by default anytime ones only.
+        intervals: Kind of confidence intervals; by default `mixture`, or `subgaussian` for sub-
+            Gaussian signals.
+            "hoeffding": Hoeffding's inequality with a union over a known horizon.
+            "mixture": Mixture of exponential supermartingales, anytime; the default for bounded
+                signals.
+            "kl": Binary Kullback-Leibler, anytime.
+            "subgaussian": Normal mixture, anytime; the default for sub-Gaussian signals.
+            "bernstein": Predictable plug-in empirical Bernstein, anytime.
+            "paper": As the paper's text specifies.
+            "published": As in the code that made the paper's figures.
+        label: Name in results; made from the other keys by default.
+        lazy: Growth ε of an arm's outcomes after which its intervals and the policy are
+            computed again, by default 0.005 (after each of the first 200 outcomes of an arm); 0
+            computes after every outcome, as intervals with a horizon always do.
+        log_term: Forces the radii's log term: voids the guarantee, for negative controls.
+        omega: ω of `sampled`: scale of the draws, in half-widths of the intervals.
+        on_breach: Reaction to an alarm; by default `safe`, or `alert` where the parameters void
+            the guarantee.
+            "safe": The safe action alone, until a person acknowledges the alarm.
+            "relearn": Evidence from before the alarm is dropped, and learning starts again with
+                a smaller share of δ.
+            "alert": Nothing but the alarm.
+        optimism: Choice of optimism about the reward.
+            "paper": As the paper analyses: α_r = 1 + 2/Δ, α_c = 1.
+            "margin": κ = 1, for rewards in a known range.
+            "value": κ = (R̄ − U_0)₊; one more LP a round.
+            "least": The smallest κ that the lemma allows.
+            "index": The smallest κ for indices that grow with the number of outcomes: safe as
+                ever, and its regret is small in expectation.
+            "sampled": The smallest κ for a draw of what the means may be: safe as ever, its
+                regret is not proven.
+            "published": As in the code that made the paper's figures.
+        optimism_delta: δ_o: probability, beside δ, with which the regret bound of `least`,
+            `value` and `margin` may fail; bounds that only serve optimism share it.
+        rho: ρ of `subgaussian`: they are tightest around n = ρ·(a small multiple).
+        run_length: Outcomes between two false alarms of a breach, on average at least.
+        unknown_safe_cost: Treatment of guardrails whose safe cost is unknown.
+            "interval": Bound it like any other signal and play safe until the bound leaves a
+                margin.
+            "paper": The paper's T_0 rule, corrected: play safe until ĉ_0 + 3w ≤ τ, then use Δ̂
+                = τ − ĉ_0 − w.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.Opb(
+        ...     ["control", "bold"],
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["every_round"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
-        safe: int | str = 0,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        delta: float = 0.01,
-        floor: float | None = None,
-        horizon: int | None = None,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
+        floor: Float | None = None,
+        horizon: Int | None = None,
         intersect: bool | None = None,
         intervals: Literal["hoeffding", "mixture", "kl", "subgaussian", "bernstein", "paper", "published"] | None = None,
         label: str | None = None,
-        lazy: float | None = None,
-        log_term: float | None = None,
-        omega: float | None = None,
+        lazy: Float | None = None,
+        log_term: Float | None = None,
+        omega: Float | None = None,
         on_breach: Literal["safe", "relearn", "alert"] | None = None,
         optimism: Literal["paper", "margin", "value", "least", "index", "sampled", "published"] = "index",
-        optimism_delta: float = 0.1,
-        rho: float = 1.0,
-        run_length: float | None = None,
+        optimism_delta: Float = 0.1,
+        rho: Float = 1.0,
+        run_length: Float | None = None,
         unknown_safe_cost: Literal["interval", "paper"] = "interval",
     ) -> Opb: ...
 
 class Oplb(Agent):
+    """The optimistic-pessimistic linear bandit: actions are feature vectors, the same in every round or others each time, and policies keep every guardrail in every round with probability 1 − `delta`.
+
+    Promise: safe in every round (`guarantee` is "every_round").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        features: one row of features per arm, where the arms stay the same.
+        safe_action: features of the safe action, where every round brings other actions.
+        context: with named arms: the length of the context that a decision brings. Every arm
+            but the safe one has a parameter of its own; the safe arm's means are the same in
+            every context.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which any guardrail's bounds may ever fail; safety rests on
+            them alone.
+        floor: Least probability of the safe action, by whose outcomes relative guardrails are
+            watched.
+        horizon: T, needed by the T_0 rule.
+        label: Name in results; made from the other keys by default.
+        lambda_: λ, the ridge; by default `norm`², or 1. Of `multiscale` radii λ_0, the
+            smallest; by default a twentieth of `norm`², or of the largest squared length among
+            the declared actions and the first one with an outcome.
+        long_features: Treatment of feature vectors longer than `norm`.
+            "error": Refuse it with an error.
+            "clip": Shorten it to `norm`: the agent's features are the shortened ones.
+        max_work: Multiplications after which `exact` settles for a feasible policy and its
+            proven gap.
+        norm: L: every feature vector is at most this long; unchecked by default (`paper` radii
+            need it).
+        omega: ω of `sampled`: scale of the draws, in half-widths of the intervals.
+        on_breach: Reaction to an alarm; by default `safe`, or `alert` where the parameters void
+            the guarantee.
+            "safe": The safe action alone, until a person acknowledges the alarm.
+            "relearn": Evidence from before the alarm is dropped, and learning starts again with
+                a smaller share of δ.
+            "alert": Nothing but the alarm.
+        optimism: Choice of optimism about the reward, by default `least`; `exact` has the
+            paper's own.
+            "paper": As the paper analyses: α_r = 1 + 2/Δ, α_c = 1.
+            "margin": κ = 1, for rewards in a known range.
+            "value": κ = (R̄ − U_0)₊; one more LP a round.
+            "least": The smallest κ that the lemma allows.
+            "index": The smallest κ for indices that grow with the number of outcomes: safe as
+                ever, and its regret is small in expectation.
+            "sampled": The smallest κ for a draw of what the means may be: safe as ever, its
+                regret is not proven.
+            "published": As in the code that made the paper's figures.
+        optimism_delta: Probability with which the reward's bounds may ever fail, on which only
+            the regret rests.
+        parameter_norm: S: every unknown parameter is at most this long, in units of its
+            signal's range; to be declared, or √K where arms are their own features and means at
+            most one range.
+        radius: Width of the confidence sets; by default `multiscale`, or `logdet` for `exact`
+            and `paper` optimism.
+            "multiscale": The best of six bounds in every direction, each with a ridge λ_k =
+                16^k λ_0 of its own.
+            "logdet": One ellipsoid with radius R √(ln(det Σ/λ^d) + 2 ln(1/δ_s)) + √λ S.
+            "paper": One ellipsoid with radius R √(d ln((1 + (t−1)L²/λ)/δ_s)) + √λ S, as printed
+                in the paper.
+        radius_scale: Multiplies every radius: below 1 it voids the guarantee, for negative
+            controls.
+        relative_gap: Gap to which `exact` proves its policy best, relative to its value.
+        run_length: Outcomes between two false alarms of a breach, on average at least.
+        solver: Problem that is solved each round.
+            "linearised": An interval per action, then one linear program.
+            "exact": The paper's bounds on whole policies, solved to a certified gap.
+        unknown_safe_cost: Treatment of guardrails whose safe cost is unknown.
+            "interval": Bound it like any other signal and play safe until the bound leaves a
+                margin.
+            "paper": The paper's T_0 rule, corrected: play safe until ĉ_0 + 3w ≤ τ, then use Δ̂
+                = τ − ĉ_0 − w.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.Oplb(
+        ...     safe_action=[1.0, 0.0],
+        ...     parameter_norm=1.0,
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide(actions=[[0.6, 0.8], [0.8, -0.6]])
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["every_round"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
         features: ArrayLike | None = None,
         safe_action: ArrayLike | None = None,
-        safe: int | str = 0,
+        context: Int | None = None,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        delta: float = 0.01,
-        floor: float | None = None,
-        horizon: int | None = None,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
+        floor: Float | None = None,
+        horizon: Int | None = None,
         label: str | None = None,
-        lambda_: float | None = None,
+        lambda_: Float | None = None,
         long_features: Literal["error", "clip"] = "error",
-        max_work: int = 200000000,
-        norm: float | None = None,
-        omega: float | None = None,
+        max_work: Int = 200000000,
+        norm: Float | None = None,
+        omega: Float | None = None,
         on_breach: Literal["safe", "relearn", "alert"] | None = None,
         optimism: Literal["paper", "margin", "value", "least", "index", "sampled", "published"] | None = None,
-        optimism_delta: float = 0.1,
-        parameter_norm: float | None = None,
+        optimism_delta: Float = 0.1,
+        parameter_norm: Float | None = None,
         radius: Literal["multiscale", "logdet", "paper"] | None = None,
-        radius_scale: float = 1.0,
-        relative_gap: float = 0.001,
-        run_length: float | None = None,
+        radius_scale: Float = 1.0,
+        relative_gap: Float = 0.001,
+        run_length: Float | None = None,
         solver: Literal["linearised", "exact"] = "linearised",
         unknown_safe_cost: Literal["interval", "paper"] = "interval",
     ) -> Oplb: ...
 
 class OptimisticMix(Agent):
+    """Optimistic mixing: K arms, and policies that keep every guardrail in every round with probability 1 − `delta`: doubly optimistic ones, mixed with the safe arm as far as that needs.
+
+    Promise: safe in every round (`guarantee` is "every_round").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which some interval may fail; by default 0.01.
+        label: Name in results; by default `optimistic_mix`.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.OptimisticMix(
+        ...     ["control", "bold"],
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["every_round"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
-        safe: int | str = 0,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        delta: float = 0.01,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
         label: str | None = None,
     ) -> OptimisticMix: ...
 
 class SColts(Agent):
+    """S-COLTS: K arms, and policies that keep every guardrail in every round with probability 1 − `delta`: sampled ones, mixed with the safe arm as far as that needs.
+
+    Promise: safe in every round (`guarantee` is "every_round").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which some interval may fail; by default 0.01.
+        label: Name in results; by default `s_colts`.
+        omega: ω: scale of the random moves of the estimates, in half-widths of their intervals;
+            by default 1.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.SColts(
+        ...     ["control", "bold"],
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["every_round"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
-        safe: int | str = 0,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        delta: float = 0.01,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
         label: str | None = None,
-        omega: float = 1.0,
+        omega: Float = 1.0,
     ) -> SColts: ...
 
 class MarginAdaptive(Agent):
+    """Margin-adaptive OPB: K arms and one guardrail, which every policy keeps in every round with probability 1 − `delta`; it first looks for an arm with more margin than the safe one.
+
+    Promise: safe in every round (`guarantee` is "every_round").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which some interval may fail; by default 0.01.
+        label: Name in results; by default `margin_adaptive`.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.MarginAdaptive(
+        ...     ["control", "bold"],
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["every_round"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
-        safe: int | str = 0,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        delta: float = 0.01,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
         label: str | None = None,
     ) -> MarginAdaptive: ...
 
 class Doslb(Agent):
+    """Doubly optimistic: K arms, cumulative costs only.
+
+    Promise: cumulative budget (`guarantee` is "cumulative").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which some interval may fail; by default 0.01.
+        label: Name in results; by default `doslb`.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.Doslb(
+        ...     ["control", "bold"],
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["cumulative"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
-        safe: int | str = 0,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        delta: float = 0.01,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
         label: str | None = None,
     ) -> Doslb: ...
 
 class LinConTs(Agent):
+    """LinConTS: K arms, cumulative costs only, by Thompson sampling of rewards and costs.
+
+    Promise: cumulative budget (`guarantee` is "cumulative").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        label: Name in results; by default `lin_con_ts`.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.LinConTs(
+        ...     ["control", "bold"],
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["cumulative"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
-        safe: int | str = 0,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
         label: str | None = None,
     ) -> LinConTs: ...
 
 class LinConKlUcb(Agent):
+    """LinCon-KL-UCB: K arms, cumulative costs only, by KL-UCB's bounds of rewards and costs.
+
+    Promise: cumulative budget (`guarantee` is "cumulative").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        label: Name in results; by default `lin_con_kl_ucb`.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.LinConKlUcb(
+        ...     ["control", "bold"],
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["cumulative"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
-        safe: int | str = 0,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
         label: str | None = None,
     ) -> LinConKlUcb: ...
 
 class PessimisticOptimistic(Agent):
+    """The pessimistic-optimistic primal-dual agent: K arms, cumulative costs only, kept by queues.
+
+    Promise: cumulative budget (`guarantee` is "cumulative").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which some interval may fail; by default 0.01.
+        label: Name in results; by default `pessimistic_optimistic`.
+        margin: Δ: a margin that some policy has under every guardrail, as a share of the
+            guardrail's range; by default the smallest margin of the safe arm.
+        reward_weight: Weight of rewards against costs: V_t = Δ·m^{1/4}·√(`reward_weight`·t), by
+            default 2/3.
+        tightening: Tightening of thresholds: by m^{3/4}·√(`tightening`/t), by default 6.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.PessimisticOptimistic(
+        ...     ["control", "bold"],
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["cumulative"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
-        safe: int | str = 0,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        delta: float = 0.01,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
         label: str | None = None,
-        margin: float | None = None,
-        reward_weight: float = 0.6666666666666666,
-        tightening: float = 6.0,
+        margin: Float | None = None,
+        reward_weight: Float = 0.6666666666666666,
+        tightening: Float = 6.0,
     ) -> PessimisticOptimistic: ...
 
 class ConservativeUcb(Agent):
+    """Conservative UCB: K arms; summed costs keep the thresholds at all times with probability 1 − `delta`, single rounds need not.
+
+    Promise: cumulative budget (`guarantee` is "cumulative").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which some interval may fail; by default 0.01.
+        label: Name in results; by default `conservative_ucb`.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.ConservativeUcb(
+        ...     ["control", "bold"],
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["cumulative"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
-        safe: int | str = 0,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        delta: float = 0.01,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
         label: str | None = None,
     ) -> ConservativeUcb: ...
 
 class UcbBwk(Agent):
+    """UCB for bandits with knapsacks: K arms, cumulative costs only, within budgets for a known number of rounds; the safe arm once one is spent.
+
+    Promise: cumulative budget (`guarantee` is "cumulative").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which some interval may fail; by default 0.01.
+        epsilon: ε: the share of each budget that is held back, 0 or more and below 1; by
+            default min(1/2, √(K·ln T/B)), with B the smallest budget.
+        horizon: T: the number of rounds that the budgets are for. It has no default.
+        label: Name in results; by default `ucb_bwk`.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.UcbBwk(
+        ...     ["control", "bold"],
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7, horizon=1000,
+        ... )
+        >>> decision = agent.decide()
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["cumulative"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
-        safe: int | str = 0,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        delta: float = 0.01,
-        epsilon: float | None = None,
-        horizon: int | None = None,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
+        epsilon: Float | None = None,
+        horizon: Int | None = None,
         label: str | None = None,
     ) -> UcbBwk: ...
 
 class PrimalDualBwk(Agent):
+    """PrimalDualBwK: K arms, cumulative costs only, within budgets for a known number of rounds; the safe arm once one is spent.
+
+    Promise: cumulative budget (`guarantee` is "cumulative").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which some interval may fail; by default 0.01.
+        epsilon: ε: growth rate of prices; by default √(ln(m+1)/B), with m guardrails and B the
+            smallest budget.
+        horizon: T: the number of rounds that the budgets are for. It has no default.
+        label: Name in results; by default `primal_dual_bwk`.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.PrimalDualBwk(
+        ...     ["control", "bold"],
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7, horizon=1000,
+        ... )
+        >>> decision = agent.decide()
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["cumulative"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
-        safe: int | str = 0,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        delta: float = 0.01,
-        epsilon: float | None = None,
-        horizon: int | None = None,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
+        epsilon: Float | None = None,
+        horizon: Int | None = None,
         label: str | None = None,
     ) -> PrimalDualBwk: ...
 
 class Ucb1(Agent):
+    """UCB1: K arms, guardrails ignored.
+
+    Promise: unsafe (`guarantee` is "unsafe").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        exploration: Width of the bonus: 4 is UCB1's √(2 ln t / n) for rewards in [0, 1].
+        label: Name in results; by default `ucb1`.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.Ucb1(
+        ...     ["control", "bold"],
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["unsafe"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
-        safe: int | str = 0,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        exploration: float = 4.0,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        exploration: Float = 4.0,
         label: str | None = None,
     ) -> Ucb1: ...
 
 class KlUcb(Agent):
+    """KL-UCB: K arms, guardrails ignored.
+
+    Promise: unsafe (`guarantee` is "unsafe").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        c: c of the level ln t + c·ln ln t, 0 or more; by default 0, as its paper advises in
+            practice (its theorem is for 3).
+        label: Name in results; by default `kl_ucb`.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.KlUcb(
+        ...     ["control", "bold"],
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["unsafe"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
-        safe: int | str = 0,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        c: float = 0.0,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        c: Float = 0.0,
         label: str | None = None,
     ) -> KlUcb: ...
 
 class Thompson(Agent):
+    """Thompson sampling: K arms, guardrails ignored.
+
+    Promise: unsafe (`guarantee` is "unsafe").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        label: Name in results; by default `thompson`.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.Thompson(
+        ...     ["control", "bold"],
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["unsafe"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
-        safe: int | str = 0,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
         label: str | None = None,
     ) -> Thompson: ...
 
 class HplcLucb(Agent):
+    """HPLC-LUCB: feature vectors beside x_0 = 0, every action played is safe with high probability.
+
+    Promise: safe per action (`guarantee` is "per_action").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        features: one row of features per arm, where the arms stay the same.
+        safe_action: features of the safe action, where every round brings other actions.
+        context: with named arms: the length of the context that a decision brings. Every arm
+            but the safe one has a parameter of its own; the safe arm's means are the same in
+            every context.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ of the confidence sets; by default it falls as 1/(1 + outcomes), as in the
+            authors' runs.
+        label: Name in results; by default `hplc_lucb`.
+        lambda_: λ, the ridge; by default 0.1.
+        log_factor: Factor on ln(1/δ) under the root of the radii; by default 2. With 1, which
+            `noise_factor` makes up for if it is 2, the regrets come closest to those that the
+            authors stored.
+        noise_factor: Factor on the noise constant R in the first term of the radii; by default
+            2, as in the authors' runs. Below 1 it voids the guarantee.
+        parameter_norm: S: every unknown parameter is at most this long, in units of its
+            signal's range; to be declared.
+        play: Way of playing a part of an action: `scaled`, the default, or `mixed` with the
+            safe action.
+            "scaled": As s·x: the decision's `scale` is s, and the outcome is taken by its
+                features s·x.
+            "mixed": As a policy: x with probability s, the safe action otherwise. As x_0 = 0,
+                it expects the same reward and costs; for callers that can only play whole
+                actions.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.HplcLucb(
+        ...     features=[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]],
+        ...     parameter_norm=1.0,
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.0, "range": [-1, 1]}],
+        ...     reward=banister.Reward(range=(-1, 1)),
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> 0 < decision.scale <= 1
+        True
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["per_action"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
         features: ArrayLike | None = None,
         safe_action: ArrayLike | None = None,
-        safe: int | str = 0,
+        context: Int | None = None,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        delta: float | None = None,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float | None = None,
         label: str | None = None,
-        lambda_: float = 0.1,
-        log_factor: float = 2.0,
-        noise_factor: float = 2.0,
-        parameter_norm: float | None = None,
+        lambda_: Float = 0.1,
+        log_factor: Float = 2.0,
+        noise_factor: Float = 2.0,
+        parameter_norm: Float | None = None,
         play: Literal["scaled", "mixed"] | None = None,
     ) -> HplcLucb: ...
 
 class SafeLts(Agent):
+    """Safe-LTS: feature vectors beside x_0 = 0, Thompson sampling among safe actions.
+
+    Promise: safe per action (`guarantee` is "per_action").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        features: one row of features per arm, where the arms stay the same.
+        safe_action: features of the safe action, where every round brings other actions.
+        context: with named arms: the length of the context that a decision brings. Every arm
+            but the safe one has a parameter of its own; the safe arm's means are the same in
+            every context.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ of the confidence sets; by default it falls as 1/(1 + outcomes), as in the
+            authors' runs.
+        label: Name in results; by default `safe_lts`.
+        lambda_: λ, the ridge; by default 0.1.
+        log_factor: Factor on ln(1/δ) under the root of the radii; by default 2. With 1, which
+            `noise_factor` makes up for if it is 2, the regrets come closest to those that the
+            authors stored.
+        noise_factor: Factor on the noise constant R in the first term of the radii; by default
+            2, as in the authors' runs. Below 1 it voids the guarantee.
+        parameter_norm: S: every unknown parameter is at most this long, in units of its
+            signal's range; to be declared.
+        play: Way of playing a part of an action: `scaled`, the default, or `mixed` with the
+            safe action.
+            "scaled": As s·x: the decision's `scale` is s, and the outcome is taken by its
+                features s·x.
+            "mixed": As a policy: x with probability s, the safe action otherwise. As x_0 = 0,
+                it expects the same reward and costs; for callers that can only play whole
+                actions.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.SafeLts(
+        ...     features=[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]],
+        ...     parameter_norm=1.0,
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.0, "range": [-1, 1]}],
+        ...     reward=banister.Reward(range=(-1, 1)),
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> 0 < decision.scale <= 1
+        True
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["per_action"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
         features: ArrayLike | None = None,
         safe_action: ArrayLike | None = None,
-        safe: int | str = 0,
+        context: Int | None = None,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        delta: float | None = None,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float | None = None,
         label: str | None = None,
-        lambda_: float = 0.1,
-        log_factor: float = 2.0,
-        noise_factor: float = 2.0,
-        parameter_norm: float | None = None,
+        lambda_: Float = 0.1,
+        log_factor: Float = 2.0,
+        noise_factor: Float = 2.0,
+        parameter_norm: Float | None = None,
         play: Literal["scaled", "mixed"] | None = None,
     ) -> SafeLts: ...
 
 class Roful(Agent):
+    """ROFUL: feature vectors beside x_0 = 0, optimistic in direction, safe in length.
+
+    Promise: safe per action (`guarantee` is "per_action").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        features: one row of features per arm, where the arms stay the same.
+        safe_action: features of the safe action, where every round brings other actions.
+        context: with named arms: the length of the context that a decision brings. Every arm
+            but the safe one has a parameter of its own; the safe arm's means are the same in
+            every context.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which some confidence set may fail; by default 0.01.
+        label: Name in results; by default `roful`.
+        lambda_: λ, the ridge; by default 1.
+        max_scale: x_max: the largest part of an action that is played, above 0 and at most 1;
+            by default 1.
+        norm: L: every feature vector is at most this long; unchecked by default (`paper` radii
+            need it).
+        parameter_norm: S: every unknown parameter is at most this long, in units of its
+            signal's range; to be declared, or √K where arms are their own features and means at
+            most one range.
+        play: Way of playing a part of an action: `scaled`, the default, or `mixed` with the
+            safe action.
+            "scaled": As s·x: the decision's `scale` is s, and the outcome is taken by its
+                features s·x.
+            "mixed": As a policy: x with probability s, the safe action otherwise. As x_0 = 0,
+                it expects the same reward and costs; for callers that can only play whole
+                actions.
+        radius: Width of the confidence sets; by default `logdet`.
+            "logdet": R √(ln(det Σ/λ^d) + 2 ln(1/δ_s)) + √λ S.
+            "paper": R √(d ln((1 + (t−1)L²/λ)/δ_s)) + √λ S, as printed in the paper.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.Roful(
+        ...     features=[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]],
+        ...     parameter_norm=1.0,
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.0, "range": [-1, 1]}],
+        ...     reward=banister.Reward(range=(-1, 1)),
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> 0 < decision.scale <= 1
+        True
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["per_action"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
         features: ArrayLike | None = None,
         safe_action: ArrayLike | None = None,
-        safe: int | str = 0,
+        context: Int | None = None,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        delta: float = 0.01,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
         label: str | None = None,
-        lambda_: float = 1.0,
-        max_scale: float = 1.0,
-        norm: float | None = None,
-        parameter_norm: float | None = None,
+        lambda_: Float = 1.0,
+        max_scale: Float = 1.0,
+        norm: Float | None = None,
+        parameter_norm: Float | None = None,
         play: Literal["scaled", "mixed"] | None = None,
         radius: Literal["logdet", "paper"] = "logdet",
     ) -> Roful: ...
 
 class GenOp(Agent):
+    """GenOP: feature vectors beside x_0 = 0, pessimistic in length, with a larger bonus on the reward.
+
+    Promise: safe per action (`guarantee` is "per_action").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        features: one row of features per arm, where the arms stay the same.
+        safe_action: features of the safe action, where every round brings other actions.
+        context: with named arms: the length of the context that a decision brings. Every arm
+            but the safe one has a parameter of its own; the safe arm's means are the same in
+            every context.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which some confidence set may fail; by default 0.01.
+        label: Name in results; by default `gen_op`.
+        lambda_: λ, the ridge; by default 1.
+        max_scale: The largest part of an action that is played, above 0 and at most 1; by
+            default 1.
+        norm: L: every feature vector is at most this long; unchecked by default (`paper` radii
+            need it).
+        parameter_norm: S: every unknown parameter is at most this long, in units of its
+            signal's range; to be declared, or √K where arms are their own features and means at
+            most one range.
+        play: Way of playing a part of an action: `scaled`, the default, or `mixed` with the
+            safe action.
+            "scaled": As s·x: the decision's `scale` is s, and the outcome is taken by its
+                features s·x.
+            "mixed": As a policy: x with probability s, the safe action otherwise. As x_0 = 0,
+                it expects the same reward and costs; for callers that can only play whole
+                actions.
+        radius: Width of the confidence sets; by default `logdet`.
+            "logdet": R √(ln(det Σ/λ^d) + 2 ln(1/δ_s)) + √λ S.
+            "paper": R √(d ln((1 + (t−1)L²/λ)/δ_s)) + √λ S, as printed in the paper.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.GenOp(
+        ...     features=[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]],
+        ...     parameter_norm=1.0,
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.0, "range": [-1, 1]}],
+        ...     reward=banister.Reward(range=(-1, 1)),
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> 0 < decision.scale <= 1
+        True
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["per_action"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
         features: ArrayLike | None = None,
         safe_action: ArrayLike | None = None,
-        safe: int | str = 0,
+        context: Int | None = None,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        delta: float = 0.01,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
         label: str | None = None,
-        lambda_: float = 1.0,
-        max_scale: float = 1.0,
-        norm: float | None = None,
-        parameter_norm: float | None = None,
+        lambda_: Float = 1.0,
+        max_scale: Float = 1.0,
+        norm: Float | None = None,
+        parameter_norm: Float | None = None,
         play: Literal["scaled", "mixed"] | None = None,
         radius: Literal["logdet", "paper"] = "logdet",
     ) -> GenOp: ...
 
 class SafeLucb(Agent):
+    """Safe-LUCB: feature vectors beside x_0 = 0, explores short actions first.
+
+    Promise: safe per action (`guarantee` is "per_action").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        features: one row of features per arm, where the arms stay the same.
+        safe_action: features of the safe action, where every round brings other actions.
+        context: with named arms: the length of the context that a decision brings. Every arm
+            but the safe one has a parameter of its own; the safe arm's means are the same in
+            every context.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which some confidence set may fail; by default 0.01.
+        exploration: T': outcomes of random short actions before it chooses; by default
+            ⌈T^{2/3}⌉, which needs `horizon`.
+        horizon: T, needed where `exploration` is not given.
+        label: Name in results; by default `safe_lucb`.
+        lambda_: λ, the ridge; by default 1.
+        norm: L: every feature vector is at most this long; unchecked by default (`paper` radii
+            need it).
+        parameter_norm: S: every unknown parameter is at most this long, in units of its
+            signal's range; to be declared, or √K where arms are their own features and means at
+            most one range.
+        play: Way of playing a part of an action: `scaled`, the default, or `mixed` with the
+            safe action.
+            "scaled": As s·x: the decision's `scale` is s, and the outcome is taken by its
+                features s·x.
+            "mixed": As a policy: x with probability s, the safe action otherwise. As x_0 = 0,
+                it expects the same reward and costs; for callers that can only play whole
+                actions.
+        radius: Width of the confidence sets; by default `logdet`.
+            "logdet": R √(ln(det Σ/λ^d) + 2 ln(1/δ_s)) + √λ S.
+            "paper": R √(d ln((1 + (t−1)L²/λ)/δ_s)) + √λ S, as printed in the paper.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.SafeLucb(
+        ...     features=[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]],
+        ...     parameter_norm=1.0,
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.0, "range": [-1, 1]}],
+        ...     reward=banister.Reward(range=(-1, 1)),
+        ...     seed=7, horizon=1000,
+        ... )
+        >>> decision = agent.decide()
+        >>> 0 < decision.scale <= 1
+        True
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["per_action"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
         features: ArrayLike | None = None,
         safe_action: ArrayLike | None = None,
-        safe: int | str = 0,
+        context: Int | None = None,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        delta: float = 0.01,
-        exploration: int | None = None,
-        horizon: int | None = None,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
+        exploration: Int | None = None,
+        horizon: Int | None = None,
         label: str | None = None,
-        lambda_: float = 1.0,
-        norm: float | None = None,
-        parameter_norm: float | None = None,
+        lambda_: Float = 1.0,
+        norm: Float | None = None,
+        parameter_norm: Float | None = None,
         play: Literal["scaled", "mixed"] | None = None,
         radius: Literal["logdet", "paper"] = "logdet",
     ) -> SafeLucb: ...
 
 class ConservativeLinUcb(Agent):
+    """Conservative LinUCB: feature vectors, cumulative costs only.
+
+    Promise: cumulative budget (`guarantee` is "cumulative").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        features: one row of features per arm, where the arms stay the same.
+        safe_action: features of the safe action, where every round brings other actions.
+        context: with named arms: the length of the context that a decision brings. Every arm
+            but the safe one has a parameter of its own; the safe arm's means are the same in
+            every context.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which some confidence set may fail; by default 0.01.
+        label: Name in results; by default `conservative_lin_ucb`.
+        lambda_: λ, the ridge; by default 1.
+        norm: L: every feature vector is at most this long; unchecked by default (`paper` radii
+            need it).
+        parameter_norm: S: every unknown parameter is at most this long, in units of its
+            signal's range; to be declared, or √K where arms are their own features and means at
+            most one range.
+        radius: Width of the confidence sets; by default `logdet`.
+            "logdet": R √(ln(det Σ/λ^d) + 2 ln(1/δ_s)) + √λ S.
+            "paper": R √(d ln((1 + (t−1)L²/λ)/δ_s)) + √λ S, as printed in the paper.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.ConservativeLinUcb(
+        ...     safe_action=[1.0, 0.0],
+        ...     parameter_norm=1.0,
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide(actions=[[0.6, 0.8], [0.8, -0.6]])
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["cumulative"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
         features: ArrayLike | None = None,
         safe_action: ArrayLike | None = None,
-        safe: int | str = 0,
+        context: Int | None = None,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        delta: float = 0.01,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
         label: str | None = None,
-        lambda_: float = 1.0,
-        norm: float | None = None,
-        parameter_norm: float | None = None,
+        lambda_: Float = 1.0,
+        norm: Float | None = None,
+        parameter_norm: Float | None = None,
         radius: Literal["logdet", "paper"] = "logdet",
     ) -> ConservativeLinUcb: ...
 
 class LinUcb(Agent):
+    """LinUCB: feature vectors, guardrails ignored.
+
+    Promise: unsafe (`guarantee` is "unsafe").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        features: one row of features per arm, where the arms stay the same.
+        safe_action: features of the safe action, where every round brings other actions.
+        context: with named arms: the length of the context that a decision brings. Every arm
+            but the safe one has a parameter of its own; the safe arm's means are the same in
+            every context.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which some confidence set may fail; by default 0.01.
+        label: Name in results; by default `lin_ucb`.
+        lambda_: λ, the ridge; by default 1.
+        norm: L: every feature vector is at most this long; unchecked by default (`paper` radii
+            need it).
+        parameter_norm: S: every unknown parameter is at most this long, in units of its
+            signal's range; to be declared, or √K where arms are their own features and means at
+            most one range.
+        radius: Width of the confidence sets; by default `logdet`.
+            "logdet": R √(ln(det Σ/λ^d) + 2 ln(1/δ_s)) + √λ S.
+            "paper": R √(d ln((1 + (t−1)L²/λ)/δ_s)) + √λ S, as printed in the paper.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.LinUcb(
+        ...     safe_action=[1.0, 0.0],
+        ...     parameter_norm=1.0,
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide(actions=[[0.6, 0.8], [0.8, -0.6]])
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["unsafe"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
         features: ArrayLike | None = None,
         safe_action: ArrayLike | None = None,
-        safe: int | str = 0,
+        context: Int | None = None,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        delta: float = 0.01,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
         label: str | None = None,
-        lambda_: float = 1.0,
-        norm: float | None = None,
-        parameter_norm: float | None = None,
+        lambda_: Float = 1.0,
+        norm: Float | None = None,
+        parameter_norm: Float | None = None,
         radius: Literal["logdet", "paper"] = "logdet",
     ) -> LinUcb: ...
 
 class LinTs(Agent):
+    """Linear Thompson sampling: feature vectors, guardrails ignored.
+
+    Promise: unsafe (`guarantee` is "unsafe").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        features: one row of features per arm, where the arms stay the same.
+        safe_action: features of the safe action, where every round brings other actions.
+        context: with named arms: the length of the context that a decision brings. Every arm
+            but the safe one has a parameter of its own; the safe arm's means are the same in
+            every context.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which some confidence set may fail; by default 0.01.
+        label: Name in results; by default `lin_ts`.
+        lambda_: λ, the ridge; by default 1.
+        norm: L: every feature vector is at most this long; unchecked by default (`paper` radii
+            need it).
+        parameter_norm: S: every unknown parameter is at most this long, in units of its
+            signal's range; to be declared, or √K where arms are their own features and means at
+            most one range.
+        radius: Width of the confidence sets; by default `logdet`.
+            "logdet": R √(ln(det Σ/λ^d) + 2 ln(1/δ_s)) + √λ S.
+            "paper": R √(d ln((1 + (t−1)L²/λ)/δ_s)) + √λ S, as printed in the paper.
+        v: v: spread of the samples around the estimate, in units of the reward's range; by
+            default the radius of the reward's confidence set.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.LinTs(
+        ...     safe_action=[1.0, 0.0],
+        ...     parameter_norm=1.0,
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide(actions=[[0.6, 0.8], [0.8, -0.6]])
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
     guarantee: ClassVar[Literal["unsafe"]]
     def __new__(
         cls,
-        arms: int | Sequence[str] | None = None,
+        arms: ArmsLike | None = None,
         *,
         features: ArrayLike | None = None,
         safe_action: ArrayLike | None = None,
-        safe: int | str = 0,
+        context: Int | None = None,
+        safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
-        reward: Mapping[str, object] | None = None,
-        seed: int | np.random.Generator | None = None,
-        delta: float = 0.01,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
         label: str | None = None,
-        lambda_: float = 1.0,
-        norm: float | None = None,
-        parameter_norm: float | None = None,
+        lambda_: Float = 1.0,
+        norm: Float | None = None,
+        parameter_norm: Float | None = None,
         radius: Literal["logdet", "paper"] = "logdet",
-        v: float | None = None,
+        v: Float | None = None,
     ) -> LinTs: ...

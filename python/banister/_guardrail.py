@@ -1,22 +1,28 @@
-"""Guardrails, with the words of TOML and JSON."""
+"""Guardrails and the reward, with the words of TOML and JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-RangeLike: TypeAlias = Sequence[float] | Sequence[Sequence[float]] | Mapping[str, Sequence[float]]
-"""`[lo, hi]`, or one such pair for every arm."""
+from ._types import Float, RangeLike
+
+
+class _Declared:
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the same as a dictionary, without defaults."""
+        fields = vars(self).items()
+        return {key: value for key, value in fields if value is not None and value is not False}
 
 
 @dataclass(frozen=True)
-class Guardrail:
+class Guardrail(_Declared):
     """A metric whose expected value must stay on one side of a threshold.
 
     Give `at_most` or `at_least`. With `relative`, the threshold is a factor of the safe action's own
     mean. Signals lie in `range` ([0, 1] unless given), or only their means do if they are
-    `sub_gaussian` with that constant. `range` is `[lo, hi]`, or one such pair for every arm: a list in the
+    `sub_gaussian` with that constant. `range` is `(lo, hi)`, or one such pair for every arm: a list in the
     order of the arms, or a dictionary by their names. Signals above `cap` count as `cap`, and the mean of
     what counts is bounded. `safe_cost` is the safe action's mean, where it is known.
 
@@ -28,19 +34,32 @@ class Guardrail:
     """
 
     name: str
-    at_most: float | None = None
-    at_least: float | None = None
+    at_most: Float | None = None
+    at_least: Float | None = None
     relative: bool = False
     range: RangeLike | None = None
-    cap: float | None = None
-    sub_gaussian: float | None = None
-    safe_cost: float | None = None
+    cap: Float | None = None
+    sub_gaussian: Float | None = None
+    safe_cost: Float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the same as a dictionary, without defaults."""
-        fields = vars(self).items()
-        return {key: value for key, value in fields if value is not None and value is not False}
+
+@dataclass(frozen=True)
+class Reward(_Declared):
+    """What is known of the reward: `range`, `cap` and `sub_gaussian` as of a guardrail.
+
+    >>> import banister
+    >>> agent = banister.Opb(["Arm1", "Arm2"], reward=banister.Reward(range=(0, 30)))
+    >>> agent.fit(["Arm1", "Arm1", "Arm2", "Arm1"], [20, 17, 25, 9]).outcomes
+    4
+    """
+
+    range: RangeLike | None = None
+    cap: Float | None = None
+    sub_gaussian: Float | None = None
 
 
 GuardrailLike: TypeAlias = Guardrail | Mapping[str, object]
 """A guardrail, or a dictionary with its keys."""
+
+RewardLike: TypeAlias = Reward | Mapping[str, object]
+"""The reward, or a dictionary with its keys."""

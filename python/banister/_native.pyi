@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from typing_extensions import Self, disjoint_base
 
 from ._agent import Alarm
+from ._guardrail import RewardLike
+from ._types import ArmName, CostsLike, Float, Int, Labelled
 
 __version__: str
 
@@ -16,226 +18,344 @@ class _Random(Protocol):
 
     def random(self) -> float: ...
 
-class _Labelled(Protocol):
-    """A Series or a table of pandas or polars."""
-
-    def to_numpy(self) -> Any: ...
-
 @final
 class GuardrailCertificate:
+    """One guardrail's part of a certificate, in the units of its signal."""
     def __new__(cls, pickled: bytes) -> Self: ...
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The guardrail."""
     @property
-    def pessimistic_cost(self) -> float: ...
+    def pessimistic_cost(self) -> float:
+        """The policy's expected signal if every action is as bad as its interval allows."""
     @property
-    def threshold(self) -> float: ...
+    def threshold(self) -> float:
+        """The threshold that it must not cross."""
     @property
-    def slack(self) -> float: ...
+    def slack(self) -> float:
+        """Distance to the threshold; never negative."""
     @property
-    def price(self) -> float: ...
+    def price(self) -> float:
+        """Shadow price: optimistic reward of one more unit of threshold."""
     @property
-    def capped(self) -> bool: ...
-    def to_dict(self) -> dict[str, Any]: ...
+    def capped(self) -> bool:
+        """True if signals above the guardrail's `cap` count as the cap: all this is about the capped mean."""
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the same as a dictionary."""
 
 @final
 class Certificate:
+    """Proof that a policy keeps its guardrails, and a bound on its reward."""
     def __new__(cls, pickled: bytes) -> Self: ...
     @property
-    def guardrails(self) -> list[GuardrailCertificate]: ...
+    def guardrails(self) -> list[GuardrailCertificate]:
+        """One entry per guardrail, in their order."""
     @property
-    def optimistic_reward(self) -> float: ...
+    def optimistic_reward(self) -> float:
+        """At least the best feasible policy's reward, if the intervals hold."""
     @property
-    def value(self) -> float: ...
+    def value(self) -> float:
+        """Objective at the policy."""
     @property
-    def upper_bound(self) -> float: ...
+    def upper_bound(self) -> float:
+        """Proven upper bound on the objective of every pessimistically feasible policy."""
     @property
-    def gap(self) -> float: ...
+    def gap(self) -> float:
+        """`upper_bound - value`."""
     @property
-    def status(self) -> Literal["optimal", "budget", "infeasible"]: ...
+    def status(self) -> Literal["optimal", "budget", "infeasible"]:
+        """Status of the solver: "optimal" or "budget"."""
     @property
-    def fallback(self) -> str | None: ...
+    def fallback(self) -> str | None:
+        """Reason that the safe action was forced, or None: "margin_not_proven" (its costs are not known well enough
+        yet), "alarm" (an alarm was raised and nobody has acknowledged it), "budget" (the solver used up its
+        work), "ill_conditioned" (rounding may undo the bounds), "solver_failed" or "paused"."""
     @property
-    def alarm(self) -> Alarm | None: ...
+    def alarm(self) -> Alarm | None:
+        """The oldest alarm that nobody has acknowledged yet: an assumption of the certificate is false."""
     @property
-    def confidence(self) -> dict[str, float | None] | None: ...
+    def confidence(self) -> dict[str, float | None] | None:
+        """Probabilities: `safety`, that no policy ever violates a guardrail, and `regret`, that the regret bound
+        holds too (None where it is one in expectation). None where the agent does not state them."""
     @property
-    def outcomes(self) -> int: ...
+    def outcomes(self) -> int:
+        """Number of outcomes that the decision is based on."""
     def __getitem__(self, key: str | int, /) -> GuardrailCertificate: ...
-    def to_dict(self) -> dict[str, Any]: ...
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the same as a dictionary of plain values."""
+    def _repr_html_(self) -> str: ...
 
 @final
 class Decision:
+    """A decision: an action, its probability, the policy it was drawn from, and the certificate."""
     def __new__(cls, pickled: bytes) -> Self: ...
     @property
-    def action(self) -> Any: ...
+    def action(self) -> Any:
+        """The action to play: its name, or its number where arms have no names."""
     @property
-    def index(self) -> int: ...
+    def index(self) -> int:
+        """The number of the action. Where the safe action was not among the actions offered, it comes
+        after the last of them."""
     @property
-    def probability(self) -> float: ...
+    def probability(self) -> float:
+        """The probability with which it was drawn: its propensity."""
     @property
-    def is_safe(self) -> bool: ...
+    def is_safe(self) -> bool:
+        """True if it is the safe action."""
     @property
-    def scale(self) -> float: ...
+    def scale(self) -> float:
+        """Share of its length that the action is to be played at: 1 but for agents that play parts of
+        actions, between them and a safe action whose features are all 0. What is played then has the
+        features `scale * features`."""
     @property
-    def features(self) -> NDArray[np.float64] | None: ...
+    def features(self) -> NDArray[np.float64] | None:
+        """The features of the action, where it has any."""
     @property
-    def policy(self) -> dict[Any, float]: ...
+    def policy(self) -> dict[Any, float]:
+        """The policy as a dictionary from action to probability, without zeros."""
     @property
-    def probabilities(self) -> NDArray[np.float64]: ...
+    def probabilities(self) -> NDArray[np.float64]:
+        """The policy as a vector, one probability per action."""
     @property
-    def certificate(self) -> Certificate: ...
+    def certificate(self) -> Certificate:
+        """Proof that the policy keeps its guardrails, and a bound on its reward."""
     @property
-    def alarm(self) -> Alarm | None: ...
+    def alarm(self) -> Alarm | None:
+        """The oldest alarm that nobody has acknowledged yet, or None."""
     @property
-    def serial(self) -> int: ...
+    def serial(self) -> int:
+        """Its number among the decisions of its agent, from 1."""
     @property
-    def agent_id(self) -> str: ...
-    def to_dict(self) -> dict[str, Any]: ...
+    def agent_id(self) -> str:
+        """The identity of the agent that made it: `agent.id`."""
+    def to_dict(self) -> dict[str, Any]:
+        """Returns everything as a dictionary of plain values, for logs. The policy is a list of pairs, without
+        zeros."""
+    def _repr_html_(self) -> str: ...
 
 @final
 class DecisionBatch:
+    """Many decisions: arrays with one entry per decision."""
     def __new__(cls, pickled: bytes) -> Self: ...
     def __len__(self) -> int: ...
     def __getitem__(self, key: int, /) -> Decision: ...
     def __iter__(self) -> Iterator[Decision]: ...
     @property
-    def indices(self) -> NDArray[np.int64]: ...
+    def indices(self) -> NDArray[np.int64]:
+        """Numbers of the actions drawn."""
     @property
-    def actions(self) -> list[Any]: ...
+    def actions(self) -> list[Any]:
+        """The actions drawn: names, or numbers where arms have no names."""
     @property
-    def probability(self) -> NDArray[np.float64]: ...
+    def probability(self) -> NDArray[np.float64]:
+        """The probabilities with which they were drawn."""
     @property
-    def scale(self) -> NDArray[np.float64]: ...
+    def scale(self) -> NDArray[np.float64]:
+        """Shares of their length that the actions are to be played at; see `Decision.scale`."""
     @property
-    def probabilities(self) -> NDArray[np.float64]: ...
-    def to_dict(self) -> dict[str, Any]: ...
+    def probabilities(self) -> NDArray[np.float64]:
+        """The policies as rows, one probability per action."""
+    def to_dict(self) -> dict[str, Any]:
+        """All decisions as dictionaries of plain values; see `Decision.to_dict`."""
+    def _repr_html_(self) -> str: ...
 
 @disjoint_base
 class Agent:
+    """An agent: decides, observes, learns. Make one with its class, e.g. `banister.Opb(...)`."""
     def __new__(cls, **kwargs: Any) -> Self: ...
-    def decide(self, actions: ArrayLike | None = None, rng: _Random | None = None) -> Decision: ...
-    def observe(
+    def decide(
         self,
-        action: Decision | str | int,
-        reward: float,
-        costs: float | Sequence[float] | NDArray[Any] | Mapping[str, float] | _Labelled | None = None,
-    ) -> None: ...
-    def decide_batch(
-        self,
-        size: int | None = None,
         actions: ArrayLike | None = None,
         rng: _Random | None = None,
-    ) -> DecisionBatch: ...
+        *,
+        context: ArrayLike | None = None,
+    ) -> Decision:
+        """Decides on an action."""
+    def observe(
+        self,
+        action: Decision | ArmName,
+        reward: Float,
+        costs: Float | Sequence[Float] | NDArray[Any] | Mapping[str, Float] | Labelled | None = None,
+        *,
+        context: ArrayLike | None = None,
+    ) -> None:
+        """Takes an outcome: of a `Decision` (also of one long past), or of an arm by name or number."""
+    def decide_batch(
+        self,
+        size: Int | None = None,
+        actions: ArrayLike | None = None,
+        rng: _Random | None = None,
+        *,
+        contexts: ArrayLike | None = None,
+    ) -> DecisionBatch:
+        """Makes many decisions at once, without learning in between."""
     def observe_batch(
         self,
         actions: object = None,
         rewards: ArrayLike | None = None,
-        costs: ArrayLike | Mapping[str, ArrayLike] | _Labelled | None = None,
+        costs: CostsLike | None = None,
         *,
         features: ArrayLike | None = None,
-    ) -> None: ...
-    def _pick(self, size: int | None = None, actions: ArrayLike | None = None) -> DecisionBatch: ...
-    def _learn(self, actions: object, rewards: ArrayLike, costs: object = ...) -> None: ...
+        contexts: ArrayLike | None = None,
+    ) -> None:
+        """Takes many outcomes at once: all of them, or, if one is refused, none."""
+    def _pick(
+        self, size: int | None = None, actions: ArrayLike | None = None, contexts: object = ...
+    ) -> DecisionBatch: ...
+    def _learn(self, actions: object, rewards: ArrayLike, costs: object = ..., contexts: object = ...) -> None: ...
+    def _in_contexts(self, contexts: ArrayLike) -> NDArray[np.float64]: ...
     @property
-    def alarms(self) -> list[Alarm]: ...
-    def acknowledge(self) -> None: ...
+    def alarms(self) -> list[Alarm]:
+        """Alarms that nobody has acknowledged yet, the oldest first; empty for an agent that is not watched."""
+    def acknowledge(self) -> None:
+        """Clears the alarms, once a person has seen them: their tests start anew, and the safe action is not
+        forced any more."""
     @property
-    def assumptions(self) -> list[tuple[str, bool]]: ...
-    def evidence(self, guardrail: str | int) -> NDArray[np.float64]: ...
+    def assumptions(self) -> list[tuple[str, bool]]:
+        """The assumptions that certificates rest on: pairs of a text, and True if a monitor watches it."""
+    def evidence(self, guardrail: str | int) -> NDArray[np.float64]:
+        """Returns the evidence of a breach of a guardrail over time: rows of outcomes watched and log10 of the
+        evidence. An alarm is raised at log10 of `run_length`. Empty where no monitor watches it."""
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """The identity of the agent, which its copies and snapshots keep: decisions have it too."""
     def add_arm(
         self,
-        name: str,
+        name: ArmName,
         features: ArrayLike | None = None,
         ranges: Mapping[str, ArrayLike] | None = None,
-    ) -> int: ...
-    def retire_arm(self, arm: str | int) -> None: ...
-    def estimates(self) -> dict[str, Any]: ...
+    ) -> int:
+        """Offers one more arm, with its features if the agent is linear, and its ranges where they are by arm:
+        a dictionary by signal, `"reward"` or the name of a guardrail. Returns its number."""
+    def retire_arm(self, arm: ArmName) -> None:
+        """Stops offering an arm, by name or number. Its late outcomes are still welcome."""
+    def estimates(self) -> dict[str, Any]:
+        """Returns the estimates of the arms, or the actions on offer: a dictionary of columns
+        (`pandas.DataFrame(agent.estimates())`)."""
     @property
-    def arms(self) -> list[Any]: ...
+    def arms(self) -> list[Any]:
+        """All arms: their names, or their numbers where they have no names."""
     @property
-    def safe(self) -> Any: ...
+    def context(self) -> int | None:
+        """Length of the context that a decision brings; None for agents without."""
     @property
-    def guardrails(self) -> list[str]: ...
+    def safe(self) -> Any:
+        """The safe arm: its name or number."""
     @property
-    def outcomes(self) -> int: ...
+    def guardrails(self) -> list[str]:
+        """Names of the guardrails."""
     @property
-    def problem(self) -> dict[str, Any]: ...
+    def outcomes(self) -> int:
+        """Number of outcomes taken."""
     @property
-    def config(self) -> dict[str, Any]: ...
-    def reset(self) -> None: ...
-    def to_json(self) -> str: ...
+    def problem(self) -> dict[str, Any]:
+        """The problem as declared: arms, safe arm, features or context, reward, guardrails."""
+    @property
+    def config(self) -> dict[str, Any]:
+        """The parameters, as in TOML."""
+    def reset(self) -> None:
+        """Forgets all outcomes: the agent is as it was made, but for its random draws, which do not repeat."""
+    def to_json(self) -> str:
+        """Returns the whole state as JSON, random stream included."""
     @staticmethod
     def _kind_of(snapshot: str) -> str: ...
 
 @final
 class Solution:
+    """The policy of a round, with its proof."""
     @property
-    def status(self) -> Literal["optimal", "budget", "infeasible"]: ...
+    def status(self) -> Literal["optimal", "budget", "infeasible"]:
+        """ "optimal", "budget" (work ran out: a feasible policy with its proven gap) or "infeasible"."""
     @property
-    def policy(self) -> dict[int, float]: ...
+    def policy(self) -> dict[int, float]:
+        """The policy as a dictionary from action to probability, without zeros."""
     @property
-    def probabilities(self) -> NDArray[np.float64]: ...
+    def probabilities(self) -> NDArray[np.float64]:
+        """The policy as a vector, one probability per action."""
     @property
-    def value(self) -> float: ...
+    def value(self) -> float:
+        """The objective at the policy; NaN if infeasible."""
     @property
-    def upper_bound(self) -> float: ...
+    def upper_bound(self) -> float:
+        """Proven upper bound on the objective of every feasible policy."""
     @property
-    def gap(self) -> float: ...
+    def gap(self) -> float:
+        """`upper_bound - value`."""
     @property
-    def costs(self) -> NDArray[np.float64]: ...
+    def costs(self) -> NDArray[np.float64]:
+        """The policy's cost per guardrail."""
     @property
-    def prices(self) -> NDArray[np.float64]: ...
+    def prices(self) -> NDArray[np.float64]:
+        """Shadow price per guardrail: what one more unit of its threshold would earn."""
     @property
-    def nodes(self) -> int: ...
+    def nodes(self) -> int:
+        """Steps it took."""
 
 @final
 class SolutionBatch:
+    """The policies of many rounds: arrays with one entry, or row, per round."""
     def __len__(self) -> int: ...
     def __getitem__(self, key: int, /) -> Solution: ...
     def __iter__(self) -> Iterator[Solution]: ...
     @property
-    def status(self) -> list[Literal["optimal", "budget", "infeasible"]]: ...
+    def status(self) -> list[Literal["optimal", "budget", "infeasible"]]:
+        """Status of each round."""
     @property
-    def probabilities(self) -> NDArray[np.float64]: ...
+    def probabilities(self) -> NDArray[np.float64]:
+        """The policies as rows, one probability per action."""
     @property
-    def value(self) -> NDArray[np.float64]: ...
+    def value(self) -> NDArray[np.float64]:
+        """The objectives at the policies; NaN where infeasible."""
     @property
-    def upper_bound(self) -> NDArray[np.float64]: ...
+    def upper_bound(self) -> NDArray[np.float64]:
+        """Proven upper bounds on the objectives."""
     @property
-    def gap(self) -> NDArray[np.float64]: ...
+    def gap(self) -> NDArray[np.float64]:
+        """`upper_bound - value`."""
     @property
-    def costs(self) -> NDArray[np.float64]: ...
+    def costs(self) -> NDArray[np.float64]:
+        """The policies' costs, one column per guardrail."""
     @property
-    def prices(self) -> NDArray[np.float64]: ...
+    def prices(self) -> NDArray[np.float64]:
+        """Shadow prices, one column per guardrail."""
 
 @final
 class ResultTable:
+    """A table of results. Anything that speaks the Arrow C data interface takes it as it is:
+    `pyarrow.table(t)`, `polars.DataFrame(t)`."""
     def __new__(cls, pickled: bytes) -> Self: ...
     @property
-    def names(self) -> list[str]: ...
+    def names(self) -> list[str]:
+        """Names of the columns."""
     def __len__(self) -> int: ...
-    def columns(self) -> dict[str, Any]: ...
-    def to_csv(self) -> bytes: ...
-    def to_parquet(self) -> bytes: ...
+    def columns(self) -> dict[str, Any]:
+        """The columns as NumPy arrays (names as lists); what is unknown is NaN."""
+    def to_csv(self) -> bytes:
+        """The table as the command line writes it."""
+    def to_parquet(self) -> bytes:
+        """The table as a Parquet file, as the command line writes it."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
 class Results:
+    """Results of a simulation."""
     def __new__(cls, pickled: bytes) -> Self: ...
     @property
-    def curves(self) -> ResultTable: ...
+    def curves(self) -> ResultTable:
+        """Statistics over runs at the checkpoints."""
     @property
-    def runs(self) -> ResultTable: ...
+    def runs(self) -> ResultTable:
+        """One row per run."""
     @property
-    def alarms(self) -> ResultTable: ...
+    def alarms(self) -> ResultTable:
+        """Alarms: one row per run."""
     @property
-    def instances(self) -> list[dict[str, Any]]: ...
+    def instances(self) -> list[dict[str, Any]]:
+        """The instances: each with its name, arms, guardrails, optimum and agents."""
 
 @final
 class Experiment:
+    """A checked experiment, ready to run."""
     def __new__(
         cls,
         environment: object,
@@ -249,16 +369,22 @@ class Experiment:
         problem: dict[str, Any] | None = None,
     ) -> Self: ...
     @property
-    def labels(self) -> list[str]: ...
+    def labels(self) -> list[str]:
+        """Labels of the agents."""
     @property
-    def resolved(self) -> dict[str, Any]: ...
+    def resolved(self) -> dict[str, Any]:
+        """The experiment as resolved, in the words of TOML."""
     @property
-    def total_work(self) -> int: ...
-    def plan(self, work_per_task: int) -> list[tuple[int, int, int]]: ...
-    def run_shard(self, agent: int, start: int, end: int, timing: bool) -> bytes: ...
+    def total_work(self) -> int:
+        """The work of all runs together, about its nanoseconds on one core."""
+    def plan(self, work_per_task: int) -> list[tuple[int, int, int]]:
+        """Tasks of about so much work: an agent's place and its runs from, to."""
+    def run_shard(self, agent: int, start: int, end: int, timing: bool) -> bytes:
+        """Runs of one agent on one thread, as bytes for `gather`."""
 
 @final
 class Comparison:
+    """A checked comparison, ready to run."""
     def __new__(
         cls,
         sources: list[Any],
@@ -274,53 +400,96 @@ class Comparison:
         timing: bool = True,
         checkpoint: str | None = None,
         progress: Callable[[float, int], None] | None = None,
-    ) -> Compared: ...
+    ) -> Compared:
+        """Plays it on all cores. `checkpoint` is a file that holds every finished run until all are;
+        what it holds already is not played again. `progress` as for `run_experiments`."""
 
 @final
 class Compared:
+    """Results of a comparison."""
     def __new__(cls, pickled: bytes) -> Self: ...
     @property
-    def results(self) -> Results: ...
+    def results(self) -> Results:
+        """Curves and runs."""
     @property
-    def leaderboard(self) -> ResultTable: ...
+    def leaderboard(self) -> ResultTable:
+        """One row per instance and agent, best first."""
     @property
-    def pairs(self) -> ResultTable: ...
+    def pairs(self) -> ResultTable:
+        """Paired differences: one row per instance and pair of agents."""
     @property
-    def traces(self) -> ResultTable: ...
+    def traces(self) -> ResultTable:
+        """Every run at every checkpoint, with the values that were swept."""
     @property
-    def published(self) -> ResultTable: ...
+    def published(self) -> ResultTable:
+        """Published numbers beside ours."""
     @property
-    def left_out(self) -> ResultTable: ...
+    def left_out(self) -> ResultTable:
+        """Agents that do not fit an instance."""
     @property
-    def points(self) -> list[dict[str, Any]]: ...
+    def points(self) -> list[dict[str, Any]]:
+        """Points of a figure of regret against violation, one entry per instance and agent: the means and
+        the ends of their intervals, where these are known."""
 
-def curves_svg(results: Results, instance: int | None) -> str: ...
-def render_png(svg: str, scale: float) -> bytes: ...
-def safety_svg(compared: Compared, instance: int | None) -> str | None: ...
+def curves_svg(results: Results, instance: int | None) -> str:
+    """Draws regret, costs against their thresholds and reward over time as SVG: of all instances or of one."""
+
+def render_png(svg: str, scale: float) -> bytes:
+    """Draws an SVG of this module as PNG, at a number of pixels per unit."""
+
+def safety_svg(compared: Compared, instance: int | None) -> str | None:
+    """Draws regret and violation of every agent as SVG: on all instances or on one. None where no instance has
+    both guardrails and known means."""
+
 def _forked(in_child: bool) -> None: ...
-def command_line(args: list[str]) -> int: ...
-def gather(experiments: Sequence[Experiment], shards: Sequence[bytes]) -> Results: ...
-def read_toml(text: str) -> dict[str, Any]: ...
+def command_line(args: list[str]) -> int:
+    """Runs a command line, the program's name first; returns its exit code."""
+
+def gather(experiments: Sequence[Experiment], shards: Sequence[bytes]) -> Results:
+    """The results that shards make together, in whatever order they come."""
+
+def read_toml(text: str) -> dict[str, Any]:
+    """TOML text as a dictionary. Python 3.10 has no reader of its own."""
+
 def table_order(
     declared: Mapping[str, Any], rows: int, horizon: int, seed: int, run: int
-) -> tuple[list[int], list[int]]: ...
+) -> tuple[list[int], list[int]]:
+    """Rows of a table that a run's agents learn from beforehand, and those played: `declared` has `order`
+    and `log`."""
+
 def run_experiments(
     experiments: Sequence[Experiment],
     threads: int | None = None,
     timing: bool = True,
     progress: Callable[[float, int], None] | None = None,
-) -> Results: ...
-def agent_schema() -> dict[str, Any]: ...
-def guarantees() -> list[tuple[str, str]]: ...
-def suites() -> list[tuple[str, str]]: ...
+) -> Results:
+    """Runs experiments on all cores. `progress` is called with the share of the work done and the
+    number of rounds."""
+
+def agent_schema() -> dict[str, Any]:
+    """The registry of agents as JSON Schema. Each kind says beside its keys what it promises, whether it
+    takes features, and what it cannot do without: a horizon, or a safe action at the origin."""
+
+def guarantees() -> list[tuple[str, str]]:
+    """Lists the guarantees of agents, the strongest first: each by its name and in words."""
+
+def suites() -> list[tuple[str, str]]:
+    """The suites by name, each with what it is for."""
+
 @overload
 def solve_lp(
     reward: Sequence[float],
     costs: Sequence[float] | Sequence[Sequence[float]],
     thresholds: float | Sequence[float],
-) -> Solution: ...
+) -> Solution:
+    """Solves the policy LP: the distribution over actions with the largest reward whose costs keep their
+    thresholds."""
+
 @overload
-def solve_lp(reward: ArrayLike, costs: ArrayLike, thresholds: ArrayLike) -> Any: ...
+def solve_lp(reward: ArrayLike, costs: ArrayLike, thresholds: ArrayLike) -> Any:
+    """Solves the policy LP: the distribution over actions with the largest reward whose costs keep their
+    thresholds."""
+
 def solve_oplb(
     actions: ArrayLike,
     *,
@@ -333,34 +502,49 @@ def solve_oplb(
     solver: Literal["linearised", "exact"] = "linearised",
     relative_gap: float | None = None,
     max_work: int | None = None,
-) -> Any: ...
-def check_log(log: Any) -> None: ...
+) -> Any:
+    """Solves a round of OPLB given by its confidence sets, with the words of `banister solve`."""
+
+def check_log(log: Any) -> None:
+    """Refuses a log with anything in it that no question could use."""
+
 def evaluate_log(
     log: Any,
     policy: int | NDArray[np.float64],
     *,
     model: NDArray[np.float64] | None,
-    reward: Mapping[str, object] | None,
+    reward: RewardLike | None,
     guardrails: Sequence[Any],
     options: Mapping[str, object],
-) -> list[dict[str, Any]]: ...
+) -> list[dict[str, Any]]:
+    """Estimates the reward and every cost of a policy: a list, the reward first."""
+
 def judge_log(
     log: Any,
     policy: int | NDArray[np.float64],
     *,
     model: NDArray[np.float64] | None,
-    reward: Mapping[str, object] | None,
+    reward: RewardLike | None,
     guardrails: Sequence[Any],
     safe: int,
     options: Mapping[str, object],
-) -> list[dict[str, Any]]: ...
-def direction_symbol(direction: str) -> str: ...
-def feature_dimension(agent: Agent) -> int | None: ...
+) -> list[dict[str, Any]]:
+    """Judges the guardrails, which are those of the log in its order."""
+
+def direction_symbol(direction: str) -> str:
+    """Returns the relation between an allowed signal and its threshold: "≤" or "≥"."""
+
+def feature_dimension(agent: Agent) -> int | None:
+    """Length of an agent's feature vectors; `None` for agents that take none."""
+
 def replay_log(
     log: Any,
     agent: Agent,
     *,
     options: Mapping[str, object],
     progress: Callable[[float, int], None] | None = None,
-) -> dict[str, Any]: ...
-def warm_start_agent(agent: Agent, log: Any) -> int: ...
+) -> dict[str, Any]:
+    """Replays a log through an agent. `progress` is called with the share and the number of rows read."""
+
+def warm_start_agent(agent: Agent, log: Any) -> int:
+    """Feeds every outcome of a log to an agent: all, or, if one is refused, none."""

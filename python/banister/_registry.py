@@ -23,7 +23,7 @@ class Parameter:
 
 #: Arguments of every agent's constructor, beside the parameters of its kind.
 COMMON = (
-    Parameter("arms", "int | Sequence[str] | None", None, "the number of arms, or a list of their names."),
+    Parameter("arms", "ArmsLike | None", None, "the number of arms, or a list of their names: strings, or integers."),
     Parameter(
         "features",
         "ArrayLike | None",
@@ -38,7 +38,15 @@ COMMON = (
         "features of the safe action, where every round brings other actions.",
         features_only=True,
     ),
-    Parameter("safe", "int | str", 0, "the safe arm, by number or name."),
+    Parameter(
+        "context",
+        "Int | None",
+        None,
+        "with named arms: the length of the context that a decision brings. Every arm but the safe one has a "
+        "parameter of its own; the safe arm's means are the same in every context.",
+        features_only=True,
+    ),
+    Parameter("safe", "ArmName | None", None, "the safe arm, by name or number; by default the first."),
     Parameter(
         "guardrails",
         "GuardrailLike | Sequence[GuardrailLike]",
@@ -47,13 +55,13 @@ COMMON = (
     ),
     Parameter(
         "reward",
-        "Mapping[str, object] | None",
+        "RewardLike | None",
         None,
-        'what is known of the reward: {"range": [lo, hi]}, {"sub_gaussian": R}; by default it lies in [0, 1].',
+        "what is known of the reward, a Reward or a dictionary with the same keys; by default it lies in [0, 1].",
     ),
     Parameter(
         "seed",
-        "int | np.random.Generator | None",
+        "Int | np.random.Generator | None",
         None,
         "of the agent's own draws: an integer, or a numpy Generator to draw one from.",
     ),
@@ -81,7 +89,7 @@ _ORIGIN_EXAMPLE = (
     "...     features=[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]],",
     "...     parameter_norm=1.0,",
     '...     guardrails=[{{"name": "spend", "at_most": 0.5, "safe_cost": 0.0, "range": [-1, 1]}}],',
-    '...     reward={{"range": [-1, 1]}},',
+    "...     reward=banister.Reward(range=(-1, 1)),",
     "...     seed=7,{more}",
     "... )",
     ">>> decision = agent.decide()",
@@ -125,7 +133,7 @@ class Kind:
         return tuple(line.format(name=self.class_name, more=more) for line in (*_START, *lines, *_END))
 
 
-_TYPES = {"number": "float", "integer": "int", "string": "str", "boolean": "bool", "null": "None"}
+_TYPES = {"number": "Float", "integer": "Int", "string": "str", "boolean": "bool", "null": "None"}
 
 
 def kinds(schema: Mapping[str, Any], promises: Mapping[str, str]) -> list[Kind]:
@@ -179,7 +187,7 @@ def _annotation(entry: Mapping[str, Any], definitions: Mapping[str, Any]) -> tup
     if alternatives:
         return _union(_annotation(one, definitions) for one in alternatives)
     types = entry["type"] if isinstance(entry["type"], list) else [entry["type"]]
-    names = ["Sequence[float]" if one == "array" else _TYPES.get(one, "object") for one in types]
+    names = ["Sequence[Float]" if one == "array" else _TYPES.get(one, "object") for one in types]
     return " | ".join(names), {}
 
 

@@ -162,10 +162,14 @@ def columns(costs: Any, guardrails: list[str]) -> object:
             f"`costs` {' and '.join(problems)}: its columns must be the guardrails, in any order: "
             f"{', '.join(map(repr, guardrails))}"
         )
-    stacked: NDArray[np.float64] = np.column_stack(
-        [np.asarray(table.column(name, "costs"), dtype=float) for name in guardrails]
-    )
-    return stacked
+    listed = [numbers(table.column(name, "costs"), f"costs[{name!r}]") for name in guardrails]
+    for name, column in zip(guardrails, listed, strict=True):
+        if len(column) != len(listed[0]):
+            raise ValueError(
+                f"`costs[{name!r}]` has {len(column)} entries, `costs[{guardrails[0]!r}]` has {len(listed[0])}: "
+                "give one of each per outcome"
+            )
+    return np.column_stack(listed)
 
 
 def same_rows(labelled: list[tuple[str, Any]]) -> None:

@@ -4,13 +4,15 @@ use banister::{Error, Guarantee, Guardrail, Problem, Range, SignalConfig};
 use banister_rivals::AgentConfig;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyString};
+use pyo3::types::{PyDict, PyString};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::context::Contextual;
+use crate::decision::Naming;
 use crate::error::{invalid, mistyped, raise};
-use crate::input::{Numbers, count, count_or};
+use crate::input::{Numbers, count, count_or, integer};
 use crate::json::{join, to_json, to_python};
 use crate::serials::{SavedSerials, Serials};
 use crate::state::{Identity, Sampler, State};
@@ -133,15 +135,30 @@ pub(crate) fn guardrails(value: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Guard
         }
     };
     let each = list.into_iter().enumerate();
-    each.map(|(i, one)| declared(without_nulls(one), &format!("guardrails[{i}]")))
-        .collect()
+    each.map(|(i, one)| {
+        let field = format!("guardrails[{i}]");
+        if !one.is_object() {
+            let allowed = "must be a Guardrail, e.g. banister.Guardrail(\"spend\", at_most=0.5)";
+            return Err(PyTypeError::new_err(format!(
+                "`{field}` is {one}: {allowed}"
+            )));
+        }
+        declared(without_nulls(one), &field)
+    })
+    .collect()
 }
 
 /// Reads the declaration of the reward.
 pub(crate) fn reward(value: Option<&Bound<'_, PyAny>>) -> PyResult<SignalConfig> {
     match value.filter(|value| !value.is_none()) {
         None => Ok(SignalConfig::default()),
-        Some(value) => declared(without_nulls(to_json(value, "reward")?), "reward"),
+        Some(value) => match to_json(value, "reward")? {
+            one @ Value::Object(_) => declared(without_nulls(one), "reward"),
+            _ => {
+                let allowed = "must be a Reward, e.g. banister.Reward(range=(0, 30))";
+                Err(mistyped("reward", value, allowed))
+            }
+        },
     }
 }
 
@@ -175,10 +192,10 @@ pub(crate) fn in_arguments(error: Error) -> PyErr {
     }
 }
 
-/// The arms as declared, and whether they have names.
+/// The arms as declared.
 struct Arms {
     names: Vec<String>,
-    are_named: bool,
+    naming: Naming,
     features: Vec<Vec<f64>>,
 }
 
@@ -199,7 +216,7 @@ fn arms(
         x.finite()?;
         return Ok(Arms {
             names: vec!["safe".into()],
-            are_named: false,
+            naming: Naming::Places,
             features: vec![x.slice()?.to_vec()],
         });
     }
@@ -215,7 +232,7 @@ fn arms(
     };
     let numbered = |k: usize| Arms {
         names: (0..k).map(|a| format!("arm {a}")).collect(),
-        are_named: false,
+        naming: Naming::Places,
         features: Vec::new(),
     };
     let mut declared = match arms {
@@ -226,7 +243,7 @@ fn arms(
             ));
         }
         None => numbered(features.len()),
-        Some(arms) if arms.cast::<PyInt>().is_ok() => {
+        Some(arms) if integer(arms).is_some() => {
             let k = count(arms, "arms")?;
             match k {
                 1..=10_000_000 => numbered(k as usize),
@@ -239,13 +256,17 @@ fn arms(
                 return Err(refused());
             }
             let list: Vec<Bound<'_, PyAny>> = arms.extract().map_err(|_| refused())?;
-            let names = list.iter().enumerate().map(|(i, name)| {
-                let refused = |_| mistyped(&format!("arms[{i}]"), name, "must be a string");
-                name.extract::<String>().map_err(refused)
-            });
+            let first = list.first().is_some_and(|first| integer(first).is_some());
+            let naming = if first {
+                Naming::Integers
+            } else {
+                Naming::Text
+            };
+            let each = list.iter().enumerate();
+            let names = each.map(|(i, name)| named(name, naming, &format!("arms[{i}]")));
             Arms {
                 names: names.collect::<PyResult<_>>()?,
-                are_named: true,
+                naming,
                 features: Vec::new(),
             }
         }
@@ -254,14 +275,39 @@ fn arms(
     Ok(declared)
 }
 
-fn safe(value: Option<&Bound<'_, PyAny>>, names: &[String]) -> PyResult<usize> {
+/// Reads the name of an arm.
+pub(crate) fn named(value: &Bound<'_, PyAny>, naming: Naming, field: &str) -> PyResult<String> {
+    if naming == Naming::Integers {
+        let name = integer(value).map(|name| name.to_string());
+        return name.ok_or_else(|| mistyped(field, value, "must be an integer, as other arms are"));
+    }
+    let refused = |_| mistyped(field, value, "must be a string, or all arms integers");
+    value.extract::<String>().map_err(refused)
+}
+
+/// Reads an arm: `Err` with its name, or its number where the names are no integers.
+pub(crate) fn arm(
+    value: &Bound<'_, PyAny>,
+    naming: Naming,
+    field: &str,
+    allowed: &str,
+) -> PyResult<Result<usize, String>> {
+    if let Ok(name) = value.cast::<PyString>() {
+        return Ok(Err(name.to_str()?.to_owned()));
+    }
+    if naming == Naming::Integers {
+        let name = integer(value).ok_or_else(|| mistyped(field, value, allowed))?;
+        return Ok(Err(name.to_string()));
+    }
+    Ok(Ok(count_or(value, field, allowed)? as usize))
+}
+
+fn safe(value: Option<&Bound<'_, PyAny>>, arms: &Arms) -> PyResult<usize> {
     let Some(value) = value.filter(|value| !value.is_none()) else {
         return Ok(0);
     };
-    match value.cast::<PyString>() {
-        Ok(name) => place(names, name.to_str()?, "safe"),
-        Err(_) => Ok(count(value, "safe")? as usize),
-    }
+    let allowed = "must be the name of an arm or its number";
+    arm(value, arms.naming, "safe", allowed)?.or_else(|name| place(&arms.names, &name, "safe"))
 }
 
 /// Finds a name among the arms'.
@@ -315,13 +361,28 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
         take("features")?.as_ref(),
         take("safe_action")?.as_ref(),
     )?;
-    let problem = Problem {
-        safe: safe(take("safe")?.as_ref(), &declared.names)?,
+    let safe = safe(take("safe")?.as_ref(), &declared)?;
+    let mut problem = Problem {
+        safe,
         arms: declared.names,
         features: declared.features,
         reward: reward(take("reward")?.as_ref())?,
         guardrails: guardrails(take("guardrails")?.as_ref())?,
     };
+    let mut context = None;
+    if let Some(numbers) = take("context")? {
+        if !problem.features.is_empty() {
+            return Err(PyTypeError::new_err(
+                "`context` is given beside `features` or `safe_action`: with a context, an arm's features \
+                 are made from it",
+            ));
+        }
+        let arms = Contextual::new(problem.arms, safe, count(&numbers, "context")?)?;
+        let reward = problem.reward;
+        problem = Problem::contextual(arms.features().safe_action(), problem.guardrails);
+        problem.reward = reward;
+        context = Some(arms);
+    }
     let parameters = match to_json(kwargs.as_any(), "")? {
         // `lambda_`: Python has its own use for the word.
         Value::Object(map) => map
@@ -331,16 +392,22 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
         _ => Map::new(),
     };
     let config = config(kind, parameters)?.resolved(&problem);
+    if context.is_some() && !config.takes_features() {
+        return Err(PyTypeError::new_err(
+            "`context` is given: this agent chooses among arms whatever the context; use `Oplb` for those",
+        ));
+    }
     let agent = config.build(&problem).map_err(in_arguments)?;
     let identity = Identity::new(fresh_seed(kwargs.py())?, Vec::new(), Serials::after(0));
-    let mut state = State::new(agent, problem, config, seed, declared.are_named, identity);
+    let named = (declared.naming, context);
+    let mut state = State::new(agent, problem, config, seed, named, identity);
     state.seed_agent();
     Ok(state)
 }
 
 const FORMAT: &str = "banister.python";
-/// 2 added the identity and the serials of decisions.
-const VERSION: u32 = 2;
+/// 2 added the identity and the serials of decisions, 3 names that are integers and contexts.
+const VERSION: u32 = 3;
 
 /// An agent's own snapshot with the state of its random stream and its identity.
 #[derive(Serialize, Deserialize)]
@@ -355,6 +422,11 @@ struct Saved {
     #[serde(default, skip_serializing_if = "is_zero")]
     resets: u64,
     named: bool,
+    /// True if the names are integers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    integers: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context: Option<Contextual>,
     /// Identity, ancestors and decisions; without them it becomes an agent of its own.
     #[serde(default)]
     identity: Option<SavedIdentity>,
@@ -382,7 +454,9 @@ pub(crate) fn save(state: &State) -> PyResult<String> {
         seed: state.sampler.seed,
         position: state.sampler.rng.get_word_pos().to_string(),
         resets: state.resets,
-        named: state.is_named,
+        named: state.naming != Naming::Places,
+        integers: state.naming == Naming::Integers,
+        context: state.context.clone(),
         identity: Some(SavedIdentity {
             id: state.identity.id,
             ancestors: state.identity.ancestors.clone(),
@@ -401,7 +475,7 @@ fn unreadable(reason: impl std::fmt::Display) -> PyErr {
 pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResult<State> {
     let value: Value = serde_json::from_str(json).map_err(unreadable)?;
     let is_ours = value.get("format").and_then(Value::as_str) == Some(FORMAT);
-    let (agent, sampler, resets, is_named, identity) = if is_ours {
+    let (agent, sampler, resets, named, identity) = if is_ours {
         let saved: Saved = serde_json::from_value(value).map_err(unreadable)?;
         if !(1..=VERSION).contains(&saved.version) {
             return Err(unreadable(format!(
@@ -413,12 +487,28 @@ pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResul
         let position = saved.position.parse().map_err(unreadable)?;
         sampler.rng.set_word_pos(position);
         let agent = saved.agent.to_string();
-        (agent, sampler, saved.resets, saved.named, saved.identity)
+        let naming = match (saved.named, saved.integers) {
+            (false, _) => Naming::Places,
+            (true, false) => Naming::Text,
+            (true, true) => Naming::Integers,
+        };
+        let named = (naming, saved.context);
+        (agent, sampler, saved.resets, named, saved.identity)
     } else {
         let sampler = Sampler::new(fresh_seed(py)?);
-        (json.to_string(), sampler, 0, true, None)
+        (json.to_string(), sampler, 0, (Naming::Text, None), None)
     };
     let restored = AgentConfig::restore(&agent).map_err(raise)?;
+    if let Some(context) = &named.1
+        && (context.safe >= context.arms.len()
+            || [context.features().dimension()]
+                != restored.problem.features[..]
+                    .iter()
+                    .map(Vec::len)
+                    .collect::<Vec<_>>()[..])
+    {
+        return Err(unreadable("`context` does not suit its agent"));
+    }
     let identity = match identity {
         Some(saved) => {
             let serials = Serials::restore(&saved.decisions);
@@ -437,7 +527,7 @@ pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResul
         restored.problem,
         restored.config,
         sampler,
-        is_named,
+        named,
         identity,
     );
     state.resets = resets;

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use banister::Error;
+use banister::{Error, RANGE_ADVICE};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -16,6 +16,44 @@ pub(crate) fn raise(error: Error) -> PyErr {
         ),
         other => PyValueError::new_err(other.to_string()),
     }
+}
+
+/// The exception for outcomes that the core refused: with the row among many, and what to declare for a number
+/// outside its range.
+pub(crate) fn refused(error: Error, names: &[String], rewards: &[f64], costs: &[f64]) -> PyErr {
+    let Error::Invalid {
+        field,
+        value,
+        allowed,
+    } = &error
+    else {
+        return raise(error);
+    };
+    let (how, given): (_, Vec<f64>) = match names.iter().position(|name| name == field) {
+        Some(place) => {
+            let column = costs.iter().skip(place).step_by(names.len());
+            let how = format!("Guardrail({field:?}, ..., range=(lo, hi))");
+            (how, column.copied().collect())
+        }
+        None if field != "reward" => return raise(error),
+        None => (
+            "reward=banister.Reward(range=(lo, hi))".into(),
+            rewards.to_vec(),
+        ),
+    };
+    let row = given.iter().position(|x| x.to_string() == *value);
+    let row = row.filter(|_| given.len() > 1);
+    let row = row.map_or(String::new(), |row| format!(" in row {row}"));
+    let mut text = format!("`{field}` is {value}{row}: {allowed}");
+    if allowed.ends_with(RANGE_ADVICE) {
+        text += &format!(": {how}");
+        if given.len() > 1 {
+            let lo = given.iter().copied().fold(f64::INFINITY, f64::min);
+            let hi = given.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            text += &format!("; those given here are from {lo} to {hi}");
+        }
+    }
+    PyValueError::new_err(text)
 }
 
 /// A `ValueError` that names the argument, the value and what is allowed.

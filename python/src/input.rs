@@ -5,7 +5,7 @@ use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyFloat, PyList, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyList, PyTuple};
 use smallvec::SmallVec;
 
 use crate::error::{invalid, mistyped, shown};
@@ -228,6 +228,15 @@ pub(crate) fn same_rows(columns: &[(&str, Option<&Bound<'_, PyAny>>)]) -> PyResu
         labels.call_method1("same_rows", (each,))?;
     }
     Ok(())
+}
+
+/// Reads an integer of Python's or NumPy's; not a flag.
+pub(crate) fn integer(value: &Bound<'_, PyAny>) -> Option<i64> {
+    if value.is_instance_of::<PyBool>() {
+        return None;
+    }
+    let index = value.call_method0(intern!(value.py(), "__index__"));
+    index.ok()?.extract().ok()
 }
 
 /// Reads a whole number that is not negative, for counts and seeds.

@@ -5,6 +5,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
 
 use crate::error::{invalid, mistyped};
+use crate::input::integer as integer_of;
 
 /// A declaration as JSON. `path` is how the caller names it; NaN and infinity are refused here.
 /// Objects with a `to_dict` method stand for what it returns, arrays for their `tolist`.
@@ -83,11 +84,14 @@ fn object(
 ) -> PyResult<Value> {
     let mut map = Map::new();
     for (key, value) in dict.iter() {
-        let Ok(key) = key.cast::<PyString>() else {
-            return Err(mistyped(path, &key, "keys must be strings"));
+        // Arms may have integers for names.
+        let key = match (key.cast::<PyString>(), integer_of(&key)) {
+            (Ok(key), _) => key.to_str()?.to_owned(),
+            (Err(_), Some(key)) => key.to_string(),
+            (Err(_), None) => return Err(mistyped(path, &key, "keys must be strings")),
         };
-        let key = key.to_str()?;
-        map.insert(key.to_owned(), below(&value, &join(path, key))?);
+        let value = below(&value, &join(path, &key))?;
+        map.insert(key, value);
     }
     Ok(Value::Object(map))
 }

@@ -17,6 +17,7 @@ mod agent;
 mod build;
 mod compare;
 mod compared;
+mod context;
 mod decision;
 mod error;
 mod figures;

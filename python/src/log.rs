@@ -129,7 +129,7 @@ pub(crate) fn with_ranges<'a>(
     let reward_range = match reward {
         Some(_) => ranges.reward_range,
         None if needed => {
-            let how = r#"`reward={"range": [lowest, highest]}`"#;
+            let how = "`reward=banister.Reward(range=(lowest, highest))`";
             Some(unit_range(log.rewards.iter(), "reward", how)?)
         }
         None => None,

@@ -12,8 +12,9 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-use crate::decision::{ActionSet, Decision, Labels, Policy};
-use crate::error::raise;
+use crate::context::Contextual;
+use crate::decision::{ActionSet, Decision, Labels, Naming, Policy};
+use crate::error::refused;
 use crate::serials::Serials;
 
 /// This process among those forked from one another: 0 for the first of them.
@@ -72,8 +73,9 @@ pub(crate) struct State {
     pub sampler: Sampler,
     /// Number of resets.
     pub resets: u64,
-    /// True if the user gave names.
-    pub is_named: bool,
+    pub naming: Naming,
+    /// The arms, where decisions bring a context.
+    pub context: Option<Contextual>,
     pub set: Arc<ActionSet>,
     pub index: HashMap<String, usize>,
     /// True after a call that failed half-way, by a mistake of ours.
@@ -151,7 +153,7 @@ impl State {
         problem: Problem,
         config: AgentConfig,
         sampler: Sampler,
-        is_named: bool,
+        (naming, context): (Naming, Option<Contextual>),
         identity: Identity,
     ) -> Self {
         let described = serde_json::to_value(&config).unwrap_or_default();
@@ -170,7 +172,8 @@ impl State {
             config,
             sampler,
             resets: 0,
-            is_named,
+            naming,
+            context,
             is_broken: false,
             is_watched: agent.monitor().is_some(),
             agent,
@@ -179,8 +182,19 @@ impl State {
             unannounced: VecDeque::new(),
             described: None,
         };
+        state.name_arms();
         state.refresh_set();
         state
+    }
+
+    /// Follows a change of the names of a context's arms.
+    pub(crate) fn name_arms(&mut self) {
+        if let Some(context) = &mut self.context {
+            context.label(self.naming);
+            if self.naming != Naming::Places {
+                self.index = context.arms.iter().cloned().zip(0..).collect();
+            }
+        }
     }
 
     /// Starts the random stream of an agent that samples to decide: from the same seed as the draws of
@@ -191,12 +205,19 @@ impl State {
 
     /// Follows a change of the actions on offer.
     pub(crate) fn refresh_set(&mut self) {
-        let names = self.agent.names();
-        let names = if self.is_named { names } else { &[] };
-        self.index = names.iter().cloned().zip(0..).collect();
         let actions = self.agent.actions();
+        let labels = if let Some(context) = &self.context {
+            context.labels(actions.map_or(0, |actions| actions.count))
+        } else {
+            let names = self.agent.names();
+            self.index.clear();
+            if self.naming != Naming::Places {
+                self.index.extend(names.iter().cloned().zip(0..));
+            }
+            Labels::new(names, self.naming)
+        };
         self.set = Arc::new(ActionSet {
-            labels: Labels((!names.is_empty()).then(|| Arc::new(names.to_vec()))),
+            labels,
             guardrails: Arc::clone(&self.set.guardrails),
             capped: Arc::clone(&self.set.capped),
             actions: actions.map_or(0, |actions| actions.count),
@@ -209,9 +230,44 @@ impl State {
     pub(crate) fn find(&self, name: &str) -> Result<usize, banister::Error> {
         let unknown = || banister::Error::UnknownArm {
             name: name.to_owned(),
-            known: self.agent.names().join(", "),
+            known: self.names().join(", "),
         };
         self.index.get(name).copied().ok_or_else(unknown)
+    }
+
+    /// Names of all arms.
+    pub(crate) fn names(&self) -> &[String] {
+        match &self.context {
+            Some(context) => &context.arms,
+            None => self.agent.names(),
+        }
+    }
+
+    /// Offers the arms in a context.
+    pub(crate) fn enter(&mut self, context: &[f64]) -> Result<(), banister::Error> {
+        let Some(arms) = &self.context else {
+            return Err(banister::Error::NoFeatures);
+        };
+        let features = arms.offered(context);
+        self.offer(&features).map_err(|error| match error {
+            banister::Error::Invalid { value, allowed, .. } => {
+                banister::Error::invalid("context", value, allowed)
+            }
+            other => other,
+        })
+    }
+
+    /// Features of an arm in a context.
+    pub(crate) fn features_in(
+        &self,
+        arm: usize,
+        context: &[f64],
+    ) -> Result<Vec<f64>, banister::Error> {
+        let Some(arms) = &self.context else {
+            return Err(banister::Error::NoFeatures);
+        };
+        arms.check(arm)?;
+        Ok(arms.features().features(arm, context))
     }
 
     /// Replaces the actions on offer by new ones.
@@ -292,9 +348,13 @@ impl State {
         {
             return Arc::clone(text);
         }
-        let name = |arm: usize| {
-            let names = self.problem.arms.get(arm);
-            names.or_else(|| self.agent.names().get(arm))
+        let name = |arm: usize| match &self.context {
+            // Alarms about an arm are about the safe one here.
+            Some(context) => context.arms.get(context.safe),
+            None => {
+                let names = self.problem.arms.get(arm);
+                names.or_else(|| self.agent.names().get(arm))
+            }
         };
         let name = declared.arm.and_then(name).map(String::as_str);
         let text = match self.problem.check() {
@@ -378,7 +438,7 @@ impl State {
                 None => self.agent.observe(decision.drawn, reward, costs),
             }
         };
-        self.settle(&serials, taken)
+        self.settle(&serials, taken, &[reward], costs)
     }
 
     /// Takes the outcomes of many decisions: all, or none.
@@ -403,7 +463,7 @@ impl State {
             costs,
             origin: self.origin(decided.batch, serials, &decided.safe),
         });
-        self.settle(serials, taken)
+        self.settle(serials, taken, rewards, costs)
     }
 
     /// Origin of outcomes of one batch ([`Policy::batch`]), or of several (`None`). Those of a long batch
@@ -448,12 +508,18 @@ impl State {
 
     /// Ends what [`State::claim`] began.
     #[inline]
-    fn settle(&mut self, serials: &[u64], taken: Result<(), banister::Error>) -> PyResult<()> {
+    fn settle(
+        &mut self,
+        serials: &[u64],
+        taken: Result<(), banister::Error>,
+        rewards: &[f64],
+        costs: &[f64],
+    ) -> PyResult<()> {
         if taken.is_ok() {
             self.watched = serials.iter().copied().fold(self.watched, u64::max);
         } else {
             self.identity.serials.unmark(serials);
         }
-        taken.map_err(raise)
+        taken.map_err(|error| refused(error, &self.set.guardrails, rewards, costs))
     }
 }

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import banister
@@ -283,10 +284,75 @@ def test_names_numbers_and_decisions_are_the_same_arm() -> None:
     decision = agents[0].decide()
     agents[0].observe(decision, 1.0, 0.0)
     agents[1].observe(decision.action, 1.0, [0.0])
-    agents[2].observe(np.int64(decision.index), np.float64(1), np.zeros(1))  # type: ignore[arg-type]
+    agents[2].observe(np.int64(decision.index), np.float64(1), np.zeros(1))
     agents[3].observe(decision.index, 1, {"spend": 0})
     states = [json.loads(agent.save())["agent"] for agent in agents]
     assert all(state["arms"] == states[0]["arms"] for state in states)
+
+
+def test_names_may_be_integers() -> None:
+    by_arm = {10: (0, 1), 20: (0, 0.5), 30: (0, 1)}
+    spend = banister.Guardrail("spend", at_most=0.5, safe_cost=0.1, range=by_arm)
+    agent = banister.Opb(np.array([10, 20, 30]), safe=np.int64(20), guardrails=spend, seed=1)
+    assert (agent.arms, agent.safe) == ([10, 20, 30], 20)
+    decision = agent.decide()
+    assert decision.action == 20 and type(decision.action) is int and decision.index == 1
+    agent.observe(np.int32(30), 1.0, 0.2)
+    agent.observe_batch(np.array([10, 20]), [0.0, 1.0], [0.1, 0.2])
+    agent.partial_fit(pd.Series([10, 30]), [0.0, 1.0], {"spend": [0.1, 0.2]})
+    assert agent.predict_expectations() == {10: 0.0, 20: 1.0, 30: 1.0}
+    agent.fit([10, 20, 30, 30], [0.0, 1.0, 1.0, 0.0], {"spend": [0.1] * 4})
+    log = banister.Log.from_frame(
+        {"action": [30, 20], "reward": [1.0, 1.0], "spend": [0.1, 0.1]}, pscore=None, costs="spend", arms=[30, 20]
+    )
+    assert agent.warm_start(log) == 2
+    assert agent.add_arm(40, ranges={"spend": [0, 1]}) == 3
+    agent.retire_arm(40)
+    again = pickle.loads(pickle.dumps(agent))
+    assert again.arms == [10, 20, 30, 40] and again.decide().action in again.arms
+    assert agent.estimates()["pulls"].tolist() == [1, 2, 3, 0]
+    assert pickle.loads(pickle.dumps(decision)).action == 20
+
+
+@pytest.mark.parametrize(
+    ("arms", "error"),
+    [
+        ([1, "a"], r"`arms\[1\]` is 'a' \(str\): must be an integer, as other arms are"),
+        (["a", 1], r"`arms\[1\]` is 1 \(int\): must be a string, or all arms integers"),
+        ([True, False], r"`arms\[0\]` is True \(bool\)"),
+        ([1.5], r"`arms\[0\]` is 1.5 \(float\)"),
+        ([1, 1], "every arm needs a name of its own"),
+    ],
+)
+def test_names_of_arms_are_all_strings_or_all_integers(arms: Any, error: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=error):
+        banister.Opb(arms)
+
+
+def test_an_integer_is_a_name_where_names_are_integers() -> None:
+    agent = banister.Opb([1, 2])
+    with pytest.raises(ValueError, match="no arm is called `0`; the arms are 1, 2"):
+        agent.observe(0, 1.0)
+    with pytest.raises(ValueError, match="no arm is called `0`"):
+        agent.fit(np.array([0, 1]), [1.0, 1.0])
+    with pytest.raises(TypeError, match="`action` is True"):
+        agent.observe(True, 1.0)
+
+
+def test_rewards_outside_the_range_say_what_to_declare() -> None:
+    decisions, rewards = ["Arm1", "Arm1", "Arm2", "Arm1"], [20, 17, 25, 9]
+    names = ["Arm1", "Arm2"]
+    told = r"`reward` is 20 in row 0: .*; declare .*: reward=banister.Reward\(range=\(lo, hi\)\); .* from 9 to 25"
+    with pytest.raises(ValueError, match=told):
+        banister.Opb(names).fit(decisions, rewards)
+    agent = banister.Opb(names, guardrails={"name": "spend", "at_most": 0.5}, reward=banister.Reward(range=(0, 30)))
+    with pytest.raises(
+        ValueError, match=r'`spend` is 7 in row 2: .*: Guardrail\("spend", ..., range=\(lo, hi\)\); .* 0 to 7$'
+    ):
+        agent.fit(decisions, rewards, [0, 0, 7, 1])
+    with pytest.raises(ValueError, match=r"range=\(lo, hi\)\)$"):
+        agent.observe(agent.decide(), 40, 0)
+    assert agent.fit(decisions, rewards, [0, 0, 1, 1]).outcomes == 4
 
 
 def test_batches_are_the_same_as_one_by_one() -> None:

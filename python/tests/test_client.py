@@ -336,3 +336,33 @@ def test_httpx_is_asked_for_only_by_who_needs_it(monkeypatch: pytest.MonkeyPatch
     for cls in (banister.Client, banister.AsyncClient):
         with pytest.raises(ModuleNotFoundError, match=r"banister\[client\]"):
             cls()
+
+
+def test_connections_are_shared_and_waited_for() -> None:
+    """An async client has no more requests under way than connections; one that waits too long says so."""
+
+    async def run() -> tuple[list[Any], int]:
+        free = asyncio.Event()
+        busy = most = 0
+
+        class Slow(httpx.AsyncBaseTransport):
+            async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+                nonlocal busy, most
+                busy += 1
+                most = max(most, busy)
+                await free.wait()
+                busy -= 1
+                return httpx.Response(200, json={"experiments": []})
+
+        options: Any = {"connections": 2, "transport": Slow(), "retries": 0}
+        async with banister.AsyncClient("http://localhost", timeout=0.05, **options) as client:
+            tasks = [asyncio.create_task(client.experiments()) for _ in range(2)]
+            await asyncio.sleep(0)
+            with pytest.raises(banister.ServiceUnavailableError, match="all connections .* are in use"):
+                await client.experiments()
+            tasks += [asyncio.create_task(client.experiments()) for _ in range(3)]
+            await asyncio.sleep(0)
+            free.set()
+            return await asyncio.gather(*tasks), most
+
+    assert asyncio.run(run()) == ([[]] * 5, 2)

@@ -50,6 +50,11 @@ def round_of(**more: Any) -> Any:
     return banister.solve_oplb(**{**settings, **more})
 
 
+def ragged() -> Any:
+    agent = opb(2, guardrails=[{"name": name, "at_most": 0.5} for name in "xy"])
+    return agent.fit([0, 1], [0, 1], {"x": [0, 0], "y": [0]})
+
+
 Call = Callable[[], object]
 CASES: list[tuple[str, type[Exception], Call, list[str]]] = [
     ("no arms", TypeError, lambda: opb(), ["`arms`", "missing"]),
@@ -76,6 +81,11 @@ CASES: list[tuple[str, type[Exception], Call, list[str]]] = [
         lambda: opb(3, guardrails=[{"name": "x", "at_most": 0.5, "safe_cost": 0.7}]),
         ["`guardrails[0].safe_cost` is 0.7"],
     ),
+    ("reward tuple", TypeError, lambda: opb(3, reward=(0, 30)), ["`reward`", "Reward(range=(0, 30))"]),
+    ("guardrail tuple", TypeError, lambda: opb(2, guardrails=("x", 0.5)), ["`guardrails[0]`", "Guardrail("]),
+    ("rows", ValueError, lambda: arms().fit([0, 1], [0, NAN], [0, 0]), ["`reward` is NaN in row 1"]),
+    ("words", TypeError, lambda: arms().fit([0], [0], {"spend": ["x"]}), ["`costs['spend']`", "must be numbers"]),
+    ("ragged", ValueError, ragged, ["`costs['y']` has 1 entries, `costs['x']` has 2"]),
     ("reward range", ValueError, lambda: opb(3, reward={"range": [1, 0]}), ["`reward.range`"]),
     ("seed", ValueError, lambda: opb(3, seed=-1), ["`seed` is -1"]),
     ("seed text", TypeError, lambda: opb(3, seed="x"), ["`seed` is 'x'", "Generator"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import inspect
 import os
@@ -17,7 +18,7 @@ import pytest
 
 import banister
 from banister._agent import CLASSES
-from banister._stubs import stubs
+from banister._stubs import documentation, stubs
 
 ROOT = Path(__file__).parents[2]
 # Their methods are those of `Agent`.
@@ -46,6 +47,15 @@ def test_it_is_the_installed_package_that_is_tested() -> None:
 def test_the_stubs_are_those_of_the_registry() -> None:
     written = resources.files("banister").joinpath("_agents.pyi").read_text("utf-8")
     assert written == stubs(), "run `python -m banister._stubs` and keep what it prints"
+
+
+def test_editors_show_the_documentation_of_the_native_module() -> None:
+    stub = resources.files("banister").joinpath("_native.pyi").read_text("utf-8")
+    every = documentation(stub)
+    assert len(every) > 80
+    for node, doc in every:
+        shown = ast.get_docstring(node)
+        assert shown == doc, f"{node.name}: remove it, and keep what `python -m banister._stubs FILE` prints"
 
 
 def test_the_stubs_are_those_of_the_native_module() -> None:

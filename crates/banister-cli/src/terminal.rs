@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use banister_report::figures::axes::significant;
 use banister_report::tables::rounds_until_alarm;
 use banister_report::{Cell, Table, Tone};
 use banister_sim::Results;
@@ -171,7 +172,7 @@ pub fn summary(results: &Results) -> Table {
                 Cell::number(number(sd)).toned(Tone::Quiet),
                 Cell::number(agent.limit.map_or(UNKNOWN.into(), number)).toned(Tone::Quiet),
                 Cell::number(multiple(agent.regret_over_limit())),
-                Cell::number(format!("{reward:.4}")),
+                Cell::number(digits(reward)),
                 Cell::number(percent(reward, optimum_at_the_end(agent))),
                 Cell::number(count(broken)).toned(tone),
                 Cell::number(time).toned(Tone::Quiet),
@@ -270,16 +271,13 @@ pub fn alarms(results: &Results) -> Option<Table> {
     })
 }
 
-/// Four significant digits, no trailing zeros.
-fn digits(x: f64) -> String {
-    let places = match x.abs() {
-        a if a >= 1000.0 => return number(x),
-        a if a >= 1.0 => 3,
-        a if a.is_nan() => return UNKNOWN.into(),
-        _ => 4,
-    };
-    let text = format!("{x:.places$}");
-    text.trim_end_matches('0').trim_end_matches('.').to_string()
+/// Four significant digits, no trailing zeros: a signal may be in dollars, and small.
+pub fn digits(x: f64) -> String {
+    if x.is_nan() || x.abs() >= 1000.0 {
+        number(x)
+    } else {
+        signed(significant(x, 4))
+    }
 }
 
 /// The summary for a program.
@@ -335,8 +333,10 @@ pub fn number(x: f64) -> String {
         } else {
             grouped
         }
-    } else {
+    } else if x.abs() >= 10.0 {
         signed(format!("{x:.1}"))
+    } else {
+        digits(x)
     }
 }
 

@@ -45,8 +45,7 @@ class Api(Calls):
             context: number of features of the context that every decision brings.
             dimension: instead of arms, number of features of the actions that a decision brings.
             safe_action: with `dimension`, the features of the safe action.
-            reward: `{"range": [low, high]}`, for all arms or by arm, `{"cap": most}` or
-                `{"sub_gaussian": sigma}`; in [0, 1] unless given.
+            reward: a `banister.Reward` or a dictionary with its keys; in [0, 1] unless given.
             confidence: of all guardrails at all times, such as 0.99.
             agent: a kind, a dictionary with `kind` and parameters, or an agent of this package.
             description: a line for people.

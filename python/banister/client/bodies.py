@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._agent import Agent
-from .._guardrail import Guardrail, GuardrailLike
+from .._guardrail import Guardrail, GuardrailLike, RewardLike
 from .answers import ServiceDecision
 from .codec import number, numbers, plain
 
@@ -40,7 +40,7 @@ class Declaration(TypedDict, total=False):
     context: int | None
     dimension: int | None
     safe_action: ArrayLike | None
-    reward: Mapping[str, Any] | None
+    reward: RewardLike | None
     confidence: float | None
     agent: AgentLike | None
     description: str

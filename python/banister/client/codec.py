@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .._guardrail import Guardrail
+from .._guardrail import Guardrail, Reward
 from .errors import ServiceError
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 def plain(value: Any, field: str) -> Any:
     """Returns the same as JSON's own types; arrays become lists. NaN and infinities are refused."""
-    if isinstance(value, Guardrail):
+    if isinstance(value, (Guardrail, Reward)):
         value = value.to_dict()
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()

@@ -54,6 +54,9 @@ class Address:
         """Returns the arguments of httpx's clients."""
         if connections < 1:
             raise ValueError(f"`connections` is {connections}: must be at least 1")
+        httpx = import_httpx()
+        # Nobody means a proxy between two programs on one machine.
+        trust_env = urlsplit(self.url).hostname not in LOOPBACK
         headers = {"accept": "application/json", "user-agent": "banister-client"}
         if self.token is not None:
             headers["authorization"] = f"Bearer {self.token}"
@@ -61,9 +64,10 @@ class Address:
             "base_url": self.url,
             "headers": headers,
             "transport": transport,
-            "limits": import_httpx().Limits(max_connections=connections, max_keepalive_connections=connections),
-            # Nobody means a proxy between two programs on one machine.
-            "trust_env": urlsplit(self.url).hostname not in LOOPBACK,
+            "limits": httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
+            "trust_env": trust_env,
+            # Made once: it takes longer than many requests.
+            "verify": httpx.create_ssl_context(trust_env=trust_env),
         }
 
 
@@ -93,8 +97,12 @@ class Transport(Generic[X]):
     ) -> None:
         self._address = Address.resolve(url, token)
         self._pace = Pace(timeout=timeout, retries=retries, deadline=deadline)
+        self._connections = connections
         options = self._address.options(transport, connections)
-        self._http: Any = getattr(import_httpx(), self._CLASS)(**options)
+        kind = getattr(import_httpx(), self._CLASS)
+        self._http: Any = kind(**options)
+        # A transport of the caller's own has its own connections.
+        self._connect: Callable[[], Any] = lambda: kind(**options) if transport is None else self._http
 
     @property
     def url(self) -> str:
@@ -164,6 +172,10 @@ class AsyncTransport(Transport["httpx.AsyncBaseTransport"]):
 
     _CLASS = "AsyncClient"
     _sleep: Callable[[float], Awaitable[object]] = staticmethod(_sleep)
+    #: Connections that may be made or are idle; made with the first request, when the event loop is known.
+    _free: Any = None
+    _idle: list[Any]
+    _lanes: frozenset[Any] = frozenset()
 
     async def __aenter__(self) -> Self:
         return self
@@ -173,16 +185,35 @@ class AsyncTransport(Transport["httpx.AsyncBaseTransport"]):
 
     async def close(self) -> None:
         """Closes the connections."""
-        await self._http.aclose()
+        for lane in {self._http, *self._lanes}:
+            await lane.aclose()
 
     async def _take(self, step: Send | Wait) -> Result:
         if isinstance(step, Wait):
             await self._sleep(step.seconds)
             return None
+        import anyio
+
+        if self._free is None:
+            self._free, self._idle = anyio.Semaphore(self._connections), [self._http]
+        if self._free.value > 0:
+            self._free.acquire_nowait()
+        else:
+            with anyio.move_on_after(step.timeout) as waited:
+                await self._free.acquire()
+            if waited.cancelled_caught:
+                return Lost(f"all connections to {self.url} are in use", False)
+        # For every request a client of httpx looks at all its connections: so each of ours has one.
+        lane = self._idle.pop() if self._idle else self._connect()
+        if lane not in self._lanes:
+            self._lanes |= {lane}
         try:
-            return _answer(await self._http.request(**_arguments(step)))
+            return _answer(await lane.request(**_arguments(step)))
         except sys.modules["httpx"].TransportError as error:
             return self._lost(error, step)
+        finally:
+            self._idle.append(lane)
+            self._free.release()
 
     async def _run(self, steps: Steps[T]) -> T:
         result: Result = None

@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _native
 from .._extra import extra
-from .._guardrail import GuardrailLike
+from .._guardrail import GuardrailLike, RewardLike
+from .._html import aligned, number, page
+from .._html import interval as _interval
 from .._tables import numbers
 from .log import Arm, Log, LogLike, as_log
 from .policy import PolicyLike, probabilities
@@ -128,28 +130,39 @@ class Evaluation:
         return frame
 
     def __repr__(self) -> str:
-        width = max(len(name) for name in ("reward", *self.costs))
-        lines = [f"Evaluation({self.reward.n:,} rounds, {self.reward.confidence:.4g} intervals"]
+        lines = [f"Evaluation({self._title()}", *aligned(self._rows()), *(f"  {note}" for note in self._notes())]
+        return "\n".join(lines) + ")"
+
+    def _repr_html_(self) -> str:
+        head = ["signal", "estimate", "interval", *(["verdict"] if self.verdicts else [])]
+        rows = [row if self.verdicts else row[:3] for row in self._rows()]
+        return page(f"Evaluation: {self._title()}", head, rows, self._notes())
+
+    def _title(self) -> str:
+        return f"{self.reward.n:,} rounds, {self.reward.confidence:.4g} intervals"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        """Returns signal, estimate, interval and verdict of every signal."""
+        rows: list[tuple[str, ...]] = []
         for one in (self.reward, *self.costs.values()):
-            line = f"  {one.name:<{width}}  {one.estimate:.4f}  [{one.lower:.4f}, {one.upper:.4f}]"
-            judged = self.verdicts.get(one.name)
+            judged, verdict = self.verdicts.get(one.name), ""
             if judged:
-                symbol = _native.direction_symbol(judged.direction)
-                line += f"  {symbol} {judged.threshold:.4g}: {judged.verdict}"
-                if judged.estimate.estimate != one.estimate:
-                    excess = judged.estimate
-                    line += f" (relative: {excess.estimate:.4f} "
-                    line += f"[{excess.lower:.4f}, {excess.upper:.4f}])"
-            lines.append(line)
-        for judged in self.verdicts.values():
-            if judged.verdict == "undecided":
-                lines.append(f"  {judged.name}: {judged._why()}")
+                symbol, excess = _native.direction_symbol(judged.direction), judged.estimate
+                verdict = f"{symbol} {judged.threshold:.4g}: {judged.verdict}"
+                if excess.estimate != one.estimate:
+                    ends = _interval(excess.lower, excess.upper)
+                    verdict += f" (relative: {number(excess.estimate)} {ends})"
+            rows.append((one.name, number(one.estimate), _interval(one.lower, one.upper), verdict))
+        return rows
+
+    def _notes(self) -> list[str]:
+        undecided = (judged for judged in self.verdicts.values() if judged.verdict == "undecided")
+        notes = [f"{judged.name}: {judged._why()}" for judged in undecided]
         if self.reward.never_played:
-            lines.append(f"  never played in the log: {', '.join(map(str, self.reward.never_played))}")
+            notes.append(f"never played in the log: {', '.join(map(str, self.reward.never_played))}")
         elif not self.reward.weights_compatible:
-            lines.append(f"  the mean weight {self.reward.mean_weight:.4g} is not compatible with 1")
-        lines.append(f"  effective sample size {self.reward.effective_sample_size:,.0f})")
-        return "\n".join(lines)
+            notes.append(f"the mean weight {self.reward.mean_weight:.4g} is not compatible with 1")
+        return [*notes, f"effective sample size {self.reward.effective_sample_size:,.0f}"]
 
 
 def evaluate(
@@ -158,7 +171,7 @@ def evaluate(
     *,
     guardrails: GuardrailLike | Sequence[GuardrailLike] | None = None,
     safe: Arm = 0,
-    reward: Mapping[str, object] | None = None,
+    reward: RewardLike | None = None,
     estimator: Literal["ips", "snips", "dr", "dm"] = "ips",
     interval: Literal["mixture", "normal", "bernstein", "bootstrap"] = "mixture",
     confidence: float = 0.95,
@@ -181,7 +194,7 @@ def evaluate(
             agents on the features of every round).
         guardrails: judged on the log; each names one of its costs. Their ranges are checked and used.
         safe: the safe arm, for relative guardrails.
-        reward: what is known of the reward: {"range": [lo, hi]}. A "mixture" interval takes [0, 1] if
+        reward: what is known of the reward: `Reward(range=(lo, hi))`. A "mixture" interval takes [0, 1] if
             nothing is declared, here and for costs without a guardrail.
         estimator: "ips" weighs outcomes by π(a)/p(a); "snips" divides by the weights' sum; "dr" adds
             a model and stays unbiased if the model is wrong; "dm" is the model alone. On a log that an
@@ -216,8 +229,8 @@ def evaluate(
         ...     guardrails=banister.Guardrail("spend", at_most=0.3),
         ... )
         Evaluation(400 rounds, 0.95 intervals
-          reward  0.4000  [0.3818, 0.4305]
-          spend   0.1500  [0.1220, 0.1979]  ≤ 0.3: kept
+          reward  0.4   [0.3818, 0.4305]
+          spend   0.15  [0.122, 0.1979]   ≤ 0.3: kept
           effective sample size 345)
     """
     listed = _listed(guardrails)

@@ -388,7 +388,7 @@ def as_log(log: LogLike, guardrails: Sequence[str], arms: Sequence[Arm] | None =
         values = {name: table.numbers(column, "log") for name, column in costs.items()}
         return Log.from_obp(log, costs=values or None)
     pscore = "pscore" if "pscore" in table.names else None
-    named = arms if arms and isinstance(arms[0], str) else None
+    named = arms if arms and list(arms) != list(range(len(arms))) else None
     return Log.from_frame(log, costs=costs, pscore=pscore, arms=named)
 
 

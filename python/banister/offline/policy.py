@@ -50,6 +50,14 @@ def joint_features(log: Log, agent: _native.Agent) -> int | None:
     length = _native.feature_dimension(agent)
     if length is None:
         return None
+    if agent.context is not None:
+        found = None if log.context is None else log.context.shape[1]
+        if found != agent.context:
+            raise ValueError(
+                f"`log` has {'no' if found is None else found} features: this agent has contexts of {agent.context} "
+                "numbers, so make the log with that many `features`"
+            )
+        return length
     if log.context is None and log.offered is None:
         # An agent that was made with `safe_action` has no arms to go by.
         if agent.problem["arms"] == ["safe"]:
@@ -114,6 +122,12 @@ def _of_agent(log: Log, agent: _native.Agent) -> NDArray[np.float64]:
     step = max(1, _CHUNK // (arms * length))
     for start in range(0, len(log), step):
         part = slice(start, start + step)
+        if agent.context is not None:
+            decided = agent.decide_batch(contexts=cast("NDArray[np.float64]", log.context)[part]).probabilities
+            rows[part] = 0.0
+            for arm, column in zip(agent.estimates()["arm"], decided.T, strict=True):
+                rows[part, log.number(arm, "policy")] = column
+            continue
         if log.offered is not None:
             actions = log.offered[part]
         else:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from .. import _native
 from .._extra import extra
+from .._html import aligned as aligned_text
+from .._html import interval, number, page
 from .._progress import bar
 from .log import Arm, Log, LogLike, as_log
 from .policy import joint_features
@@ -70,15 +72,22 @@ class Replay:
         return {**asdict(self), "curves": curves}
 
     def __repr__(self) -> str:
-        signals = {"reward": self.reward, **self.costs}
-        width = max(map(len, signals))
-        lines = [f"Replay(accepted {self.accepted:,} of {self.rows:,} rounds"]
-        for name, one in signals.items():
-            if one is not None:
-                lines.append(f"  {name:<{width}}  {one.mean:.4f}  [{one.lower:.4f}, {one.upper:.4f}]")
-        policy = ", ".join(f"{arm}: {p:.3f}" for arm, p in self.policy.items())
-        lines.append(f"  {self.fallbacks:,} fallbacks, policy at the end {{{policy}}})")
+        lines = [f"Replay({self._title()}", *aligned_text(self._rows()), f"  {self._note()})"]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return page(f"Replay: {self._title()}", ["signal", "mean", "interval"], self._rows(), [self._note()])
+
+    def _title(self) -> str:
+        return f"accepted {self.accepted:,} of {self.rows:,} rounds"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        signals = {"reward": self.reward, **self.costs}.items()
+        return [(name, number(one.mean), interval(one.lower, one.upper)) for name, one in signals if one is not None]
+
+    def _note(self) -> str:
+        policy = ", ".join(f"{arm}: {p:.3f}" for arm, p in self.policy.items())
+        return f"{self.fallbacks:,} fallbacks, policy at the end {{{policy}}}"
 
 
 def replay(
@@ -152,11 +161,18 @@ def warm_start(agent: _native.Agent, log: LogLike) -> int:
     >>> banister.warm_start(agent, log)
     2
     """
-    return _native.warm_start_agent(agent, aligned(log, agent))
+    own = aligned(log, agent, by_context=True)
+    if agent.context is None:
+        return _native.warm_start_agent(agent, own)
+    agent._learn([own.arms[arm] for arm in own.indices], own.rewards, own.costs, own.context)
+    return len(own)
 
 
-def aligned(log: LogLike, agent: _native.Agent) -> Log:
-    """Returns the log with arms and costs numbered as an agent numbers them."""
+def aligned(log: LogLike, agent: _native.Agent, by_context: bool = False) -> Log:
+    """Returns the log with arms and costs numbered as an agent numbers them.
+
+    Contexts become the features of the arms, for an agent that has them, unless `by_context`.
+    """
     if not isinstance(agent, _native.Agent):
         raise TypeError(f"`agent` is {type(agent).__name__}: must be an agent, such as banister.Opb(...)")
     log = as_log(log, agent.guardrails, agent.arms)
@@ -165,11 +181,11 @@ def aligned(log: LogLike, agent: _native.Agent) -> Log:
             known = ", ".join(log.guardrails) or "none"
             raise ValueError(f"`log` has no cost called {guardrail!r}, a guardrail of the agent: its costs are {known}")
     log = log.with_costs(agent.guardrails)
-    if joint_features(log, agent) is not None:
+    if joint_features(log, agent) is not None and agent.context is None:
         return log
     arms = tuple(agent.arms)
-    has_names = bool(arms) and isinstance(arms[0], str)
-    if not isinstance(log.arms[0], str):
+    has_names = arms != tuple(range(len(arms)))
+    if not isinstance(log.arms[0], str) and not (has_names and isinstance(arms[0], int)):
         if len(log.arms) > len(arms):
             raise ValueError(f"`log` has {len(log.arms)} arms: `agent` has {len(arms)}")
         order = np.arange(len(log.arms), dtype=np.uintp)
@@ -182,8 +198,12 @@ def aligned(log: LogLike, agent: _native.Agent) -> Log:
         places = {arm: place for place, arm in enumerate(arms)}
         strange = [arm for arm in log.arms if arm not in places]
         if strange:
-            raise ValueError(f"`log` has the arm {strange[0]!r}: the arms of `agent` are {', '.join(arms)}")
-        order = np.array([places[cast("str", arm)] for arm in log.arms], dtype=np.uintp)
-    if arms == log.arms:
-        return replace(log, context=None, offered=None)
-    return replace(log, arms=arms, indices=order[log.indices], context=None, offered=None)
+            known = ", ".join(map(str, arms))
+            raise ValueError(f"`log` has the arm {strange[0]!r}: the arms of `agent` are {known}")
+        order = np.array([places[arm] for arm in log.arms], dtype=np.uintp)
+    indices = log.indices if arms == log.arms else order[log.indices]
+    context = log.context if by_context and agent.context is not None else None
+    offered = None
+    if agent.context is not None and not by_context:
+        offered = agent._in_contexts(cast("NDArray[np.float64]", log.context))
+    return replace(log, arms=arms, indices=indices, context=context, offered=offered)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 from .. import _native
 from .._figure import Figure, chosen
 from .._progress import bar
+from .._types import Int
 from .environment import Environment, is_gym
 from .run import Agents, SimulationResult, declared_agents
 from .table import TableEnvironment
@@ -32,10 +33,10 @@ def compare(
     suite: SuiteLike | Iterable[SuiteLike] = "paper",
     agents: Agents | None = None,
     *,
-    horizon: int | None = None,
-    runs: int | None = None,
-    seed: int | None = None,
-    instance_seed: int = 1,
+    horizon: Int | None = None,
+    runs: Int | None = None,
+    seed: Int | None = None,
+    instance_seed: Int = 1,
     skip_unfit: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
     threads: int | None = None,

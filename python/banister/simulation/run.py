@@ -12,8 +12,9 @@ from .. import _native
 from .._agent import Agent
 from .._extra import extra
 from .._figure import Figure, chosen
-from .._guardrail import GuardrailLike
+from .._guardrail import GuardrailLike, RewardLike
 from .._progress import bar
+from .._types import Int
 from .environment import Environment, GymEnvironment, is_gym, problem_of
 from .table import TableEnvironment
 
@@ -80,9 +81,9 @@ def declare(
     environment: EnvironmentLike,
     agents: Agents | None,
     guardrails: GuardrailLike | Iterable[GuardrailLike] | None,
-    reward: Mapping[str, Any] | None,
+    reward: RewardLike | None,
     name: str | None,
-    **run: int | None,
+    **run: Int | None,
 ) -> Experiment:
     """Returns an experiment from the arguments of `simulate`; what is None comes from the environment."""
     folder, stem = "", "simulation"
@@ -141,15 +142,15 @@ def declare(
 def simulate(
     environment: EnvironmentLike,
     agents: Agents | None = None,
-    horizon: int | None = None,
-    runs: int | None = None,
-    seed: int | None = None,
+    horizon: Int | None = None,
+    runs: Int | None = None,
+    seed: Int | None = None,
     *,
     guardrails: GuardrailLike | Iterable[GuardrailLike] | None = None,
-    reward: Mapping[str, Any] | None = None,
-    checkpoints: int | None = None,
-    delay: int | None = None,
-    batch: int | None = None,
+    reward: RewardLike | None = None,
+    checkpoints: Int | None = None,
+    delay: Int | None = None,
+    batch: Int | None = None,
     name: str | None = None,
     threads: int | None = None,
     timing: bool = False,
@@ -290,6 +291,11 @@ class SimulationResult:
         from .summary import summary
 
         return summary(self)
+
+    def _repr_html_(self) -> str:
+        from .summary import summary_html
+
+        return summary_html(self)
 
 
 def _plain(columns: Mapping[str, Any]) -> dict[str, list[Any]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from .._html import note, number, page
 
 if TYPE_CHECKING:
     from .comparison import ComparisonResult
@@ -41,8 +42,17 @@ _BOARD = (
 
 def summary(result: SimulationResult) -> str:
     """Returns one line per instance and agent."""
+    return "\n".join(_aligned([_HEAD, *_results(result)]))
+
+
+def summary_html(result: SimulationResult) -> str:
+    """Returns the same as HTML, for notebooks."""
+    return page("Simulation", _HEAD, _results(result))
+
+
+def _results(result: SimulationResult) -> list[Row]:
     runs = {name: np.asarray(column) for name, column in result.runs.items()}
-    rows: list[Row] = [_HEAD]
+    rows: list[Row] = []
     for instance in result.instances:
         for agent in instance["agents"]:
             here = (runs["instance"] == instance["name"]) & (runs["agent"] == agent)
@@ -55,15 +65,15 @@ def summary(result: SimulationResult) -> str:
                     instance["name"],
                     agent,
                     str(int(here.sum())),
-                    _number(mean),
-                    _number(spread),
-                    _number(limit),
+                    number(mean),
+                    number(spread),
+                    number(limit),
                     _multiple(mean / limit if limit >= 1 else math.nan),
-                    _number(float(runs["reward_end"][here].mean())),
+                    number(float(runs["reward_end"][here].mean())),
                     "–" if math.isnan(broken) else str(int(broken)),
                 )
             )
-    return "\n".join(_aligned(rows))
+    return rows
 
 
 def leaderboards(result: ComparisonResult) -> str:
@@ -80,14 +90,8 @@ def leaderboards(result: ComparisonResult) -> str:
 
 def leaderboards_html(result: ComparisonResult) -> str:
     """Returns the same as HTML, for notebooks."""
-    parts = []
-    for name, rows in _boards(result):
-        cells = [_html_row(row, "td") for row in rows]
-        parts.append(
-            f"<table><caption><b>{escape(name)}</b></caption><thead>{_html_row(_BOARD, 'th')}</thead>"
-            f"<tbody>{''.join(cells)}</tbody></table>"
-        )
-    return "".join([*parts, *(f"<p>{escape(note)}</p>" for note in _notes(result))])
+    pages = [page(name, _BOARD, rows) for name, rows in _boards(result)]
+    return "".join([*pages, *map(note, _notes(result))])
 
 
 def _boards(result: ComparisonResult) -> list[tuple[str, list[Row]]]:
@@ -100,9 +104,9 @@ def _boards(result: ComparisonResult) -> list[tuple[str, list[Row]]]:
         row = (
             table["agent"][i],
             table["guarantee"][i],
-            _number(float(table["regret"][i])),
-            "–" if math.isnan(low) else f"{_number(low)} to {_number(high)}",
-            _number(float(table["limit"][i])),
+            number(float(table["regret"][i])),
+            "–" if math.isnan(low) else f"{number(low)} to {number(high)}",
+            number(float(table["limit"][i])),
             _multiple(float(table["regret_over_limit"][i])),
             "–" if math.isnan(broken) else f"{int(broken):,}",
             _share(share),
@@ -138,14 +142,6 @@ def _aligned(rows: Sequence[Row]) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def _html_row(row: Row, tag: str) -> str:
-    cells = [
-        f'<{tag} style="text-align: {"left" if i < 2 else "right"}">{escape(cell)}</{tag}>'
-        for i, cell in enumerate(row)
-    ]
-    return f"<tr>{''.join(cells)}</tr>"
-
-
 def _share(share: float) -> str:
     if math.isnan(share):
         return "–"
@@ -161,9 +157,3 @@ def _multiple(x: float) -> str:
     x = float(f"{x:.1e}")
     places = 1 - math.floor(math.log10(abs(x))) if x else 0
     return f"{x:,.{max(places, 0)}f}×"
-
-
-def _number(x: float) -> str:
-    if math.isnan(x):
-        return "–"
-    return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.4g}"

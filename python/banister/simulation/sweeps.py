@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .. import _native
 from .._extra import extra
-from .._guardrail import GuardrailLike
+from .._guardrail import GuardrailLike, RewardLike
 from .._progress import bar
+from .._types import Int
 from .grid import experiments_at, points
 from .run import Agents, EnvironmentLike, Experiment, SimulationResult, declare
 
@@ -57,14 +58,14 @@ def sweep(
     agents: Agents | None = None,
     *,
     grid: Mapping[str, Iterable[Any]],
-    horizon: int | None = None,
-    runs: int | None = None,
-    seed: int | None = None,
+    horizon: Int | None = None,
+    runs: Int | None = None,
+    seed: Int | None = None,
     guardrails: GuardrailLike | Iterable[GuardrailLike] | None = None,
-    reward: Mapping[str, Any] | None = None,
-    checkpoints: int | None = None,
-    delay: int | None = None,
-    batch: int | None = None,
+    reward: RewardLike | None = None,
+    checkpoints: Int | None = None,
+    delay: Int | None = None,
+    batch: Int | None = None,
     name: str | None = None,
     executor: Literal["processes", "ray", "threads"] | Executor = "processes",
     workers: int | None = None,

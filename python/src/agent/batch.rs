@@ -9,11 +9,15 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyString};
 
 use super::Agent;
-use crate::decision::{ActionSet, Decision, pickled, scaled};
-use crate::error::{invalid, mistyped, raise};
+use crate::build::named;
+use crate::decision::{ActionSet, Decision, Naming, pickled, scaled};
+use crate::error::{invalid, mistyped, raise, refused};
 use crate::input::{Numbers, by_column, count, place, same_rows, uniform};
 use crate::pickle::{self, Reduced};
 use crate::state::{Decided, State};
+
+/// An argument that may be missing.
+type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
 /// Most decisions of one call: some hundred megabytes of them.
 const MOST: u64 = 10_000_000;
@@ -103,6 +107,10 @@ impl DecisionBatch {
         PyArray1::from_vec(py, dense).reshape([self.decisions.len(), width])
     }
 
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        crate::decision::html(slf, "decision_batch")
+    }
+
     fn __repr__(&self) -> String {
         format!("DecisionBatch({} decisions)", self.decisions.len())
     }
@@ -112,15 +120,29 @@ impl DecisionBatch {
 pub(crate) fn decide(
     agent: &Agent,
     py: Python<'_>,
-    size: Option<&Bound<'_, PyAny>>,
-    actions: Option<&Bound<'_, PyAny>>,
-    rng: Option<&Bound<'_, PyAny>>,
+    (size, actions, contexts): (Given<'_, '_>, Given<'_, '_>, Given<'_, '_>),
+    rng: Given<'_, '_>,
     is_kept: bool,
 ) -> PyResult<DecisionBatch> {
     // Outcomes of decisions that nobody keeps come by name: nothing waits for them.
     let batch = move |state: &State, size: usize| {
         if is_kept { state.batch(size) } else { Some(0) }
     };
+    if let Some(contexts) = agent.contexts(contexts, "contexts", None)? {
+        agent.no_actions(actions.or(size))?;
+        let given = uniforms(rng, contexts.shape()[0])?;
+        let rows = contexts.slice()?.chunks_exact(contexts.shape()[1]);
+        let decisions = agent.with(py, true, |state| {
+            let batch = batch(state, rows.len());
+            let each = rows.enumerate().map(|(i, context)| {
+                state.enter(context)?;
+                Ok(state.decide(given.as_ref().map(|u| u[i]), batch))
+            });
+            each.collect::<Result<Vec<Decision>, banister::Error>>()
+        })?;
+        let decisions = decisions.map_err(raise)?;
+        return Ok(DecisionBatch { decisions });
+    }
     let decisions = match (size, actions) {
         (Some(size), None) => {
             let size = count(size, "size")?;
@@ -199,9 +221,8 @@ enum Subjects {
 pub(crate) fn observe(
     agent: &Agent,
     py: Python<'_>,
-    actions: Option<&Bound<'_, PyAny>>,
-    (rewards, costs): (Option<&Bound<'_, PyAny>>, Option<&Bound<'_, PyAny>>),
-    features: Option<&Bound<'_, PyAny>>,
+    (actions, features, contexts): (Given<'_, '_>, Given<'_, '_>, Given<'_, '_>),
+    (rewards, costs): (Given<'_, '_>, Given<'_, '_>),
     origin: Origin<'static>,
 ) -> PyResult<()> {
     let Some(rewards) = rewards else {
@@ -213,12 +234,13 @@ pub(crate) fn observe(
         ("rewards", Some(rewards)),
         ("costs", costs),
         ("actions", actions),
+        ("contexts", contexts),
     ])?;
     let rewards = Numbers::new(rewards, "rewards")?;
     rewards.expect(&[None], "one reward per outcome")?;
     let n = rewards.shape()[0];
     let (subjects, features) = match (actions, features) {
-        (Some(actions), None) => (subjects(actions, n)?, None),
+        (Some(actions), None) => (subjects(agent, actions, n)?, None),
         (None, Some(features)) => {
             let x = Numbers::new(features, "features")?;
             let meaning = "one row per reward, one column per feature";
@@ -231,6 +253,13 @@ pub(crate) fn observe(
             ));
         }
     };
+    // Decisions have their own contexts, and features need none.
+    let contexts = match subjects {
+        Subjects::Decisions(_) => None,
+        _ if features.is_some() => None,
+        _ => agent.contexts(contexts, "contexts", Some(n))?,
+    };
+    let contexts = contexts.as_ref().map(Numbers::slice).transpose()?;
     let m = agent.guardrails().len();
     let costs = costs.map(|costs| Numbers::new(&by_column(costs, &agent.guardrails())?, "costs"));
     let costs = costs.transpose()?;
@@ -260,8 +289,15 @@ pub(crate) fn observe(
             }
             Subjects::Decisions(decided) => return state.observe_many(&decided, rewards, flat),
         };
+        let in_contexts = contexts.map(|rows| {
+            let rows = rows.chunks_exact(rows.len() / n.max(1));
+            let each = std::iter::zip(&numbers, rows);
+            let each = each.map(|(&arm, context)| state.features_in(arm, context));
+            Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
+        });
+        let in_contexts = in_contexts.transpose().map_err(raise)?;
         let outcomes = Outcomes {
-            played: match given {
+            played: match given.or(in_contexts.as_deref()) {
                 Some(x) => Played::Features(x),
                 None => Played::Arms(&numbers),
             },
@@ -270,16 +306,19 @@ pub(crate) fn observe(
             origin,
         };
         state.announce();
-        state.agent.observe_batch(&outcomes).map_err(raise)
+        let taken = state.agent.observe_batch(&outcomes);
+        taken.map_err(|error| refused(error, &state.set.guardrails, rewards, flat))
     })?
 }
 
 /// Reads the subjects of `n` outcomes.
-fn subjects(actions: &Bound<'_, PyAny>, n: usize) -> PyResult<Subjects> {
+fn subjects(agent: &Agent, actions: &Bound<'_, PyAny>, n: usize) -> PyResult<Subjects> {
     let (subjects, length) = if let Ok(batch) = actions.cast_exact::<DecisionBatch>() {
         let decisions = &batch.get().decisions;
         (decided(decisions.iter()), decisions.len())
-    } else if let Ok(array) = actions.cast::<PyArray1<i64>>() {
+    } else if let Ok(array) = actions.cast::<PyArray1<i64>>()
+        && agent.naming != Naming::Integers
+    {
         let number = |(i, &a): (usize, &i64)| {
             let refused = |_| invalid(&format!("actions[{i}]"), a, "must not be negative");
             usize::try_from(a).map_err(refused)
@@ -299,7 +338,7 @@ fn subjects(actions: &Bound<'_, PyAny>, n: usize) -> PyResult<Subjects> {
             actions.extract()
         }
         .map_err(refused)?;
-        (listed(&list)?, list.len())
+        (listed(agent, &list)?, list.len())
     };
     if length != n {
         return Err(PyValueError::new_err(format!(
@@ -309,7 +348,7 @@ fn subjects(actions: &Bound<'_, PyAny>, n: usize) -> PyResult<Subjects> {
     Ok(subjects)
 }
 
-fn listed(list: &[Bound<'_, PyAny>]) -> PyResult<Subjects> {
+fn listed(agent: &Agent, list: &[Bound<'_, PyAny>]) -> PyResult<Subjects> {
     if !list.is_empty() {
         let decisions: Result<Vec<&Bound<'_, Decision>>, _> =
             list.iter().map(|one| one.cast_exact()).collect();
@@ -321,9 +360,12 @@ fn listed(list: &[Bound<'_, PyAny>]) -> PyResult<Subjects> {
             return Ok(Subjects::Names(names.collect::<PyResult<_>>()?));
         }
     }
-    let number =
-        |(i, one): (usize, &Bound<'_, PyAny>)| Ok(count(one, &format!("actions[{i}]"))? as usize);
-    let numbers = list.iter().enumerate().map(number);
+    let each = list.iter().enumerate();
+    if agent.naming == Naming::Integers {
+        let names = each.map(|(i, one)| named(one, agent.naming, &format!("actions[{i}]")));
+        return Ok(Subjects::Names(names.collect::<PyResult<_>>()?));
+    }
+    let numbers = each.map(|(i, one)| Ok(count(one, &format!("actions[{i}]"))? as usize));
     Ok(Subjects::Numbers(numbers.collect::<PyResult<_>>()?))
 }
 

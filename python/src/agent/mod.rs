@@ -6,16 +6,16 @@ pub(crate) use batch::DecisionBatch;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use banister::{ArmRanges, Origin};
-use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyType};
+use pyo3::types::{PyDict, PyType};
 use serde_json::Value;
 
 use crate::build;
-use crate::decision::{Decision, alarm_object, hex};
-use crate::error::{guarded, invalid, raise, shown};
-use crate::input::{Numbers, costs, count, count_or, number, uniform};
+use crate::decision::{Decision, Labels, Naming, alarm_object, hex};
+use crate::error::{guarded, invalid, raise, refused, shown};
+use crate::input::{Numbers, costs, number, uniform};
 use crate::json::{to_json, to_python};
 use crate::state::State;
 
@@ -39,6 +39,9 @@ pub(crate) struct Agent {
     guardrails: Arc<Vec<String>>,
     /// Length of feature vectors; `None` for agents that take none.
     pub dimension: Option<usize>,
+    /// Length of the context that a decision brings; `None` where it brings none.
+    context: Option<usize>,
+    naming: Naming,
     /// True if a decision takes so long that other threads should run meanwhile.
     is_slow: bool,
 }
@@ -55,6 +58,8 @@ impl Agent {
         };
         Self {
             dimension: state.config.takes_features().then_some(dimension),
+            context: state.context.as_ref().map(|context| context.numbers),
+            naming: state.naming,
             is_slow: exact || state.problem.arms.len().saturating_mul(features) > LONG,
             guardrails: Arc::clone(&state.set.guardrails),
             state: Mutex::new(state),
@@ -94,11 +99,56 @@ impl Agent {
         if let Ok(decision) = action.cast_exact::<Decision>() {
             return Ok(Of::Earlier(decision.clone().unbind()));
         }
-        if let Ok(name) = action.cast::<PyString>() {
-            return Ok(Of::Named(name.to_str()?.to_owned()));
-        }
         let allowed = "must be a Decision, the name of an arm or its number";
-        Ok(Of::Action(count_or(action, "action", allowed)? as usize))
+        Ok(match build::arm(action, self.naming, "action", allowed)? {
+            Ok(number) => Of::Action(number),
+            Err(name) => Of::Named(name),
+        })
+    }
+
+    /// Refuses actions where the arms are named.
+    fn no_actions(&self, actions: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        if actions.is_some_and(|actions| !actions.is_none()) {
+            return Err(PyTypeError::new_err(
+                "`actions` is given: the arms of this agent have names, and features from the context",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Reads a context, or many as rows of a table: there, if and only if the agent is made for contexts.
+    fn contexts<'py>(
+        &self,
+        value: Option<&Bound<'py, PyAny>>,
+        name: &'static str,
+        rows: Option<usize>,
+    ) -> PyResult<Option<Numbers<'py>>> {
+        let (value, length) = match (value.filter(|value| !value.is_none()), self.context) {
+            (None, None) => return Ok(None),
+            (Some(value), Some(length)) => (value, length),
+            (Some(_), None) => {
+                return Err(PyTypeError::new_err(format!(
+                    "`{name}` is given: this agent has none; make a linear agent with named arms and \
+                     `context=` the length of the context, e.g. banister.Oplb([\"a\", \"b\"], context=3, ...)"
+                )));
+            }
+            (None, Some(length)) => {
+                return Err(PyTypeError::new_err(format!(
+                    "`{name}` is missing: this agent has contexts of {length} numbers"
+                )));
+            }
+        };
+        let x = Numbers::new(value, name)?;
+        if name == "context" {
+            x.expect(&[Some(length)], "the numbers of one context")?;
+        } else {
+            x.expect(
+                &[rows, Some(length)],
+                "one row per round, one column per number of the context",
+            )?;
+        }
+        x.finite()?;
+        Ok(Some(x))
     }
 }
 
@@ -123,22 +173,32 @@ impl Agent {
     /// Decides on an action.
     ///
     /// `actions` (linear agents): the feature vectors to choose among, one row per action; without
-    /// it the arms, or the actions offered last. `rng`: a numpy Generator to draw with, instead of
-    /// the agent's own.
+    /// it the arms, or the actions offered last. `context` (agents made with `context=`): its numbers.
+    /// `rng`: a numpy Generator to draw with, instead of the agent's own.
     ///
     /// >>> import banister
     /// >>> agent = banister.Opb(["control", "bold"], seed=7)
     /// >>> decision = agent.decide()
     /// >>> sorted(decision.policy)
     /// ['bold', 'control']
-    #[pyo3(signature = (actions=None, rng=None))]
+    #[pyo3(signature = (actions=None, rng=None, *, context=None))]
     fn decide(
         &self,
         py: Python<'_>,
         actions: Option<&Bound<'_, PyAny>>,
         rng: Option<&Bound<'_, PyAny>>,
+        context: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Decision> {
         let given = rng.map(uniform).transpose()?;
+        if let Some(context) = self.contexts(context, "context", None)? {
+            self.no_actions(actions)?;
+            let context = context.slice()?;
+            let decided = self.with(py, self.is_slow, |state| {
+                state.enter(context)?;
+                Ok(state.decide(given, None))
+            })?;
+            return decided.map_err(raise);
+        }
         let Some(actions) = actions else {
             return self.with(py, self.is_slow, |state| state.decide(given, None));
         };
@@ -158,7 +218,8 @@ impl Agent {
     ///
     /// A decision's outcome is taken once, by the agent that made it, in any order. What is given by name
     /// or number counts as the outcome of the last decision. `costs` is a number, a sequence, an array, or
-    /// by guardrail a dictionary or a pandas Series. Nothing changes if any number is refused.
+    /// by guardrail a dictionary or a pandas Series. Where the agent has contexts, `context` goes with a name
+    /// or number; a `Decision` has its own. Nothing changes if any number is refused.
     ///
     /// >>> import banister
     /// >>> agent = banister.Opb(["control", "bold"], guardrails={"name": "spend", "at_most": 0.5})
@@ -166,17 +227,28 @@ impl Agent {
     /// >>> agent.observe(agent.decide(), 0.0, 0.3)
     /// >>> agent.outcomes
     /// 2
-    #[pyo3(signature = (action, reward, costs=None))]
+    #[pyo3(signature = (action, reward, costs=None, *, context=None))]
     fn observe(
         &self,
         py: Python<'_>,
         action: &Bound<'_, PyAny>,
         reward: &Bound<'_, PyAny>,
         costs: Option<&Bound<'_, PyAny>>,
+        context: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let reward = number(reward, "reward")?;
         let costs = self::costs(costs, &self.guardrails)?;
         let of = self.of(action)?;
+        let context = match (&of, context) {
+            (Of::Earlier(_), None) => None,
+            (Of::Earlier(_), Some(_)) => {
+                return Err(PyTypeError::new_err(
+                    "`context` is given: the decision has its own",
+                ));
+            }
+            _ => self.contexts(context, "context", None)?,
+        };
+        let context = context.as_ref().map(Numbers::slice).transpose()?;
         self.with(py, false, |state| {
             let index = match &of {
                 Of::Earlier(decision) => return state.observe(decision.get(), reward, &costs),
@@ -184,53 +256,63 @@ impl Agent {
                 Of::Named(name) => state.find(name),
             };
             state.announce();
-            let taken = index.and_then(|index| state.agent.observe(index, reward, &costs));
-            taken.map_err(raise)
+            let taken = index.and_then(|index| match context {
+                None => state.agent.observe(index, reward, &costs),
+                Some(context) => {
+                    let x = state.features_in(index, context)?;
+                    state.agent.observe_at(&x, reward, &costs)
+                }
+            });
+            taken.map_err(|error| refused(error, &self.guardrails, &[reward], &costs))
         })?
     }
 
     /// Makes many decisions at once, without learning in between.
     ///
     /// `size`: that many draws from the policy for the arms or the actions on offer. `actions`: an
-    /// array of shape (rounds, actions, features), one decision for each round.
+    /// array of shape (rounds, actions, features), one decision for each round. `contexts` (agents made
+    /// with `context=`): one row for each round.
     ///
     /// >>> import banister
     /// >>> agent = banister.Opb(2, seed=7)
     /// >>> len(agent.decide_batch(1000))
     /// 1000
-    #[pyo3(signature = (size=None, actions=None, rng=None))]
+    #[pyo3(signature = (size=None, actions=None, rng=None, *, contexts=None))]
     fn decide_batch(
         &self,
         py: Python<'_>,
         size: Option<&Bound<'_, PyAny>>,
         actions: Option<&Bound<'_, PyAny>>,
         rng: Option<&Bound<'_, PyAny>>,
+        contexts: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<DecisionBatch> {
-        batch::decide(self, py, size, actions, rng, true)
+        batch::decide(self, py, (size, actions, contexts), rng, true)
     }
 
     /// Makes decisions whose outcomes come by name or number.
-    #[pyo3(signature = (size=None, actions=None))]
+    #[pyo3(signature = (size=None, actions=None, contexts=None))]
     fn _pick(
         &self,
         py: Python<'_>,
         size: Option<&Bound<'_, PyAny>>,
         actions: Option<&Bound<'_, PyAny>>,
+        contexts: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<DecisionBatch> {
-        batch::decide(self, py, size, actions, None, false)
+        batch::decide(self, py, (size, actions, contexts), None, false)
     }
 
     /// Takes many outcomes at once: all of them, or, if one is refused, none.
     ///
     /// `actions`: a `DecisionBatch`, a list of decisions, or names or numbers of arms. `features`
-    /// instead of `actions` (linear agents): the features of what was played, one row per outcome.
+    /// instead of `actions` (linear agents): the features of what was played, one row per outcome. `contexts`
+    /// (agents made with `context=`) go with names or numbers, one row per outcome.
     ///
     /// >>> import banister
     /// >>> agent = banister.Opb(2, guardrails={"name": "spend", "at_most": 0.5})
     /// >>> agent.observe_batch([0, 1, 0], rewards=[1.0, 0.0, 1.0], costs=[0.1, 0.2, 0.3])
     /// >>> agent.outcomes
     /// 3
-    #[pyo3(signature = (actions=None, rewards=None, costs=None, *, features=None))]
+    #[pyo3(signature = (actions=None, rewards=None, costs=None, *, features=None, contexts=None))]
     fn observe_batch(
         &self,
         py: Python<'_>,
@@ -238,22 +320,53 @@ impl Agent {
         rewards: Option<&Bound<'_, PyAny>>,
         costs: Option<&Bound<'_, PyAny>>,
         features: Option<&Bound<'_, PyAny>>,
+        contexts: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let origin = Origin::Immediate;
-        batch::observe(self, py, actions, (rewards, costs), features, origin)
+        let of = (actions, features, contexts);
+        batch::observe(self, py, of, (rewards, costs), Origin::Immediate)
     }
 
     /// Takes many outcomes of decisions that others made: they teach, and raise no alarm of a breach.
-    #[pyo3(signature = (actions, rewards, costs=None))]
+    #[pyo3(signature = (actions, rewards, costs=None, contexts=None))]
     fn _learn(
         &self,
         py: Python<'_>,
         actions: &Bound<'_, PyAny>,
         rewards: &Bound<'_, PyAny>,
         costs: Option<&Bound<'_, PyAny>>,
+        contexts: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let signals = (Some(rewards), costs);
-        batch::observe(self, py, Some(actions), signals, None, Origin::Logged)
+        batch::observe(
+            self,
+            py,
+            (Some(actions), None, contexts),
+            signals,
+            Origin::Logged,
+        )
+    }
+
+    /// Features of all arms in contexts: (rounds, arms, features).
+    fn _in_contexts<'py>(
+        &self,
+        py: Python<'py>,
+        contexts: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let Some(rows) = self.contexts(Some(contexts), "contexts", None)? else {
+            return Err(unexpected("this agent has no contexts"));
+        };
+        let (n, d) = (rows.shape()[0], rows.shape()[1]);
+        let rows = rows.slice()?;
+        let (features, arms, length) = self.with(py, true, |state| {
+            let arms = state.names().len();
+            let each = rows.chunks_exact(d);
+            let each = each.flat_map(|row| (0..arms).map(move |arm| (arm, row)));
+            let features = each.map(|(arm, row)| state.features_in(arm, row));
+            let features = features.collect::<Result<Vec<_>, _>>().map_err(raise)?;
+            let length = features.first().map_or(0, Vec::len);
+            Ok::<_, PyErr>((features.concat(), arms, length))
+        })??;
+        PyArray1::from_vec(py, features).reshape([n, arms, length])
     }
 
     /// Alarms that nobody has acknowledged yet, the oldest first; empty for an agent that is not watched.
@@ -322,10 +435,16 @@ impl Agent {
     fn add_arm(
         &self,
         py: Python<'_>,
-        name: &str,
+        name: &Bound<'_, PyAny>,
         features: Option<&Bound<'_, PyAny>>,
         ranges: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<usize> {
+        if self.context.is_some() {
+            return Err(PyValueError::new_err(
+                "with `context` the arms are fixed: their number is the dimension",
+            ));
+        }
+        let name = build::named(name, self.naming, "name")?;
         let ranges: ArmRanges = match ranges.filter(|ranges| !ranges.is_none()) {
             None => ArmRanges::default(),
             Some(ranges) => build::declared(to_json(ranges, "ranges")?, "ranges")?,
@@ -337,7 +456,7 @@ impl Agent {
         });
         let features = features.transpose()?;
         self.with(py, true, |state| {
-            let number = state.agent.add_arm(name, features.as_deref(), &ranges)?;
+            let number = state.agent.add_arm(&name, features.as_deref(), &ranges)?;
             state.refresh_set();
             Ok(number)
         })?
@@ -346,15 +465,19 @@ impl Agent {
 
     /// Stops offering an arm, by name or number. Its late outcomes are still welcome.
     fn retire_arm(&self, py: Python<'_>, arm: &Bound<'_, PyAny>) -> PyResult<()> {
-        let arm = match arm.cast::<PyString>() {
-            Ok(name) => Err(name.to_string()),
-            Err(_) => Ok(count(arm, "arm")? as usize),
-        };
+        let allowed = "must be the name of an arm or its number";
+        let arm = build::arm(arm, self.naming, "arm", allowed)?;
         self.with(py, true, |state| {
-            let number = arm.or_else(|name| build::place(state.agent.names(), &name, "arm"))?;
-            state.agent.retire_arm(number).map_err(raise)?;
-            state.refresh_set();
-            Ok(())
+            let number = arm.or_else(|name| build::place(state.names(), &name, "arm"))?;
+            let Some(context) = &mut state.context else {
+                state.agent.retire_arm(number).map_err(raise)?;
+                state.refresh_set();
+                return Ok(());
+            };
+            context.retire(number).map_err(raise)?;
+            state.name_arms();
+            // Until the next context there is the safe arm alone.
+            state.offer(&[]).map_err(raise)
         })?
     }
 
@@ -401,8 +524,17 @@ impl Agent {
     /// All arms: their names, or their numbers where they have no names.
     #[getter]
     fn arms<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let set = self.with(py, false, |state| Arc::clone(&state.set))?;
-        (0..set.actions).map(|a| set.labels.of(py, a)).collect()
+        let (labels, count) = self.with(py, false, |state| match &state.context {
+            Some(context) => (Labels::new(&context.arms, state.naming), context.arms.len()),
+            None => (state.set.labels.clone(), state.set.actions),
+        })?;
+        (0..count).map(|a| labels.of(py, a)).collect()
+    }
+
+    /// Length of the context that a decision brings; None for agents without.
+    #[getter]
+    fn context(&self) -> Option<usize> {
+        self.context
     }
 
     /// The safe arm: its name or number.
@@ -424,10 +556,19 @@ impl Agent {
         self.with(py, false, |state| state.agent.outcomes())
     }
 
-    /// The problem as declared: arms, safe arm, features, reward, guardrails.
+    /// The problem as declared: arms, safe arm, features or context, reward, guardrails.
     #[getter]
     fn problem<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let problem = self.with(py, false, |state| serde_json::to_value(&state.problem))?;
+        let problem = self.with(py, false, |state| {
+            let mut problem = serde_json::to_value(&state.problem)?;
+            if let (Some(context), Value::Object(map)) = (&state.context, &mut problem) {
+                map.remove("features");
+                map.insert("arms".into(), context.arms.clone().into());
+                map.insert("safe".into(), context.safe.into());
+                map.insert("context".into(), context.numbers.into());
+            }
+            Ok::<_, serde_json::Error>(problem)
+        })?;
         to_python(py, &problem.map_err(unexpected)?)
     }
 
@@ -458,6 +599,6 @@ impl Agent {
     }
 }
 
-fn unexpected(error: serde_json::Error) -> PyErr {
+fn unexpected(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use banister::{Alarm, Decision as Core};
+use banister_report::figures::axes::significant;
 use numpy::PyArray1;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
@@ -16,18 +17,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::pickle::{self, Reduced};
 
-/// Names of the actions, if the user gave any: else they go by number.
+/// Names of the actions as the user gave them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Labels(pub Option<Arc<Vec<String>>>);
+pub(crate) enum Labels {
+    /// None: actions go by their place.
+    #[default]
+    Places,
+    Names(Arc<Vec<String>>),
+    /// Names that are integers.
+    Integers(Arc<Vec<i64>>),
+}
 
 impl Labels {
-    /// Returns the name or number of an action.
-    pub(crate) fn of<'py>(&self, py: Python<'py>, action: usize) -> PyResult<Bound<'py, PyAny>> {
-        match self.0.as_ref().and_then(|names| names.get(action)) {
-            Some(name) => Ok(PyString::new(py, name).into_any()),
-            None => Ok(action.into_pyobject(py)?.into_any()),
+    pub(crate) fn new(names: &[String], naming: Naming) -> Self {
+        match naming {
+            Naming::Places => Self::Places,
+            Naming::Text => Self::Names(Arc::new(names.to_vec())),
+            Naming::Integers => {
+                let integers = names.iter().map(|name| name.parse().unwrap_or_default());
+                Self::Integers(Arc::new(integers.collect()))
+            }
         }
     }
+
+    /// Returns the name or number of an action.
+    pub(crate) fn of<'py>(&self, py: Python<'py>, action: usize) -> PyResult<Bound<'py, PyAny>> {
+        let place = || Ok(action.into_pyobject(py)?.into_any());
+        match self {
+            Self::Places => place(),
+            Self::Names(names) => names
+                .get(action)
+                .map_or_else(place, |name| Ok(PyString::new(py, name).into_any())),
+            Self::Integers(names) => names
+                .get(action)
+                .map_or_else(place, |name| Ok(name.into_pyobject(py)?.into_any())),
+        }
+    }
+}
+
+/// Kind of names that the user gave to arms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Naming {
+    #[default]
+    Places,
+    Text,
+    Integers,
 }
 
 /// The actions on offer, shared by the decisions among them.
@@ -149,12 +184,12 @@ impl GuardrailCertificate {
 
     fn __repr__(&self) -> String {
         format!(
-            "GuardrailCertificate(name={:?}, pessimistic_cost={:.6}, threshold={:.6}, slack={:.6}, price={:.6}{})",
+            "GuardrailCertificate(name={:?}, pessimistic_cost={}, threshold={}, slack={}, price={}{})",
             self.name,
-            self.pessimistic_cost,
-            self.threshold,
-            self.slack,
-            self.price,
+            significant(self.pessimistic_cost, 6),
+            significant(self.threshold, 6),
+            significant(self.slack, 6),
+            significant(self.price, 6),
             if self.capped { ", capped=True" } else { "" }
         )
     }
@@ -180,6 +215,12 @@ fn attributes<'py>(object: &Bound<'py, PyAny>, names: &[&str]) -> PyResult<Bound
         dict.set_item(name, object.getattr(*name)?)?;
     }
     Ok(dict)
+}
+
+/// Shows an object in a notebook, by a function of `banister._html`.
+pub(crate) fn html<'py>(object: &Bound<'py, PyAny>, function: &str) -> PyResult<Bound<'py, PyAny>> {
+    let module = object.py().import("banister._html")?;
+    module.call_method1(function, (object,))
 }
 
 /// Proof that a policy keeps its guardrails, and a bound on its reward.
@@ -327,20 +368,24 @@ impl Certificate {
         Ok(dict)
     }
 
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        html(slf, "certificate")
+    }
+
     fn __repr__(&self) -> String {
         let guardrails = self.guardrails();
         let slacks = guardrails
             .iter()
-            .map(|g| format!("{}: {:.6}", g.name, g.slack));
+            .map(|g| format!("{}: {}", g.name, significant(g.slack, 6)));
         let shown = |key: &str, text: Option<&str>| {
             text.map_or(String::new(), |text| format!(", {key}={text:?}"))
         };
         let fallback = shown("fallback", self.fallback().as_deref());
         let alarm = shown("alarm", self.policy.alarm.as_deref());
         format!(
-            "Certificate(slack={{{}}}, optimistic_reward={:.6}, gap={:.3e}{fallback}{alarm})",
+            "Certificate(slack={{{}}}, optimistic_reward={}, gap={:.3e}{fallback}{alarm})",
             slacks.collect::<Vec<_>>().join(", "),
-            self.optimistic_reward(),
+            significant(self.optimistic_reward(), 6),
             self.gap()
         )
     }
@@ -505,6 +550,10 @@ impl Decision {
         let certificate = Bound::new(py, decision.certificate())?;
         dict.set_item("certificate", Certificate::to_dict(&certificate)?)?;
         Ok(dict)
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        html(slf, "decision")
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

@@ -1,6 +1,7 @@
 //! `banister bound`: what the theory promises, as numbers.
 
 use banister::theory::{LinearSetting, Setting};
+use banister_report::figures::axes::significant;
 use banister_report::{Cell, Table};
 use serde_json::json;
 
@@ -146,7 +147,7 @@ fn linear(args: &Bound, dimension: usize, horizon: u64) -> Result<(), Failure> {
         ),
     ];
     rows.extend(t_zero_rows(horizon, bounds.t_zero));
-    let radius = |x: f64| format!("{x:.4}");
+    let radius = |x: f64| significant(x, 4);
     rows.extend([
         row(
             "log-det radius β_T, at most",
@@ -225,12 +226,12 @@ fn arms(args: &Bound, setting: &Setting, limit: Option<f64>) -> Result<(), Failu
     rows.extend([
         row(
             "Hoeffding radius after T/K pulls",
-            format!("{:.4}", bounds.hoeffding_radius),
+            significant(bounds.hoeffding_radius, 4),
             "",
         ),
         row(
             "the paper's β after T/K pulls",
-            format!("{:.4}", bounds.paper_radius),
+            significant(bounds.paper_radius, 4),
             "",
         ),
         row("signals in the union bound", bounds.signals.to_string(), ""),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister::{Agent, Assumption, CheckedProblem, Confidence};
+use banister::{Agent, Assumption, CheckedProblem, Confidence, ContextArms};
 
 use super::declaration::{CheckedDeclaration, Kind};
 
@@ -43,17 +43,14 @@ impl Facts {
         }
     }
 
-    /// Features of an arm in a context: every arm but the safe one has a block of its own for it, the safe
-    /// one has the first place, whatever the context.
+    /// Features of an arm in a context.
     pub fn features(&self, arm: usize, context: &[f64]) -> Vec<f64> {
-        let (d, safe) = (context.len(), self.safe.map_or(0, |safe| safe as usize));
-        let mut x = vec![0.0; 1 + (self.arms.len() - 1) * d];
-        match arm.cmp(&safe) {
-            std::cmp::Ordering::Less => x[1 + arm * d..][..d].copy_from_slice(context),
-            std::cmp::Ordering::Equal => x[0] = 1.0,
-            std::cmp::Ordering::Greater => x[1 + (arm - 1) * d..][..d].copy_from_slice(context),
-        }
-        x
+        let arms = ContextArms {
+            arms: self.arms.len(),
+            safe: self.safe.map_or(0, |safe| safe as usize),
+            numbers: context.len(),
+        };
+        arms.features(arm, context)
     }
 }
 
@@ -77,7 +74,12 @@ pub(crate) fn facts(
         safe_action: checked.declaration.safe_action.clone().unwrap_or_default(),
         width: match checked.kind {
             Kind::Candidates(d) => d,
-            Kind::Context(d) => 1 + checked.arms.len().saturating_sub(1) * d,
+            Kind::Context(numbers) => ContextArms {
+                arms: checked.arms.len(),
+                safe: checked.safe,
+                numbers,
+            }
+            .dimension(),
             Kind::Arms if !checked.config.takes_features() => 1,
             Kind::Arms => {
                 let first = checked.arms.first().and_then(|arm| arm.features.as_ref());

@@ -290,7 +290,7 @@ pub(crate) fn compact(x: f64, digits: usize) -> String {
 
 /// Writes a number with at most the given count of significant digits; whole numbers keep all of
 /// theirs.
-pub(crate) fn significant(x: f64, digits: usize) -> String {
+pub fn significant(x: f64, digits: usize) -> String {
     if x == 0.0 || !x.is_finite() {
         // Adding zero makes −0 and 0 the same number.
         return format!("{}", x + 0.0);

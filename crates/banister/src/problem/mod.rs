@@ -1,17 +1,20 @@
 //! Problems as declared: arms or feature vectors, a safe one among them, a reward and guardrails; and their
-//! standard form. Files, in reading order: `direction`, `range`, `signal`, `guardrail`, `own` (signals by arm).
+//! standard form. Files, in reading order: `direction`, `range`, `signal`, `guardrail`, `own` (signals by arm), `context`
+//! (arms that share a context).
 
+mod context;
 mod direction;
 mod guardrail;
 mod own;
 mod range;
 mod signal;
 
+pub use context::ContextArms;
 pub use direction::Direction;
 pub(crate) use guardrail::Shown;
 pub use guardrail::{Guardrail, Standard};
 pub use range::{ArmRanges, Range, two_numbers};
-pub use signal::{Signal, SignalConfig};
+pub use signal::{RANGE_ADVICE, Signal, SignalConfig};
 
 use serde::{Deserialize, Serialize};
 

@@ -10,6 +10,9 @@ use super::Direction;
 use super::range::{Range, UNIT, check_pair};
 use crate::error::{Error, finite};
 
+/// Advice at the end of the error for an observation outside its range.
+pub const RANGE_ADVICE: &str = "declare a `range` that holds every value ever possible";
+
 /// Largest distance of a sub-Gaussian observation from its range, in ranges.
 const FAR: f64 = 1e100;
 
@@ -252,7 +255,7 @@ impl Signal {
             let allowed = match self.sub_gaussian {
                 Some(_) => format!("must lie within [{lo:e}, {hi:e}], {FAR:e} times the range"),
                 None if self.capped => format!("must be at least {lo}, the declared low end"),
-                None => format!("must lie in the declared range [{lo}, {hi}]"),
+                None => format!("must lie in the declared range [{lo}, {hi}]; {RANGE_ADVICE}"),
             };
             Error::invalid(field, x, allowed)
         } else {

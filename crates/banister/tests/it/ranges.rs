@@ -224,7 +224,7 @@ fn outcomes_are_refused_beyond_their_own_arms_range() {
     let message = agent.observe(0, 0.5, &[0.2]).expect_err("refused");
     assert_eq!(
         message.to_string(),
-        "`dollars` is 0.2: must lie in the declared range [0, 0.1]"
+        "`dollars` is 0.2: must lie in the declared range [0, 0.1]; declare a `range` that holds every value ever possible"
     );
     assert_eq!(agent.check_outcome(0, 0.5, &[0.2], 0), Err(message));
     assert_eq!(agent.save(), before);

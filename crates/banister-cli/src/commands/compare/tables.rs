@@ -6,7 +6,7 @@ use banister_rivals::AgentConfig;
 use banister_sim::compare::{Interval95, Published, Standing, Verdict, leaderboard, pairs};
 use banister_sim::results::{InstanceResult, WINDOWS};
 
-use crate::terminal::{UNKNOWN, count, multiple, number, percent, signed};
+use crate::terminal::{UNKNOWN, count, digits, multiple, number, percent};
 
 fn header(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| name.to_string()).collect()
@@ -76,7 +76,7 @@ fn row(standing: &Standing, guarantee: Option<Guarantee>) -> Vec<Cell> {
             format!("{excess:.2e}")
         })
         .sorted_by(excess),
-        Cell::number(signed(format!("{:.4}", standing.reward))).sorted_by(standing.reward),
+        Cell::number(digits(standing.reward)).sorted_by(standing.reward),
         Cell::number(percent(standing.of_optimum, 1.0)).sorted_by(standing.of_optimum),
         Cell::number(
             standing

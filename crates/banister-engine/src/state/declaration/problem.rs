@@ -1,6 +1,6 @@
 //! The problem that a declaration poses to an agent.
 
-use banister::Problem;
+use banister::{ContextArms, Problem};
 
 use super::{Declaration, Kind, LONGEST_FEATURES, NamedArm};
 use crate::refusal::Refusal;
@@ -54,7 +54,7 @@ impl Declaration {
                 self.safe_action.clone().unwrap_or_default(),
                 self.guardrails.clone(),
             ),
-            Kind::Context(d) => {
+            Kind::Context(numbers) => {
                 if let Some(i) = arms.iter().position(|arm| arm.features.is_some()) {
                     let allowed = "with `context` an arm's features are the context's: omit them";
                     return Err(Refusal::invalid(
@@ -70,9 +70,12 @@ impl Declaration {
                     ..Problem::default()
                 };
                 names.check().map_err(|e| Refusal::of(e, problem_field))?;
-                let mut safe_action = vec![0.0; 1 + (arms.len() - 1) * d];
-                safe_action[0] = 1.0;
-                Problem::contextual(safe_action, self.guardrails.clone())
+                let arms = ContextArms {
+                    arms: arms.len(),
+                    safe,
+                    numbers,
+                };
+                Problem::contextual(arms.safe_action(), self.guardrails.clone())
             }
             Kind::Arms => {
                 let with = arms.iter().filter(|arm| arm.features.is_some()).count();

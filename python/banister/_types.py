@@ -1,0 +1,36 @@
+"""Types of arguments: what Python and NumPy have for numbers, arms and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Float: TypeAlias = float | np.floating[Any] | np.integer[Any]
+"""A number of Python's or NumPy's."""
+
+Int: TypeAlias = int | np.integer[Any]
+"""An integer of Python's or NumPy's."""
+
+ArmName: TypeAlias = str | Int
+"""An arm's name, or its number."""
+
+ArmsLike: TypeAlias = Int | Sequence[ArmName] | NDArray[Any]
+"""The number of arms, or their names."""
+
+_Pair: TypeAlias = Sequence[Float] | NDArray[Any]
+
+RangeLike: TypeAlias = _Pair | Sequence[_Pair] | Mapping[str, _Pair] | Mapping[int, _Pair]
+"""`(lo, hi)`, or one such pair for every arm."""
+
+
+class Labelled(Protocol):
+    """A Series or a table of pandas or polars."""
+
+    def to_numpy(self) -> Any: ...
+
+
+CostsLike: TypeAlias = ArrayLike | Mapping[str, ArrayLike] | Labelled
+"""Costs of many outcomes: an array, a dictionary of columns, or a table."""

@@ -1,0 +1,102 @@
+//! Named arms that share a context, for linear agents.
+
+use banister::{ContextArms, Error, Problem};
+use pyo3::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::decision::{Labels, Naming};
+use crate::error::invalid;
+
+/// Longest feature vectors that contexts may make: the agent keeps a square matrix of them.
+const LONGEST: usize = 10_000;
+
+/// Named arms of an agent whose decisions bring a context.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Contextual {
+    pub arms: Vec<String>,
+    pub safe: usize,
+    /// Length of the context.
+    pub numbers: usize,
+    /// Places of arms that are not offered any more.
+    retired: Vec<usize>,
+    /// Labels of the arms on offer, and of the safe one, which is alone before the first context.
+    #[serde(skip)]
+    labels: [Labels; 2],
+}
+
+impl Contextual {
+    pub(crate) fn new(arms: Vec<String>, safe: usize, numbers: u64) -> PyResult<Self> {
+        let names = Problem {
+            arms: arms.clone(),
+            safe,
+            ..Problem::default()
+        };
+        names.check().map_err(crate::error::raise)?;
+        let own = Self {
+            arms,
+            safe,
+            numbers: usize::try_from(numbers).unwrap_or(usize::MAX),
+            retired: Vec::new(),
+            labels: [Labels::Places, Labels::Places],
+        };
+        if numbers == 0 || own.features().dimension() > LONGEST {
+            let allowed =
+                format!("must be at least 1, and 1 + (arms − 1)·context at most {LONGEST}");
+            return Err(invalid("context", numbers, &allowed));
+        }
+        Ok(own)
+    }
+
+    pub(crate) fn features(&self) -> ContextArms {
+        ContextArms {
+            arms: self.arms.len(),
+            safe: self.safe,
+            numbers: self.numbers,
+        }
+    }
+
+    /// Features of every arm on offer in a context, in the order of the arms.
+    pub(crate) fn offered(&self, context: &[f64]) -> Vec<f64> {
+        let features = self.features();
+        let each = (0..self.arms.len()).filter(|arm| !self.retired.contains(arm));
+        each.flat_map(|arm| features.features(arm, context))
+            .collect()
+    }
+
+    /// Prepares the labels of decisions.
+    pub(crate) fn label(&mut self, naming: Naming) {
+        let each = self.arms.iter().enumerate();
+        let offered = each.filter(|(arm, _)| !self.retired.contains(arm));
+        let offered: Vec<String> = offered.map(|(_, name)| name.clone()).collect();
+        let safe = [self.arms[self.safe].clone()];
+        self.labels = [Labels::new(&offered, naming), Labels::new(&safe, naming)];
+    }
+
+    /// Labels of a number of actions.
+    pub(crate) fn labels(&self, actions: usize) -> Labels {
+        let is_alone = actions + self.retired.len() != self.arms.len();
+        self.labels[usize::from(is_alone)].clone()
+    }
+
+    pub(crate) fn retire(&mut self, arm: usize) -> Result<(), Error> {
+        self.check(arm)?;
+        if arm == self.safe {
+            let allowed = "the safe arm cannot be retired";
+            return Err(Error::invalid("arm", &self.arms[arm], allowed));
+        }
+        if !self.retired.contains(&arm) {
+            self.retired.push(arm);
+        }
+        Ok(())
+    }
+
+    /// Refuses a number that no arm has.
+    pub(crate) fn check(&self, arm: usize) -> Result<(), Error> {
+        let last = self.arms.len() - 1;
+        if arm > last {
+            return Err(Error::NoSuchArm { arm, last });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+"""Linear agents with named arms that share a context."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import banister
+
+SPEND = banister.Guardrail("spend", at_most=0.5, safe_cost=0.1)
+
+
+def agent(arms: Any = ("a", "b", "c"), **more: Any) -> banister.Oplb:
+    given = {"context": 2, "safe": arms[1], **more}
+    return banister.Oplb(arms, parameter_norm=1.0, guardrails=SPEND, seed=7, **given)
+
+
+def rounds(n: int) -> tuple[list[str], np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    rng = np.random.default_rng(1)
+    contexts = np.column_stack([rng.random(n), np.ones(n)]) / 2
+    arms = rng.integers(3, size=n)
+    # Arm a is better where the first number is large, arm c where it is small.
+    means = np.stack([contexts[:, 0], np.full(n, 0.2), 0.5 - contexts[:, 0]])[arms, np.arange(n)]
+    rewards = (rng.random(n) < means).astype(float)
+    return [("a", "b", "c")[arm] for arm in arms], rewards, (rng.random(n) < 0.1).astype(float), contexts
+
+
+def test_the_features_are_those_of_the_service() -> None:
+    learner = agent()
+    assert (learner.arms, learner.safe, learner.context) == (["a", "b", "c"], "b", 2)
+    assert learner.problem["context"] == 2 and learner.problem["arms"] == ["a", "b", "c"]
+    learner.fit(*rounds(4000))
+    seen = {}
+    for first in (0.0, 0.5) * 50:
+        decision = learner.decide(context=[first, 0.5])
+        assert decision.features is not None
+        seen[first, decision.action] = decision.features.tolist()
+    assert seen[0.0, "c"] == [0.0, 0.0, 0.0, 0.0, 0.5]
+    assert seen[0.5, "a"] == [0.0, 0.5, 0.5, 0.0, 0.0]
+    assert all(x == [1.0, 0.0, 0.0, 0.0, 0.0] for (_, action), x in seen.items() if action == "b")
+
+
+def test_all_ways_to_learn_are_the_same() -> None:
+    names, rewards, costs, contexts = rounds(300)
+    one_by_one = agent()
+    for name, reward, cost, context in zip(names, rewards, costs, contexts, strict=True):
+        one_by_one.observe(name, reward, cost, context=context)
+    log = banister.Log.from_frame(
+        {"action": names, "reward": rewards, "spend": costs, "x": contexts[:, 0], "one": contexts[:, 1]},
+        costs=["spend"],
+        features=["x", "one"],
+        arms=["c", "a", "b"],
+        pscore=None,
+    )
+    warm = agent()
+    assert warm.warm_start(log) == 300
+    fitted = agent().fit(names, rewards, {"spend": costs}, contexts)
+    batched = agent().partial_fit([("a", "b", "c").index(name) for name in names], rewards, costs, contexts)
+    expected = one_by_one.decide(context=[0.4, 0.5]).probabilities
+    for other in (warm, fitted, batched, copy.copy(fitted), pickle.loads(pickle.dumps(batched))):
+        assert other.outcomes == 300
+        np.testing.assert_allclose(other.decide(context=[0.4, 0.5]).probabilities, expected, atol=1e-6)
+
+
+def test_decisions_learn_late_and_in_batches() -> None:
+    learner = agent()
+    early = learner.decide(context=[0.1, 0.5])
+    batch = learner.decide_batch(contexts=[[0.1, 0.5], [0.4, 0.5]])
+    assert batch.probabilities.shape == (2, 3)
+    learner.observe_batch(batch, [1.0, 0.0], [0.0, 0.0])
+    learner.observe(early, 1.0, 0.0)
+    assert learner.outcomes == 3
+    assert learner.predict([0.1, 0.5]) in learner.arms
+    assert len(learner.predict([[0.1, 0.5], [0.4, 0.5]])) == 2
+
+
+def test_arms_retire_and_are_not_added() -> None:
+    learner = agent([3, 4, 5])
+    learner.retire_arm(3)
+    decision = learner.decide(context=[0.1, 0.5])
+    assert len(decision.probabilities) == 2 and learner.arms == [3, 4, 5]
+    again = pickle.loads(pickle.dumps(learner))
+    assert again.decide(context=[0.1, 0.5]).policy.keys() <= {4, 5}
+    learner.observe(3, 1.0, 0.0, context=[0.1, 0.5])
+    with pytest.raises(ValueError, match="the safe arm cannot be retired"):
+        learner.retire_arm(4)
+    with pytest.raises(ValueError, match="the arms are fixed"):
+        learner.add_arm(6)
+
+
+def test_policies_are_evaluated_and_replayed() -> None:
+    names, rewards, costs, contexts = rounds(600)
+    log = banister.Log.from_frame(
+        {"action": names, "reward": rewards, "spend": costs, "x": contexts[:, 0], "one": contexts[:, 1]}
+        | {"pscore": np.full(600, 1 / 3)},
+        costs=["spend"],
+        features=["x", "one"],
+        arms=["c", "a", "b"],
+    )
+    learner = agent()
+    assert banister.replay(log, learner, progress=False).accepted == learner.outcomes
+    # Nothing is proven yet: it plays the safe arm, b, in every context.
+    fresh = banister.evaluate(log, agent())
+    assert fresh.reward.estimate == banister.evaluate(log, "b").reward.estimate
+    with pytest.raises(ValueError, match="this agent has contexts of 2 numbers"):
+        banister.evaluate(banister.Log.from_frame({"action": names, "reward": rewards}, pscore=None), learner)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda a: a.decide(), "`context` is missing: this agent has contexts of 2 numbers"),
+        (lambda a: a.decide(context=[1.0]), r"`context` has shape \(1,\), expected \(2,\)"),
+        (lambda a: a.decide(context=[1.0, np.nan]), r"`context\[1\]` is NaN"),
+        (lambda a: a.decide([[1.0]], context=[1.0, 1.0]), "`actions` is given: the arms of this agent have names"),
+        (lambda a: a.observe("a", 1.0, 0.0), "`context` is missing"),
+        (lambda a: a.observe(9, 1.0, 0.0, context=[0, 0]), "there is no arm 9"),
+        (lambda a: a.observe("z", 1.0, 0.0, context=[0, 0]), "no arm is called `z`"),
+        (lambda a: a.fit(["a"], [1.0], [0.0], [[1.0, 2.0], [1.0, 2.0]]), r"`contexts` has shape \(2, 2\)"),
+        (lambda _: banister.agents()["opb"](["a"], context=2), "use `Oplb`"),
+        (lambda _: banister.Opb(2).decide(context=[1.0]), "`context` is given: this agent has none"),
+        (lambda _: agent(("a", "b"), context=10**9), "`context` is 1000000000: must be at least 1"),
+    ],
+)
+def test_misuse_is_told(call: Any, error: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=error):
+        call(agent())
+
+
+def test_a_snapshot_whose_arms_do_not_fit_is_refused() -> None:
+    text = agent().save().replace('"numbers":2', '"numbers":3')
+    with pytest.raises(ValueError, match="`context` does not suit its agent"):
+        banister.load(text)
