@@ -112,14 +112,9 @@ pub fn measured(instance: &InstanceResult, guarantees: &[Guarantee]) -> Option<T
         let mut row = vec![
             Cell::text("best policy").toned(Tone::Quiet),
             Cell::text("known means").toned(Tone::Quiet),
-            Cell::number(significant(optimum.reward)),
+            Cell::number(digits(optimum.reward)),
         ];
-        row.extend(
-            optimum
-                .costs
-                .iter()
-                .map(|&cost| Cell::number(significant(cost))),
-        );
+        row.extend(optimum.costs.iter().map(|&cost| Cell::number(digits(cost))));
         row.resize(columns.len(), Cell::text(""));
         row[3 + optimum.costs.len()] = Cell::number("100%");
         rows.push(row);
@@ -128,7 +123,7 @@ pub fn measured(instance: &InstanceResult, guarantees: &[Guarantee]) -> Option<T
         let drawn = standing.drawn.as_ref()?;
         let place = (instance.agents.iter()).position(|agent| agent.name == standing.agent);
         let guarantee = place.and_then(|place| guarantees.get(place)).copied();
-        let mean = |x: f64| Cell::number(significant(x)).sorted_by(x);
+        let mean = |x: f64| Cell::number(digits(x)).sorted_by(x);
         let mut row = vec![
             Cell::text(&standing.agent),
             Cell::text(guarantee.map_or(UNKNOWN, Guarantee::words)).toned(Tone::Quiet),
@@ -159,17 +154,6 @@ pub fn measured(instance: &InstanceResult, guarantees: &[Guarantee]) -> Option<T
         header: columns,
         rows,
     })
-}
-
-/// Number with four significant digits, for signals in units of the user.
-fn significant(x: f64) -> String {
-    if x.is_nan() {
-        UNKNOWN.into()
-    } else if x == 0.0 || (0.01..1e6).contains(&x.abs()) {
-        signed(format!("{x:.4}"))
-    } else {
-        signed(format!("{x:.3e}"))
-    }
 }
 
 /// A share that may be tiny without being nothing.
