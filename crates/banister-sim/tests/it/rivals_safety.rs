@@ -88,8 +88,10 @@ fn who_promises_safety_in_every_round_keeps_it_and_the_others_are_caught() {
             let own = worst.entry(agent.kind()).or_default();
             *own = own.max(share);
             // What ignores guardrails ends at the best arm, which is too dear wherever the guardrail
-            // matters.
-            if agent.guarantee() == Guarantee::Unsafe && name == "lower_bound" {
+            // matters; but for the one that is told an arm, here the safe one.
+            if agent.kind() == "always" {
+                assert_eq!(share, 0.0);
+            } else if agent.guarantee() == Guarantee::Unsafe && name == "lower_bound" {
                 assert!(share > 0.5, "{} on {name}: {share}", agent.kind());
             }
             println!("{name:12} {:24} {share:.4}", agent.kind());
@@ -99,6 +101,7 @@ fn who_promises_safety_in_every_round_keeps_it_and_the_others_are_caught() {
     for (kind, share) in worst {
         match config(kind).guarantee() {
             Guarantee::EveryRound => assert_eq!(share, 0.0, "{kind}"),
+            _ if kind == "always" => {}
             _ => assert!(share > 0.001, "{kind}: {share}"),
         }
     }

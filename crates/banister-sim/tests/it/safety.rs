@@ -240,7 +240,7 @@ fn reckless_configs() -> [(OpbConfig, f64); 4] {
     };
     [
         (OpbConfig::paper(20_000), 0.001),
-        (OpbConfig::default(), 0.005),
+        (OpbConfig::default(), 0.004),
         (hoeffding, 0.005),
         (margin, 0.01),
     ]

@@ -111,7 +111,8 @@ fn files_and_frames_give_the_same_results() {
     let table = value["environment"].as_object_mut().expect("a table");
     table.remove("data");
     table.insert("path".into(), json!("requests.csv"));
-    assert_eq!(play(value), frame);
+    // As text: shares of windows that there are none of are NaN.
+    assert_eq!(format!("{:?}", play(value)), format!("{frame:?}"));
 }
 
 #[test]
