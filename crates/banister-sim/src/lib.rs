@@ -34,6 +34,7 @@ mod environment;
 mod experiment;
 pub mod results;
 mod run;
+mod stream;
 mod truth;
 
 pub use agents::{AgentSource, CustomAgent};

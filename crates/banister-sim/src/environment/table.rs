@@ -20,7 +20,7 @@ use super::model::{
     ArmRef, Dynamics, Environment, Setting, arm_names, count, in_environment, safe_index,
 };
 use super::read::{LIMITS, broken, column, finite, read_table, with_intercepts};
-use crate::run::stream;
+use crate::stream::stream;
 
 /// Path of the requests that come with the program.
 pub(crate) const ROUTING: &str = "banister:routing";

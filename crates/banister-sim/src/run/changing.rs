@@ -5,9 +5,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::best::{BestPolicy, Floor};
 use super::environment::RunEnvironment;
-use super::trace::stream;
 use crate::environment::{Changing, dot};
 use crate::experiment::Experiment;
+use crate::stream::stream;
 
 /// Other actions in every round; the safe one comes after them.
 pub(crate) struct ChangingActions<'a> {

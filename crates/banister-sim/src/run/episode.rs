@@ -7,9 +7,9 @@ use rand_chacha::ChaCha8Rng;
 use super::delay::DelayQueue;
 use super::environment::RunEnvironment;
 use super::metrics::Metrics;
-use super::trace::stream;
 use crate::agents::Inspector;
 use crate::experiment::Experiment;
+use crate::stream::stream;
 
 /// First of the streams of common outcomes, by run: above those of runs themselves.
 const COMMON: u64 = 1 << 32;

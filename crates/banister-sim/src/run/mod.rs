@@ -32,5 +32,4 @@ pub(crate) use runner::run_tasks;
 pub use runner::{Options, run, run_shard};
 pub(crate) use shard::fnv;
 pub use shard::{Gathered, Shard, gather, gather_traces, plan};
-pub(crate) use trace::stream;
 pub use trace::{TOLERANCE, Trace};

@@ -1,7 +1,5 @@
-//! Traces of runs, and the random streams runs draw from.
+//! Traces of runs.
 
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::results::RunSummary;
@@ -26,11 +24,4 @@ pub struct Trace {
     pub optimum: Option<(f64, Vec<f64>)>,
     /// Totals of the run.
     pub summary: RunSummary,
-}
-
-/// Opens a random stream of a seed.
-pub(crate) fn stream(seed: u64, number: u64) -> ChaCha8Rng {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(number);
-    rng
 }

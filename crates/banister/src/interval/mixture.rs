@@ -84,16 +84,16 @@ struct Stakes {
     products: [f64; LEVELS],
 }
 
-impl Default for Stakes {
-    fn default() -> Self {
-        Self {
-            logs: [0.0; LEVELS],
-            products: [1.0; LEVELS],
-        }
-    }
-}
-
 impl Stakes {
+    const NONE: Self = Self {
+        logs: [0.0; LEVELS],
+        products: [1.0; LEVELS],
+    };
+
+    fn of(logs: [f64; LEVELS]) -> Self {
+        Self { logs, ..Self::NONE }
+    }
+
     #[inline]
     fn push(&mut self, lambdas: &[f64; LEVELS], x: f64) {
         for (product, lambda) in std::iter::zip(&mut self.products, lambdas) {
@@ -103,19 +103,11 @@ impl Stakes {
 
     #[cold]
     fn take_logs(&mut self) {
-        (self.logs, self.products) = (self.sums(), [1.0; LEVELS]);
+        *self = Self::of(self.sums());
     }
 
     fn sums(&self) -> [f64; LEVELS] {
         std::array::from_fn(|k| self.logs[k] + log(self.products[k]))
-    }
-
-    fn map(&self, sum: impl Fn(usize, f64) -> f64) -> Self {
-        let sums = self.sums();
-        Self {
-            logs: std::array::from_fn(|k| sum(k, sums[k])),
-            products: [1.0; LEVELS],
-        }
     }
 
     /// True if observations in [0, 1] may have left it.
@@ -125,8 +117,39 @@ impl Stakes {
     }
 }
 
-/// Sufficient statistics of the mixture interval; one update is 32 products, one bound a few evaluations
-/// of 16 terms. Nothing allocates.
+/// Observations that are neither 0 nor 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Between {
+    count: u64,
+    /// Of X.
+    direct: Stakes,
+    /// Of 1 − X.
+    mirrored: Stakes,
+}
+
+impl Between {
+    const NONE: Self = Self {
+        count: 0,
+        direct: Stakes::NONE,
+        mirrored: Stakes::NONE,
+    };
+
+    fn map(&self, count: u64, sum: impl Fn(bool, usize, f64) -> f64) -> Self {
+        let stakes = |mirrored: bool, own: &Stakes| {
+            let sums = own.sums();
+            Stakes::of(std::array::from_fn(|k| sum(mirrored, k, sums[k])))
+        };
+        Self {
+            count,
+            direct: stakes(false, &self.direct),
+            mirrored: stakes(true, &self.mirrored),
+        }
+    }
+}
+
+/// Sufficient statistics of the mixture interval; one update is a count for an observation of 0 or 1, and 32
+/// products for one in between; one bound is a few evaluations of 16 terms. Nothing allocates.
 ///
 /// ```
 /// use banister::interval::Mixture;
@@ -145,10 +168,11 @@ pub struct Mixture {
     n: u64,
     /// S.
     sum: f64,
-    /// Of X.
-    direct: Stakes,
-    /// Of 1 − X.
-    mirrored: Stakes,
+    /// Observations of 0 and of 1, whose factors are 1 and 1 − λ_k.
+    zeros: f64,
+    ones: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    between: Option<Between>,
 }
 
 impl Mixture {
@@ -160,63 +184,85 @@ impl Mixture {
     /// terms add up to 0.
     pub(crate) fn of_moments(n: u64, sum: f64, squares: f64) -> Self {
         let grid = &*GRID;
-        let stakes = |sum: f64| {
+        let least = |sum: f64, k: usize| {
             let mean = sum / (n as f64).max(1.0);
-            Stakes::default().map(|k, _| {
-                let lambda = grid.lambdas[k];
-                let kappa = lambda / (1.0 - lambda * mean);
-                let chord = -grid.etas[k] * sum;
-                if kappa < 1.0 {
-                    let psi = -log1p(-kappa) - kappa;
-                    chord.max(n as f64 * log1p(-lambda * mean) - psi * squares)
-                } else {
-                    chord
-                }
-            })
+            let lambda = grid.lambdas[k];
+            let kappa = lambda / (1.0 - lambda * mean);
+            let chord = -grid.etas[k] * sum;
+            if kappa < 1.0 {
+                let psi = -log1p(-kappa) - kappa;
+                chord.max(n as f64 * log1p(-lambda * mean) - psi * squares)
+            } else {
+                chord
+            }
         };
+        let between = Between::NONE.map(n, |mirrored, k, _| {
+            least(if mirrored { n as f64 - sum } else { sum }, k)
+        });
         Self {
             n,
             sum,
-            direct: stakes(sum),
-            mirrored: stakes(n as f64 - sum),
+            between: Some(between),
+            ..Self::default()
         }
     }
 
     /// Takes one observation, which must lie in [0, 1].
     #[inline]
     pub fn push(&mut self, x: f64) {
-        let lambdas = &GRID.lambdas;
         self.n += 1;
         self.sum += x;
-        self.direct.push(lambdas, x);
-        self.mirrored.push(lambdas, 1.0 - x);
-        if self.n % EVERY == 0 {
-            self.direct.take_logs();
-            self.mirrored.take_logs();
+        if x == 0.0 {
+            self.zeros += 1.0;
+        } else if x == 1.0 {
+            self.ones += 1.0;
+        } else {
+            self.push_between(x);
+        }
+    }
+
+    #[inline(never)]
+    fn push_between(&mut self, x: f64) {
+        let lambdas = &GRID.lambdas;
+        let own = self.between.get_or_insert(Between::NONE);
+        own.direct.push(lambdas, x);
+        own.mirrored.push(lambdas, 1.0 - x);
+        own.count += 1;
+        if own.count.is_multiple_of(EVERY) {
+            own.direct.take_logs();
+            own.mirrored.take_logs();
         }
     }
 
     /// Adds the statistics of another shard of the same signal.
     pub fn merge(&mut self, other: &Self) {
-        let add = |own: &Stakes, other: &Stakes| {
-            let sums = other.sums();
-            own.map(|k, sum| sum + sums[k])
-        };
         self.n += other.n;
         self.sum += other.sum;
-        self.direct = add(&self.direct, &other.direct);
-        self.mirrored = add(&self.mirrored, &other.mirrored);
+        self.zeros += other.zeros;
+        self.ones += other.ones;
+        if let Some(between) = &other.between {
+            let own = self.between.unwrap_or(Between::NONE);
+            let theirs = [between.direct.sums(), between.mirrored.sums()];
+            self.between = Some(own.map(own.count + between.count, |mirrored, k, sum| {
+                sum + theirs[usize::from(mirrored)][k]
+            }));
+        }
     }
 
     /// Statistics that `factor` times as many observations of the same kind would have: a forecast.
     pub fn scaled(&self, factor: f64) -> Self {
         let n = (self.n as f64 * factor).round();
         let exact = if self.n > 0 { n / self.n as f64 } else { 0.0 };
+        let between = self.between.map(|own| {
+            let count = (own.count as f64 * exact).round() as u64;
+            own.map(count, |_, _, sum| sum * exact)
+        });
         Self {
             n: n as u64,
             sum: self.sum * exact,
-            direct: self.direct.map(|_, sum| sum * exact),
-            mirrored: self.mirrored.map(|_, sum| sum * exact),
+            zeros: self.zeros * exact,
+            ones: self.ones * exact,
+            between,
         }
     }
 
@@ -226,8 +272,13 @@ impl Mixture {
         Self {
             n: self.n,
             sum: self.n as f64 - self.sum,
-            direct: self.mirrored,
-            mirrored: self.direct,
+            zeros: self.ones,
+            ones: self.zeros,
+            between: self.between.map(|own| Between {
+                count: own.count,
+                direct: own.mirrored,
+                mirrored: own.direct,
+            }),
         }
     }
 
@@ -243,12 +294,30 @@ impl Mixture {
 
     /// True if observations in [0, 1] may have left these statistics.
     pub(crate) fn is_sound(&self) -> bool {
-        self.sum.is_finite() && self.direct.is_sound() && self.mirrored.is_sound()
+        let between = self.between.unwrap_or(Between::NONE);
+        let counted = self.zeros + self.ones + between.count as f64;
+        self.sum.is_finite()
+            && self.zeros >= 0.0
+            && self.ones >= 0.0
+            && counted == self.n as f64
+            && between.direct.is_sound()
+            && between.mirrored.is_sound()
+    }
+
+    /// Σ_j ln(1 − λ_k x_j) of every level, for X or for 1 − X.
+    fn sums(&self, mirrored: bool) -> [f64; LEVELS] {
+        let (stakes, ones) = match (&self.between, mirrored) {
+            (None, false) => (None, self.ones),
+            (None, true) => (None, self.zeros),
+            (Some(own), false) => (Some(own.direct.sums()), self.ones),
+            (Some(own), true) => (Some(own.mirrored.sums()), self.zeros),
+        };
+        std::array::from_fn(|k| stakes.map_or(0.0, |sums| sums[k]) - GRID.etas[k] * ones)
     }
 
     /// ln W(μ): evidence that the mean is below μ, for μ in [0, 1].
     pub fn log_wealth(&self, mu: f64) -> f64 {
-        self.log_wealth_and_slope(&self.direct.sums(), mu).0
+        self.log_wealth_and_slope(&self.sums(false), mu).0
     }
 
     /// ln W(μ) and its derivative, given Σ_j ln(1 − λ_k X_j).
@@ -280,16 +349,16 @@ impl Mixture {
     /// The end may fall below the sample mean: intersected over time, bounds may be empty, which
     /// refutes that the means are constant.
     pub fn upper(&self, log_inverse_delta: f64, start: f64) -> f64 {
-        self.bound(&self.direct, log_inverse_delta, start)
+        self.bound(false, log_inverse_delta, start)
     }
 
     /// Lower end; `start` is 0, or a lower end found earlier. See [`Mixture::upper`].
     pub fn lower(&self, log_inverse_delta: f64, start: f64) -> f64 {
-        1.0 - self.bound(&self.mirrored, log_inverse_delta, 1.0 - start)
+        1.0 - self.bound(true, log_inverse_delta, 1.0 - start)
     }
 
-    fn bound(&self, stakes: &Stakes, log_inverse_delta: f64, start: f64) -> f64 {
-        let sums = stakes.sums();
+    fn bound(&self, mirrored: bool, log_inverse_delta: f64, start: f64) -> f64 {
+        let sums = self.sums(mirrored);
         // NaN counts as 1.
         let mut mu = if start < 1.0 { start.max(0.0) } else { 1.0 };
         for _ in 0..STEPS {

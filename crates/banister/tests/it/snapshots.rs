@@ -328,8 +328,17 @@ fn a_snapshot_that_contradicts_itself_is_refused() {
 
 #[test]
 fn bets_that_cannot_be_are_refused() {
-    let saved: Value = serde_json::from_str(&snapshot(Intervals::Mixture)).expect("JSON");
-    let changes: [(&str, Change); 5] = [
+    let declared = problem(4, guardrails(2, None));
+    let mut agent = Opb::new(&declared, &OpbConfig::default()).expect("valid");
+    for round in 0..40 {
+        let reward = f64::from(u8::from(round % 3 == 0));
+        agent
+            .observe(0, reward, &[random_unit(round), 0.1])
+            .expect("valid");
+    }
+    let saved: Value = serde_json::from_str(&agent.save()).expect("JSON");
+    assert!(Opb::restore(&saved.to_string()).is_ok());
+    let changes: [(&str, Change); 6] = [
         ("none", |s| {
             let own = s["arms"][0]["outcomes"].as_object_mut().expect("a map");
             assert!(own.remove("mixture").is_some());
@@ -341,11 +350,15 @@ fn bets_that_cannot_be_are_refused() {
         ("of other outcomes", |s| {
             s["arms"][0]["outcomes"]["mixture"][0]["n"] = json!(1);
         }),
+        ("fewer ones", |s| {
+            s["arms"][0]["outcomes"]["mixture"][0]["ones"] = json!(0.0);
+        }),
         ("a gain", |s| {
-            s["arms"][0]["outcomes"]["mixture"][0]["direct"]["logs"][3] = json!(0.1);
+            s["arms"][0]["outcomes"]["mixture"][1]["between"]["direct"]["logs"][3] = json!(0.1);
         }),
         ("a product of 0", |s| {
-            s["arms"][0]["outcomes"]["mixture"][0]["mirrored"]["products"][3] = json!(0.0);
+            s["arms"][0]["outcomes"]["mixture"][1]["between"]["mirrored"]["products"][3] =
+                json!(0.0);
         }),
     ];
     for (what, change) in changes {
