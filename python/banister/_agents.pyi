@@ -10,7 +10,7 @@ from ._agent import Agent
 from ._guardrail import GuardrailLike, RewardLike
 from ._types import ArmName, ArmsLike, Float, Int
 
-__all__ = ["Opb", "Oplb", "OptimisticMix", "SColts", "MarginAdaptive", "Doslb", "LinConTs", "LinConKlUcb", "PessimisticOptimistic", "ConservativeUcb", "UcbBwk", "PrimalDualBwk", "Ucb1", "KlUcb", "Thompson", "HplcLucb", "SafeLts", "Roful", "GenOp", "SafeLucb", "ConservativeLinUcb", "LinUcb", "LinTs"]
+__all__ = ["Opb", "Oplb", "OptimisticMix", "SColts", "MarginAdaptive", "Doslb", "LinConTs", "LinConKlUcb", "PessimisticOptimistic", "ConservativeUcb", "UcbBwk", "PrimalDualBwk", "Always", "Ucb1", "KlUcb", "Thompson", "HplcLucb", "SafeLts", "Roful", "GenOp", "SafeLucb", "ConservativeLinUcb", "LinUcb", "LinTs"]
 
 class Opb(Agent):
     """The optimistic-pessimistic bandit: K arms, and policies that keep every guardrail in every round with probability 1 − `delta`.
@@ -33,8 +33,7 @@ class Opb(Agent):
         intervals: Kind of confidence intervals; by default `mixture`, or `subgaussian` for sub-
             Gaussian signals.
             "hoeffding": Hoeffding's inequality with a union over a known horizon.
-            "mixture": Mixture of exponential supermartingales, anytime; the default for bounded
-                signals.
+            "mixture": Mixture of bets, anytime; the default for bounded signals.
             "kl": Binary Kullback-Leibler, anytime.
             "subgaussian": Normal mixture, anytime; the default for sub-Gaussian signals.
             "bernstein": Predictable plug-in empirical Bernstein, anytime.
@@ -648,6 +647,46 @@ class PrimalDualBwk(Agent):
         horizon: Int | None = None,
         label: str | None = None,
     ) -> PrimalDualBwk: ...
+
+class Always(Agent):
+    """One arm for ever: K arms, guardrails ignored.
+
+    Promise: unsafe (`guarantee` is "unsafe").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        arm: The arm, by its name; by default the safe one.
+        label: Name in results; by default `always`.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.Always(
+        ...     ["control", "bold"],
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
+    guarantee: ClassVar[Literal["unsafe"]]
+    def __new__(
+        cls,
+        arms: ArmsLike | None = None,
+        *,
+        safe: ArmName | None = None,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        arm: str | None = None,
+        label: str | None = None,
+    ) -> Always: ...
 
 class Ucb1(Agent):
     """UCB1: K arms, guardrails ignored.

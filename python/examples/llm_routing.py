@@ -37,7 +37,7 @@ RUNS = 2 if "BANISTER_EXAMPLE_HORIZON" in os.environ else 20
 MODELS = ["llama", "mistral", "gemini"]
 CEILINGS = [2.93e-5, 8.29e-5, 2.35e-4, 6.62e-4, 1.87e-3, 5.31e-3, 1.5e-2]
 #: Most that an answer can cost: the price per token times the longest answer allowed.
-MOST = {"llama": 4.5e-4, "mistral": 6.5e-3, "gemini": 0.17}
+RANGES = {"llama": (0.0, 4.5e-4), "mistral": (0.0, 6.5e-3), "gemini": (0.0, 0.17)}
 
 
 # %% [markdown]
@@ -94,7 +94,7 @@ def certified(frame: pd.DataFrame, ceiling: float, log: float | None) -> dict[st
         ["opb"],
         horizon=len(frame) - int((log or 0.0) * len(frame)),
         runs=RUNS,
-        guardrails=[banister.Guardrail("dollars", at_most=ceiling, safe_cost=safe, range=MOST)],
+        guardrails=[banister.Guardrail("dollars", at_most=ceiling, safe_cost=safe, range=RANGES)],
         progress=False,
     )
     own = result.runs
@@ -120,9 +120,9 @@ for title, points in (("cold", COLD), ("warm", WARM)):
 # %% [markdown]
 # ## The frontier
 #
-# The line is the best that any policy can do that ignores the request. ParetoBandit and LiteLLM's adaptive router are the
-# packages' own code, on the same orders (`cargo xtask bench routing`); they see the kind of request, banister's agent here
-# does not. LiteLLM has no ceiling, so each of its points is one of its weights of quality.
+# The line is the best that any policy can do that ignores the request. ParetoBandit and LiteLLM's adaptive router are
+# the packages' own code, on the same orders (`cargo xtask bench routing`); they see the kind of request, banister's
+# agent here does not. LiteLLM has no ceiling, so each of its points is one of its weights of quality.
 
 
 # %%
@@ -181,7 +181,7 @@ def spending(ceiling: float = 6.62e-4) -> np.ndarray:
     table = environment(frame)
     _, order = table.order(0, horizon=len(frame))
     safe = float(table.means()["dollars"][0])
-    rail = banister.Guardrail("dollars", at_most=ceiling, safe_cost=safe, range=MOST)
+    rail = banister.Guardrail("dollars", at_most=ceiling, safe_cost=safe, range=RANGES)
     agent = banister.Opb(MODELS, safe="llama", guardrails=[rail], seed=0)
     quality = frame[[f"{name}_reward" for name in MODELS]].to_numpy()
     dollars = frame[[f"{name}_cost" for name in MODELS]].to_numpy()

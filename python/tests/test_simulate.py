@@ -155,16 +155,16 @@ class Context:
 
 def test_environments_of_your_own() -> None:
     environment = Judged()
-    result = banister.simulate(environment, ["opb"], 1500, 3, progress=False)
+    result = banister.simulate(environment, ["opb"], 1500, 12, progress=False)
     assert environment.pulled == 0, "runs play copies"
     best = banister.solve_lp(MEANS[0].tolist(), MEANS[1].tolist(), 0.5)
     assert result.instances[0]["optimum"]["reward"] == pytest.approx(best.value)
     assert result.runs["violations"].sum() == 0
     regret = result.runs["regret"]
-    declared = banister.simulate(DECLARED, ["opb"], 1500, 3, guardrails=[SPEND], progress=False)
+    declared = banister.simulate(DECLARED, ["opb"], 1500, 12, guardrails=[SPEND], progress=False)
     # The same law, other draws.
     assert abs(regret.mean() - declared.runs["regret"].mean()) < 0.25 * declared.runs["regret"].mean()
-    again = banister.simulate(environment, ["opb"], 1500, 3, progress=False)
+    again = banister.simulate(environment, ["opb"], 1500, 12, progress=False)
     assert again.table("runs").to_csv() == result.table("runs").to_csv()
 
 

@@ -229,8 +229,8 @@ def evaluate(
         ...     guardrails=banister.Guardrail("spend", at_most=0.3),
         ... )
         Evaluation(400 rounds, 0.95 intervals
-          reward  0.4   [0.3818, 0.4305]
-          spend   0.15  [0.122, 0.1979]   ≤ 0.3: kept
+          reward  0.4   [0.3909, 0.4161]
+          spend   0.15  [0.1238, 0.1768]  ≤ 0.3: kept
           effective sample size 345)
     """
     listed = _listed(guardrails)

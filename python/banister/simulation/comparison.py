@@ -156,9 +156,9 @@ def _experiment(given: Mapping[str, Any]) -> dict[str, Any]:
     experiment: dict[str, Any] = {"environment": given} if alone else dict(given)
     environment = experiment.get("environment")
     if isinstance(environment, TableEnvironment):
-        rails = experiment.get("guardrail") or []
-        one_rail = hasattr(rails, "to_dict") or isinstance(rails, Mapping)
-        environment = environment.of_guardrails([rails] if one_rail else rails)
+        given_rails: Any = experiment.get("guardrail") or []
+        one_rail = hasattr(given_rails, "to_dict") or isinstance(given_rails, Mapping)
+        environment = environment.of_guardrails([given_rails] if one_rail else given_rails)
         experiment["environment"] = environment
     if not isinstance(environment, Mapping):
         raise TypeError(

@@ -160,8 +160,8 @@ def simulate(
 
     Parameters:
         environment: a declaration as in TOML (`{"kind": "bernoulli", ...}`), a TOML experiment file,
-            a `TableEnvironment`, an object of your own with `actions(rng)` and `pull(action, rng)` (see `Environment`), or
-            a Gymnasium environment with a `cost` in `info`.
+            a `TableEnvironment`, an object of your own with `actions(rng)` and `pull(action, rng)` (see
+            `Environment`), or a Gymnasium environment with a `cost` in `info`.
         agents: kinds, declarations, agents, or classes of your own (called with the `Problem`; with
             `decide(actions, rng)` and `observe(action, reward, costs)`): one, a list, or a
             dictionary by label.

@@ -74,9 +74,12 @@ class TableEnvironment:
         self.arms = self.rewards if arms is None else [str(arm) for arm in arms]
         self.costs = _costs(costs, self.arms)
         self._rest: dict[str, Any] = {"safe": safe, "order": order}
-        for key, value in (("features", features), ("segment", segment), ("log", log)):
-            if value is not None:
-                self._rest[key] = value if isinstance(value, (str, float)) else list(value)  # type: ignore[call-overload]
+        if features is not None:
+            self._rest["features"] = list(features)
+        if segment is not None:
+            self._rest["segment"] = segment
+        if log is not None:
+            self._rest["log"] = float(log)
         if isinstance(frame, (str, os.PathLike)):
             self._source: dict[str, Any] = {"path": os.fspath(frame)}
         else:
@@ -90,7 +93,8 @@ class TableEnvironment:
 
     def _columns(self, frame: Any) -> dict[str, list[Any]]:
         """Takes the named columns out of a frame."""
-        names = list(getattr(frame, "column_names", None) or getattr(frame, "columns", None) or frame)
+        # Of Arrow, of frames, of mappings.
+        names = list(getattr(frame, "column_names", getattr(frame, "columns", frame)))
         columns: dict[str, list[Any]] = {}
         for name in self._named():
             plain = name if name in names else name.removeprefix("-")
@@ -147,7 +151,7 @@ class TableEnvironment:
             if "data" not in self._source:
                 raise TypeError("`rows` is missing: the length of the file")
             rows = len(next(iter(self._source["data"].values())))
-        declared = {key: self._rest[key] for key in ("order", "log") if key in self._rest}
+        declared: dict[str, Any] = {key: self._rest[key] for key in ("order", "log") if key in self._rest}
         logged, played = _native.table_order(declared, rows, horizon, seed, run)
         return np.array(logged, dtype=np.int64), np.array(played, dtype=np.int64)
 

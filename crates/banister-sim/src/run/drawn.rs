@@ -49,7 +49,7 @@ impl Drawn {
             self.costs[i] += costs[i];
             for (window, length) in std::iter::zip(&mut self.windows[i], WINDOWS) {
                 window.0 += sign * costs[i];
-                if self.rounds % length == 0 {
+                if self.rounds.is_multiple_of(length) {
                     window.1 += u64::from(window.0 / length as f64 > limit + rounding);
                     window.0 = 0.0;
                 }
