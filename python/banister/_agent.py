@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import tempfile
 from dataclasses import asdict, dataclass
@@ -183,8 +184,27 @@ class Agent(_native.Agent):
             )
         return self._pick(actions=contexts).actions
 
-    def predict_expectations(self) -> dict[Any, float]:
-        """Returns the estimated mean reward of every arm; NaN for one that was never played."""
+    def predict_expectations(self, contexts: ArrayLike | None = None) -> Any:
+        """Returns the estimated mean reward of every arm; NaN for one that was never played.
+
+        `contexts`, for agents made with `context=`: one context, or one row each and then a list comes back.
+        """
+        if self.context is None:
+            if contexts is not None:
+                raise TypeError("`contexts` is for agents made with `context=`")
+            return self._expectations()
+        if contexts is None:
+            raise TypeError("`contexts` is missing: what an arm of this agent earns depends on the context")
+        rows = np.atleast_2d(np.asarray(contexts, dtype=float))
+        # A copy: the actions on offer are another decision's business.
+        asked = copy.copy(self)
+        found = []
+        for row in rows:
+            asked.decide(context=row)
+            found.append(asked._expectations())
+        return found[0] if np.ndim(contexts) == 1 else found
+
+    def _expectations(self) -> dict[Any, float]:
         table = self.estimates()
         return dict(zip(table["arm"], table["reward_mean"].tolist(), strict=True))
 

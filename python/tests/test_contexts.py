@@ -118,6 +118,8 @@ def test_policies_are_evaluated_and_replayed() -> None:
         (lambda a: a.decide(context=[1.0, np.nan]), r"`context\[1\]` is NaN"),
         (lambda a: a.decide([[1.0]], context=[1.0, 1.0]), "`actions` is given: the arms of this agent have names"),
         (lambda a: a.observe("a", 1.0, 0.0), "`context` is missing"),
+        (lambda a: a.predict_expectations(), "`contexts` is missing"),
+        (lambda _: banister.Opb(2).predict_expectations([1.0]), "`contexts` is for agents made with `context=`"),
         (lambda a: a.observe(9, 1.0, 0.0, context=[0, 0]), "there is no arm 9"),
         (lambda a: a.observe("z", 1.0, 0.0, context=[0, 0]), "no arm is called `z`"),
         (lambda a: a.fit(["a"], [1.0], [0.0], [[1.0, 2.0], [1.0, 2.0]]), r"`contexts` has shape \(2, 2\)"),
@@ -129,6 +131,17 @@ def test_policies_are_evaluated_and_replayed() -> None:
 def test_misuse_is_told(call: Any, error: str) -> None:
     with pytest.raises((TypeError, ValueError), match=error):
         call(agent())
+
+
+def test_expectations_are_those_of_the_contexts() -> None:
+    own = agent()
+    rows = np.random.default_rng(1).uniform(-1, 1, (400, 2))
+    own.fit(["a"] * 400, (0.5 + 0.4 * rows[:, 0]).tolist(), np.zeros(400), rows)
+    own.decide(context=[0.0, 0.0])
+    low, high = own.predict_expectations([[-0.9, 0.0], [0.9, 0.0]])
+    assert high["a"] > low["a"] + 0.3
+    assert own.predict_expectations([0.9, 0.0]) == high
+    assert own.estimates()["reward_mean"][0] != high["a"], "nothing of the agent changes"
 
 
 def test_a_snapshot_whose_arms_do_not_fit_is_refused() -> None:

@@ -85,4 +85,18 @@ def test_bad_columns_are_named() -> None:
     with pytest.raises(ValueError, match="columns for 'spend': the guardrails are 'other'"):
         rail = banister.Guardrail("other", at_most=0.3)
         banister.simulate(table(COLUMNS), ["opb"], 10, 1, guardrails=[rail], progress=False)
-    assert np.isfinite(table(COLUMNS).means()["reward"]).all()
+    with pytest.raises(ValueError, match="columns for 'spend': there are no guardrails"):
+        banister.simulate(table(COLUMNS), ["opb"], 10, 1, progress=False)
+    with pytest.raises(TypeError, match="a list of columns, one per arm"):
+        banister.TableEnvironment(COLUMNS, rewards=["good_a", "good_b"], costs={"spend": "cost_a"})
+    for frame in (None, [COLUMNS], np.zeros((2, 2)), polars.DataFrame(COLUMNS).lazy()):
+        with pytest.raises(TypeError, match="must be a pandas or polars frame"):
+            table(frame)
+    with pytest.raises(ValueError, match="column 'cost_b' holds lists"):
+        table({**COLUMNS, "cost_b": np.zeros((4, 2))})
+
+
+def test_judgements_of_yes_and_no_are_numbers() -> None:
+    own = table({**COLUMNS, "good_b": [True, False, True, True]})
+    assert own.means()["reward"] == pytest.approx([0.25, 0.75])
+    assert repr(own) == "TableEnvironment(4 requests, arms=[a, b], costs=[spend])"

@@ -56,11 +56,10 @@ pub use queries::{
 pub use rebuild::{Rebuilt, RebuiltExperiment, rebuild};
 pub use refusal::Refusal;
 pub use state::{
-    Account, Alarm, AlarmRaised, Arm, ArmMissing, Budget, BudgetView, Budgets, Change,
-    CheckedDeclaration, Counts, Declaration, DeclaredArm, DefaultOutcome, Evidence, Experiment,
-    ExperimentStatus, Facts, GuardrailPoint, History, Imported, Kind, LONGEST_FEATURES, Latest,
-    MOST_ACTIONS, Minute, Missing, NamedArm, PastPeriod, Period, Point, RecordedAlarm, State,
-    WhenExhausted,
+    Account, Alarm, AlarmRaised, Arm, ArmMissing, BudgetView, Budgets, Change, CheckedDeclaration,
+    Counts, Declaration, DeclaredArm, DefaultOutcome, Evidence, Experiment, ExperimentStatus,
+    Facts, GuardrailPoint, History, Imported, Kind, LONGEST_FEATURES, Latest, MOST_ACTIONS, Minute,
+    Missing, NamedArm, PastPeriod, Point, RecordedAlarm, State, period_bounds,
 };
 pub use store::{
     Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Scope, Snapshot,

@@ -96,7 +96,7 @@ pub use opb::{Opb, OpbConfig};
 pub use oplb::{Oplb, OplbConfig};
 pub use optimism::Optimism;
 pub use problem::{
-    ArmRanges, CheckedProblem, ContextArms, Direction, Guardrail, Problem, RANGE_ADVICE, Range,
-    Signal, SignalConfig, Standard, two_numbers,
+    ArmRanges, Budget, CheckedProblem, ContextArms, Direction, Guardrail, Period, Problem,
+    RANGE_ADVICE, Range, Signal, SignalConfig, Standard, WhenExhausted, two_numbers,
 };
 pub use safe_cost::UnknownSafeCost;

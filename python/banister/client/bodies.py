@@ -106,7 +106,11 @@ def _arms(arms: ArmsLike | None) -> list[Any] | None:
     if isinstance(arms, Mapping):
         named = arms.items()
         return [{"name": arm, "features": numbers(row, f"arms[{arm!r}]")} for arm, row in named]
-    return list(plain(arms, "arms"))
+    listed = list(plain(arms, "arms"))
+    for arm in listed:
+        if not isinstance(arm, (str, Mapping)):
+            raise TypeError(f"`arms` has {arm!r}: arms of the service have text as names, such as {str(arm)!r}")
+    return listed
 
 
 def _agent(agent: AgentLike | None) -> Mapping[str, Any] | None:

@@ -85,6 +85,10 @@ class TableEnvironment:
         else:
             self._source = {"data": self._columns(frame)}
 
+    def __repr__(self) -> str:
+        source = self._source.get("path") or f"{len(next(iter(self._source['data'].values())))} requests"
+        return f"TableEnvironment({source}, arms=[{', '.join(self.arms)}], costs=[{', '.join(self.costs)}])"
+
     def _named(self) -> list[str]:
         """Every column that is named, signs included."""
         costs = [column for columns in self.costs.values() for column in columns]
@@ -94,14 +98,27 @@ class TableEnvironment:
     def _columns(self, frame: Any) -> dict[str, list[Any]]:
         """Takes the named columns out of a frame."""
         # Of Arrow, of frames, of mappings.
-        names = list(getattr(frame, "column_names", getattr(frame, "columns", frame)))
+        is_lazy = hasattr(frame, "collect")
+        known = None if is_lazy else getattr(frame, "column_names", getattr(frame, "columns", None))
+        if known is None and isinstance(frame, Mapping):
+            known = frame
+        if known is None:
+            raise TypeError(
+                f"`frame` is a {type(frame).__name__}: must be a pandas or polars frame (of a lazy one, its "
+                "`collect()`), an Arrow table, a mapping of columns, or the path of a file"
+            )
+        names = [str(name) for name in known]
         columns: dict[str, list[Any]] = {}
         for name in self._named():
             plain = name if name in names else name.removeprefix("-")
             if plain not in names:
-                raise ValueError(f"`frame` has no column {plain!r}: its columns are {', '.join(map(str, names))}")
+                shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+                raise ValueError(f"`frame` has no column {plain!r}: its columns are {shown}")
             column = frame[plain]
-            values = column.to_pylist() if hasattr(column, "to_pylist") else np.asarray(column).tolist()
+            values = list(column.to_pylist() if hasattr(column, "to_pylist") else np.asarray(column).tolist())
+            if any(isinstance(x, (list, tuple, dict)) for x in values[:1]):
+                raise ValueError(f"column {plain!r} holds lists: expected one number per request")
+            values = [float(x) if isinstance(x, bool) else x for x in values]
             bad = next((i for i, x in enumerate(values) if x is None or x != x), None)
             if bad is not None:
                 raise ValueError(f"row {bad + 1}, column {plain!r}, is {values[bad]}: only finite numbers are allowed")
@@ -117,7 +134,9 @@ class TableEnvironment:
             costs = [self.costs[name] for name in guardrails]
         else:
             have = ", ".join(repr(name) for name in self.costs) or "none"
-            raise ValueError(f"`costs` has columns for {have}: the guardrails are {', '.join(map(repr, guardrails))}")
+            wanted = ", ".join(map(repr, guardrails))
+            wanted = f"the guardrails are {wanted}" if guardrails else "there are no guardrails"
+            raise ValueError(f"`costs` has columns for {have}: {wanted}")
         return {
             "kind": "table",
             **self._source,
@@ -143,7 +162,8 @@ class TableEnvironment:
     def order(
         self, run: int, *, horizon: int, rows: int | None = None, seed: int = 7
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Returns the rows of a run: those that agents learn from before it, and those played, in order.
+        """Returns the rows of a run, counted from 0: those that agents learn from before it (none without
+        `log`), and those played, in order.
 
         `rows` is the length of the table, which a frame knows itself.
         """
@@ -151,6 +171,8 @@ class TableEnvironment:
             if "data" not in self._source:
                 raise TypeError("`rows` is missing: the length of the file")
             rows = len(next(iter(self._source["data"].values())))
+        if run < 0 or horizon < 1:
+            raise ValueError(f"`run` is {run} and `horizon` {horizon}: at least 0 and 1")
         declared: dict[str, Any] = {key: self._rest[key] for key in ("order", "log") if key in self._rest}
         logged, played = _native.table_order(declared, rows, horizon, seed, run)
         return np.array(logged, dtype=np.int64), np.array(played, dtype=np.int64)
@@ -169,6 +191,8 @@ def _costs(costs: Any, arms: Sequence[str]) -> dict[str, list[str]]:
     named = {}
     for name, columns in costs.items():
         what = f"costs[{name!r}]" if name else "costs"
+        if isinstance(columns, str):
+            raise TypeError(f"`{what}` is {columns!r}: expected a list of columns, one per arm")
         listed = _by_arm(what, columns, arms) if isinstance(columns, Mapping) else [str(c) for c in columns]
         if len(listed) != len(arms):
             raise ValueError(f"`{what}` has {len(listed)} columns, expected {len(arms)}: one per arm")

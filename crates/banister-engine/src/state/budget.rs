@@ -7,48 +7,17 @@
 
 use std::collections::BTreeMap;
 
-use banister::CheckedProblem;
+use banister::{Budget, CheckedProblem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::clock::ClockSets;
-use super::period::Period;
+use super::period::bounds;
 use crate::events::Charge;
 use crate::time::Timestamp;
 
 /// Decisions from which on their rate is known well enough to pace by.
 const FEWEST_TO_PACE: u64 = 10;
-
-/// Budget of a guardrail's signal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Budget {
-    /// Most that the decisions of a period may cost in sum, in the signal's units.
-    pub amount: f64,
-    /// Period, aligned to UTC: hours, days, weeks from Monday, months.
-    pub per: Period,
-    /// Reaction to an amount that does not even cover the safe action.
-    #[serde(default)]
-    pub when_exhausted: WhenExhausted,
-    /// True if the policy leans to the safe action as soon as the amount would not last for the period.
-    #[serde(default = "yes")]
-    pub pacing: bool,
-}
-
-fn yes() -> bool {
-    true
-}
-
-/// Reaction to an amount that does not even cover the safe action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum WhenExhausted {
-    /// The safe action is played all the same: it alone may spend more than the amount.
-    #[default]
-    Safe,
-    /// Decisions are refused until the next period: nothing spends more than the amount.
-    Refuse,
-}
 
 /// Decisions of one period.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -161,7 +130,7 @@ impl Account {
         let per = self.budget.per;
         self.current.as_ref().is_some_and(|tally| {
             let last = sets.time_now(tally.last.0, Timestamp(tally.last.1));
-            per.bounds(last).0 == per.bounds(time).0
+            bounds(per, last).0 == bounds(per, time).0
         })
     }
 
@@ -191,7 +160,7 @@ impl Account {
         if !self.budget.pacing {
             return None;
         }
-        let (start, end) = self.budget.per.bounds(time);
+        let (start, end) = bounds(self.budget.per, time);
         let (current, previous) = self.tallies(sets, time);
         let (mut decisions, mut seconds) = (0, 0.0);
         let length = end.seconds_since(start);
@@ -221,7 +190,7 @@ impl Account {
     }
 
     pub(crate) fn view(&self, sets: &ClockSets, now: Timestamp) -> BudgetView {
-        let (period_start, period_end) = self.budget.per.bounds(now);
+        let (period_start, period_end) = bounds(self.budget.per, now);
         let (current, previous) = self.tallies(sets, now);
         let spent = current.map_or(0, |tally| tally.spent);
         BudgetView {
@@ -283,7 +252,7 @@ impl Budgets {
                 account.previous = account.current.take();
             }
             let begun = match &account.previous {
-                Some(_) => account.budget.per.bounds(time).0,
+                Some(_) => bounds(account.budget.per, time).0,
                 None => time,
             };
             let worst = worst(account.guardrail);
@@ -345,7 +314,7 @@ impl Budgets {
 
     /// Sum of the starts of all periods: another one when one of them has ended.
     pub(crate) fn stamp(&self, now: Timestamp) -> i64 {
-        let starts = self.0.iter().map(|own| own.budget.per.bounds(now).0.0);
+        let starts = self.0.iter().map(|own| bounds(own.budget.per, now).0.0);
         starts.fold(0, i64::wrapping_add)
     }
 }
@@ -378,6 +347,8 @@ impl Budgets {
 
 #[cfg(test)]
 mod tests {
+    use banister::{Period, WhenExhausted};
+
     use super::*;
 
     const HOUR: i64 = 3_600_000_000;

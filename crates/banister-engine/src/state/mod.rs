@@ -27,7 +27,7 @@ use crate::store::{Store, StoreError};
 use crate::time::Timestamp;
 
 pub(crate) use budget::worst_case;
-pub use budget::{Account, Budget, BudgetView, Budgets, PastPeriod, WhenExhausted};
+pub use budget::{Account, BudgetView, Budgets, PastPeriod};
 #[cfg(test)]
 pub(crate) use budget::{Forgets, PLANTED};
 pub use clock::ClockSets;
@@ -46,7 +46,7 @@ pub use history::{GuardrailPoint, History, Minute, Point};
 pub use learner::{Arm, ExperimentStatus};
 pub(crate) use learner::{Core, Detached, Frame, LearnedView};
 pub(crate) use open::{OpenDecision, OpenDecisions};
-pub use period::Period;
+pub use period::bounds as period_bounds;
 pub(crate) use snapshots::{SnapshotRound, keep_first_snapshot, restore_all};
 
 /// Most events read at once.

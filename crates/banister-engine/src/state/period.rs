@@ -1,53 +1,27 @@
 //! Periods of a budget: hours, days, weeks and months in UTC.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use banister::Period;
 
 use crate::time::Timestamp;
 
 const HOUR: i64 = 3_600_000_000;
 const DAY: i64 = 24 * HOUR;
 
-/// Period of a budget, in UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Period {
-    /// From one full hour to the next.
-    Hour,
-    /// From midnight to midnight.
-    Day,
-    /// From Monday to Monday.
-    Week,
-    /// From the first of a month to the first of the next.
-    Month,
-}
-
-impl Period {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Hour => "hour",
-            Self::Day => "day",
-            Self::Week => "week",
-            Self::Month => "month",
-        }
-    }
-
-    /// Start and end of the period that a moment is in; the end is in the next one.
-    pub fn bounds(self, time: Timestamp) -> (Timestamp, Timestamp) {
-        let aligned = |length: i64, offset: i64| {
-            let start = time.0 - (time.0 - offset).rem_euclid(length);
-            (Timestamp(start), Timestamp(start.saturating_add(length)))
-        };
-        match self {
-            Self::Hour => aligned(HOUR, 0),
-            Self::Day => aligned(DAY, 0),
-            // 1970 began on a Thursday.
-            Self::Week => aligned(7 * DAY, 4 * DAY),
-            Self::Month => {
-                let month = month_of(time.0.div_euclid(DAY));
-                let start = |month: i64| Timestamp(first_day(month).saturating_mul(DAY));
-                (start(month), start(month + 1))
-            }
+/// Start and end of the period that a moment is in; the end is in the next one.
+pub fn bounds(period: Period, time: Timestamp) -> (Timestamp, Timestamp) {
+    let aligned = |length: i64, offset: i64| {
+        let start = time.0 - (time.0 - offset).rem_euclid(length);
+        (Timestamp(start), Timestamp(start.saturating_add(length)))
+    };
+    match period {
+        Period::Hour => aligned(HOUR, 0),
+        Period::Day => aligned(DAY, 0),
+        // 1970 began on a Thursday.
+        Period::Week => aligned(7 * DAY, 4 * DAY),
+        Period::Month => {
+            let month = month_of(time.0.div_euclid(DAY));
+            let start = |month: i64| Timestamp(first_day(month).saturating_mul(DAY));
+            (start(month), start(month + 1))
         }
     }
 }
@@ -125,7 +99,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                period.bounds(at(time)),
+                bounds(period, at(time)),
                 (at(start), at(end)),
                 "{period:?} {time}"
             );

@@ -2,10 +2,10 @@
 
 use crate::common;
 
-use banister::Fallback;
+use banister::{Fallback, Period};
 use banister_engine::{
-    BudgetView, Decide, Decided, Import, ImportOutcomes, Period, PublishedPolicy, Refusal,
-    Timestamp, rebuild,
+    BudgetView, Decide, Decided, Import, ImportOutcomes, PublishedPolicy, Refusal, Timestamp,
+    period_bounds, rebuild,
 };
 use common::engine::{Caller, Engine, check, field, plain};
 use common::{Place, both, until};
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 both!(
     a_batch_never_reserves_more_than_there_is,
+    a_budget_may_stand_at_its_guardrail,
     only_the_safe_action_goes_beyond,
     a_cost_is_charged_as_soon_as_it_is_known,
     budgets_change_while_they_run,
@@ -255,7 +256,7 @@ fn the_policy_leans_to_the_safe_action_before_the_money_is_gone(place: &Place) {
     let now = Timestamp::now();
     let periods = [Period::Month, Period::Week, Period::Day, Period::Hour];
     let lasts = |period: &&Period| {
-        let (start, end) = period.bounds(now);
+        let (start, end) = period_bounds(**period, now);
         end.seconds_since(now) > 0.04 * end.seconds_since(start)
     };
     let per = periods.iter().find(lasts).unwrap();
@@ -328,6 +329,20 @@ fn a_certificate_of_exhaustion_is_the_agents_own(place: &Place) {
         near(own.lower, agents.lower);
         near(own.upper, agents.upper);
     }
+}
+
+/// A budget may stand at its guardrail; it is shown, and changed, among the budgets.
+fn a_budget_may_stand_at_its_guardrail(place: &Place) {
+    let engine = Engine::start(&place.database);
+    let mut declaration = plain("x");
+    declaration["guardrails"][0]["budget"] = month(3.0);
+    create(&engine, declaration.clone());
+    assert_eq!(shown(&engine).remaining, 3.0);
+    assert_eq!(batch(&engine, &["a", "b"]).len(), 2);
+    assert_eq!(sums(&engine), (0.0, 2.0, 1.0));
+    declaration["name"] = json!("twice");
+    declaration["budgets"] = json!({"errors": month(2.0)});
+    assert_eq!(field(engine.create(declaration)), "guardrails[0].budget");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, finite};
 use crate::problem::signal::known_constant;
-use crate::problem::{Direction, Range, Signal, SignalConfig};
+use crate::problem::{Budget, Direction, Range, Signal, SignalConfig};
 
 /// A guardrail as declared in TOML, JSON or Python.
 ///
@@ -59,6 +59,9 @@ pub struct Guardrail {
     /// The safe action's mean of this signal; absent: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safe_cost: Option<f64>,
+    /// Most that the decisions of a period may cost in sum. Only the service keeps budgets, agents refuse them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
 }
 
 fn is_false(b: &bool) -> bool {
@@ -113,6 +116,11 @@ impl Guardrail {
                 "empty",
                 "a guardrail needs a name",
             ));
+        }
+        if let Some(budget) = &self.budget {
+            let value = format!("{} per {}", budget.amount, budget.per.name());
+            let allowed = "an agent knows no time: only the service keeps budgets";
+            return Err(Error::invalid(format!("{field}.budget"), value, allowed));
         }
         let Some((direction, bound)) = self.bound() else {
             let found = self.at_most.map_or("neither", |_| "both");

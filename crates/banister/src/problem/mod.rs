@@ -1,7 +1,8 @@
 //! Problems as declared: arms or feature vectors, a safe one among them, a reward and guardrails; and their
-//! standard form. Files, in reading order: `direction`, `range`, `signal`, `guardrail`, `own` (signals by arm), `context`
+//! standard form. Files, in reading order: `direction`, `range`, `signal`, `budget`, `guardrail`, `own` (signals by arm), `context`
 //! (arms that share a context).
 
+mod budget;
 mod context;
 mod direction;
 mod guardrail;
@@ -9,6 +10,7 @@ mod own;
 mod range;
 mod signal;
 
+pub use budget::{Budget, Period, WhenExhausted};
 pub use context::ContextArms;
 pub use direction::Direction;
 pub(crate) use guardrail::Shown;

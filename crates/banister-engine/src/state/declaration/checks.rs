@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use banister::{Agent, CheckedProblem, Guarantee, SignalConfig};
 use banister_rivals::AgentConfig;
 
-use super::super::budget::Budget;
 use super::{CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, LONGEST_NAME, NamedArm};
 use crate::refusal::Refusal;
+use banister::Budget;
 
 /// Largest number of a signal, and largest feature: squares and sums of them stay finite.
 const LARGEST_SIGNAL: f64 = 1e100;

@@ -14,10 +14,10 @@ use banister_rivals::AgentConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::budget::Budget;
 use crate::object;
 use crate::refusal::Refusal;
 pub(crate) use agent::round;
+use banister::Budget;
 pub(crate) use checks::{
     LARGEST_FEATURE, check_cost_names, check_label, check_length, check_range,
 };
@@ -187,8 +187,25 @@ pub struct CheckedDeclaration {
 impl Declaration {
     /// Checks everything, and fills in what was left to us.
     pub fn check(&self) -> Result<CheckedDeclaration, Refusal> {
-        self.check_labels()?;
-        self.check_rest(true)
+        let own = self.with_budgets_apart()?;
+        own.check_labels()?;
+        own.check_rest(true)
+    }
+
+    /// Moves the budgets of guardrails to where they can be changed.
+    fn with_budgets_apart(&self) -> Result<Self, Refusal> {
+        let mut own = self.clone();
+        for (i, guardrail) in own.guardrails.iter_mut().enumerate() {
+            if let Some(budget) = guardrail.budget.take() {
+                let before = own.budgets.insert(guardrail.name.clone(), budget);
+                if before.is_some() {
+                    let field = format!("guardrails[{i}].budget");
+                    let allowed = "it is in `budgets` too: give it once";
+                    return Err(Refusal::invalid(field, "given", allowed));
+                }
+            }
+        }
+        Ok(own)
     }
 
     fn check_rest(&self, is_new: bool) -> Result<CheckedDeclaration, Refusal> {

@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
-use banister::{CheckedProblem, Fallback};
+use banister::{CheckedProblem, Fallback, WhenExhausted};
 
 use super::Experiment;
 use crate::events::{DecisionEvent, PublishedPolicy};
 use crate::refusal::Refusal;
-use crate::state::budget::{Account, Budgets, WhenExhausted, worst_case};
+use crate::state::budget::{Account, Budgets, worst_case};
 use crate::state::clock::ClockSets;
 use crate::time::Timestamp;
 

@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Alarm, Experiment, ExperimentStatus};
-use crate::state::budget::Budget;
 use crate::state::declaration::DefaultOutcome;
 use crate::time::Timestamp;
+use banister::Budget;
 
 /// A change of an experiment; what is absent stays.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
