@@ -140,6 +140,11 @@ def test_an_obp_dictionary_with_positions(data: dict[str, Any]) -> None:
     assert estimated == banister.evaluate(second, action_dist[own, :, 1])
     # Without positions there is one, as in obp's synthetic data.
     plain = banister.Log.from_obp(feedback(data))
+    # Its dataset will do.
+    dataset = type("Dataset", (), {"obtain_batch_bandit_feedback": lambda _: feedback(data)})()
+    assert banister.evaluate(banister.Log.from_obp(dataset), action_dist[:, :, 0]) == (
+        banister.evaluate(plain, action_dist[:, :, 0])
+    )
     assert banister.evaluate(plain, action_dist[:, :, :1]) == banister.evaluate(plain, action_dist[:, :, 0])
     assert len(banister.Log.from_obp(feedback(data), position=0)) == n
     for feed, place, message in [

@@ -117,7 +117,7 @@ class Log:
     @classmethod
     def from_obp(
         cls,
-        bandit_feedback: Mapping[str, Any],
+        bandit_feedback: Mapping[str, Any] | Any,
         *,
         costs: ArrayLike | Mapping[str, ArrayLike] | None = None,
         arms: Sequence[Arm] | None = None,
@@ -131,7 +131,8 @@ class Log:
         shown, right if an outcome does not depend on the other arms of the page.
 
         Parameters:
-            bandit_feedback: what `obtain_batch_bandit_feedback` returns.
+            bandit_feedback: what `obtain_batch_bandit_feedback` returns, or obp's dataset itself, such as
+                `OpenBanditDataset(behavior_policy="random", campaign="all")`.
             costs: obp has none. An array of shape (n_rounds,) or (n_rounds, m), called "cost" or
                 "cost_0", "cost_1", ..., or a dictionary by name.
             arms: names of the actions, in their order.
@@ -148,10 +149,13 @@ class Log:
         >>> banister.Log.from_obp(feedback, costs={"spend": [0.1, 0.3]})
         Log(2 rounds, arms=[0, 1], costs=[spend], context of 1)
         """
+        obtain = getattr(bandit_feedback, "obtain_batch_bandit_feedback", None)
+        if obtain is not None:
+            bandit_feedback = obtain()
         if not isinstance(bandit_feedback, Mapping):
             raise TypeError(
                 f"`bandit_feedback` is {type(bandit_feedback).__name__}: must be the dictionary of "
-                "obp's `obtain_batch_bandit_feedback`"
+                "obp's `obtain_batch_bandit_feedback`, or its dataset"
             )
         table = Table(bandit_feedback, "bandit_feedback")
         actions = table.column("action", "action")
