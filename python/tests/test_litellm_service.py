@@ -85,6 +85,16 @@ def test_a_budget_that_refuses_is_kept(tmp_path: Path, caplog: pytest.LogCapture
         assert caught.value.retry_after is not None and caught.value.retry_after > 0
 
 
+def test_an_alarm_of_the_service_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    gateway = two()
+    with running(tmp_path) as url:
+        routing = limited(gateway, service=url, ceiling=1e-5, worst_cost={CHEAP: 2e-5})
+        wait_for(lambda: bool(ask(gateway, 10) and routing.savings().alarms))
+        ask(gateway, 10)
+        routing.close()
+    assert caplog.text.count("alarm: the safe arm alone is played: see the page of experiment 'chat'") == 1
+
+
 def test_without_the_service_the_safe_arm_is_played_and_no_outcome_is_lost(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

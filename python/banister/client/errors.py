@@ -79,7 +79,6 @@ class ServiceError(Exception):
         """Returns the error that a problem document (RFC 9457) describes, as the class for its status."""
         told = problem.get("status")
         code = status if status is not None else told if isinstance(told, int) else 500
-        texts = {key: _text(problem.get(key)) for key in ("field", "value", "allowed")}
         detail = _text(problem.get("detail")) or ""
         kind = _CLASSES.get(code, ServiceError)
         if code == 429 and _EXHAUSTED.match(detail):
@@ -89,7 +88,9 @@ class ServiceError(Exception):
             status=code,
             title=_text(problem.get("title")) or "",
             request_id=_text(problem.get("request_id")) or request_id,
-            **texts,
+            field=_text(problem.get("field")),
+            value=_text(problem.get("value")),
+            allowed=_text(problem.get("allowed")),
         )
 
 

@@ -10,7 +10,7 @@ import numbers
 import random
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import litellm
@@ -111,10 +111,11 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         pause: float = 5.0,
     ) -> None:
         super().__init__()
-        given = {"ceiling": ceiling, "floor": floor, "share": share, "safe_cost": safe_cost, "slow_after": slow_after}
+        given = {"ceiling": ceiling, "floor": floor, "safe_cost": safe_cost, "share": share, "confidence": confidence}
+        times = {"slow_after": slow_after, "slow_at_most": slow_at_most, "timeout": timeout, "pause": pause}
         limits = {"max_tokens": max_tokens, "max_input_tokens": max_input_tokens}
         costs = {f"worst_cost[{arm!r}]": cost for arm, cost in (worst_cost or {}).items()}
-        for name, value in {**given, **limits, **costs, "slow_at_most": slow_at_most}.items():
+        for name, value in {**given, **times, **limits, **costs}.items():
             if value is not None and not isinstance(value, numbers.Real):
                 raise ValueError(f"`{name}` is {value!r}: must be a number")
             if name in limits and value is not None and value < 1:
@@ -248,17 +249,15 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
 
         LiteLLM tells of an async call in the event loop of that call: there, await `wait_async`.
         """
-        end = time.monotonic() + timeout
-        while (is_open := self._is_open()) and time.monotonic() < end:
-            time.sleep(0.02)
-        return not is_open
+        for seconds in self._pauses(timeout):
+            time.sleep(seconds)
+        return not self._is_open()
 
     async def wait_async(self, timeout: float = 10.0) -> bool:
         """Waits like `wait`, in the event loop of the calls."""
-        end = time.monotonic() + timeout
-        while (is_open := self._is_open()) and time.monotonic() < end:
-            await asyncio.sleep(0.02)
-        return not is_open
+        for seconds in self._pauses(timeout):
+            await asyncio.sleep(seconds)
+        return not self._is_open()
 
     def close(self, timeout: float = 5.0) -> None:
         """Gives the router its own strategy back, and waits until the service has all outcomes."""
@@ -281,6 +280,11 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
 
     def _is_open(self) -> bool:
         return self._calls.sums()[1]["open"] > 0
+
+    def _pauses(self, timeout: float) -> Iterator[float]:
+        end = time.monotonic() + timeout
+        while self._is_open() and time.monotonic() < end:
+            yield 0.02
 
     @property
     def agent(self) -> Agent | None:
