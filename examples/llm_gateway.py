@@ -37,9 +37,8 @@ async def serve(router: litellm.Router, routing: BanisterRouting, calls: int) ->
     question = [{"role": "user", "content": "What is a bandit with guardrails?"}]
     for _ in range(0, calls, AT_ONCE):
         await asyncio.gather(*(router.acompletion("chat", messages=question) for _ in range(AT_ONCE)))
-    # Answers are judged in the background.
-    while routing.savings().counts["open"]:
-        await asyncio.sleep(0.1)
+    # Answers are judged in the background, in this event loop.
+    await routing.wait_async()
 
 
 def main() -> None:

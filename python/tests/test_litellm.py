@@ -259,11 +259,19 @@ def test_judges(caplog: pytest.LogCaptureFixture) -> None:
     def confused(request: dict[str, Any], response: Any) -> float:
         raise RuntimeError("no idea")
 
+    routing.close()
     routing = limited(gateway, quality=confused)
-    (answer,) = ask(gateway)
+    answer, *_ = ask(gateway, 5)
     assert outcomes(routing) == 0
+    assert routing.savings().counts["judge failed"] == 5
+    assert caplog.text.count("the judge failed") == 1, "and not for every call"
     assert "no idea" in caplog.text
     assert routing.report(answer, 0.5), "somebody else may know"
+
+    routing.close()
+    routing = limited(gateway, quality=lambda request, response: "good")
+    ask(gateway)
+    assert "the judge returned 'good': must return a number" in caplog.text
 
 
 def test_a_share_is_judged_failures_among_them() -> None:
@@ -289,19 +297,23 @@ def test_an_outcome_outside_its_range_is_refused_and_said(caplog: pytest.LogCapt
 def test_calls_are_as_long_as_declared() -> None:
     gateway = two()
     asked: list[Any] = []
+    limits: list[Any] = []
 
     def watch(request: dict[str, Any], response: Any) -> float:
         asked.append(request["optional_params"].get("max_tokens"))
+        limits.append(request["optional_params"].get("max_completion_tokens"))
         return 1.0
 
     routing = limited(gateway, quality=watch)
     for options in ({}, {"max_tokens": 7}, {"max_tokens": 5000}):
         ask(gateway, **options)
-    assert asked == [100, 7, 100]
+    ask(gateway, max_tokens=5000, max_completion_tokens=9000)
+    assert asked == [100, 7, 100, 100]
+    assert limits == [None, None, None, 100]
     long = [{"role": "user", "content": "word " * 300}]
     assert gateway.completion("chat", messages=long).choices[0].message.content == "fine"
-    wait_for(lambda: routing.savings().calls == 4)
-    assert outcomes(routing) == 3
+    wait_for(lambda: routing.savings().calls == 5)
+    assert outcomes(routing) == 4
     assert routing.savings().counts["too long"] == 1
 
 
@@ -345,6 +357,58 @@ def test_an_agent_of_an_earlier_process_goes_on() -> None:
     assert outcomes(again) == 10
     with pytest.raises(ValueError, match="`agent` has arms"):
         limited(two(), agent=banister.Opb(["a", "b"]))
+    with pytest.raises(ValueError, match=r"its `at_most` of dollars is 0.00012: must be 0.0001, as declared here"):
+        limited(two(), agent=routing.agent, ceiling=1e-4)
+    with pytest.raises(ValueError, match=r"its `range` of dollars for .* is \[0.0, .*\]: must be \[0.0, 0.00015"):
+        limited(two(), agent=routing.agent, max_tokens=200)
+
+
+def test_a_closed_strategy_leaves_the_router_as_it_was() -> None:
+    gateway = two()
+    with limited(gateway) as routing:
+        with pytest.raises(ValueError, match="another BanisterRouting: close that first"):
+            limited(gateway)
+        assert routing.install() is routing
+        ask(gateway, 3)
+    ask(gateway, 3)
+    gateway.completion("chat", messages=HELLO)
+    assert (routing.savings().calls, routing.savings().counts["open"]) == (3, 0)
+    assert not {"get_available_deployment", "async_get_available_deployment"} & vars(gateway).keys()
+    assert outcomes(limited(gateway)) == 0
+
+
+def test_waiting_for_open_calls() -> None:
+    async def slow(request: dict[str, Any], response: Any) -> float:
+        await asyncio.sleep(0.1)
+        return 1.0
+
+    gateway = two()
+    routing = limited(gateway, quality=slow)
+
+    async def run() -> None:
+        await gateway.acompletion("chat", messages=HELLO)
+        assert not await routing.wait_async(timeout=0)
+        assert await routing.wait_async()
+        assert outcomes(routing) == 1
+        await gateway.acompletion("chat", messages=HELLO, stream=True)
+
+    asyncio.run(run())
+    assert not routing.wait(timeout=0.05), "nobody reads that stream"
+
+
+def test_an_alarm_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    gateway = two()
+    routing = limited(gateway, ceiling=1e-5, worst_cost={CHEAP: 2e-5})
+    for _ in range(60):
+        ask(gateway, 10)
+        if routing.savings().alarms:
+            break
+    ask(gateway, 5)
+    (message,) = routing.savings().alarms
+    assert "beyond its threshold 0.00001" in message
+    assert caplog.text.count("alarm: ") == 1
+    assert f"threshold 1e-05, mean so far {CHEAP_COST:.4g}" in str(routing.savings())
+    assert f"alarm: {message}" in str(routing.savings())
 
 
 def test_prices() -> None:
@@ -381,11 +445,32 @@ def test_prices() -> None:
         ({"floor": 0.5, "ceiling": 1.0}, "give one of them"),
         ({"share": 0.0}, "`share` is 0.0"),
         ({"agent": banister.Opb(2), "experiment": "chat"}, "one of them decides"),
+        ({"quality": 0.5}, "`quality` is 0.5: must be callable"),
+        ({"slow_after": 1.0}, "`slow_at_most` is None: give both or none"),
+        ({"slow_at_most": 0.1}, "`slow_after` is None and"),
+        ({"max_tokens": 0}, "`max_tokens` is 0: must be at least 1"),
+        ({"share": 0.5, "quality": None}, "`share` is 0.5 without `quality`"),
+        ({"ceiling": "0.1"}, "`ceiling` is '0.1': must be a number"),
+        ({"group": "chatt"}, r"`group` is 'chatt': must be one of \['chat'\]"),
+        ({"worst_cost": {"gpt": 1.0}}, r"`worst_cost` has \['gpt'\]: must be of"),
+        ({"ceiling": 50}, "`ceiling` is 50 dollars per call: must be below 0.0015, .* there is `budget`"),
+        ({"budget": {"amount": 50, "per": "day"}}, "only the service keeps budgets"),
+        ({"budget": {}, "service": "http://127.0.0.1:1", "floor": 0.5}, "`budget` without `ceiling`"),
     ],
 )
 def test_errors(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         limited(two(), **options)
+
+
+def test_errors_of_reports_and_savings() -> None:
+    routing = limited(two())
+    with pytest.raises(ValueError, match="`response` is None: must be a response of the router, or its `call_id`"):
+        routing.report(None, 1.0)
+    with pytest.raises(ValueError, match="`quality` is '1': must lie in"):
+        routing.report("id", "1")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=f"`against` is 'gpt': must be one of .*{CHEAP}"):
+        routing.savings(against="gpt")
 
 
 def test_litellm_is_asked_for_by_name() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gateways import CHEAP, DEAR, ask, limited, two, wait_for
+from gateways import CHEAP, CHEAP_COST, DEAR, HELLO, ask, deployment, limited, router, two, wait_for
 from served import make_token, running
 
 import banister
@@ -39,15 +39,60 @@ def test_gateways_share_an_experiment(tmp_path: Path) -> None:
         assert routings[0].savings().certificate is not None
 
         client.update("routing", shadow=True)
+        routings[0].install()
         ask(gateways[0], 5)
         assert routings[0].savings().counts["undecided by the service"] == 5, "it only says what it would do"
 
-        with pytest.raises(ValueError, match="which has other guardrails: give it another name"):
+        with pytest.raises(ValueError, match="whose `at_most` of dollars is 0.00012: must be 0.0001, as"):
             limited(two(), service=url, experiment="routing", token=token, ceiling=1e-4)
+        with pytest.raises(ValueError, match="whose `range` of dollars for openai/gpt-4o-mini is"):
+            limited(two(), service=url, experiment="routing", token=token, max_tokens=50)
         with pytest.raises(ValueError, match="safe; give it another name"):
             limited(two(), service=url, experiment="routing", token=token, safe=DEAR, ceiling=1e-3)
         with pytest.raises(banister.ServiceAuthError):
             limited(two(), service=url, experiment="routing", token="wrong")
+
+
+@pytest.mark.parametrize("options", [{}, {"share": 0.01}, {"quality": None}])
+def test_a_budget_that_refuses_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture, options: Any) -> None:
+    backup = deployment("openai/gpt-4.1", "from the backup", group="backup")
+    models = (deployment(CHEAP, "fine"), deployment(DEAR, "excellent"), backup)
+    gateway = router(*models, fallbacks=[{"chat": ["backup"]}], num_retries=2)
+    budget = {"amount": 3e-4, "per": "month", "when_exhausted": "refuse", "pacing": False}
+    with running(tmp_path) as url, banister.Client(url) as client:
+        routing = limited(gateway, service=url, group="chat", budget=budget, **options)
+
+        def spent() -> float:
+            return client.experiment("chat").budgets["dollars"].spent
+
+        def is_refused() -> bool:
+            (answer,) = ask(gateway)
+            if answer.choices[0].message.content == "from the backup":
+                return spent() + 9e-5 > 3e-4  # Sooner, if costs that are reserved were not reported yet.
+            return False
+
+        wait_for(is_refused)
+        assert gateway.completion("chat", messages=HELLO).choices[0].message.content == "from the backup"
+        routing.close()
+        found = routing.savings()
+        assert found.arms[CHEAP].calls >= 10, "what was spent is charged, and not the most it could have been"
+        assert found.dollars == pytest.approx(found.arms[CHEAP].calls * CHEAP_COST) == spent() <= 3e-4
+        assert found.counts["refused by a budget"] >= 2
+        assert found.counts["undecided by the service"] == 0
+        assert caplog.text.count("the budget of `dollars` is exhausted") == 1
+        with pytest.raises(banister.ServiceBudgetError) as caught:
+            client.decide("chat")
+        assert caught.value.retry_after is not None and caught.value.retry_after > 0
+
+
+def test_an_alarm_of_the_service_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    gateway = two()
+    with running(tmp_path) as url:
+        routing = limited(gateway, service=url, ceiling=1e-5, worst_cost={CHEAP: 2e-5})
+        wait_for(lambda: bool(ask(gateway, 10) and routing.savings().alarms))
+        ask(gateway, 10)
+        routing.close()
+    assert caplog.text.count("alarm: the safe arm alone is played: see the page of experiment 'chat'") == 1
 
 
 def test_without_the_service_the_safe_arm_is_played_and_no_outcome_is_lost(

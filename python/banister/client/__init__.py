@@ -22,6 +22,7 @@ from .answers import (
 from .api import Api
 from .errors import (
     ServiceAuthError,
+    ServiceBudgetError,
     ServiceConflictError,
     ServiceError,
     ServiceNotFoundError,
@@ -52,6 +53,7 @@ __all__ = [
     "ServiceAuthError",
     "ServiceBatch",
     "ServiceBudget",
+    "ServiceBudgetError",
     "ServiceCertificate",
     "ServiceConflictError",
     "ServiceCounts",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,6 +35,8 @@ class ServiceError(Exception):
     allowed: str | None
     #: Id of this request in the service's own log.
     request_id: str | None
+    #: Seconds after which to ask again, if the service said so.
+    retry_after: float | None
 
     def __init__(
         self,
@@ -45,6 +48,7 @@ class ServiceError(Exception):
         value: str | None = None,
         allowed: str | None = None,
         request_id: str | None = None,
+        retry_after: float | None = None,
     ) -> None:
         self.status = status
         self.title = title
@@ -53,6 +57,7 @@ class ServiceError(Exception):
         self.value = value
         self.allowed = allowed
         self.request_id = request_id
+        self.retry_after = retry_after
         super().__init__(self._message())
 
     def _message(self) -> str:
@@ -74,13 +79,18 @@ class ServiceError(Exception):
         """Returns the error that a problem document (RFC 9457) describes, as the class for its status."""
         told = problem.get("status")
         code = status if status is not None else told if isinstance(told, int) else 500
-        texts = {key: _text(problem.get(key)) for key in ("field", "value", "allowed")}
-        return _CLASSES.get(code, ServiceError)(
-            _text(problem.get("detail")) or "",
+        detail = _text(problem.get("detail")) or ""
+        kind = _CLASSES.get(code, ServiceError)
+        if code == 429 and _EXHAUSTED.match(detail):
+            kind = ServiceBudgetError
+        return kind(
+            detail,
             status=code,
             title=_text(problem.get("title")) or "",
             request_id=_text(problem.get("request_id")) or request_id,
-            **texts,
+            field=_text(problem.get("field")),
+            value=_text(problem.get("value")),
+            allowed=_text(problem.get("allowed")),
         )
 
 
@@ -107,6 +117,16 @@ class ServiceRefusedError(ServiceError, ValueError):
 class ServiceUnavailableError(ServiceError):
     """The service could not be reached, or has no time (429, 502, 503, 504), also when asked again."""
 
+
+class ServiceBudgetError(ServiceUnavailableError):
+    """A budget whose `when_exhausted` is `refuse` does not cover the safe action until its next period (429).
+
+    Then not even the safe action may be played; `retry_after` is the number of seconds to the next period.
+    """
+
+
+#: The only 429 about money; all others are about load.
+_EXHAUSTED = re.compile("the budget of `.*` is exhausted")
 
 #: Statuses that say: not now.
 LATER = frozenset({429, 502, 503, 504})

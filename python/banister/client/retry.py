@@ -157,7 +157,10 @@ class Attempts:
 
 
 def _refused(answer: Answer) -> ServiceError:
-    return error_of(answer.status, answer.content, answer.headers.get("x-request-id"))
+    error = error_of(answer.status, answer.content, answer.headers.get("x-request-id"))
+    seconds = answer.headers.get("retry-after", "").strip()
+    error.retry_after = float(seconds) if seconds.isdecimal() else None
+    return error
 
 
 def _unavailable(call: Call, result: Answer | Lost) -> tuple[ServiceError, Exception | None]:

@@ -6,13 +6,14 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from ..._agent import Agent
 from ..._native import Decision
 from ...client import (
     Client,
+    ServiceBudgetError,
     ServiceConflictError,
     ServiceDecision,
     ServiceError,
@@ -35,13 +36,19 @@ class Backend(Protocol):
     remote: bool
 
     def decide(self, id: str) -> AnyDecision | None:
-        """Returns a decision; None if there is nobody to ask: play the safe arm."""
+        """Returns a decision; None if there is nobody to ask: play the safe arm.
+
+        Raises `ServiceBudgetError` if not even that may be played.
+        """
 
     def learns(self, decision: AnyDecision, arm: str) -> bool:
         """Returns True if the outcome of `arm`, played at this decision, can be learned."""
 
-    def learn(self, decision: AnyDecision, arm: str, reward: float, costs: Mapping[str, float]) -> None:
-        """Learns what came of a decision."""
+    def learn(self, decision: AnyDecision, arm: str, reward: float | None, costs: Mapping[str, float]) -> None:
+        """Learns what came of a decision; without a reward, a service charges the costs to its budgets."""
+
+    def alarms(self, decision: AnyDecision | None) -> list[str]:
+        """Returns the alarms of now; `decision` is the last."""
 
     def close(self, timeout: float) -> None:
         """Waits until outcomes are delivered."""
@@ -61,10 +68,15 @@ class AgentBackend:
     def learns(self, decision: AnyDecision, arm: str) -> bool:
         return True
 
-    def learn(self, decision: AnyDecision, arm: str, reward: float, costs: Mapping[str, float]) -> None:
+    def learn(self, decision: AnyDecision, arm: str, reward: float | None, costs: Mapping[str, float]) -> None:
+        if reward is None:
+            return
         # The outcome of an arm that was not drawn is that arm's, and not the decision's.
         drawn = isinstance(decision, Decision) and decision.action == arm
         self.agent.observe(decision if drawn else arm, reward, costs)  # type: ignore[arg-type]
+
+    def alarms(self, decision: AnyDecision | None) -> list[str]:
+        return [one.message for one in self.agent.alarms]
 
     def close(self, timeout: float) -> None:
         pass
@@ -103,6 +115,8 @@ class ServiceBackend:
                 decision = self._client.decide(self.name, id=id)
                 # In shadow mode the service only says what it would do.
                 return None if decision.shadow else decision
+            except ServiceBudgetError:
+                raise
             except (ServiceError, ValueError) as error:
                 self._back_off(error)
         return None
@@ -110,11 +124,15 @@ class ServiceBackend:
     def learns(self, decision: AnyDecision, arm: str) -> bool:
         return decision.action == arm
 
-    def learn(self, decision: AnyDecision, arm: str, reward: float, costs: Mapping[str, float]) -> None:
+    def learn(self, decision: AnyDecision, arm: str, reward: float | None, costs: Mapping[str, float]) -> None:
         try:
             self._outcomes.put_nowait({"decision": decision, "reward": reward, "costs": costs})
         except queue.Full:
             self.undelivered += 1
+
+    def alarms(self, decision: AnyDecision | None) -> list[str]:
+        is_forced = decision is not None and decision.certificate.fallback == "alarm"
+        return [f"the safe arm alone is played: see the page of experiment {self.name!r}"] if is_forced else []
 
     def close(self, timeout: float) -> None:
         end = time.monotonic() + timeout
@@ -139,9 +157,11 @@ class ServiceBackend:
                 f"`experiment` is {self.name!r}, whose arms are {sorted(arms)} with {known.safe!r} safe: "
                 f"must be {sorted(wanted['arms'])} with {wanted['safe']!r} safe; give it another name"
             )
-        bounds = [_bound(one) for one in known.guardrails]
-        if bounds != [_bound(one.to_dict()) for one in wanted["guardrails"]]:
-            raise ValueError(f"`experiment` is {self.name!r}, which has other guardrails: give it another name")
+        check_same(f"`experiment` is {self.name!r}, whose", known.guardrails, known.reward, wanted)
+        for guardrail, budget in (wanted.get("budgets") or {}).items():
+            kept = known.budgets.get(guardrail)
+            if kept is None or any(getattr(kept, key, None) != value for key, value in budget.items()):
+                log.warning("`budget` is %s, and experiment %r keeps its own: %s", budget, self.name, kept)
         self._is_ready = True
 
     def _back_off(self, error: Exception) -> None:
@@ -167,5 +187,27 @@ class ServiceBackend:
                 self._outcomes.task_done()
 
 
-def _bound(guardrail: Mapping[str, Any]) -> list[Any]:
-    return [guardrail.get(key) or None for key in ("name", "at_most", "at_least", "relative")]
+def check_same(
+    whose: str, guardrails: Sequence[Mapping[str, Any]], reward: Mapping[str, Any] | None, wanted: Mapping[str, Any]
+) -> None:
+    """Raises an error that names the first bound or range in which a declaration differs from the one wanted."""
+    known = _fields(guardrails, reward, wanted["arms"])
+    ours = _fields([one.to_dict() for one in wanted["guardrails"]], wanted["reward"], wanted["arms"])
+    for name in [*ours, *known]:
+        if known.get(name) != ours.get(name):
+            raise ValueError(
+                f"{whose} {name} is {known.get(name)}: must be {ours.get(name)}, as declared here; start a new one"
+            )
+
+
+def _fields(
+    guardrails: Sequence[Mapping[str, Any]], reward: Mapping[str, Any] | None, arms: Sequence[str]
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for one in guardrails:
+        found |= {f"`{key}` of {one['name']}": one.get(key) or None for key in ("at_most", "at_least", "relative")}
+    for name, signal in [("reward", reward or {}), *((one["name"], one) for one in guardrails)]:
+        declared = signal.get("range") or [0.0, 1.0]
+        by_arm = declared if isinstance(declared, Mapping) else dict.fromkeys(arms, declared)
+        found |= {f"`range` of {name} for {arm}": [float(end) for end in by_arm.get(arm) or ()] for arm in arms}
+    return found

@@ -13,7 +13,7 @@ from .backends import AnyDecision
 MAX_OPEN = 100_000
 
 REPLACED, TOO_LONG, UNDECIDED = "replaced by the safe arm", "too long", "undecided by the service"
-REFUSED, GIVEN_UP = "refused", "given up"
+REFUSED, GIVEN_UP, JUDGE_FAILED, NO_BUDGET = "refused", "given up", "judge failed", "refused by a budget"
 
 V = TypeVar("V")
 
@@ -56,7 +56,7 @@ class Calls:
         self._waiting: dict[str, Call] = {}
         self._early: dict[str, float] = {}
         self._totals = {arm: ArmTotals() for arm in arms}
-        self._counts = dict.fromkeys((REPLACED, TOO_LONG, UNDECIDED, REFUSED, GIVEN_UP), 0)
+        self._counts = dict.fromkeys((REPLACED, TOO_LONG, UNDECIDED, REFUSED, GIVEN_UP, JUDGE_FAILED, NO_BUDGET), 0)
 
     def begin(self, id: str, call: Call) -> None:
         """Records a call that begins."""
@@ -107,10 +107,11 @@ class Calls:
             self._totals[call.arm].judged += 1
             self._totals[call.arm].quality += quality
 
-    def count(self, reason: str) -> None:
-        """Counts a call out of the ordinary."""
+    def count(self, reason: str) -> int:
+        """Counts a call out of the ordinary; returns how many there were."""
         with self._lock:
             self._counts[reason] += 1
+            return self._counts[reason]
 
     def sums(self) -> tuple[dict[str, ArmTotals], dict[str, int]]:
         """Returns copies of the sums by arm and of the counts by reason."""

@@ -6,9 +6,11 @@ import asyncio
 import atexit
 import inspect
 import logging
+import numbers
 import random
+import time
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import litellm
@@ -19,8 +21,9 @@ from litellm.types.router import CustomRoutingStrategyBase, RouterRateLimitError
 from ..._agent import Agent
 from ..._agents import Opb
 from ..._guardrail import Guardrail
-from .backends import AgentBackend, AnyDecision, Backend, ServiceBackend
-from .calls import REFUSED, REPLACED, TOO_LONG, UNDECIDED, Call, Calls
+from ...client import ServiceBudgetError
+from .backends import AgentBackend, AnyDecision, Backend, ServiceBackend, check_same
+from .calls import JUDGE_FAILED, NO_BUDGET, REFUSED, REPLACED, TOO_LONG, UNDECIDED, Call, Calls
 from .prices import Prices, read_prices
 from .savings import Savings, compare
 
@@ -34,6 +37,10 @@ Judge: TypeAlias = Callable[[dict[str, Any], Any], "float | Awaitable[float | No
 ID_KEY = "banister"
 #: Keys of a request that the Router removes when it looks for deployments.
 ROUTER_KEYS = ("_target_order", "_excluded_deployment_ids", "_retry_skipped_deployment_ids")
+#: Methods of a Router that a strategy replaces.
+STRATEGY = ("get_available_deployment", "async_get_available_deployment")
+#: Seconds between two warnings of a judge that fails.
+QUIET = 60.0
 OUTPUT_LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 V = TypeVar("V")
 
@@ -61,13 +68,15 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         worst_cost: dollars of the dearest possible call by arm, for those that LiteLLM has no prices of.
         safe_cost: the safe arm's mean of the guarded signal, if it is known.
         slow_after: seconds after which a call is slow; with it comes a second guardrail.
-        slow_at_most: largest fraction of slow calls.
+        slow_at_most: largest fraction of slow calls; both are given, or none.
         confidence: with which all guardrails are kept at all times.
         agent: an agent of an earlier process: `banister.load(path)`.
         seed: of the agent and of the choice among equal deployments.
         experiment: an experiment of the decision service, which then decides in place of an agent of this
             process; made if it is missing.
         service: URL of the service; else the environment's `BANISTER_URL`, else `http://127.0.0.1:8787`.
+        budget: most dollars per hour, day, week or month, of an experiment that is made: `{"amount": 50,
+            "per": "day", "when_exhausted": "refuse"}`. Only the service keeps budgets.
         token: of the service; else the environment's `BANISTER_TOKEN`.
         timeout: seconds that a decision of the service may take; then the safe arm is played.
         pause: seconds without a request to a service that failed.
@@ -90,28 +99,52 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         worst_cost: Mapping[str, float] | None = None,
         safe_cost: float | None = None,
         slow_after: float | None = None,
-        slow_at_most: float = 0.05,
+        slow_at_most: float | None = None,
         confidence: float = 0.99,
         agent: Agent | None = None,
         seed: int | None = None,
         experiment: str | None = None,
         service: str | None = None,
+        budget: Mapping[str, Any] | None = None,
         token: str | None = None,
         timeout: float = 0.5,
         pause: float = 5.0,
     ) -> None:
         super().__init__()
+        given = {"ceiling": ceiling, "floor": floor, "safe_cost": safe_cost, "share": share, "confidence": confidence}
+        times = {"slow_after": slow_after, "slow_at_most": slow_at_most, "timeout": timeout, "pause": pause}
+        limits = {"max_tokens": max_tokens, "max_input_tokens": max_input_tokens}
+        costs = {f"worst_cost[{arm!r}]": cost for arm, cost in (worst_cost or {}).items()}
+        for name, value in {**given, **times, **limits, **costs}.items():
+            if value is not None and not isinstance(value, numbers.Real):
+                raise ValueError(f"`{name}` is {value!r}: must be a number")
+            if name in limits and value is not None and value < 1:
+                raise ValueError(f"`{name}` is {value}: must be at least 1")
         if (ceiling is None) == (floor is None):
             raise ValueError(f"`ceiling` is {ceiling} and `floor` is {floor}: give one of them")
         if not 0 < share <= 1:
             raise ValueError(f"`share` is {share}: must be above 0 and at most 1")
+        if quality is not None and not callable(quality):
+            raise ValueError(f"`quality` is {quality!r}: must be callable, as `quality(request, response)`")
+        if share < 1 and quality is None:
+            raise ValueError(
+                f"`share` is {share} without `quality`: it is the share that is judged; `report` needs none"
+            )
+        if floor is not None and quality is None:
+            log.warning("`floor` without `quality`: the safe arm is played until `report` has told enough qualities")
+        if (slow_after is None) != (slow_at_most is None):
+            raise ValueError(f"`slow_after` is {slow_after} and `slow_at_most` is {slow_at_most}: give both or none")
         is_served = experiment is not None or service is not None
         if is_served and agent is not None:
             raise ValueError("`agent` and `experiment` are both given: one of them decides")
+        if budget is not None and not is_served:
+            raise ValueError("`budget` without `experiment`: only the service keeps budgets over time")
+        if budget is not None and ceiling is None:
+            raise ValueError("`budget` without `ceiling`: only the costs of a guardrail have a budget")
         #: Without an attribute of its own, LiteLLM takes a second logger for the first.
         self.id = uuid.uuid4().hex
         self.router = router
-        self.group = _only_group(router) if group is None else group
+        self.group = _checked_group(router, group)
         self.safe = safe
         self._ceiling = ceiling
         self._quality, self._quality_range = quality, (float(quality_range[0]), float(quality_range[1]))
@@ -128,6 +161,9 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
             raise ValueError(
                 f"`safe` is {safe!r}: must be one of {sorted(self._deployments)}, models of {self.group!r}"
             )
+        unknown = sorted(set(worst_cost or ()) - set(self._deployments))
+        if unknown:
+            raise ValueError(f"`worst_cost` has {unknown}: must be of {sorted(self._deployments)}")
         self._prices: dict[str, Prices] = {}
         self._worst: dict[str, float] = {}
         for arm, deployments in self._deployments.items():
@@ -140,6 +176,11 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
                 self._worst[arm] = max(self._prices[arm].worst, 1e-12)
 
         dearest = max(self._worst, key=self._worst.__getitem__)
+        if ceiling is not None and not relative and ceiling >= self._worst[dearest]:
+            raise ValueError(
+                f"`ceiling` is {ceiling:g} dollars per call: must be below {self._worst[dearest]:g}, the most that a "
+                "call can cost. For dollars per day there is `budget`"
+            )
         if ceiling is not None and not relative and self._worst[dearest] > 100 * ceiling:
             log.warning(
                 "a call of %s can cost $%g, and the ceiling is $%g: it will be learned slowly. "
@@ -151,6 +192,8 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         if is_served:
             name = self.group if experiment is None else experiment
             declaration["confidence"] = confidence
+            if budget is not None:
+                declaration["budgets"] = {"dollars": dict(budget)}
             options: dict[str, Any] = {"token": token, "timeout": timeout, "pause": pause}
             self._backend = ServiceBackend(service, name, **options, declaration=declaration)
         else:
@@ -158,14 +201,24 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
                 agent = Opb(**declaration, delta=1 - confidence, seed=seed)
             elif set(agent.arms) != set(self._deployments) or agent.safe != safe:
                 raise ValueError(f"`agent` has arms {agent.arms}, {agent.safe!r} safe: must be those of the router")
+            else:
+                check_same("`agent` is of an earlier process, and its", **_signals(agent), wanted=declaration)
             self._backend = AgentBackend(agent)
 
         self._calls = Calls(list(self._deployments))
-        self._certificate: Any = None
+        self._last: AnyDecision | None = None
+        self._alarms: list[str] = []
+        self._warn_at = 0.0
+        self._replaced: dict[str, Any] = {}
         atexit.register(self.close)
 
     def _declare(
-        self, ceiling: float | None, floor: float | None, relative: bool, safe_cost: float | None, slow_at_most: float
+        self,
+        ceiling: float | None,
+        floor: float | None,
+        relative: bool,
+        safe_cost: float | None,
+        slow_at_most: float | None,
     ) -> dict[str, Any]:
         known: dict[str, Any] = {"relative": relative, "safe_cost": safe_cost}
         if ceiling is not None:
@@ -183,14 +236,55 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
 
     def install(self) -> BanisterRouting:
         """Makes it the strategy of its router: `router.set_custom_routing_strategy`."""
+        if not self._is_installed():
+            replaced = {name: vars(self.router)[name] for name in STRATEGY if name in vars(self.router)}
+            if any(isinstance(getattr(one, "__self__", None), BanisterRouting) for one in replaced.values()):
+                raise ValueError("`router` has another BanisterRouting: close that first")
+            self._replaced = replaced
         self.router.set_custom_routing_strategy(self)
         return self
 
+    def wait(self, timeout: float = 10.0) -> bool:
+        """Waits until no call is open: all have ended and were judged. Returns False if some still are.
+
+        LiteLLM tells of an async call in the event loop of that call: there, await `wait_async`.
+        """
+        for seconds in self._pauses(timeout):
+            time.sleep(seconds)
+        return not self._is_open()
+
+    async def wait_async(self, timeout: float = 10.0) -> bool:
+        """Waits like `wait`, in the event loop of the calls."""
+        for seconds in self._pauses(timeout):
+            await asyncio.sleep(seconds)
+        return not self._is_open()
+
     def close(self, timeout: float = 5.0) -> None:
-        """Stops listening to LiteLLM, and waits until the service has all outcomes."""
+        """Gives the router its own strategy back, and waits until the service has all outcomes."""
         atexit.unregister(self.close)
+        if self._is_installed():
+            for name in STRATEGY:
+                delattr(self.router, name)
+            vars(self.router).update(self._replaced)
         litellm.logging_callback_manager.remove_callback_from_all_lists(self)
         self._backend.close(timeout)
+
+    def __enter__(self) -> BanisterRouting:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _is_installed(self) -> bool:
+        return getattr(vars(self.router).get(STRATEGY[0]), "__self__", None) is self
+
+    def _is_open(self) -> bool:
+        return self._calls.sums()[1]["open"] > 0
+
+    def _pauses(self, timeout: float) -> Iterator[float]:
+        end = time.monotonic() + timeout
+        while self._is_open() and time.monotonic() < end:
+            yield 0.02
 
     @property
     def agent(self) -> Agent | None:
@@ -270,7 +364,18 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         if not self._fits(query):
             self._calls.count(TOO_LONG)
             return None
-        decision = self._backend.decide(id)
+        try:
+            decision = self._backend.decide(id)
+        except ServiceBudgetError as error:
+            # Not even the safe arm is paid for. The Router takes this for a group that is down, and falls back.
+            if self._calls.count(NO_BUDGET) == 1:
+                log.warning("calls are refused: %s", error)
+            raise RouterRateLimitError(
+                model=self.group,
+                cooldown_time=error.retry_after or 0.0,
+                enable_pre_call_checks=self.router.enable_pre_call_checks,
+                cooldown_list=[],
+            ) from error
         if decision is None:
             self._calls.count(UNDECIDED)
         return decision
@@ -317,15 +422,16 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         weights = [one["litellm_params"].get("weight") or 1 for one in candidates]
         deployment = self._random.choices(candidates, weights)[0]
         request = query["request_kwargs"]
-        limit = next((key for key in OUTPUT_LIMITS if request.get(key) is not None), "max_tokens")
+        own = {key: request.get(key) or deployment["litellm_params"].get(key) for key in OUTPUT_LIMITS}
+        limits = {key: most for key, most in own.items() if most is not None} or {"max_tokens": self._max_tokens}
         # Only a chat is limited unasked: calls of other kinds have no such parameter, or another one.
-        if self._max_tokens is not None and (query["messages"] is not None or limit in request):
-            own = request.get(limit) or deployment["litellm_params"].get(limit) or self._max_tokens
-            request[limit] = min(own, self._max_tokens)
+        if self._max_tokens is not None and (query["messages"] is not None or not limits.keys().isdisjoint(request)):
+            request |= {key: min(most, self._max_tokens) for key, most in limits.items()}
         if self not in litellm.callbacks:
             litellm.logging_callback_manager.add_litellm_callback(self)
         if decision is not None:
-            self._certificate = decision.certificate
+            self._last = decision
+            self._watch()
             if decision.action != arm:
                 self._calls.count(REPLACED)
         is_learned = (
@@ -342,9 +448,9 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         if call is not None and call.is_learned:
             quality = None
             try:
-                quality = self._judge(kwargs, response_obj)
-            except Exception:
-                log.exception("the judge failed")
+                quality = _quality(self._judge(kwargs, response_obj))
+            except Exception as error:
+                self._judge_failed(error)
             finally:
                 self._judged(call, kwargs, quality)
 
@@ -357,11 +463,11 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
             quality = None
             try:
                 if inspect.iscoroutinefunction(self._quality):
-                    quality = await self._quality(kwargs, response_obj)
+                    quality = _quality(await self._quality(kwargs, response_obj))
                 else:
-                    quality = await asyncio.to_thread(self._judge, kwargs, response_obj)
-            except Exception:
-                log.exception("the judge failed")
+                    quality = _quality(await asyncio.to_thread(self._judge, kwargs, response_obj))
+            except Exception as error:
+                self._judge_failed(error)
             finally:
                 # Also if LiteLLM has no more patience with the judge: the quality may still be reported.
                 self._judged(call, kwargs, quality)
@@ -386,8 +492,8 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
             quality: in the declared range.
         """
         lowest, highest = self._quality_range
-        if not lowest <= quality <= highest:
-            raise ValueError(f"`quality` is {quality}: must lie in [{lowest:g}, {highest:g}]")
+        if not isinstance(quality, numbers.Real) or not lowest <= quality <= highest:
+            raise ValueError(f"`quality` is {quality!r}: must lie in [{lowest:g}, {highest:g}]")
         key = response if isinstance(response, str) else call_id(response)
         # LiteLLM may not yet have told of the end of the call: then the quality waits.
         call = self._calls.reported(key, float(quality))
@@ -404,13 +510,17 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         totals, counts = self._calls.sums()
         if isinstance(self._backend, ServiceBackend):
             counts["undelivered"] = self._backend.undelivered
-        return compare(totals, counts, self._prices, self._certificate, against)
+        certificate = None if self._last is None else self._last.certificate
+        return compare(totals, counts, self._prices, certificate, against, self._backend.alarms(self._last))
 
     def _end(self, kwargs: dict[str, Any], response: Any, start: Any, end: Any) -> Call | None:
         """Returns the call that an event is about, once; None for all other calls, and for repeated events."""
         parameters = kwargs.get("litellm_params") or {}
         id = str((parameters.get("model_info") or {}).get(ID_KEY))
-        return self._calls.end(id, response, kwargs.get("response_cost"), (end - start).total_seconds())
+        call = self._calls.end(id, response, kwargs.get("response_cost"), (end - start).total_seconds())
+        if call is not None and not call.is_learned:
+            self._charge(call)
+        return call
 
     def _judge(self, kwargs: dict[str, Any], response: Any) -> float | None:
         if self._quality is None:
@@ -422,6 +532,34 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         quality = self._calls.judged(str(kwargs.get("litellm_call_id")), call, quality)
         if quality is not None:
             self._learn(call, float(quality))
+        else:
+            self._charge(call)
+
+    def _judge_failed(self, error: Exception) -> None:
+        count, now = self._calls.count(JUDGE_FAILED), time.monotonic()
+        if now >= self._warn_at:
+            self._warn_at = now + QUIET
+            log.warning("the judge failed, %d times so far: %r", count, error, exc_info=error if count == 1 else None)
+
+    def _watch(self) -> None:
+        """Warns of alarms that went off since the last decision."""
+        before, self._alarms = self._alarms, self._backend.alarms(self._last)
+        for message in self._alarms:
+            if message not in before:
+                log.warning("alarm: %s", message)
+
+    def _costs(self, call: Call) -> dict[str, float]:
+        """Returns the costs that are known without a quality."""
+        costs = {} if self._ceiling is None else {"dollars": call.dollars}
+        if self._slow_after is not None:
+            costs["slow"] = float(call.seconds > self._slow_after)
+        return costs
+
+    def _charge(self, call: Call) -> None:
+        """Tells a service the dollars of a call whose quality comes later or never: a budget waits for them."""
+        is_known = self._ceiling is not None and call.dollars <= self._worst[call.arm]
+        if is_known and call.decision is not None and self._backend.learns(call.decision, call.arm):
+            self._backend.learn(call.decision, call.arm, None, self._costs(call))
 
     def _learn(self, call: Call, quality: float) -> bool:
         """Learns the outcome of a call; what lies outside its range is refused, and said."""
@@ -438,9 +576,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
             return False
         by_quality = self._ceiling is not None
         reward = quality if by_quality else -call.dollars
-        costs = {"dollars": call.dollars} if by_quality else {"quality": quality}
-        if self._slow_after is not None:
-            costs["slow"] = float(call.seconds > self._slow_after)
+        costs = self._costs(call) if by_quality else {"quality": quality, **self._costs(call)}
         self._backend.learn(call.decision, call.arm, reward, costs)
         self._calls.learned(call, quality)
         return True
@@ -454,14 +590,30 @@ def arm_of(deployment: Mapping[str, Any]) -> str:
 
 def call_id(response: Any) -> str:
     """Returns the id under which the quality of a response may be reported later."""
-    return str(response._hidden_params["litellm_call_id"])
+    known = getattr(response, "_hidden_params", None) or {}
+    if "litellm_call_id" not in known:
+        raise ValueError(f"`response` is {response!r}: must be a response of the router, or its `call_id`")
+    return str(known["litellm_call_id"])
 
 
-def _only_group(router: Router) -> str:
-    groups = sorted({one["model_name"] for one in router.model_list})
-    if len(groups) != 1:
-        raise ValueError(f"`group` is missing: must be one of {groups}, the model groups of the router")
-    return str(groups[0])
+def _checked_group(router: Router, group: str | None) -> str:
+    groups = sorted({str(one["model_name"]) for one in router.model_list})
+    if group is None and len(groups) == 1:
+        return groups[0]
+    if group is None or group not in groups:
+        told = "missing" if group is None else repr(group)
+        raise ValueError(f"`group` is {told}: must be one of {groups}, the model groups of the router")
+    return group
+
+
+def _signals(agent: Agent) -> dict[str, Any]:
+    return {key: agent.problem.get(key) for key in ("guardrails", "reward")}
+
+
+def _quality(answer: Any) -> float | None:
+    if answer is not None and not isinstance(answer, numbers.Real):
+        raise TypeError(f"the judge returned {answer!r}: must return a number, or None")
+    return answer  # type: ignore[return-value]
 
 
 async def _awaited(answer: Awaitable[V]) -> V:

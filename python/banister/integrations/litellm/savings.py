@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -25,6 +25,15 @@ class Savings:
     certificate: dict[str, Any] | None = field(repr=False)
     #: Calls out of the ordinary, by reason.
     counts: dict[str, int]
+    #: Alarms that went off and were not acknowledged.
+    alarms: tuple[str, ...] = ()
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Dollars per call and quality per judged call, so far."""
+        judged = sum(one.judged for one in self.arms.values())
+        quality = sum(one.quality for one in self.arms.values())
+        return {"dollars": self.dollars / max(self.calls, 1), "quality": quality / max(judged, 1)}
 
     @property
     def saved(self) -> float:
@@ -33,7 +42,7 @@ class Savings:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the same as nested dictionaries of plain values."""
-        return {**asdict(self), "saved": self.saved}
+        return {**asdict(self), "saved": self.saved, "means": self.means}
 
     def __str__(self) -> str:
         share = self.saved / self.against_dollars if self.against_dollars else 0.0
@@ -52,7 +61,11 @@ class Savings:
             )
         for one in (self.certificate or {}).get("guardrails", ()):
             pessimistic, threshold = one["pessimistic_cost"], one["threshold"]
-            lines.append(f"  {one['name']}: threshold {threshold:.4g}, the policy pessimistically {pessimistic:.4g}")
+            mean = f"mean so far {self.means[one['name']]:.4g}, " if one["name"] in self.means else ""
+            lines.append(
+                f"  {one['name']}: threshold {threshold:.4g}, {mean}the policy pessimistically {pessimistic:.4g}"
+            )
+        lines += [f"  alarm: {message}" for message in self.alarms]
         odd = ", ".join(f"{count:,} {reason}" for reason, count in self.counts.items() if count)
         return "\n".join([*lines, f"  {odd}"] if odd else lines)
 
@@ -67,6 +80,7 @@ def compare(
     prices: Mapping[str, Prices],
     certificate: Any,
     against: str | None,
+    alarms: Sequence[str],
 ) -> Savings:
     """Compares with an arm, or with the one that would have cost the most."""
     answered = sum(one.calls - one.failures for one in arms.values())
@@ -81,6 +95,8 @@ def compare(
         return 0.0 if known is None else inputs * known.input + outputs * known.output
 
     against = max(arms, key=alone) if against is None else against
+    if against not in arms:
+        raise ValueError(f"`against` is {against!r}: must be one of {sorted(arms)}")
     return Savings(
         calls=sum(one.calls for one in arms.values()),
         dollars=math.fsum(one.dollars for one in arms.values()),
@@ -89,4 +105,5 @@ def compare(
         arms=arms,
         certificate=None if certificate is None else certificate.to_dict(),
         counts=counts,
+        alarms=tuple(alarms),
     )
