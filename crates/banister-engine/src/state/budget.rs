@@ -100,6 +100,8 @@ pub struct BudgetView {
     pub reserved: f64,
     /// Amount that is neither spent nor reserved.
     pub remaining: f64,
+    /// Threshold per decision that pacing holds policies to; null where it does not bind.
+    pub pace: Option<f64>,
     /// Costs beyond the amount: of safe actions, or of an amount that was lowered since.
     pub beyond: f64,
     /// Decisions of this period.
@@ -220,7 +222,13 @@ impl Account {
         both.find(|tally| decision >= tally.first)
     }
 
-    pub(crate) fn view(&self, sets: &ClockSets, now: Timestamp) -> BudgetView {
+    /// The budget as it is now; `lowered` is the threshold of the last policy if pacing has lowered it.
+    pub(crate) fn view(
+        &self,
+        sets: &ClockSets,
+        now: Timestamp,
+        lowered: Option<f64>,
+    ) -> BudgetView {
         let (period_start, period_end) = self.budget.per.bounds(now);
         let (current, previous) = self.tallies(sets, now);
         let spent = current.map_or(0, |tally| tally.spent);
@@ -231,6 +239,7 @@ impl Account {
             spent: units(spent),
             reserved: units(current.map_or(0, |tally| tally.reserved)),
             remaining: units(self.remaining(sets, now).max(0)),
+            pace: lowered.filter(|_| current.is_some() && self.budget.pacing),
             beyond: units((spent - self.amount()).max(0)),
             decisions: current.map_or(0, |tally| tally.decisions),
             exhausted: current.map_or(0, |tally| tally.exhausted),
@@ -439,7 +448,7 @@ mod tests {
             later(&mut budgets, 2, 0.5) + later(&mut budgets, 4, 0.25),
             2
         );
-        let view = budgets.0[0].view(&ClockSets::default(), Timestamp(36 * HOUR));
+        let view = budgets.0[0].view(&ClockSets::default(), Timestamp(36 * HOUR), None);
         assert_eq!(
             (view.spent, view.reserved, view.remaining),
             (0.25, 1.0, 8.75)
@@ -452,7 +461,7 @@ mod tests {
         // Two days later nobody asks any more.
         reserve(&mut budgets, 6..7, 60 * HOUR);
         assert_eq!(later(&mut budgets, 1, 1.0), 0);
-        let view = budgets.0[0].view(&ClockSets::default(), Timestamp(60 * HOUR));
+        let view = budgets.0[0].view(&ClockSets::default(), Timestamp(60 * HOUR), None);
         assert_eq!((view.spent, view.reserved), (0.0, 1.0));
     }
 
