@@ -34,6 +34,8 @@ class ServiceError(Exception):
     allowed: str | None
     #: Id of this request in the service's own log.
     request_id: str | None
+    #: Seconds after which another try makes sense, where the service says so.
+    retry_after: int | None
 
     def __init__(
         self,
@@ -45,6 +47,7 @@ class ServiceError(Exception):
         value: str | None = None,
         allowed: str | None = None,
         request_id: str | None = None,
+        retry_after: int | None = None,
     ) -> None:
         self.status = status
         self.title = title
@@ -53,6 +56,7 @@ class ServiceError(Exception):
         self.value = value
         self.allowed = allowed
         self.request_id = request_id
+        self.retry_after = retry_after
         super().__init__(self._message())
 
     def _message(self) -> str:
@@ -74,12 +78,14 @@ class ServiceError(Exception):
         """Returns the error that a problem document (RFC 9457) describes, as the class for its status."""
         told = problem.get("status")
         code = status if status is not None else told if isinstance(told, int) else 500
+        seconds = problem.get("retry_after")
         texts = {key: _text(problem.get(key)) for key in ("field", "value", "allowed")}
         return _CLASSES.get(code, ServiceError)(
             _text(problem.get("detail")) or "",
             status=code,
             title=_text(problem.get("title")) or "",
             request_id=_text(problem.get("request_id")) or request_id,
+            retry_after=seconds if isinstance(seconds, int) else None,
             **texts,
         )
 

@@ -61,6 +61,8 @@ class ServiceBudget(_Answer):
     decisions: int
     #: Decisions at which the safe action was forced.
     exhausted: int
+    #: Threshold per decision that pacing holds policies to; None where it does not bind.
+    pace: float | None = None
 
 
 @dataclass(frozen=True)
