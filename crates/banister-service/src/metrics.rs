@@ -173,7 +173,7 @@ impl Metrics {
         for ((name, help, _), family) in PER_BUDGET.iter().zip(&self.budgets) {
             r.register(*name, *help, family.clone());
         }
-        let pace = "Threshold per decision that pacing holds policies to";
+        let pace = "Rest per decision until the period ends, where it holds policies back";
         r.register("budget_pace", pace, self.pace.clone());
         let refused = "Decisions that this process refused since the budget was exhausted";
         r.register("budget_refused", refused, self.refused.clone());

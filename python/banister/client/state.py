@@ -61,7 +61,7 @@ class ServiceBudget(_Answer):
     decisions: int
     #: Decisions at which the safe action was forced.
     exhausted: int
-    #: Threshold per decision that pacing holds policies to; None where it does not bind.
+    #: Rest of the amount per decision until the period ends; None where it holds no policy back.
     pace: float | None = None
 
 

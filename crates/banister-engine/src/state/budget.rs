@@ -100,7 +100,8 @@ pub struct BudgetView {
     pub reserved: f64,
     /// Amount that is neither spent nor reserved.
     pub remaining: f64,
-    /// Threshold per decision that pacing holds policies to; null where it does not bind.
+    /// Rest of the amount per decision until the period ends, to which pacing lowers the threshold, though not
+    /// below the safe action's cost; null where it does not bind.
     pub pace: Option<f64>,
     /// Costs beyond the amount: of safe actions, or of an amount that was lowered since.
     pub beyond: f64,
@@ -222,13 +223,8 @@ impl Account {
         both.find(|tally| decision >= tally.first)
     }
 
-    /// The budget as it is now; `lowered` is the threshold of the last policy if pacing has lowered it.
-    pub(crate) fn view(
-        &self,
-        sets: &ClockSets,
-        now: Timestamp,
-        lowered: Option<f64>,
-    ) -> BudgetView {
+    /// The budget as it is now, with its pace where that held the last policy back.
+    pub(crate) fn view(&self, sets: &ClockSets, now: Timestamp, pace: Option<f64>) -> BudgetView {
         let (period_start, period_end) = self.budget.per.bounds(now);
         let (current, previous) = self.tallies(sets, now);
         let spent = current.map_or(0, |tally| tally.spent);
@@ -239,7 +235,7 @@ impl Account {
             spent: units(spent),
             reserved: units(current.map_or(0, |tally| tally.reserved)),
             remaining: units(self.remaining(sets, now).max(0)),
-            pace: lowered.filter(|_| current.is_some() && self.budget.pacing),
+            pace: pace.filter(|_| current.is_some()),
             beyond: units((spent - self.amount()).max(0)),
             decisions: current.map_or(0, |tally| tally.decisions),
             exhausted: current.map_or(0, |tally| tally.exhausted),
@@ -352,10 +348,13 @@ impl Budgets {
         }
     }
 
-    /// Sum of the starts of all periods: another one when one of them has ended.
+    /// Sum of the starts of all periods, and of the minute where a pace depends on it: another one when one of
+    /// them has ended.
     pub(crate) fn stamp(&self, now: Timestamp) -> i64 {
         let starts = self.0.iter().map(|own| own.budget.per.bounds(now).0.0);
-        starts.fold(0, i64::wrapping_add)
+        let is_paced = self.0.iter().any(|own| own.budget.pacing);
+        let minute = if is_paced { now.0 / 60_000_000 } else { 0 };
+        starts.fold(minute, i64::wrapping_add)
     }
 }
 

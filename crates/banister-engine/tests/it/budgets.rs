@@ -288,7 +288,11 @@ fn the_policy_leans_to_the_safe_action_before_the_money_is_gone(place: &Place) {
         certificate.pessimistic_cost <= certificate.threshold,
         "{certificate:?}"
     );
-    assert_eq!(shown(&engine).pace, Some(certificate.threshold));
+    let pace = shown(&engine).pace.unwrap();
+    assert!(
+        pace > 0.0 && pace <= certificate.threshold,
+        "{pace} {certificate:?}"
+    );
     assert!(decided.published.probability(0) > 0.75 && decided.published.fallback.is_none());
     // By hand: the ends of the intervals, by the probabilities.
     let known = decided.published.known.iter();

@@ -123,13 +123,11 @@ impl Experiment {
         let views = self.budgets.0.iter().map(|account| {
             let i = account.guardrail;
             let declared = self.checked.standard.guardrails[i].threshold;
-            let last = self.latest.as_ref().map(|own| &own.published.guardrails[i]);
-            let lowered = last
-                .map(|own| own.threshold)
-                .filter(|threshold| *threshold < declared)
-                // More money since then, and it binds no more.
-                .filter(|_| account.pace(sets, now).is_some_and(|pace| pace < declared));
-            let view = account.view(sets, now, lowered);
+            let mut last = self.latest.iter().map(|own| &own.published.guardrails[i]);
+            let is_lowered = last.any(|own| own.threshold < declared);
+            // With more money since then it binds no more.
+            let binds = |pace: &f64| is_lowered && *pace < declared;
+            let view = account.view(sets, now, account.pace(sets, now).filter(binds));
             (self.facts.guardrails[i].clone(), view)
         });
         views.collect()
