@@ -3,8 +3,10 @@
 import concurrent.futures
 import http.client
 import random
+import re
 import signal
 import threading
+from datetime import datetime, timezone
 
 import pytest
 from playwright.sync_api import expect
@@ -122,6 +124,12 @@ def test_callers_at_once_never_spend_more_than_there_is(serve, tmp_path):
     batch = {"decisions": [{"id": f"late-{i}"} for i in range(3)]}
     results = service.post(f"{PATH}/decisions:batch", batch).ok(200)["results"]
     assert {entry["status"] for entry in results} <= {200, 429}
+    late = [entry["problem"]["retry_after"] for entry in results if entry["status"] == 429]
+    assert all(1 <= seconds <= 31 * 86400 for seconds in late)
+    labels = 'experiment="shop",guardrail="spend"'
+    refused = f"banister_budget_refused_total{{{labels}}} {spenders.refused + len(late)}\n"
+    metrics = service.get("/metrics").body.decode()
+    assert refused in metrics and f"banister_budget_beyond{{{labels}}} 0.0\n" in metrics
     service.stop()
     rebuild(tmp_path / "data")
 
@@ -152,6 +160,9 @@ def test_budgets_are_refused_by_field_and_changed(service):
         return service.post("/v1/experiments", wrong).problem(422, field)
 
     refused("budgets.spend.amount", amount=0)
+    assert "up to 1 at least" in refused("budgets.spend.amount", amount=0.75)["detail"]
+    none = service.post("/v1/experiments", SHOP | {"name": "free", "budgets": None}).ok(201)
+    assert none["budgets"] == {}
     refused("budgets.spend.per", per="year")
     refused("budgets.spend.when_exhausted", when_exhausted="ignore")
     refused("budgets.spend.daily", daily=True)
@@ -205,3 +216,41 @@ def test_the_page_shows_what_is_left(service, look):
     service.post(f"{PATH}/decisions", {}).ok(200)
     expect(page.get_by_test_id("alarm")).to_contain_text("budget exhausted")
     expect(page.get_by_test_id("changes")).to_contain_text("set the budgets to spend 0.1 per month")
+    # As soon as there is money again, before the next decision.
+    service.request("PATCH", PATH, {"budgets": {"spend": safe | {"amount": 4}}}).ok(200)
+    expect(page.get_by_test_id("alarm")).to_be_empty()
+
+
+def test_the_page_says_that_decisions_are_refused(service, look):
+    tight = {"amount": 1, "per": "month", "when_exhausted": "refuse", "pacing": False}
+    service.post("/v1/experiments", SHOP | {"budgets": {"spend": tight}}).ok(201)
+    for _ in range(2):
+        service.post(f"{PATH}/decisions", {}).ok(200)
+    until = get(service, "shop")["refusing"]["until"]
+    assert until == get(service, "shop")["budgets"]["spend"]["period_end"]
+    page = look("/#/experiments/shop")
+    refused = re.compile("Decisions are refused until [0-9].*: the budget of spend is exhausted")
+    expect(page.get_by_test_id("alarm")).to_contain_text(refused)
+    expect(page.get_by_test_id("budgets")).to_contain_text(refused)
+    expect(page.locator("main")).not_to_contain_text(re.compile("✓ kept|only the safe action", re.I))
+    page.picture("budget-refuses")
+    page.goto(page.url.split("#")[0] + "#/")
+    expect(page.get_by_test_id("list-guardrails")).to_have_class("bad")
+    expect(page.get_by_test_id("list-guardrails")).to_contain_text(refused)
+
+
+def test_the_page_says_that_it_is_paced(service, look):
+    # In a period that goes on for a while, so that many more decisions are expected than there is money for.
+    now = datetime.now(timezone.utc)
+    per = "month" if now.day < 27 else "day" if now.hour < 21 else "hour"
+    paced = {"amount": 30, "per": per}
+    service.post("/v1/experiments", SHOP | {"budgets": {"spend": paced}}).ok(201)
+    service.post(f"{PATH}/import", KNOWN.encode(), headers={"content-type": "text/csv"}).ok(200)
+    for _ in range(12):
+        service.post(f"{PATH}/decisions", {}).ok(200)
+    assert get(service, "shop")["budgets"]["spend"]["pace"] is not None
+    page = look("/#/experiments/shop")
+    expect(page.get_by_test_id("budgets")).to_contain_text(
+        re.compile("Paced: the rest of the budget allows 0.* per decision")
+    )
+    page.picture("budget-paced")

@@ -51,7 +51,7 @@ pub use queries::{
     AlarmView, ArmView, Beliefs, EstimateView, EvidenceView, ExperimentStats, ExperimentSummary,
     ExperimentView, FallbackView, HistoryView, ListExperiments, LiveState, MinuteView, Page,
     Picture, PointView, Query, RaisedView, ReadDigest, ReadExperiment, ReadFacts, ReadHistory,
-    ReadImports, ReadState, ReadStats, Stats, SummariseExperiments, TtlStatus, beliefs,
+    ReadImports, ReadState, ReadStats, Refusing, Stats, SummariseExperiments, TtlStatus, beliefs,
 };
 pub use rebuild::{Rebuilt, RebuiltExperiment, rebuild};
 pub use refusal::Refusal;

@@ -50,12 +50,18 @@ pub fn list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     Ok(list.into_iter().map(|Object(value)| value).collect())
 }
 
-/// Objects by name.
+/// Objects by name; null: none.
 pub(crate) fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, T>, D::Error> {
-    let objects: BTreeMap<String, Object<T>> = map(deserializer)?;
-    let named = objects.into_iter();
+    struct Named<T>(BTreeMap<String, Object<T>>);
+    impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            map(deserializer).map(Named)
+        }
+    }
+    let objects = Option::<Named<T>>::deserialize(deserializer)?;
+    let named = objects.into_iter().flat_map(|Named(all)| all);
     Ok(named.map(|(name, Object(value))| (name, value)).collect())
 }
 

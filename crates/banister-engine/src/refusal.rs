@@ -30,6 +30,8 @@ pub enum Refusal {
     /// A budget does not even cover the safe action.
     #[error("{reason}")]
     Exhausted {
+        /// Guardrail whose budget it is.
+        guardrail: String,
         reason: String,
         /// Seconds until the budget's next period.
         retry_after: u32,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use banister_engine::{
-    Author, Busy, Command, Decide, Decided, LiveState, Query, Readers, Refusal, Stats, Store,
-    StoreError, WriterHandle,
+    Author, Busy, Command, Decide, Decided, DecisionRequest, LiveState, Query, Readers, Refusal,
+    Stats, Store, StoreError, WriterHandle,
 };
 use tokio::sync::{Mutex, Semaphore, oneshot};
 
@@ -94,8 +94,11 @@ impl App {
     pub async fn decide_all(
         &self,
         author: Author,
-        commands: Vec<Decide>,
+        experiment: &Arc<str>,
+        requests: impl IntoIterator<Item = DecisionRequest>,
     ) -> Result<Vec<Result<Decided, Refusal>>, Problem> {
+        let commands = requests.into_iter();
+        let commands = commands.map(|request| Decide::new(experiment.clone(), request));
         let (sender, receiver) = oneshot::channel();
         // Dropped with this future when the caller goes: nobody computes for one who is gone.
         let waiting = Arc::new(());
@@ -107,13 +110,18 @@ impl App {
         let sent = self
             .writer
             .by(author)
-            .decide(commands, is_wanted, move |answers| {
+            .decide(commands.collect(), is_wanted, move |answers| {
                 drop(held);
                 // The caller may have gone.
                 let _ = sender.send(answers);
             });
         let answers = answered(sent, receiver).await;
         drop(waiting);
+        for answer in answers.iter().flatten() {
+            if let Err(Refusal::Exhausted { guardrail, .. }) = answer {
+                self.metrics.refused(experiment, guardrail.clone());
+            }
+        }
         answers
     }
 

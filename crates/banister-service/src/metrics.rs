@@ -73,7 +73,7 @@ const PER_EXPERIMENT: [ExperimentGauge; 7] = [
 
 /// Gauges of every budget in its period of now: name, help, value.
 type BudgetGauge = (&'static str, &'static str, fn(&BudgetView) -> f64);
-const PER_BUDGET: [BudgetGauge; 5] = [
+const PER_BUDGET: [BudgetGauge; 6] = [
     ("budget_amount", "Amount of the budget", |b| b.budget.amount),
     ("budget_spent", "Costs reported in this period", |b| b.spent),
     (
@@ -86,6 +86,7 @@ const PER_BUDGET: [BudgetGauge; 5] = [
         "Amount that is neither spent nor reserved",
         |b| b.remaining,
     ),
+    ("budget_beyond", "Costs beyond the amount", |b| b.beyond),
     (
         "budget_exhausted",
         "Decisions of this period at which the budget forced the safe action",
@@ -112,6 +113,9 @@ pub struct Metrics {
     slack: PerGuardrail,
     /// In the order of [`PER_BUDGET`].
     budgets: [PerGuardrail; PER_BUDGET.len()],
+    /// Set where pacing binds.
+    pace: PerGuardrail,
+    refused: Family<GuardrailLabels, Counter>,
 }
 
 impl Default for Metrics {
@@ -133,6 +137,8 @@ impl Default for Metrics {
             experiments: Default::default(),
             slack: Family::default(),
             budgets: Default::default(),
+            pace: Family::default(),
+            refused: Family::default(),
         };
         metrics.registered()
     }
@@ -167,6 +173,10 @@ impl Metrics {
         for ((name, help, _), family) in PER_BUDGET.iter().zip(&self.budgets) {
             r.register(*name, *help, family.clone());
         }
+        let pace = "Rest per decision until the period ends, where it holds policies back";
+        r.register("budget_pace", pace, self.pace.clone());
+        let refused = "Decisions that this process refused since the budget was exhausted";
+        r.register("budget_refused", refused, self.refused.clone());
         self
     }
 
@@ -206,6 +216,16 @@ impl Metrics {
         self.clock_skew.set(skew);
     }
 
+    /// Counts a decision that a budget refused.
+    pub fn refused(&self, experiment: &str, guardrail: String) {
+        let experiment = experiment.to_owned();
+        let labels = GuardrailLabels {
+            experiment,
+            guardrail,
+        };
+        self.refused.get_or_create(&labels).inc();
+    }
+
     /// Counts an outage of the log.
     pub fn outage(&self) {
         self.outages.inc();
@@ -222,6 +242,7 @@ impl Metrics {
         self.experiments.iter().for_each(PerExperiment::clear);
         self.slack.clear();
         self.budgets.iter().for_each(PerGuardrail::clear);
+        self.pace.clear();
         for experiment in &stats.experiments {
             let labels = ExperimentLabels {
                 experiment: experiment.name.clone(),
@@ -244,6 +265,11 @@ impl Metrics {
                 for ((_, _, value), family) in PER_BUDGET.iter().zip(&self.budgets) {
                     family.get_or_create(&labels).set(value(budget));
                 }
+                if let Some(pace) = budget.pace {
+                    self.pace.get_or_create(&labels).set(pace);
+                }
+                // There from the start, so that the first refusal is an increase.
+                drop(self.refused.get_or_create(&labels));
             }
         }
         let mut out = String::new();

@@ -32,7 +32,7 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<Box<str>>,
     /// Seconds after which another try makes sense.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u32>,
     /// True if a token was sent, and is not known.
     #[serde(skip)]

@@ -1,8 +1,8 @@
 // Budgets over time: what of the amount is spent and reserved in this period.
 
 import { h, panel, setAttr, setStyle, setText, show, syncList } from "./dom.js";
-import { count, fullTime, num } from "./format.js";
-import { budgetInWords } from "./words.js";
+import { count, fullTime, futureTime, num } from "./format.js";
+import { budgetInWords, refusingInWords } from "./words.js";
 
 function budgetRow() {
   const name = h("b", { class: "clip" }),
@@ -12,19 +12,21 @@ function budgetRow() {
     reserved = h("i", { class: "b-reserved" }),
     mark = h("i", { class: "p-threshold" });
   const track = h("div", { class: "proof", role: "img" }, spent, reserved, mark);
-  const sentence = h("p", { class: "proof-text" });
-  const node = h("li", null, h("div", { class: "proof-head" }, name, badge, limit), track, sentence);
+  const sentence = h("p", { class: "proof-text" }),
+    pace = h("p", { class: "proof-text" });
+  const node = h("li", null, h("div", { class: "proof-head" }, name, badge, limit), track, sentence, pace);
   return {
     node,
-    update({ guardrail, budget: b }) {
+    update({ guardrail, budget: b, refusing }) {
       // Beyond the amount there is only what the safe action costs.
       const whole = Math.max(b.amount, b.spent + b.reserved);
       const share = (x) => `${(100 * x) / whole}%`;
       setText(name, guardrail);
       setAttr(name, "title", guardrail);
       setText(limit, budgetInWords(b));
-      show(badge, b.exhausted > 0 || b.beyond > 0);
-      setText(badge, b.beyond > 0 ? `⚠ ${num(b.beyond)} beyond` : `⚠ exhausted ${count(b.exhausted)} times`);
+      show(badge, refusing || b.exhausted > 0 || b.beyond > 0);
+      const forced = b.beyond > 0 ? `⚠ ${num(b.beyond)} beyond` : `⚠ exhausted ${count(b.exhausted)} times`;
+      setText(badge, refusing ? "✕ refuses decisions" : forced);
       setAttr(badge, "class", "badge bad");
       setStyle(spent, "width", share(b.spent));
       setStyle(reserved, "left", share(b.spent));
@@ -34,6 +36,14 @@ function budgetRow() {
         num(b.remaining)
       } left; ${count(b.decisions)} decisions this ${b.per}`;
       setText(sentence, words);
+      show(pace, refusing || b.pace !== null);
+      setText(
+        pace,
+        refusing
+          ? `${refusingInWords({ guardrail, until: b.period_end })}.`
+          : `Paced: the rest of the budget allows ${num(b.pace)} per decision until ${futureTime(b.period_end)}.`,
+      );
+      setAttr(pace, "class", refusing ? "proof-text bad" : "proof-text");
       setAttr(track, "aria-label", words);
       setAttr(track, "title", `from ${fullTime(b.period_start)} to ${fullTime(b.period_end)}`);
     },
@@ -45,8 +55,12 @@ export function budgetsPanel() {
   const node = panel("Budgets", null, list);
   return {
     node,
-    update(budgets) {
-      const rows = Object.entries(budgets || {}).map(([guardrail, budget]) => ({ guardrail, budget }));
+    update({ budgets, refusing }) {
+      const rows = Object.entries(budgets || {}).map(([guardrail, budget]) => ({
+        guardrail,
+        budget,
+        refusing: Boolean(refusing) && refusing.guardrail === guardrail,
+      }));
       show(node, rows.length > 0);
       syncList(list, rows, (row) => row.guardrail, budgetRow);
     },

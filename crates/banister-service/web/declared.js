@@ -25,6 +25,7 @@ export function declared(experiment) {
     arms: _arms,
     alarm: _alarm,
     alarms: _alarms,
+    refusing: _refusing,
     budgets,
     ...rest
   } = experiment;

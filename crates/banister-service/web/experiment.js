@@ -4,7 +4,7 @@ import { h, panel, renderOnce, setAttr, setText, show } from "./dom.js";
 import { ago, clock, fullTime, percent } from "./format.js";
 import { api } from "./api.js";
 import { poll } from "./poll.js";
-import { promises, reasonInWords, reasonTitle } from "./words.js";
+import { promises, reasonInWords, reasonTitle, refusingInWords } from "./words.js";
 import { policyBars, proofBars } from "./bars.js";
 import { chartsOf } from "./charts.js";
 import { armsPanel } from "./arms.js";
@@ -40,13 +40,15 @@ export function alarmBanner() {
   const node = h("div", { "data-testid": "alarm" });
   return {
     node,
-    update(name, alarm) {
+    update(name, raised, refusing) {
+      // No decision is none that is forced.
+      const alarm = refusing ? { reason: "refused" } : raised;
       // An alarm of the monitor has a panel of its own.
       if (!alarm || alarm.reason === "alarm") {
         inner.remove();
         return;
       }
-      setText(title, reasonTitle(alarm.reason));
+      setText(title, refusing ? refusingInWords(refusing) : reasonTitle(alarm.reason));
       setText(
         words,
         `${reasonInWords(alarm.reason)}.`.replace(/^./, (c) => c.toUpperCase()),
@@ -111,7 +113,7 @@ export function experimentPage(name) {
       changes: changesPanel(),
       declared: h("div"),
       note: h("p", { class: "note" }),
-      waiting: h("p", { class: "empty" }, "No decision yet: the policy depends on what a decision brings."),
+      waiting: h("p", { class: "empty" }),
     };
     parts.arms = experiment.dimension ? null : armsPanel(context, experiment);
     parts.live = h("div", null, parts.bars.node);
@@ -163,8 +165,8 @@ export function experimentPage(name) {
     setText(parts.description, experiment.description || "");
     parts.buttons.update(experiment);
     parts.figures.update(experiment, state);
-    parts.budgets.update(experiment.budgets);
-    parts.alarm.update(name, state && state.alarm);
+    parts.budgets.update(experiment);
+    parts.alarm.update(name, experiment.alarm, experiment.refusing);
     parts.alarms.update(state);
     parts.assumptions.update(experiment.rests_on);
     parts.trial.update(experiment);
@@ -173,9 +175,15 @@ export function experimentPage(name) {
     parts.start.update(experiment, begun);
     show(parts.charts.node, begun);
     renderOnce(parts.declared, ...declared(experiment));
-    const policy = state && state.policy,
-      certificate = state && state.certificate;
+    // What is refused is drawn from no policy.
+    const { policy, certificate } = experiment.refusing ? {} : state || {};
     show(parts.waiting, !policy);
+    setText(
+      parts.waiting,
+      experiment.refusing
+        ? `${refusingInWords(experiment.refusing)}.`
+        : "No decision yet: the policy depends on what a decision brings.",
+    );
     show(parts.live, Boolean(policy));
     show(parts.proving, Boolean(certificate) && experiment.guardrails.length > 0);
     if (policy) parts.bars.update(policy);

@@ -87,6 +87,14 @@ export function clock(time) {
   return `${day}${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
+// A time to come, with its day unless that is today.
+export function futureTime(time) {
+  const date = new Date(time);
+  const isToday = date.toDateString() === new Date().toDateString();
+  const hour = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  return isToday ? hour : `${date.toLocaleDateString()} ${hour}`;
+}
+
 export function clip(text, length) {
   const letters = Array.from(String(text));
   return letters.length > length ? `${letters.slice(0, length - 1).join("")}…` : String(text);

@@ -2,12 +2,13 @@
 
 import { h, setAttr, setText, show } from "./dom.js";
 import { count, denoised, interval, level, num } from "./format.js";
-import { promises, verdict } from "./words.js";
+import { promises, refusingInWords, verdict } from "./words.js";
 
 // The state of the guardrails in a few words: [tone, headline, detail].
 function standing(experiment, certificate, alarms) {
   const rails = experiment.guardrails;
   if (!rails.length) return ["", "No guardrails", "only the reward counts"];
+  if (experiment.refusing) return ["bad", "✕ Refused", refusingInWords(experiment.refusing)];
   if (!certificate) return ["", "Not asked yet", "there is no policy before the first decision"];
   if (certificate.fallback === "paused") return ["warn", "❙❙ Paused", "only the safe action is played"];
   if (certificate.fallback === "alarm") return ["bad", "⚠ Alarm", "only the safe action is played"];

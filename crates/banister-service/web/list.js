@@ -5,7 +5,7 @@ import { ago, count, fullTime } from "./format.js";
 import { api, hasToken, may } from "./api.js";
 import { command, curl } from "./dialog.js";
 import { poll } from "./poll.js";
-import { promises, reasonInWords } from "./words.js";
+import { promises, reasonInWords, refusingInWords } from "./words.js";
 import { hrefOf } from "./decisions.js";
 import { statusPills } from "./manage.js";
 import { loading } from "./experiment.js";
@@ -25,11 +25,13 @@ function kindOf(experiment) {
 
 // A pause is somebody's own will; everything else that forces the safe action is worth a warning.
 const isLoud = (experiment) =>
-  Boolean(experiment.alarm) && experiment.alarm.reason !== "paused" && experiment.status !== "archived";
+  Boolean(experiment.refusing) ||
+  (Boolean(experiment.alarm) && experiment.alarm.reason !== "paused" && experiment.status !== "archived");
 
 function railsInWords(experiment) {
-  const { alarm, counts, guardrails, status } = experiment;
+  const { alarm, counts, guardrails, refusing, status } = experiment;
   if (status === "archived" || !guardrails.length) return "–";
+  if (refusing) return `✕ ${refusingInWords(refusing)}`;
   if (alarm) return `${isLoud(experiment) ? "⚠ safe action forced: " : ""}${SHORT[alarm.reason] || alarm.reason}`;
   if (!counts.decisions) return "no decision yet";
   return promises(experiment) ? "✓ kept" : "no guarantee";
@@ -71,7 +73,7 @@ function listRow() {
       setText(rails, railsInWords(experiment));
       const kept = experiment.counts.decisions && promises(experiment);
       setAttr(rails, "class", loud ? "bad" : raised ? "warn" : kept ? "good" : null);
-      setAttr(rails, "title", raised ? reasonInWords(raised.reason) : null);
+      setAttr(rails, "title", raised && !experiment.refusing ? reasonInWords(raised.reason) : null);
       setText(created, ago(experiment.created));
       setAttr(created, "title", fullTime(experiment.created));
       setAttr(node, "class", experiment.status === "archived" ? "retired" : null);

@@ -1,7 +1,7 @@
 // The service's terms in plain words.
 
 import { directionOf } from "./direction.js";
-import { apart, denoised, num, vector } from "./format.js";
+import { apart, denoised, futureTime, num, vector } from "./format.js";
 
 export const ALARMS = {
   margin_not_proven:
@@ -13,6 +13,8 @@ export const ALARMS = {
     "features are too long for the agent's lambda, so that rounding may undo its bounds and only the safe action is played",
   budget_exhausted:
     "what is left of a budget does not cover what the policy may cost, so only the safe action is played until costs are reported or the next period begins",
+  refused:
+    "what is left does not even cover the safe action; callers get a 429 until costs are reported, the amount is raised or the next period begins",
   paused: "the experiment is paused, so every decision is the safe action; outcomes are still taken",
 };
 
@@ -86,6 +88,10 @@ export function budgetInWords(budget) {
   const then = budget.when_exhausted === "refuse" ? "decisions are refused" : "the safe action is played";
   return `at most ${num(budget.amount)} per ${budget.per}${paced}; then ${then}`;
 }
+
+// "Decisions are refused until 00:00:00: the budget of spend is exhausted".
+export const refusingInWords = ({ guardrail, until }) =>
+  `Decisions are refused until ${futureTime(until)}: the budget of ${guardrail} is exhausted`;
 
 // Which unit a guardrail's estimates are in: a relative one with a known safe cost is an absolute one.
 export const isExcess = (guardrail) =>

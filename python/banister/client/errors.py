@@ -79,6 +79,7 @@ class ServiceError(Exception):
         """Returns the error that a problem document (RFC 9457) describes, as the class for its status."""
         told = problem.get("status")
         code = status if status is not None else told if isinstance(told, int) else 500
+        seconds = problem.get("retry_after")
         detail = _text(problem.get("detail")) or ""
         kind = _CLASSES.get(code, ServiceError)
         if code == 429 and _EXHAUSTED.match(detail):
@@ -91,6 +92,7 @@ class ServiceError(Exception):
             field=_text(problem.get("field")),
             value=_text(problem.get("value")),
             allowed=_text(problem.get("allowed")),
+            retry_after=float(seconds) if isinstance(seconds, (int, float)) else None,
         )
 
 

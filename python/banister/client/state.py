@@ -61,6 +61,8 @@ class ServiceBudget(_Answer):
     decisions: int
     #: Decisions at which the safe action was forced.
     exhausted: int
+    #: Rest of the amount per decision until the period ends; None where it holds no policy back.
+    pace: float | None = None
 
 
 @dataclass(frozen=True)

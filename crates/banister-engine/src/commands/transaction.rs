@@ -241,7 +241,7 @@ impl<'a> Transaction<'a> {
             self.budgets.remove(&experiment);
         }
         let budgets = (self.budgets.entry(experiment)).or_insert_with(|| own.budgets.clone());
-        own.check_budgets(budgets, sets, time, published.safe)?;
+        own.check_budgets(budgets, sets, time)?;
         Ok(own.allowed(budgets, sets, time, published))
     }
 

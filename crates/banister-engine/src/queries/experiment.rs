@@ -126,10 +126,11 @@ impl Query for SummariseExperiments {
     type Answer = Page<ExperimentSummary>;
 
     fn answer(self, state: &mut State) -> Result<Page<ExperimentSummary>, Refusal> {
-        self.0.page(state, |experiment, _, _| {
+        self.0.page(state, |experiment, sets, now| {
             let mut kept = std::mem::take(&mut experiment.kept_summary);
-            let summary = kept.get((experiment.number, 0), || {
-                Picture::new(ExperimentSummary::new(experiment))
+            let shown = (experiment.number, experiment.budgets.stamp(now));
+            let summary = kept.get(shown, || {
+                Picture::new(ExperimentSummary::new(experiment, sets, now))
             });
             experiment.kept_summary = kept;
             summary
@@ -192,6 +193,8 @@ pub struct ExperimentSummary {
     pub counts: Counts,
     /// Set while the safe action is forced.
     pub alarm: Option<AlarmView>,
+    /// Set while a budget refuses decisions.
+    pub refusing: Option<Refusing>,
     /// Alarms that nobody has acknowledged yet.
     pub alarms: usize,
     /// Its last event in the log.
@@ -199,7 +202,7 @@ pub struct ExperimentSummary {
 }
 
 impl ExperimentSummary {
-    fn new(experiment: &Experiment) -> Self {
+    fn new(experiment: &Experiment, sets: &ClockSets, now: Timestamp) -> Self {
         let checked = &experiment.checked;
         let declaration = &checked.declaration;
         Self {
@@ -214,7 +217,8 @@ impl ExperimentSummary {
             guardrails: experiment.facts.guardrails.clone(),
             guarantee: checked.config.guarantee(),
             counts: experiment.counts,
-            alarm: alarm(experiment),
+            alarm: alarm(experiment, sets, now),
+            refusing: Refusing::now(experiment, sets, now),
             alarms: experiment.open_alarms().count(),
             number: experiment.number,
         }
@@ -268,6 +272,8 @@ pub struct ExperimentView {
     pub counts: Counts,
     /// Set while the safe action is forced.
     pub alarm: Option<AlarmView>,
+    /// Set while a budget refuses decisions.
+    pub refusing: Option<Refusing>,
     /// Alarms that nobody has acknowledged yet, oldest first.
     pub alarms: Vec<RaisedView>,
     /// Its last event in the log.
@@ -302,6 +308,22 @@ pub struct AlarmView {
     pub since: Timestamp,
     /// The first decision that was.
     pub decision: Option<String>,
+}
+
+/// Budget that refuses decisions, since its rest does not cover the safe action.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Refusing {
+    /// Guardrail whose budget it is.
+    pub guardrail: String,
+    /// End of the period.
+    pub until: Timestamp,
+}
+
+impl Refusing {
+    fn now(experiment: &Experiment, sets: &ClockSets, now: Timestamp) -> Option<Self> {
+        let (guardrail, until) = experiment.refused_by(sets, now)?;
+        Some(Self { guardrail, until })
+    }
 }
 
 /// An alarm: an assumption is false, at the level of its test.
@@ -406,26 +428,15 @@ impl ExperimentView {
             guarantee: checked.config.guarantee(),
             ttl_seconds: declaration.ttl_seconds,
             default_outcome: declaration.default_outcome.clone(),
-            budgets: budgets(experiment, sets, now),
+            budgets: experiment.budget_views(sets, now),
             counts: experiment.counts,
             rests_on: assumptions(experiment),
-            alarm: alarm(experiment),
+            alarm: alarm(experiment, sets, now),
+            refusing: Refusing::now(experiment, sets, now),
             alarms: experiment.open_alarms().map(RaisedView::from).collect(),
             number: experiment.number,
         }
     }
-}
-
-/// Budgets as they are now, by guardrail.
-pub(super) fn budgets(
-    experiment: &Experiment,
-    sets: &ClockSets,
-    now: Timestamp,
-) -> BTreeMap<String, BudgetView> {
-    let name = |guardrail: usize| experiment.facts.guardrails[guardrail].clone();
-    let each = experiment.budgets.0.iter();
-    each.map(|account| (name(account.guardrail), account.view(sets, now)))
-        .collect()
 }
 
 /// The assumptions behind certificates. With a time to live an outcome's arrival says nothing about it, and
@@ -440,8 +451,15 @@ fn assumptions(experiment: &Experiment) -> Vec<Assumption> {
     list
 }
 
-pub(super) fn alarm(experiment: &Experiment) -> Option<AlarmView> {
-    experiment.alarm.map(|alarm| AlarmView {
+/// The reason for which the last decision was forced, unless money that is free again has ended it.
+pub(super) fn alarm(
+    experiment: &Experiment,
+    sets: &ClockSets,
+    now: Timestamp,
+) -> Option<AlarmView> {
+    let is_over = |reason| reason == Fallback::BudgetExhausted && experiment.is_covered(sets, now);
+    let alarm = experiment.alarm.filter(|alarm| !is_over(alarm.reason))?;
+    Some(AlarmView {
         reason: alarm.reason.into(),
         since: Timestamp(alarm.since),
         decision: alarm.decision.map(|number| shown_id(None, number)),

@@ -124,7 +124,7 @@ impl Query for ReadState {
                 })
                 .collect(),
             arms,
-            alarm: alarm(experiment),
+            alarm: alarm(experiment, &sets, now),
             alarms: experiment.open_alarms().map(RaisedView::from).collect(),
             evidence: evidence(experiment, learned.monitor.as_ref()),
             watched_one_in: learned.monitor.as_ref().map_or(1, Monitor::stride),

@@ -20,7 +20,7 @@ pub use digest::ReadDigest;
 pub use estimates::{Beliefs, EstimateView, beliefs};
 pub use experiment::{
     AlarmView, ArmView, ExperimentSummary, ExperimentView, FallbackView, ListExperiments, Page,
-    Picture, RaisedView, ReadExperiment, SummariseExperiments,
+    Picture, RaisedView, ReadExperiment, Refusing, SummariseExperiments,
 };
 pub use facts::{ReadFacts, ReadImports};
 pub use history::{HistoryView, MinuteView, PointView, ReadHistory};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Query;
-use super::experiment::budgets;
+use super::experiment::alarm;
 use crate::refusal::Refusal;
 use crate::state::{BudgetView, Counts, State};
 
@@ -47,8 +47,8 @@ impl Query for ReadStats {
                 name: experiment.facts.experiment.clone(),
                 counts: experiment.counts,
                 slacks: slacks.map(|(name, g)| (name.clone(), g.slack)).collect(),
-                budgets: budgets(experiment, sets, now),
-                is_forced: experiment.alarm.is_some(),
+                budgets: experiment.budget_views(sets, now),
+                is_forced: alarm(experiment, sets, now).is_some(),
                 alarms: experiment.open_alarms().count() as u64,
             }
         });

@@ -69,6 +69,9 @@ pub struct BudgetView {
     pub reserved: f64,
     /// Amount that is neither spent nor reserved.
     pub remaining: f64,
+    /// Rest of the amount per decision until the period ends, to which pacing lowers the threshold, though not
+    /// below the safe action's cost; null where it does not bind.
+    pub pace: Option<f64>,
     /// Costs beyond the amount: of safe actions, or of an amount that was lowered since.
     pub beyond: f64,
     /// Decisions of this period.
@@ -189,7 +192,8 @@ impl Account {
         both.find(|tally| decision >= tally.first)
     }
 
-    pub(crate) fn view(&self, sets: &ClockSets, now: Timestamp) -> BudgetView {
+    /// The budget as it is now, with its pace where that held the last policy back.
+    pub(crate) fn view(&self, sets: &ClockSets, now: Timestamp, pace: Option<f64>) -> BudgetView {
         let (period_start, period_end) = bounds(self.budget.per, now);
         let (current, previous) = self.tallies(sets, now);
         let spent = current.map_or(0, |tally| tally.spent);
@@ -200,6 +204,7 @@ impl Account {
             spent: units(spent),
             reserved: units(current.map_or(0, |tally| tally.reserved)),
             remaining: units(self.remaining(sets, now).max(0)),
+            pace: pace.filter(|_| current.is_some()),
             beyond: units((spent - self.amount()).max(0)),
             decisions: current.map_or(0, |tally| tally.decisions),
             exhausted: current.map_or(0, |tally| tally.exhausted),
@@ -312,10 +317,13 @@ impl Budgets {
         }
     }
 
-    /// Sum of the starts of all periods: another one when one of them has ended.
+    /// Sum of the starts of all periods, and of the minute where a pace depends on it: another one when one of
+    /// them has ended.
     pub(crate) fn stamp(&self, now: Timestamp) -> i64 {
         let starts = self.0.iter().map(|own| bounds(own.budget.per, now).0.0);
-        starts.fold(0, i64::wrapping_add)
+        let is_paced = self.0.iter().any(|own| own.budget.pacing);
+        let minute = if is_paced { now.0 / 60_000_000 } else { 0 };
+        starts.fold(minute, i64::wrapping_add)
     }
 }
 
@@ -410,7 +418,7 @@ mod tests {
             later(&mut budgets, 2, 0.5) + later(&mut budgets, 4, 0.25),
             2
         );
-        let view = budgets.0[0].view(&ClockSets::default(), Timestamp(36 * HOUR));
+        let view = budgets.0[0].view(&ClockSets::default(), Timestamp(36 * HOUR), None);
         assert_eq!(
             (view.spent, view.reserved, view.remaining),
             (0.25, 1.0, 8.75)
@@ -423,7 +431,7 @@ mod tests {
         // Two days later nobody asks any more.
         reserve(&mut budgets, 6..7, 60 * HOUR);
         assert_eq!(later(&mut budgets, 1, 1.0), 0);
-        let view = budgets.0[0].view(&ClockSets::default(), Timestamp(60 * HOUR));
+        let view = budgets.0[0].view(&ClockSets::default(), Timestamp(60 * HOUR), None);
         assert_eq!((view.spent, view.reserved), (0.0, 1.0));
     }
 

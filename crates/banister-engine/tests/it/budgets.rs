@@ -73,9 +73,11 @@ fn cost(engine: &Caller, id: &str, cost: f64) {
 fn is_exhausted<T>(answer: &Result<T, Refusal>) -> bool {
     match answer {
         Err(Refusal::Exhausted {
+            guardrail,
             reason,
             retry_after,
         }) => {
+            assert_eq!(guardrail, "errors");
             assert!(
                 reason.contains("`errors`") && reason.contains("per month"),
                 "{reason}"
@@ -94,10 +96,14 @@ fn a_batch_never_reserves_more_than_there_is(place: &Place) {
     assert_eq!(made, [true, true, true, false, false]);
     assert!(answers[3..].iter().all(is_exhausted));
     assert_eq!(sums(&engine), (0.0, 3.0, 0.0));
+    let refusing = engine.show("x").unwrap().refusing.clone().unwrap();
+    let end = shown(&engine).period_end;
+    assert_eq!((&refusing.guardrail[..], refusing.until), ("errors", end));
     // Three quarters are free again, which is not enough; then seven quarters.
     cost(&engine, "a", 0.25);
     assert!(is_exhausted(&engine.decide("x", "d")));
     cost(&engine, "b", 0.0);
+    assert_eq!(engine.show("x").unwrap().refusing, None);
     engine.decide("x", "d").unwrap();
     assert_eq!(sums(&engine), (0.25, 2.0, 0.75));
     // Said and asked again, nothing changes.
@@ -158,6 +164,10 @@ fn only_the_safe_action_goes_beyond(place: &Place) {
         serde_json::to_value(alarm.reason).unwrap(),
         "budget_exhausted"
     );
+    // With more money nothing is forced, also before the next decision.
+    let more = json!({"budgets": {"errors": {"amount": 100, "per": "month"}}});
+    assert!(engine.change("x", more).unwrap().alarm.is_none());
+    assert!(engine.live_state("x").alarm.is_none() && !engine.stats().experiments[0].is_forced);
 }
 
 fn a_cost_is_charged_as_soon_as_it_is_known(place: &Place) {
@@ -265,6 +275,7 @@ fn the_policy_leans_to_the_safe_action_before_the_money_is_gone(place: &Place) {
         let decided = engine.decide("x", &format!("d{number}")).unwrap();
         if number < 10 {
             assert_eq!(decided.published.guardrails[0].threshold, 0.5);
+            assert_eq!(shown(&engine).pace, None);
         }
     }
     let decided = engine.decide("x", "paced").unwrap();
@@ -278,6 +289,11 @@ fn the_policy_leans_to_the_safe_action_before_the_money_is_gone(place: &Place) {
         certificate.pessimistic_cost <= certificate.threshold,
         "{certificate:?}"
     );
+    let pace = shown(&engine).pace.unwrap();
+    assert!(
+        pace > 0.0 && pace <= certificate.threshold,
+        "{pace} {certificate:?}"
+    );
     assert!(decided.published.probability(0) > 0.75 && decided.published.fallback.is_none());
     // By hand: the ends of the intervals, by the probabilities.
     let known = decided.published.known.iter();
@@ -286,6 +302,7 @@ fn the_policy_leans_to_the_safe_action_before_the_money_is_gone(place: &Place) {
     // The money that is left lasts, and the policy is the agent's own again.
     let more = json!({"budgets": {"errors": {"amount": 1e6, "per": per}}});
     engine.change("x", more).unwrap();
+    assert_eq!(shown(&engine).pace, None);
     let decided = engine.decide("x", "rich").unwrap();
     assert_eq!(decided.published.guardrails[0].threshold, 0.5);
     assert!(decided.published.probability(0) < 0.75);
@@ -359,7 +376,8 @@ fn budgets_are_checked_field_by_field() {
         refused(&|d| d["budgets"]["other"] = budget.clone()),
         "budgets.other"
     );
-    for amount in [0.0, -1.0, 1e16] {
+    // Half of what any arm may cost buys nothing, ever.
+    for amount in [0.0, -1.0, 1e16, 0.5] {
         let field = refused(&|d| d["budgets"]["errors"]["amount"] = json!(amount));
         assert_eq!(field, "budgets.errors.amount");
     }
@@ -384,7 +402,9 @@ fn budgets_are_checked_field_by_field() {
     );
     let relative = json!({"relative": true, "at_most": 1.5, "range": [0, 1]});
     assert_eq!(guardrail(relative), "budgets.errors.pacing");
-    engine.create(plain("x")).unwrap();
+    let mut none = plain("x");
+    none["budgets"] = Value::Null;
+    assert!(engine.create(none).unwrap().budgets.is_empty());
     let change = json!({"budgets": {"spend": budget}});
     assert_eq!(field(engine.change("x", change)), "budgets.spend");
 }

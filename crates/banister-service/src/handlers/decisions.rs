@@ -5,9 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use banister_engine::{
-    Author, Decide, DecisionRequest, OutcomeReport, ReadFacts, Refusal, Report, Store,
-};
+use banister_engine::{Author, DecisionRequest, OutcomeReport, ReadFacts, Refusal, Report, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -116,8 +114,7 @@ pub async fn decide(
     InPath(name): InPath<String>,
     Json(request): Json<DecisionRequest>,
 ) -> Result<Response, Problem> {
-    let command = Decide::new(name.into(), request);
-    let decided = app.decide_all(author, vec![command]).await?.pop();
+    let decided = app.decide_all(author, &name.into(), [request]).await?.pop();
     let decided = decided.unwrap_or_else(|| Err(Refusal::unavailable("no answer")))?;
     app.limits.worked(&charged, decided.seconds);
     Ok(raw(answer::decision(&decided)))
@@ -153,10 +150,7 @@ pub async fn decide_batch(
 ) -> Result<Response, Problem> {
     check_size(&app, "decisions", batch.decisions.len())?;
     charge_entries(&app, &charged, batch.decisions.len());
-    let name: Arc<str> = name.into();
-    let requests = batch.decisions.into_iter();
-    let commands = requests.map(|request| Decide::new(name.clone(), request));
-    let answers = app.decide_all(author, commands.collect()).await?;
+    let answers = (app.decide_all(author, &name.into(), batch.decisions)).await?;
     let seconds = answers
         .iter()
         .flatten()

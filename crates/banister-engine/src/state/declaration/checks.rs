@@ -169,6 +169,31 @@ impl CheckedDeclaration {
     }
 }
 
+impl CheckedDeclaration {
+    /// Refuses budgets of a new experiment that could never pay for anything but the safe action. Later an
+    /// amount may be lowered as far as one likes, to stop spending.
+    pub(super) fn check_budgets_pay(&self) -> Result<(), Refusal> {
+        for (i, guardrail) in self.standard.guardrails.iter().enumerate() {
+            let Some(budget) = self.declaration.budgets.get(&guardrail.name) else {
+                continue;
+            };
+            let others =
+                (0..self.arms.len().max(1)).filter(|arm| self.arms.is_empty() || *arm != self.safe);
+            let worst = others.map(|arm| self.standard.own_signal(arm, i + 1).hi);
+            let cheapest = worst.fold(f64::INFINITY, f64::min);
+            if cheapest.is_finite() && budget.amount < cheapest {
+                let field = format!("budgets.{}.amount", guardrail.name);
+                let allowed = format!(
+                    "it never covers any action but the safe one: of the others, one costs up to {cheapest} \
+                     at least, the upper end of its range; raise the amount, or declare tighter ranges"
+                );
+                return Err(Refusal::invalid(field, budget.amount, allowed));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Refuses an agent whose first decision is not made of finite numbers: its parameters overflow.
 pub(super) fn check_finite(agent: &mut dyn Agent) -> Result<(), Refusal> {
     let safe = agent.actions().map_or(0, |set| set.safe);

@@ -252,6 +252,9 @@ impl Declaration {
         };
         checked.check_ttl(self.ttl_seconds, self.default_outcome.as_ref())?;
         checked.check_budgets(&self.budgets)?;
+        if is_new {
+            checked.check_budgets_pay()?;
+        }
         Ok(checked)
     }
 

@@ -5,14 +5,15 @@
 //! period, the policy is mixed with the safe action. Neither needs the agent, so that policies which were
 //! computed beside the writer are held against the reservations of the very commit that they are drawn in.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use banister::{CheckedProblem, Fallback, WhenExhausted};
 
-use super::Experiment;
+use super::{Experiment, ExperimentStatus};
 use crate::events::{DecisionEvent, PublishedPolicy};
 use crate::refusal::Refusal;
-use crate::state::budget::{Account, Budgets, worst_case};
+use crate::state::budget::{Account, BudgetView, Budgets, worst_case};
 use crate::state::clock::ClockSets;
 use crate::time::Timestamp;
 
@@ -41,39 +42,95 @@ pub(crate) fn reserve(
 }
 
 impl Experiment {
+    /// Budget that refuses decisions, since it does not even cover the safe action, and what that may cost.
+    fn refusing<'a>(
+        &self,
+        budgets: &'a Budgets,
+        sets: &ClockSets,
+        time: Timestamp,
+    ) -> Option<(&'a Account, i128)> {
+        let safe = self.checked.safe as u32;
+        let mut refusing = (budgets.0.iter())
+            .filter(|account| account.budget.when_exhausted == WhenExhausted::Refuse)
+            .map(|account| {
+                let worst = worst_case(&self.checked.standard, safe, account.guardrail);
+                (account, worst)
+            });
+        refusing.find(|(account, worst)| *worst > account.remaining(sets, time))
+    }
+
     /// Refuses a decision if a budget says so once it does not even cover the safe action.
     pub(crate) fn check_budgets(
         &self,
         budgets: &Budgets,
         sets: &ClockSets,
         time: Timestamp,
-        safe: u32,
     ) -> Result<(), Refusal> {
-        for account in &budgets.0 {
-            let worst = worst_case(&self.checked.standard, safe, account.guardrail);
-            if account.budget.when_exhausted == WhenExhausted::Safe
-                || worst <= account.remaining(sets, time)
-            {
-                continue;
-            }
-            let view = account.view(sets, time);
-            let seconds = view.period_end.seconds_since(time).ceil();
-            return Err(Refusal::Exhausted {
-                reason: format!(
-                    "the budget of `{}` is exhausted: {} of {} per {} is left, and the safe action may \
-                     cost {}; the next {} begins at {}",
-                    self.facts.guardrails[account.guardrail],
-                    view.remaining,
-                    view.budget.amount,
-                    view.budget.per.name(),
-                    worst as f64 / 1e9,
-                    view.budget.per.name(),
-                    view.period_end,
-                ),
-                retry_after: (seconds as u32).max(1),
-            });
+        let Some((account, worst)) = self.refusing(budgets, sets, time) else {
+            return Ok(());
+        };
+        let view = account.view(sets, time, None);
+        let seconds = view.period_end.seconds_since(time).ceil();
+        let guardrail = self.facts.guardrails[account.guardrail].clone();
+        Err(Refusal::Exhausted {
+            reason: format!(
+                "the budget of `{guardrail}` is exhausted: {} of {} per {} is left, and the safe action may \
+                 cost {}; the next {} begins at {}",
+                view.remaining,
+                view.budget.amount,
+                view.budget.per.name(),
+                worst as f64 / 1e9,
+                view.budget.per.name(),
+                view.period_end,
+            ),
+            guardrail,
+            retry_after: (seconds as u32).max(1),
+        })
+    }
+
+    /// Guardrail whose budget refuses decisions now, and the end of its period.
+    pub(crate) fn refused_by(
+        &self,
+        sets: &ClockSets,
+        now: Timestamp,
+    ) -> Option<(String, Timestamp)> {
+        // In shadow mode it is the caller who spends.
+        if self.checked.declaration.shadow || self.status == ExperimentStatus::Archived {
+            return None;
         }
-        Ok(())
+        let (account, _) = self.refusing(&self.budgets, sets, now)?;
+        let end = account.view(sets, now, None).period_end;
+        Some((self.facts.guardrails[account.guardrail].clone(), end))
+    }
+
+    /// True if budgets cover every action that a policy may draw.
+    pub(crate) fn is_covered(&self, sets: &ClockSets, now: Timestamp) -> bool {
+        let problem = &self.checked.standard;
+        self.budgets.0.iter().all(|account| {
+            let remaining = account.remaining(sets, now);
+            let offered = (0..self.arms.len()).filter(|&arm| self.arms[arm].offered);
+            let mut drawn = offered.chain([self.checked.safe]);
+            drawn.all(|action| worst_case(problem, action as u32, account.guardrail) <= remaining)
+        })
+    }
+
+    /// Budgets as they are now, by guardrail.
+    pub(crate) fn budget_views(
+        &self,
+        sets: &ClockSets,
+        now: Timestamp,
+    ) -> BTreeMap<String, BudgetView> {
+        let views = self.budgets.0.iter().map(|account| {
+            let i = account.guardrail;
+            let declared = self.checked.standard.guardrails[i].threshold;
+            let mut last = self.latest.iter().map(|own| &own.published.guardrails[i]);
+            let is_lowered = last.any(|own| own.threshold < declared);
+            // With more money since then it binds no more.
+            let binds = |pace: &f64| is_lowered && *pace < declared;
+            let view = account.view(sets, now, account.pace(sets, now).filter(binds));
+            (self.facts.guardrails[i].clone(), view)
+        });
+        views.collect()
     }
 
     /// The policy as far as budgets can pay for it.

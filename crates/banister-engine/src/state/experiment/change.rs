@@ -66,12 +66,7 @@ fn given_object<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
 fn given_budgets<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<BTreeMap<String, Budget>>, D::Error> {
-    #[derive(Deserialize)]
-    struct Named(#[serde(deserialize_with = "crate::object::objects")] BTreeMap<String, Budget>);
-    let named = Option::<Named>::deserialize(deserializer)?;
-    Ok(Some(
-        named.map(|Named(budgets)| budgets).unwrap_or_default(),
-    ))
+    crate::object::objects(deserializer).map(Some)
 }
 
 impl Experiment {
