@@ -135,6 +135,18 @@ def same_as_the_service(service, page, name="checkout"):
         expect(page.get_by_test_id(f"count-{key}")).to_have_text(f"{count:,}")
     estimate = state["estimates"]["reward"]
     expect(page.get_by_test_id("glance-reward").locator("dd span").first).to_have_text(shown(estimate["mean"]))
+    # `complaints`, the first upper bound: what the outcomes cost, and would have with the dearest arm alone.
+    first = next(i for i, rail in enumerate(experiment["guardrails"]) if "at_most" in rail)
+    costs = [(arm["pulls"], arm["guardrails"][first]["mean"], arm["name"]) for arm in state["arms"] if arm["pulls"]]
+    dearest = max(costs, key=lambda arm: arm[1])
+    spent, pulls = sum(n * mean for n, mean, _ in costs), sum(n for n, _, _ in costs)
+    savings = page.get_by_test_id("glance-savings")
+    if len(costs) > 1 and pulls * dearest[1] > spent:
+        share = 100 * (1 - spent / (pulls * dearest[1]))
+        digits = 2 if share > 99 or share < 10 else 1
+        expect(savings).to_contain_text(f"less ({share:.{digits}f}%) than with {dearest[2]} alone")
+    else:
+        expect(savings).to_be_hidden()
     bars = page.get_by_test_id("policy-bars").locator("li")
     policy = sorted(state["policy"], key=lambda entry: -entry["probability"])
     expect(bars).to_have_count(len(policy))

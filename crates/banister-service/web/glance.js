@@ -1,7 +1,7 @@
 // One glance: whether the guardrails are kept, what it earns, and how much has happened.
 
 import { h, setAttr, setText, show } from "./dom.js";
-import { count, denoised, interval, level, num } from "./format.js";
+import { count, denoised, interval, level, num, percent } from "./format.js";
 import { promises, refusingInWords, verdict } from "./words.js";
 
 // The state of the guardrails in a few words: [tone, headline, detail].
@@ -39,12 +39,37 @@ function gain(reward, safe, what) {
   return `the safe ${what} alone: ${num(safe.mean)}${share}`;
 }
 
+// What the outcomes so far cost less than if they had all been those of the dearest arm, by the arms' means: of
+// the first absolute upper bound, or of a reward that is none but a cost with its sign changed.
+function savings(experiment, arms) {
+  const rail = experiment.guardrails.findIndex((g) => typeof g.at_most === "number" && !g.relative);
+  const isCost = rail < 0 && arms.every((arm) => arm.reward && arm.reward.mean <= 0);
+  if (rail < 0 && !isCost) return null;
+  const costs = arms
+    .filter((arm) => arm.pulls > 0)
+    .map((arm) => [arm, rail < 0 ? arm.reward : arm.guardrails && arm.guardrails[rail]])
+    .filter(([, estimate]) => estimate && typeof estimate.mean === "number")
+    .map(([arm, estimate]) => ({ name: arm.name, pulls: arm.pulls, mean: Math.abs(estimate.mean) }));
+  if (costs.length < 2) return null;
+  const dearest = costs.reduce((a, b) => (b.mean > a.mean ? b : a));
+  const spent = costs.reduce((sum, arm) => sum + arm.pulls * arm.mean, 0),
+    alone = costs.reduce((sum, arm) => sum + arm.pulls * dearest.mean, 0);
+  if (!(alone > spent)) return null;
+  const what = rail < 0 ? "cost" : experiment.guardrails[rail].name;
+  const less = `${num(alone - spent)} less (${percent((alone - spent) / alone)})`;
+  return `${what} of the outcomes so far: ${num(spent)}, about ${less} than with ${dearest.name} alone`;
+}
+
 export function glance() {
-  const node = h("dl", { class: "figures glance" });
+  const figures = h("dl", { class: "figures glance" }),
+    saves = h("p", { class: "note", "data-testid": "glance-savings" }),
+    node = h("div", null, figures, saves);
   const big = (label, testid) => {
     const head = h("span"),
       detail = h("span", { class: "note" });
-    node.append(h("div", { class: "big", "data-testid": testid }, h("dt", null, label), h("dd", null, head, detail)));
+    figures.append(
+      h("div", { class: "big", "data-testid": testid }, h("dt", null, label), h("dd", null, head, detail)),
+    );
     return { head, detail };
   };
   const rails = big("guardrails", "glance-guardrails"),
@@ -53,7 +78,7 @@ export function glance() {
   const cell = (key, label, title) => {
     cells[key] = h("dd", { "data-testid": `count-${key}` });
     const box = h("div", { title }, h("dt", null, label), cells[key]);
-    node.append(box);
+    figures.append(box);
     return box;
   };
   cell("decisions", "decisions");
@@ -78,6 +103,9 @@ export function glance() {
       const compared = known ? gain(reward, safe, experiment.dimension ? "action" : "arm") : "not known yet";
       setText(earns.detail, compared || (known ? `in [${num(reward.lower)}, ${num(reward.upper)}]` : ""));
       show(earns.detail, true);
+      const found = savings(experiment, (state && state.arms) || []);
+      show(saves, Boolean(found));
+      setText(saves, found || "");
     },
   };
 }
