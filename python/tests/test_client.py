@@ -219,7 +219,7 @@ def test_errors_read_well_and_travel() -> None:
     assert (type(again), vars(again), str(again)) == (type(error), vars(error), str(error))
     assert isinstance(again, ValueError)
     later = banister.ServiceError.from_problem({"title": "No", "status": 429, "retry_after": 90})
-    assert (again.retry_after, later.retry_after) == (None, 90)
+    assert (error.retry_after, later.retry_after) == (None, 90)
 
 
 def test_answers_that_are_not_of_the_service(make: Make) -> None:

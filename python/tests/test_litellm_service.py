@@ -58,9 +58,11 @@ def test_a_budget_that_refuses_is_kept(tmp_path: Path, caplog: pytest.LogCapture
     backup = deployment("openai/gpt-4.1", "from the backup", group="backup")
     models = (deployment(CHEAP, "fine"), deployment(DEAR, "excellent"), backup)
     gateway = router(*models, fallbacks=[{"chat": ["backup"]}], num_retries=2)
-    budget = {"amount": 3e-4, "per": "month", "when_exhausted": "refuse", "pacing": False}
+    budget = {"amount": 1.0, "per": "month", "when_exhausted": "refuse", "pacing": False}
     with running(tmp_path) as url, banister.Client(url) as client:
         routing = limited(gateway, service=url, group="chat", budget=budget, **options)
+        # So little pays for the cheap model alone, which only a change may ask for.
+        client.update("chat", budgets={"dollars": {**budget, "amount": 3e-4}})
 
         def spent() -> float:
             return client.experiment("chat").budgets["dollars"].spent
