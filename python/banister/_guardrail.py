@@ -47,7 +47,7 @@ class Guardrail(_Declared):
 
 @dataclass(frozen=True)
 class Reward(_Declared):
-    """What is known of the reward: `range`, `cap` and `sub_gaussian` as of a guardrail.
+    """Declaration of the reward: `range`, `cap` and `sub_gaussian` as of a guardrail.
 
     >>> import banister
     >>> agent = banister.Opb(["Arm1", "Arm2"], reward=banister.Reward(range=(0, 30)))

@@ -39,7 +39,7 @@ function gain(reward, safe, what) {
   return `the safe ${what} alone: ${num(safe.mean)}${share}`;
 }
 
-// What the outcomes so far cost less than if they had all been those of the dearest arm, by the arms' means: of
+// Cost of the outcomes so far beside that of the dearest arm alone, by the arms' means: of
 // the first absolute upper bound, or of a reward that is none but a cost with its sign changed.
 function savings(experiment, arms) {
   const rail = experiment.guardrails.findIndex((g) => typeof g.at_most === "number" && !g.relative);

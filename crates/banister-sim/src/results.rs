@@ -134,7 +134,7 @@ pub struct Measured {
     /// Per guardrail and length ([`WINDOWS`]): share of the consecutive windows of so many rounds whose mean
     /// signal is beyond the threshold; NaN without a whole window.
     pub beyond: Vec<[f64; 2]>,
-    /// What the policies earn in expectation beyond the safe action, as a share of what the best policy does; NaN where
+    /// Expected earnings of the policies beyond the safe action, as a share of those of the best policy; NaN where
     /// true means are unknown.
     pub gain: f64,
     /// Rounds until the policies of a hundred rounds in a row have 90% of the possible gain; `None` if that

@@ -108,7 +108,7 @@ pub enum Fallback {
     /// Rounding may have undone the regression on the features: their lengths are too far apart, or too
     /// large for λ. Declare `norm`, or a larger `lambda`.
     IllConditioned,
-    /// What is left of a budget over time does not cover what the policy may cost.
+    /// The rest of a budget over time does not cover the cost that the policy may have.
     BudgetExhausted,
 }
 

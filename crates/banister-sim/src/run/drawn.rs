@@ -15,7 +15,7 @@ pub(crate) struct Drawn {
     costs: Vec<f64>,
     /// Per guardrail and length: signed sum in the open window, and windows beyond the threshold.
     windows: Vec<[(f64, u64); 2]>,
-    /// What the policies and the best one earn in expectation beyond the safe action.
+    /// Expected earnings beyond the safe action, of the policies and of the best one.
     gains: [f64; 2],
     /// The same of the last rounds, as a ring.
     last: Vec<[f64; 2]>,

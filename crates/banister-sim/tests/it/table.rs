@@ -268,7 +268,7 @@ fn errors_name_the_cell_or_the_key() {
     );
 }
 
-/// What the suite declares of the requests that come with the program is true of them.
+/// Declarations of the suite are true of the requests that come with the program.
 #[test]
 fn the_requests_to_language_models_are_as_declared() {
     let suite = banister_sim::compare::Suite::named("routing", 1).expect("a suite");

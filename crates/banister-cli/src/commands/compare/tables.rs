@@ -88,7 +88,7 @@ fn row(standing: &Standing, guarantee: Option<Guarantee>) -> Vec<Cell> {
     ]
 }
 
-/// What was drawn on an instance, and how soon the possible gain came: the agents in the leaderboard's order,
+/// Drawn outcomes on an instance, and the rounds until the possible gain: the agents in the leaderboard's order,
 /// below the best policy that ignores the request. `None` unless outcomes were measured.
 pub fn measured(instance: &InstanceResult, guarantees: &[Guarantee]) -> Option<Table> {
     let board = leaderboard(instance);

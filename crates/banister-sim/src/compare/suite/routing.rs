@@ -32,7 +32,7 @@ const DEAREST: f64 = 0.933_548_628_428_927_7;
 /// for what is read) times the longest answers allowed (4096, 4096 and 16 384 tokens).
 const MOST: [(&str, f64); 3] = [("llama", 4.5e-4), ("mistral", 6.5e-3), ("gemini", 0.17)];
 
-/// How requests come.
+/// Start of a run, and the order of requests.
 #[derive(Clone, Copy)]
 enum Start {
     /// All of them once, with nothing known before.
