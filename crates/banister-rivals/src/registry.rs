@@ -4,6 +4,7 @@ use banister::toolkit::linear::{LinearKeys, parameter_norm};
 use banister::toolkit::{broken, format_of};
 use banister::{
     Agent, Confidence, Error, Guarantee, OnBreach, Opb, OpbConfig, Oplb, OplbConfig, Problem,
+    Segmented, SegmentedConfig,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,9 @@ agents! {
         /// The optimistic-pessimistic linear bandit: actions are feature vectors, the same in every round or
         /// others each time, and policies keep every guardrail in every round with probability 1 − `delta`.
         Oplb(OplbConfig),
+        /// Segments under one budget: K arms, a policy for every segment of users or requests, and guardrails over
+        /// all segments or in each, kept in every round with probability 1 − `delta`.
+        Segmented(SegmentedConfig),
         /// Optimistic mixing: K arms, and policies that keep every guardrail in every round with probability
         /// 1 − `delta`: doubly optimistic ones, mixed with the safe arm as far as that needs.
         OptimisticMix(OptimisticMixConfig),
@@ -196,6 +200,33 @@ impl Registered for OplbConfig {
     }
     fn make(&self, problem: &Problem, _: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
         Ok(Box::new(Oplb::new(problem, self)?))
+    }
+}
+
+impl Registered for SegmentedConfig {
+    fn kind(&self) -> &'static str {
+        "segmented"
+    }
+    fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+    fn guarantee(&self) -> Guarantee {
+        SegmentedConfig::guarantee(self)
+    }
+    fn on_breach(&mut self) -> Option<&mut Option<OnBreach>> {
+        Some(&mut self.on_breach)
+    }
+    fn takes_features(&self) -> bool {
+        false
+    }
+    fn confidence(&self) -> Option<Confidence> {
+        SegmentedConfig::confidence(self)
+    }
+    fn delta(&mut self) -> Option<&mut f64> {
+        Some(&mut self.delta)
+    }
+    fn make(&self, problem: &Problem, _: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+        Ok(Box::new(Segmented::new(problem, self)?))
     }
 }
 
@@ -377,6 +408,11 @@ impl AgentConfig {
             Oplb::FORMAT => Oplb::restore(json).map(|agent| {
                 let problem = agent.problem().declared.clone();
                 let config = Self::Oplb(agent.config().clone());
+                restored(agent, problem, config)
+            }),
+            Segmented::FORMAT => Segmented::restore(json).map(|agent| {
+                let problem = agent.problem().declared.clone();
+                let config = Self::Segmented(agent.config().clone());
                 restored(agent, problem, config)
             }),
             FORMAT => {

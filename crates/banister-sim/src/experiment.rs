@@ -124,7 +124,7 @@ impl Experiment {
         let config = config.resolved(&self.problem.declared);
         match self.environment.dynamics {
             // The outcome of a part of an action is not known there.
-            Dynamics::Custom(_) => config.with_whole_actions().into(),
+            Dynamics::Custom(_) | Dynamics::Segmented(_) => config.with_whole_actions().into(),
             _ => config.into(),
         }
     }
@@ -216,6 +216,7 @@ impl Experiment {
             }
             Dynamics::Arms(_) | Dynamics::PerRun(_) if linear => (k, d * k),
             Dynamics::Arms(_) | Dynamics::PerRun(_) => (k, 0),
+            Dynamics::Segmented(world) => (k * world.names.len() as u64, 0),
             Dynamics::Custom(_) => (k, CUSTOM_CALL),
         };
         let solver = match agent {
@@ -339,6 +340,7 @@ impl Experiment {
         let config = &self.resolved.run;
         match &self.environment.dynamics {
             Dynamics::Custom(custom) => custom.environment.rows(config.horizon, config.seed, run),
+            Dynamics::Segmented(world) => world.source.rows(config.horizon, config.seed, run),
             _ => None,
         }
     }

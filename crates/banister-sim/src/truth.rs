@@ -105,6 +105,16 @@ pub(crate) fn optimum(
     guardrails: &[GuardrailInfo],
     environment: &Environment,
 ) -> Result<Optimum, Error> {
+    if let Dynamics::Segmented(world) = &environment.dynamics {
+        let best = world.best(&environment.problem, guardrails, |_, _, _| 0.0);
+        let (reward, costs) = best.ok_or_else(infeasible)?;
+        return Ok(Optimum {
+            reward,
+            costs,
+            policy: Vec::new(),
+            averaged: true,
+        });
+    }
     let Some(arms) = environment.as_arms() else {
         return Ok(Optimum {
             reward: f64::NAN,
@@ -136,12 +146,7 @@ pub(crate) fn optimum(
     let mut solver = LpSolver::default();
     let solution = solver.solve(&lp, None);
     if solution.status == Status::Infeasible {
-        let field = "environment.costs";
-        return Err(Error::invalid(
-            field,
-            "infeasible",
-            "no policy meets the guardrails",
-        ));
+        return Err(infeasible());
     }
     Ok(Optimum {
         reward: solution.value,
@@ -154,6 +159,11 @@ pub(crate) fn optimum(
         policy: solution.support.clone(),
         averaged: false,
     })
+}
+
+fn infeasible() -> Error {
+    let allowed = "no policy meets the guardrails";
+    Error::invalid("environment.costs", "infeasible", allowed)
 }
 
 /// Poses the limit of certified play for arms whose means stay. `None` for actions with features, whose

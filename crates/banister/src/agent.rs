@@ -1,6 +1,6 @@
 //! The interface of all agents, and outcomes in batches.
 
-use crate::arm_estimate::ArmEstimate;
+use crate::arm_estimate::{ArmEstimate, SegmentView};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::monitor::{Assumption, Monitor, Source};
@@ -77,6 +77,25 @@ pub trait Agent: Send {
         let _ = action;
     }
 
+    /// Says which segment of users or requests the next decision belongs to, or the next outcome that comes at
+    /// once, or the next action that is drawn. Agents that do not tell segments apart ignore it.
+    fn enter(&mut self, segment: &str) -> Result<(), Error> {
+        let _ = segment;
+        Ok(())
+    }
+
+    /// The policy in force in a segment, before it is known which one comes next; `None` from an agent that does not
+    /// tell segments apart, whose policy is the same in all.
+    fn policy_in(&mut self, segment: &str) -> Option<&[(usize, f64)]> {
+        let _ = segment;
+        None
+    }
+
+    /// Segments told apart and the pool of all others; empty from an agent that does not tell segments apart.
+    fn segments(&mut self) -> Vec<SegmentView> {
+        Vec::new()
+    }
+
     /// Announces that an action was drawn from a policy and that its outcome will come later, under this
     /// number ([`Origin`]); numbers increase. With the probability that the policy gave the safe action the
     /// outcome may come in any order, and the breach detectors restore the order of decisions; without it
@@ -107,7 +126,7 @@ pub trait Agent: Send {
         let count = outcomes.rewards.len().max(1);
         let guardrails = outcomes.costs.len() / count;
         let dimension = match outcomes.played {
-            Played::Arms(_) => None,
+            Played::Arms(_) | Played::InSegments(..) => None,
             Played::Features(x) => Some(x.len() / count),
         };
         outcomes.check(guardrails, dimension)?;
@@ -115,6 +134,10 @@ pub trait Agent: Send {
             let costs = outcomes.costs_of(i, guardrails);
             match outcomes.played {
                 Played::Arms(arms) => self.observe(arms[i], reward, costs)?,
+                Played::InSegments(arms, segments) => {
+                    self.enter(segments[i])?;
+                    self.observe(arms[i], reward, costs)?;
+                }
                 Played::Features(x) => {
                     let d = x.len() / count;
                     self.observe_at(&x[i * d..(i + 1) * d], reward, costs)?;
@@ -252,6 +275,8 @@ pub enum Played<'a> {
     Arms(&'a [usize]),
     /// By features, one vector after another.
     Features(&'a [f64]),
+    /// Arms by their numbers, each in a segment.
+    InSegments(&'a [usize], &'a [&'a str]),
 }
 
 impl<'a> Outcomes<'a> {
@@ -260,6 +285,10 @@ impl<'a> Outcomes<'a> {
         let count = self.rewards.len();
         let (field, length, expected) = match (self.played, dimension) {
             (Played::Arms(arms), _) => ("actions", arms.len(), count),
+            (Played::InSegments(arms, segments), _) if segments.len() == count => {
+                ("actions", arms.len(), count)
+            }
+            (Played::InSegments(_, segments), _) => ("segments", segments.len(), count),
             (Played::Features(_), None) => return Err(Error::NoFeatures),
             (Played::Features(x), Some(d)) => ("features", x.len(), count.saturating_mul(d)),
         };
@@ -290,7 +319,7 @@ impl<'a> Outcomes<'a> {
         guardrails: usize,
     ) -> Result<impl Iterator<Item = (usize, f64, &'a [f64])> + Clone, Error> {
         self.check(guardrails, None)?;
-        let Played::Arms(arms) = self.played else {
+        let (Played::Arms(arms) | Played::InSegments(arms, _)) = self.played else {
             return Err(Error::NoFeatures);
         };
         let outcomes = *self;

@@ -33,6 +33,28 @@ pub struct Estimate {
     pub upper: f64,
 }
 
+/// A segment, or the pool of those that are not told apart, for inspection.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SegmentView {
+    /// Name of the segment; `None` for the pool.
+    pub name: Option<String>,
+    /// Names of segments that share the pool's policy, those seen most often first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pooled: Vec<String>,
+    /// Decisions seen in it.
+    pub contexts: u64,
+    /// Share of all decisions.
+    pub frequency: f64,
+    /// Policy in force, as (arm, probability).
+    pub policy: Vec<(usize, f64)>,
+    /// Pessimistic cost of its policy under each guardrail.
+    pub costs: Vec<f64>,
+    /// Reward per unit of each guardrail's threshold: what a little more of it would earn, spent here.
+    pub prices: Vec<f64>,
+    /// Estimates of every arm in it.
+    pub arms: Vec<ArmEstimate>,
+}
+
 impl Estimate {
     /// Converts from standard units, which count from the harmless end of the range.
     pub(crate) fn in_units(
@@ -64,8 +86,18 @@ pub fn of_arm(
     arm: usize,
     offered: bool,
 ) -> Option<ArmEstimate> {
-    let &pulls = estimates.pulls().get(arm)?;
-    let (mean, ends) = estimates.summary(arm, 0);
+    of_place(problem, estimates, (arm, arm), offered)
+}
+
+/// Shows an arm whose estimates stand at another place than its number.
+pub fn of_place(
+    problem: &CheckedProblem,
+    estimates: &Estimates,
+    (place, arm): (usize, usize),
+    offered: bool,
+) -> Option<ArmEstimate> {
+    let &pulls = estimates.pulls().get(place)?;
+    let (mean, ends) = estimates.summary(place, 0);
     let guardrails = problem.guardrails.iter().enumerate();
     let is_safe = arm == problem.declared.safe;
     Some(ArmEstimate {
@@ -74,7 +106,7 @@ pub fn of_arm(
         reward: Estimate::in_units(&problem.reward, Direction::AtMost, mean, ends),
         costs: guardrails
             .map(|(i, guardrail)| {
-                let (mut mean, mut ends) = estimates.summary(arm, i + 1);
+                let (mut mean, mut ends) = estimates.summary(place, i + 1);
                 // The declared cost is in force, whatever was observed.
                 if let (true, Some(known)) = (is_safe, guardrail.safe_cost) {
                     mean = Some(known);

@@ -33,8 +33,30 @@ pub struct Decision {
     /// The oldest alarm that nobody has acknowledged yet: an assumption of this certificate is false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alarm: Option<Alarm>,
+    /// The segment's own part, where there is a policy for each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<SegmentCertificate>,
     /// Number of outcomes this decision is based on.
     pub outcomes: u64,
+}
+
+/// A segment's own part of the certificate. Guardrails over all segments are certified for the whole table of
+/// policies; here is what this segment adds.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SegmentCertificate {
+    /// Name of the segment.
+    pub name: String,
+    /// True if it shares the policy of rare segments: its own guardrails are then kept on average over those only.
+    pub pooled: bool,
+    /// Decisions seen in it before this one.
+    pub contexts: u64,
+    /// Share of all decisions that had this policy.
+    pub frequency: f64,
+    /// Pessimistic cost of the segment's own policy under each guardrail.
+    pub costs: Vec<f64>,
+    /// Part of each guardrail's pessimistic cost that is there because frequencies of segments are not known
+    /// exactly.
+    pub by_frequencies: Vec<f64>,
 }
 
 /// Probabilities with which an agent's promises hold, over all rounds at once.
@@ -131,6 +153,7 @@ impl Default for Decision {
             fallback: None,
             confidence: None,
             alarm: None,
+            segment: None,
             outcomes: 0,
         }
     }

@@ -55,7 +55,7 @@
 //! 2. [`interval`] and `estimate/`: counts, sums and confidence intervals by arm; `linear/`: ridge regression on features
 //! 3. `optimism/`: bounds, the optimism lemma, the linear program, ties and floors
 //! 4. `certificate` and `decision`: policies in the user's units
-//! 5. `opb/` ([`Opb`]) and [`oplb`] ([`Oplb`]): the agents; `agent`: the interface of all agents
+//! 5. `opb/` ([`Opb`]), [`oplb`] ([`Oplb`]) and [`segmented`] ([`Segmented`]): the agents; `agent`: the interface of all agents
 //! 6. `monitor/`: tests of the assumptions, and alarms
 //! 7. [`theory`]: regret bounds; [`toolkit`]: parts for agents of your own
 //!
@@ -79,14 +79,17 @@ pub mod oplb;
 mod optimism;
 mod problem;
 mod safe_cost;
+pub mod segmented;
 mod snapshot;
 pub mod theory;
 pub mod toolkit;
 
 pub use agent::{ActionSet, Agent, Origin, Outcomes, Played};
-pub use arm_estimate::{ArmEstimate, Estimate};
+pub use arm_estimate::{ArmEstimate, Estimate, SegmentView};
 pub use banister_solve as solve;
-pub use decision::{Confidence, Decision, Fallback, GuardrailCertificate, SolverReport};
+pub use decision::{
+    Confidence, Decision, Fallback, GuardrailCertificate, SegmentCertificate, SolverReport,
+};
 pub use error::Error;
 pub use field_error::{FieldError, deserialize, explain};
 pub use guarantee::Guarantee;
@@ -97,6 +100,7 @@ pub use oplb::{Oplb, OplbConfig};
 pub use optimism::Optimism;
 pub use problem::{
     ArmRanges, Budget, CheckedProblem, ContextArms, Direction, Guardrail, Period, Problem,
-    RANGE_ADVICE, Range, Signal, SignalConfig, Standard, WhenExhausted, two_numbers,
+    RANGE_ADVICE, Range, Scope, Signal, SignalConfig, Standard, WhenExhausted, two_numbers,
 };
 pub use safe_cost::UnknownSafeCost;
+pub use segmented::{Segmented, SegmentedConfig};

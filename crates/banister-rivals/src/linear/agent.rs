@@ -99,7 +99,7 @@ impl<C: RivalConfig, R: Rule> Agent for Rival<C, R> {
         let rows = outcomes.rewards.iter().enumerate();
         let rows = rows.map(|(i, &reward)| (i, reward, outcomes.costs_of(i, guardrails)));
         match outcomes.played {
-            Played::Arms(actions) => {
+            Played::Arms(actions) | Played::InSegments(actions, _) => {
                 for (i, reward, costs) in rows.clone() {
                     self.check(actions[i], reward, costs)?;
                 }

@@ -145,6 +145,8 @@ pub struct LoggedOutcome {
     pub reward: f64,
     /// Its cost under each guardrail.
     pub costs: Vec<f64>,
+    /// Number of its segment, where there are segments.
+    pub segment: usize,
 }
 
 /// Actions and means of a round.
@@ -154,4 +156,6 @@ pub struct Round {
     pub actions: Vec<f64>,
     /// Means of all actions, for the reward and then for each guardrail, where means are known.
     pub means: Vec<Vec<f64>>,
+    /// Number of the segment, where there are segments.
+    pub segment: usize,
 }

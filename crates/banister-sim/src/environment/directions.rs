@@ -92,6 +92,7 @@ impl DirectionsConfig {
             features: law.instance(0)?.actions,
             reward: first.reward,
             guardrails: vec![first.guardrail],
+            ..Problem::default()
         };
         // The longest parameters there can be, for agents that assume a length.
         let longest = vec![1.0; d];

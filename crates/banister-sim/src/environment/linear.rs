@@ -310,6 +310,7 @@ impl FixedActions {
                 features: self.features,
                 reward: setting.reward.clone(),
                 guardrails: setting.guardrails.clone(),
+                ..Problem::default()
             },
             parameters,
             dynamics: Dynamics::Arms(arms),

@@ -9,7 +9,7 @@
 //!   `custom.rs`: user-supplied environments.
 //! - `model.rs`: an environment as built, and what building one needs of the experiment.
 //! - The kinds, whose keys are declared by `keys.rs`: `arms.rs`, `hard.rs`, `parameters.rs` with `linear.rs`,
-//!   `authors_linear.rs`, `directions.rs`; from files, by `read.rs`: `logged.rs` and `table.rs`.
+//!   `authors_linear.rs`, `directions.rs`, `segmented.rs`; from files, by `read.rs`: `logged.rs` and `table.rs`.
 
 mod arms;
 mod authors_linear;
@@ -26,6 +26,7 @@ mod outcome;
 mod parameters;
 mod per_run;
 mod read;
+mod segmented;
 mod table;
 
 pub use arms::{BernoulliConfig, BetaConfig, ChangePoint, ClippedGaussianConfig, GaussianConfig};
@@ -43,6 +44,7 @@ pub(crate) use model::{Setting, in_environment};
 pub use outcome::Arms;
 pub(crate) use per_run::{INSTANCES, PUBLISHED_COUNT};
 pub use per_run::{PerRunInstance, RunInstance};
+pub use segmented::{SegmentWorld, SegmentedConfig};
 pub(crate) use table::ROUTING;
 pub use table::{Order, TableCell, TableConfig};
 
@@ -79,6 +81,8 @@ pub enum EnvironmentConfig {
     Logged(LoggedConfig),
     /// Requests with the outcome of every arm, from a file or a frame.
     Table(TableConfig),
+    /// Arms whose means differ by segment of users or requests.
+    Segmented(SegmentedConfig),
     /// A [`CustomEnvironment`]: code, which no file can declare.
     #[serde(skip_deserializing)]
     Custom(CustomConfig),
@@ -95,7 +99,7 @@ pub struct CustomConfig {
 
 impl EnvironmentConfig {
     /// Every kind, at the place that identifies it in the hash of an experiment.
-    const KINDS: [&str; 13] = [
+    const KINDS: [&str; 14] = [
         "bernoulli",
         "gaussian",
         "clipped_gaussian",
@@ -109,6 +113,7 @@ impl EnvironmentConfig {
         "logged",
         "custom",
         "table",
+        "segmented",
     ];
 
     /// Encodes what identifies the environment: the kind's number, then its keys.
@@ -150,6 +155,7 @@ impl EnvironmentConfig {
             Self::Directions(config) => config.build(setting),
             Self::Logged(config) => config.build(setting),
             Self::Table(config) => config.build(setting),
+            Self::Segmented(config) => config.build(setting),
             Self::Custom(_) => {
                 let allowed = "a user-supplied environment is code: see `CustomExperiment`";
                 Err(Error::invalid("environment.kind", "custom", allowed))

@@ -9,6 +9,7 @@ use super::changing::Changing;
 use super::custom::Custom;
 use super::outcome::Arms;
 use super::per_run::PerRunInstance;
+use super::segmented::SegmentWorld;
 
 /// The rest of the experiment, as far as building an environment needs it or fills it in.
 pub(crate) struct Setting<'a> {
@@ -47,6 +48,8 @@ pub enum Dynamics {
     Changing(Changing),
     /// A user-supplied environment.
     Custom(Custom),
+    /// Arms whose means differ by segment.
+    Segmented(SegmentWorld),
     /// Every run draws an instance of its own.
     PerRun(PerRunInstance),
 }
@@ -71,7 +74,7 @@ impl Environment {
     /// True where rounds bring actions of their own.
     pub(crate) fn actions_change(&self) -> bool {
         match &self.dynamics {
-            Dynamics::Arms(_) | Dynamics::PerRun(_) => false,
+            Dynamics::Arms(_) | Dynamics::Segmented(_) | Dynamics::PerRun(_) => false,
             Dynamics::Changing(_) => true,
             Dynamics::Custom(custom) => custom.actions_change,
         }

@@ -4,7 +4,7 @@
 //! row is for the judge: true means are the table's, so regret and violations are exact. With `features` the
 //! actions are contexts, whose true means no table knows: reward and costs are then those that were drawn.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ use super::model::{
     ArmRef, Dynamics, Environment, Setting, arm_names, count, in_environment, safe_index,
 };
 use super::read::{LIMITS, broken, column, finite, read_table, with_intercepts};
+use super::segmented::of_rows;
 use crate::stream::stream;
 
 /// Path of the requests that come with the program.
@@ -71,8 +72,10 @@ keys! {
         costs: Vec<Vec<String>>,
         /// Columns that describe a request: contexts for linear agents.
         features: Vec<String>,
-        /// Column of the request's segment.
+        /// Column of the request's segment, whose means agents may tell apart.
         segment: String,
+        /// True if agents are told the segments' names before the first round; default true.
+        declared: bool,
         /// `replacement`, `shuffled` or `as_is`; default `replacement`.
         order: Order,
         /// Share of the rows, drawn for each run, that agents learn from before the first round, with the
@@ -93,6 +96,7 @@ impl TableConfig {
             features: Vec::new(),
             reward: setting.reward.clone(),
             guardrails: setting.guardrails.clone(),
+            segments: Vec::new(),
         };
         let checked = plain.check().map_err(in_environment)?;
         let shown = self.path.as_deref().unwrap_or("data");
@@ -101,11 +105,16 @@ impl TableConfig {
             None => Vec::new(),
             Some(names) => contexts(&table, names, shown)?,
         };
-        if let Some(name) = &self.segment {
-            column(&table, "environment.segment", name)?;
-        }
         self.check_rows(table.len(), setting.horizon)?;
-        let table = Table::new(&checked, table.len(), values, contexts);
+        let (names, segments) = match &self.segment {
+            None => (Vec::new(), Vec::new()),
+            Some(name) => segments_of(&table, name, shown)?,
+        };
+        let mut table = Table::new(&checked, table.len(), values, contexts);
+        if !segments.is_empty() && table.contexts.is_empty() {
+            table.segments = segments;
+            return self.segmented(plain, &checked, setting, table, names);
+        }
         let changes = !table.contexts.is_empty();
         let problem = if changes {
             Problem {
@@ -134,6 +143,34 @@ impl TableConfig {
                 actions_change: changes,
             }),
         })
+    }
+
+    /// The environment of a table whose requests come in segments.
+    fn segmented(
+        &self,
+        plain: Problem,
+        checked: &CheckedProblem,
+        setting: &Setting<'_>,
+        table: Table,
+        names: Vec<String>,
+    ) -> Result<Environment, Error> {
+        let problem = Problem {
+            segments: if self.declared.unwrap_or(true) {
+                names.clone()
+            } else {
+                Vec::new()
+            },
+            ..plain
+        };
+        problem.check().map_err(in_environment)?;
+        let table = Arc::new(table);
+        let source = Arc::new(TableEnvironment {
+            table: Arc::clone(&table),
+            config: self.clone(),
+        });
+        let outcome = |row: usize, arm: usize| table.outcome(row, arm).to_vec();
+        let world = of_rows(checked, &table.segments, names, outcome, source);
+        world.environment(problem, setting, "guardrail")
     }
 
     /// Rows of a table with this many that agents learn from before a run, and those that the first rounds
@@ -319,6 +356,32 @@ fn contexts(table: &RawTable, names: &[String], shown: &str) -> Result<Vec<f64>,
     Ok(rows)
 }
 
+/// Names of the segments in a column, in the order in which they come first, and the segment of each row.
+fn segments_of(
+    table: &RawTable,
+    name: &str,
+    shown: &str,
+) -> Result<(Vec<String>, Vec<usize>), Error> {
+    let place = column(table, "environment.segment", name)?;
+    let mut names: Vec<String> = Vec::new();
+    let mut known = HashMap::new();
+    let mut segments = Vec::with_capacity(table.len());
+    for row in 0..table.len() {
+        let cell = table.cell(row, place);
+        if cell.trim().is_empty() {
+            let cell = format!("{shown}, row {}, column `{name}`", row + 1);
+            return Err(Error::invalid(cell, "empty", "a segment needs a name"));
+        }
+        let next = names.len();
+        let segment = *known.entry(cell.to_string()).or_insert(next);
+        if segment == next {
+            names.push(cell.to_string());
+        }
+        segments.push(segment);
+    }
+    Ok((names, segments))
+}
+
 /// A table of requests, ready to be played.
 #[derive(Debug)]
 struct Table {
@@ -332,6 +395,8 @@ struct Table {
     means: Vec<Vec<f64>>,
     /// (1, f/max‖f‖)/√2 by row; empty without features.
     contexts: Vec<f64>,
+    /// Segment by row; empty without segments.
+    segments: Vec<usize>,
 }
 
 impl Table {
@@ -350,6 +415,7 @@ impl Table {
             means: means.collect(),
             values,
             contexts,
+            segments: Vec::new(),
         }
     }
 
@@ -499,6 +565,7 @@ impl CustomRun for TableRun {
                     features,
                     reward: outcome[0],
                     costs: outcome[1..].to_vec(),
+                    segment: table.segments.get(row).copied().unwrap_or(0),
                 });
             }
         }
@@ -507,6 +574,7 @@ impl CustomRun for TableRun {
 
     fn begin(&mut self, round: &mut Round) -> Result<(), Error> {
         self.row = self.rows.next();
+        round.segment = self.table.segments.get(self.row).copied().unwrap_or(0);
         if !self.table.contexts.is_empty() {
             self.table.write_actions(self.row, &mut round.actions);
         } else if round.means.is_empty() {

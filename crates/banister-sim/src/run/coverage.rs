@@ -87,6 +87,10 @@ fn largest(
             let episode = Episode::new(experiment, environment, place, run);
             watch(experiment, episode, &mut agent, weight, progress)
         }
+        Dynamics::Segmented(_) => {
+            let allowed = "its arms have no parameters: coverage is that of `linear`";
+            Err(Error::invalid("environment.kind", "segmented", allowed))
+        }
         Dynamics::Custom(_) => {
             let allowed = "the parameters of a user-supplied environment are not known";
             Err(Error::invalid("environment.kind", "custom", allowed))

@@ -15,15 +15,24 @@ pub(crate) struct DelayQueue {
     waiting: Slot,
 }
 
-/// An outcome: its decision's number, the action's number and features (empty where the number suffices),
-/// reward, costs.
-pub(crate) type Outcome<'a> = (u64, usize, &'a [f64], f64, &'a [f64]);
+/// An outcome on its way.
+pub(crate) struct Outcome<'a> {
+    /// Number of its decision.
+    pub number: u64,
+    pub action: usize,
+    /// Segment of the decision, where it has one.
+    pub segment: Option<usize>,
+    /// Features of the action; empty where its number suffices.
+    pub features: &'a [f64],
+    pub reward: f64,
+    pub costs: &'a [f64],
+}
 
 /// Outcomes due in the same round.
 #[derive(Default, Clone)]
 struct Slot {
-    /// Decision, action, length of its features, reward.
-    outcomes: Vec<(u64, usize, usize, f64)>,
+    /// Decision, action, segment, length of its features, reward.
+    outcomes: Vec<(u64, usize, Option<usize>, usize, f64)>,
     /// The features of all outcomes in a row, and the costs.
     features: Vec<f64>,
     costs: Vec<f64>,
@@ -47,12 +56,7 @@ impl DelayQueue {
     }
 
     /// Queues the outcome of round `t`; the delay does not depend on its value.
-    pub(crate) fn push(
-        &mut self,
-        t: u64,
-        (number, action, features, reward, costs): Outcome<'_>,
-        rng: &mut ChaCha8Rng,
-    ) {
+    pub(crate) fn push(&mut self, t: u64, outcome: Outcome<'_>, rng: &mut ChaCha8Rng) {
         let late = if self.delay == 0 {
             0
         } else {
@@ -61,14 +65,27 @@ impl DelayQueue {
         };
         let count = self.slots.len() as u64;
         let slot = &mut self.slots[((t + late) % count) as usize];
-        slot.outcomes.push((number, action, features.len(), reward));
+        let Outcome {
+            number,
+            action,
+            segment,
+            features,
+            reward,
+            costs,
+        } = outcome;
+        (slot.outcomes).push((number, action, segment, features.len(), reward));
         slot.features.extend_from_slice(features);
         slot.costs.extend_from_slice(costs);
     }
 
     /// Delivers to the agent what is due after round `t`: by the action's number, or by its features where
     /// the actions have changed since.
-    pub(crate) fn deliver(&mut self, t: u64, agent: &mut dyn Agent) -> Result<(), Error> {
+    pub(crate) fn deliver(
+        &mut self,
+        t: u64,
+        agent: &mut dyn Agent,
+        segments: &[String],
+    ) -> Result<(), Error> {
         let count = self.slots.len() as u64;
         let due = &mut self.slots[(t % count) as usize];
         self.waiting.outcomes.append(&mut due.outcomes);
@@ -78,15 +95,16 @@ impl DelayQueue {
             return Ok(());
         }
         let (mut features, mut costs) = (&self.waiting.features[..], &self.waiting.costs[..]);
-        for &(number, action, d, reward) in &self.waiting.outcomes {
+        for &(number, action, segment, d, reward) in &self.waiting.outcomes {
             let (x, later) = features.split_at(d);
             let (c, others) = costs.split_at(self.guardrails);
             let arms = [action];
+            let own = [segment.map_or("", |segment| segments[segment].as_str())];
             agent.observe_batch(&Outcomes {
-                played: if x.is_empty() {
-                    Played::Arms(&arms)
-                } else {
-                    Played::Features(x)
+                played: match segment {
+                    Some(_) => Played::InSegments(&arms, &own),
+                    None if x.is_empty() => Played::Arms(&arms),
+                    None => Played::Features(x),
                 },
                 rewards: &[reward],
                 costs: c,

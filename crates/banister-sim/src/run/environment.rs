@@ -37,6 +37,26 @@ pub(crate) trait RunEnvironment {
     /// The true mean of a signal of an action: 0 the reward, 1 + i guardrail i.
     fn mean(&self, action: usize, signal: usize) -> f64;
 
+    /// Expected signal of a policy: 0 the reward, 1 + i guardrail i.
+    #[inline]
+    fn judge(&self, policy: &[(usize, f64)], signal: usize) -> f64 {
+        let mut sum = 0.0;
+        for &(action, p) in policy {
+            sum += p * self.mean(action, signal);
+        }
+        sum
+    }
+
+    /// Segment of the round, where there are segments.
+    fn segment(&self) -> Option<usize> {
+        None
+    }
+
+    /// Names of the segments, where there are any.
+    fn segments(&self) -> &[String] {
+        &[]
+    }
+
     /// Plays an action at `scale` of its length (1: as it is): returns the reward and writes the costs.
     fn pull(
         &mut self,

@@ -1,15 +1,14 @@
 //! The rounds of a run: decide, judge, draw, pull, observe.
 
 use banister::{Agent, Decision, Error};
-use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::delay::DelayQueue;
+use super::delay::{DelayQueue, Outcome};
 use super::environment::RunEnvironment;
 use super::metrics::Metrics;
 use crate::agents::Inspector;
 use crate::experiment::Experiment;
-use crate::stream::stream;
+use crate::stream::{stream, uniform};
 
 /// First of the streams of common outcomes, by run: above those of runs themselves.
 const COMMON: u64 = 1 << 32;
@@ -133,9 +132,16 @@ impl<E: RunEnvironment> Episode<E> {
                 let number = t + 1;
                 agent.drawn(arm);
                 agent.decided(number, Some(safe_probability));
-                let outcome = (number, arm, features, reward, &self.costs[..]);
+                let outcome = Outcome {
+                    number,
+                    action: arm,
+                    segment: self.environment.segment(),
+                    features,
+                    reward,
+                    costs: &self.costs,
+                };
                 self.queue.push(t, outcome, &mut self.rng);
-                self.queue.deliver(t, agent)?;
+                self.queue.deliver(t, agent, self.environment.segments())?;
             }
         }
         Ok(())
@@ -149,10 +155,4 @@ fn draw(decision: &Decision, rng: &mut ChaCha8Rng) -> usize {
         [(arm, _)] => arm,
         _ => decision.draw(uniform(rng)),
     }
-}
-
-/// Draws a uniform number in [0, 1).
-#[inline]
-fn uniform(rng: &mut ChaCha8Rng) -> f64 {
-    (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }

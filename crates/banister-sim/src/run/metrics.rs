@@ -145,20 +145,12 @@ impl Metrics {
             }
             return;
         }
-        let mut reward = 0.0;
-        for &(arm, p) in &decision.policy {
-            reward += p * environment.mean(arm, 0);
-        }
-        // Only where x_0 = 0, so that means shrink with the action.
-        reward *= decision.scale;
+        // Scaled only where x_0 = 0, so that means shrink with the action.
+        let reward = decision.scale * environment.judge(&decision.policy, 0);
         let mut broken = false;
         let windows = &mut self.window[..self.limits.len()];
         for (i, &(sign, limit, rounding)) in self.limits.iter().enumerate() {
-            let mut cost = 0.0;
-            for &(arm, p) in &decision.policy {
-                cost += p * environment.mean(arm, i + 1);
-            }
-            cost *= decision.scale;
+            let cost = decision.scale * environment.judge(&decision.policy, i + 1);
             let signed = sign * cost;
             windows[i].add([cost, signed, certificates[i].price]);
             let excess = signed - limit;

@@ -23,6 +23,7 @@ mod fixed;
 mod metrics;
 mod progress;
 mod runner;
+mod segmented;
 mod shard;
 mod trace;
 

@@ -17,6 +17,7 @@ use super::environment::RunEnvironment;
 use super::episode::Episode;
 use super::fixed::FixedActions;
 use super::progress::Progress;
+use super::segmented::SegmentedActions;
 use super::shard::{Shard, gather, plan};
 use super::trace::Trace;
 use crate::environment::Dynamics;
@@ -166,6 +167,10 @@ fn run_once(
         }
         Dynamics::Custom(custom) => {
             let environment = CustomActions::new(experiment, custom, run)?;
+            run_in(experiment, environment, agent, run, options, watch)
+        }
+        Dynamics::Segmented(world) => {
+            let environment = SegmentedActions::new(experiment, world, run)?;
             run_in(experiment, environment, agent, run, options, watch)
         }
         Dynamics::PerRun(_) => {

@@ -38,7 +38,6 @@ pub struct Estimates {
     /// True if some rule reads the statistics of mixture intervals, or of Bernstein's.
     wants_mixture: bool,
     wants_bernstein: bool,
-    safe: usize,
     /// ε.
     lazy: f64,
     safety: Budget,
@@ -66,6 +65,8 @@ pub struct EstimateConfig {
     pub intersect: Option<bool>,
     /// ε: growth of n after which an arm's intervals are computed again. Only anytime ones may be kept.
     pub lazy: f64,
+    /// Number of times that every arm is expected to occur: once, or once in each segment.
+    pub groups: usize,
 }
 
 /// ε by default.
@@ -79,6 +80,7 @@ impl EstimateConfig {
             intervals: None,
             intersect: None,
             lazy: LAZY,
+            groups: 1,
         }
     }
 }
@@ -95,6 +97,7 @@ struct Arm {
     log_optimism: f64,
     /// The widest half-width for n = 1, for the paper's bonus.
     widest: f64,
+    is_safe: bool,
 }
 
 impl Arm {
@@ -137,12 +140,14 @@ impl Estimates {
         let needs = |is_safe: bool| usize::from(count(&rules, is_safe, Side::Safety) > 0);
         let anytime = rules.iter().all(|r| !r.rule.is_symmetric());
         Self {
-            safety: Budget::new(level.delta, (arms - 1) * needs(false) + needs(true)),
-            optimism: Budget::new(level.optimism_delta, arms),
+            safety: Budget::new(
+                level.delta,
+                config.groups * ((arms - 1) * needs(false) + needs(true)),
+            ),
+            optimism: Budget::new(level.optimism_delta, config.groups * arms),
             symmetric: rules.iter().all(|r| r.rule.is_symmetric() && !r.intersect),
             wants_mixture: rules.iter().any(|r| r.rule.wants_mixture()),
             wants_bernstein: rules.iter().any(|r| r.rule.wants_bernstein()),
-            safe: problem.declared.safe,
             lazy: if anytime { config.lazy } else { 0.0 },
             rules,
             pulls: Vec::new(),
@@ -160,8 +165,7 @@ impl Estimates {
         let mut own = Self::new(problem, config);
         own.safety = Budget::new(config.level.delta, 1);
         own.optimism = Budget::new(config.level.optimism_delta, 1);
-        own.safe = 0;
-        own.add_arm(problem);
+        own.add(problem, 0, true);
         own
     }
 
@@ -180,10 +184,19 @@ impl Estimates {
     /// Adds an arm without outcomes, under the next number.
     pub fn add_arm(&mut self, problem: &CheckedProblem) {
         let arm = self.pulls.len();
+        self.add(problem, arm, arm == problem.declared.safe);
+    }
+
+    /// Adds what has the signals of an arm of the problem and stands under the next number here.
+    pub(crate) fn add(&mut self, problem: &CheckedProblem, like: usize, is_safe: bool) {
+        let arm = self.pulls.len();
         self.pulls.push(0);
-        self.arms.push(Arm::default());
+        self.arms.push(Arm {
+            is_safe,
+            ..Arm::default()
+        });
         for (s, SignalRule { rule, .. }) in self.rules.iter().enumerate() {
-            let (own, common, direction) = problem.signal_of(arm, s);
+            let (own, common, direction) = problem.signal_of(like, s);
             let units = Units::new(own, common, direction);
             let before = rule.before_the_first_pull(units.r);
             self.units.push(units);
@@ -208,7 +221,7 @@ impl Estimates {
     #[cold]
     #[inline(never)]
     fn give_places(&mut self, arm: usize) {
-        let ends = count(&self.rules, arm == self.safe, Side::Safety);
+        let ends = count(&self.rules, self.arms[arm].is_safe, Side::Safety);
         let own = &mut self.arms[arm];
         if ends > 0 {
             own.safety = self.safety.next();
@@ -219,7 +232,8 @@ impl Estimates {
 
     /// Works out the levels from the places.
     fn set_levels(&mut self, arm: usize) {
-        let ends = |side: Side| count(&self.rules, arm == self.safe, side);
+        let is_safe = self.arms[arm].is_safe;
+        let ends = |side: Side| count(&self.rules, is_safe, side);
         let own = &mut self.arms[arm];
         if own.safety.is_given() {
             own.log_safety = self.safety.log_level(own.safety, ends(Side::Safety));
@@ -230,7 +244,7 @@ impl Estimates {
 
     /// Works out the half-widths of symmetric intervals.
     fn set_widths(&mut self, arm: usize) {
-        let (signals, is_safe) = (self.rules.len(), arm == self.safe);
+        let (signals, is_safe) = (self.rules.len(), self.arms[arm].is_safe);
         let own = &mut self.arms[arm];
         own.widest = 0.0;
         for s in 0..signals {
@@ -354,7 +368,7 @@ impl Estimates {
         let from = arm * self.rules.len();
         for (s, lane) in self.rules.iter().enumerate() {
             let y = self.units[from + s].standardise(if s == 0 { reward } else { costs[s - 1] });
-            let level = self.arms[arm].log_level(upper_side(lane, arm == self.safe));
+            let level = self.arms[arm].log_level(upper_side(lane, self.arms[arm].is_safe));
             self.bernstein[from + s].push(y, lane.rule.log_term(level));
         }
     }
@@ -363,7 +377,7 @@ impl Estimates {
     #[inline(never)]
     fn recompute(&mut self, arm: usize) -> Count {
         let signals = self.rules.len();
-        let is_safe = arm == self.safe;
+        let is_safe = self.arms[arm].is_safe;
         let count = Count::new(self.pulls[arm]);
         self.arms[arm].due = self.due_after(self.pulls[arm]);
         let own = &self.arms[arm];
@@ -431,7 +445,9 @@ impl Estimates {
         let (mean, mut ends) = (self.mean(arm, signal), self.ends(arm, signal));
         let lane = &self.rules[signal];
         let outside = mean.is_some_and(|mean| mean < ends.lower || mean > ends.upper);
-        let half = lane.ends[usize::from(arm == self.safe)].lower.is_none();
+        let half = lane.ends[usize::from(self.arms[arm].is_safe)]
+            .lower
+            .is_none();
         if mean.is_some() && (half || outside) {
             let place = arm * self.rules.len() + signal;
             let (units, state) = (&self.units[place], &self.state[place]);

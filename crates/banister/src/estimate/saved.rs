@@ -134,7 +134,7 @@ impl Estimates {
         }
         match saved.places {
             Some([safety, optimism]) => {
-                let needs = count(&self.rules, arm == self.safe, Side::Safety) > 0;
+                let needs = count(&self.rules, self.arms[arm].is_safe, Side::Safety) > 0;
                 if (saved.pulls > 0 && !optimism.is_given())
                     || safety.is_given() != (needs && optimism.is_given())
                 {

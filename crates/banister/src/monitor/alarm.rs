@@ -41,6 +41,9 @@ pub struct Alarm {
     /// Number of the arm, where the evidence is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<usize>,
+    /// Number of the segment, where the evidence is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<usize>,
     /// Outcomes taken when it was raised.
     pub outcome: u64,
     /// Outcomes that the evidence rests on: since the cost has been too high, or all of the arm's.

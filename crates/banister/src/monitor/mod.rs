@@ -21,7 +21,7 @@ mod saved;
 
 use serde::{Deserialize, Serialize};
 
-use crate::problem::CheckedProblem;
+use crate::problem::{CheckedProblem, Scope, Standard};
 pub use alarm::{Alarm, AlarmKind, OnBreach};
 pub use assumption::Assumption;
 use declared::{Declared, Sums};
@@ -46,6 +46,8 @@ pub(crate) struct Outcome {
     pub is_safe: bool,
     /// Probability that the policy gave the safe action: the last one, where the source does not say.
     pub safe_probability: f64,
+    /// Segment whose own guardrails it is watched under.
+    pub segment: Option<usize>,
     pub source: Source,
 }
 
@@ -68,6 +70,8 @@ pub struct Monitor {
     config: MonitorConfig,
     detectors: Vec<Option<Detector>>,
     declared: Vec<Option<Declared>>,
+    /// By segment: detectors of the guardrails that hold in each; empty before its first outcome.
+    segments: Vec<Vec<Option<Detector>>>,
     saved: Memory,
     /// Room for an outcome's costs.
     room: Vec<f64>,
@@ -110,6 +114,7 @@ impl Monitor {
             declared: (0..guardrails.len())
                 .map(|i| Declared::new(problem, i, share))
                 .collect(),
+            segments: Vec::new(),
             saved: Memory::default(),
             room: vec![0.0; guardrails.len()],
         }
@@ -218,9 +223,7 @@ impl Monitor {
         }
         match outcome.source {
             Source::Immediate => self.detect(problem, outcome, costs, taken),
-            Source::Announced(number) => {
-                self.take_late(problem, number, outcome.is_safe, costs, taken)
-            }
+            Source::Announced(number) => self.take_late(problem, number, outcome, costs, taken),
             Source::InOrder(_, safe_probability) => {
                 outcome.safe_probability = safe_probability;
                 self.detect(problem, outcome, costs, taken)
@@ -240,24 +243,52 @@ impl Monitor {
     ) -> Next {
         let mut next = Next::Continue;
         for (i, &cost) in costs.iter().enumerate() {
-            let guardrail = &problem.guardrails[i];
             let Some(detector) = &mut self.detectors[i] else {
                 continue;
             };
-            let evidence = detector.take(&outcome, cost, guardrail.standardise(cost));
+            let standard = problem.guardrails[i].standardise(cost);
+            let evidence = detector.take(&outcome, cost, standard);
             if evidence >= self.config.run_length {
-                let (outcomes, excess) = detector.recent();
-                let alarm = Alarm {
-                    kind: AlarmKind::Breach,
-                    guardrail: i,
-                    arm: None,
-                    outcome: taken,
-                    outcomes,
-                    mean: detector.in_units(guardrail, excess),
-                    evidence,
-                    forces_safe: self.config.on_breach == OnBreach::Safe,
-                };
-                if self.raise(alarm) == Next::Restart {
+                let found = (detector.recent(), evidence);
+                if self.breach(problem, i, None, found, taken) == Next::Restart {
+                    next = Next::Restart;
+                }
+            }
+        }
+        if let Some(segment) = outcome.segment
+            && self.detect_in(problem, segment, outcome, costs, taken) == Next::Restart
+        {
+            next = Next::Restart;
+        }
+        next
+    }
+
+    /// The same for the guardrails that hold in each segment.
+    #[inline(never)]
+    fn detect_in(
+        &mut self,
+        problem: &CheckedProblem,
+        segment: usize,
+        outcome: Outcome,
+        costs: &[f64],
+        taken: u64,
+    ) -> Next {
+        if self.segments.len() <= segment {
+            self.segments.resize(segment + 1, Vec::new());
+        }
+        if self.segments[segment].is_empty() {
+            self.segments[segment] = detectors_in_each(problem);
+        }
+        let mut next = Next::Continue;
+        for (i, &cost) in costs.iter().enumerate() {
+            let Some(detector) = &mut self.segments[segment][i] else {
+                continue;
+            };
+            let standard = problem.guardrails[i].standardise(cost);
+            let evidence = detector.take(&outcome, cost, standard);
+            if evidence >= self.config.run_length {
+                let found = (detector.recent(), evidence);
+                if self.breach(problem, i, Some(segment), found, taken) == Next::Restart {
                     next = Next::Restart;
                 }
             }
@@ -265,22 +296,55 @@ impl Monitor {
         next
     }
 
+    #[cold]
+    fn breach(
+        &mut self,
+        problem: &CheckedProblem,
+        guardrail: usize,
+        segment: Option<usize>,
+        ((outcomes, excess), evidence): ((u64, f64), f64),
+        taken: u64,
+    ) -> Next {
+        let detectors = match segment {
+            None => &self.detectors,
+            Some(segment) => &self.segments[segment],
+        };
+        let standard = &problem.guardrails[guardrail];
+        let mean = (detectors[guardrail].as_ref())
+            .map_or(f64::NAN, |detector| detector.in_units(standard, excess));
+        self.raise(Alarm {
+            kind: AlarmKind::Breach,
+            guardrail,
+            arm: None,
+            segment,
+            outcome: taken,
+            outcomes,
+            mean,
+            evidence,
+            forces_safe: self.config.on_breach == OnBreach::Safe,
+        })
+    }
+
     #[inline(never)]
     fn take_late(
         &mut self,
         problem: &CheckedProblem,
         number: u64,
-        is_safe: bool,
+        outcome: Outcome,
         costs: &[f64],
         taken: u64,
     ) -> Next {
-        self.saved.order.arrived(number, is_safe, costs);
+        let Outcome {
+            is_safe, segment, ..
+        } = outcome;
+        (self.saved.order).arrived(number, (is_safe, segment), costs);
         let mut room = std::mem::take(&mut self.room);
         let mut next = Next::Continue;
         while let Some(turn) = self.saved.order.next(&mut room) {
             let outcome = Outcome {
                 is_safe: turn.is_safe,
                 safe_probability: turn.safe_probability,
+                segment: turn.segment,
                 source: Source::Immediate,
             };
             if self.detect(problem, outcome, &room, taken) == Next::Restart {
@@ -306,6 +370,7 @@ impl Monitor {
                 kind: AlarmKind::SafeCost,
                 guardrail: i,
                 arm: Some(problem.declared.safe),
+                segment: None,
                 outcome: taken,
                 outcomes,
                 mean: refuted.mean,
@@ -320,6 +385,7 @@ impl Monitor {
     pub(crate) fn refute(
         &mut self,
         (arm, guardrail): (usize, usize),
+        segment: Option<usize>,
         pulls: u64,
         mean: f64,
         taken: u64,
@@ -328,6 +394,7 @@ impl Monitor {
             kind: AlarmKind::Refuted,
             guardrail,
             arm: Some(arm),
+            segment,
             outcome: taken,
             outcomes: pulls,
             mean,
@@ -342,7 +409,8 @@ impl Monitor {
     fn raise(&mut self, alarm: Alarm) -> Next {
         let relearns =
             self.config.on_breach == OnBreach::Relearn && alarm.kind != AlarmKind::SafeCost;
-        let same = |old: &&mut Alarm| (old.kind, old.guardrail) == (alarm.kind, alarm.guardrail);
+        let key = |alarm: &Alarm| (alarm.kind, alarm.guardrail, alarm.segment);
+        let same = |old: &&mut Alarm| key(old) == key(&alarm);
         match self.saved.alarms.iter_mut().find(same) {
             None => self.saved.alarms.push(alarm),
             Some(old) if relearns => *old = alarm,
@@ -366,13 +434,20 @@ impl Monitor {
 
     fn clear_tests(&mut self) {
         self.saved.order.restart();
-        for detector in self.detectors.iter_mut().flatten() {
+        let segments = self.segments.iter_mut().flatten();
+        for detector in self.detectors.iter_mut().chain(segments).flatten() {
             detector.state = detector::State::default();
         }
         for declared in self.declared.iter_mut().flatten() {
             declared.state = Sums::default();
         }
     }
+}
+
+/// Detectors of the guardrails that hold in each segment.
+fn detectors_in_each(problem: &CheckedProblem) -> Vec<Option<Detector>> {
+    let each = |g: &Standard| (g.scope == Scope::Each).then(|| Detector::new(g)).flatten();
+    problem.guardrails.iter().map(each).collect()
 }
 
 /// Share of δ of an epoch, counted from 0: all of it without `relearn`, else 1/(j(j+1)), j = 1, 2, ….

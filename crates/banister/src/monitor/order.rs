@@ -24,6 +24,9 @@ struct Entry {
     safe_probability: f64,
     /// True if the action was the safe one; `None` until the outcome has come.
     is_safe: Option<bool>,
+    /// Segment whose own guardrails it is watched under.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    segment: Option<usize>,
 }
 
 /// Decisions that wait for their outcomes, by increasing number.
@@ -45,6 +48,7 @@ pub(super) struct Order {
 pub(super) struct Turn {
     pub is_safe: bool,
     pub safe_probability: f64,
+    pub segment: Option<usize>,
 }
 
 impl Default for Order {
@@ -82,18 +86,25 @@ impl Order {
             number,
             safe_probability,
             is_safe: None,
+            segment: None,
         });
         self.costs.extend(std::iter::repeat_n(0.0, guardrails));
     }
 
     /// Takes the outcome of a decision announced before.
-    pub(super) fn arrived(&mut self, number: u64, is_safe: bool, costs: &[f64]) {
+    pub(super) fn arrived(
+        &mut self,
+        number: u64,
+        (is_safe, segment): (bool, Option<usize>),
+        costs: &[f64],
+    ) {
         if !self.is_watched(number) {
             return;
         }
         match self.entries.binary_search_by_key(&number, |e| e.number) {
             Ok(place) => {
-                self.entries[place].is_safe = Some(is_safe);
+                let entry = &mut self.entries[place];
+                (entry.is_safe, entry.segment) = (Some(is_safe), segment);
                 for (i, &cost) in costs.iter().enumerate() {
                     self.costs[place * costs.len() + i] = cost;
                 }
@@ -115,6 +126,7 @@ impl Order {
         Some(Turn {
             is_safe,
             safe_probability: front.safe_probability,
+            segment: front.segment,
         })
     }
 

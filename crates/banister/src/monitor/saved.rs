@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::declared::Sums;
-use super::{Memory, Monitor, detector};
+use super::{Detector, Memory, Monitor, detector, detectors_in_each};
 use crate::error::Error;
+use crate::problem::CheckedProblem;
 use crate::snapshot::broken;
 
 /// A monitor as a snapshot keeps it.
@@ -14,43 +15,55 @@ pub(crate) struct SavedMonitor {
     memory: Memory,
     detectors: Vec<Option<detector::State>>,
     declared: Vec<Option<Sums>>,
+    /// By segment, and by guardrail that holds in each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    segments: Vec<Vec<Option<detector::State>>>,
 }
 
 impl Monitor {
     pub(crate) fn save(&self) -> SavedMonitor {
-        let detectors = self.detectors.iter();
+        let states = |detectors: &Vec<Option<Detector>>| {
+            let each = detectors.iter();
+            each.map(|d| d.as_ref().map(|d| d.state.clone())).collect()
+        };
         let declared = self.declared.iter();
         SavedMonitor {
             memory: self.saved.clone(),
-            detectors: detectors
-                .map(|d| d.as_ref().map(|d| d.state.clone()))
-                .collect(),
+            detectors: states(&self.detectors),
+            segments: self.segments.iter().map(states).collect(),
             declared: declared.map(|d| d.as_ref().map(|d| d.state)).collect(),
         }
     }
 
     /// Takes up a saved monitor; one that was never saved starts anew.
-    pub(crate) fn restore(&mut self, saved: Option<SavedMonitor>) -> Result<(), Error> {
+    pub(crate) fn restore(
+        &mut self,
+        problem: &CheckedProblem,
+        saved: Option<SavedMonitor>,
+    ) -> Result<(), Error> {
         let Some(saved) = saved else {
             return Ok(());
         };
-        let m = self.detectors.len();
+        let (m, each) = (self.detectors.len(), detectors_in_each(problem));
         let fits = saved.detectors.len() == m
             && saved.declared.len() == m
             && saved.memory.order.is_sound(m)
-            && std::iter::zip(&self.detectors, &saved.detectors).all(|(own, saved)| {
-                own.is_some() == saved.is_some()
-                    && saved.as_ref().is_none_or(detector::State::is_sound)
-            })
+            && fit(&self.detectors, &saved.detectors)
+            && (saved.segments.iter()).all(|own| own.is_empty() || fit(&each, own))
             && std::iter::zip(&self.declared, &saved.declared)
                 .all(|(own, saved)| own.is_some() == saved.is_some());
         if !fits {
             return Err(broken("`monitor` does not match the problem"));
         }
-        for (own, saved) in self.detectors.iter_mut().zip(saved.detectors) {
-            if let (Some(own), Some(saved)) = (own, saved) {
-                own.state = saved;
-            }
+        take_up(&mut self.detectors, saved.detectors);
+        for states in saved.segments {
+            let mut own = if states.is_empty() {
+                Vec::new()
+            } else {
+                each.clone()
+            };
+            take_up(&mut own, states);
+            self.segments.push(own);
         }
         for (own, saved) in self.declared.iter_mut().zip(saved.declared) {
             if let (Some(own), Some(saved)) = (own, saved) {
@@ -59,5 +72,21 @@ impl Monitor {
         }
         self.saved = saved.memory;
         Ok(())
+    }
+}
+
+/// Returns true if states can be those of detectors.
+fn fit(detectors: &[Option<Detector>], states: &[Option<detector::State>]) -> bool {
+    detectors.len() == states.len()
+        && std::iter::zip(detectors, states).all(|(own, saved)| {
+            own.is_some() == saved.is_some() && saved.as_ref().is_none_or(detector::State::is_sound)
+        })
+}
+
+fn take_up(detectors: &mut [Option<Detector>], states: Vec<Option<detector::State>>) {
+    for (own, saved) in detectors.iter_mut().zip(states) {
+        if let (Some(own), Some(saved)) = (own, saved) {
+            own.state = saved;
+        }
     }
 }

@@ -114,6 +114,7 @@ impl CheckedOpb {
             intervals: self.config.intervals,
             intersect: self.config.intersect,
             lazy: self.config.lazy.unwrap_or(LAZY),
+            groups: 1,
         }
     }
 }

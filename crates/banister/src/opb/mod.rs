@@ -298,6 +298,7 @@ impl Opb {
             } else {
                 0.0
             },
+            segment: None,
             source,
         };
         let mut next = (self.monitor).take(&self.problem, outcome, costs, self.outcomes);
@@ -318,7 +319,7 @@ impl Opb {
         let (pulls, guardrail) = (self.estimates.pulls()[arm], signal - 1);
         let mean = self.estimates.mean(arm, signal).unwrap_or(0.0);
         let mean = self.problem.guardrails[guardrail].signal_of(mean);
-        let also = (self.monitor).refute((arm, guardrail), pulls, mean, self.outcomes);
+        let also = (self.monitor).refute((arm, guardrail), None, pulls, mean, self.outcomes);
         if next == Next::Restart { next } else { also }
     }
 

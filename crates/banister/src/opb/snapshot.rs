@@ -106,7 +106,7 @@ impl Opb {
         let problem = snapshot.problem.check()?;
         let checked = snapshot.config.check(&problem)?;
         let mut monitor = Monitor::new(&problem, checked.monitor);
-        monitor.restore(snapshot.monitor.clone())?;
+        monitor.restore(&problem, snapshot.monitor.clone())?;
         check_arms(&snapshot, monitor.forgotten())?;
         let mut agent = Self::bare(problem, checked, monitor.epoch());
         agent.monitor = monitor;

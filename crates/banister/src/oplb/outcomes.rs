@@ -43,7 +43,7 @@ impl Oplb {
         let (guardrails, d) = (self.evidence.problem.guardrails.len(), self.dimension());
         outcomes.check(guardrails, Some(d))?;
         let taken = |i: usize| match outcomes.played {
-            Played::Arms(actions) => Taken::Action(actions[i]),
+            Played::Arms(actions) | Played::InSegments(actions, _) => Taken::Action(actions[i]),
             Played::Features(x) => Taken::Features(&x[i * d..(i + 1) * d]),
         };
         for (i, &reward) in outcomes.rewards.iter().enumerate() {
@@ -86,6 +86,7 @@ impl Oplb {
         let outcome = Outcome {
             is_safe,
             safe_probability: self.decision.probability(self.evidence.actions.safe),
+            segment: None,
             source,
         };
         let taken = self.evidence.outcomes;
@@ -139,7 +140,7 @@ impl Oplb {
         let mean = estimates.mean(0, guardrail + 1).unwrap_or(0.0);
         let mean = problem.guardrails[guardrail].signal_of(mean);
         let key = (problem.declared.safe, guardrail);
-        let also = (self.monitor).refute(key, pulls, mean, self.evidence.outcomes);
+        let also = (self.monitor).refute(key, None, pulls, mean, self.evidence.outcomes);
         if next == Next::Restart { next } else { also }
     }
 

@@ -119,7 +119,7 @@ impl Oplb {
             snapshot.config.radius.get_or_insert(OplbRadius::Logdet);
         }
         let mut agent = Self::new(&snapshot.problem, &snapshot.config)?;
-        agent.monitor.restore(snapshot.monitor)?;
+        (agent.monitor).restore(&agent.evidence.problem, snapshot.monitor)?;
         if agent.monitor.forgotten() > snapshot.outcomes {
             return Err(broken(
                 "`monitor` has forgotten more outcomes than there were",

@@ -94,6 +94,12 @@ impl Bounds {
         self.has_margin = self.margins.iter().all(|&margin| margin > 0.0);
     }
 
+    /// Sets Δ_i where the safe action's own column does not say it.
+    pub(crate) fn set_margin(&mut self, guardrail: usize, margin: f64) {
+        self.margins[guardrail] = margin;
+        self.inverse_margins[guardrail] = 1.0 / margin;
+    }
+
     /// True if the safe action provably has room under every threshold.
     #[inline]
     pub(crate) fn has_margin(&self) -> bool {

@@ -90,7 +90,7 @@ pub(crate) fn index_lean(ratio: f64, log_level: f64) -> f64 {
 
 /// r̃, c̃ and D̃ of the last plan, in the places of U, l and D.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Leaned {
+pub(crate) struct Leaned {
     /// x_a.
     pub lean: Vec<f64>,
     pub reward: Vec<f64>,

@@ -25,14 +25,13 @@ mod lean;
 pub use bounds::Bounds;
 pub(crate) use floor::{Floor, check_floor, is_zero};
 pub use lean::Seed;
-pub(crate) use lean::{OMEGA, check_omega, index_lean, is_usual_omega};
+pub(crate) use lean::{Leaned, OMEGA, check_omega, index_lean, is_usual_omega};
 
 use banister_solve::{BlockedLp, Lp, LpSolver, Solution, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use analytic_center::centre_ties;
-use lean::Leaned;
 
 /// Choice of optimism about the reward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -59,9 +59,31 @@ pub struct Guardrail {
     /// The safe action's mean of this signal; absent: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safe_cost: Option<f64>,
+    /// Decisions that keep it on average, where they come in segments: all together, or each segment's.
+    #[serde(default, skip_serializing_if = "Scope::is_overall")]
+    pub scope: Scope,
     /// Most that the decisions of a period may cost in sum. Only the service keeps budgets, agents refuse them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
+}
+
+/// Decisions over which a guardrail's mean is taken, where decisions come in segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// All of them: one budget, spent where it earns most.
+    #[default]
+    Overall,
+    /// Those of each segment, for itself.
+    Each,
+}
+
+impl Scope {
+    /// Omits the default from what is written.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    fn is_overall(&self) -> bool {
+        *self == Self::Overall
+    }
 }
 
 fn is_false(b: &bool) -> bool {
@@ -85,6 +107,8 @@ pub struct Standard {
     pub factor: f64,
     /// The safe action's y, if known.
     pub safe_cost: Option<f64>,
+    /// Decisions over which its mean is taken.
+    pub scope: Scope,
 }
 
 impl Guardrail {
@@ -134,11 +158,12 @@ impl Guardrail {
         if self.relative {
             self.check_factor(&key, direction, bound, &signal)?;
         }
-        let standard = match (self.relative, self.safe_cost) {
+        let mut standard = match (self.relative, self.safe_cost) {
             (true, None) => relative(&self.name, signal, direction, bound),
             (true, Some(c)) => absolute(&self.name, signal, direction, bound * c, self.safe_cost),
             (false, c) => absolute(&self.name, signal, direction, bound, c),
         };
+        standard.scope = self.scope;
         if let (Some(c), Some(y)) = (self.safe_cost, standard.safe_cost)
             && y >= standard.threshold
         {
@@ -239,6 +264,7 @@ fn absolute(
         threshold: y(bound),
         factor: 0.0,
         safe_cost: safe.map(y),
+        scope: Scope::Overall,
     }
 }
 
@@ -253,6 +279,7 @@ fn relative(name: &str, signal: Signal, direction: Direction, f: f64) -> Standar
         threshold,
         factor: f,
         safe_cost: None,
+        scope: Scope::Overall,
     }
 }
 

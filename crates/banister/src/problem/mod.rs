@@ -14,7 +14,7 @@ pub use budget::{Budget, Period, WhenExhausted};
 pub use context::ContextArms;
 pub use direction::Direction;
 pub(crate) use guardrail::Shown;
-pub use guardrail::{Guardrail, Standard};
+pub use guardrail::{Guardrail, Scope, Standard};
 pub use range::{ArmRanges, Range, two_numbers};
 pub use signal::{RANGE_ADVICE, Signal, SignalConfig};
 
@@ -58,6 +58,9 @@ pub struct Problem {
     /// Guardrails that every policy must keep.
     #[serde(default)]
     pub guardrails: Vec<Guardrail>,
+    /// Names of the segments that are told apart from the first decision on, for agents that know segments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<String>,
 }
 
 /// A problem whose every number has been checked, in standard form.
@@ -102,6 +105,13 @@ impl Problem {
             return Err(Error::invalid("safe", self.safe, allowed));
         }
         self.check_features()?;
+        for (i, name) in self.segments.iter().enumerate() {
+            check_segment(name)?;
+            if self.segments[..i].contains(name) {
+                let allowed = "every segment needs a name of its own";
+                return Err(Error::invalid(format!("segments[{i}]"), name, allowed));
+            }
+        }
         let own = OwnSignals::new(self)?;
         let reward = self.reward.check("reward")?;
         let mut guardrails: Vec<Standard> = Vec::new();
@@ -177,6 +187,23 @@ pub(crate) fn check_name(taken: &[String], name: &str, field: &str) -> Result<()
             name,
             "every arm needs a name of its own",
         ));
+    }
+    Ok(())
+}
+
+/// Characters of a segment's name, at most.
+const LONGEST: usize = 200;
+
+/// Refuses a name that cannot be a segment's.
+pub(crate) fn check_segment(name: &str) -> Result<(), Error> {
+    if name.trim().is_empty() {
+        return Err(Error::invalid("segment", "empty", "a segment needs a name"));
+    }
+    if name.chars().count() > LONGEST || name.chars().any(char::is_control) {
+        let value: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
+        let allowed =
+            format!("a name has at most {LONGEST} characters, none of them a control character");
+        return Err(Error::invalid("segment", value, allowed));
     }
     Ok(())
 }

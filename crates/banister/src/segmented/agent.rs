@@ -1,0 +1,130 @@
+//! The segmented agent behind the interface that all agents share.
+
+use super::{POOL, POOLED, Segmented};
+use crate::agent::{ActionSet, Agent, Outcomes};
+use crate::arm_estimate::{ArmEstimate, SegmentView};
+use crate::decision::{Decision, Fallback};
+use crate::error::Error;
+use crate::monitor::{Assumption, Monitor};
+use crate::problem::ArmRanges;
+
+impl Agent for Segmented {
+    fn decide(&mut self) -> &Decision {
+        Segmented::decide(self)
+    }
+
+    fn is_stale(&self) -> bool {
+        Segmented::is_stale(self)
+    }
+
+    fn decide_safe(&mut self, reason: Fallback) -> Option<&Decision> {
+        if self.is_stale() {
+            self.plan();
+        }
+        let forced = self.forced.replace(reason);
+        self.publish();
+        self.forced = forced;
+        Some(&self.decision)
+    }
+
+    fn enter(&mut self, segment: &str) -> Result<(), Error> {
+        Segmented::enter(self, segment)
+    }
+
+    fn policy_in(&mut self, segment: &str) -> Option<&[(usize, f64)]> {
+        Some(Segmented::policy_in(self, segment))
+    }
+
+    fn segments(&mut self) -> Vec<SegmentView> {
+        self.views()
+    }
+
+    fn check_outcome(
+        &self,
+        action: usize,
+        reward: f64,
+        costs: &[f64],
+        _: u64,
+    ) -> Result<(), Error> {
+        self.check_signals(action, reward, costs)
+    }
+
+    fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
+        Segmented::observe(self, arm, reward, costs)
+    }
+
+    fn observe_batch(&mut self, outcomes: &Outcomes) -> Result<(), Error> {
+        self.take_batch(outcomes)
+    }
+
+    fn drawn(&mut self, action: usize) {
+        self.draw(action);
+    }
+
+    fn decided(&mut self, number: u64, safe_probability: Option<f64>) {
+        self.monitor.decided(number, safe_probability);
+    }
+
+    fn monitor(&self) -> Option<&Monitor> {
+        Some(&self.monitor)
+    }
+
+    fn acknowledge(&mut self) {
+        self.monitor.acknowledge();
+        self.stale = true;
+    }
+
+    fn assumptions(&self) -> Vec<Assumption> {
+        let mut list = self.monitor.assumptions(&self.problem);
+        list.push(Assumption::declared(
+            "segments come independently of one another, each with a frequency that stays",
+        ));
+        list
+    }
+
+    fn actions(&self) -> Option<ActionSet> {
+        Some(ActionSet {
+            count: self.names.len(),
+            safe: self.problem.declared.safe,
+        })
+    }
+
+    fn outcomes(&self) -> u64 {
+        self.outcomes
+    }
+
+    fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    fn add_arm(
+        &mut self,
+        name: &str,
+        features: Option<&[f64]>,
+        ranges: &ArmRanges,
+    ) -> Result<usize, Error> {
+        match features {
+            None => Segmented::add_arm(self, name, ranges),
+            Some(_) => Err(Error::NoFeatures),
+        }
+    }
+
+    fn retire_arm(&mut self, arm: usize) -> Result<(), Error> {
+        Segmented::retire_arm(self, arm)
+    }
+
+    /// Estimates of all arms in the segment entered last.
+    fn estimates(&mut self) -> Vec<ArmEstimate> {
+        let own = self.entered.filter(|_| self.entered_name != POOLED);
+        let block = own.map_or(POOL, |s| self.segments.list[s].block);
+        self.estimates_in(block)
+    }
+
+    fn save(&self) -> String {
+        Segmented::save(self)
+    }
+
+    fn save_learned(&self) -> String {
+        Segmented::save_learned(self)
+    }
+}

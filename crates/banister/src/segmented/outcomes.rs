@@ -1,0 +1,196 @@
+//! Outcomes and contexts: which are accepted, and what they change.
+
+use super::segments::POOL;
+use super::{POOLED, Segmented};
+use crate::agent::{Origin, Outcomes, Played};
+use crate::error::Error;
+use crate::monitor::{Next, Outcome, Source};
+use crate::problem::check_segment;
+
+impl Segmented {
+    pub(super) fn check_arm(&self, arm: usize) -> Result<(), Error> {
+        if arm < self.names.len() {
+            return Ok(());
+        }
+        Err(Error::NoSuchArm {
+            arm,
+            last: self.names.len() - 1,
+        })
+    }
+
+    pub(super) fn check_signals(
+        &self,
+        arm: usize,
+        reward: f64,
+        costs: &[f64],
+    ) -> Result<(), Error> {
+        self.check_arm(arm)?;
+        if self.problem.admits(Some(arm), reward, costs) {
+            return Ok(());
+        }
+        self.problem.refuse(Some(arm), reward, costs)
+    }
+
+    /// Takes one outcome of the segment entered last, whose context it counts: the arm that was played, its reward
+    /// and one cost per guardrail. Nothing changes if any number is refused.
+    pub fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
+        self.check_signals(arm, reward, costs)?;
+        let segment = self.count_context();
+        self.take(Source::Immediate, segment, arm, reward, costs);
+        Ok(())
+    }
+
+    /// Counts the context of the segment entered last, and gives its pair with the arm drawn a number before its
+    /// outcome is seen.
+    pub(super) fn draw(&mut self, arm: usize) {
+        if arm >= self.names.len() {
+            return;
+        }
+        if let Some(s) = self.count_context() {
+            self.pairs.number(self.segments.list[s].pairs[arm]);
+        }
+        if self.block() == POOL {
+            self.pool.number(arm);
+        }
+    }
+
+    /// Counts a context of the segment entered last, after its decision: the table was fixed before.
+    fn count_context(&mut self) -> Option<usize> {
+        self.learn_of_segment();
+        if self.segments.count(self.entered) && self.segments.leave_pool() {
+            self.renew_pool();
+            self.rebuild();
+        }
+        self.entered
+    }
+
+    pub(super) fn take_batch(&mut self, outcomes: &Outcomes) -> Result<(), Error> {
+        let rows = outcomes.of_arms(self.problem.guardrails.len())?;
+        for (arm, reward, costs) in rows.clone() {
+            self.check_signals(arm, reward, costs)?;
+        }
+        let names = match outcomes.played {
+            Played::InSegments(_, names) => names,
+            _ => &[],
+        };
+        for name in names {
+            check_segment(name)?;
+        }
+        for (i, (arm, reward, costs)) in rows.enumerate() {
+            if let Some(name) = names.get(i) {
+                self.enter(name)?;
+            }
+            // A log's contexts are another policy's, and need not come with the frequencies that are met here.
+            let segment = match outcomes.origin {
+                Origin::Immediate => self.count_context(),
+                Origin::Logged => self.learn_of_segment(),
+                _ => self.entered,
+            };
+            self.take(outcomes.source_of(i), segment, arm, reward, costs);
+        }
+        Ok(())
+    }
+
+    /// Makes room for the segment entered last, without counting its context.
+    fn learn_of_segment(&mut self) -> Option<usize> {
+        if self.entered.is_none() && self.entered_name != POOLED {
+            self.entered = self.segments.add(&self.entered_name);
+            if let Some(segment) = self.entered {
+                self.add_pairs(segment);
+            }
+        }
+        self.entered
+    }
+
+    /// Takes a checked outcome as it counts.
+    fn take(
+        &mut self,
+        source: Source,
+        segment: Option<usize>,
+        arm: usize,
+        reward: f64,
+        costs: &[f64],
+    ) {
+        if !self.problem.is_capped() {
+            return self.learn(source, segment, arm, reward, costs);
+        }
+        let mut room = std::mem::take(&mut self.counted);
+        let (reward, costs) = self.problem.counted(reward, costs, &mut room);
+        self.learn(source, segment, arm, reward, costs);
+        self.counted = room;
+    }
+
+    /// Learns from a checked outcome, whose signals count as they are.
+    fn learn(
+        &mut self,
+        source: Source,
+        segment: Option<usize>,
+        arm: usize,
+        reward: f64,
+        costs: &[f64],
+    ) {
+        self.outcomes += 1;
+        if !self.monitor.is_current(source) {
+            self.monitor.forget();
+            return;
+        }
+        let block = segment.map_or(POOL, |s| self.segments.list[s].block);
+        let mut computed = false;
+        let mut refuted = None;
+        if let Some(s) = segment {
+            let pair = self.segments.list[s].pairs[arm];
+            let own = self.pairs.take(pair, reward, costs);
+            computed |= own && block != POOL;
+            if own && let Some(signal) = self.pairs.take_refuted() {
+                let mean = self.pairs.mean(pair, signal).unwrap_or(0.0);
+                refuted = Some((signal - 1, mean, self.pairs.pulls()[pair]));
+            }
+        }
+        // Segments of a log need not come as often as they do here, so their average is another.
+        if block == POOL && source != Source::Logged {
+            computed |= self.pool.take(arm, reward, costs);
+            if let Some(signal) = self.pool.take_refuted() {
+                let mean = self.pool.mean(arm, signal).unwrap_or(0.0);
+                refuted = Some((signal - 1, mean, self.pool.pulls()[arm]));
+            }
+        }
+        if computed {
+            self.stale = true;
+            if !self.table.changed.contains(&block) {
+                self.table.changed.push(block);
+            }
+        }
+        let safe = self.problem.declared.safe;
+        let outcome = Outcome {
+            is_safe: arm == safe,
+            safe_probability: self.decision.probability(safe),
+            segment: segment.filter(|_| block != POOL && self.watches_segments),
+            source,
+        };
+        let mut next = (self.monitor).take(&self.problem, outcome, costs, self.outcomes);
+        if let Some((guardrail, mean, pulls)) = refuted {
+            let mean = self.problem.guardrails[guardrail].signal_of(mean);
+            let key = (arm, guardrail);
+            let also = (self.monitor).refute(key, segment, pulls, mean, self.outcomes);
+            next = if next == Next::Restart { next } else { also };
+        }
+        if next == Next::Restart {
+            self.relearn();
+        }
+    }
+
+    /// Drops what was learned of the arms and starts the next epoch, with its share of δ. Frequencies stay: they are
+    /// not what an alarm is about.
+    #[cold]
+    fn relearn(&mut self) {
+        self.monitor.restart(self.outcomes);
+        let epoch = self.monitor.epoch();
+        self.pairs = crate::estimate::Estimates::new(&self.problem, &self.checked.pairs_in(epoch));
+        for segment in 0..self.segments.list.len() {
+            self.segments.list[segment].pairs.clear();
+            self.add_pairs(segment);
+        }
+        self.renew_pool();
+        self.rebuild();
+    }
+}

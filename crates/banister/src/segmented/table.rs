@@ -1,0 +1,652 @@
+//! The table of policies: one distribution over arms per block, under thresholds over all of them and in each.
+//!
+//! With frequencies p of blocks the program is
+//!
+//! ```text
+//!   maximise Σ_s p_s π_s·V_s   subject to   sup_p Σ_s p_s π_s·u_{s,i} ≤ τ_i  (overall),   π_s·u_{s,j} ≤ τ_j  (each),
+//! ```
+//!
+//! sup over the confidence set of p. The supremum is linear in the table at the frequencies that attain it: the
+//! block program is solved with those of the last table, and the table mixed with the safe one, as far as that
+//! needs, until its own supremum keeps the threshold (`frequencies`: the bound is convex). V is that of `index`
+//! optimism (`optimism/lean.rs`) with one κ for all blocks, n_s of a segment's own outcomes taking the place of t.
+
+use banister_solve::{BlockLp, Status};
+
+use super::frequencies::{Counts, Worst};
+use super::segments::{POOL, Segments};
+use crate::optimism::{Bounds, Leaned};
+use crate::problem::{CheckedProblem, Scope};
+
+/// Newton steps towards the least κ.
+const STEPS: usize = 30;
+/// Rounds of the program and its worst frequencies.
+const ROUNDS: usize = 3;
+/// Excess over a threshold that is left to mixing, as a share of the margin.
+const CLOSE: f64 = 1e-4;
+/// Columns whose program is cheap enough to be made anew every time.
+const CHEAP: usize = 64;
+
+/// One block: what is known of its arms, and its policy.
+#[derive(Debug, Clone)]
+pub(super) struct Block {
+    pub bounds: Bounds,
+    pub leaned: Leaned,
+    /// True if nothing but the safe arm may be played.
+    pub safe_only: bool,
+    /// p̂ of the block.
+    pub weight: f64,
+    /// The policy by columns, before it is mixed with the safe arm.
+    pub policy: Vec<(usize, f64)>,
+    /// π·u before mixing, per guardrail.
+    pub costs: Vec<f64>,
+}
+
+impl Block {
+    pub fn new(thresholds: &[f64], columns: usize) -> Self {
+        let mut bounds = Bounds::new(thresholds.to_vec(), 0.0);
+        bounds.resize(columns);
+        Self {
+            bounds,
+            leaned: Leaned::default(),
+            safe_only: true,
+            weight: 0.0,
+            policy: Vec::new(),
+            costs: vec![0.0; thresholds.len()],
+        }
+    }
+}
+
+/// A guardrail over all segments.
+#[derive(Debug, Clone)]
+struct Overall {
+    guardrail: usize,
+    threshold: f64,
+    /// Bounds on the mean cost of the table, and of the safe arm everywhere.
+    worst: Worst,
+    worst_safe: Worst,
+    /// Frequencies of blocks that the row is made with.
+    weights: Vec<f64>,
+    /// Bound on the mean cost of the safe arm everywhere.
+    safe: f64,
+    /// Bound on that of the table before mixing.
+    table: f64,
+    /// The same at the frequencies observed.
+    observed: f64,
+}
+
+/// State of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// The table holds.
+    Planned,
+    /// The safe arm's margin is not proven.
+    NoMargin,
+    /// The solver gave no table that checks.
+    Failed,
+}
+
+/// The table, remembering where it stopped.
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    pub blocks: Vec<Block>,
+    overall: Vec<Overall>,
+    /// Guardrails in each segment, and their thresholds.
+    each: Vec<usize>,
+    thresholds: Vec<f64>,
+    local_thresholds: Vec<f64>,
+    optimistic: BlockLp,
+    pessimistic: BlockLp,
+    kappa: f64,
+    /// Share of the safe arm mixed in everywhere.
+    pub mixed: f64,
+    pub state: State,
+    counts: Counts,
+    /// n at which frequencies are computed again.
+    due: u64,
+    /// Plans since all was made anew.
+    since: usize,
+    /// Blocks whose bounds changed since the last plan.
+    pub changed: Vec<usize>,
+    room: Room,
+    pub prices: Vec<f64>,
+    pub value: f64,
+    pub upper_bound: f64,
+    pub status: Status,
+}
+
+/// Room for rows and functions of segments.
+#[derive(Debug, Clone, Default)]
+struct Room {
+    reward: Vec<f64>,
+    rows: Vec<Vec<f64>>,
+    g: Vec<f64>,
+}
+
+impl Table {
+    pub fn new(problem: &CheckedProblem) -> Self {
+        let of = |scope: Scope| {
+            let guardrails = problem.guardrails.iter().enumerate();
+            guardrails.filter(move |(_, g)| g.scope == scope)
+        };
+        let overall: Vec<Overall> = of(Scope::Overall)
+            .map(|(guardrail, g)| Overall {
+                guardrail,
+                threshold: g.threshold,
+                worst: Worst::default(),
+                worst_safe: Worst::default(),
+                weights: Vec::new(),
+                safe: 0.0,
+                table: 0.0,
+                observed: 0.0,
+            })
+            .collect();
+        let each: Vec<usize> = of(Scope::Each).map(|(i, _)| i).collect();
+        let lp = BlockLp::new(overall.len(), each.len());
+        Self {
+            blocks: Vec::new(),
+            thresholds: overall.iter().map(|row| row.threshold).collect(),
+            local_thresholds: of(Scope::Each).map(|(_, g)| g.threshold).collect(),
+            prices: vec![0.0; overall.len()],
+            overall,
+            each,
+            optimistic: lp.clone(),
+            pessimistic: lp,
+            kappa: 0.0,
+            mixed: 0.0,
+            state: State::NoMargin,
+            counts: Counts::default(),
+            due: 0,
+            since: usize::MAX,
+            changed: Vec::new(),
+            room: Room::default(),
+            value: 0.0,
+            upper_bound: 0.0,
+            status: Status::Budget,
+        }
+    }
+
+    /// Makes everything anew the next time: blocks or columns changed.
+    pub fn reset(&mut self) {
+        self.since = usize::MAX;
+        self.due = 0;
+        self.kappa = 0.0;
+        self.changed.clear();
+        self.optimistic.truncate(0);
+        self.pessimistic.truncate(0);
+        for row in &mut self.overall {
+            row.weights.clear();
+            row.worst = Worst::default();
+            row.worst_safe = Worst::default();
+        }
+    }
+
+    /// True if the frequencies are to be computed again.
+    pub fn is_due(&self, total: u64) -> bool {
+        !self.overall.is_empty() && total >= self.due
+    }
+
+    /// Makes the table for the bounds of its blocks; `refresh` writes those of one that changed.
+    pub fn plan(
+        &mut self,
+        segments: &Segments,
+        delta: f64,
+        refresh: impl FnMut(usize, &mut Block),
+    ) {
+        let columns: usize = self.blocks.iter().map(|b| b.bounds.columns()).sum();
+        let due = self.is_due(segments.total);
+        self.since = self.since.saturating_add(1);
+        if due || self.since > columns / CHEAP || self.state != State::Planned {
+            self.since = 0;
+            self.plan_all(segments, delta, refresh);
+        } else {
+            self.plan_changed(segments, refresh);
+        }
+        self.changed.clear();
+    }
+
+    fn plan_all(
+        &mut self,
+        segments: &Segments,
+        delta: f64,
+        mut refresh: impl FnMut(usize, &mut Block),
+    ) {
+        if self.is_due(segments.total) || self.counts.total == 0 {
+            let n = segments.total;
+            self.due = n + 1 + if n < 200 { 0 } else { n / 200 };
+            self.counts.seen.clear();
+            self.counts
+                .seen
+                .extend(segments.list.iter().map(|s| s.contexts));
+            self.counts.total = n;
+            self.counts.others = segments.others;
+        }
+        let n = self.counts.total.max(1) as f64;
+        self.blocks.iter_mut().for_each(|block| block.weight = 0.0);
+        for (segment, &count) in segments.list.iter().zip(&self.counts.seen) {
+            self.blocks[segment.block].weight += count as f64 / n;
+        }
+        self.blocks[POOL].weight += self.counts.others as f64 / n;
+        for (b, block) in self.blocks.iter_mut().enumerate() {
+            refresh(b, block);
+        }
+        for row in &mut self.overall {
+            let i = row.guardrail;
+            let g = &mut self.room.g;
+            let safe = |block: &Block| block.bounds.cost_upper[i][block.bounds.safe];
+            costs_by_segment(segments, &self.blocks, &self.counts, g, safe);
+            let unseen = safe(&self.blocks[POOL]);
+            row.worst_safe.refresh(&self.counts, g, unseen, delta);
+            row.safe = row.worst_safe.bound(1.0);
+        }
+        if self.overall.iter().any(|row| !(row.safe < row.threshold)) {
+            self.state = State::NoMargin;
+            return;
+        }
+        for b in 0..self.blocks.len() {
+            self.update_block(b);
+            self.set_optimistic(b);
+        }
+        let solution = self
+            .optimistic
+            .solve(&self.thresholds, &self.local_thresholds);
+        let bar = match solution.status {
+            Status::Optimal => solution.value,
+            _ => solution.upper_bound,
+        };
+        for row in &mut self.overall {
+            if row.weights.len() != self.blocks.len() {
+                let (worst, blocks) = (&row.worst_safe, self.blocks.len());
+                weights_of(segments, worst, &self.counts, blocks, &mut row.weights);
+            }
+        }
+        self.find_least(bar);
+        for round in 0..ROUNDS {
+            self.take_all_policies();
+            let mut beyond = 0.0_f64;
+            for row in &mut self.overall {
+                let i = row.guardrail;
+                let g = &mut self.room.g;
+                let cost = |block: &Block| block.costs[i];
+                costs_by_segment(segments, &self.blocks, &self.counts, g, cost);
+                let unseen = cost(&self.blocks[POOL]);
+                row.worst.refresh(&self.counts, g, unseen, delta);
+                let blocks = self.blocks.len();
+                weights_of(segments, &row.worst, &self.counts, blocks, &mut row.weights);
+                let margin = row.threshold - row.safe;
+                beyond = beyond.max((row.worst.bound(1.0) - row.threshold) / margin);
+            }
+            if beyond <= CLOSE || round + 1 == ROUNDS {
+                break;
+            }
+            self.solve_with_kappa();
+        }
+        self.settle();
+    }
+
+    fn plan_changed(&mut self, segments: &Segments, mut refresh: impl FnMut(usize, &mut Block)) {
+        for place in 0..self.changed.len() {
+            let b = self.changed[place];
+            refresh(b, &mut self.blocks[b]);
+            self.update_block(b);
+            self.set_optimistic(b);
+            self.set_pessimistic(b);
+            for row in &mut self.overall {
+                let (i, block) = (row.guardrail, &self.blocks[b]);
+                let g = block.bounds.cost_upper[i][block.bounds.safe];
+                set_segments(segments, &mut row.worst_safe, &self.counts, b, g);
+                row.safe = row.worst_safe.bound(1.0);
+            }
+        }
+        if self.overall.iter().any(|row| !(row.safe < row.threshold)) {
+            self.state = State::NoMargin;
+            return;
+        }
+        self.pessimistic
+            .solve(&self.thresholds, &self.local_thresholds);
+        for place in 0..self.pessimistic.changed().len() {
+            let b = self.pessimistic.changed()[place];
+            self.take_policy(b);
+            for row in &mut self.overall {
+                let g = self.blocks[b].costs[row.guardrail];
+                set_segments(segments, &mut row.worst, &self.counts, b, g);
+            }
+        }
+        self.settle();
+    }
+
+    /// Works out margins, D and what optimism leans to in one block.
+    fn update_block(&mut self, b: usize) {
+        let block = &mut self.blocks[b];
+        block.bounds.update_margins(None);
+        // A segment without data, or whose safe arm is not known to keep its own guardrails, plays the safe arm.
+        block.safe_only =
+            block.weight <= 0.0 || (self.each.iter()).any(|&i| !(block.bounds.margins[i] > 0.0));
+        for row in &self.overall {
+            block
+                .bounds
+                .set_margin(row.guardrail, row.threshold - row.safe);
+        }
+        block.leaned.update(&block.bounds);
+    }
+
+    fn set_optimistic(&mut self, b: usize) {
+        let block = &self.blocks[b];
+        let (leaned, weight, safe) = (&block.leaned, block.weight, block.bounds.safe);
+        let columns = if block.safe_only {
+            safe..safe + 1
+        } else {
+            0..leaned.reward.len()
+        };
+        let room = &mut self.room;
+        fill(
+            &mut room.reward,
+            columns.clone().map(|a| weight * leaned.reward[a]),
+        );
+        room.rows
+            .resize(self.overall.len() + self.each.len(), Vec::new());
+        let rows = self.overall.iter().map(|row| (row.guardrail, weight));
+        for ((i, scale), out) in rows
+            .chain(self.each.iter().map(|&i| (i, 1.0)))
+            .zip(&mut room.rows)
+        {
+            let most = if block.safe_only && scale == 1.0 {
+                block.bounds.thresholds[i]
+            } else {
+                f64::INFINITY
+            };
+            fill(
+                out,
+                columns
+                    .clone()
+                    .map(|a| scale * leaned.cost_lower[i][a].min(most)),
+            );
+        }
+        set(
+            &mut self.optimistic,
+            b,
+            if block.safe_only { 0 } else { safe },
+            room,
+            self.overall.len(),
+        );
+    }
+
+    fn set_pessimistic(&mut self, b: usize) {
+        let block = &self.blocks[b];
+        let (leaned, weight, safe) = (&block.leaned, block.weight, block.bounds.safe);
+        let columns = if block.safe_only {
+            safe..safe + 1
+        } else {
+            0..leaned.reward.len()
+        };
+        let (room, kappa) = (&mut self.room, self.kappa);
+        fill(
+            &mut room.reward,
+            columns
+                .clone()
+                .map(|a| weight * (leaned.reward[a] + kappa * leaned.spread[a])),
+        );
+        room.rows
+            .resize(self.overall.len() + self.each.len(), Vec::new());
+        for (row, out) in self.overall.iter().zip(&mut room.rows) {
+            let costs = &block.bounds.cost_upper[row.guardrail];
+            fill(out, columns.clone().map(|a| row.weights[b] * costs[a]));
+        }
+        for (&i, out) in self.each.iter().zip(&mut room.rows[self.overall.len()..]) {
+            // The declared safety of the safe arm vouches for it, where it is alone.
+            let most = if block.safe_only {
+                block.bounds.thresholds[i]
+            } else {
+                f64::INFINITY
+            };
+            fill(
+                out,
+                columns
+                    .clone()
+                    .map(|a| block.bounds.cost_upper[i][a].min(most)),
+            );
+        }
+        set(
+            &mut self.pessimistic,
+            b,
+            if block.safe_only { 0 } else { safe },
+            room,
+            self.overall.len(),
+        );
+    }
+
+    fn solve_with_kappa(&mut self) {
+        for b in 0..self.blocks.len() {
+            self.set_pessimistic(b);
+        }
+        self.pessimistic
+            .solve(&self.thresholds, &self.local_thresholds);
+    }
+
+    /// The least κ for which the table is worth R̃, by Newton's method as in `optimism/mod.rs`.
+    fn find_least(&mut self, bar: f64) {
+        let safe: f64 = (self.blocks.iter())
+            .map(|block| block.weight * block.leaned.reward[block.bounds.safe])
+            .sum();
+        let enough = (bar - safe).max(0.0);
+        self.kappa = self.kappa.min(enough);
+        for _ in 0..STEPS {
+            self.solve_with_kappa();
+            let (mut reward, mut spread) = (0.0, 0.0);
+            for (b, block) in self.blocks.iter().enumerate() {
+                for &(place, p) in self.pessimistic.policy(b) {
+                    let a = if block.safe_only {
+                        block.bounds.safe
+                    } else {
+                        place
+                    };
+                    reward += block.weight * p * block.leaned.reward[a];
+                    spread += block.weight * p * block.leaned.spread[a];
+                }
+            }
+            let next = if spread > 0.0 {
+                ((bar - reward) / spread).clamp(0.0, enough)
+            } else if reward >= bar {
+                0.0
+            } else {
+                enough
+            };
+            if (next - self.kappa).abs() <= 1e-9 * self.kappa {
+                break;
+            }
+            self.kappa = next;
+        }
+    }
+
+    fn take_all_policies(&mut self) {
+        for b in 0..self.blocks.len() {
+            self.take_policy(b);
+        }
+    }
+
+    fn take_policy(&mut self, b: usize) {
+        let block = &mut self.blocks[b];
+        block.policy.clear();
+        let (only, safe) = (block.safe_only, block.bounds.safe);
+        let policy = self.pessimistic.policy(b).iter();
+        block
+            .policy
+            .extend(policy.map(|&(place, p)| (if only { safe } else { place }, p)));
+        for (cost, row) in block.costs.iter_mut().zip(&block.bounds.cost_upper) {
+            *cost = block.policy.iter().map(|&(a, p)| p * row[a]).sum();
+        }
+    }
+
+    /// Mixes in the safe arm as far as the thresholds need.
+    fn settle(&mut self) {
+        let solution = self.pessimistic.solution();
+        (self.value, self.upper_bound, self.status) =
+            (solution.value, solution.upper_bound, solution.status);
+        self.prices.copy_from_slice(&solution.prices);
+        if solution.status == Status::Infeasible {
+            self.state = State::Failed;
+            return;
+        }
+        self.mixed = 0.0;
+        for row in &mut self.overall {
+            row.table = row.worst.bound(1.0);
+            row.observed = (self.blocks.iter())
+                .map(|block| block.weight * block.costs[row.guardrail])
+                .sum();
+            if row.table > row.threshold {
+                let mix = (row.table - row.threshold) / (row.table - row.safe);
+                self.mixed = self.mixed.max(mix + 1e-12);
+            }
+        }
+        // Written so that NaN fails.
+        let holds = self
+            .overall
+            .iter()
+            .all(|row| self.mean(row).0 <= row.threshold);
+        self.state = if holds && self.mixed <= 1.0 {
+            State::Planned
+        } else {
+            State::Failed
+        };
+    }
+
+    /// Bound on the table's mean cost, and the same at the frequencies observed.
+    fn mean(&self, row: &Overall) -> (f64, f64) {
+        let mixed = |table: f64, safe: f64| table + self.mixed * (safe - table);
+        let safe: f64 = (self.blocks.iter())
+            .map(|block| block.weight * block.bounds.cost_upper[row.guardrail][block.bounds.safe])
+            .sum();
+        (mixed(row.table, row.safe), mixed(row.observed, safe))
+    }
+
+    /// π·u of a block under a guardrail, the safe arm mixed in.
+    pub fn mixed_cost(&self, b: usize, guardrail: usize) -> f64 {
+        let block = &self.blocks[b];
+        let (own, safe) = (
+            block.costs[guardrail],
+            block.bounds.cost_upper[guardrail][block.bounds.safe],
+        );
+        own + self.mixed * (safe - own)
+    }
+
+    /// Bound on a guardrail's mean cost over all segments, its part that frequencies add, and its price; `None` for
+    /// one in each segment.
+    pub fn overall(&self, guardrail: usize) -> Option<(f64, f64, f64)> {
+        let place = self
+            .overall
+            .iter()
+            .position(|row| row.guardrail == guardrail)?;
+        let (bound, observed) = self.mean(&self.overall[place]);
+        Some((bound, bound - observed, self.prices[place]))
+    }
+
+    /// Bound on the safe arm's mean cost over all segments, where a guardrail is over them.
+    pub fn safe_overall(&self, guardrail: usize) -> Option<f64> {
+        let row = self.overall.iter().find(|row| row.guardrail == guardrail)?;
+        Some(row.safe)
+    }
+
+    /// Reward per unit of a guardrail's cost that a block would earn with a little more of it.
+    pub fn price_in(&self, b: usize, guardrail: usize) -> f64 {
+        if self.each.contains(&guardrail) {
+            self.local_price(guardrail, b)
+        } else {
+            self.marginal_price(guardrail, b)
+        }
+    }
+
+    /// Price of a guardrail in each segment, in one of them.
+    pub fn local_price(&self, guardrail: usize, b: usize) -> f64 {
+        let place = self.each.iter().position(|&i| i == guardrail);
+        let prices = self.pessimistic.block_prices(b);
+        place
+            .and_then(|place| prices.get(place))
+            .copied()
+            .unwrap_or(0.0)
+    }
+
+    /// Reward per unit of an overall guardrail's cost that a block would earn with a little more of it: where the
+    /// next bit of budget is best spent.
+    fn marginal_price(&self, guardrail: usize, b: usize) -> f64 {
+        let block = &self.blocks[b];
+        if block.safe_only {
+            return 0.0;
+        }
+        let v = |a: usize| block.leaned.reward[a] + self.kappa * block.leaned.spread[a];
+        let value: f64 = block.policy.iter().map(|&(a, p)| p * v(a)).sum();
+        let (cost, costs) = (block.costs[guardrail], &block.bounds.cost_upper[guardrail]);
+        let gain = |a: usize| {
+            if costs[a] > cost {
+                (v(a) - value) / (costs[a] - cost)
+            } else {
+                0.0
+            }
+        };
+        (0..costs.len()).map(gain).fold(0.0, f64::max)
+    }
+}
+
+fn fill(out: &mut Vec<f64>, numbers: impl Iterator<Item = f64>) {
+    out.clear();
+    out.extend(numbers);
+}
+
+fn set(lp: &mut BlockLp, b: usize, safe: usize, room: &Room, overall: usize) {
+    let (coupling, local) = room.rows.split_at(overall);
+    lp.set(b, safe, &room.reward, coupling, local);
+}
+
+/// Writes a function of blocks for every segment that the counts know.
+fn costs_by_segment(
+    segments: &Segments,
+    blocks: &[Block],
+    counts: &Counts,
+    g: &mut Vec<f64>,
+    cost: impl Fn(&Block) -> f64,
+) {
+    g.clear();
+    g.extend(
+        segments.list[..counts.seen.len()]
+            .iter()
+            .map(|s| cost(&blocks[s.block])),
+    );
+}
+
+/// Takes a block's cost into the bound, for every segment that the counts know.
+fn set_segments(segments: &Segments, worst: &mut Worst, counts: &Counts, b: usize, g: f64) {
+    match segments.owners[b] {
+        Some(s) => {
+            if let Some(&n) = counts.seen.get(s) {
+                worst.set(s, n, g);
+            }
+        }
+        None => {
+            worst.set_unseen(g);
+            for (s, &n) in counts.seen.iter().enumerate() {
+                if segments.list[s].block == b {
+                    worst.set(s, n, g);
+                }
+            }
+        }
+    }
+}
+
+/// Sums worst frequencies over the segments of each block; unseen ones are the pool's.
+fn weights_of(
+    segments: &Segments,
+    worst: &Worst,
+    counts: &Counts,
+    blocks: usize,
+    out: &mut Vec<f64>,
+) {
+    out.clear();
+    out.resize(blocks, 0.0);
+    if worst.frequencies.len() != counts.seen.len() {
+        out[POOL] = 1.0;
+        return;
+    }
+    for (s, p) in worst.frequencies.iter().enumerate() {
+        out[segments.list[s].block] += p;
+    }
+    out[POOL] += worst.unseen_frequency();
+}

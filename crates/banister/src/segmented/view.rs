@@ -1,0 +1,80 @@
+//! Segments as a person looks at them.
+
+use super::Segmented;
+use super::segments::POOL;
+use crate::arm_estimate::{ArmEstimate, SegmentView, of_place};
+
+/// Names of pooled segments that a view lists.
+const LISTED: usize = 20;
+
+impl Segmented {
+    /// Every segment that is told apart, and the pool of the others last.
+    pub fn views(&mut self) -> Vec<SegmentView> {
+        if self.is_stale() {
+            self.plan();
+        }
+        let blocks = self.segments.owners.len();
+        (1..blocks).chain([POOL]).map(|b| self.view(b)).collect()
+    }
+
+    fn view(&mut self, b: usize) -> SegmentView {
+        let owner = self.segments.owners[b];
+        let name = owner.map(|s| self.segments.list[s].name.clone());
+        let policy = if self.forced.is_some() {
+            vec![(self.problem.declared.safe, 1.0)]
+        } else {
+            self.write_answer(b);
+            self.support.clone()
+        };
+        let mut rare: Vec<_> = (self.segments.list.iter())
+            .filter(|s| owner.is_none() && s.block == POOL && s.contexts > 0)
+            .collect();
+        rare.sort_by_key(|s| std::cmp::Reverse(s.contexts));
+        let contexts = match owner {
+            Some(s) => self.segments.list[s].contexts,
+            None => self.segments.others + rare.iter().map(|s| s.contexts).sum::<u64>(),
+        };
+        let block = &self.table.blocks[b];
+        let guardrails = self.problem.guardrails.iter().enumerate();
+        let safe = block.bounds.safe;
+        let costs = guardrails.clone().map(|(i, guardrail)| {
+            let cost = match self.forced {
+                Some(_) => block.bounds.cost_upper[i][safe],
+                None => self.table.mixed_cost(b, i),
+            };
+            guardrail.shown().cost(cost)
+        });
+        let prices = guardrails.map(|(i, guardrail)| match self.forced {
+            Some(_) => 0.0,
+            None => {
+                let unit = self.problem.reward.unit() / guardrail.signal.unit();
+                unit * self.table.price_in(b, i)
+            }
+        });
+        SegmentView {
+            name,
+            pooled: rare.iter().take(LISTED).map(|s| s.name.clone()).collect(),
+            contexts,
+            frequency: contexts as f64 / self.segments.total.max(1) as f64,
+            policy,
+            costs: costs.collect(),
+            prices: prices.collect(),
+            arms: self.estimates_in(b),
+        }
+    }
+
+    /// Estimates of all arms in a block.
+    pub(super) fn estimates_in(&self, b: usize) -> Vec<ArmEstimate> {
+        let shown = |arm: usize| {
+            let offered = self.arm.contains(&arm);
+            match self.segments.owners[b] {
+                Some(s) => {
+                    let place = self.segments.list[s].pairs[arm];
+                    of_place(&self.problem, &self.pairs, (place, arm), offered)
+                }
+                None => of_place(&self.problem, &self.pool, (arm, arm), offered),
+            }
+        };
+        (0..self.names.len()).filter_map(shown).collect()
+    }
+}
