@@ -173,7 +173,7 @@ impl BlockLp {
         self.dirty.sort_unstable();
         let blocks = &self.blocks[..self.used];
         self.table.begin();
-        self.table.resize(self.used, self.coupling);
+        self.table.resize(self.used, self.coupling, self.local);
         for &block in &self.dirty {
             self.is_dirty[block] = false;
             self.table.mark(block);

@@ -100,8 +100,9 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn resize(&mut self, blocks: usize, coupling: usize) {
-        self.policies.resize_with(blocks, Vec::new);
+    pub(super) fn resize(&mut self, blocks: usize, coupling: usize, local: usize) {
+        let room = || Vec::with_capacity(coupling + local + 2);
+        self.policies.resize_with(blocks, room);
         self.values.resize(blocks, 0.0);
         self.is_changed.resize(blocks, false);
         self.costs.resize_with(coupling, Vec::new);

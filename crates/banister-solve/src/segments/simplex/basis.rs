@@ -57,6 +57,8 @@ pub(in crate::segments) struct Simplex {
     pub(super) touched: Vec<usize>,
     pub(super) policy: Vec<(usize, f64)>,
     pub(super) purifier: Purifier,
+    /// Thresholds that the search aims at.
+    pub(super) aim: Vec<f64>,
     pub(super) pivots: usize,
     /// Blocks priced since the solve began.
     pub(super) effort: usize,
@@ -71,7 +73,9 @@ impl Simplex {
             coupling,
             keys: vec![],
             work: (0..coupling).map(Basic::Slack).collect(),
-            extras: vec![Column::default(); coupling],
+            extras: (0..coupling)
+                .map(|_| Column::with_room(coupling, local))
+                .collect(),
             x: zeros.clone(),
             inverse: vec![0.0; coupling * coupling],
             matrix: vec![0.0; coupling * coupling],
@@ -88,10 +92,11 @@ impl Simplex {
             sum_scale: zeros.clone(),
             entering: zeros.clone(),
             direction: zeros,
-            pricer: Pricer::default(),
+            pricer: Pricer::new(coupling, local),
             touched: vec![],
             policy: Vec::with_capacity((coupling + 1) * (local + 2)),
             purifier: Purifier::default(),
+            aim: vec![],
             pivots: 0,
             effort: 0,
             displaced: true,

@@ -12,6 +12,15 @@ pub(super) struct Column {
 }
 
 impl Column {
+    /// Room for a column, so that none is asked for when it is set.
+    pub(super) fn with_room(coupling: usize, local: usize) -> Self {
+        Self {
+            support: Vec::with_capacity(coupling + local + 2),
+            reward: 0.0,
+            costs: Vec::with_capacity(coupling),
+        }
+    }
+
     pub(super) fn set(&mut self, block: &Block, support: &[(usize, f64)]) {
         self.support.clear();
         self.support.extend_from_slice(support);

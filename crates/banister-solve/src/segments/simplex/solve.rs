@@ -12,6 +12,11 @@ use crate::segments::table::{Block, Table, dot};
 const ARTIFICIAL: f64 = 1e-10;
 /// Starts from the last basis before the safe table is what is left.
 const STARTS: usize = 3;
+/// A gap beyond this, relative to the largest rewards, is not rounding.
+const GAP: f64 = 1e-9;
+/// How far below the thresholds to aim, relative to the rows' largest sums: where a corner is degenerate,
+/// rounding may leave no other way back.
+const MARGINS: [f64; 4] = [0.0, 1e-13, 1e-12, 1e-11];
 /// Masses below this are rounding.
 const GRAIN: f64 = 1e-15;
 
@@ -32,30 +37,54 @@ impl Simplex {
         (self.pivots, self.effort) = (0, 0);
         out.retreats = 0;
         self.touched.clear();
-        let end = if self.refresh(blocks, dirty, local_thresholds) {
-            self.measure(blocks, thresholds);
-            self.search(blocks, thresholds, local_thresholds)
-        } else {
-            None
-        };
-        out.pivots = self.pivots;
-        let Some(status) = end else {
-            self.forget();
-            table.clear();
-            return out.set_infeasible();
-        };
-        out.status = status;
-        if status == Status::Budget && !self.bound(blocks, local_thresholds) {
+        let refreshed = self.refresh(blocks, dirty, local_thresholds);
+        self.measure(blocks, thresholds);
+        let mut aim = std::mem::take(&mut self.aim);
+        let mut is_within = false;
+        for (i, margin) in MARGINS.into_iter().enumerate() {
+            aim.clear();
+            let scales = thresholds.iter().zip(&self.sum_scale);
+            aim.extend(scales.map(|(tau, scale)| tau - margin * scale));
+            let end = match refreshed {
+                true => self.search(blocks, &aim, local_thresholds),
+                false => None,
+            };
+            let Some(status) = end else {
+                self.forget();
+                if i == 0 {
+                    self.aim = aim;
+                    table.clear();
+                    return out.set_infeasible();
+                }
+                break;
+            };
+            if status == Status::Budget {
+                self.bound(blocks, local_thresholds);
+            }
+            out.status = status;
+            out.upper_bound = dot(&self.prices, thresholds) + self.tops.iter().sum::<f64>();
+            out.prices.copy_from_slice(&self.prices);
+            is_within = self.publish(blocks, thresholds, margin, local_thresholds, table, out);
+            if is_within {
+                break;
+            }
+        }
+        self.aim = aim;
+        if !is_within {
+            out.retreats += table.retreat(blocks, thresholds, local_thresholds);
             self.displaced = true;
         }
-        out.upper_bound = dot(&self.prices, thresholds) + self.tops.iter().sum::<f64>();
-        out.prices.copy_from_slice(&self.prices);
-        self.publish(blocks, thresholds, local_thresholds, table, out);
+        out.pivots = self.pivots;
         for (i, cost) in out.costs.iter_mut().enumerate() {
             *cost = table.cost(i);
         }
         out.value = table.value();
         out.upper_bound = out.upper_bound.max(out.value);
+        // Where safe actions stand on their thresholds, a way back from rounding may cost more.
+        let rewards = blocks.iter().map(|block| block.reward_scale);
+        if out.gap() > GAP * rewards.sum::<f64>() {
+            out.status = Status::Budget;
+        }
     }
 
     /// Forgets the warm start.
@@ -92,7 +121,9 @@ impl Simplex {
         if lost {
             self.round_off();
         }
-        self.keys.resize_with(n, Column::default);
+        let (coupling, local) = (self.coupling, local_thresholds.len());
+        self.keys
+            .resize_with(n, || Column::with_room(coupling, local));
         self.tops.resize(n, 0.0);
         self.priced.resize(n, 0);
         self.local_prices.resize_with(n, Vec::new);
@@ -256,33 +287,30 @@ impl Simplex {
     }
 
     /// The bound at the prices where work ran out, whatever they prove.
-    fn bound(&mut self, blocks: &[Block], local_thresholds: &[f64]) -> bool {
+    fn bound(&mut self, blocks: &[Block], local_thresholds: &[f64]) {
         for price in &mut self.prices {
             *price = price.max(0.0);
         }
         self.version += 1;
         for (s, block) in blocks.iter().enumerate() {
-            let Some(top) = self
+            let top = self
                 .pricer
-                .price(block, &self.prices, true, local_thresholds)
-            else {
-                return false;
-            };
-            self.tops[s] = top;
+                .price(block, &self.prices, true, local_thresholds);
+            self.tops[s] = top.unwrap_or(f64::INFINITY);
             self.local_prices[s].clone_from(&self.pricer.local_prices);
         }
-        true
     }
 
-    /// Puts the policies of the basis into the table, within the thresholds in floating point.
+    /// Puts the policies of the basis into the table. False if rounding leaves them above a threshold.
     fn publish(
         &mut self,
         blocks: &[Block],
         thresholds: &[f64],
+        margin: f64,
         local_thresholds: &[f64],
         table: &mut Table,
         out: &mut BlockSolution,
-    ) {
+    ) -> bool {
         if self.displaced {
             self.touched.clear();
             self.touched.extend(0..blocks.len());
@@ -305,7 +333,7 @@ impl Simplex {
                 }
             }
             if table.within(thresholds) {
-                return;
+                return true;
             }
             // Rounding left a sum above its threshold: aim a hair lower, from the same basis.
             shift = if shift == 0.0 {
@@ -313,14 +341,12 @@ impl Simplex {
             } else {
                 4.0 * shift
             };
-            if shift > 1e-13 {
-                break;
+            if shift > MARGINS[1] {
+                return false;
             }
             out.retreats += 1;
-            self.values(thresholds, shift);
+            self.values(thresholds, margin + shift);
         }
-        out.retreats += table.retreat(blocks, thresholds, local_thresholds);
-        self.displaced = true;
     }
 
     /// The mixture of a block's basic columns.

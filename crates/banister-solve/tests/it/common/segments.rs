@@ -122,6 +122,15 @@ impl BlockCase {
         (0..self.thresholds.len()).all(|i| cost(i) <= self.thresholds[i])
     }
 
+    /// True if a safe action is on several local thresholds at once: its block may then have no
+    /// other policy that keeps them in floating point.
+    pub fn is_thin(&self) -> bool {
+        (0..self.blocks()).any(|s| {
+            let rows = self.local[s].iter().zip(&self.local_thresholds);
+            rows.filter(|(row, t)| row[self.safe[s]] == **t).count() > 1
+        })
+    }
+
     /// Scale of the objective.
     pub fn scale(&self) -> f64 {
         let block = |r: &Vec<f64>| r.iter().fold(0.0_f64, |a, b| a.max(b.abs()));
