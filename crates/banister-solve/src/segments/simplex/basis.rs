@@ -36,9 +36,8 @@ pub(in crate::segments) struct Simplex {
     matrix: Vec<f64>,
     /// Sizes of the columns of the working basis, in units of the rows.
     pub(super) sizes: Vec<f64>,
-    /// λ, and below what each price counts as zero.
+    /// λ.
     pub(super) prices: Vec<f64>,
-    pub(super) price_rounding: Vec<f64>,
     /// Number of times that λ has changed, and that number when each block was last priced; zero: never.
     pub(super) version: u64,
     pub(super) priced: Vec<u64>,
@@ -81,7 +80,6 @@ impl Simplex {
             matrix: vec![0.0; coupling * coupling],
             sizes: zeros.clone(),
             prices: zeros.clone(),
-            price_rounding: zeros.clone(),
             version: 1,
             priced: vec![],
             tops: vec![],
@@ -223,11 +221,12 @@ impl Simplex {
                 };
                 let term = worth * self.inverse[w * m + r];
                 price += term;
-                size += term.abs();
+                // Entries of the inverse that should be zero are small beside this.
+                let entry = worth / (self.sizes[w] * self.row_scale[r]);
+                size += term.abs().max(entry.abs());
             }
-            self.price_rounding[r] = FEASIBLE * size;
             // Rounding must not leave a price negative: the bound would not be one.
-            if price < 0.0 && price >= -self.price_rounding[r] {
+            if self.work.contains(&Basic::Slack(r)) || (price < 0.0 && price >= -FEASIBLE * size) {
                 price = 0.0;
             }
             changed |= self.prices[r] != price;
