@@ -45,9 +45,10 @@ impl Simplex {
             aim.clear();
             let scales = thresholds.iter().zip(&self.sum_scale);
             aim.extend(scales.map(|(tau, scale)| tau - margin * scale));
-            let end = match refreshed {
-                true => self.search(blocks, &aim, local_thresholds),
-                false => None,
+            let end = if refreshed {
+                self.search(blocks, &aim, local_thresholds)
+            } else {
+                None
             };
             let Some(status) = end else {
                 self.forget();
