@@ -4,7 +4,8 @@ usage: python highs.py rounds.json
 
 The file holds a list of workloads. Each has a first problem (`reward`, `costs`, `thresholds`) and
 `rounds`, each a list of changes [action, reward, [cost, ...]] and the optimal `value` that banister
-found. The model is changed in place and only `run()` is timed, once from its last basis (warm) and,
+found. Where `block` is given, a policy is chosen for each block of that many actions, all under the same
+thresholds. The model is changed in place and only `run()` is timed, once from its last basis (warm) and,
 where all actions change, once from nothing (cold). Prints {name: {"warm": seconds, "cold": seconds,
 "worst_difference": x}} as JSON; seconds are medians.
 """
@@ -21,15 +22,19 @@ import numpy as np
 def model(workload):
     reward, costs, thresholds = workload["reward"], workload["costs"], workload["thresholds"]
     actions, guardrails = len(reward), len(costs)
+    block = workload["block"] or actions
+    blocks = actions // block
     lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = actions, guardrails + 1
+    lp.num_col_, lp.num_row_ = actions, guardrails + blocks
     lp.sense_ = highspy.ObjSense.kMaximize
     lp.col_cost_ = np.array(reward)
     lp.col_lower_, lp.col_upper_ = np.zeros(actions), np.full(actions, highspy.kHighsInf)
-    lp.row_lower_ = np.array([-highspy.kHighsInf] * guardrails + [1.0])
-    lp.row_upper_ = np.array([*thresholds, 1.0])
+    lp.row_lower_ = np.array([-highspy.kHighsInf] * guardrails + [1.0] * blocks)
+    lp.row_upper_ = np.array([*thresholds, *[1.0] * blocks])
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.start_ = np.arange(guardrails + 2) * actions
+    lp.a_matrix_.start_ = np.concatenate(
+        [np.arange(guardrails) * actions, guardrails * actions + np.arange(blocks + 1) * block]
+    )
     lp.a_matrix_.index_ = np.tile(np.arange(actions), guardrails + 1)
     lp.a_matrix_.value_ = np.concatenate([np.array(row) for row in costs] + [np.ones(actions)])
     highs = highspy.Highs()
@@ -59,7 +64,7 @@ def play(workload, cold):
 
 
 def times(workload):
-    all_change = len(workload["rounds"][0]["changes"]) > 1
+    all_change = len(workload["rounds"][0]["changes"]) == len(workload["reward"])
     warm, worst = play(workload, cold=False)
     cold = play(workload, cold=True)[0] if all_change else None
     return {"warm": warm, "cold": cold, "worst_difference": worst}

@@ -34,6 +34,7 @@
 //! | module | subject |
 //! |---|---|
 //! | `lp/` | the policy LP: problem, solution, envelope, blocks, simplex |
+//! | `segments/` | many policies under one budget |
 //! | `cone/` | exact OPLB, by active sets, a sweep of directions and a scan of pairs |
 //! | [`dense`] | kernels for many short vectors at once |
 //! | `lanes.rs` | vector width, and the choice of instructions at run time |
@@ -42,8 +43,10 @@ mod cone;
 pub mod dense;
 mod lanes;
 mod lp;
+mod segments;
 
 pub use cone::{ConeLimits, ConeProblem, ConeSolution, ConeSolver, solve_cone_once};
 pub use lp::{
     Basis, BlockedLp, Lp, LpError, LpSolver, MAX_RETREATS, OnceSolver, Solution, Status, solve_once,
 };
+pub use segments::{BlockLp, BlockSolution};

@@ -4,11 +4,13 @@
 //! The LPs are those of an OPB agent playing on policy, after a log that gave every arm some pulls.
 //! HiGHS joins in if `BANISTER_PYTHON` names a Python that can import `highspy`; it gets the very
 //! same rounds, through a file. With the argument `linear` only the linear part is run, with `agents` only
-//! the rounds per second of every agent, with `rounds` only simulated rounds.
+//! the rounds per second of every agent, with `rounds` only simulated rounds, with `segments` only policies
+//! per segment under one budget.
 
 mod agents;
 mod linear;
 mod rivals;
+mod segments;
 mod simulation;
 mod table;
 mod timing;
@@ -28,6 +30,11 @@ fn main() -> Result<(), Failure> {
     }
     if std::env::args().any(|arg| arg == "agents") {
         return agents::agents();
+    }
+    if std::env::args().any(|arg| arg == "segments") {
+        let (rows, for_highs) = segments::segments();
+        print_table(&rows, highs(&for_highs)?.as_ref());
+        return Ok(());
     }
     let memory = memory()?;
     let mut rows = vec![
@@ -59,6 +66,9 @@ fn main() -> Result<(), Failure> {
         rows.push(time_simplex(&workload, target));
         for_highs.push(workload);
     }
+    let (segment_rows, segment_rounds) = segments::segments();
+    rows.extend(segment_rows);
+    for_highs.extend(segment_rounds);
     let highs = highs(&for_highs)?;
     print_table(&rows, highs.as_ref());
     println!("\n{memory}");

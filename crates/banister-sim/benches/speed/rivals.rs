@@ -126,7 +126,7 @@ pub fn highs(workloads: &[Workload]) -> Result<Option<Value>, Failure> {
                 })
                 .collect();
             json!({
-                "name": w.name, "reward": w.reward, "costs": w.costs,
+                "name": w.name, "block": w.block, "reward": w.reward, "costs": w.costs,
                 "thresholds": w.thresholds, "rounds": rounds,
             })
         })

@@ -10,6 +10,8 @@ use crate::Failure;
 /// A problem and what changes in it from round to round.
 pub struct Workload {
     pub name: String,
+    /// Actions per block, where each block has a policy of its own.
+    pub block: Option<usize>,
     pub reward: Vec<f64>,
     pub costs: Vec<Vec<f64>>,
     pub thresholds: Vec<f64>,
@@ -142,6 +144,7 @@ impl World {
             .collect();
         Workload {
             name,
+            block: None,
             reward: columns.iter().map(|c| c.reward).collect(),
             costs: (0..self.thresholds.len())
                 .map(|i| columns.iter().map(|c| c.costs[i]).collect())
@@ -177,6 +180,7 @@ impl Workload {
     pub fn without_rounds(&self) -> Self {
         Self {
             name: self.name.clone(),
+            block: self.block,
             reward: self.reward.clone(),
             costs: self.costs.clone(),
             thresholds: self.thresholds.clone(),

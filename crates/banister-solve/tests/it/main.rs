@@ -12,3 +12,4 @@ mod cone_several;
 mod counting;
 mod dense;
 mod policy_lp;
+mod segments;

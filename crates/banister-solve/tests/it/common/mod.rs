@@ -5,6 +5,7 @@
 
 pub mod cone;
 pub mod oracles;
+pub mod segments;
 
 use banister_solve::Lp;
 
@@ -131,7 +132,7 @@ impl Case {
     }
 }
 
-fn round(x: f64, grid: Option<f64>) -> f64 {
+pub fn round(x: f64, grid: Option<f64>) -> f64 {
     grid.map_or(x, |g| (x * g).round() / g)
 }
 
