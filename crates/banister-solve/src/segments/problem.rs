@@ -114,8 +114,8 @@ impl BlockLp {
         block: usize,
         safe: usize,
         rewards: &[f64],
-        costs: &[&[f64]],
-        local: &[&[f64]],
+        costs: &[impl AsRef<[f64]>],
+        local: &[impl AsRef<[f64]>],
     ) {
         debug_assert!(block <= self.used && !rewards.is_empty());
         debug_assert!((costs.len(), local.len()) == (self.coupling, self.local));

@@ -15,18 +15,24 @@ pub(super) struct Block {
 }
 
 impl Block {
-    pub(super) fn set(&mut self, safe: usize, rewards: &[f64], costs: &[&[f64]], local: &[&[f64]]) {
+    pub(super) fn set(
+        &mut self,
+        safe: usize,
+        rewards: &[f64],
+        costs: &[impl AsRef<[f64]>],
+        local: &[impl AsRef<[f64]>],
+    ) {
         self.safe = safe.min(rewards.len().saturating_sub(1));
         copy(&mut self.rewards, rewards);
         self.costs.resize_with(costs.len(), Vec::new);
         self.local.resize_with(local.len(), Vec::new);
         self.cost_scales.clear();
         for (row, given) in self.costs.iter_mut().zip(costs) {
-            copy(row, given);
-            self.cost_scales.push(largest(given));
+            copy(row, given.as_ref());
+            self.cost_scales.push(largest(given.as_ref()));
         }
         for (row, given) in self.local.iter_mut().zip(local) {
-            copy(row, given);
+            copy(row, given.as_ref());
         }
         self.reward_scale = largest(rewards);
     }

@@ -15,8 +15,9 @@ use crate::problem::{CheckedProblem, Scope};
 
 /// Segments whose share of δ is set aside when none are declared.
 const EXPECTED: usize = 16;
-/// Part of δ for the frequencies of segments, and for the pool.
-const PART: f64 = 0.1;
+/// Parts of δ for the frequencies of segments, and for all pools; pairs have the rest.
+const FREQUENCIES: f64 = 0.1;
+const POOLS: f64 = 0.4;
 /// Contexts of a segment after which it is told apart, by default.
 pub(super) const POOL_UNTIL: u64 = 30;
 /// Segments with statistics of their own, at most, by default.
@@ -79,18 +80,18 @@ pub(super) struct CheckedSegmented {
 impl CheckedSegmented {
     /// Parameters of the estimates of pairs of a segment and an arm in an epoch, counted from 0.
     pub fn pairs_in(&self, epoch: u32) -> EstimateConfig {
-        self.estimates(epoch, 1.0 - 2.0 * PART, self.expected)
+        self.estimates(epoch, 1.0 - FREQUENCIES - POOLS, self.expected)
     }
 
     /// Parameters of the estimates of a pool, counted from 0, in an epoch: every pool has a share of its own.
     pub fn pool_in(&self, epoch: u32, pool: u32) -> EstimateConfig {
         let j = f64::from(pool) + 1.0;
-        self.estimates(epoch, PART / (j * (j + 1.0)), 1)
+        self.estimates(epoch, POOLS / (j * (j + 1.0)), 1)
     }
 
     /// Level of the confidence set of frequencies.
     pub fn frequencies_in(&self, epoch: u32) -> f64 {
-        PART * self.config.delta * epoch_share(self.monitor.on_breach, epoch)
+        FREQUENCIES * self.config.delta * epoch_share(self.monitor.on_breach, epoch)
     }
 
     fn estimates(&self, epoch: u32, part: f64, groups: usize) -> EstimateConfig {
@@ -99,7 +100,7 @@ impl CheckedSegmented {
         let part = if self.overall {
             part
         } else {
-            part / (1.0 - PART)
+            part / (1.0 - FREQUENCIES)
         };
         let share = part * epoch_share(self.monitor.on_breach, epoch);
         EstimateConfig {

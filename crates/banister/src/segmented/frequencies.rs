@@ -93,9 +93,14 @@ impl Worst {
         self.terms.resize(counts.seen.len(), 0.0);
         self.unseen = unseen;
         self.sum = 0.0;
-        for (s, &n) in counts.seen.iter().enumerate() {
+        for (s, &own) in counts.seen.iter().enumerate() {
             self.terms[s] = 0.0;
-            self.set(s, n, g[s]);
+            if at.lambda > 0.0 {
+                self.set(s, own, g[s]);
+            } else {
+                // All segments cost the same, and any frequencies attain it.
+                self.frequencies[s] = own as f64 / n;
+            }
         }
     }
 
@@ -171,7 +176,7 @@ fn minimise(
         .chain([&unseen])
         .map(|g| (g - mean).abs())
         .fold(0.0, f64::max);
-    if span <= 0.0 {
+    if span <= 1e-12 {
         // All segments cost the same: frequencies do not matter.
         let at = Multipliers {
             level,

@@ -26,7 +26,7 @@ mod view;
 use crate::certificate::{Answer, Certifier};
 use crate::decision::{Decision, Fallback, SegmentCertificate};
 use crate::error::Error;
-use crate::estimate::Estimates;
+use crate::estimate::{EstimateConfig, Estimates};
 use crate::monitor::Monitor;
 use crate::optimism::index_lean;
 use crate::problem::{
@@ -111,7 +111,9 @@ impl Segmented {
         for name in agent.problem.declared.segments.clone() {
             if let Some(segment) = agent.segments.add(&name) {
                 agent.add_pairs(segment);
-                agent.segments.tell_apart(segment);
+                if agent.watches_segments {
+                    agent.segments.tell_apart(segment);
+                }
             }
         }
         agent.rebuild();
@@ -244,29 +246,40 @@ impl Segmented {
 
     /// Begins a pool without statistics.
     fn renew_pool(&mut self) {
-        let config = self
-            .checked
-            .pool_in(self.monitor.epoch(), self.segments.pools);
-        self.pool = Estimates::new(&self.problem, &config);
+        let config = (self.checked).pool_in(self.monitor.epoch(), self.segments.pools);
+        self.pool = self.new_pool(&config);
+    }
+
+    fn new_pool(&self, config: &EstimateConfig) -> Estimates {
+        let mut pool = Estimates::new(&self.problem, config);
         for arm in 0..self.names.len() {
-            self.pool
-                .add(&self.problem, arm, arm == self.problem.declared.safe);
+            pool.add(&self.problem, arm, arm == self.problem.declared.safe);
         }
+        pool
     }
 
     /// Makes room for the blocks there are, and forgets warm starts.
     fn rebuild(&mut self) {
-        let thresholds: Vec<f64> = self
-            .problem
-            .guardrails
-            .iter()
-            .map(|g| g.threshold)
-            .collect();
-        let columns = self.arm.len();
-        let blocks = self.segments.owners.iter();
-        self.table.blocks = blocks.map(|_| Block::new(&thresholds, columns)).collect();
-        self.table.reset();
+        self.table.make_room(&self.segments, self.arm.len());
         self.stale = true;
+    }
+
+    /// Estimated mean reward of the best table that is certified now with these segments told apart, and the
+    /// variance of that.
+    fn earnings(&self, segments: &Segments) -> (f64, f64) {
+        let mut table = Table::new(&self.problem);
+        table.exploits = true;
+        table.make_room(segments, self.arm.len());
+        let delta = self.checked.frequencies_in(self.monitor.epoch());
+        let known = Known {
+            problem: &self.problem,
+            pairs: &self.pairs,
+            pool: &self.pool,
+            arms: &self.arm,
+            segments,
+        };
+        table.plan(segments, delta, |b, block| known.fill(b, block));
+        table.earnings()
     }
 
     fn is_stale(&self) -> bool {
@@ -297,18 +310,14 @@ impl Segmented {
         }
         self.stale = false;
         let delta = self.checked.frequencies_in(self.monitor.epoch());
-        let (problem, segments, pairs, pool, arm) = (
-            &self.problem,
-            &self.segments,
-            &self.pairs,
-            &self.pool,
-            &self.arm,
-        );
-        self.table.plan(segments, delta, |b, block| {
-            let owner = segments.owners[b].map(|s| &segments.list[s].pairs[..]);
-            let (estimates, places) = (owner.map_or(pool, |_| pairs), owner);
-            fill(problem, estimates, places, arm, block);
-        });
+        let known = Known {
+            problem: &self.problem,
+            pairs: &self.pairs,
+            pool: &self.pool,
+            arms: &self.arm,
+            segments: &self.segments,
+        };
+        (self.table).plan(&self.segments, delta, |b, block| known.fill(b, block));
         self.forced = match self.table.state {
             State::Planned => None,
             State::NoMargin => Some(Fallback::MarginNotProven),
@@ -443,39 +452,48 @@ impl Segmented {
     }
 }
 
-/// Writes what is known of a block's arms: `places` of its pairs, or by arm.
-fn fill(
-    problem: &CheckedProblem,
-    estimates: &Estimates,
-    places: Option<&[usize]>,
-    arms: &[usize],
-    block: &mut Block,
-) {
-    let place = |arm: usize| places.map_or(arm, |places| places[arm]);
-    let safe_arm = problem.declared.safe;
-    let safe = place(safe_arm);
-    let bounds = &mut block.bounds;
-    let total: u64 = arms.iter().map(|&arm| estimates.pulls()[place(arm)]).sum();
-    let each = total as f64 / arms.len() as f64;
-    block.leaned.resize(bounds);
-    for (column, &arm) in arms.iter().enumerate() {
-        let own = place(arm);
-        if arm == safe_arm {
-            bounds.safe = column;
+/// All that is known of arms in segments.
+struct Known<'a> {
+    problem: &'a CheckedProblem,
+    pairs: &'a Estimates,
+    pool: &'a Estimates,
+    arms: &'a [usize],
+    segments: &'a Segments,
+}
+
+impl Known<'_> {
+    /// Writes what is known of a block's arms.
+    fn fill(&self, b: usize, block: &mut Block) {
+        let (problem, arms) = (self.problem, self.arms);
+        let places = self.segments.owners[b].map(|s| &self.segments.list[s].pairs[..]);
+        let estimates = places.map_or(self.pool, |_| self.pairs);
+        let place = |arm: usize| places.map_or(arm, |places| places[arm]);
+        let safe_arm = problem.declared.safe;
+        let safe = place(safe_arm);
+        let bounds = &mut block.bounds;
+        let total: u64 = arms.iter().map(|&arm| estimates.pulls()[place(arm)]).sum();
+        let each = total as f64 / arms.len() as f64;
+        block.leaned.resize(bounds);
+        for (column, &arm) in arms.iter().enumerate() {
+            let own = place(arm);
+            if arm == safe_arm {
+                bounds.safe = column;
+            }
+            let upper = estimates.ends(own, 0).upper;
+            bounds.reward_upper[column] = upper;
+            bounds.reward_mean[column] = estimates.mean(own, 0).unwrap_or(0.5 * upper);
+            for (i, guardrail) in problem.guardrails.iter().enumerate() {
+                let (l, u, mean) = cost_of(guardrail, estimates, (own, safe), i + 1);
+                bounds.cost_lower[i][column] = l;
+                bounds.cost_upper[i][column] = u;
+                bounds.cost_mean[i][column] = mean;
+            }
+            block.pulls[column] = estimates.pulls()[own];
+            block.leaned.lean[column] = index_lean(
+                each / estimates.pulls()[own] as f64,
+                estimates.log_optimism(own),
+            );
         }
-        let upper = estimates.ends(own, 0).upper;
-        bounds.reward_upper[column] = upper;
-        bounds.reward_mean[column] = estimates.mean(own, 0).unwrap_or(0.5 * upper);
-        for (i, guardrail) in problem.guardrails.iter().enumerate() {
-            let (l, u, mean) = cost_of(guardrail, estimates, (own, safe), i + 1);
-            bounds.cost_lower[i][column] = l;
-            bounds.cost_upper[i][column] = u;
-            bounds.cost_mean[i][column] = mean;
-        }
-        block.leaned.lean[column] = index_lean(
-            each / estimates.pulls()[own] as f64,
-            estimates.log_optimism(own),
-        );
     }
 }
 

@@ -57,11 +57,35 @@ impl Segmented {
     /// Counts a context of the segment entered last, after its decision: the table was fixed before.
     fn count_context(&mut self) -> Option<usize> {
         self.learn_of_segment();
-        if self.segments.count(self.entered) && self.segments.leave_pool() {
-            self.renew_pool();
-            self.rebuild();
+        self.segments.count(self.entered);
+        if self.watches_segments {
+            if self.segments.has_doubled() && self.segments.leave_pool() {
+                self.renew_pool();
+                self.rebuild();
+            }
+        } else if self.segments.is_time_to_look() {
+            self.look();
         }
         self.entered
+    }
+
+    /// Tells segments apart if that is estimated to earn more than not to.
+    #[cold]
+    fn look(&mut self) {
+        let mut apart = self.segments.clone();
+        if !apart.leave_pool() {
+            return;
+        }
+        let config = (self.checked).pool_in(self.monitor.epoch(), apart.pools);
+        // The new pool is taken for what the old one was: it is small, and nothing is certified by this.
+        let (together, _) = self.earnings(&self.segments);
+        let (earned, variance) = self.earnings(&apart);
+        // Two standard errors: the best of many estimates looks better than it is.
+        if earned > together + 2.0 * variance.sqrt() {
+            self.segments = apart;
+            self.pool = self.new_pool(&config);
+            self.rebuild();
+        }
     }
 
     pub(super) fn take_batch(&mut self, outcomes: &Outcomes) -> Result<(), Error> {

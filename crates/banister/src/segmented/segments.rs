@@ -1,10 +1,13 @@
 //! Segments: names, counts of contexts, and who has a policy of its own.
 //!
-//! A segment that was declared has a policy of its own from the start. Others share one, the pool's, until they
-//! were seen often enough: at 64, 128, 256, … contexts in all, every segment seen `pool_until` times leaves the pool,
-//! and a new pool begins for the rest. Between two such moments the pool is a fixed set of segments, so that
-//! the mean of each arm in it is a fixed number too (an arm is drawn the same way in all of its segments); when
-//! it changes, its statistics start anew. Segments keep statistics of their own from their first outcome on.
+//! Segments share one policy, the pool's, until they are told apart. Between two changes the pool is a fixed set of
+//! segments, and an arm is drawn the same way in all of them, so the mean of each arm in it is a fixed number; when
+//! the pool changes, its statistics start anew with a share of δ of their own. Segments keep statistics of their own
+//! from their first outcome on. They leave the pool once they were seen `pool_until` times:
+//!
+//! - where some guardrail holds in each segment, at 64, 128, 256, … contexts in all; those declared were never in it;
+//! - otherwise when the table that tells them apart is estimated to earn more than the one that does not. That may
+//!   depend on outcomes: bounds hold at all times, whenever a pool ends.
 
 use std::collections::HashMap;
 
@@ -78,14 +81,23 @@ impl Segments {
         self.owners.push(Some(segment));
     }
 
-    /// Counts a context. True if it is time for the pool to change.
-    pub fn count(&mut self, segment: Option<usize>) -> bool {
+    /// Counts a context.
+    pub fn count(&mut self, segment: Option<usize>) {
         self.total += 1;
         match segment {
             Some(s) => self.list[s].contexts += 1,
             None => self.others += 1,
         }
+    }
+
+    /// True at 64, 128, 256, … contexts.
+    pub fn has_doubled(&self) -> bool {
         self.total >= FIRST && self.total.is_power_of_two()
+    }
+
+    /// True sixteen times between 64 and 128 contexts, between 128 and 256, ….
+    pub fn is_time_to_look(&self) -> bool {
+        self.total >= FIRST && self.total % ((1 << self.total.ilog2()) / 16) == 0
     }
 
     /// Lets segments leave the pool that were seen often enough. True if any did.

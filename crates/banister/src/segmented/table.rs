@@ -36,6 +36,8 @@ pub(super) struct Block {
     pub safe_only: bool,
     /// p̂ of the block.
     pub weight: f64,
+    /// Outcomes by column.
+    pub pulls: Vec<u64>,
     /// The policy by columns, before it is mixed with the safe arm.
     pub policy: Vec<(usize, f64)>,
     /// π·u before mixing, per guardrail.
@@ -51,6 +53,7 @@ impl Block {
             leaned: Leaned::default(),
             safe_only: true,
             weight: 0.0,
+            pulls: vec![0; columns],
             policy: Vec::new(),
             costs: vec![0.0; thresholds.len()],
         }
@@ -94,10 +97,14 @@ pub(super) struct Table {
     /// Guardrails in each segment, and their thresholds.
     each: Vec<usize>,
     thresholds: Vec<f64>,
+    /// Thresholds of all guardrails, in their order.
+    all_thresholds: Vec<f64>,
     local_thresholds: Vec<f64>,
     optimistic: BlockLp,
     pessimistic: BlockLp,
     kappa: f64,
+    /// True if estimated rewards are maximised, without optimism.
+    pub exploits: bool,
     /// Share of the safe arm mixed in everywhere.
     pub mixed: f64,
     pub state: State,
@@ -146,6 +153,7 @@ impl Table {
         Self {
             blocks: Vec::new(),
             thresholds: overall.iter().map(|row| row.threshold).collect(),
+            all_thresholds: problem.guardrails.iter().map(|g| g.threshold).collect(),
             local_thresholds: of(Scope::Each).map(|(_, g)| g.threshold).collect(),
             prices: vec![0.0; overall.len()],
             overall,
@@ -153,6 +161,7 @@ impl Table {
             optimistic: lp.clone(),
             pessimistic: lp,
             kappa: 0.0,
+            exploits: false,
             mixed: 0.0,
             state: State::NoMargin,
             counts: Counts::default(),
@@ -166,8 +175,12 @@ impl Table {
         }
     }
 
-    /// Makes everything anew the next time: blocks or columns changed.
-    pub fn reset(&mut self) {
+    /// Makes room for the blocks of segments, with this many arms, and everything anew the next time.
+    pub fn make_room(&mut self, segments: &Segments, columns: usize) {
+        let blocks = segments.owners.iter();
+        self.blocks = blocks
+            .map(|_| Block::new(&self.all_thresholds, columns))
+            .collect();
         self.since = usize::MAX;
         self.due = 0;
         self.kappa = 0.0;
@@ -254,6 +267,9 @@ impl Table {
             Status::Optimal => solution.value,
             _ => solution.upper_bound,
         };
+        for b in 0..self.blocks.len() {
+            self.keep_relevant(b);
+        }
         for row in &mut self.overall {
             if row.weights.len() != self.blocks.len() {
                 let (worst, blocks) = (&row.worst_safe, self.blocks.len());
@@ -289,6 +305,7 @@ impl Table {
             let b = self.changed[place];
             refresh(b, &mut self.blocks[b]);
             self.update_block(b);
+            self.keep_relevant(b);
             self.set_optimistic(b);
             self.set_pessimistic(b);
             for row in &mut self.overall {
@@ -327,7 +344,25 @@ impl Table {
                 .bounds
                 .set_margin(row.guardrail, row.threshold - row.safe);
         }
+        if self.exploits {
+            block.leaned.lean.fill(0.0);
+        }
         block.leaned.update(&block.bounds);
+    }
+
+    /// Keeps D only where the table that attains R̃ has mass: the lemma mixes that table with the safe arm, and needs
+    /// it nowhere else. Without this, every arm that is little known in some segment would be explored.
+    fn keep_relevant(&mut self, b: usize) {
+        let block = &mut self.blocks[b];
+        let (only, safe) = (block.safe_only, block.bounds.safe);
+        let policy = self.optimistic.policy(b);
+        for (a, spread) in block.leaned.spread.iter_mut().enumerate() {
+            let played =
+                |&(place, p): &(usize, f64)| p > 0.0 && a == if only { safe } else { place };
+            if !policy.iter().any(played) {
+                *spread = 0.0;
+            }
+        }
     }
 
     fn set_optimistic(&mut self, b: usize) {
@@ -428,7 +463,11 @@ impl Table {
         let safe: f64 = (self.blocks.iter())
             .map(|block| block.weight * block.leaned.reward[block.bounds.safe])
             .sum();
-        let enough = (bar - safe).max(0.0);
+        let enough = if self.exploits {
+            0.0
+        } else {
+            (bar - safe).max(0.0)
+        };
         self.kappa = self.kappa.min(enough);
         for _ in 0..STEPS {
             self.solve_with_kappa();
@@ -508,6 +547,31 @@ impl Table {
         } else {
             State::Failed
         };
+    }
+
+    /// Estimated mean reward of the table, of the safe arm everywhere without one, and the variance of the estimate
+    /// for rewards as noisy as they can be.
+    pub fn earnings(&self) -> (f64, f64) {
+        let mixed = if self.state == State::Planned {
+            self.mixed
+        } else {
+            1.0
+        };
+        let (mut sum, mut variance) = (0.0, 0.0);
+        for block in &self.blocks {
+            let safe = block.bounds.safe;
+            let mut add = |a: usize, p: f64| {
+                let (mean, n) = (block.bounds.reward_mean[a], block.pulls[a]);
+                sum += block.weight * p * mean;
+                let share = block.weight * p;
+                variance += share * share * 0.25 / (n.max(1) as f64);
+            };
+            for &(a, p) in &block.policy {
+                add(a, p * (1.0 - mixed));
+            }
+            add(safe, mixed);
+        }
+        (sum, variance)
     }
 
     /// Bound on the table's mean cost, and the same at the frequencies observed.
