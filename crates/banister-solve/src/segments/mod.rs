@@ -22,9 +22,11 @@
 
 mod hull;
 mod merged;
+mod once;
 mod problem;
 mod simplex;
 mod table;
 mod tournament;
 
+pub use once::{Scope, SegmentPrices, SegmentProblem, SegmentSolution};
 pub use problem::{BlockLp, BlockSolution};
