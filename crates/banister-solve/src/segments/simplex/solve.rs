@@ -145,6 +145,7 @@ impl Simplex {
                 return false;
             }
             self.effort += 1;
+            self.pricer.make_column(&blocks[s]);
             std::mem::swap(&mut self.keys[s], &mut self.pricer.column);
         }
         true
