@@ -1,4 +1,4 @@
-"""The policy LP against HiGHS, through the command line.
+"""The policy LP, alone and per segment, against HiGHS, through the command line.
 
 HiGHS works to tolerances of its own (1e-10 is the tightest it takes), so agreement to 1e-9 is
 asked for on numbers of order one. Thousands of rounds: random, tied and degenerate ones.
@@ -102,3 +102,109 @@ def test_agrees_with_highs_to_1e_9(banister, m):
         )
         assert bound == pytest.approx(answer["upper_bound"], abs=1e-9)
     assert feasible > 300
+
+
+def draw_segments(rng):
+    """One policy per segment; weights of zero, ties and thresholds out of reach included."""
+    segments, m = int(rng.integers(1, 9)), int(rng.integers(0, 4))
+    grid = rng.choice([0, 4, 10])
+    number = (lambda k: np.round(rng.random(k) * grid) / grid) if grid else rng.random
+    sizes = rng.integers(1, 7, segments)
+    scopes = rng.choice(["overall", "each"], m, p=[0.7, 0.3]).tolist()
+    weights = number(segments)
+    scale = [1.0 if scope == "each" else weights.sum() for scope in scopes]
+    return {
+        "kind": "segments",
+        "weights": weights.tolist(),
+        "reward": [number(k).tolist() for k in sizes],
+        "costs": [[number(k).tolist() for k in sizes] for _ in scopes],
+        "thresholds": [s * (0.2 + 0.6 * rng.random()) for s in scale],
+        "scopes": scopes,
+    }
+
+
+def highs_segments_value(solver, problem, lowered=0.0):
+    """Optimal value of the whole linear program, or None if infeasible."""
+    weights, reward = problem["weights"], problem["reward"]
+    starts = np.concatenate([[0], np.cumsum([len(row) for row in reward])])
+    columns = starts[-1]
+    rows, upper = [], []
+    for costs, threshold, scope in zip(problem["costs"], problem["thresholds"], problem["scopes"]):
+        if scope == "overall":
+            rows.append(np.concatenate([p * np.array(c) for p, c in zip(weights, costs)]))
+            upper.append(threshold - lowered)
+        else:
+            for s, cost in enumerate(costs):
+                row = np.zeros(columns)
+                row[starts[s] : starts[s + 1]] = cost
+                rows.append(row)
+                upper.append(threshold - lowered)
+    coupling = len(rows)
+    for s in range(len(weights)):
+        row = np.zeros(columns)
+        row[starts[s] : starts[s + 1]] = 1.0
+        rows.append(row)
+        upper.append(1.0)
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = columns, len(rows)
+    lp.col_cost_ = -np.concatenate([p * np.array(r) for p, r in zip(weights, reward)])
+    lp.col_lower_, lp.col_upper_ = np.zeros(columns), np.full(columns, highspy.kHighsInf)
+    lp.row_lower_ = np.array([-highspy.kHighsInf] * coupling + [1.0] * len(weights))
+    lp.row_upper_ = np.array(upper)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = np.arange(len(rows) + 1) * columns
+    lp.a_matrix_.index_ = np.tile(np.arange(columns), len(rows))
+    lp.a_matrix_.value_ = np.concatenate(rows)
+    solver.passModel(lp)
+    solver.run()
+    status = solver.getModelStatus()
+    if status == highspy.HighsModelStatus.kOptimal:
+        return -solver.getInfo().objective_function_value
+    assert status == highspy.HighsModelStatus.kInfeasible, status
+    return None
+
+
+def test_segments_agree_with_highs_to_1e_9(banister):
+    rng = np.random.default_rng(21)
+    problems = [draw_segments(rng) for _ in range(1500)]
+    lines = "\n".join(map(json.dumps, problems))
+    answers = [json.loads(line) for line in banister("solve", "--lines", stdin=lines).stdout.splitlines()]
+    assert len(answers) == len(problems)
+    solver = highs_solver()
+    feasible = infeasible = 0
+    for problem, answer in zip(problems, answers):
+        value = highs_segments_value(solver, problem)
+        if answer["status"] == "infeasible":
+            infeasible += 1
+            assert value is None or highs_segments_value(solver, problem, 1e-9) is None, problem
+            assert answer["policy"] == answer["costs"] == answer["prices"] == []
+            continue
+        feasible += 1
+        assert value == pytest.approx(answer["value"], abs=1e-9), problem
+        assert answer["gap"] <= 1e-9
+        # The certificate by hand: prices give the upper bound, policies keep the thresholds.
+        bound = 0.0
+        overall = [0.0] * len(problem["costs"])
+        for s, (weight, reward) in enumerate(zip(problem["weights"], problem["reward"])):
+            policy = np.zeros(len(reward))
+            for action, probability in answer["policy"][s]:
+                policy[action] = probability
+            assert policy.sum() == pytest.approx(1, abs=1e-12) and (policy >= 0).all()
+            reduced = weight * np.array(reward)
+            for i, costs in enumerate(problem["costs"]):
+                cost, price = np.array(costs[s]), answer["prices"][i]
+                if problem["scopes"][i] == "each":
+                    assert cost @ policy <= min(answer["costs"][i], problem["thresholds"][i]) + 1e-12
+                    bound += price[s] * problem["thresholds"][i]
+                    reduced -= price[s] * cost
+                else:
+                    overall[i] += weight * (cost @ policy)
+                    reduced -= price * weight * cost
+            bound += reduced.max()
+        for i, scope in enumerate(problem["scopes"]):
+            if scope == "overall":
+                assert overall[i] == pytest.approx(answer["costs"][i], abs=1e-12)
+                assert overall[i] <= problem["thresholds"][i] + 1e-12
+                bound += answer["prices"][i] * problem["thresholds"][i]
+        assert bound == pytest.approx(answer["upper_bound"], abs=1e-9), problem
+    assert feasible > 500 and infeasible > 20

@@ -42,7 +42,7 @@ pub enum Command {
     Init(Init),
     /// Solve one round, linear program or exact OPLB: JSON in, policy and certificate out
     #[command(
-        after_help = "Example:\n  echo '{\"kind\":\"lp\",\"reward\":[0.1,0.9],\"costs\":[[0,1]],\"thresholds\":[0.25]}' | banister solve\n  banister solve round.json --max-micros 500      exact OPLB, whose format the book describes\n\nAn infeasible program is an answer (status \"infeasible\", exit code 0); malformed input is exit code 2."
+        after_help = "Example:\n  echo '{\"kind\":\"lp\",\"reward\":[0.1,0.9],\"costs\":[[0,1]],\"thresholds\":[0.25]}' | banister solve\n  banister solve segments.json      a policy per segment under one budget\n  banister solve round.json --max-micros 500      exact OPLB, whose format the book describes\n\nAn infeasible program is an answer (status \"infeasible\", exit code 0); malformed input is exit code 2."
     )]
     Solve(Solve),
     /// Compute the theory's bounds: regret bounds, lower bounds, the limit of certified play, T_0, radii

@@ -9,7 +9,7 @@
 //!
 //! It always has an optimal solution on at most m + 1 actions. [`LpSolver`] finds one, for one guardrail
 //! from a concave envelope read at τ, for several by a revised simplex; [`BlockedLp`] does so when few
-//! actions change between solves. The exact OPLB problem, a convex objective maximised within
+//! actions change between solves, [`BlockLp`] for many policies under one budget. The exact OPLB problem, a convex objective maximised within
 //! second-order cones, is solved by [`ConeSolver`].
 //!
 //! Every [`Solution`] carries a proof: prices λ ≥ 0 give the upper bound
@@ -49,4 +49,4 @@ pub use cone::{ConeLimits, ConeProblem, ConeSolution, ConeSolver, solve_cone_onc
 pub use lp::{
     Basis, BlockedLp, Lp, LpError, LpSolver, MAX_RETREATS, OnceSolver, Solution, Status, solve_once,
 };
-pub use segments::{BlockLp, BlockSolution};
+pub use segments::{BlockLp, BlockSolution, Scope, SegmentPrices, SegmentProblem, SegmentSolution};

@@ -4,7 +4,7 @@ use std::io::{BufRead, Read, Write};
 use std::time::{Duration, Instant};
 
 use banister::oplb::{self, RoundAnswer};
-use banister_solve::{Solution, Status};
+use banister_solve::{SegmentProblem, SegmentSolution, Solution, Status};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -20,6 +20,8 @@ enum Round {
         costs: Vec<Vec<f64>>,
         thresholds: Vec<f64>,
     },
+    /// A policy per segment.
+    Segments(SegmentProblem),
     /// A round of OPLB.
     Oplb(oplb::Round),
 }
@@ -74,6 +76,10 @@ fn answer(text: &str, args: &Solve) -> Result<String, String> {
                 .map_err(|error| error.to_string())?;
             from_lp(solution)
         }
+        Round::Segments(problem) => {
+            let solution = problem.solve().map_err(|error| error.to_string())?;
+            return Ok(segments_to_json(&solution, micros(started)).to_string());
+        }
         Round::Oplb(round) => {
             let limit = args.max_micros.map(Duration::from_micros);
             let mut late = || limit.is_some_and(|limit| started.elapsed() > limit);
@@ -82,8 +88,26 @@ fn answer(text: &str, args: &Solve) -> Result<String, String> {
                 .map_err(|error| error.to_string())?
         }
     };
-    let micros = started.elapsed().as_nanos() as f64 / 1000.0;
-    Ok(to_json(&answer, micros).to_string())
+    Ok(to_json(&answer, micros(started)).to_string())
+}
+
+fn micros(started: Instant) -> f64 {
+    started.elapsed().as_nanos() as f64 / 1000.0
+}
+
+fn segments_to_json(solution: &SegmentSolution, micros: f64) -> serde_json::Value {
+    let feasible = solution.status != Status::Infeasible;
+    let number = |x: f64| feasible.then_some(x);
+    json!({
+        "status": solution.status,
+        "policy": solution.policy,
+        "value": number(solution.value),
+        "upper_bound": number(solution.upper_bound),
+        "gap": number((solution.upper_bound - solution.value).max(0.0)),
+        "costs": solution.costs,
+        "prices": solution.prices,
+        "micros": micros,
+    })
 }
 
 fn from_lp(solution: Solution) -> RoundAnswer {

@@ -18,6 +18,20 @@ pub enum LpError {
     /// There is no action to choose from. Give at least one.
     #[error("`reward` is empty: a policy needs at least one action")]
     NoActions,
+    /// There is no segment, or one without actions.
+    #[error("`{field}` is empty: at least one entry is needed")]
+    Empty {
+        /// Name of the field.
+        field: String,
+    },
+    /// A weight is negative, NaN or infinite.
+    #[error("`{field}` is {value}: a weight is a finite number, 0 or more")]
+    Weight {
+        /// The field, with its index.
+        field: String,
+        /// Value that was given.
+        value: f64,
+    },
     /// Two fields that must agree in length do not.
     #[error("`{field}` has {got} entries, expected {expected} ({because})")]
     Length {

@@ -6,7 +6,7 @@
 //! edge to take and the last one taken: after a change we walk from there.
 
 use super::hull::Hull;
-use super::problem::BlockSolution;
+use super::solution::BlockSolution;
 use super::table::{Block, Table};
 use super::tournament::Tournament;
 use crate::lp::Status;

@@ -13,6 +13,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `problem.rs` | the problem, kept up to date block by block |
+//! | `solution.rs` | sums and certificate |
 //! | `table.rs` | the policies of all blocks and their sums in floating point |
 //! | `hull.rs` | the concave hull of one block's points (c, r) |
 //! | `merged.rs` | one coupling row: the hulls' edges by decreasing slope, up to the threshold |
@@ -22,9 +23,13 @@
 
 mod hull;
 mod merged;
+mod once;
 mod problem;
 mod simplex;
+mod solution;
 mod table;
 mod tournament;
 
-pub use problem::{BlockLp, BlockSolution};
+pub use once::{Scope, SegmentPrices, SegmentProblem, SegmentSolution};
+pub use problem::BlockLp;
+pub use solution::BlockSolution;

@@ -53,6 +53,8 @@ pub(in crate::segments) struct Simplex {
     pub(super) entering: Vec<f64>,
     pub(super) direction: Vec<f64>,
     pub(super) pricer: Pricer,
+    /// Best column of the batch being priced.
+    pub(super) best: Column,
     pub(super) touched: Vec<usize>,
     pub(super) policy: Vec<(usize, f64)>,
     pub(super) purifier: Purifier,
@@ -91,6 +93,7 @@ impl Simplex {
             entering: zeros.clone(),
             direction: zeros,
             pricer: Pricer::new(coupling, local),
+            best: Column::with_room(coupling, local),
             touched: vec![],
             policy: Vec::with_capacity((coupling + 1) * (local + 2)),
             purifier: Purifier::default(),

@@ -27,7 +27,7 @@ impl Pricer {
         }
     }
 
-    /// Finds the block's best column for r − λ·c, or −λ·c where rewards do not count, and returns the
+    /// Finds the block's best policy for r − λ·c, or −λ·c where rewards do not count, and returns the
     /// bound on all of them; nothing if no policy keeps the local thresholds.
     pub(super) fn price(
         &mut self,
@@ -56,7 +56,8 @@ impl Pricer {
                     (top, action) = (x, a);
                 }
             }
-            self.column.set(block, &[(action, 1.0)]);
+            self.policy.clear();
+            self.policy.push((action, 1.0));
             return Some(top);
         }
         // At unit scale: a block of small weight has small numbers, and the solver's tolerances do not.
@@ -90,8 +91,12 @@ impl Pricer {
             self.purifier
                 .purify(&mut self.policy, block, local_thresholds);
         }
-        self.column.set(block, &self.policy);
         Some(top)
+    }
+
+    /// The column of the policy last found.
+    pub(super) fn make_column(&mut self, block: &Block) {
+        self.column.set(block, &self.policy);
     }
 
     /// A policy a hair within the local thresholds: where the safe action stands on them, there may be

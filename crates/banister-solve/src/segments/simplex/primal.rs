@@ -5,6 +5,8 @@ use crate::segments::table::{Block, dot};
 
 /// Degenerate pivots in a row after which Bland's rule takes over.
 const DEGENERATE: usize = 50;
+/// Blocks priced before the best of them enters.
+const BATCH: usize = 64;
 /// Gains that count as zero, relative to the block's numbers.
 const GAIN: f64 = 4e-13;
 
@@ -56,16 +58,26 @@ impl Simplex {
             } else if clean >= blocks.len() {
                 return End::Optimal;
             } else {
-                let s = at;
-                at = (at + 1) % blocks.len();
-                match self.gains(s, &blocks[s], local_thresholds, phase_one, bland) {
-                    Some(true) => Entering::Block(s),
-                    Some(false) => {
-                        clean += 1;
-                        continue;
+                let batch = if bland { 1 } else { BATCH };
+                let mut best = (0.0, None);
+                for _ in 0..batch.min(blocks.len()) {
+                    let s = at;
+                    at = (at + 1) % blocks.len();
+                    let Some(gain) = self.gain(s, &blocks[s], local_thresholds, phase_one, bland)
+                    else {
+                        return End::NoPolicy;
+                    };
+                    clean = if gain > 0.0 { 0 } else { clean + 1 };
+                    if gain > best.0 {
+                        best = (gain, Some(s));
+                        std::mem::swap(&mut self.best, &mut self.pricer.column);
                     }
-                    None => return End::NoPolicy,
                 }
+                let (_, Some(s)) = best else {
+                    continue;
+                };
+                std::mem::swap(&mut self.best, &mut self.pricer.column);
+                Entering::Block(s)
             };
             if self.effort + self.pivots >= limit {
                 return End::Stuck;
@@ -84,17 +96,17 @@ impl Simplex {
         }
     }
 
-    /// Prices a block: true if its best column gains.
-    fn gains(
+    /// Prices a block: what its best column gains, zero if that is rounding.
+    fn gain(
         &mut self,
         s: usize,
         block: &Block,
         local_thresholds: &[f64],
         phase_one: bool,
         bland: bool,
-    ) -> Option<bool> {
+    ) -> Option<f64> {
         if self.priced[s] == self.version {
-            return Some(false);
+            return Some(0.0);
         }
         self.effort += 1;
         let top = self
@@ -106,11 +118,21 @@ impl Simplex {
         let level = self.keys[s].worth(&self.prices, !phase_one);
         let reward_scale = if phase_one { 0.0 } else { block.reward_scale };
         let slack = GAIN * (reward_scale + dot(&self.prices, &block.cost_scales));
+        // Without local rows the bound is the best column's worth: most blocks need no column.
+        if block.local.is_empty() && top - level <= slack {
+            return Some(0.0);
+        }
+        self.pricer.make_column(block);
         if bland {
             self.pricer.choose_first(block, level, slack);
         }
         let worth = self.pricer.column.worth(&self.prices, !phase_one);
-        Some(worth - level > slack)
+        if worth - level <= slack {
+            return Some(0.0);
+        }
+        // It is not done with at these prices.
+        self.priced[s] = 0;
+        Some(worth - level)
     }
 
     /// Brings a variable into the basis; returns its value there, or nothing if no pivot is large enough.

@@ -4,7 +4,7 @@ use super::basis::{Basic, Simplex};
 use super::column::Column;
 use super::primal::End;
 use crate::lp::Status;
-use crate::segments::problem::BlockSolution;
+use crate::segments::solution::BlockSolution;
 use crate::segments::table::{Block, Table, dot};
 
 /// What is left of the artificial variable beyond this, relative to the row's largest sum, means that no
@@ -145,6 +145,7 @@ impl Simplex {
                 return false;
             }
             self.effort += 1;
+            self.pricer.make_column(&blocks[s]);
             std::mem::swap(&mut self.keys[s], &mut self.pricer.column);
         }
         true
