@@ -96,7 +96,8 @@ pub use opb::{Opb, OpbConfig};
 pub use oplb::{Oplb, OplbConfig};
 pub use optimism::Optimism;
 pub use problem::{
-    ArmRanges, Budget, CheckedProblem, ContextArms, Direction, Guardrail, Period, Problem,
-    RANGE_ADVICE, Range, Signal, SignalConfig, Standard, WhenExhausted, two_numbers,
+    ArmRanges, Budget, Category, CheckedProblem, ContextArms, Direction, Field, FieldValue, Fields,
+    Guardrail, Missing, Outside, Period, Problem, RANGE_ADVICE, Range, Signal, SignalConfig,
+    Standard, Unseen, WhenExhausted, two_numbers,
 };
 pub use safe_cost::UnknownSafeCost;
