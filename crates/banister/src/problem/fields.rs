@@ -61,10 +61,10 @@ pub enum Field {
         /// The values, texts or integers.
         values: Vec<Category>,
         /// Treatment of a value that is not among them.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "is_default")]
         unseen: Unseen,
         /// Treatment of a row without a value.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "is_default")]
         missing: Missing,
     },
     /// A number. Its feature is −1 at the low end of the range and 1 at the high end.
@@ -73,16 +73,16 @@ pub enum Field {
         #[serde(deserialize_with = "pair")]
         range: [f64; 2],
         /// Treatment of a number outside the range.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "is_default")]
         outside: Outside,
         /// Treatment of a row without a value.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "is_default")]
         missing: Missing,
     },
     /// A flag. Its feature is −1 for false and 1 for true.
     Boolean {
         /// Treatment of a row without a value.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "is_default")]
         missing: Missing,
     },
 }
@@ -439,6 +439,10 @@ impl Field {
             }
         }
     }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// True for a text that fits on a line of a message.
