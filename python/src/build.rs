@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::context::Contextual;
 use crate::decision::Naming;
 use crate::error::{invalid, mistyped, raise};
+use crate::fields;
 use crate::input::{Numbers, count, count_or, integer};
 use crate::json::{join, to_json, to_python};
 use crate::serials::{SavedSerials, Serials};
@@ -377,7 +378,16 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
                  are made from it",
             ));
         }
-        let arms = Contextual::new(problem.arms, safe, count(&numbers, "context")?)?;
+        let fields = if numbers.hasattr("to_dict")? || numbers.hasattr("keys")? {
+            Some(fields::read(&numbers, "context")?)
+        } else {
+            None
+        };
+        let length = match &fields {
+            Some(fields) => fields.dimension() as u64,
+            None => count(&numbers, "context")?,
+        };
+        let arms = Contextual::new(problem.arms, safe, length, fields)?;
         let reward = problem.reward;
         problem = Problem::contextual(arms.features().safe_action(), problem.guardrails);
         problem.reward = reward;
@@ -391,7 +401,12 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
             .collect(),
         _ => Map::new(),
     };
-    let config = config(kind, parameters)?.resolved(&problem);
+    let mut config = config(kind, parameters)?;
+    let fields = context.as_ref().and_then(|context| context.fields.as_ref());
+    if let (Some(fields), AgentConfig::Oplb(oplb)) = (fields, &mut config) {
+        oplb.norm.get_or_insert(fields.norm());
+    }
+    let config = config.resolved(&problem);
     if context.is_some() && !config.takes_features() {
         return Err(PyTypeError::new_err(
             "`context` is given: this agent chooses among arms whatever the context; use `Oplb` for those",
@@ -406,8 +421,8 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
 }
 
 const FORMAT: &str = "banister.python";
-/// 2 added the identity and the serials of decisions, 3 names that are integers and contexts.
-const VERSION: u32 = 3;
+/// 2 added the identity and the serials of decisions, 3 names that are integers and contexts, 4 named fields.
+const VERSION: u32 = 4;
 
 /// An agent's own snapshot with the state of its random stream and its identity.
 #[derive(Serialize, Deserialize)]
@@ -501,6 +516,9 @@ pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResul
     let restored = AgentConfig::restore(&agent).map_err(raise)?;
     if let Some(context) = &named.1
         && (context.safe >= context.arms.len()
+            || context.fields.as_ref().is_some_and(|fields| {
+                fields.check().is_err() || fields.dimension() != context.numbers
+            })
             || [context.features().dimension()]
                 != restored.problem.features[..]
                     .iter()

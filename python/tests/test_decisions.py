@@ -99,7 +99,7 @@ def test_snapshots_of_version_1_are_read() -> None:
     agent = opb()
     agent.observe(agent.decide(), 1.0, 0.0)
     saved = json.loads(agent.save())
-    assert saved["version"] == 3
+    assert saved["version"] == 4
     del saved["identity"]
     saved["version"] = 1
     again = banister.load(json.dumps(saved))

@@ -42,7 +42,7 @@ class Api(Calls):
             arms: their names; or dictionaries with `name` and `features`; or features by name.
             safe: the safe arm; the first unless given.
             guardrails: `banister.Guardrail` objects or dictionaries with their keys.
-            context: number of features of the context that every decision brings.
+            context: how many numbers the context of every decision has, or its `Features`.
             dimension: instead of arms, number of features of the actions that a decision brings.
             safe_action: with `dimension`, the features of the safe action.
             reward: a `banister.Reward` or a dictionary with its keys; in [0, 1] unless given.
@@ -160,7 +160,7 @@ class Api(Calls):
         name: str,
         *,
         id: str | None = None,
-        context: ArrayLike | None = None,
+        context: ArrayLike | Mapping[str, object] | None = None,
         actions: ArrayLike | Mapping[str, ArrayLike] | Sequence[Mapping[str, Any]] | None = None,
         taken: str | None = None,
         propensity: float | None = None,
@@ -171,7 +171,7 @@ class Api(Calls):
             name: the experiment.
             id: your own name for this decision, such as the order's number. The same request with the
                 same id gets the same decision; without one, the client makes one up.
-            context: the features of this occasion.
+            context: the numbers of this occasion, or its values by field.
             actions: the candidates: rows of features, features by name, or dictionaries with `name`
                 and `features`.
             taken: in shadow mode, the action that you play.

@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::build;
 use crate::decision::{Decision, Labels, Naming, alarm_object, hex};
 use crate::error::{guarded, invalid, raise, refused, shown};
+use crate::fields;
 use crate::input::{Numbers, costs, number, uniform};
 use crate::json::{to_json, to_python};
 use crate::state::State;
@@ -41,6 +42,8 @@ pub(crate) struct Agent {
     pub dimension: Option<usize>,
     /// Length of the context that a decision brings; `None` where it brings none.
     context: Option<usize>,
+    /// Fields that contexts are made from, where they have names.
+    fields: Option<banister::Fields>,
     naming: Naming,
     /// True if a decision takes so long that other threads should run meanwhile.
     is_slow: bool,
@@ -59,6 +62,7 @@ impl Agent {
         Self {
             dimension: state.config.takes_features().then_some(dimension),
             context: state.context.as_ref().map(|context| context.numbers),
+            fields: (state.context.as_ref()).and_then(|context| context.fields.clone()),
             naming: state.naming,
             is_slow: exact || state.problem.arms.len().saturating_mul(features) > LONG,
             guardrails: Arc::clone(&state.set.guardrails),
@@ -133,10 +137,21 @@ impl Agent {
                 )));
             }
             (None, Some(length)) => {
+                let brought = match &self.fields {
+                    Some(fields) => {
+                        let names: Vec<&str> = fields.0.keys().map(String::as_str).collect();
+                        format!("the fields {}", names.join(", "))
+                    }
+                    None => format!("{length} numbers"),
+                };
                 return Err(PyTypeError::new_err(format!(
-                    "`{name}` is missing: this agent has contexts of {length} numbers"
+                    "`{name}` is missing: this agent has contexts of {brought}"
                 )));
             }
+        };
+        let value = match &self.fields {
+            Some(fields) => &fields::by_name(fields, value, name)?,
+            None => value,
         };
         let x = Numbers::new(value, name)?;
         if name == "context" {
@@ -173,7 +188,8 @@ impl Agent {
     /// Decides on an action.
     ///
     /// `actions` (linear agents): the feature vectors to choose among, one row per action; without
-    /// it the arms, or the actions offered last. `context` (agents made with `context=`): its numbers.
+    /// it the arms, or the actions offered last. `context` (agents made with `context=`): its numbers, or a
+    /// row by name where the agent was made with `Features`.
     /// `rng`: a numpy Generator to draw with, instead of the agent's own.
     ///
     /// >>> import banister
@@ -537,6 +553,15 @@ impl Agent {
         self.context
     }
 
+    /// Fields that contexts are made from, as a dictionary; None where contexts have no names.
+    #[getter]
+    fn _fields<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let fields = self.fields.as_ref();
+        fields
+            .map(|fields| fields::as_python(py, fields))
+            .transpose()
+    }
+
     /// The safe arm: its name or number.
     #[getter]
     fn safe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -565,7 +590,11 @@ impl Agent {
                 map.remove("features");
                 map.insert("arms".into(), context.arms.clone().into());
                 map.insert("safe".into(), context.safe.into());
-                map.insert("context".into(), context.numbers.into());
+                let brought = match &context.fields {
+                    Some(fields) => serde_json::to_value(fields)?,
+                    None => context.numbers.into(),
+                };
+                map.insert("context".into(), brought);
             }
             Ok::<_, serde_json::Error>(problem)
         })?;
