@@ -72,6 +72,8 @@ class Agent(_native.Agent):
     takes_features: ClassVar[bool]
 
     def __new__(cls: type[A], arms: object = None, **parameters: Any) -> A:
+        if isinstance(parameters.get("features"), Features):
+            raise TypeError("`features` is a Features, which describes contexts: give it as `context`")
         return super().__new__(cls, arms=arms, **parameters)
 
     @property
@@ -175,10 +177,10 @@ class Agent(_native.Agent):
         of shape (rounds, actions, features). Where outcomes come late, `decide` is better: its `Decision`
         says what they are of.
         """
-        contexts = self._as_numbers(contexts)
-        shape = np.shape(contexts) if contexts is not None else ()
+        given = self._as_numbers(contexts)
+        shape = np.shape(given) if given is not None else ()
         if self.context is not None:
-            rows = [contexts] if len(shape) == 1 else contexts
+            rows = [given] if len(shape) == 1 else given
             actions = self._pick(contexts=rows).actions
             return actions[0] if len(shape) == 1 else actions
         if contexts is None:
@@ -189,7 +191,7 @@ class Agent(_native.Agent):
                 "For one decision among actions use `decide(actions=contexts).action`; for one per "
                 "row make the agent with `context=` and named arms, or give (rounds, actions, features)"
             )
-        return self._pick(actions=contexts).actions
+        return self._pick(actions=given).actions
 
     def predict_expectations(self, contexts: ContextsLike | None = None) -> Any:
         """Returns the estimated mean reward of every arm; NaN for one that was never played.
@@ -202,15 +204,15 @@ class Agent(_native.Agent):
             return self._expectations()
         if contexts is None:
             raise TypeError("`contexts` is missing: what an arm of this agent earns depends on the context")
-        contexts = self._as_numbers(contexts)
-        rows = np.atleast_2d(np.asarray(contexts, dtype=float))
+        given = self._as_numbers(contexts)
+        rows = np.atleast_2d(np.asarray(given, dtype=float))
         # A copy: the actions on offer are another decision's business.
         asked = copy.copy(self)
         found = []
         for row in rows:
             asked.decide(context=row)
             found.append(asked._expectations())
-        return found[0] if np.ndim(contexts) == 1 else found
+        return found[0] if np.ndim(given) == 1 else found
 
     def _as_numbers(self, contexts: ContextsLike | None) -> Any:
         """Returns contexts as numbers: one that comes by name as a vector, a table as rows."""

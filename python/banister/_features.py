@@ -189,7 +189,12 @@ def by_name(fields: _native.Fields, value: Any, argument: str) -> object:
 
 def _matrix(fields: _native.Fields, frame: object, argument: str) -> NDArray[np.float64]:
     table = _table(frame, argument)
-    return fields.matrix([table.values(name, argument) for name in fields.to_dict()], argument)
+    names = list(fields.to_dict())
+    for name in names:
+        if name not in table.names:
+            known = ", ".join(map(repr, table.names))
+            raise ValueError(f"`{argument}` has no column {name!r}, which the features need: its columns are {known}")
+    return fields.matrix([table.values(name, argument) for name in names], argument)
 
 
 def _table(frame: object, argument: str) -> Table:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
 
+from .._features import Features
 from ..offline.log import Log, LogLike
 from . import bodies
 from .answers import (
@@ -270,11 +271,11 @@ class Api(Calls):
         return (yield from self._export(name, format))
 
     @request
-    def export_log(self, name: str, *, features: Sequence[str] | None = None) -> Steps[Log]:
+    def export_log(self, name: str, *, features: Sequence[str] | Features | None = None) -> Steps[Log]:
         """Returns the complete outcomes as a log, for `banister.evaluate`, `replay` and `warm_start`.
 
         `features`: columns of the exported file that were known before the decision, such as
-        `context_0`. Without all propensities, as in shadow mode, the log has none.
+        `context_0`; or the `Features` of its contexts. Without all propensities, as in shadow mode, the log has none.
         """
         experiment = decode(ServiceExperiment, (yield from self._json("GET", path(name))))
         return log_from_csv((yield from self._export(name, "csv")), experiment, features)

@@ -82,9 +82,11 @@ fn value_of(field: &Field, cell: &str) -> FieldValue {
         _ if cell.is_empty() => FieldValue::Missing,
         Field::Number { .. } if is_missing(cell) => FieldValue::Missing,
         Field::Number { .. } => number().unwrap_or_else(text),
-        Field::Boolean { .. } if cell.eq_ignore_ascii_case("true") => FieldValue::Boolean(true),
-        Field::Boolean { .. } if cell.eq_ignore_ascii_case("false") => FieldValue::Boolean(false),
-        Field::Boolean { .. } => text(),
+        Field::Boolean { .. } => match cell.to_ascii_lowercase().as_str() {
+            "true" | "1" => FieldValue::Boolean(true),
+            "false" | "0" => FieldValue::Boolean(false),
+            _ => text(),
+        },
         Field::Category { values, .. } => {
             let is_text = values.contains(&Category::Text(cell.into()));
             number().filter(|_| !is_text).unwrap_or_else(text)
