@@ -178,7 +178,7 @@ class Agent(_native.Agent):
         says what they are of.
         """
         given = self._as_numbers(contexts)
-        shape = np.shape(given) if given is not None else ()
+        shape: tuple[int, ...] = np.shape(given) if given is not None else ()
         if self.context is not None:
             rows = [given] if len(shape) == 1 else given
             actions = self._pick(contexts=rows).actions

@@ -80,7 +80,8 @@ class TableEnvironment:
         if isinstance(features, Features):
             if isinstance(frame, (str, os.PathLike)):
                 raise TypeError("`features` are Features: they need a frame, so read the file first")
-            columns = zip(features.names, features.transform(frame).T, strict=True)
+            # The environment's contexts have an intercept already.
+            columns = list(zip(features.names, features.transform(frame).T, strict=True))[1:]
             made = {f"features[{name!r}]": column.tolist() for name, column in columns}
         elif features is not None:
             self._rest["features"] = list(features)
