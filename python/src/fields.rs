@@ -9,9 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use serde_json::Value;
 
-use crate::build::declared;
 use crate::error::{mistyped, shown};
-use crate::json::{to_json, to_python};
+use crate::json::{declared, to_json, to_python};
 
 /// Fields by name, as the core has them.
 #[pyclass(frozen, eq, module = "banister")]

@@ -17,7 +17,7 @@ use crate::decision::{Decision, Labels, Naming, alarm_object, hex};
 use crate::error::{guarded, invalid, raise, refused, shown};
 use crate::fields;
 use crate::input::{Numbers, costs, number, uniform};
-use crate::json::{to_json, to_python};
+use crate::json::{declared, to_json, to_python};
 use crate::state::State;
 
 /// More numbers than this in one call, and other Python threads may run meanwhile.
@@ -463,7 +463,7 @@ impl Agent {
         let name = build::named(name, self.naming, "name")?;
         let ranges: ArmRanges = match ranges.filter(|ranges| !ranges.is_none()) {
             None => ArmRanges::default(),
-            Some(ranges) => build::declared(to_json(ranges, "ranges")?, "ranges")?,
+            Some(ranges) => declared(to_json(ranges, "ranges")?, "ranges")?,
         };
         let features = features.map(|features| {
             let x = Numbers::new(features, "features")?;
