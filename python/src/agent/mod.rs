@@ -5,7 +5,9 @@ mod batch;
 pub(crate) use batch::DecisionBatch;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use banister::oplb::LongFeatures;
 use banister::{ArmRanges, Origin};
+use banister_rivals::AgentConfig;
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -44,6 +46,8 @@ pub(crate) struct Agent {
     context: Option<usize>,
     /// Fields that contexts are made from, where they have names.
     fields: Option<banister::Fields>,
+    /// Longest context that is taken.
+    norm: f64,
     naming: Naming,
     /// True if a decision takes so long that other threads should run meanwhile.
     is_slow: bool,
@@ -63,6 +67,12 @@ impl Agent {
             dimension: state.config.takes_features().then_some(dimension),
             context: state.context.as_ref().map(|context| context.numbers),
             fields: (state.context.as_ref()).and_then(|context| context.fields.clone()),
+            norm: match &state.config {
+                AgentConfig::Oplb(own) if own.long_features == LongFeatures::Error => {
+                    own.norm.unwrap_or(f64::INFINITY)
+                }
+                _ => f64::INFINITY,
+            },
             naming: state.naming,
             is_slow: exact || state.problem.arms.len().saturating_mul(features) > LONG,
             guardrails: Arc::clone(&state.set.guardrails),
@@ -163,6 +173,26 @@ impl Agent {
             )?;
         }
         x.finite()?;
+        for (i, row) in x.slice()?.chunks_exact(length).enumerate() {
+            let own = row.iter().map(|x| x * x).sum::<f64>().sqrt();
+            // The room for rounding that the core has.
+            if own > self.norm * (1.0 + 1e-12) {
+                let place = if name == "context" {
+                    name.to_string()
+                } else {
+                    format!("{name}[{i}]")
+                };
+                let allowed = format!(
+                    "longer than `norm` = {}: declare a larger one, or long_features=\"clip\"",
+                    self.norm
+                );
+                return Err(invalid(
+                    &place,
+                    format!("a vector of length {own}"),
+                    &allowed,
+                ));
+            }
+        }
         Ok(Some(x))
     }
 }
