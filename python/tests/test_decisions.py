@@ -108,8 +108,8 @@ def test_snapshots_of_version_1_are_read() -> None:
     decision = again.decide()
     assert decision.serial == 2
     again.observe(decision, 1.0, 0.0)
-    saved["version"] = 4
-    with pytest.raises(ValueError, match="its version is 4"):
+    saved["version"] = 5
+    with pytest.raises(ValueError, match="its version is 5"):
         banister.load(json.dumps(saved))
 
 
