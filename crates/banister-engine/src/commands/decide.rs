@@ -31,6 +31,7 @@ struct Prepared {
 
 /// The actions of a request, and the policy over them.
 struct Computed {
+    /// As events keep it.
     context: Vec<f64>,
     candidates: Vec<Candidate>,
     published: Arc<PublishedPolicy>,
@@ -54,11 +55,9 @@ impl Decide {
     pub(crate) fn prepared(mut self, core: &mut Core) -> Self {
         let digest = self.request.digest();
         let frame = core.frame().clone();
-        let computed = compute(
-            &mut self.request,
-            frame.facts.kind,
-            |context, candidates| core.policy(context, candidates),
-        );
+        let computed = compute(&mut self.request, &frame.facts, |context, candidates| {
+            core.policy(context, candidates)
+        });
         self.prepared = Some(Prepared {
             digest,
             frame,
@@ -70,11 +69,11 @@ impl Decide {
 
 fn compute(
     request: &mut DecisionRequest,
-    kind: Kind,
+    facts: &Facts,
     policy: impl FnOnce(&[f64], &[Candidate]) -> Result<Arc<PublishedPolicy>, Refusal>,
 ) -> Result<Computed, Refusal> {
     let begun = Instant::now();
-    let (context, candidates) = take_actions(kind, request)?;
+    let (context, candidates) = take_actions(facts, request)?;
     let published = policy(&context, &candidates)?;
     Ok(Computed {
         context,
@@ -153,11 +152,9 @@ impl Command for Decide {
             published,
             seconds,
         } = match prepared {
-            None => compute(
-                &mut request,
-                experiment.checked.kind,
-                |context, candidates| experiment.policy(context, candidates),
-            )?,
+            None => compute(&mut request, &facts, |context, candidates| {
+                experiment.policy(context, candidates)
+            })?,
             // It holds as long as the experiment is the same; outcomes in between do not void it.
             Some(prepared) if Arc::ptr_eq(&prepared.frame, &experiment.frame) => {
                 prepared.computed?

@@ -4,6 +4,7 @@ mod agent;
 mod common;
 mod coverage;
 mod exact_arithmetic;
+mod fields;
 mod frequencies;
 mod guardrails;
 mod intervals;
