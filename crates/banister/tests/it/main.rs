@@ -23,6 +23,7 @@ mod optimism;
 mod paper_mode;
 mod ranges;
 mod ridge;
+mod segmented;
 mod snapshots;
 mod theory;
 mod validation;
