@@ -9,7 +9,7 @@
 //!   `custom.rs`: user-supplied environments.
 //! - `model.rs`: an environment as built, and what building one needs of the experiment.
 //! - The kinds, whose keys are declared by `keys.rs`: `arms.rs`, `hard.rs`, `parameters.rs` with `linear.rs`,
-//!   `authors_linear.rs`, `directions.rs`; from files, by `read.rs`: `logged.rs` and `table.rs`.
+//!   `authors_linear.rs`, `directions.rs`, `misspecified.rs`; from files, by `read.rs`: `logged.rs` and `table.rs`.
 
 mod arms;
 mod authors_linear;
@@ -21,6 +21,7 @@ mod hard;
 mod keys;
 mod linear;
 mod logged;
+mod misspecified;
 mod model;
 mod outcome;
 mod parameters;
@@ -31,13 +32,13 @@ mod table;
 pub use arms::{BernoulliConfig, BetaConfig, ChangePoint, ClippedGaussianConfig, GaussianConfig};
 pub use authors_linear::AuthorsLinearConfig;
 pub use changing::Changing;
-pub(crate) use changing::dot;
 pub use custom::{Custom, CustomEnvironment, CustomRun, LoggedOutcome, Round};
 pub(crate) use directions::declaration;
 pub use directions::{DirectionsConfig, Instances};
 pub use hard::{L1Config, L2Config, LowerBoundConfig};
 pub use linear::{Actions, Drawn, LinearConfig};
 pub use logged::LoggedConfig;
+pub use misspecified::{MisspecifiedConfig, World};
 pub use model::{ArmRef, Dynamics, Environment};
 pub(crate) use model::{Setting, in_environment};
 pub use outcome::Arms;
@@ -77,6 +78,8 @@ pub enum EnvironmentConfig {
     Directions(DirectionsConfig),
     /// Feature vectors from a file, with simulated outcomes that are linear in them.
     Logged(LoggedConfig),
+    /// Actions are feature vectors and mean costs are not linear in them.
+    Misspecified(MisspecifiedConfig),
     /// Requests with the outcome of every arm, from a file or a frame.
     Table(TableConfig),
     /// A [`CustomEnvironment`]: code, which no file can declare.
@@ -95,7 +98,7 @@ pub struct CustomConfig {
 
 impl EnvironmentConfig {
     /// Every kind, at the place that identifies it in the hash of an experiment.
-    const KINDS: [&str; 13] = [
+    const KINDS: [&str; 14] = [
         "bernoulli",
         "gaussian",
         "clipped_gaussian",
@@ -109,6 +112,7 @@ impl EnvironmentConfig {
         "logged",
         "custom",
         "table",
+        "misspecified",
     ];
 
     /// Encodes what identifies the environment: the kind's number, then its keys.
@@ -149,6 +153,7 @@ impl EnvironmentConfig {
             Self::AuthorsLinear(config) => config.build(setting),
             Self::Directions(config) => config.build(setting),
             Self::Logged(config) => config.build(setting),
+            Self::Misspecified(config) => config.build(setting),
             Self::Table(config) => config.build(setting),
             Self::Custom(_) => {
                 let allowed = "a user-supplied environment is code: see `CustomExperiment`";
