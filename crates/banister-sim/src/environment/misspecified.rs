@@ -23,7 +23,7 @@ pub enum World {
     Xor,
     /// 0.1 + 0.8 a².
     Quadratic,
-    /// 1/(1 + e^{−8a}).
+    /// 1/(1 + e^{−5a}).
     Logistic,
     /// 0.8 where a > 0.6 and b > 0.6, 0.4 where only a is, else 0.2.
     Tree,
@@ -35,7 +35,7 @@ impl World {
             Self::Xor if (a > 0.0) == (b > 0.0) => 0.1,
             Self::Xor => 0.9,
             Self::Quadratic => 0.1 + 0.8 * a * a,
-            Self::Logistic => 1.0 / (1.0 + libm::exp(-8.0 * a)),
+            Self::Logistic => 1.0 / (1.0 + libm::exp(-5.0 * a)),
             Self::Tree if a > 0.6 && b > 0.6 => 0.8,
             Self::Tree if a > 0.6 => 0.4,
             Self::Tree => 0.2,

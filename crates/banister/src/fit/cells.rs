@@ -104,16 +104,12 @@ impl Cells {
 
     /// Cells that there can ever be: δ is shared by all of them.
     pub(super) fn most(&self) -> usize {
-        self.first_arm_cell() + ARMS
+        1 + ARMS + PARTS * self.features + QUADRANTS * self.pairs.len()
     }
 
     /// Cells that there are.
     pub(super) fn count(&self) -> usize {
-        self.first_arm_cell() + self.arm_rows()
-    }
-
-    fn first_arm_cell(&self) -> usize {
-        1 + PARTS * self.features + QUADRANTS * self.pairs.len()
+        self.most() - ARMS + self.arm_rows()
     }
 
     fn first_arm_row(&self) -> usize {
@@ -212,7 +208,7 @@ impl Cells {
         state.collected.clear();
     }
 
-    /// A cell by its number; `None` where its feature does not vary.
+    /// A cell by its number: all, arms, features, pairs; `None` where its feature does not vary.
     pub(super) fn cell(&self, number: usize) -> Option<Cell> {
         let plain = |row: usize| Cell {
             rows: [Some((row, 1.0)), None, None, None],
@@ -222,14 +218,13 @@ impl Cells {
         if number == 0 {
             return Some(plain(0));
         }
-        if number >= self.first_arm_cell() {
-            let arm = number - self.first_arm_cell();
-            return Some(Cell {
-                arm: Some(arm),
-                ..plain(self.first_arm_row() + arm)
-            });
-        }
         let place = number - 1;
+        let Some(place) = place.checked_sub(self.arm_rows()) else {
+            return Some(Cell {
+                arm: Some(place),
+                ..plain(self.first_arm_row() + place)
+            });
+        };
         let Some(place) = place.checked_sub(PARTS * self.features) else {
             return self.part(place / PARTS, place % PARTS);
         };

@@ -4,6 +4,7 @@ mod agent;
 mod common;
 mod coverage;
 mod exact_arithmetic;
+mod fit;
 mod guardrails;
 mod intervals;
 mod kl;
