@@ -8,8 +8,8 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use super::draw::{cube, direction, inside};
-use super::misspecified::{World, place};
 use super::outcome::OutcomeDistribution;
+use super::world::{World, place};
 
 /// Feature vectors that change from round to round, and the outcomes of playing one.
 #[derive(Debug, Clone)]

@@ -5,8 +5,8 @@
 //! folder knows nothing of agents and runs. In reading order:
 //!
 //! - `outcome.rs`: distributions of outcomes, and arms made of them; `draw.rs`, `changing.rs`: random
-//!   directions, and actions that change in every round; `per_run.rs`: instances that every run draws;
-//!   `custom.rs`: user-supplied environments.
+//!   directions, and actions that change in every round; `world.rs`: means that are not linear; `per_run.rs`:
+//!   instances that every run draws; `custom.rs`: user-supplied environments.
 //! - `model.rs`: an environment as built, and what building one needs of the experiment.
 //! - The kinds, whose keys are declared by `keys.rs`: `arms.rs`, `hard.rs`, `parameters.rs` with `linear.rs`,
 //!   `authors_linear.rs`, `directions.rs`, `misspecified.rs`; from files, by `read.rs`: `logged.rs` and `table.rs`.
@@ -28,6 +28,7 @@ mod parameters;
 mod per_run;
 mod read;
 mod table;
+mod world;
 
 pub use arms::{BernoulliConfig, BetaConfig, ChangePoint, ClippedGaussianConfig, GaussianConfig};
 pub use authors_linear::AuthorsLinearConfig;
@@ -38,7 +39,7 @@ pub use directions::{DirectionsConfig, Instances};
 pub use hard::{L1Config, L2Config, LowerBoundConfig};
 pub use linear::{Actions, Drawn, LinearConfig};
 pub use logged::LoggedConfig;
-pub use misspecified::{MisspecifiedConfig, World};
+pub use misspecified::MisspecifiedConfig;
 pub use model::{ArmRef, Dynamics, Environment};
 pub(crate) use model::{Setting, in_environment};
 pub use outcome::Arms;
@@ -46,6 +47,7 @@ pub(crate) use per_run::{INSTANCES, PUBLISHED_COUNT};
 pub use per_run::{PerRunInstance, RunInstance};
 pub(crate) use table::ROUTING;
 pub use table::{Order, TableCell, TableConfig};
+pub use world::World;
 
 use banister::Error;
 use serde::{Deserialize, Serialize};
