@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use banister::{
-    Alarm, AlarmKind, Confidence, Decision as Core, Fallback, GuardrailCertificate, SolverReport,
+    Alarm, AlarmKind, Confidence, Decision as Core, Fallback, GuardrailCertificate, Misfit,
+    SolverReport,
 };
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,7 @@ struct AlarmFields {
     mean: f64,
     evidence: f64,
     forces_safe: bool,
+    misfit: Option<Misfit>,
 }
 
 /// Collects the values of decisions.

@@ -5,6 +5,7 @@ mod common;
 mod coverage;
 mod exact_arithmetic;
 mod fields;
+mod fit;
 mod frequencies;
 mod guardrails;
 mod intervals;
