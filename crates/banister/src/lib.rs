@@ -93,10 +93,10 @@ pub use guarantee::Guarantee;
 pub use interval::Intervals;
 pub use monitor::{Alarm, AlarmKind, Assumption, Monitor, OnBreach};
 pub use opb::{Opb, OpbConfig};
-pub use oplb::{Oplb, OplbConfig};
+pub use oplb::{Link, Oplb, OplbConfig, OplbPerArm};
 pub use optimism::Optimism;
 pub use problem::{
-    ArmRanges, Budget, CheckedProblem, ContextArms, Direction, Guardrail, Period, Problem,
+    ArmRanges, Budget, CheckedProblem, ContextArms, Direction, Guardrail, Model, Period, Problem,
     RANGE_ADVICE, Range, Signal, SignalConfig, Standard, WhenExhausted, two_numbers,
 };
 pub use safe_cost::UnknownSafeCost;

@@ -103,13 +103,18 @@ pub struct LinearSignal {
 }
 
 impl LinearSignal {
-    fn new(signal: &Signal, direction: Direction) -> Self {
+    pub(crate) fn new(signal: &Signal, direction: Direction) -> Self {
         let (origin, scale) = signal.affine(direction);
         Self {
             scale,
             offset: -origin * scale,
             r: signal.r(),
         }
+    }
+
+    /// An observation in standard units; of a bounded signal, in [0, 1].
+    pub(crate) fn standard(&self, observed: f64) -> f64 {
+        (observed * self.scale + self.offset).clamp(0.0, 1.0)
     }
 }
 
@@ -387,6 +392,11 @@ impl Evidence {
     #[inline]
     pub fn is_reliable(&self) -> bool {
         self.regression.rounding().is_small()
+    }
+
+    /// x̃_0.
+    pub(crate) fn safe_turned(&self) -> &[f64] {
+        &self.safe_turned[..self.space.dimension]
     }
 
     /// x̃ of the outcome taken last.

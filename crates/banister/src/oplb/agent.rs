@@ -77,11 +77,7 @@ impl Agent for Oplb {
 
     fn assumptions(&self) -> Vec<Assumption> {
         let mut list = self.monitor.assumptions(&self.evidence.problem);
-        let s = self.checked.parameter_norm;
-        list.push(Assumption::declared(format!(
-            "means are linear in the features, with parameters of length at most S = {s} in units of \
-             their ranges"
-        )));
+        list.push(self.checked.assumption("the features"));
         list
     }
 

@@ -12,9 +12,9 @@
 //! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear
 //! Constraints", Algorithm 1, with the errata in `docs/`.
 //!
-//! Files, in reading order: `config`, `width` (of intervals), `decide` (bounds, program, policy), `kept`
+//! Files, in reading order: `config`, `width` (of intervals), `linked` (signals with a link), `decide` (bounds, program, policy), `kept`
 //! (policies that stay), `outcomes`, `arms`, `agent`, `inspect`, `snapshot`; `round`
-//! solves one round given from a file.
+//! solves one round given from a file. `per_arm/` is the agent with a parameter per arm ([`OplbPerArm`]).
 
 mod agent;
 mod arms;
@@ -22,7 +22,9 @@ mod config;
 mod decide;
 mod inspect;
 mod kept;
+mod linked;
 mod outcomes;
+mod per_arm;
 mod round;
 mod snapshot;
 mod width;
@@ -34,17 +36,19 @@ use crate::decision::Decision;
 use crate::error::Error;
 use crate::estimate::{EstimateConfig, Estimates};
 use crate::interval::Level;
+pub use crate::linear::Link;
 pub use crate::linear::Radius;
-use crate::linear::{Evidence, Limit, Setup, Tables, with_zero_costs};
+use crate::linear::{Ends, Evidence, Limit, Logit, Setup, Tables, with_zero_costs};
 use crate::monitor::Monitor;
 use crate::optimism::Bounds;
 use crate::optimism::Floor;
 use crate::optimism::{Optimism, Planner};
-use crate::problem::{CheckedProblem, Problem};
+use crate::problem::{CheckedProblem, Model, Problem};
 use crate::safe_cost::TZeroRule;
 use config::CheckedOplb;
 pub use config::{LongFeatures, OplbConfig, OplbRadius, Solver};
 use kept::Kept;
+pub use per_arm::OplbPerArm;
 pub use round::{Ellipsoid, Round, RoundAnswer};
 
 /// The agent. See the module's page for what it promises.
@@ -73,6 +77,10 @@ pub use round::{Ellipsoid, Round, RoundAnswer};
 pub struct Oplb {
     evidence: Evidence,
     checked: CheckedOplb,
+    /// Confidence sets of signals with a logistic link, in turned coordinates.
+    logits: Vec<Option<Logit>>,
+    /// Their view of the safe action.
+    linked_safe: Vec<Ends>,
     /// Statistics of the safe action's own signals, where some safe cost is unknown.
     safe_estimates: Option<Estimates>,
     /// Per guardrail: the tightest ends so far of the safe action's own y, where its cost is unknown.
@@ -110,8 +118,13 @@ impl Oplb {
     pub fn new(problem: &Problem, config: &OplbConfig) -> Result<Self, Error> {
         let problem = with_zero_costs(problem)?.check()?;
         let checked = config.check(&problem)?;
+        if config.model == Model::PerArm {
+            let allowed = "a parameter per arm makes another agent: `OplbPerArm`";
+            return Err(Error::invalid("model", "per_arm", allowed));
+        }
         let evidence = Evidence::new(problem, setup(&checked))?;
         let mut agent = Self::with(evidence, checked);
+        agent.view_safe();
         agent.offered_anew();
         Ok(agent)
     }
@@ -124,7 +137,14 @@ impl Oplb {
             .needs_horizon(unknown)
             .then(|| TZeroRule::new(problem, config.horizon, false));
         let certifier = Certifier::new(problem);
+        let logit = |link: &Link| {
+            (*link == Link::Logistic)
+                .then(|| Logit::new(evidence.dimension(), checked.parameter_norm))
+        };
+        let logits: Vec<Option<Logit>> = checked.links.iter().map(logit).collect();
         Self {
+            linked_safe: vec![Ends::UNKNOWN; logits.len()],
+            logits,
             safe_ends: vec![(0.0, 1.0); problem.guardrails.len()],
             safe_estimates: unknown.then(|| safe_estimates(problem, checked.level_in(0))),
             room: match (&t_zero, config.horizon) {
@@ -211,6 +231,8 @@ impl Oplb {
         self.monitor.restart(self.evidence.outcomes);
         self.enter_epoch();
         self.evidence.forget();
+        self.logits.iter_mut().flatten().for_each(Logit::clear);
+        self.view_safe();
         self.offered_anew();
     }
 

@@ -11,10 +11,11 @@ mod range;
 mod signal;
 
 pub use budget::{Budget, Period, WhenExhausted};
-pub use context::ContextArms;
+pub use context::{ContextArms, Model};
 pub use direction::Direction;
 pub(crate) use guardrail::Shown;
 pub use guardrail::{Guardrail, Standard};
+pub(crate) use own::REWARD;
 pub use range::{ArmRanges, Range, two_numbers};
 pub use signal::{RANGE_ADVICE, Signal, SignalConfig};
 
