@@ -30,7 +30,8 @@
 //! ```
 //!
 //! which for e = 0 is g²‖x‖² in H_t⁻¹: O(d²) per outcome, and β_t² grows like ln det H_t. No constant like
-//! 1/min σ' enters: curvature is counted where the outcomes are.
+//! 1/min σ' enters: curvature is counted where the outcomes are. Where the safe action's mean is known, a large multiple
+//! of (⟨x_0, θ⟩ − z_0)² is in F too: it is 0 at the parameter.
 
 use banister_solve::dense;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,9 @@ const FLAT: f64 = 1e-9;
 /// Rounding of one step of (4), at most.
 const ROUNDING: f64 = 1e-10;
 
+/// Weight of what is known of ⟨x_0, θ⟩ beforehand, beside λ: any is valid, as the square is 0 at θ; more loses digits.
+const KNOWN: f64 = 1e6;
+
 /// Confidence set of one signal's parameter.
 #[derive(Debug, Clone)]
 pub(crate) struct Logit {
@@ -54,6 +58,8 @@ pub(crate) struct Logit {
     parameter_norm: f64,
     /// −2 min F.
     gain: f64,
+    /// A vector x_0 and ⟨x_0, θ⟩, where known beforehand.
+    known: Option<(Vec<f64>, f64)>,
     /// Room for features, plain and whitened, and an update nobody follows.
     x: Vec<f64>,
     y: Vec<f64>,
@@ -122,13 +128,47 @@ impl Logit {
             regression,
             parameter_norm,
             gain: 0.0,
+            known: None,
         }
+    }
+
+    /// The same where ⟨x_0, θ⟩ is known: a square that is 0 at θ is added to F.
+    pub(crate) fn with_known(mut self, x: Vec<f64>, z: f64) -> Self {
+        self.known = Some((x, z));
+        self.learn_known();
+        self
+    }
+
+    fn learn_known(&mut self) {
+        let Some((x, z)) = self.known.take() else {
+            return;
+        };
+        let (lambda, square) = (self.regression.lambda(), dense::dot(&x, &x));
+        if square > 0.0 && z.is_finite() {
+            let weight = KNOWN * lambda / square;
+            self.x[..self.dimension].copy_from_slice(&x);
+            // (4) with g = 0, from c = 0.
+            self.gain -= weight * z * z / (1.0 + KNOWN);
+            self.fit(weight, z, z.abs());
+        }
+        self.known = Some((x, z));
+    }
+
+    /// Adds a (⟨x, θ⟩ − target)²/2 to F for x as written; `size` is that of the target's parts.
+    fn fit(&mut self, a: f64, target: f64, size: f64) {
+        let weight = a.sqrt();
+        self.x.iter_mut().for_each(|x| *x *= weight);
+        self.targets[0] = weight * target;
+        self.regression.add_target(0, weight * size);
+        self.regression
+            .observe(&self.x, None, &self.targets, &mut self.update);
     }
 
     /// Forgets all outcomes.
     pub(crate) fn clear(&mut self) {
         self.regression.clear();
         self.gain = 0.0;
+        self.learn_known();
     }
 
     /// β, with what rounding may add.
@@ -193,13 +233,7 @@ impl Logit {
         let gain = self.gain + 2.0 * g * e - a * e * e + h * step * step / (1.0 + a * h) + slack;
         // Where rounding has taken everything, nothing is known but S.
         self.gain = if gain < f64::MAX { gain } else { f64::MAX };
-        let weight = a.sqrt();
-        self.x.iter_mut().for_each(|x| *x *= weight);
-        self.targets[0] = weight * (z - g / a);
-        self.regression
-            .add_target(0, weight * (z.abs() + (g / a).abs()));
-        self.regression
-            .observe(&self.x, None, &self.targets, &mut self.update);
+        self.fit(a, z - g / a, z.abs() + (g / a).abs());
     }
 
     /// Distance of a parameter from the estimate, in radii.

@@ -38,7 +38,7 @@ use crate::estimate::{EstimateConfig, Estimates};
 use crate::interval::Level;
 pub use crate::linear::Link;
 pub use crate::linear::Radius;
-use crate::linear::{Ends, Evidence, Limit, Logit, Setup, Tables, with_zero_costs};
+use crate::linear::{Ends, Evidence, Limit, Logit, Setup, Tables, log_odds, with_zero_costs};
 use crate::monitor::Monitor;
 use crate::optimism::Bounds;
 use crate::optimism::Floor;
@@ -137,11 +137,15 @@ impl Oplb {
             .needs_horizon(unknown)
             .then(|| TZeroRule::new(problem, config.horizon, false));
         let certifier = Certifier::new(problem);
-        let logit = |link: &Link| {
-            (*link == Link::Logistic)
-                .then(|| Logit::new(evidence.dimension(), checked.parameter_norm))
+        let logit = |(signal, link): (usize, &Link)| {
+            let guardrail = signal.checked_sub(1).map(|i| &problem.guardrails[i]);
+            let logit = Logit::new(evidence.dimension(), checked.parameter_norm);
+            (*link == Link::Logistic).then(|| match guardrail.and_then(|g| g.safe_cost) {
+                Some(known) => logit.with_known(evidence.safe_turned().to_vec(), log_odds(known)),
+                None => logit,
+            })
         };
-        let logits: Vec<Option<Logit>> = checked.links.iter().map(logit).collect();
+        let logits: Vec<Option<Logit>> = checked.links.iter().enumerate().map(logit).collect();
         Self {
             linked_safe: vec![Ends::UNKNOWN; logits.len()],
             logits,
