@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister::{Agent, Assumption, CheckedProblem, Confidence, ContextArms};
+use banister::{Agent, Assumption, CheckedProblem, Confidence, ContextArms, Model};
 
 use super::declaration::{CheckedDeclaration, Kind};
 
@@ -14,6 +14,8 @@ pub struct Facts {
     /// The number of the event that created it.
     pub key: u64,
     pub kind: Kind,
+    /// Parameters of arms in a context.
+    pub model: Model,
     /// Names of its arms, retired ones too; empty where decisions bring candidates.
     pub arms: Vec<String>,
     /// Names of its guardrails.
@@ -45,12 +47,17 @@ impl Facts {
 
     /// Features of an arm in a context.
     pub fn features(&self, arm: usize, context: &[f64]) -> Vec<f64> {
-        let arms = ContextArms {
+        self.in_context(context).features(arm, context)
+    }
+
+    /// The arms in a context.
+    pub(crate) fn in_context(&self, context: &[f64]) -> ContextArms {
+        ContextArms {
             arms: self.arms.len(),
             safe: self.safe.map_or(0, |safe| safe as usize),
             numbers: context.len(),
-        };
-        arms.features(arm, context)
+            model: self.model,
+        }
     }
 }
 
@@ -65,6 +72,7 @@ pub(crate) fn facts(
         experiment: checked.declaration.name.clone(),
         key,
         kind: checked.kind,
+        model: checked.config.model(),
         arms,
         guardrails: guardrails.map(|g| g.name.clone()).collect(),
         safe: match checked.kind {
@@ -78,6 +86,7 @@ pub(crate) fn facts(
                 arms: checked.arms.len(),
                 safe: checked.safe,
                 numbers,
+                model: checked.config.model(),
             }
             .dimension(),
             Kind::Arms if !checked.config.takes_features() => 1,

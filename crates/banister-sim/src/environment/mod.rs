@@ -9,7 +9,7 @@
 //!   `custom.rs`: user-supplied environments.
 //! - `model.rs`: an environment as built, and what building one needs of the experiment.
 //! - The kinds, whose keys are declared by `keys.rs`: `arms.rs`, `hard.rs`, `parameters.rs` with `linear.rs`,
-//!   `authors_linear.rs`, `directions.rs`; from files, by `read.rs`: `logged.rs` and `table.rs`.
+//!   `per_arm.rs` (its arms in contexts), `authors_linear.rs`, `directions.rs`; from files, by `read.rs`: `logged.rs` and `table.rs`.
 
 mod arms;
 mod authors_linear;
@@ -24,6 +24,7 @@ mod logged;
 mod model;
 mod outcome;
 mod parameters;
+mod per_arm;
 mod per_run;
 mod read;
 mod table;
@@ -31,7 +32,6 @@ mod table;
 pub use arms::{BernoulliConfig, BetaConfig, ChangePoint, ClippedGaussianConfig, GaussianConfig};
 pub use authors_linear::AuthorsLinearConfig;
 pub use changing::Changing;
-pub(crate) use changing::dot;
 pub use custom::{Custom, CustomEnvironment, CustomRun, LoggedOutcome, Round};
 pub(crate) use directions::declaration;
 pub use directions::{DirectionsConfig, Instances};
@@ -41,6 +41,7 @@ pub use logged::LoggedConfig;
 pub use model::{ArmRef, Dynamics, Environment};
 pub(crate) use model::{Setting, in_environment};
 pub use outcome::Arms;
+pub use per_arm::PerArm;
 pub(crate) use per_run::{INSTANCES, PUBLISHED_COUNT};
 pub use per_run::{PerRunInstance, RunInstance};
 pub(crate) use table::ROUTING;

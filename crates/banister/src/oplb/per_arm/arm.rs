@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::interval::Place;
 use crate::linear::{
     Ends, LinearSignal, Link, Logit, MultiScale, Reach, Regression, Ridge, SavedLogit, State,
-    Update, default_ridge, restore_logits,
+    Update, default_ridge, restore_logits, upper_end,
 };
 use crate::oplb::config::{CheckedOplb, LongFeatures};
 
@@ -191,13 +191,13 @@ impl ArmSets {
             let rounding = self.regression.rounding_reach(signal, beta) * square.sqrt();
             let width = reach.scale * widths.at(square, solved) + rounding;
             let mean = self.regression.predict(signal, &self.y[..d]) + own.offset;
-            // Written so that NaN says nothing.
+            // NaN says nothing: the lower end is that of the mirrored signal.
             put(
                 signal,
                 Ends {
-                    lower: (mean - width).max(0.0).min(1.0),
-                    mean: mean.max(0.0).min(1.0),
-                    upper: (mean + width).min(1.0).max(0.0),
+                    lower: 1.0 - upper_end(1.0 - (mean - width)),
+                    mean: upper_end(mean),
+                    upper: upper_end(mean + width),
                 },
             );
         }
