@@ -17,7 +17,7 @@ from ._registry import Kind, kinds
 
 _HEAD = '''"""Made from the core's registry by `python -m banister._stubs`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 import numpy as np

@@ -370,19 +370,7 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
         guardrails: guardrails(take("guardrails")?.as_ref())?,
     };
     let mut context = None;
-    if let Some(numbers) = take("context")? {
-        if !problem.features.is_empty() {
-            return Err(PyTypeError::new_err(
-                "`context` is given beside `features` or `safe_action`: with a context, an arm's features \
-                 are made from it",
-            ));
-        }
-        let arms = Contextual::new(problem.arms, safe, count(&numbers, "context")?)?;
-        let reward = problem.reward;
-        problem = Problem::contextual(arms.features().safe_action(), problem.guardrails);
-        problem.reward = reward;
-        context = Some(arms);
-    }
+    let numbers = take("context")?;
     let parameters = match to_json(kwargs.as_any(), "")? {
         // `lambda_`: Python has its own use for the word.
         Value::Object(map) => map
@@ -391,7 +379,22 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
             .collect(),
         _ => Map::new(),
     };
-    let config = config(kind, parameters)?.resolved(&problem);
+    let config = config(kind, parameters)?;
+    if let Some(numbers) = numbers {
+        if !problem.features.is_empty() {
+            return Err(PyTypeError::new_err(
+                "`context` is given beside `features` or `safe_action`: with a context, an arm's features \
+                 are made from it",
+            ));
+        }
+        let numbers = count(&numbers, "context")?;
+        let arms = Contextual::new(problem.arms, safe, numbers, config.model())?;
+        let reward = problem.reward;
+        problem = (arms.features()).problem(arms.arms.clone(), problem.guardrails);
+        problem.reward = reward;
+        context = Some(arms);
+    }
+    let config = config.resolved(&problem);
     if context.is_some() && !config.takes_features() {
         return Err(PyTypeError::new_err(
             "`context` is given: this agent chooses among arms whatever the context; use `Oplb` for those",
@@ -501,11 +504,9 @@ pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResul
     let restored = AgentConfig::restore(&agent).map_err(raise)?;
     if let Some(context) = &named.1
         && (context.safe >= context.arms.len()
-            || [context.features().dimension()]
-                != restored.problem.features[..]
-                    .iter()
-                    .map(Vec::len)
-                    .collect::<Vec<_>>()[..])
+            || context.model != restored.config.model()
+            || (restored.problem.features.iter())
+                .any(|x| x.len() != context.features().dimension()))
     {
         return Err(unreadable("`context` does not suit its agent"));
     }

@@ -1,6 +1,6 @@
 //! Named arms that share a context, for linear agents.
 
-use banister::{ContextArms, Error, Problem};
+use banister::{ContextArms, Error, Model, Problem};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,9 @@ pub(crate) struct Contextual {
     pub safe: usize,
     /// Length of the context.
     pub numbers: usize,
+    /// Parameters of the arms.
+    #[serde(default, skip_serializing_if = "Model::is_shared")]
+    pub model: Model,
     /// Places of arms that are not offered any more.
     retired: Vec<usize>,
     /// Labels of the arms on offer, and of the safe one, which is alone before the first context.
@@ -26,7 +29,12 @@ pub(crate) struct Contextual {
 }
 
 impl Contextual {
-    pub(crate) fn new(arms: Vec<String>, safe: usize, numbers: u64) -> PyResult<Self> {
+    pub(crate) fn new(
+        arms: Vec<String>,
+        safe: usize,
+        numbers: u64,
+        model: Model,
+    ) -> PyResult<Self> {
         let names = Problem {
             arms: arms.clone(),
             safe,
@@ -37,6 +45,7 @@ impl Contextual {
             arms,
             safe,
             numbers: usize::try_from(numbers).unwrap_or(usize::MAX),
+            model,
             retired: Vec::new(),
             labels: [Labels::Places, Labels::Places],
         };
@@ -53,21 +62,22 @@ impl Contextual {
             arms: self.arms.len(),
             safe: self.safe,
             numbers: self.numbers,
+            model: self.model,
         }
     }
 
     /// Features of every arm on offer in a context, in the order of the arms.
     pub(crate) fn offered(&self, context: &[f64]) -> Vec<f64> {
-        let features = self.features();
         let each = (0..self.arms.len()).filter(|arm| !self.retired.contains(arm));
-        each.flat_map(|arm| features.features(arm, context))
-            .collect()
+        self.features().offer(each, context)
     }
 
     /// Prepares the labels of decisions.
     pub(crate) fn label(&mut self, naming: Naming) {
         let each = self.arms.iter().enumerate();
-        let offered = each.filter(|(arm, _)| !self.retired.contains(arm));
+        // An agent that knows the arms numbers retired ones too.
+        let offered =
+            each.filter(|(arm, _)| !(self.model.is_shared() && self.retired.contains(arm)));
         let offered: Vec<String> = offered.map(|(_, name)| name.clone()).collect();
         let safe = [self.arms[self.safe].clone()];
         self.labels = [Labels::new(&offered, naming), Labels::new(&safe, naming)];
@@ -75,7 +85,7 @@ impl Contextual {
 
     /// Labels of a number of actions.
     pub(crate) fn labels(&self, actions: usize) -> Labels {
-        let is_alone = actions + self.retired.len() != self.arms.len();
+        let is_alone = self.model.is_shared() && actions + self.retired.len() != self.arms.len();
         self.labels[usize::from(is_alone)].clone()
     }
 

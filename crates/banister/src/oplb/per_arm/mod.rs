@@ -163,8 +163,10 @@ impl OplbPerArm {
         &self.decision
     }
 
-    /// Replaces the context: decisions are made in it, and outcomes taken by arm belong to it.
+    /// Replaces the context: decisions are made in it, and outcomes taken by arm belong to it. The features of all
+    /// arms in it, in their order, say the same.
     pub fn offer(&mut self, context: &[f64]) -> Result<(), Error> {
+        let context = self.shared_context(context).unwrap_or(context);
         check_vector("context", context, self.numbers)?;
         let context = self.frame().admit("context", context)?;
         for row in &mut self.rows {
@@ -172,6 +174,15 @@ impl OplbPerArm {
         }
         self.context = Some(context);
         Ok(())
+    }
+
+    /// The context of all arms' features, one after another.
+    fn shared_context<'a>(&self, features: &'a [f64]) -> Option<&'a [f64]> {
+        let context = features.get(1..=self.numbers)?;
+        let mut rows = features.chunks_exact(self.numbers + 1).enumerate();
+        let fits = features.len() == self.names.len() * (self.numbers + 1)
+            && rows.all(|(arm, row)| row[0] == arm as f64 && row[1..] == *context);
+        fits.then_some(context)
     }
 
     /// Takes the level of the monitor's epoch: budgets are whole again, less what earlier epochs had.
