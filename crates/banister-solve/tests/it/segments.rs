@@ -234,7 +234,7 @@ fn one_block_is_the_policy_lp_whichever_kind_its_rows_are() {
 fn equal_slopes_go_to_the_first_blocks() {
     let mut lp = BlockLp::new(1, 0);
     for s in 0..5 {
-        lp.set(s, 0, &[0.0, 0.5, 0.5], &[&[0.0, 0.25, 0.25]], &[] as &[&[f64]]);
+        lp.set(s, 0, &[0.0, 0.5, 0.5], &[&[0.0, 0.25, 0.25]], &[]);
     }
     let table = |lp: &BlockLp| (0..5).map(|s| lp.policy(s).to_vec()).collect::<Vec<_>>();
     lp.solve(&[0.625], &[]);
