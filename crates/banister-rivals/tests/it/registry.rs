@@ -52,6 +52,7 @@ fn problem(config: &AgentConfig) -> Problem {
         } else {
             guardrails()
         },
+        ..Problem::default()
     }
 }
 

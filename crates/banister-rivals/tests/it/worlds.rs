@@ -106,6 +106,7 @@ impl World {
                 ..SignalConfig::default()
             },
             guardrails,
+            ..Problem::default()
         };
         Self {
             problem,

@@ -104,12 +104,26 @@ impl Worst {
         }
     }
 
+    /// Takes another g into the bound, at the multipliers found last.
+    pub fn update(&mut self, counts: &Counts, g: &[f64], unseen: f64) {
+        for (s, &n) in counts.seen.iter().enumerate() {
+            self.set(s, n, g[s]);
+        }
+        self.unseen = unseen;
+    }
+
+    /// True if there is a bound for these counts that others can start from.
+    pub fn is_ready(&self, counts: &Counts) -> bool {
+        let fits = self.frequencies.len() == counts.seen.len();
+        fits && self.at.is_some_and(|at| at.lambda > 0.0)
+    }
+
     /// Takes another g_s into the bound.
     pub fn set(&mut self, s: usize, n: u64, g: f64) {
         let Some(Multipliers { lambda, t, .. }) = self.at else {
             return;
         };
-        let (p, value) = inner(self.kappa, n as f64, t - g, lambda);
+        let (p, value) = inner(self.kappa, n as f64, t - g, lambda, self.frequencies[s]);
         self.frequencies[s] = p;
         self.sum += value - self.terms[s];
         self.terms[s] = value;
@@ -185,7 +199,8 @@ fn minimise(
         };
         return (most, at);
     }
-    let evaluate = |lambda: f64, t: f64| {
+    let mut start_p: Vec<f64> = counts.seen.iter().map(|&n_s| n_s as f64 / n).collect();
+    let mut evaluate = |lambda: f64, t: f64| {
         let mut at = Evaluated {
             value: t + (unseen - t).max(0.0) + lambda * c,
             gradient: [1.0, c],
@@ -194,8 +209,8 @@ fn minimise(
         if unseen > t {
             at.gradient[0] = 0.0;
         }
-        for (&g, &n_s) in g.iter().zip(&counts.seen) {
-            at.subtract(kappa, n_s as f64, t - g, lambda);
+        for ((&g, &n_s), p) in g.iter().zip(&counts.seen).zip(&mut start_p) {
+            at.subtract(kappa, n_s as f64, t - g, lambda, p);
         }
         at
     };
@@ -268,8 +283,9 @@ struct Evaluated {
 }
 
 impl Evaluated {
-    fn subtract(&mut self, kappa: f64, n: f64, b: f64, lambda: f64) {
-        let (p, value) = inner(kappa, n, b, lambda);
+    fn subtract(&mut self, kappa: f64, n: f64, b: f64, lambda: f64, start: &mut f64) {
+        let (p, value) = inner(kappa, n, b, lambda, *start);
+        *start = p;
         self.value -= value;
         self.gradient[0] -= p;
         self.gradient[1] -= f(kappa, n, p);
@@ -300,8 +316,8 @@ fn decline(kappa: f64, n: f64, p: f64) -> (f64, f64) {
     (q.max(f64::MIN_POSITIVE), slope.min(-f64::MIN_POSITIVE))
 }
 
-/// The p in [0, 1] that minimises p·b + λ f(p), and the minimum.
-fn inner(kappa: f64, n: f64, b: f64, lambda: f64) -> (f64, f64) {
+/// The p in [0, 1] that minimises p·b + λ f(p), found from a p close to it, and the minimum.
+fn inner(kappa: f64, n: f64, b: f64, lambda: f64, start: f64) -> (f64, f64) {
     if n <= 1.0 {
         // f is constant.
         let p = if b < 0.0 { 1.0 } else { 0.0 };
@@ -309,17 +325,22 @@ fn inner(kappa: f64, n: f64, b: f64, lambda: f64) -> (f64, f64) {
     }
     let target = b / lambda;
     let at = |p: f64| (p, p * b + lambda * f(kappa, n, p));
-    if !(target > decline(kappa, n, 1.0).0) {
+    if !(target > 0.0) {
         return at(1.0);
     }
-    // ln q falls in ln p with a slope between −2 and −1 and is nearly straight.
+    // ln q falls in ln p with a slope between −2 and −1 and is nearly straight; beyond p = 1 the end is the answer.
     let goal = log(target);
-    let mut p = (n / (n + kappa) * n / target).clamp(1e-12, 1.0);
+    let mut p = if start > 0.0 && start < 1.0 {
+        start
+    } else {
+        (n / (n + kappa) * n / target).clamp(1e-12, 1.0)
+    };
     for _ in 0..30 {
         let (q, slope) = decline(kappa, n, p);
         let step = (log(q) - goal) * q / (p * slope);
         let next = (p * libm::exp(-step.clamp(-3.0, 3.0))).clamp(1e-15, 1.0);
-        let done = (next - p).abs() <= 1e-10 * p;
+        // The minimum is off by the square of this.
+        let done = (next - p).abs() <= 1e-7 * p;
         p = next;
         if done {
             break;

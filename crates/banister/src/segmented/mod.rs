@@ -38,6 +38,9 @@ pub use frequencies::worst_mean;
 use segments::{POOL, Segments};
 use table::{Block, State, Table};
 
+/// Part of the lean of `index` that is taken: what is earned by exploring one segment's arm is its own share only.
+const LEAN: f64 = 0.75;
+
 /// Name under which the pool is shown.
 pub const POOLED: &str = "(pool)";
 
@@ -489,10 +492,11 @@ impl Known<'_> {
                 bounds.cost_mean[i][column] = mean;
             }
             block.pulls[column] = estimates.pulls()[own];
-            block.leaned.lean[column] = index_lean(
-                each / estimates.pulls()[own] as f64,
-                estimates.log_optimism(own),
-            );
+            block.leaned.lean[column] = LEAN
+                * index_lean(
+                    each / estimates.pulls()[own] as f64,
+                    estimates.log_optimism(own),
+                );
         }
     }
 }

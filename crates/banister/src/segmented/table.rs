@@ -196,7 +196,7 @@ impl Table {
 
     /// True if the frequencies are to be computed again.
     pub fn is_due(&self, total: u64) -> bool {
-        !self.overall.is_empty() && total >= self.due
+        total >= self.due
     }
 
     /// Makes the table for the bounds of its blocks; `refresh` writes those of one that changed.
@@ -224,7 +224,8 @@ impl Table {
         delta: f64,
         mut refresh: impl FnMut(usize, &mut Block),
     ) {
-        if self.is_due(segments.total) || self.counts.total == 0 {
+        let due = self.is_due(segments.total) || self.counts.total == 0;
+        if due {
             let n = segments.total;
             self.due = n + 1 + if n < 200 { 0 } else { n / 200 };
             self.counts.seen.clear();
@@ -249,7 +250,11 @@ impl Table {
             let safe = |block: &Block| block.bounds.cost_upper[i][block.bounds.safe];
             costs_by_segment(segments, &self.blocks, &self.counts, g, safe);
             let unseen = safe(&self.blocks[POOL]);
-            row.worst_safe.refresh(&self.counts, g, unseen, delta);
+            if due || !row.worst_safe.is_ready(&self.counts) {
+                row.worst_safe.refresh(&self.counts, g, unseen, delta);
+            } else {
+                row.worst_safe.update(&self.counts, g, unseen);
+            }
             row.safe = row.worst_safe.bound(1.0);
         }
         if self.overall.iter().any(|row| !(row.safe < row.threshold)) {
@@ -286,7 +291,11 @@ impl Table {
                 let cost = |block: &Block| block.costs[i];
                 costs_by_segment(segments, &self.blocks, &self.counts, g, cost);
                 let unseen = cost(&self.blocks[POOL]);
-                row.worst.refresh(&self.counts, g, unseen, delta);
+                if due || !row.worst.is_ready(&self.counts) {
+                    row.worst.refresh(&self.counts, g, unseen, delta);
+                } else {
+                    row.worst.update(&self.counts, g, unseen);
+                }
                 let blocks = self.blocks.len();
                 weights_of(segments, &row.worst, &self.counts, blocks, &mut row.weights);
                 let margin = row.threshold - row.safe;
@@ -348,6 +357,10 @@ impl Table {
             block.leaned.lean.fill(0.0);
         }
         block.leaned.update(&block.bounds);
+        if block.safe_only {
+            // Without a margin D is infinite, and nothing is chosen.
+            block.leaned.spread.fill(0.0);
+        }
     }
 
     /// Keeps D only where the table that attains R̃ has mass: the lemma mixes that table with the safe arm, and needs
