@@ -28,6 +28,7 @@ mod misspecified;
 mod pinned;
 mod rivals_safety;
 mod safety;
+mod segmented;
 mod shards;
 mod simulation;
 mod table;
