@@ -100,7 +100,8 @@ pub use oplb::{Oplb, OplbConfig};
 pub use optimism::Optimism;
 pub use problem::{
     ArmRanges, Budget, CheckedProblem, ContextArms, Direction, Guardrail, Period, Problem,
-    RANGE_ADVICE, Range, Scope, Signal, SignalConfig, Standard, WhenExhausted, two_numbers,
+    RANGE_ADVICE, Range, Scope, Signal, SignalConfig, Standard, WhenExhausted, check_segment,
+    two_numbers,
 };
 pub use safe_cost::UnknownSafeCost;
 pub use segmented::{Segmented, SegmentedConfig};

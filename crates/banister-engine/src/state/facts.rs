@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use banister::{Agent, Assumption, CheckedProblem, Confidence, ContextArms};
 
-use super::declaration::{CheckedDeclaration, Kind};
+use super::declaration::{CheckedDeclaration, Kind, Segments};
 
 /// Facts of an experiment that answers need; they change only when arms are added.
 #[derive(Debug)]
@@ -14,6 +14,8 @@ pub struct Facts {
     /// The number of the event that created it.
     pub key: u64,
     pub kind: Kind,
+    /// Segments of decisions, where they have one.
+    pub segments: Option<Segments>,
     /// Names of its arms, retired ones too; empty where decisions bring candidates.
     pub arms: Vec<String>,
     /// Names of its guardrails.
@@ -65,6 +67,7 @@ pub(crate) fn facts(
         experiment: checked.declaration.name.clone(),
         key,
         kind: checked.kind,
+        segments: checked.segments(),
         arms,
         guardrails: guardrails.map(|g| g.name.clone()).collect(),
         safe: match checked.kind {

@@ -195,7 +195,7 @@ pub(crate) fn check_name(taken: &[String], name: &str, field: &str) -> Result<()
 const LONGEST: usize = 200;
 
 /// Refuses a name that cannot be a segment's.
-pub(crate) fn check_segment(name: &str) -> Result<(), Error> {
+pub fn check_segment(name: &str) -> Result<(), Error> {
     if name.trim().is_empty() {
         return Err(Error::invalid("segment", "empty", "a segment needs a name"));
     }

@@ -1,11 +1,12 @@
 //! An experiment as people declare it, and the check that makes it something to run.
 //!
 //! Read [`Declaration`] here, then `problem.rs` (actions, signals and the safe action), `agent.rs` (the
-//! agent's parameters) and `checks.rs` (limits on numbers, names and texts).
+//! agent's parameters), `segments.rs` (segments of decisions, and their names) and `checks.rs` (limits on numbers, names and texts).
 
 mod agent;
 mod checks;
 mod problem;
+mod segments;
 
 use std::collections::BTreeMap;
 
@@ -23,6 +24,7 @@ pub(crate) use checks::{
 };
 use checks::{check_finite, check_name};
 use problem::problem_field;
+pub use segments::{GivenSegment, SegmentFields, Segments};
 
 /// Most arms of an experiment, and most candidate actions of a decision.
 pub const MOST_ACTIONS: usize = 10_000;
@@ -61,6 +63,10 @@ pub struct Declaration {
     /// With `dimension`: features of the safe action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safe_action: Option<Vec<f64>>,
+    /// With arms: segments of users or requests that are told apart from the first decision on, or the fields that
+    /// segments are made from. Every decision brings its `segment`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segments: Option<Segments>,
     /// The reward signal.
     #[serde(default, deserialize_with = "object::one")]
     pub reward: SignalConfig,
@@ -70,7 +76,7 @@ pub struct Declaration {
     /// The probability with which every policy keeps every guardrail, 1 − δ; by default the agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// The agent; by default `opb` for arms and `oplb` where there are features.
+    /// The agent; by default `opb` for arms, `segmented` with `segments`, and `oplb` where there are features.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",

@@ -51,10 +51,12 @@ impl Experiment {
     /// The policy for a request, as known now.
     pub(crate) fn policy(
         &mut self,
+        segment: Option<&str>,
         context: &[f64],
         candidates: &[Candidate],
     ) -> Result<Arc<PublishedPolicy>, Refusal> {
-        self.learner.with(|core| core.policy(context, candidates))
+        self.learner
+            .with(|core| core.policy(segment, context, candidates))
     }
 
     /// Returns true if decisions take so long that others should not wait for them.
