@@ -31,6 +31,13 @@ CostsLike: TypeAlias = float | Sequence[float] | Mapping[str, float]
 number of a single one."""
 
 
+SegmentLike: TypeAlias = str | Mapping[str, str]
+"""A segment by name; or a value of every field, where segments are made from fields."""
+
+SegmentsLike: TypeAlias = Sequence[str] | Mapping[str, Any]
+"""Names of segments; or a dictionary with the `fields` they are made from, and those `known`."""
+
+
 class Declaration(TypedDict, total=False):
     """The declaration of an experiment, beside its name."""
 
@@ -40,6 +47,7 @@ class Declaration(TypedDict, total=False):
     context: int | None
     dimension: int | None
     safe_action: ArrayLike | None
+    segments: SegmentsLike | None
     reward: RewardLike | None
     confidence: float | None
     agent: AgentLike | None
@@ -138,6 +146,7 @@ def decision_request(
     id: str | None = None,
     context: ArrayLike | None = None,
     actions: Any = None,
+    segment: SegmentLike | None = None,
     taken: str | None = None,
     propensity: float | None = None,
 ) -> dict[str, Any]:
@@ -148,10 +157,22 @@ def decision_request(
         "id": uuid.uuid4().hex if id is None else id,
         "context": None if context is None else numbers(context, "context"),
         "actions": None if actions is None else _actions(actions),
+        "segment": None if segment is None else _segment(segment),
         "taken": taken,
         "propensity": None if propensity is None else number(propensity, "propensity"),
     }
     return {key: value for key, value in fields.items() if value is not None}
+
+
+def _segment(segment: SegmentLike) -> str | dict[str, str]:
+    if isinstance(segment, str):
+        return segment
+    if not isinstance(segment, Mapping):
+        raise TypeError(f"`segment` is {segment!r} ({type(segment).__name__}): must be a str, or a dict of them")
+    for field, value in segment.items():
+        if not isinstance(value, str):
+            raise TypeError(f"`segment[{field!r}]` is {value!r} ({type(value).__name__}): must be a str")
+    return {str(field): value for field, value in segment.items()}
 
 
 def _actions(actions: Any) -> list[Any]:

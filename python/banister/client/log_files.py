@@ -24,12 +24,13 @@ OWN = {
 }  # fmt: skip
 
 
-def cost_column(guardrail: str) -> str:
+def cost_column(guardrail: str, has_segments: bool = False) -> str:
     """Returns the column of a guardrail's costs: its name, unless another column may have it."""
     rest = guardrail
     while rest.startswith("cost_"):
         rest = rest.removeprefix("cost_")
     taken = rest in OWN or rest.startswith(("context_", "feature_"))
+    taken |= has_segments and (rest == "segment" or rest.startswith("segment_"))
     return f"cost_{guardrail}" if taken else guardrail
 
 
@@ -37,7 +38,7 @@ def log_from_csv(content: bytes, experiment: ServiceExperiment, features: Sequen
     """Returns the complete outcomes of an exported file."""
     rows = list(csv.DictReader(io.StringIO(content.decode("utf-8"))))
     guardrails = [str(guardrail["name"]) for guardrail in experiment.guardrails]
-    costs = [cost_column(guardrail) for guardrail in guardrails]
+    costs = [cost_column(guardrail, experiment.segments is not None) for guardrail in guardrails]
     for column in ["action", "reward", *costs]:
         if rows and column not in rows[0]:
             raise ValueError(f"the exported file has no column {column!r}, only {list(rows[0])}")
