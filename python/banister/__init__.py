@@ -24,6 +24,7 @@ import sys
 from . import _agent, _agents, client, offline, simulation
 from ._agent import Agent, Alarm, agents, load
 from ._agents import *
+from ._features import Features
 from ._figure import Figure
 from ._guardrail import Guardrail, Reward
 from ._native import (
@@ -47,6 +48,7 @@ __all__ = [
     "Certificate",
     "Decision",
     "DecisionBatch",
+    "Features",
     "Figure",
     "Guardrail",
     "GuardrailCertificate",

@@ -7,13 +7,14 @@ import os
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _html, _native
-from ._types import CostsLike
+from ._features import Features, by_name
+from ._types import ContextsLike, CostsLike
 from .offline import replays
 from .offline.log import LogLike
 
@@ -71,7 +72,14 @@ class Agent(_native.Agent):
     takes_features: ClassVar[bool]
 
     def __new__(cls: type[A], arms: object = None, **parameters: Any) -> A:
+        if isinstance(parameters.get("features"), Features):
+            raise TypeError("`features` is a Features, which describes contexts: give it as `context`")
         return super().__new__(cls, arms=arms, **parameters)
+
+    @property
+    def features(self) -> Features | None:
+        """The Features that contexts are made with; None for agents whose contexts have no names."""
+        return None if self._fields is None else Features(self._fields)
 
     # Snapshots
 
@@ -135,7 +143,7 @@ class Agent(_native.Agent):
         decisions: object,
         rewards: ArrayLike,
         costs: CostsLike | None = None,
-        contexts: ArrayLike | None = None,
+        contexts: ContextsLike | None = None,
     ) -> A:
         """Forgets everything, then learns from outcomes.
 
@@ -156,22 +164,23 @@ class Agent(_native.Agent):
         decisions: object,
         rewards: ArrayLike,
         costs: CostsLike | None = None,
-        contexts: ArrayLike | None = None,
+        contexts: ContextsLike | None = None,
     ) -> A:
         """Learns from more outcomes: `observe_batch`."""
         self.observe_batch(decisions, rewards, costs, contexts=contexts)
         return self
 
-    def predict(self, contexts: ArrayLike | None = None) -> Any:
+    def predict(self, contexts: ContextsLike | None = None) -> Any:
         """Returns an action, drawn from the policy; a list of them for many contexts.
 
         `contexts`: one row per decision, for agents made with `context=`; for other linear agents features
         of shape (rounds, actions, features). Where outcomes come late, `decide` is better: its `Decision`
         says what they are of.
         """
-        shape = np.shape(contexts) if contexts is not None else ()
+        given = self._as_numbers(contexts)
+        shape: tuple[int, ...] = np.shape(given) if given is not None else ()
         if self.context is not None:
-            rows = [contexts] if len(shape) == 1 else contexts
+            rows = [given] if len(shape) == 1 else given
             actions = self._pick(contexts=rows).actions
             return actions[0] if len(shape) == 1 else actions
         if contexts is None:
@@ -182,9 +191,9 @@ class Agent(_native.Agent):
                 "For one decision among actions use `decide(actions=contexts).action`; for one per "
                 "row make the agent with `context=` and named arms, or give (rounds, actions, features)"
             )
-        return self._pick(actions=contexts).actions
+        return self._pick(actions=given).actions
 
-    def predict_expectations(self, contexts: ArrayLike | None = None) -> Any:
+    def predict_expectations(self, contexts: ContextsLike | None = None) -> Any:
         """Returns the estimated mean reward of every arm; NaN for one that was never played.
 
         `contexts`, for agents made with `context=`: one context, or one row each and then a list comes back.
@@ -195,14 +204,25 @@ class Agent(_native.Agent):
             return self._expectations()
         if contexts is None:
             raise TypeError("`contexts` is missing: what an arm of this agent earns depends on the context")
-        rows = np.atleast_2d(np.asarray(contexts, dtype=float))
+        given = self._as_numbers(contexts)
+        rows = np.atleast_2d(np.asarray(given, dtype=float))
         # A copy: the actions on offer are another decision's business.
         asked = copy.copy(self)
         found = []
         for row in rows:
             asked.decide(context=row)
             found.append(asked._expectations())
-        return found[0] if np.ndim(contexts) == 1 else found
+        return found[0] if np.ndim(given) == 1 else found
+
+    def _as_numbers(self, contexts: ContextsLike | None) -> Any:
+        """Returns contexts as numbers: one that comes by name as a vector, a table as rows."""
+        features = self.features
+        if features is None or contexts is None:
+            return contexts
+        is_row = hasattr(contexts, "keys") and not hasattr(contexts, "columns")
+        if is_row and not any(np.ndim(value) for value in dict(cast("Any", contexts)).values()):
+            return features._fields.vector(contexts, "contexts")
+        return by_name(features._fields, contexts, "contexts")
 
     def _expectations(self) -> dict[Any, float]:
         table = self.estimates()

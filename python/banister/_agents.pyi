@@ -1,12 +1,13 @@
 """Made from the core's registry by `python -m banister._stubs`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ._agent import Agent
+from ._features import Features
 from ._guardrail import GuardrailLike, RewardLike
 from ._types import ArmName, ArmsLike, Float, Int
 
@@ -118,9 +119,9 @@ class Oplb(Agent):
         arms: the number of arms, or a list of their names: strings, or integers.
         features: one row of features per arm, where the arms stay the same.
         safe_action: features of the safe action, where every round brings other actions.
-        context: with named arms: the length of the context that a decision brings. Every arm
-            but the safe one has a parameter of its own; the safe arm's means are the same in
-            every context.
+        context: with named arms: the length of the context that a decision brings, or its
+            Features. Every arm but the safe one has a parameter of its own; the safe arm's
+            means are the same in every context.
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -205,7 +206,7 @@ class Oplb(Agent):
         *,
         features: ArrayLike | None = None,
         safe_action: ArrayLike | None = None,
-        context: Int | None = None,
+        context: Int | Features | Mapping[str, Mapping[str, object]] | None = None,
         safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
         reward: RewardLike | None = None,
@@ -816,9 +817,9 @@ class HplcLucb(Agent):
         arms: the number of arms, or a list of their names: strings, or integers.
         features: one row of features per arm, where the arms stay the same.
         safe_action: features of the safe action, where every round brings other actions.
-        context: with named arms: the length of the context that a decision brings. Every arm
-            but the safe one has a parameter of its own; the safe arm's means are the same in
-            every context.
+        context: with named arms: the length of the context that a decision brings, or its
+            Features. Every arm but the safe one has a parameter of its own; the safe arm's
+            means are the same in every context.
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -866,7 +867,7 @@ class HplcLucb(Agent):
         *,
         features: ArrayLike | None = None,
         safe_action: ArrayLike | None = None,
-        context: Int | None = None,
+        context: Int | Features | Mapping[str, Mapping[str, object]] | None = None,
         safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
         reward: RewardLike | None = None,
@@ -889,9 +890,9 @@ class SafeLts(Agent):
         arms: the number of arms, or a list of their names: strings, or integers.
         features: one row of features per arm, where the arms stay the same.
         safe_action: features of the safe action, where every round brings other actions.
-        context: with named arms: the length of the context that a decision brings. Every arm
-            but the safe one has a parameter of its own; the safe arm's means are the same in
-            every context.
+        context: with named arms: the length of the context that a decision brings, or its
+            Features. Every arm but the safe one has a parameter of its own; the safe arm's
+            means are the same in every context.
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -939,7 +940,7 @@ class SafeLts(Agent):
         *,
         features: ArrayLike | None = None,
         safe_action: ArrayLike | None = None,
-        context: Int | None = None,
+        context: Int | Features | Mapping[str, Mapping[str, object]] | None = None,
         safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
         reward: RewardLike | None = None,
@@ -962,9 +963,9 @@ class Roful(Agent):
         arms: the number of arms, or a list of their names: strings, or integers.
         features: one row of features per arm, where the arms stay the same.
         safe_action: features of the safe action, where every round brings other actions.
-        context: with named arms: the length of the context that a decision brings. Every arm
-            but the safe one has a parameter of its own; the safe arm's means are the same in
-            every context.
+        context: with named arms: the length of the context that a decision brings, or its
+            Features. Every arm but the safe one has a parameter of its own; the safe arm's
+            means are the same in every context.
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -1014,7 +1015,7 @@ class Roful(Agent):
         *,
         features: ArrayLike | None = None,
         safe_action: ArrayLike | None = None,
-        context: Int | None = None,
+        context: Int | Features | Mapping[str, Mapping[str, object]] | None = None,
         safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
         reward: RewardLike | None = None,
@@ -1038,9 +1039,9 @@ class GenOp(Agent):
         arms: the number of arms, or a list of their names: strings, or integers.
         features: one row of features per arm, where the arms stay the same.
         safe_action: features of the safe action, where every round brings other actions.
-        context: with named arms: the length of the context that a decision brings. Every arm
-            but the safe one has a parameter of its own; the safe arm's means are the same in
-            every context.
+        context: with named arms: the length of the context that a decision brings, or its
+            Features. Every arm but the safe one has a parameter of its own; the safe arm's
+            means are the same in every context.
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -1090,7 +1091,7 @@ class GenOp(Agent):
         *,
         features: ArrayLike | None = None,
         safe_action: ArrayLike | None = None,
-        context: Int | None = None,
+        context: Int | Features | Mapping[str, Mapping[str, object]] | None = None,
         safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
         reward: RewardLike | None = None,
@@ -1114,9 +1115,9 @@ class SafeLucb(Agent):
         arms: the number of arms, or a list of their names: strings, or integers.
         features: one row of features per arm, where the arms stay the same.
         safe_action: features of the safe action, where every round brings other actions.
-        context: with named arms: the length of the context that a decision brings. Every arm
-            but the safe one has a parameter of its own; the safe arm's means are the same in
-            every context.
+        context: with named arms: the length of the context that a decision brings, or its
+            Features. Every arm but the safe one has a parameter of its own; the safe arm's
+            means are the same in every context.
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -1167,7 +1168,7 @@ class SafeLucb(Agent):
         *,
         features: ArrayLike | None = None,
         safe_action: ArrayLike | None = None,
-        context: Int | None = None,
+        context: Int | Features | Mapping[str, Mapping[str, object]] | None = None,
         safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
         reward: RewardLike | None = None,
@@ -1192,9 +1193,9 @@ class ConservativeLinUcb(Agent):
         arms: the number of arms, or a list of their names: strings, or integers.
         features: one row of features per arm, where the arms stay the same.
         safe_action: features of the safe action, where every round brings other actions.
-        context: with named arms: the length of the context that a decision brings. Every arm
-            but the safe one has a parameter of its own; the safe arm's means are the same in
-            every context.
+        context: with named arms: the length of the context that a decision brings, or its
+            Features. Every arm but the safe one has a parameter of its own; the safe arm's
+            means are the same in every context.
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -1232,7 +1233,7 @@ class ConservativeLinUcb(Agent):
         *,
         features: ArrayLike | None = None,
         safe_action: ArrayLike | None = None,
-        context: Int | None = None,
+        context: Int | Features | Mapping[str, Mapping[str, object]] | None = None,
         safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
         reward: RewardLike | None = None,
@@ -1254,9 +1255,9 @@ class LinUcb(Agent):
         arms: the number of arms, or a list of their names: strings, or integers.
         features: one row of features per arm, where the arms stay the same.
         safe_action: features of the safe action, where every round brings other actions.
-        context: with named arms: the length of the context that a decision brings. Every arm
-            but the safe one has a parameter of its own; the safe arm's means are the same in
-            every context.
+        context: with named arms: the length of the context that a decision brings, or its
+            Features. Every arm but the safe one has a parameter of its own; the safe arm's
+            means are the same in every context.
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -1294,7 +1295,7 @@ class LinUcb(Agent):
         *,
         features: ArrayLike | None = None,
         safe_action: ArrayLike | None = None,
-        context: Int | None = None,
+        context: Int | Features | Mapping[str, Mapping[str, object]] | None = None,
         safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
         reward: RewardLike | None = None,
@@ -1316,9 +1317,9 @@ class LinTs(Agent):
         arms: the number of arms, or a list of their names: strings, or integers.
         features: one row of features per arm, where the arms stay the same.
         safe_action: features of the safe action, where every round brings other actions.
-        context: with named arms: the length of the context that a decision brings. Every arm
-            but the safe one has a parameter of its own; the safe arm's means are the same in
-            every context.
+        context: with named arms: the length of the context that a decision brings, or its
+            Features. Every arm but the safe one has a parameter of its own; the safe arm's
+            means are the same in every context.
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -1358,7 +1359,7 @@ class LinTs(Agent):
         *,
         features: ArrayLike | None = None,
         safe_action: ArrayLike | None = None,
-        context: Int | None = None,
+        context: Int | Features | Mapping[str, Mapping[str, object]] | None = None,
         safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
         reward: RewardLike | None = None,

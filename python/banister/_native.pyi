@@ -9,7 +9,7 @@ from typing_extensions import Self, disjoint_base
 
 from ._agent import Alarm
 from ._guardrail import RewardLike
-from ._types import ArmName, CostsLike, Float, Int, Labelled
+from ._types import ArmName, ContextLike, ContextsLike, CostsLike, Float, Int, Labelled
 
 __version__: str
 
@@ -159,6 +159,28 @@ class DecisionBatch:
         """All decisions as dictionaries of plain values; see `Decision.to_dict`."""
     def _repr_html_(self) -> str: ...
 
+@final
+class Fields:
+    """Fields by name, as the core has them."""
+    def __new__(cls, fields: Mapping[str, Mapping[str, Any]]) -> Self: ...
+    @property
+    def names(self) -> list[str]:
+        """Names of the numbers of a vector."""
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors."""
+    @property
+    def norm(self) -> float:
+        """Upper bound on the Euclidean length of every vector."""
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """The fields as declared."""
+    def vector(self, row: object, argument: str) -> NDArray[np.float64]:
+        """Returns the vector of a row."""
+    def matrix(self, columns: Sequence[list[Any]], argument: str) -> NDArray[np.float64]:
+        """Returns one vector per row, from one list per field in the order of their names."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+
 @disjoint_base
 class Agent:
     """An agent: decides, observes, learns. Make one with its class, e.g. `banister.Opb(...)`."""
@@ -168,7 +190,7 @@ class Agent:
         actions: ArrayLike | None = None,
         rng: _Random | None = None,
         *,
-        context: ArrayLike | None = None,
+        context: ContextLike | None = None,
     ) -> Decision:
         """Decides on an action."""
     def observe(
@@ -177,7 +199,7 @@ class Agent:
         reward: Float,
         costs: Float | Sequence[Float] | NDArray[Any] | Mapping[str, Float] | Labelled | None = None,
         *,
-        context: ArrayLike | None = None,
+        context: ContextLike | None = None,
     ) -> None:
         """Takes an outcome: of a `Decision` (also of one long past), or of an arm by name or number."""
     def decide_batch(
@@ -186,7 +208,7 @@ class Agent:
         actions: ArrayLike | None = None,
         rng: _Random | None = None,
         *,
-        contexts: ArrayLike | None = None,
+        contexts: ContextsLike | None = None,
     ) -> DecisionBatch:
         """Makes many decisions at once, without learning in between."""
     def observe_batch(
@@ -196,7 +218,7 @@ class Agent:
         costs: CostsLike | None = None,
         *,
         features: ArrayLike | None = None,
-        contexts: ArrayLike | None = None,
+        contexts: ContextsLike | None = None,
     ) -> None:
         """Takes many outcomes at once: all of them, or, if one is refused, none."""
     def _pick(
@@ -238,6 +260,8 @@ class Agent:
     @property
     def context(self) -> int | None:
         """Length of the context that a decision brings; None for agents without."""
+    @property
+    def _fields(self) -> dict[str, dict[str, Any]] | None: ...
     @property
     def safe(self) -> Any:
         """The safe arm: its name or number."""

@@ -40,10 +40,10 @@ COMMON = (
     ),
     Parameter(
         "context",
-        "Int | None",
+        "Int | Features | Mapping[str, Mapping[str, object]] | None",
         None,
-        "with named arms: the length of the context that a decision brings. Every arm but the safe one has a "
-        "parameter of its own; the safe arm's means are the same in every context.",
+        "with named arms: the length of the context that a decision brings, or its Features. Every arm but the "
+        "safe one has a parameter of its own; the safe arm's means are the same in every context.",
         features_only=True,
     ),
     Parameter("safe", "ArmName | None", None, "the safe arm, by name or number; by default the first."),

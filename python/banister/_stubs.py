@@ -17,13 +17,14 @@ from ._registry import Kind, kinds
 
 _HEAD = '''"""Made from the core's registry by `python -m banister._stubs`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ._agent import Agent
+from ._features import Features
 from ._guardrail import GuardrailLike, RewardLike
 from ._types import ArmName, ArmsLike, Float, Int
 

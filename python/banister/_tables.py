@@ -42,6 +42,18 @@ class Table:
             raise ValueError(f"`{argument}` (column {name!r}) has shape {values.shape}: must have one value per row")
         return cast("NDArray[Any]", values)
 
+    def values(self, name: Any, argument: str) -> list[Any]:
+        """Returns a column as Python's own values: NumPy would make texts of a list with texts and gaps."""
+        column = self._frame[name] if name in self.names else None
+        if isinstance(column, (list, tuple)):
+            return list(column)
+        values = self.column(name, argument)
+        if values.dtype.kind in "mM":
+            raise TypeError(
+                f"column {name!r} holds dates or times: make numbers or categories of them, such as the hour"
+            )
+        return cast("list[Any]", values.tolist())
+
     def numbers(self, name: Any, argument: str) -> NDArray[np.float64]:
         """Returns a column of numbers, none of them missing."""
         values = self.column(name, argument)

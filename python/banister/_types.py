@@ -32,5 +32,11 @@ class Labelled(Protocol):
     def to_numpy(self) -> Any: ...
 
 
+ContextLike: TypeAlias = ArrayLike | Mapping[str, object] | Labelled
+"""A context: its numbers, or a row by name."""
+
+ContextsLike: TypeAlias = ArrayLike | Mapping[str, object] | Sequence[Mapping[str, object]] | Labelled
+"""Contexts: rows of numbers, or a table by name."""
+
 CostsLike: TypeAlias = ArrayLike | Mapping[str, ArrayLike] | Labelled
 """Costs of many outcomes: an array, a dictionary of columns, or a table."""

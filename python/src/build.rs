@@ -5,15 +5,15 @@ use banister_rivals::AgentConfig;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::context::Contextual;
 use crate::decision::Naming;
 use crate::error::{invalid, mistyped, raise};
+use crate::fields;
 use crate::input::{Numbers, count, count_or, integer};
-use crate::json::{join, to_json, to_python};
+use crate::json::{declared, to_json, to_python};
 use crate::serials::{SavedSerials, Serials};
 use crate::state::{Identity, Sampler, State};
 
@@ -60,53 +60,6 @@ fn tiny_problem(safe_action: &[f64]) -> Problem {
 pub(crate) fn guarantees(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let each = Guarantee::ALL.map(|guarantee| json!([guarantee, guarantee.words()]));
     to_python(py, &json!(each))
-}
-
-/// Reads a declaration; an error names the key that is at fault.
-pub(crate) fn declared<T: DeserializeOwned>(value: Value, path: &str) -> PyResult<T> {
-    let error = match serde_json::from_value::<T>(value.clone()) {
-        Ok(declared) => return Ok(declared),
-        Err(error) => error.to_string(),
-    };
-    if let Some(rest) = error.strip_prefix("unknown field ") {
-        let inside = match path {
-            "" => String::new(),
-            path => format!("`{path}`: "),
-        };
-        return Err(PyTypeError::new_err(format!("{inside}unexpected {rest}")));
-    }
-    // Which key it is shows when each is left out in turn: without the bad one the message changes.
-    if let Value::Object(map) = &value {
-        for (key, bad) in map {
-            let mut rest = map.clone();
-            rest.remove(key);
-            let is_other = |other: &str| other != error && !other.contains(&format!("`{key}`"));
-            let without = serde_json::from_value::<T>(Value::Object(rest));
-            if without.map_or_else(|other| is_other(&other.to_string()), |_| true) {
-                let message = format!("`{}` is {bad}: {}", join(path, key), plain(&error));
-                return Err(if error.starts_with("invalid type") {
-                    PyTypeError::new_err(message)
-                } else {
-                    PyValueError::new_err(message)
-                });
-            }
-        }
-    }
-    Err(PyValueError::new_err(format!("{path}: {error}")))
-}
-
-/// Says what serde expected, for people who do not know Rust's types.
-fn plain(error: &str) -> String {
-    match error
-        .rsplit_once("expected ")
-        .map_or(error, |(_, allowed)| allowed)
-    {
-        "f64" => "must be a number".into(),
-        "u64" | "usize" => "must be an integer, 0 or more".into(),
-        "a string" => "must be a string".into(),
-        "a boolean" => "must be true or false".into(),
-        _ => error.into(),
-    }
 }
 
 /// Reads the parameters of an agent of the registered `kind`.
@@ -377,7 +330,16 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
                  are made from it",
             ));
         }
-        let arms = Contextual::new(problem.arms, safe, count(&numbers, "context")?)?;
+        let fields = if numbers.hasattr("to_dict")? || numbers.hasattr("keys")? {
+            Some(fields::read(&numbers, "context")?)
+        } else {
+            None
+        };
+        let length = match &fields {
+            Some(fields) => fields.dimension() as u64,
+            None => count(&numbers, "context")?,
+        };
+        let arms = Contextual::new(problem.arms, safe, length, fields)?;
         let reward = problem.reward;
         problem = Problem::contextual(arms.features().safe_action(), problem.guardrails);
         problem.reward = reward;
@@ -391,7 +353,12 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
             .collect(),
         _ => Map::new(),
     };
-    let config = config(kind, parameters)?.resolved(&problem);
+    let mut config = config(kind, parameters)?;
+    let fields = context.as_ref().and_then(|context| context.fields.as_ref());
+    if let (Some(fields), AgentConfig::Oplb(oplb)) = (fields, &mut config) {
+        oplb.norm.get_or_insert(fields.norm());
+    }
+    let config = config.resolved(&problem);
     if context.is_some() && !config.takes_features() {
         return Err(PyTypeError::new_err(
             "`context` is given: this agent chooses among arms whatever the context; use `Oplb` for those",
@@ -406,8 +373,8 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
 }
 
 const FORMAT: &str = "banister.python";
-/// 2 added the identity and the serials of decisions, 3 names that are integers and contexts.
-const VERSION: u32 = 3;
+/// 2 added the identity and the serials of decisions, 3 names that are integers and contexts, 4 named fields.
+const VERSION: u32 = 4;
 
 /// An agent's own snapshot with the state of its random stream and its identity.
 #[derive(Serialize, Deserialize)]
@@ -501,6 +468,9 @@ pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResul
     let restored = AgentConfig::restore(&agent).map_err(raise)?;
     if let Some(context) = &named.1
         && (context.safe >= context.arms.len()
+            || context.fields.as_ref().is_some_and(|fields| {
+                fields.check().is_err() || fields.dimension() != context.numbers
+            })
             || [context.features().dimension()]
                 != restored.problem.features[..]
                     .iter()

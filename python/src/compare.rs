@@ -15,10 +15,10 @@ use pyo3::types::{PyDict, PyList, PyString};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::build::{declared, in_arguments, without_nulls};
+use crate::build::{in_arguments, without_nulls};
 use crate::compared::Compared;
 use crate::foreign::Failures;
-use crate::json::to_json;
+use crate::json::{declared, to_json};
 use crate::simulate::{Given, pool, raise, shown, watched};
 
 /// The suites by name, each with what it is for.

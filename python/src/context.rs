@@ -1,6 +1,6 @@
 //! Named arms that share a context, for linear agents.
 
-use banister::{ContextArms, Error, Problem};
+use banister::{ContextArms, Error, Fields, Problem};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,9 @@ pub(crate) struct Contextual {
     pub safe: usize,
     /// Length of the context.
     pub numbers: usize,
+    /// Fields that the context is made from, where it has names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fields: Option<Fields>,
     /// Places of arms that are not offered any more.
     retired: Vec<usize>,
     /// Labels of the arms on offer, and of the safe one, which is alone before the first context.
@@ -26,7 +29,12 @@ pub(crate) struct Contextual {
 }
 
 impl Contextual {
-    pub(crate) fn new(arms: Vec<String>, safe: usize, numbers: u64) -> PyResult<Self> {
+    pub(crate) fn new(
+        arms: Vec<String>,
+        safe: usize,
+        numbers: u64,
+        fields: Option<Fields>,
+    ) -> PyResult<Self> {
         let names = Problem {
             arms: arms.clone(),
             safe,
@@ -37,6 +45,7 @@ impl Contextual {
             arms,
             safe,
             numbers: usize::try_from(numbers).unwrap_or(usize::MAX),
+            fields,
             retired: Vec::new(),
             labels: [Labels::Places, Labels::Places],
         };

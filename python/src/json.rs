@@ -1,7 +1,9 @@
 //! Python values as JSON: the way in for declarations (guardrails, agents, environments).
 
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
 use crate::error::{invalid, mistyped};
@@ -97,7 +99,7 @@ fn object(
 }
 
 /// Names a key inside a declaration.
-pub(crate) fn join(path: &str, key: &str) -> String {
+fn join(path: &str, key: &str) -> String {
     match path {
         "" => key.to_owned(),
         path => format!("{path}.{key}"),
@@ -118,6 +120,53 @@ fn float(number: f64, path: &str) -> PyResult<Value> {
     match Number::from_f64(number) {
         Some(number) => Ok(Value::Number(number)),
         None => Err(invalid(path, number, "only finite numbers are allowed")),
+    }
+}
+
+/// Reads a declaration; an error names the key that is at fault.
+pub(crate) fn declared<T: DeserializeOwned>(value: Value, path: &str) -> PyResult<T> {
+    let error = match serde_json::from_value::<T>(value.clone()) {
+        Ok(declared) => return Ok(declared),
+        Err(error) => error.to_string(),
+    };
+    if let Some(rest) = error.strip_prefix("unknown field ") {
+        let inside = match path {
+            "" => String::new(),
+            path => format!("`{path}`: "),
+        };
+        return Err(PyTypeError::new_err(format!("{inside}unexpected {rest}")));
+    }
+    // Which key it is shows when each is left out in turn: without the bad one the message changes.
+    if let Value::Object(map) = &value {
+        for (key, bad) in map {
+            let mut rest = map.clone();
+            rest.remove(key);
+            let is_other = |other: &str| other != error && !other.contains(&format!("`{key}`"));
+            let without = serde_json::from_value::<T>(Value::Object(rest));
+            if without.map_or_else(|other| is_other(&other.to_string()), |_| true) {
+                let message = format!("`{}` is {bad}: {}", join(path, key), plain(&error));
+                return Err(if error.starts_with("invalid type") {
+                    PyTypeError::new_err(message)
+                } else {
+                    PyValueError::new_err(message)
+                });
+            }
+        }
+    }
+    Err(PyValueError::new_err(format!("{path}: {error}")))
+}
+
+/// Says what serde expected, for people who do not know Rust's types.
+fn plain(error: &str) -> String {
+    match error
+        .rsplit_once("expected ")
+        .map_or(error, |(_, allowed)| allowed)
+    {
+        "f64" => "must be a number".into(),
+        "u64" | "usize" => "must be an integer, 0 or more".into(),
+        "a string" => "must be a string".into(),
+        "a boolean" => "must be true or false".into(),
+        _ => error.into(),
     }
 }
 

@@ -4,6 +4,7 @@
 //! the core into Python objects, and long work runs without the interpreter's lock. In reading order:
 //!
 //! - `error.rs`, `input.rs`, `json.rs`: errors become exceptions, arguments are checked and named.
+//! - `fields.rs`: rows by name become vectors.
 //! - `agent/` with `build.rs` (from keyword arguments and snapshots), `state.rs`, `serials.rs`.
 //! - `decision/`, `pickle.rs`: decisions, and values as bytes.
 //! - `solve.rs`, `solution.rs`: rounds given by their numbers.
@@ -20,6 +21,7 @@ mod compared;
 mod context;
 mod decision;
 mod error;
+mod fields;
 mod figures;
 mod foreign;
 mod input;
@@ -55,6 +57,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<decision::Certificate>()?;
     module.add_class::<decision::Decision>()?;
     module.add_class::<decision::GuardrailCertificate>()?;
+    module.add_class::<fields::Fields>()?;
     module.add_class::<results::ResultTable>()?;
     module.add_class::<results::Results>()?;
     module.add_class::<simulate::Experiment>()?;

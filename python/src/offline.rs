@@ -13,11 +13,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList};
 
 use crate::agent::Agent;
-use crate::build::{declared, guardrails, in_arguments, reward, without_nulls};
+use crate::build::{guardrails, in_arguments, reward, without_nulls};
 use crate::decision::word;
 use crate::error::{guarded, raise};
 use crate::input::{Numbers, count};
-use crate::json::to_json;
+use crate::json::{declared, to_json};
 use crate::log::{Columns, with_ranges};
 use crate::state::State;
 

@@ -17,10 +17,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use serde_json::Value;
 
-use crate::build::{declared, guardrails, in_arguments, reward, without_nulls};
+use crate::build::{guardrails, in_arguments, reward, without_nulls};
 use crate::error::{guarded, mistyped};
 use crate::foreign::{self, Failures};
-use crate::json::{to_json, to_python};
+use crate::json::{declared, to_json, to_python};
 use crate::results::Results;
 
 /// Interval between Python's looks at a running simulation.

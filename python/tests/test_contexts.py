@@ -148,3 +148,18 @@ def test_a_snapshot_whose_arms_do_not_fit_is_refused() -> None:
     text = agent().save().replace('"numbers":2', '"numbers":3')
     with pytest.raises(ValueError, match="`context` does not suit its agent"):
         banister.load(text)
+
+
+def test_contexts_longer_than_declared_are_refused_at_the_door() -> None:
+    learner = agent(norm=1.0)
+    long, short = [1.0, 1.0], [0.5, 0.5]
+    with pytest.raises(ValueError, match=r"`context` is a vector of length 1.41.*longer than `norm` = 1"):
+        learner.decide(context=long)
+    with pytest.raises(ValueError, match="`context` is a vector of length 1.41"):
+        learner.observe("a", 1.0, 0.1, context=long)
+    with pytest.raises(ValueError, match=r"`contexts\[1\]` is a vector of length 1.41"):
+        learner.observe_batch(["a", "b"], [1.0, 1.0], [0.1, 0.1], contexts=[short, long])
+    with pytest.raises(ValueError, match=r"`contexts\[1\]` is a vector of length 1.41"):
+        learner.decide_batch(contexts=[short, long])
+    assert learner.outcomes == 0
+    assert len(agent(norm=1.0, long_features="clip").decide_batch(contexts=[short, long])) == 2

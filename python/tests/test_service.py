@@ -390,7 +390,7 @@ def test_a_budget_over_time(live: Any) -> None:
     assert known.period_start < first.time < known.period_end
     live.decide(name)
     # Until the next month there is nothing to wait for: no attempt is repeated.
-    with pytest.raises(banister.ServiceUnavailableError, match="budget of `complaints` is exhausted"):
+    with pytest.raises(banister.ServiceBudgetError, match="budget of `complaints` is exhausted"):
         live.decide(name)
     live.report(first, reward=1, costs=0.25)
     assert live.experiment(name).budgets["complaints"].spent == 0.25

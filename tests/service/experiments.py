@@ -34,6 +34,15 @@ CONTEXT = {
     "guardrails": [{"name": "cost", "at_most": 0.6, "safe_cost": 0.1}],
     "agent": {"kind": "oplb", "parameter_norm": 2},
 }
+FIELDS = CONTEXT | {
+    "name": "fields",
+    "context": {
+        "country": {"kind": "category", "values": ["de", "fr"], "unseen": "other"},
+        "hour": {"kind": "number", "range": [0, 24], "missing": "indicator"},
+        "member": {"kind": "boolean"},
+        "shop": {"kind": "category", "values": [3, 17], "missing": "indicator"},
+    },
+}
 CANDIDATES = {
     "name": "candidates",
     "dimension": 2,
@@ -48,7 +57,7 @@ LIVES = ARMS | {
     "default_outcome": {"reward": 0, "costs": {"complaints": 0}},
 }
 BARE = {"name": "bare", "arms": ["x", "y"], "safe": "x", "guardrails": []}
-ALL = [ARMS, TWO, FEATURES, CONTEXT, CANDIDATES, SHADOW, LIVES, BARE]
+ALL = [ARMS, TWO, FEATURES, CONTEXT, FIELDS, CANDIDATES, SHADOW, LIVES, BARE]
 
 #: A request for a decision that each of them answers.
 REQUESTS = {
@@ -56,6 +65,7 @@ REQUESTS = {
     "two": {},
     "features": {},
     "context": {"context": [0.1, 0.2, 0.3]},
+    "fields": {"context": {"country": "es", "hour": 13, "member": True}},
     "candidates": {"actions": [[0.5, 0.5], {"name": "far", "features": [0, 1]}]},
     "shadow": {"taken": "bold", "propensity": 0.5},
     "lives": {},

@@ -67,6 +67,7 @@ class Spenders:
             if answer.status == 429:
                 problem = answer.problem(429)
                 assert "the budget of `spend` is exhausted" in problem["detail"]
+                assert problem["type"] == "urn:banister:budget-exhausted"
                 assert 1 <= int(answer.headers["retry-after"]) <= 31 * 86400
                 with self.lock:
                     self.refused += 1

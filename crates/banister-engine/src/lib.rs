@@ -40,7 +40,7 @@ mod writer;
 pub use commands::{
     AcknowledgeAlarms, AddArm, ChangeExperiment, Command, CreateExperiment, Decide, Decided,
     DecisionRequest, Expire, ImportOutcomes, MOST_IMPORTED, NamedAction, OfferedAction,
-    OutcomeReport, Reply, Report, Reported, RetireArm, Transaction,
+    OutcomeReport, Reply, Report, Reported, RequestContext, RetireArm, Transaction,
 };
 pub use events::{
     Author, Candidate, Charge, DecisionEvent, Estimates, Event, EventKind, Import, Known,
@@ -58,10 +58,10 @@ pub use rebuild::{Rebuilt, RebuiltExperiment, rebuild};
 pub use refusal::Refusal;
 pub use state::{
     Account, Alarm, AlarmRaised, Arm, ArmMissing, BudgetView, Budgets, Change, CheckedDeclaration,
-    Counts, Declaration, DeclaredArm, DefaultOutcome, Evidence, Experiment, ExperimentStatus,
-    Facts, GivenSegment, GuardrailPoint, History, Imported, Kind, LONGEST_FEATURES, Latest,
-    MOST_ACTIONS, Minute, Missing, NamedArm, PastPeriod, Point, RecordedAlarm, SegmentFields,
-    Segments, State, period_bounds,
+    Counts, Declaration, DeclaredArm, DeclaredContext, DefaultOutcome, Evidence, Experiment,
+    ExperimentStatus, Facts, GivenSegment, GuardrailPoint, History, Imported, Kind,
+    LONGEST_FEATURES, Latest, MOST_ACTIONS, Minute, Missing, NamedArm, PastPeriod, Point,
+    RecordedAlarm, SegmentFields, Segments, State, period_bounds,
 };
 pub use store::{
     Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Scope, Snapshot,

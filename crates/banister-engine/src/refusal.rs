@@ -74,7 +74,7 @@ impl Refusal {
     }
 
     /// The core's error about a field that the request calls otherwise.
-    pub(crate) fn of(error: Error, rename: impl Fn(&str) -> String) -> Self {
+    pub fn of(error: Error, rename: impl Fn(&str) -> String) -> Self {
         match error {
             Error::Invalid {
                 field,

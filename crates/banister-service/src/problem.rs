@@ -4,15 +4,14 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use banister_engine::Refusal;
 use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 /// Problem document (RFC 9457). Small, since almost everything here may return one.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Problem {
-    /// `about:blank`: the status says what kind of problem it is.
+    /// Kind of problem, where the status does not say it all.
     #[serde(rename = "type")]
-    #[schemars(with = "String")]
-    kind: Blank,
+    kind: ProblemType,
     /// The status in words.
     title: &'static str,
     /// The HTTP status.
@@ -39,20 +38,22 @@ pub struct Problem {
     pub had_token: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Blank;
-
-impl Serialize for Blank {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str("about:blank")
-    }
+/// Type of a problem: a small one, see [`Problem`].
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+enum ProblemType {
+    /// The status says what kind of problem it is.
+    #[serde(rename = "about:blank")]
+    Blank,
+    /// A budget refuses decisions.
+    #[serde(rename = "urn:banister:budget-exhausted")]
+    BudgetExhausted,
 }
 
 impl Problem {
     /// A problem with a status.
     pub fn new(status: StatusCode, detail: impl Into<Box<str>>) -> Self {
         Self {
-            kind: Blank,
+            kind: ProblemType::Blank,
             title: status.canonical_reason().unwrap_or("Error"),
             status: status.as_u16(),
             detail: detail.into(),
@@ -105,6 +106,7 @@ impl From<Refusal> for Problem {
             Refusal::Conflict { .. } => Self::new(StatusCode::CONFLICT, detail),
             Refusal::Forbidden { .. } => Self::new(StatusCode::FORBIDDEN, detail),
             Refusal::Exhausted { retry_after, .. } => Self {
+                kind: ProblemType::BudgetExhausted,
                 retry_after: Some(retry_after),
                 ..Self::new(StatusCode::TOO_MANY_REQUESTS, detail)
             },

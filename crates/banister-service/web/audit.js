@@ -9,6 +9,7 @@ import { policyBars } from "./bars.js";
 import { columnsOf, intervalCell, intervalLegend, scaleHead, scaleOf } from "./intervals.js";
 import { safety } from "./proof.js";
 import { drawStrip } from "./draw.js";
+import { rowInWords } from "./context.js";
 import { hrefOf } from "./decisions.js";
 import { loading } from "./experiment.js";
 
@@ -152,7 +153,9 @@ function requestPart(audit) {
       { class: "declared" },
       item("Id", audit.id),
       item("Time", fullTime(audit.time)),
-      audit.context ? item("Context", vector(audit.context)) : null,
+      audit.context
+        ? item("Context", Array.isArray(audit.context) ? vector(audit.context) : rowInWords(audit.context))
+        : null,
       candidates
         ? item(
           "Candidates",

@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { clip, duration, fullTime, level, num, vector } from "./format.js";
+import { contextInWords } from "./context.js";
 import { budgetInWords, limitInWords, promise, rangeInWords } from "./words.js";
 
 const sidesOf = (guardrail) =>
@@ -62,7 +63,7 @@ export function declared(experiment) {
         item("Promise", promise(experiment)),
         item("Safe", experiment.safe ? experiment.safe : vector(experiment.safe_action)),
         experiment.dimension ? item("Candidates", `${experiment.dimension} features each`) : null,
-        experiment.context ? item("Context", `${experiment.context} numbers with every decision`) : null,
+        experiment.context ? item("Context", `${contextInWords(experiment.context)} with every decision`) : null,
         experiment.segments ? item("Segments", segmentsInWords(experiment.segments)) : null,
         item("Reward", rangeInWords(experiment.reward)),
         item("Agent", agent),

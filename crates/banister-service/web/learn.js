@@ -3,6 +3,7 @@
 import { h, panel, setText, show } from "./dom.js";
 import { count } from "./format.js";
 import { api, may } from "./api.js";
+import { fieldsOf } from "./context.js";
 
 const PARQUET = "application/vnd.apache.parquet";
 
@@ -10,7 +11,9 @@ const PARQUET = "application/vnd.apache.parquet";
 function columnsIn(experiment) {
   const numbered = (stem, length) => (length > 1 ? [`${stem}_0`, "…", `${stem}_${length - 1}`] : [`${stem}_0`]);
   const names = experiment.dimension ? numbered("feature", experiment.dimension) : ["action"];
-  if (experiment.context) names.push(...numbered("context", experiment.context));
+  const fields = fieldsOf(experiment.context);
+  if (fields) names.push(...Object.keys(fields).map((name) => `context_${name}`));
+  else if (experiment.context) names.push(...numbered("context", experiment.context));
   return [...names, "reward", ...experiment.guardrails.map((g) => g.name)];
 }
 

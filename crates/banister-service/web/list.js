@@ -6,6 +6,7 @@ import { api, hasToken, may } from "./api.js";
 import { command, curl } from "./dialog.js";
 import { poll } from "./poll.js";
 import { promises, reasonInWords, refusingInWords } from "./words.js";
+import { fieldsOf } from "./context.js";
 import { hrefOf } from "./decisions.js";
 import { statusPills } from "./manage.js";
 import { loading } from "./experiment.js";
@@ -20,7 +21,10 @@ const SHORT = {
 
 function kindOf(experiment) {
   if (experiment.dimension) return `candidates of ${experiment.dimension} features`;
-  return `${count(experiment.arms_offered)} arms${experiment.context ? `, context of ${experiment.context}` : ""}`;
+  const fields = fieldsOf(experiment.context),
+    length = fields ? `${Object.keys(fields).length} fields` : experiment.context;
+  const context = experiment.context ? `, context of ${length}` : "";
+  return `${count(experiment.arms_offered)} arms${context}`;
 }
 
 // A pause is somebody's own will; everything else that forces the safe action is worth a warning.

@@ -3,12 +3,16 @@
 import { h, panel, show } from "./dom.js";
 import { hasToken, may, pathOf } from "./api.js";
 import { command, curl } from "./dialog.js";
+import { exampleRow, fieldsOf } from "./context.js";
 import { hullOf } from "./words.js";
 
 // A request and a report such as this experiment takes.
 function examples(experiment) {
   const request = { id: "order-17" };
-  if (experiment.context) request.context = Array(experiment.context).fill(0.5);
+  if (experiment.context) {
+    const fields = fieldsOf(experiment.context);
+    request.context = fields ? exampleRow(fields) : Array(experiment.context).fill(0.5);
+  }
   if (experiment.dimension) {
     request.actions = ["first", "second"].map((name, at) => ({
       name,

@@ -4,6 +4,7 @@ import { button, h, panel, setText, show } from "./dom.js";
 import { num, percent } from "./format.js";
 import { api, hasToken, may, pathOf } from "./api.js";
 import { command, curl } from "./dialog.js";
+import { fieldsOf, rowInputs } from "./context.js";
 import { hrefOf } from "./decisions.js";
 import { checkbox, labelled, numberOrText, numbersOrText, outcomeInputs } from "./manage.js";
 import { hullOf, reasonInWords } from "./words.js";
@@ -15,10 +16,14 @@ function requestInputs(experiment, changed) {
   const parts = [],
     id = h("input", { autocomplete: "off", placeholder: "made by the service" });
   let context = null,
+    row = null,
     actions = null,
     taken = null,
     propensity = null;
-  if (experiment.context) {
+  if (fieldsOf(experiment.context)) {
+    row = rowInputs(experiment.context);
+    parts.push(...row.nodes);
+  } else if (experiment.context) {
     context = h("input", {
       autocomplete: "off",
       inputmode: "decimal",
@@ -68,6 +73,7 @@ function requestInputs(experiment, changed) {
           ? segment[0].value
           : Object.fromEntries(fields.map((field, i) => [field, segment[i].value]));
       }
+      if (row) body.context = row.read();
       if (context) body.context = numbersOrText(context.value);
       if (actions) {
         body.actions = actions.value

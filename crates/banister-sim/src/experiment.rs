@@ -12,7 +12,7 @@ use crate::environment::{
     Dynamics, Environment, EnvironmentConfig, Setting, declaration, in_environment,
 };
 use crate::results::{GuardrailInfo, Optimum};
-use crate::truth::{certified_play, optimum, thresholds};
+use crate::truth::{certified_play, certified_segments, optimum, thresholds};
 
 /// Rough cost of a call to user-supplied code, which may be in a slow language, in nanoseconds.
 const CUSTOM_CALL: u64 = 5_000;
@@ -322,6 +322,14 @@ impl Experiment {
     /// The limit of certified play L(T) at level `delta`. `None` where it is unknown: for actions with features,
     /// and where actions or means change.
     pub fn limit(&self, delta: f64) -> Option<f64> {
+        if let Dynamics::Segmented(world) = &self.environment.dynamics {
+            return certified_segments(
+                &self.problem,
+                &self.guardrails,
+                world,
+                (self.resolved.run.horizon, delta),
+            );
+        }
         self.certified_play(delta)?.limit().ok()
     }
 

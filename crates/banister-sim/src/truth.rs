@@ -2,10 +2,10 @@
 //! certified play.
 
 use banister::solve::{Lp, LpSolver, Status};
-use banister::theory::{CertifiedCost, CertifiedPlay};
+use banister::theory::{CertifiedCost, CertifiedPlay, sum_of_losses, upper_quantile};
 use banister::{CheckedProblem, Error};
 
-use crate::environment::{Dynamics, Environment};
+use crate::environment::{Dynamics, Environment, SegmentWorld};
 use crate::results::{GuardrailInfo, Optimum};
 
 /// Resolves thresholds to signal units (NaN: unknown, as the safe mean it is relative to), and checks that
@@ -212,4 +212,36 @@ pub(crate) fn certified_play(
         delta,
         horizon,
     })
+}
+
+/// The limit of certified play in segments: as for arms, but what is known of a segment's arms by round t rests on
+/// its own outcomes, p_s·t of them at most. `None` for guardrails relative to an unknown mean.
+pub(crate) fn certified_segments(
+    problem: &CheckedProblem,
+    guardrails: &[GuardrailInfo],
+    world: &SegmentWorld,
+    (horizon, delta): (u64, f64),
+) -> Option<f64> {
+    let declared = &problem.declared;
+    if (declared.guardrails.iter()).any(|g| g.relative && g.safe_cost.is_none()) {
+        return None;
+    }
+    let z = upper_quantile(delta);
+    let safe: f64 = world.overall(0, declared.safe);
+    let value = |t: Option<u64>| {
+        let wide = |s: usize, arm: usize, signal: usize| {
+            let known = arm == declared.safe && declared.guardrails[signal - 1].safe_cost.is_some();
+            match t {
+                Some(t) if !known => {
+                    let n = (world.frequencies[s] * t as f64).max(1.0);
+                    z * world.sds[s][signal][arm] / n.sqrt()
+                }
+                _ => 0.0,
+            }
+        };
+        let best = world.best(declared, guardrails, wide);
+        best.map_or(safe, |(reward, _)| reward.max(safe))
+    };
+    let optimum = value(None);
+    sum_of_losses(horizon, |t| Ok((optimum - value(Some(t))).max(0.0))).ok()
 }

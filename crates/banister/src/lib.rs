@@ -99,8 +99,9 @@ pub use opb::{Opb, OpbConfig};
 pub use oplb::{Oplb, OplbConfig};
 pub use optimism::Optimism;
 pub use problem::{
-    ArmRanges, Budget, CheckedProblem, ContextArms, Direction, Guardrail, Period, Problem,
-    RANGE_ADVICE, Range, Scope, Signal, SignalConfig, Standard, WhenExhausted, check_segment,
+    ArmRanges, Budget, Category, CheckedProblem, ContextArms, Direction, Field, FieldValue, Fields,
+    Guardrail, Missing, Outside, Period, Problem, RANGE_ADVICE, Range, Scope, Signal, SignalConfig,
+    Standard, Unseen, WhenExhausted, check_segment, check_segment_fields, segment_of_fields,
     two_numbers,
 };
 pub use safe_cost::UnknownSafeCost;

@@ -171,7 +171,8 @@ class ServiceAudit(ServiceDecision):
 
     #: The uniform number that chose.
     draw: float | None = None
-    context: tuple[float, ...] | None = None
+    #: Its numbers, or its values by field.
+    context: tuple[float, ...] | dict[str, Any] | None = None
     candidates: tuple[dict[str, Any], ...] | None = None
     taken: str | None = None
     propensity: float | None = None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
 
+from .._features import Features
 from ..offline.log import Log, LogLike
 from . import bodies
 from .answers import (
@@ -42,7 +43,7 @@ class Api(Calls):
             arms: their names; or dictionaries with `name` and `features`; or features by name.
             safe: the safe arm; the first unless given.
             guardrails: `banister.Guardrail` objects or dictionaries with their keys.
-            context: number of features of the context that every decision brings.
+            context: how many numbers the context of every decision has, or its `Features`.
             dimension: instead of arms, number of features of the actions that a decision brings.
             safe_action: with `dimension`, the features of the safe action.
             segments: names of segments that are told apart from the start; or a dictionary with the `fields`
@@ -162,7 +163,7 @@ class Api(Calls):
         name: str,
         *,
         id: str | None = None,
-        context: ArrayLike | None = None,
+        context: ArrayLike | Mapping[str, object] | None = None,
         segment: SegmentLike | None = None,
         actions: ArrayLike | Mapping[str, ArrayLike] | Sequence[Mapping[str, Any]] | None = None,
         taken: str | None = None,
@@ -174,7 +175,7 @@ class Api(Calls):
             name: the experiment.
             id: your own name for this decision, such as the order's number. The same request with the
                 same id gets the same decision; without one, the client makes one up.
-            context: the features of this occasion.
+            context: the numbers of this occasion, or its values by field.
             segment: the segment of users or requests: its name, or a value of every field.
             actions: the candidates: rows of features, features by name, or dictionaries with `name`
                 and `features`.
@@ -283,11 +284,11 @@ class Api(Calls):
         return (yield from self._export(name, format))
 
     @request
-    def export_log(self, name: str, *, features: Sequence[str] | None = None) -> Steps[Log]:
+    def export_log(self, name: str, *, features: Sequence[str] | Features | None = None) -> Steps[Log]:
         """Returns the complete outcomes as a log, for `banister.evaluate`, `replay` and `warm_start`.
 
         `features`: columns of the exported file that were known before the decision, such as
-        `context_0`. Without all propensities, as in shadow mode, the log has none.
+        `context_0`; or the `Features` of its contexts. Without all propensities, as in shadow mode, the log has none.
         """
         experiment = decode(ServiceExperiment, (yield from self._json("GET", path(name))))
         return log_from_csv((yield from self._export(name, "csv")), experiment, features)

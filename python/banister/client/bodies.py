@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._agent import Agent
+from .._features import Features, given_as_context
 from .._guardrail import Guardrail, GuardrailLike, RewardLike
 from .answers import ServiceDecision
 from .codec import number, numbers, plain
@@ -44,7 +45,7 @@ class Declaration(TypedDict, total=False):
     arms: ArmsLike | None
     safe: str | None
     guardrails: GuardrailLike | Sequence[GuardrailLike]
-    context: int | None
+    context: int | Features | Mapping[str, Mapping[str, Any]] | None
     dimension: int | None
     safe_action: ArrayLike | None
     segments: SegmentsLike | None
@@ -97,6 +98,7 @@ def declaration(name: str, **given: Unpack[Declaration]) -> dict[str, Any]:
         **given,
         "name": name,
         "arms": arms,
+        "context": given_as_context(given.get("context")),
         "safe": safe,
         "guardrails": [guardrails] if isinstance(guardrails, (Guardrail, Mapping)) else guardrails,
         "agent": _agent(given.get("agent")),
@@ -144,7 +146,7 @@ def change(**fields: Any) -> dict[str, Any]:
 def decision_request(
     *,
     id: str | None = None,
-    context: ArrayLike | None = None,
+    context: ArrayLike | Mapping[str, object] | None = None,
     actions: Any = None,
     segment: SegmentLike | None = None,
     taken: str | None = None,
@@ -155,13 +157,21 @@ def decision_request(
         raise TypeError(f"`id` is {id!r} ({type(id).__name__}): must be a str")
     fields = {
         "id": uuid.uuid4().hex if id is None else id,
-        "context": None if context is None else numbers(context, "context"),
+        "context": None if context is None else _context(context),
         "actions": None if actions is None else _actions(actions),
         "segment": None if segment is None else _segment(segment),
         "taken": taken,
         "propensity": None if propensity is None else number(propensity, "propensity"),
     }
     return {key: value for key, value in fields.items() if value is not None}
+
+
+def _context(context: ArrayLike | Mapping[str, object]) -> list[float] | dict[str, object]:
+    if not isinstance(context, Mapping):
+        return numbers(context, "context")
+    # Gaps in tables are NaN: the service knows them as null.
+    row = {str(name): None if value != value else value for name, value in context.items()}
+    return {name: plain(value, f"context.{name}") for name, value in row.items()}
 
 
 def _segment(segment: SegmentLike) -> str | dict[str, str]:

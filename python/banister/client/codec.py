@@ -104,9 +104,11 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
     """Makes the reader for values of a type, once for each."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
-        (inner,) = (argument for argument in arguments if argument is not type(None))
-        read = _reader(inner)
-        return lambda value: None if value is None else read(value)
+        # One kind of value, or beside it dictionaries, which JSON tells apart.
+        inner: list[Any] = [argument for argument in arguments if argument is not type(None)]
+        inner.sort(key=lambda argument: str(argument).startswith("dict"))
+        read, named = _reader(inner[0]), _reader(inner[-1])
+        return lambda value: None if value is None else named(value) if isinstance(value, dict) else read(value)
     if origin is tuple:
         return _tuple(_reader(arguments[0]))
     if origin is dict:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -82,7 +81,7 @@ class ServiceError(Exception):
         seconds = problem.get("retry_after")
         detail = _text(problem.get("detail")) or ""
         kind = _CLASSES.get(code, ServiceError)
-        if code == 429 and _EXHAUSTED.match(detail):
+        if code == 429 and problem.get("type") == _EXHAUSTED:
             kind = ServiceBudgetError
         return kind(
             detail,
@@ -127,8 +126,8 @@ class ServiceBudgetError(ServiceUnavailableError):
     """
 
 
-#: The only 429 about money; all others are about load.
-_EXHAUSTED = re.compile("the budget of `.*` is exhausted")
+#: The type of the only 429 about money; all others are about load.
+_EXHAUSTED = "urn:banister:budget-exhausted"
 
 #: Statuses that say: not now.
 LATER = frozenset({429, 502, 503, 504})

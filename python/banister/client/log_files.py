@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .._features import Features
 from .._tables import Table, is_missing
 from ..offline.log import Log, LogLike
 from .codec import finite
@@ -34,7 +37,7 @@ def cost_column(guardrail: str, has_segments: bool = False) -> str:
     return f"cost_{guardrail}" if taken else guardrail
 
 
-def log_from_csv(content: bytes, experiment: ServiceExperiment, features: Sequence[str] | None) -> Log:
+def log_from_csv(content: bytes, experiment: ServiceExperiment, features: Sequence[str] | Features | None) -> Log:
     """Returns the complete outcomes of an exported file."""
     rows = list(csv.DictReader(io.StringIO(content.decode("utf-8"))))
     guardrails = [str(guardrail["name"]) for guardrail in experiment.guardrails]
@@ -46,13 +49,15 @@ def log_from_csv(content: bytes, experiment: ServiceExperiment, features: Sequen
     complete = [row for row in rows if all(row[one] for one in ["action", "reward", *costs])]
     if not complete:
         raise ValueError(f"the experiment {experiment.name!r} has no complete outcome yet")
+    context = _contexts(complete, features) if isinstance(features, Features) else None
+    features = None if isinstance(features, Features) else features
     chosen = ["reward", *costs, *(features or ())]
     columns: dict[str, Any] = {name: np.array([float(row[name]) for row in complete]) for name in chosen}
     columns["action"] = [row["action"] for row in complete]
     pscores = [row.get("pscore") for row in complete]
     if all(pscores):
         columns["pscore"] = np.array([float(one) for one in pscores if one])
-    return Log.from_frame(
+    log = Log.from_frame(
         columns,
         costs=dict(zip(guardrails, costs, strict=True)),
         pscore="pscore" if all(pscores) else None,
@@ -61,6 +66,23 @@ def log_from_csv(content: bytes, experiment: ServiceExperiment, features: Sequen
         # The agent learned from the outcomes as they came.
         adaptive=True,
     )
+    return log if context is None else replace(log, context=context)
+
+
+def _contexts(rows: list[dict[str, str]], features: Features) -> NDArray[np.float64]:
+    """Returns the contexts of an exported file, whose columns have the names of the fields."""
+    columns = {}
+    for name, field in features.to_dict().items():
+        column = f"context_{name}"
+        if column not in rows[0]:
+            raise ValueError(f"the exported file has no column {column!r}, only {list(rows[0])}")
+        cells = [row[column] for row in rows]
+        if field["kind"] == "number":
+            columns[name] = [float(cell) if cell else None for cell in cells]
+        else:
+            known = {str(value): value for value in field.get("values", ())} or {"true": True, "false": False}
+            columns[name] = [known.get(cell, cell or None) for cell in cells]
+    return features.transform(columns)
 
 
 def file_from_log(log: LogLike | bytes) -> tuple[bytes, str]:

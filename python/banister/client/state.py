@@ -78,7 +78,8 @@ class ServiceExperiment(_Answer):
     #: Dictionaries with `name`, `offered`, `safe`, and `features` where there are any.
     arms: tuple[dict[str, Any], ...]
     safe: str | None
-    context: int | None
+    #: How many numbers a decision brings, or its fields.
+    context: int | dict[str, Any] | None
     dimension: int | None
     safe_action: tuple[float, ...] | None
     reward: dict[str, Any] | None

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _native
+from .._features import Features
 from .._tables import Table, is_missing, numbers
 
 Arm: TypeAlias = str | int
@@ -76,7 +77,7 @@ class Log:
         reward: str = "reward",
         costs: str | Sequence[str] | Mapping[str, str] = (),
         pscore: str | None = "pscore",
-        features: Sequence[str] | None = None,
+        features: Sequence[str] | Features | None = None,
         offered: ArrayLike | None = None,
         arms: int | Sequence[Arm] | None = None,
         adaptive: bool = False,
@@ -91,7 +92,7 @@ class Log:
             costs: the columns with the costs, or a dictionary from guardrails to columns.
             pscore: the column with the probability of the arm played, given what was known; None if
                 it was not logged. Only a warm start and the direct method can do without.
-            features: columns of numbers that were known before the arm was chosen.
+            features: columns of numbers that were known before the arm was chosen, or `Features` of them.
             offered: instead, the features of all arms in all rounds: (rounds, arms, features).
             arms: all arms in their order, or how many there are. By default the names that occur,
                 sorted, or the numbers from 0 to the largest.
@@ -109,7 +110,7 @@ class Log:
             costs=_stacked(columns, len(indices)),
             guardrails=tuple(names),
             pscores=None if pscore is None else table.numbers(pscore, "pscore"),
-            context=_context(table, features, offered),
+            context=_context(table, frame, features, offered),
             offered=None if offered is None else numbers(offered, "offered"),
             adaptive=adaptive,
         )
@@ -338,11 +339,15 @@ def _stacked(columns: list[NDArray[np.float64]], rounds: int) -> NDArray[np.floa
     return np.column_stack(columns)
 
 
-def _context(table: Table, features: Sequence[str] | None, offered: ArrayLike | None) -> NDArray[np.float64] | None:
+def _context(
+    table: Table, frame: object, features: Sequence[str] | Features | None, offered: ArrayLike | None
+) -> NDArray[np.float64] | None:
     if features is None:
         return None
     if offered is not None:
         raise TypeError("`features` and `offered` are both given: give one of them")
+    if isinstance(features, Features):
+        return features.transform(frame)
     if isinstance(features, str):
         raise TypeError(f"`features` is {features!r}: must be a list of columns")
     columns = [table.numbers(column, f"features[{column!r}]") for column in features]

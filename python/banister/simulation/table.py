@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _native
+from .._features import Features
 from .._guardrail import GuardrailLike
 
 
@@ -27,7 +28,8 @@ class TableEnvironment:
         costs: columns of each arm's cost, by guardrail; one guardrail needs no name.
         arms: names of the arms; by default those of `rewards`.
         safe: the safe arm, by name or number (the first).
-        features: columns that describe a request: contexts for linear agents. Then true means are not
+        features: columns of numbers that describe a request, or `Features` of a frame: contexts for linear
+            agents. Then true means are not
             known, and reward and costs are those that were drawn.
         segment: column of the request's segment.
         order: "replacement" (every round draws a row), "shuffled" (every row once, in another order in
@@ -62,7 +64,7 @@ class TableEnvironment:
         costs: Sequence[str] | Sequence[Sequence[str]] | Mapping[str, Sequence[str] | Mapping[str, str]] = (),
         arms: Sequence[str] | None = None,
         safe: int | str = 0,
-        features: Sequence[str] | None = None,
+        features: Sequence[str] | Features | None = None,
         segment: str | None = None,
         order: Literal["replacement", "shuffled", "as_is"] = "replacement",
         log: float | None = None,
@@ -74,7 +76,14 @@ class TableEnvironment:
         self.arms = self.rewards if arms is None else [str(arm) for arm in arms]
         self.costs = _costs(costs, self.arms)
         self._rest: dict[str, Any] = {"safe": safe, "order": order}
-        if features is not None:
+        made: dict[str, list[float]] = {}
+        if isinstance(features, Features):
+            if isinstance(frame, (str, os.PathLike)):
+                raise TypeError("`features` are Features: they need a frame, so read the file first")
+            # The environment's contexts have an intercept already.
+            columns = list(zip(features.names, features.transform(frame).T, strict=True))[1:]
+            made = {f"features[{name!r}]": column.tolist() for name, column in columns}
+        elif features is not None:
             self._rest["features"] = list(features)
         if segment is not None:
             self._rest["segment"] = segment
@@ -83,7 +92,9 @@ class TableEnvironment:
         if isinstance(frame, (str, os.PathLike)):
             self._source: dict[str, Any] = {"path": os.fspath(frame)}
         else:
-            self._source = {"data": self._columns(frame)}
+            self._source = {"data": self._columns(frame) | made}
+        if made:
+            self._rest["features"] = list(made)
 
     def __repr__(self) -> str:
         source = self._source.get("path") or f"{len(next(iter(self._source['data'].values())))} requests"

@@ -5,7 +5,9 @@ mod batch;
 pub(crate) use batch::DecisionBatch;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use banister::oplb::LongFeatures;
 use banister::{ArmRanges, Origin};
+use banister_rivals::AgentConfig;
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -15,8 +17,9 @@ use serde_json::Value;
 use crate::build;
 use crate::decision::{Decision, Labels, Naming, alarm_object, hex};
 use crate::error::{guarded, invalid, raise, refused, shown};
+use crate::fields;
 use crate::input::{Numbers, costs, number, uniform};
-use crate::json::{to_json, to_python};
+use crate::json::{declared, to_json, to_python};
 use crate::state::State;
 
 /// More numbers than this in one call, and other Python threads may run meanwhile.
@@ -41,6 +44,10 @@ pub(crate) struct Agent {
     pub dimension: Option<usize>,
     /// Length of the context that a decision brings; `None` where it brings none.
     context: Option<usize>,
+    /// Fields that contexts are made from, where they have names.
+    fields: Option<banister::Fields>,
+    /// Longest context that is taken.
+    norm: f64,
     naming: Naming,
     /// True if a decision takes so long that other threads should run meanwhile.
     is_slow: bool,
@@ -59,6 +66,13 @@ impl Agent {
         Self {
             dimension: state.config.takes_features().then_some(dimension),
             context: state.context.as_ref().map(|context| context.numbers),
+            fields: (state.context.as_ref()).and_then(|context| context.fields.clone()),
+            norm: match &state.config {
+                AgentConfig::Oplb(own) if own.long_features == LongFeatures::Error => {
+                    own.norm.unwrap_or(f64::INFINITY)
+                }
+                _ => f64::INFINITY,
+            },
             naming: state.naming,
             is_slow: exact || state.problem.arms.len().saturating_mul(features) > LONG,
             guardrails: Arc::clone(&state.set.guardrails),
@@ -133,10 +147,21 @@ impl Agent {
                 )));
             }
             (None, Some(length)) => {
+                let brought = match &self.fields {
+                    Some(fields) => {
+                        let names: Vec<&str> = fields.0.keys().map(String::as_str).collect();
+                        format!("the fields {}", names.join(", "))
+                    }
+                    None => format!("{length} numbers"),
+                };
                 return Err(PyTypeError::new_err(format!(
-                    "`{name}` is missing: this agent has contexts of {length} numbers"
+                    "`{name}` is missing: this agent has contexts of {brought}"
                 )));
             }
+        };
+        let value = match &self.fields {
+            Some(fields) => &fields::by_name(fields, value, name)?,
+            None => value,
         };
         let x = Numbers::new(value, name)?;
         if name == "context" {
@@ -148,6 +173,26 @@ impl Agent {
             )?;
         }
         x.finite()?;
+        for (i, row) in x.slice()?.chunks_exact(length).enumerate() {
+            let own = row.iter().map(|x| x * x).sum::<f64>().sqrt();
+            // The room for rounding that the core has.
+            if own > self.norm * (1.0 + 1e-12) {
+                let place = if name == "context" {
+                    name.to_string()
+                } else {
+                    format!("{name}[{i}]")
+                };
+                let allowed = format!(
+                    "longer than `norm` = {}: declare a larger one, or long_features=\"clip\"",
+                    self.norm
+                );
+                return Err(invalid(
+                    &place,
+                    format!("a vector of length {own}"),
+                    &allowed,
+                ));
+            }
+        }
         Ok(Some(x))
     }
 }
@@ -173,7 +218,8 @@ impl Agent {
     /// Decides on an action.
     ///
     /// `actions` (linear agents): the feature vectors to choose among, one row per action; without
-    /// it the arms, or the actions offered last. `context` (agents made with `context=`): its numbers.
+    /// it the arms, or the actions offered last. `context` (agents made with `context=`): its numbers, or a
+    /// row by name where the agent was made with `Features`.
     /// `rng`: a numpy Generator to draw with, instead of the agent's own.
     ///
     /// >>> import banister
@@ -447,7 +493,7 @@ impl Agent {
         let name = build::named(name, self.naming, "name")?;
         let ranges: ArmRanges = match ranges.filter(|ranges| !ranges.is_none()) {
             None => ArmRanges::default(),
-            Some(ranges) => build::declared(to_json(ranges, "ranges")?, "ranges")?,
+            Some(ranges) => declared(to_json(ranges, "ranges")?, "ranges")?,
         };
         let features = features.map(|features| {
             let x = Numbers::new(features, "features")?;
@@ -537,6 +583,15 @@ impl Agent {
         self.context
     }
 
+    /// Fields that contexts are made from, as a dictionary; None where contexts have no names.
+    #[getter]
+    fn _fields<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let fields = self.fields.as_ref();
+        fields
+            .map(|fields| fields::as_python(py, fields))
+            .transpose()
+    }
+
     /// The safe arm: its name or number.
     #[getter]
     fn safe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -565,7 +620,11 @@ impl Agent {
                 map.remove("features");
                 map.insert("arms".into(), context.arms.clone().into());
                 map.insert("safe".into(), context.safe.into());
-                map.insert("context".into(), context.numbers.into());
+                let brought = match &context.fields {
+                    Some(fields) => serde_json::to_value(fields)?,
+                    None => context.numbers.into(),
+                };
+                map.insert("context".into(), brought);
             }
             Ok::<_, serde_json::Error>(problem)
         })?;

@@ -34,6 +34,7 @@ struct Prepared {
 /// The actions of a request, and the policy over them.
 struct Computed {
     segment: Option<Arc<str>>,
+    /// As events keep it.
     context: Vec<f64>,
     candidates: Vec<Candidate>,
     published: Arc<PublishedPolicy>,
@@ -78,7 +79,7 @@ fn compute(
 ) -> Result<Computed, Refusal> {
     let begun = Instant::now();
     let segment = take_segment(facts, request)?;
-    let (context, candidates) = take_actions(facts.kind, request)?;
+    let (context, candidates) = take_actions(facts, request)?;
     let published = policy(segment.as_deref(), &context, &candidates)?;
     Ok(Computed {
         segment,

@@ -1,11 +1,17 @@
 //! Requests for decisions, and the checks that need only the experiment's declaration.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
+use banister::{FieldValue, Fields};
 use schemars::JsonSchema;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use crate::events::{Candidate, candidate_names};
+use crate::object;
 use crate::refusal::Refusal;
 use crate::state::{
     Experiment, Facts, GivenSegment, Kind, LARGEST_FEATURE, MOST_ACTIONS, check_label,
@@ -22,7 +28,7 @@ pub struct DecisionRequest {
     pub id: Option<String>,
     /// The context, if the experiment declares one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context: Option<Vec<f64>>,
+    pub context: Option<RequestContext>,
     /// The candidate actions, if the experiment declares a `dimension`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actions: Option<Vec<OfferedAction>>,
@@ -38,6 +44,40 @@ pub struct DecisionRequest {
     pub propensity: Option<f64>,
 }
 
+/// A context as requested: numbers, or a value for each field by name.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum RequestContext {
+    /// Its numbers.
+    Numbers(Vec<f64>),
+    /// Its values by field.
+    Row(BTreeMap<String, FieldValue>),
+}
+
+struct ContextVisitor;
+
+impl<'de> Visitor<'de> for ContextVisitor {
+    type Value = RequestContext;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a list of numbers, or an object with a value for each field")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<RequestContext, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(RequestContext::Numbers)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RequestContext, A::Error> {
+        object::map(MapAccessDeserializer::new(map)).map(RequestContext::Row)
+    }
+}
+
+impl<'de> Deserialize<'de> for RequestContext {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        source.deserialize_any(ContextVisitor)
+    }
+}
+
 /// A candidate action as requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
@@ -48,7 +88,7 @@ pub enum OfferedAction {
     /// By its features; it goes by its index.
     Features(Vec<f64>),
     /// With a name.
-    Named(#[serde(deserialize_with = "crate::object::one")] NamedAction),
+    Named(#[serde(deserialize_with = "object::one")] NamedAction),
 }
 
 /// A candidate action with a name.
@@ -111,11 +151,12 @@ pub(super) fn take_segment(
     }
 }
 
-/// Takes the context or the candidates out of a request, checked.
+/// Takes the context, as events keep it, or the candidates out of a request, checked.
 pub(super) fn take_actions(
-    kind: Kind,
+    facts: &Facts,
     request: &mut DecisionRequest,
 ) -> Result<(Vec<f64>, Vec<Candidate>), Refusal> {
+    let kind = facts.kind;
     let (context, actions) = (request.context.take(), request.actions.take());
     if context.is_some() && !matches!(kind, Kind::Context(_)) {
         let allowed = "this experiment declares no `context`";
@@ -128,15 +169,11 @@ pub(super) fn take_actions(
     match kind {
         Kind::Arms => Ok((Vec::new(), Vec::new())),
         Kind::Context(d) => {
-            let allowed = || format!("every decision of this experiment brings {d} numbers");
-            let context =
-                context.ok_or_else(|| Refusal::invalid("context", "absent", allowed()))?;
-            if context.len() != d {
-                let value = format!("{} numbers", context.len());
-                return Err(Refusal::invalid("context", value, allowed()));
-            }
-            check_sizes("context", &context)?;
-            Ok((context, Vec::new()))
+            let context = match &facts.fields {
+                Some(fields) => row(fields, context),
+                None => numbers(d, context),
+            };
+            Ok((context?, Vec::new()))
         }
         Kind::Candidates(d) => {
             let allowed =
@@ -161,6 +198,37 @@ pub(super) fn take_actions(
             Ok((Vec::new(), candidates))
         }
     }
+}
+
+fn numbers(d: usize, context: Option<RequestContext>) -> Result<Vec<f64>, Refusal> {
+    let value = match context {
+        Some(RequestContext::Numbers(context)) if context.len() == d => {
+            check_sizes("context", &context)?;
+            return Ok(context);
+        }
+        Some(RequestContext::Numbers(context)) => format!("{} numbers", context.len()),
+        Some(RequestContext::Row(_)) => "an object".into(),
+        None => "absent".into(),
+    };
+    let allowed = format!("every decision of this experiment brings {d} numbers");
+    Err(Refusal::invalid("context", value, allowed))
+}
+
+fn row(fields: &Fields, context: Option<RequestContext>) -> Result<Vec<f64>, Refusal> {
+    let value = match context {
+        Some(RequestContext::Row(row)) => {
+            let codes = fields.codes(&row);
+            return codes.map_err(|e| Refusal::of(e, |field| format!("context.{field}")));
+        }
+        Some(RequestContext::Numbers(context)) => format!("a list of {}", context.len()),
+        None => "absent".into(),
+    };
+    let names: Vec<&str> = fields.0.keys().map(String::as_str).collect();
+    let allowed = format!(
+        "every decision of this experiment brings an object with the fields {}",
+        names.join(", ")
+    );
+    Err(Refusal::invalid("context", value, allowed))
 }
 
 /// Refuses names that do not tell candidates apart: from each other, from indices, from the safe action.

@@ -28,7 +28,7 @@ pub use add_arm::AddArm;
 pub use change::ChangeExperiment;
 pub use create::CreateExperiment;
 pub use decide::{Decide, Decided};
-pub use decision_request::{DecisionRequest, NamedAction, OfferedAction};
+pub use decision_request::{DecisionRequest, NamedAction, OfferedAction, RequestContext};
 pub use expire::Expire;
 pub use import::{ImportOutcomes, MOST_IMPORTED};
 pub(crate) use record_alarms::RecordAlarms;

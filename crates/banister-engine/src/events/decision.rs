@@ -23,7 +23,8 @@ pub struct DecisionEvent {
     pub draw: f64,
     /// Features of the action, where it has any.
     pub features: Vec<f64>,
-    /// The context, if the request brought one.
+    /// The context, if the request brought one: its numbers, or where the declaration names fields a code for
+    /// each (`Fields::codes`).
     pub context: Vec<f64>,
     /// The candidates, if the request brought any.
     pub candidates: Vec<Candidate>,

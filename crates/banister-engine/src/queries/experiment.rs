@@ -13,8 +13,8 @@ use super::Query;
 use crate::events::shown_id;
 use crate::refusal::Refusal;
 use crate::state::{
-    AlarmRaised, BudgetView, ClockSets, Counts, Declaration, DefaultOutcome, Experiment,
-    ExperimentStatus, Facts, RecordedAlarm, Segments, State, round,
+    AlarmRaised, BudgetView, ClockSets, Counts, Declaration, DeclaredContext, DefaultOutcome,
+    Experiment, ExperimentStatus, Facts, RecordedAlarm, Segments, State, round,
 };
 use crate::store::Scope;
 use crate::time::Timestamp;
@@ -181,8 +181,8 @@ pub struct ExperimentSummary {
     pub created: Timestamp,
     /// Arms that are offered.
     pub arms_offered: usize,
-    /// Numbers that every decision brings as its context.
-    pub context: Option<usize>,
+    /// Context that every decision brings: how many numbers, or its fields.
+    pub context: Option<DeclaredContext>,
     /// Features of the candidates that every decision brings.
     pub dimension: Option<usize>,
     /// Names of the guardrails.
@@ -212,7 +212,7 @@ impl ExperimentSummary {
             shadow: declaration.shadow,
             created: experiment.created,
             arms_offered: experiment.arms.iter().filter(|arm| arm.offered).count(),
-            context: declaration.context,
+            context: declaration.context.clone(),
             dimension: declaration.dimension,
             guardrails: experiment.facts.guardrails.clone(),
             guarantee: checked.config.guarantee(),
@@ -241,8 +241,8 @@ pub struct ExperimentView {
     pub created: Timestamp,
     /// The arms, retired ones too; none where decisions bring candidates.
     pub arms: Vec<ArmView>,
-    /// Numbers that every decision brings as its context.
-    pub context: Option<usize>,
+    /// Context that every decision brings: how many numbers, or its fields.
+    pub context: Option<DeclaredContext>,
     /// Segments as declared, where every decision has one.
     pub segments: Option<Segments>,
     /// Features of the candidates that every decision brings.
@@ -419,7 +419,7 @@ impl ExperimentView {
                     ranges: checked.standard.arm_ranges(number),
                 })
                 .collect(),
-            context: declaration.context,
+            context: declaration.context.clone(),
             segments: experiment.facts.segments.clone(),
             dimension: declaration.dimension,
             safe_action: declaration.safe_action.clone(),

@@ -1,10 +1,11 @@
 //! Facts of an experiment that answers need.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use banister::{Agent, Assumption, CheckedProblem, Confidence, ContextArms};
+use banister::{Agent, Assumption, CheckedProblem, Confidence, ContextArms, Fields};
 
-use super::declaration::{CheckedDeclaration, Kind, Segments};
+use super::declaration::{CheckedDeclaration, DeclaredContext, Kind, Segments};
 
 /// Facts of an experiment that answers need; they change only when arms are added.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct Facts {
     pub safe: Option<u32>,
     /// Features of the safe action, where decisions bring candidates.
     pub safe_action: Vec<f64>,
+    /// Fields of the contexts, where those have names.
+    pub fields: Option<Fields>,
     /// Most numbers by which the action of an outcome is taken.
     pub width: usize,
     pub problem: CheckedProblem,
@@ -45,14 +48,18 @@ impl Facts {
         }
     }
 
-    /// Features of an arm in a context.
+    /// Features of an arm in a context as events keep it: its numbers, or a code for each field.
     pub fn features(&self, arm: usize, context: &[f64]) -> Vec<f64> {
+        let context: Cow<'_, [f64]> = match &self.fields {
+            Some(fields) => fields.vector(context).into(),
+            None => context.into(),
+        };
         let arms = ContextArms {
             arms: self.arms.len(),
             safe: self.safe.map_or(0, |safe| safe as usize),
             numbers: context.len(),
         };
-        arms.features(arm, context)
+        arms.features(arm, &context)
     }
 }
 
@@ -75,6 +82,9 @@ pub(crate) fn facts(
             _ => u32::try_from(checked.safe).ok(),
         },
         safe_action: checked.declaration.safe_action.clone().unwrap_or_default(),
+        fields: (checked.declaration.context.as_ref())
+            .and_then(DeclaredContext::fields)
+            .cloned(),
         width: match checked.kind {
             Kind::Candidates(d) => d,
             Kind::Context(numbers) => ContextArms {

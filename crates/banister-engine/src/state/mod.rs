@@ -32,8 +32,8 @@ pub use budget::{Account, BudgetView, Budgets, PastPeriod};
 pub(crate) use budget::{Forgets, PLANTED};
 pub use clock::ClockSets;
 pub use declaration::{
-    CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, GivenSegment, Kind,
-    LONGEST_FEATURES, MOST_ACTIONS, NamedArm, SegmentFields, Segments,
+    CheckedDeclaration, Declaration, DeclaredArm, DeclaredContext, DefaultOutcome, GivenSegment,
+    Kind, LONGEST_FEATURES, MOST_ACTIONS, NamedArm, SegmentFields, Segments,
 };
 pub(crate) use declaration::{LARGEST_FEATURE, check_cost_names, check_label, check_length, round};
 pub(crate) use experiment::reserve;

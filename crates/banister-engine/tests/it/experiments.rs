@@ -18,6 +18,7 @@ both!(
     arms_bring_ranges_of_their_own,
     capped_outcomes_stay_as_reported,
     contexts_are_brought_by_decisions,
+    contexts_have_named_fields,
     candidates_are_brought_by_decisions,
     imports_teach_what_observing_does,
     imports_teach_linear_agents_what_observing_does,
@@ -307,6 +308,67 @@ fn contexts_are_brought_by_decisions(place: &Place) {
     let request = json!({"context": [0.5, 0.5]});
     let decided = engine.decide_with("x", request).unwrap();
     assert!(decided.published.policy.iter().all(|entry| entry.0 != 2));
+    lasts(place, engine);
+}
+
+fn contexts_have_named_fields(place: &Place) {
+    let engine = Engine::start(&place.database);
+    let mut declaration = plain("x");
+    declaration["agent"] = json!({"kind": "oplb", "parameter_norm": 1.5});
+    let create = |context: Value| {
+        let mut declaration = declaration.clone();
+        declaration["context"] = context;
+        engine.create(declaration)
+    };
+    assert_eq!(field(create(json!({}))), "context");
+    let twice = json!({"country": {"kind": "category", "values": ["de", "de"]}});
+    assert_eq!(field(create(twice)), "context.country.values[1]");
+    let values: Vec<i64> = (0..2000).collect();
+    let long = json!({"shop": {"kind": "category", "values": values}});
+    assert_eq!(field(create(long)), "context");
+    let context = json!({
+        "country": {"kind": "category", "values": ["de", "fr"], "unseen": "other"},
+        "hour": {"kind": "number", "range": [0.0, 24.0], "missing": "indicator"},
+        "member": {"kind": "boolean"},
+    });
+    let mut short = declaration.clone();
+    short["context"] = context.clone();
+    short["agent"]["norm"] = json!(1);
+    assert_eq!(field(engine.create(short)), "agent.norm");
+    let view = create(context.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&view.context).unwrap(), context);
+    assert_eq!(serde_json::to_value(&view.agent).unwrap()["norm"], 2.0);
+    for i in 0..40 {
+        let country = ["de", "fr", "es"][i % 3];
+        let context = json!({"country": country, "hour": i % 24, "member": i % 2 == 0});
+        let request = json!({"id": format!("d{i}"), "context": context});
+        let decided = engine.decide_with("x", request.clone()).unwrap();
+        check(&decided);
+        let again = engine.decide_with("x", request).unwrap();
+        assert_eq!(again.number, decided.number);
+        let other = json!({"country": country, "hour": 0.5, "member": true});
+        conflict(engine.decide_with("x", json!({"id": format!("d{i}"), "context": other})));
+        engine.report("x", &format!("d{i}"), outcome()).unwrap();
+    }
+    let refused = |context: Value| field(engine.decide_with("x", json!({"context": context})));
+    assert_eq!(refused(json!([1.0, 0.0])), "context");
+    assert_eq!(refused(json!({"country": "de"})), "context.member");
+    assert_eq!(
+        refused(json!({"country": true, "member": true})),
+        "context.country"
+    );
+    assert_eq!(
+        refused(json!({"country": "de", "member": true, "hour": 25})),
+        "context.hour"
+    );
+    let more = json!({"country": "de", "member": true, "colour": "red"});
+    assert_eq!(refused(more), "context.colour");
+    let mut numbers = plain("y");
+    numbers["agent"] = declaration["agent"].clone();
+    numbers["context"] = json!(1);
+    engine.create(numbers).unwrap();
+    let request = json!({"context": {"country": "de"}});
+    assert_eq!(field(engine.decide_with("y", request)), "context");
     lasts(place, engine);
 }
 

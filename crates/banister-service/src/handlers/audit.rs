@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use banister_engine::{
     DecisionEvent, Event, Facts, FallbackView, Found, Key, Part, PublishedPolicy, ReadFacts,
-    Record, Timestamp, candidate_names, named_costs, replay_reports,
+    Record, RequestContext, Timestamp, candidate_names, named_costs, replay_reports,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -71,8 +71,8 @@ pub struct Audit {
     pub decision: Decision,
     /// The uniform number that drew the action.
     pub draw: f64,
-    /// The context, if the request brought one.
-    pub context: Option<Vec<f64>>,
+    /// The context, if the request brought one: its numbers, or its values by field.
+    pub context: Option<RequestContext>,
     /// The candidates, if the request brought any.
     pub candidates: Option<Vec<AuditCandidate>>,
     /// Action that the caller took, in shadow mode.
@@ -191,7 +191,10 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
             segment: published.segment.clone(),
         },
         draw: event.draw,
-        context: (!event.context.is_empty()).then(|| event.context.clone()),
+        context: (!event.context.is_empty()).then(|| match &facts.fields {
+            Some(fields) => RequestContext::Row(fields.values(&event.context)),
+            None => RequestContext::Numbers(event.context.clone()),
+        }),
         candidates: (!event.candidates.is_empty()).then(|| {
             let named = event.candidates.iter().enumerate();
             let named = named.map(|(i, candidate)| AuditCandidate {

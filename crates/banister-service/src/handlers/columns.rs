@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use banister::check_segment;
+use banister::{Category, Field, FieldValue, check_segment};
 use banister_engine::{
     Facts, Found, Import, Kind, Refusal, SegmentFields, Segments, candidate_names,
 };
@@ -55,12 +55,54 @@ fn escape_formulas(table: &mut DataTable) {
     }
 }
 
-/// Numbers that describe the action played or its context: their column and how many there are.
-fn described(facts: &Facts) -> (&'static str, usize) {
-    match facts.kind {
-        Kind::Arms => ("", 0),
-        Kind::Context(d) => ("context", d),
-        Kind::Candidates(d) => ("feature", d),
+/// Columns that describe the action played or its context. Those of fields have their names.
+fn described(facts: &Facts) -> Vec<String> {
+    let numbered = |stem: &str, d: usize| (0..d).map(|i| format!("{stem}_{i}")).collect();
+    match (facts.kind, &facts.fields) {
+        (Kind::Arms, _) => Vec::new(),
+        (Kind::Context(_), Some(fields)) => {
+            let names = fields.0.keys();
+            names.map(|name| format!("context_{name}")).collect()
+        }
+        (Kind::Context(d), None) => numbered("context", d),
+        (Kind::Candidates(d), _) => numbered("feature", d),
+    }
+}
+
+/// Columns without entries for [`described`]: numbers, or the texts of categories and flags.
+fn empty_columns(facts: &Facts) -> Vec<Values> {
+    let number = || Values::Number(Vec::new());
+    match &facts.fields {
+        None => described(facts).iter().map(|_| number()).collect(),
+        Some(fields) => (fields.0.values())
+            .map(|field| match field {
+                Field::Number { .. } => number(),
+                _ => Values::Text(Vec::new()),
+            })
+            .collect(),
+    }
+}
+
+/// The value of a field that a cell stands for.
+fn value_of(field: &Field, cell: &str) -> FieldValue {
+    let text = || FieldValue::Text(cell.into());
+    let number = || {
+        let number = cell.trim().parse::<f64>().ok();
+        number.filter(|x| x.is_finite()).map(FieldValue::Number)
+    };
+    match field {
+        _ if cell.is_empty() => FieldValue::Missing,
+        Field::Number { .. } if is_missing(cell) => FieldValue::Missing,
+        Field::Number { .. } => number().unwrap_or_else(text),
+        Field::Boolean { .. } => match cell.to_ascii_lowercase().as_str() {
+            "true" | "1" => FieldValue::Boolean(true),
+            "false" | "0" => FieldValue::Boolean(false),
+            _ => text(),
+        },
+        Field::Category { values, .. } => {
+            let is_text = values.contains(&Category::Text(cell.into()));
+            number().filter(|_| !is_text).unwrap_or_else(text)
+        }
     }
 }
 
@@ -73,6 +115,7 @@ pub struct LogTable<'a> {
     texts: [Vec<String>; 5],
     numbers: [Vec<Option<u64>>; 3],
     reals: Vec<Vec<Option<f64>>>,
+    described: Vec<Values>,
     /// Bytes of the cells, about.
     pub bytes: usize,
 }
@@ -84,7 +127,8 @@ impl<'a> LogTable<'a> {
             is_escaped,
             texts: Default::default(),
             numbers: Default::default(),
-            reals: vec![Vec::new(); 2 + facts.guardrails.len() + described(facts).1],
+            reals: vec![Vec::new(); 2 + facts.guardrails.len()],
+            described: empty_columns(facts),
             bytes: 0,
         }
     }
@@ -96,10 +140,11 @@ impl<'a> LogTable<'a> {
             texts,
             numbers,
             reals,
+            described,
             bytes,
             ..
         } = self;
-        let (m, d) = (facts.guardrails.len(), described(facts).1);
+        let m = facts.guardrails.len();
         let event = decision_of(&found.decision)?;
         let (status, part) = status_of(&found.reports)?;
         let candidates = candidate_names(&event.candidates);
@@ -132,25 +177,43 @@ impl<'a> LogTable<'a> {
             reals[2 + i].push(part.costs.get(i).copied().flatten());
         }
         let candidate = played.and_then(|action| event.candidates.get(action as usize));
-        for i in 0..d {
-            reals[2 + m + i].push(match facts.kind {
-                Kind::Context(_) => event.context.get(i).copied(),
-                _ => match candidate {
-                    Some(candidate) => candidate.features.get(i).copied(),
-                    None => played.and_then(|_| facts.safe_action.get(i).copied()),
-                },
-            });
+        let fields = facts.fields.as_ref();
+        let values = fields.map(|fields| fields.values(&event.context));
+        let mut values = values.unwrap_or_default().into_values();
+        for (i, column) in described.iter_mut().enumerate() {
+            match column {
+                Values::Text(cells) => {
+                    let cell = cell_of(values.next());
+                    *bytes += size_of::<String>() + cell.len();
+                    cells.push(cell);
+                }
+                Values::Number(cells) if fields.is_some() => {
+                    cells.push(match values.next() {
+                        Some(FieldValue::Number(x)) => Some(x),
+                        _ => None,
+                    });
+                }
+                Values::Number(cells) => cells.push(match facts.kind {
+                    Kind::Context(_) => event.context.get(i).copied(),
+                    _ => match candidate {
+                        Some(candidate) => candidate.features.get(i).copied(),
+                        None => played.and_then(|_| facts.safe_action.get(i).copied()),
+                    },
+                }),
+                Values::Count(_) => {}
+            }
         }
         let last = texts.iter().filter_map(|column| column.last());
         let text: usize = last.map(|text| size_of::<String>() + text.len()).sum();
-        *bytes += text + (numbers.len() + reals.len()) * size_of::<Option<f64>>();
+        let cells = numbers.len() + reals.len() + described.len();
+        *bytes += text + cells * size_of::<Option<f64>>();
         Ok(())
     }
 
     /// The rows so far; the next ones begin a new table.
     pub fn take(&mut self) -> DataTable {
         let rows = std::mem::replace(self, Self::new(self.facts, self.is_escaped));
-        let (facts, (prefix, d)) = (rows.facts, described(rows.facts));
+        let facts = rows.facts;
         let [decision, time, action, status, segment] = rows.texts.map(Values::Text);
         let [number, index, shadow] = rows.numbers.map(Values::Count);
         let mut reals = rows.reals.into_iter().map(Values::Number);
@@ -170,9 +233,7 @@ impl<'a> LogTable<'a> {
         if facts.segments.is_some() {
             columns.push((SEGMENT.into(), segment));
         }
-        for i in 0..d {
-            columns.push((format!("{prefix}_{i}"), next()));
-        }
+        columns.extend(std::iter::zip(described(facts), rows.described));
         columns.push(("status".into(), status));
         columns.push(("shadow".into(), shadow));
         let columns = columns
@@ -196,7 +257,6 @@ pub fn to_import(
     facts: &Facts,
     is_own: impl Fn(&str) -> bool,
 ) -> Result<(Import, u64), Problem> {
-    let (prefix, d) = described(facts);
     let twice =
         (table.names.iter().enumerate()).find(|(place, name)| table.names[..*place].contains(name));
     if let Some((_, name)) = twice {
@@ -217,8 +277,8 @@ pub fn to_import(
         Kind::Candidates(_) => None,
         _ => Some(place("action")?),
     };
-    let described: Vec<usize> = (0..d)
-        .map(|i| place(&format!("{prefix}_{i}")))
+    let described: Vec<usize> = (described(facts).iter())
+        .map(|name| place(name))
         .collect::<Result<_, _>>()?;
     let segment = match &facts.segments {
         None => None,
@@ -253,10 +313,19 @@ pub fn to_import(
         if let Some((own, columns)) = &segment {
             import.segments.push(columns.name(own, row, cell)?);
         }
-        let numbers: Vec<f64> = described
-            .iter()
-            .map(|&p| number(p))
-            .collect::<Result<_, _>>()?;
+        let numbers: Vec<f64> = match &facts.fields {
+            None => {
+                let each = described.iter().map(|&place| number(place));
+                each.collect::<Result<_, _>>()?
+            }
+            Some(fields) => (std::iter::zip(&fields.0, &described))
+                .map(|((name, field), &place)| {
+                    let column = format!("row {}: context_{name}", row + 1);
+                    field.code(&column, &value_of(field, cell(place)))
+                })
+                .collect::<Result<_, _>>()
+                .map_err(|e| Refusal::of(e, str::to_string))?,
+        };
         match action {
             None => import.features.extend(numbers),
             Some(place) => {
@@ -337,6 +406,15 @@ impl<'a> SegmentColumns<'a> {
         }
         check_segment(&name).map_err(|e| Refusal::of(e, field))?;
         Ok(name.into())
+    }
+}
+
+/// A value of a field as a cell has it.
+fn cell_of(value: Option<FieldValue>) -> String {
+    match value {
+        Some(FieldValue::Text(text)) => text,
+        None | Some(FieldValue::Missing) => String::new(),
+        Some(other) => other.to_string(),
     }
 }
 

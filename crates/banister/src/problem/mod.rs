@@ -1,21 +1,25 @@
 //! Problems as declared: arms or feature vectors, a safe one among them, a reward and guardrails; and their
 //! standard form. Files, in reading order: `direction`, `range`, `signal`, `budget`, `guardrail`, `own` (signals by arm), `context`
-//! (arms that share a context).
+//! (arms that share a context), `fields` (contexts by name).
 
 mod budget;
 mod context;
 mod direction;
+mod fields;
 mod guardrail;
 mod own;
 mod range;
+mod segment;
 mod signal;
 
 pub use budget::{Budget, Period, WhenExhausted};
 pub use context::ContextArms;
 pub use direction::Direction;
+pub use fields::{Category, Field, FieldValue, Fields, Missing, Outside, Unseen};
 pub(crate) use guardrail::Shown;
 pub use guardrail::{Guardrail, Scope, Standard};
 pub use range::{ArmRanges, Range, two_numbers};
+pub use segment::{check_segment_fields, segment_of_fields};
 pub use signal::{RANGE_ADVICE, Signal, SignalConfig};
 
 use serde::{Deserialize, Serialize};

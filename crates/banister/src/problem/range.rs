@@ -169,6 +169,11 @@ fn two<E: serde::de::Error>(list: Vec<f64>) -> Result<[f64; 2], E> {
     <[f64; 2]>::try_from(list).map_err(|list| E::invalid_length(list.len(), &"two numbers"))
 }
 
+/// Reads exactly two numbers.
+pub(super) fn pair<'de, D: Deserializer<'de>>(source: D) -> Result<[f64; 2], D::Error> {
+    Pair::deserialize(source).map(|Pair(pair)| pair)
+}
+
 /// Reads exactly two numbers, or nothing.
 pub fn two_numbers<'de, D: Deserializer<'de>>(source: D) -> Result<Option<[f64; 2]>, D::Error> {
     let pair = Option::<Pair>::deserialize(source)?;

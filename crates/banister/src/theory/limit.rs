@@ -78,24 +78,9 @@ impl CertifiedPlay {
         let mut pessimistic = PessimisticValue::new(self);
         let optimum = pessimistic.at(0.0)?;
         // Rounding must not make a gain of a loss.
-        let mut loss = |t: u64| -> Result<f64, Error> {
+        sum_of_losses(self.horizon, |t| {
             Ok((optimum - pessimistic.at(z / sqrt(t as f64))?).max(0.0))
-        };
-        let mut t = 1;
-        let mut last = loss(t)?;
-        let mut sum = last;
-        while t < self.horizon {
-            // The loss g falls with t, so the n terms after round s lie between n·g(s + n) and
-            // (n − 1)·g(s) + g(s + n): take the middle. With n ≤ 1 + s/STEPS the errors add up to at most
-            // Σ s·(g(s) − g(s + n))/(2·STEPS) ≤ L/(2·STEPS), by summation by parts, whatever g is.
-            let n = (1 + t / STEPS).min(self.horizon - t);
-            t += n;
-            let next = loss(t)?;
-            let n = n as f64;
-            sum += 0.5 * ((n - 1.0) * last + (n + 1.0) * next);
-            last = next;
-        }
-        Ok(sum)
+        })
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -135,6 +120,31 @@ impl CertifiedPlay {
         }
         Ok(())
     }
+}
+
+/// Sums a loss g(t) that falls with t over the rounds 1 to `horizon`, with an error below 0.1%.
+///
+/// # Errors
+/// The first error of the loss.
+pub fn sum_of_losses(
+    horizon: u64,
+    mut loss: impl FnMut(u64) -> Result<f64, Error>,
+) -> Result<f64, Error> {
+    let mut t = 1;
+    let mut last = loss(t)?;
+    let mut sum = last;
+    while t < horizon {
+        // The n terms after round s lie between n·g(s + n) and (n − 1)·g(s) + g(s + n): take the middle. With
+        // n ≤ 1 + s/STEPS the errors add up to at most Σ s·(g(s) − g(s + n))/(2·STEPS) ≤ L/(2·STEPS), by summation
+        // by parts, whatever g is.
+        let n = (1 + t / STEPS).min(horizon - t);
+        t += n;
+        let next = loss(t)?;
+        let n = n as f64;
+        sum += 0.5 * ((n - 1.0) * last + (n + 1.0) * next);
+        last = next;
+    }
+    Ok(sum)
 }
 
 /// v as a function of w = z_δ/√t.

@@ -7,7 +7,7 @@ use libm::log;
 
 use crate::error::{Error, finite, open_unit, positive};
 
-pub use limit::{CertifiedCost, CertifiedPlay, upper_quantile};
+pub use limit::{CertifiedCost, CertifiedPlay, sum_of_losses, upper_quantile};
 
 /// Instance that the bounds are evaluated at.
 #[derive(Debug, Clone, PartialEq)]

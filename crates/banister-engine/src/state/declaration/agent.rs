@@ -1,10 +1,11 @@
 //! The agent that a declaration asks for, with the defaults and limits of a service.
 
+use banister::oplb::LongFeatures;
 use banister::{OpbConfig, OplbConfig, SegmentedConfig};
 use banister_rivals::AgentConfig;
 
 use super::checks::check_guarantee;
-use super::{Declaration, Kind, LONGEST_FEATURES, NamedArm};
+use super::{Declaration, DeclaredContext, Kind, LONGEST_FEATURES, NamedArm};
 use crate::refusal::Refusal;
 
 /// Multiplications that exact OPLB may spend on a decision: some hundredths of a second.
@@ -53,7 +54,13 @@ impl Declaration {
             // Features come from callers, and a long vector weighs as much as many outcomes. Logs of early
             // versions have declarations without a bound.
             if is_new {
-                oplb.norm.get_or_insert(self.longest(kind, arms));
+                let longest = self.longest(arms);
+                let norm = *oplb.norm.get_or_insert(longest);
+                let is_fixed = matches!(self.context, Some(DeclaredContext::Fields(_)));
+                if is_fixed && norm < longest && oplb.long_features == LongFeatures::Error {
+                    let allowed = format!("the fields make vectors of up to {longest}: omit it");
+                    return Err(Refusal::invalid("agent.norm", norm, allowed));
+                }
             }
         }
         if let Some(confidence) = self.confidence {
@@ -79,16 +86,13 @@ impl Declaration {
 }
 
 impl Declaration {
-    /// Longest features that the declaration is meant for: those in it, and vectors of length 1, or contexts
-    /// of numbers up to 1.
-    fn longest(&self, kind: Kind, arms: &[NamedArm]) -> f64 {
+    /// Longest features that the declaration is meant for: those in it, and vectors of length 1, contexts of
+    /// numbers up to 1, or all that the fields make.
+    fn longest(&self, arms: &[NamedArm]) -> f64 {
         let declared = arms.iter().filter_map(|arm| arm.features.as_ref());
         let declared = declared.chain(&self.safe_action);
         let lengths = declared.map(|x| x.iter().map(|x| x * x).sum::<f64>().sqrt());
-        let usual = match kind {
-            Kind::Context(d) => (d as f64).sqrt(),
-            _ => 1.0,
-        };
+        let usual = self.context.as_ref().map_or(1.0, DeclaredContext::norm);
         lengths.fold(usual, f64::max)
     }
 }

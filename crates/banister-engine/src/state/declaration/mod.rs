@@ -1,10 +1,12 @@
 //! An experiment as people declare it, and the check that makes it something to run.
 //!
 //! Read [`Declaration`] here, then `problem.rs` (actions, signals and the safe action), `agent.rs` (the
-//! agent's parameters), `segments.rs` (segments of decisions, and their names) and `checks.rs` (limits on numbers, names and texts).
+//! agent's parameters), `context.rs` (contexts as declared), `segments.rs` (segments of decisions) and `checks.rs`
+//! (limits on numbers, names and texts).
 
 mod agent;
 mod checks;
+mod context;
 mod problem;
 mod segments;
 
@@ -23,6 +25,7 @@ pub(crate) use checks::{
     LARGEST_FEATURE, check_cost_names, check_label, check_length, check_range,
 };
 use checks::{check_finite, check_name};
+pub use context::DeclaredContext;
 use problem::problem_field;
 pub use segments::{GivenSegment, SegmentFields, Segments};
 
@@ -54,9 +57,9 @@ pub struct Declaration {
     /// Name of the safe arm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safe: Option<String>,
-    /// With arms: every decision brings a context of this many numbers.
+    /// With arms: every decision brings a context, of this many numbers or of these fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context: Option<usize>,
+    pub context: Option<DeclaredContext>,
     /// Instead of arms: every decision brings candidate actions of this many features.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dimension: Option<usize>,
@@ -167,7 +170,7 @@ impl From<DeclaredArm> for NamedArm {
 pub enum Kind {
     /// Named arms, with features of their own or without.
     Arms,
-    /// Named arms; every decision brings a context of this many numbers.
+    /// Named arms; every decision brings a context, in the model a vector of this many numbers.
     Context(usize),
     /// Every decision brings candidates of this many features.
     Candidates(usize),
@@ -289,9 +292,10 @@ impl Declaration {
             let allowed = format!("an experiment has at most {MOST_ACTIONS} arms");
             return Err(Refusal::invalid("arms", format!("{count} arms"), allowed));
         }
-        match (self.dimension, self.context) {
+        match (self.dimension, &self.context) {
             (None, None) => Ok(Kind::Arms),
-            (None, Some(d)) => {
+            (None, Some(context)) => {
+                let d = context.length()?;
                 let length = d.saturating_mul(count.saturating_sub(1)).saturating_add(1);
                 if d == 0 || length > LONGEST_FEATURES {
                     let allowed = format!(

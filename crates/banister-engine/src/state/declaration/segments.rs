@@ -1,13 +1,12 @@
 //! Segments of decisions: how they are declared and given, and the one name that each of them has.
 //!
-//! A segment made from several fields goes by one name: `country=de, device=mobile`, its fields in the order in which
-//! they were declared. A comma or a backslash in a value has a backslash before it, so that two segments never share
-//! a name.
+//! A segment made from several fields goes by one name ([`segment_of_fields`]), its fields in the order in which they
+//! were declared.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use banister::{Guardrail, Scope, check_segment};
+use banister::{Guardrail, Scope, check_segment, check_segment_fields, segment_of_fields};
 use banister_rivals::AgentConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,8 +17,6 @@ use crate::refusal::Refusal;
 
 /// Most segments that are declared.
 const MOST_DECLARED: usize = 10_000;
-/// Most fields that segments are made from.
-const MOST_FIELDS: usize = 16;
 
 /// Segments as declared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,7 +57,11 @@ pub enum GivenSegment {
 
 impl SegmentFields {
     /// Name of a segment, given a value of every field.
-    pub fn name(&self, field: &str, values: &BTreeMap<String, String>) -> Result<String, Refusal> {
+    pub fn name<'a>(
+        &'a self,
+        field: &str,
+        values: &'a BTreeMap<String, String>,
+    ) -> Result<String, Refusal> {
         if let Some(other) = values.keys().find(|name| !self.fields.contains(name)) {
             let allowed = format!("the fields of a segment are {}", self.fields.join(", "));
             return Err(Refusal::invalid(
@@ -69,27 +70,19 @@ impl SegmentFields {
                 allowed,
             ));
         }
-        let mut name = String::new();
-        for own in &self.fields {
-            let Some(value) = values.get(own) else {
+        let value = |own: &'a String| match values.get(own) {
+            Some(value) => Ok((own.as_str(), value.as_str())),
+            None => {
                 let allowed = "a segment has a value of every field";
-                return Err(Refusal::invalid(
+                Err(Refusal::invalid(
                     format!("{field}.{own}"),
                     "absent",
                     allowed,
-                ));
-            };
-            name += if name.is_empty() { "" } else { ", " };
-            name += own;
-            name.push('=');
-            for c in value.chars() {
-                if matches!(c, ',' | '\\') {
-                    name.push('\\');
-                }
-                name.push(c);
+                ))
             }
-        }
-        Ok(name)
+        };
+        let values = self.fields.iter().map(value);
+        Ok(segment_of_fields(values.collect::<Result<Vec<_>, _>>()?))
     }
 
     /// Returns true if a name is one that [`Self::name`] gives.
@@ -173,7 +166,7 @@ impl Declaration {
             None => ("segments", Vec::new()),
             Some(Segments::Names(names)) => ("segments", names.clone()),
             Some(Segments::Fields(own)) => {
-                check_fields(&own.fields)?;
+                check_segment_fields(&own.fields).map_err(|e| Refusal::of(e, str::to_string))?;
                 let known = own.known.iter().enumerate();
                 let names =
                     known.map(|(i, values)| own.name(&format!("segments.known[{i}]"), values));
@@ -191,28 +184,4 @@ impl Declaration {
         }
         Ok(known)
     }
-}
-
-fn check_fields(fields: &[String]) -> Result<(), Refusal> {
-    if !(1..=MOST_FIELDS).contains(&fields.len()) {
-        let (value, allowed) = (fields.len(), format!("must be 1 to {MOST_FIELDS} names"));
-        return Err(Refusal::invalid("segments.fields", value, allowed));
-    }
-    for (i, name) in fields.iter().enumerate() {
-        let field = format!("segments.fields[{i}]");
-        super::check_label(&field, name)?;
-        let plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
-        if name.is_empty() || !name.chars().all(plain) {
-            let allowed = "must be letters, digits, `.`, `_` or `-`";
-            return Err(Refusal::invalid(field, format!("{name:?}"), allowed));
-        }
-        if fields[..i].contains(name) {
-            return Err(Refusal::invalid(
-                field,
-                name,
-                "every field needs a name of its own",
-            ));
-        }
-    }
-    Ok(())
 }
