@@ -89,6 +89,7 @@ impl<'py> Columns<'py> {
             guardrails: self.guardrails.clone(),
             pscores: self.pscores.as_ref().map(Numbers::slice).transpose()?,
             features,
+            segments: Vec::new(),
             reward_range: None,
             cost_ranges: Vec::new(),
             caps: Vec::new(),

@@ -189,7 +189,7 @@ pub static ROUTES: &[Route] = &[
         (200, Gives::Json("State")), &[], &[404, 409, 503], get(experiments::state)),
     route!(GET "/v1/experiments/{name}/segments", Read, "list_segments",
         "Segments and the policy in each, those seen most often first, the pool of all others last",
-        Takes::Nothing, (200, Gives::Json("SegmentList")), &[LIMIT, OFFSET], &[400, 404, 409, 503],
+        Takes::Nothing, (200, Gives::Json("SegmentList")), &[LIMIT, OFFSET], &[400, 404, 503],
         get(experiments::segments)),
     route!(GET "/v1/experiments/{name}/history", Read, "read_history", "Policies and counts over time",
         Takes::Nothing, (200, Gives::Json("History")), &[], &[404, 503], get(experiments::history)),

@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use crate::state::{Facts, SegmentsView, State};
 use crate::time::Timestamp;
 
-/// Asks for segments of an experiment, those seen most often first.
+/// Asks for segments of an experiment, those seen most often first; there are none where decisions have none.
 #[derive(Debug)]
 pub struct ReadSegments {
     name: Arc<str>,
@@ -66,13 +66,6 @@ impl Query for ReadSegments {
         let time = state.now;
         let experiment = state.experiment(&self.name)?;
         let facts = experiment.facts.clone();
-        if facts.segments.is_none() {
-            let reason = format!(
-                "the experiment `{}` does not tell segments apart",
-                self.name
-            );
-            return Err(Refusal::conflict(reason));
-        }
         let (views, total) = match self.learned {
             Some(learned) => learned,
             None => (experiment.learner).with(|core| core.segments(self.places)),
