@@ -4,7 +4,7 @@ import { h, panel, renderOnce, setAttr, setText, show } from "./dom.js";
 import { ago, clock, fullTime, percent } from "./format.js";
 import { api } from "./api.js";
 import { poll } from "./poll.js";
-import { promises, reasonInWords, reasonTitle, refusingInWords } from "./words.js";
+import { isOverSegments, promises, reasonInWords, reasonTitle, refusingInWords } from "./words.js";
 import { policyBars, proofBars } from "./bars.js";
 import { chartsOf } from "./charts.js";
 import { armsPanel } from "./arms.js";
@@ -206,7 +206,10 @@ export function experimentPage(name) {
         : "If everything were as bad as the data still allow, the policy would cost on average:",
     );
     if (certificate) {
-      parts.proof.update(experiment.guardrails, certificate, state.estimates && state.estimates.guardrails);
+      const estimates = (state.estimates ? state.estimates.guardrails : []).map((own, i) =>
+        isOverSegments(experiment, experiment.guardrails[i]) ? null : own
+      );
+      parts.proof.update(experiment.guardrails, certificate, estimates);
     }
     const other = policy ? policy.filter((p) => !p.safe).reduce((sum, p) => sum + p.probability, 0) : 0;
     const shares = `: ${percent(1 - other)} safe, ${percent(other)} something else`;

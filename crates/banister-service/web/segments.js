@@ -6,8 +6,8 @@ import { api } from "./api.js";
 import { attempt } from "./dialog.js";
 import { directionOf } from "./direction.js";
 
-const FEW = 50,
-  PAGE = 500;
+const FIRST_SEGMENTS = 50,
+  SEGMENTS_AT_ONCE = 500;
 const POOL = "all others";
 
 const estimatesInWords = (row, arm, guardrails) =>
@@ -23,7 +23,7 @@ const estimatesInWords = (row, arm, guardrails) =>
 function segmentRow(guardrails, arms) {
   const name = h("span", { class: "clip" }),
     held = h("span", { class: "note clip" }),
-    best = h("span", { class: "tag", title: "more budget is best spent here" }, "spend here");
+    best = h("span", { class: "tag" });
   const share = h("td", { class: "number", "data-label": "frequency" });
   const cells = arms.map((arm) => h("td", { class: "number share", "data-label": arm.name }));
   const costs = guardrails.map((g) => h("td", { class: "number", "data-label": g.name }));
@@ -64,7 +64,9 @@ function segmentRow(guardrails, arms) {
         setText(prices[i], g.price > 0 ? num(g.price) : "–");
         setAttr(prices[i], "title", `reward for one more unit of ${g.name}, spent here`);
       });
-      show(best, dearest);
+      show(best, dearest.length > 0);
+      setText(best, `more ${dearest.join(", ")} here`);
+      setAttr(best, "title", "of the segments shown, this is where a little more of it earns most");
     },
   };
 }
@@ -100,7 +102,7 @@ export function segmentsPanel(context, experiment) {
     body,
   );
   const summary = h("p", { class: "note" });
-  let wanted = FEW,
+  let wanted = FIRST_SEGMENTS,
     last = null;
   const more = button("", () =>
     attempt(async () => {
@@ -117,10 +119,10 @@ export function segmentsPanel(context, experiment) {
 
   // The first ones and the pool, which is the last.
   async function read(signal) {
-    const page = await api.segments(context.name, 0, FEW, signal);
+    const page = await api.segments(context.name, 0, FIRST_SEGMENTS, signal);
     const rows = page.segments;
     while (rows.length < Math.min(wanted, page.total)) {
-      rows.push(...(await api.segments(context.name, rows.length, PAGE, signal)).segments);
+      rows.push(...(await api.segments(context.name, rows.length, SEGMENTS_AT_ONCE, signal)).segments);
     }
     if (rows.length < page.total) {
       rows.push(...(await api.segments(context.name, page.total - 1, 1, signal)).segments);
@@ -130,18 +132,18 @@ export function segmentsPanel(context, experiment) {
 
   function render(page) {
     last = page;
-    // The segment whose price of a guardrail is highest: nowhere does a little more of it earn as much.
-    const dearest = new Set();
-    guardrails.forEach((_, i) => {
-      const rows = page.segments.filter((row) => row.guardrails[i].price > 0);
-      const best = rows.reduce((a, b) => (a && a.guardrails[i].price >= b.guardrails[i].price ? a : b), null);
-      if (best && rows.some((row) => row.guardrails[i].price < best.guardrails[i].price * 0.999)) {
-        dearest.add(best.name);
-      }
-    });
+    // Where the price of a guardrail is highest, a little more of it earns most.
+    const dearest = (row) =>
+      guardrails
+        .filter((_, i) => {
+          const prices = page.segments.map((other) => other.guardrails[i].price);
+          const most = Math.max(...prices);
+          return row.guardrails[i].price === most && prices.some((price) => price < most * 0.999);
+        })
+        .map((g) => g.name);
     syncList(
       body,
-      page.segments.map((row) => ({ row, dearest: dearest.has(row.name) })),
+      page.segments.map((row) => ({ row, dearest: dearest(row) })),
       ({ row }) => (row.name === null ? "pool" : `segment ${row.name}`),
       () => segmentRow(guardrails, arms),
     );
