@@ -2,11 +2,13 @@
 
 import csv
 import io
+import re
 import signal
 
 import pytest
+from playwright.sync_api import expect
 
-from .experiments import SEGMENTS
+from .experiments import ARMS, SEGMENTS
 from .server import Server
 
 PRODUCT = {
@@ -134,3 +136,25 @@ def test_what_is_learned_survives_a_kill(server):
     after = server.get(f"{path}/segments").ok(200)
     assert {**after, "time": None} == {**before, "time": None}
     assert server.get(path).ok(200)["number"] == digest["number"]
+
+
+def test_the_page_shows_a_matrix(service, look):
+    many = [f"country {i}" for i in range(60)]
+    each = [ARMS["guardrails"][0] | {"scope": "each"}]
+    service.post("/v1/experiments", SEGMENTS | {"segments": many, "guardrails": each}).ok(201)
+    for i in range(3):
+        service.post("/v1/experiments/segments/decisions", {"segment": many[7], "id": str(i)}).ok(200)
+    page = look("/#/experiments/segments")
+    rows = page.get_by_test_id("segments-table").locator("tbody tr")
+    expect(rows).to_have_count(51)
+    expect(rows.first.locator("th")).to_contain_text("country 7")
+    expect(rows.first.locator("td").first).to_have_text("100%")
+    expect(rows.last).to_contain_text("all others")
+    safe = rows.first.locator("td.share").first
+    expect(safe).to_have_attribute("title", re.compile(r"control in country 7: .*\n.*\nreward"))
+    page.get_by_test_id("all-segments").click()
+    expect(rows).to_have_count(61)
+    expect(page.get_by_test_id("all-segments")).to_be_hidden()
+    page.get_by_test_id("try-decide").click()
+    expect(page.get_by_test_id("decisions-table")).to_contain_text("in country 0")
+    page.picture("segments")

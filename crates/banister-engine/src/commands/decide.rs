@@ -186,7 +186,8 @@ impl Command for Decide {
         // Elsewhere every decision has a policy of its own.
         let is_shared = experiment.checked.kind == Kind::Arms && segment.is_none();
         let dimension = experiment.frame.dimension();
-        let is_slow = candidates.len() * dimension * dimension >= SLOW;
+        let is_slow = candidates.len() * dimension * dimension >= SLOW
+            || (segment.is_some() && experiment.has_many_segments());
         // In shadow mode it is the caller who spends.
         let published = if shadow {
             published

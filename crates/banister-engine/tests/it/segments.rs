@@ -2,6 +2,9 @@
 
 use crate::common;
 
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
 use banister_engine::{
     Decide, Decided, Event, Import, ImportOutcomes, Options, ReadSegments, SegmentPage, rebuild,
 };
@@ -21,6 +24,8 @@ fn declare(name: &str) -> Value {
     let mut declaration = plain(name);
     declaration["segments"] = json!(["de", "fr"]);
     declaration["agent"] = json!({"kind": "segmented", "pool_until": 5});
+    // Over all segments they are told apart only once that is estimated to earn more.
+    declaration["guardrails"][0]["scope"] = json!("each");
     declaration
 }
 
@@ -64,9 +69,14 @@ fn what_is_learned_by_segment_is_a_fold_of_the_log(place: &Place) {
     let mut shadow = declare("shadow");
     shadow["shadow"] = json!(true);
     engine.create(shadow).unwrap();
+    let mut overall = declare("overall");
+    overall["guardrails"][0]["scope"] = json!("overall");
+    engine.create(overall).unwrap();
     let mut actions = Vec::new();
     for i in 0..300 {
         actions.push(decide(&engine, "x", i).action);
+        let other = decide(&engine, "overall", i).action;
+        (engine.report("overall", &format!("d{i}"), outcome(i, other))).unwrap();
         decide(&engine, "shadow", i);
         let report = json!({"taken": "new", "reward": 1, "costs": {"errors": 0}});
         engine.report("shadow", &format!("d{i}"), report).unwrap();
@@ -115,7 +125,7 @@ fn what_is_learned_by_segment_is_a_fold_of_the_log(place: &Place) {
         let frequencies = page.segments.iter().map(|own| own.view.frequency);
         assert!((frequencies.sum::<f64>() - 1.0).abs() < 1e-9);
     }
-    let names = ["x", "shadow"];
+    let names = ["x", "shadow", "overall"];
     let before = names.map(|name| (engine.digest(name).unwrap(), shown(&engine, name)));
     engine.stop();
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
@@ -342,4 +352,53 @@ fn a_breach_in_one_segment_is_told_by_its_name() {
     );
     engine.stop();
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+}
+
+/// Many segments are learned beside the writer, and asked for there.
+#[test]
+fn many_segments_are_learned_beside_the_writer() {
+    let place = Place::sqlite();
+    let engine = Engine::with(&place.database, often());
+    let names: Vec<String> = (0..1000).map(|i| format!("s{i}")).collect();
+    let arms: Vec<String> = (0..10).map(|i| format!("arm {i}")).collect();
+    engine
+        .create(json!({
+            "name": "x", "arms": arms, "safe": "arm 0", "segments": names,
+            "guardrails": [{"name": "errors", "at_most": 0.5, "safe_cost": 0.1, "scope": "each"}],
+        }))
+        .unwrap();
+    let ask = |i: usize| {
+        let request = json!({"id": format!("d{i}"), "segment": names[i % 7]});
+        let request = serde_json::from_value(request).unwrap();
+        let (sender, receiver) = channel();
+        let reply = move |mut answers: Vec<Result<Decided, _>>| {
+            sender.send(answers.remove(0)).expect("somebody waits");
+        };
+        let command = Decide::new("x".into(), request);
+        (engine.caller.0.decide(vec![command], || true, reply)).unwrap();
+        receiver.recv_timeout(Duration::from_secs(60)).unwrap()
+    };
+    for i in 0..30 {
+        let decided: Decided = ask(i).unwrap();
+        check(&decided);
+        let own = decided.published.segment.as_ref().unwrap();
+        assert_eq!(own.name, names[i % 7]);
+        let report = json!({"reward": 1, "costs": {"errors": 0}});
+        engine.report("x", &format!("d{i}"), report).unwrap();
+    }
+    let (sender, receiver) = channel();
+    let reply = move |page| sender.send(page).expect("somebody waits");
+    (engine.caller.0.read_segments("x".into(), 0..8, reply)).unwrap();
+    let page = receiver
+        .recv_timeout(Duration::from_secs(60))
+        .unwrap()
+        .unwrap();
+    assert_eq!((page.total, page.segments.len()), (1001, 8));
+    let contexts: u64 = page.segments.iter().map(|own| own.view.contexts).sum();
+    assert_eq!(contexts, 30);
+    assert_eq!(engine.stats().experiments[0].segments, 1001);
+    let digest = engine.digest("x").unwrap();
+    engine.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+    assert_eq!(Engine::start(&place.database).digest("x").unwrap(), digest);
 }

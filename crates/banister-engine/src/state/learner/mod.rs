@@ -1,8 +1,8 @@
 //! Learners: the part of an experiment that computes. An agent, fed by the experiment's events in their
 //! order, and the policies that it decides on.
 //!
-//! Most agents decide in microseconds, on the writer's thread. Long feature vectors take milliseconds, and one
-//! experiment must not make others wait: its learner is *detached*, an actor that threads beside the writer
+//! Most agents decide in microseconds, on the writer's thread. Long feature vectors and many segments take
+//! milliseconds, and one experiment must not make others wait: its learner is *detached*, an actor that threads beside the writer
 //! serve. It takes the same events in the same order, only later. A decision is then computed beside the writer
 //! from what the actor has learned, and the writer checks that the experiment has not changed since. That is
 //! safe: confidence sets hold for all times at once, so a policy that is based on fewer outcomes keeps its
