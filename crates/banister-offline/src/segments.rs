@@ -37,6 +37,7 @@ pub fn estimate_by_segment(
         let allowed = "the log needs the segment of every round";
         return Err(Error::invalid("segments", "not given", allowed));
     }
+    options.check(log)?;
     target.check(log)?;
     let mut rounds: Vec<(&str, Vec<usize>)> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
