@@ -141,8 +141,18 @@ fn what_is_learned_by_segment_is_a_fold_of_the_log(place: &Place) {
     decide(&engine, "x", 500);
 }
 
-fn shown(caller: &Caller, name: &str) -> String {
-    format!("{:?}", segments(caller, name).segments)
+/// All that is learned of the segments. Policies stand until there is something new, and so may be other ones after a
+/// restart, which makes them anew.
+fn shown(caller: &Caller, name: &str) -> Vec<String> {
+    let page = segments(caller, name);
+    let each = page.segments.iter();
+    each.map(|own| {
+        format!(
+            "{:?} {} {:?}",
+            own.view.name, own.view.contexts, own.beliefs
+        )
+    })
+    .collect()
 }
 
 fn outcomes_with_a_time_to_live_come_to_their_segment(place: &Place) {
