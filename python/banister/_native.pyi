@@ -543,6 +543,17 @@ def evaluate_log(
 ) -> list[dict[str, Any]]:
     """Estimates the reward and every cost of a policy: a list, the reward first."""
 
+def evaluate_segments(
+    log: Any,
+    policy: int | NDArray[np.float64],
+    *,
+    model: NDArray[np.float64] | None,
+    reward: RewardLike | None,
+    guardrails: Sequence[Any],
+    options: Mapping[str, object],
+) -> list[tuple[str, list[dict[str, Any]], str | None]]:
+    """Estimates by segment, those with the most rounds first: name, estimates, or the reason for none."""
+
 def judge_log(
     log: Any,
     policy: int | NDArray[np.float64],

@@ -73,6 +73,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(log::check_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::direction_symbol, module)?)?;
     module.add_function(wrap_pyfunction!(offline::evaluate_log, module)?)?;
+    module.add_function(wrap_pyfunction!(offline::evaluate_segments, module)?)?;
     module.add_function(wrap_pyfunction!(offline::feature_dimension, module)?)?;
     module.add_function(wrap_pyfunction!(offline::judge_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::replay_log, module)?)?;

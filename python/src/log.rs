@@ -21,6 +21,7 @@ pub(crate) struct Columns<'py> {
     pscores: Option<Numbers<'py>>,
     context: Option<Numbers<'py>>,
     offered: Option<Numbers<'py>>,
+    segments: Vec<String>,
 }
 
 impl<'py> Columns<'py> {
@@ -56,6 +57,10 @@ impl<'py> Columns<'py> {
             pscores: column("pscores", &[n], "one per action")?,
             context: column("context", &[n, None], by_feature)?,
             offered: column("offered", &[n, k, None], "(rounds, arms, features)")?,
+            segments: log
+                .getattr("segments")?
+                .extract::<Option<Vec<String>>>()?
+                .unwrap_or_default(),
             arm_names,
             actions,
             guardrails,
@@ -89,6 +94,7 @@ impl<'py> Columns<'py> {
             guardrails: self.guardrails.clone(),
             pscores: self.pscores.as_ref().map(Numbers::slice).transpose()?,
             features,
+            segments: self.segments.iter().map(String::as_str).collect(),
             reward_range: None,
             cost_ranges: Vec::new(),
             caps: Vec::new(),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use banister::{Direction, Error, Guardrail, SignalConfig};
 use banister_offline::{
     CheckedLog, Estimate, Estimator, Features, IntervalKind, Log, Mean, Model, Options, Replay,
-    ReplayOptions, Target,
+    ReplayOptions, SegmentEstimates, Target,
 };
 use banister_rivals::AgentConfig;
 use numpy::PyArray1;
@@ -133,6 +133,40 @@ pub(crate) fn evaluate_log<'py>(
     let each = std::iter::once(&found.reward).chain(&found.costs);
     let each = each.map(|one| estimate(py, one));
     PyList::new(py, each.collect::<PyResult<Vec<_>>>()?)
+}
+
+/// Estimates by segment, those with the most rounds first: name, estimates as of `evaluate_log`, or the reason why
+/// there are none.
+#[pyfunction]
+#[pyo3(signature = (log, policy, *, model, reward, guardrails, options))]
+pub(crate) fn evaluate_segments<'py>(
+    py: Python<'py>,
+    log: &Bound<'py, PyAny>,
+    policy: &Bound<'py, PyAny>,
+    model: Option<&Bound<'py, PyAny>>,
+    reward: Option<&Bound<'py, PyAny>>,
+    guardrails: Option<&Bound<'py, PyAny>>,
+    options: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyList>> {
+    let question = Question::new(log, policy, model, (reward, guardrails), options)?;
+    let found = question.ask(py, |log, target, model| {
+        banister_offline::estimate_by_segment(log, target, model, &question.options)
+    })?;
+    let rows = PyList::empty(py);
+    for SegmentEstimates {
+        segment, estimates, ..
+    } in &found
+    {
+        let listed = PyList::empty(py);
+        if let Ok(own) = estimates {
+            for one in std::iter::once(&own.reward).chain(&own.costs) {
+                listed.append(estimate(py, one)?)?;
+            }
+        }
+        let reason = estimates.as_ref().err().map(Error::to_string);
+        rows.append((segment, listed, reason))?;
+    }
+    Ok(rows)
 }
 
 /// Judges the guardrails, which are those of the log in its order.

@@ -358,7 +358,10 @@ impl State {
         };
         let name = declared.arm.and_then(name).map(String::as_str);
         let text = match self.problem.check() {
-            Ok(problem) => declared.describe(&problem, name),
+            Ok(problem) => {
+                let segment = declared.segment.and_then(|s| self.agent.segment_name(s));
+                declared.describe(&problem, name, segment)
+            }
             Err(error) => error.to_string(),
         };
         let text: Arc<str> = text.into();

@@ -24,6 +24,22 @@ def assert_close(one: banister.Estimate, expected: tuple[float, float, float]) -
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
+def test_every_segment_is_evaluated_from_its_own_rounds(data: dict[str, Any]) -> None:
+    segments = ["even" if t % 2 == 0 else "odd" for t in range(len(data["reward"]))]
+    segments[-1] = "alone"
+    frame = {**data, "segment": segments}
+    log = banister.Log.from_frame(frame, costs=COSTS, segment="segment")
+    found = banister.evaluate(log, POLICY, interval="normal")
+    rounds = {name: one.reward.n for name, one in found.segments.items()}
+    assert rounds == {name: segments.count(name) for name in ("even", "odd")}
+    assert found.without_estimates.keys() == {"alone"}
+    own = np.array(segments) == "even"
+    w = POLICY[data["action"][own]] / data["pscore"][own]
+    assert_close(found.segments["even"].reward, normal(w * data["reward"][own]))
+    with pytest.raises(TypeError, match="segment"):
+        banister.Log.from_frame({**data, "segment": range(len(segments))}, costs=COSTS, segment="segment")
+
+
 # Formulas
 
 

@@ -367,6 +367,30 @@ def test_contexts_and_candidates(live: Any) -> None:
     assert set(named.policy) <= {"sofa", "lamp", "safe"}
 
 
+def test_segments(live: Any) -> None:
+    fields = {"fields": ["country", "device"], "known": [{"country": "de", "device": "mobile"}]}
+    name, product = create(live, segments=["de", "fr"]), create(live, segments=fields)
+    assert live.experiment(name).agent["kind"] == "segmented"
+    assert live.experiment(product).segments == fields
+    decision = live.decide(product, segment={"device": "mobile", "country": "de"})
+    assert decision.segment.name == "country=de, device=mobile"
+    batch = list(live.decide_batch(name, [{"segment": s} for s in ("de", "fr", "de", "fr")]))
+    assert [one.segment.contexts for one in batch[:2]] == [0, 0]
+    for one in batch:
+        live.report(one, reward=1.0, costs=0.0)
+    (*_, pool) = live.segments(name)
+    assert pool.name is None and sum(arm.probability for arm in pool.arms) == pytest.approx(1.0)
+    with pytest.raises(banister.ServiceRefusedError, match="segment"):
+        live.decide(name)
+    with pytest.raises(TypeError, match="segment"):
+        live.decide(name, segment=5)
+    log = live.export_log(name)
+    assert log.segments == ("de", "fr", "de", "fr")
+    found = banister.evaluate(log, "control")
+    assert {s: one.reward.n for s, one in found.segments.items()} == {"de": 2, "fr": 2}
+    assert live.import_log(create(live, segments=[]), log) == 4
+
+
 def test_an_outcome_that_never_comes(live: Any) -> None:
     outcome = {"reward": 0.0, "costs": {"complaints": 0.0}}
     name = create(live, ttl_seconds=0.1, default_outcome=outcome)

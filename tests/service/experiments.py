@@ -50,6 +50,7 @@ CANDIDATES = {
     "guardrails": [{"name": "cost", "at_most": 0.6, "safe_cost": 0.1}],
     "agent": {"kind": "oplb", "parameter_norm": 2},
 }
+SEGMENTS = ARMS | {"name": "segments", "segments": ["de", "fr"], "agent": {"kind": "segmented"}}
 SHADOW = ARMS | {"name": "shadow", "shadow": True}
 LIVES = ARMS | {
     "name": "lives",
@@ -57,7 +58,7 @@ LIVES = ARMS | {
     "default_outcome": {"reward": 0, "costs": {"complaints": 0}},
 }
 BARE = {"name": "bare", "arms": ["x", "y"], "safe": "x", "guardrails": []}
-ALL = [ARMS, TWO, FEATURES, CONTEXT, FIELDS, CANDIDATES, SHADOW, LIVES, BARE]
+ALL = [ARMS, TWO, FEATURES, CONTEXT, FIELDS, CANDIDATES, SEGMENTS, SHADOW, LIVES, BARE]
 
 #: A request for a decision that each of them answers.
 REQUESTS = {
@@ -67,6 +68,7 @@ REQUESTS = {
     "context": {"context": [0.1, 0.2, 0.3]},
     "fields": {"context": {"country": "es", "hour": 13, "member": True}},
     "candidates": {"actions": [[0.5, 0.5], {"name": "far", "features": [0, 1]}]},
+    "segments": {"segment": "de"},
     "shadow": {"taken": "bold", "propensity": 0.5},
     "lives": {},
     "bare": {},

@@ -51,16 +51,17 @@ pub use queries::{
     AlarmView, ArmView, Beliefs, EstimateView, EvidenceView, ExperimentStats, ExperimentSummary,
     ExperimentView, FallbackView, HistoryView, ListExperiments, LiveState, MinuteView, Page,
     Picture, PointView, Query, RaisedView, ReadDigest, ReadExperiment, ReadFacts, ReadHistory,
-    ReadImports, ReadState, ReadStats, Refusing, Stats, SummariseExperiments, TtlStatus, beliefs,
+    ReadImports, ReadSegments, ReadState, ReadStats, Refusing, SegmentPage, SegmentState, Stats,
+    SummariseExperiments, TtlStatus, beliefs,
 };
 pub use rebuild::{Rebuilt, RebuiltExperiment, rebuild};
 pub use refusal::Refusal;
 pub use state::{
     Account, Alarm, AlarmRaised, Arm, ArmMissing, BudgetView, Budgets, Change, CheckedDeclaration,
     Counts, Declaration, DeclaredArm, DeclaredContext, DefaultOutcome, Evidence, Experiment,
-    ExperimentStatus, Facts, GuardrailPoint, History, Imported, Kind, LONGEST_FEATURES, Latest,
-    MOST_ACTIONS, Minute, Missing, NamedArm, PastPeriod, Point, RecordedAlarm, State,
-    period_bounds,
+    ExperimentStatus, Facts, GivenSegment, GuardrailPoint, History, Imported, Kind,
+    LONGEST_FEATURES, Latest, MOST_ACTIONS, Minute, Missing, NamedArm, PastPeriod, Point,
+    RecordedAlarm, SegmentFields, Segments, State, period_bounds,
 };
 pub use store::{
     Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Scope, Snapshot,

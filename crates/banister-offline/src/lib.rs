@@ -5,6 +5,7 @@
 //! [`Log`] of borrowed columns; [`Log::check`] makes it usable. Then:
 //!
 //! - [`estimate`] says what the reward and every cost of **another** policy π would have been
+//! - [`estimate_by_segment`] says the same for every segment of users or requests
 //! - [`verdicts`] says which guardrails the log shows π to keep or to break
 //! - [`replay`] lets an agent live through the log as if it had been deployed
 //! - [`warm_start`] lets an agent learn from the log before its first round
@@ -103,7 +104,7 @@
 //!
 //! In reading order: `log.rs` and `features.rs` (the data), `options.rs`, `bets.rs` and
 //! `interval.rs` (means of terms), `target.rs` and `weights.rs` (the policy), `ridge.rs` and `model.rs` (q̂),
-//! `combination.rs` and `estimate.rs` (estimators), `verdict.rs`, `warm_start.rs`, `replay.rs`; `random.rs` has the seeded
+//! `combination.rs`, `estimate.rs` and `segments.rs` (estimators), `verdict.rs`, `warm_start.rs`, `replay.rs`; `random.rs` has the seeded
 //! streams. The crate may use `banister` and nothing else of ours.
 //!
 //! # References
@@ -132,6 +133,7 @@ mod options;
 mod random;
 mod replay;
 mod ridge;
+mod segments;
 mod target;
 mod verdict;
 mod warm_start;
@@ -144,6 +146,7 @@ pub use log::{CheckedLog, Features, Log};
 pub use model::Model;
 pub use options::{Estimator, IntervalKind, Options};
 pub use replay::{MAX_CHECKPOINTS, Mean, Replay, ReplayCurve, ReplayOptions, replay};
+pub use segments::{SegmentEstimates, estimate_by_segment};
 pub use target::Target;
 pub use verdict::{GuardrailVerdict, Verdict, verdicts};
 pub use warm_start::warm_start;

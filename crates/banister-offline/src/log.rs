@@ -37,6 +37,8 @@ pub struct Log<'a> {
     pub pscores: Option<&'a [f64]>,
     /// Features of rounds or actions.
     pub features: Features<'a>,
+    /// Segment of users or requests of each round; empty: none given.
+    pub segments: Vec<&'a str>,
     /// Lowest and highest possible reward; needed by finite-sample intervals.
     pub reward_range: Option<[f64; 2]>,
     /// The same per guardrail; empty: none declared.
@@ -116,6 +118,13 @@ impl<'a> Log<'a> {
         count("costs", self.costs.len(), n.checked_mul(m), &what)?;
         if let Some(pscores) = self.pscores {
             count("pscores", pscores.len(), Some(n), "one per action")?;
+        }
+        if !self.segments.is_empty() {
+            let what = "one per action";
+            count("segments", self.segments.len(), Some(n), what)?;
+        }
+        for (i, segment) in self.segments.iter().enumerate() {
+            banister::check_segment(segment).map_err(|error| at_round(error, i))?;
         }
         if !self.arm_names.is_empty() {
             let given = self.arm_names.len();
@@ -330,5 +339,21 @@ fn check_signal(
         }
         _ if value.abs() > FAR => Err(Error::invalid(field(), value, "must lie within ±1e100")),
         _ => Ok(()),
+    }
+}
+
+/// Says in which round of the log a number was refused.
+pub(crate) fn at_round(error: Error, round: usize) -> Error {
+    match error {
+        Error::Invalid {
+            field,
+            value,
+            allowed,
+        } => Error::Invalid {
+            field: format!("round[{round}].{field}"),
+            value,
+            allowed,
+        },
+        other => other,
     }
 }

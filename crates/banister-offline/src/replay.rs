@@ -4,10 +4,9 @@ use banister::{Agent, Error};
 use serde::{Deserialize, Serialize};
 
 use crate::interval::{around, mean_and_variance};
-use crate::log::CheckedLog;
+use crate::log::{CheckedLog, at_round};
 use crate::options::check_confidence;
 use crate::random::{Purpose, stream, unit};
-use crate::warm_start::at_round;
 
 /// Most checkpoints of a replay's curve.
 pub const MAX_CHECKPOINTS: usize = 500;
@@ -135,6 +134,9 @@ pub fn replay(
                 Err(Error::NoFeatures) => by_features = false,
                 answer => answer.map_err(|error| at_round(error, t))?,
             }
+        }
+        if let Some(segment) = log.declared().segments.get(t) {
+            agent.enter(segment).map_err(|error| at_round(error, t))?;
         }
         let decision = agent.decide();
         if decision.scale != 1.0 {

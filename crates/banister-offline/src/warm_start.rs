@@ -2,11 +2,11 @@
 
 use banister::{Agent, Error, Origin, Outcomes, Played};
 
-use crate::log::CheckedLog;
+use crate::log::{CheckedLog, at_round};
 
 /// Feeds every logged outcome to an agent and returns their number.
 ///
-/// A K-armed agent takes outcomes by arm. A linear agent takes them by the features of the action
+/// A K-armed agent takes outcomes by arm, and in their segments where the log has them. A linear agent takes them by the features of the action
 /// played (a context becomes a block vector, see [`disjoint_features`](crate::disjoint_features)), or
 /// by arm if the log has no features and the agent's actions are fixed.
 ///
@@ -37,7 +37,10 @@ pub fn warm_start(agent: &mut dyn Agent, log: &CheckedLog) -> Result<u64, Error>
         };
         let features = log.played(t).filter(|_| by_features);
         let taken = match features {
-            None => take(Played::Arms(&[action])),
+            None => match declared.segments.get(t) {
+                Some(segment) => take(Played::InSegments(&[action], &[segment])),
+                None => take(Played::Arms(&[action])),
+            },
             Some(features) => match take(Played::Features(&features)) {
                 Err(Error::NoFeatures) => {
                     by_features = false;
@@ -49,20 +52,4 @@ pub fn warm_start(agent: &mut dyn Agent, log: &CheckedLog) -> Result<u64, Error>
         taken.map_err(|error| at_round(error, t))?;
     }
     Ok(declared.actions.len() as u64)
-}
-
-/// Says in which round of the log a number was refused.
-pub(crate) fn at_round(error: Error, round: usize) -> Error {
-    match error {
-        Error::Invalid {
-            field,
-            value,
-            allowed,
-        } => Error::Invalid {
-            field: format!("round[{round}].{field}"),
-            value,
-            allowed,
-        },
-        other => other,
-    }
 }

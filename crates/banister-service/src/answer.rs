@@ -5,10 +5,10 @@ use std::fmt::Write;
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use banister::{Assumption, Confidence};
+use banister::{Assumption, Confidence, Scope, SegmentCertificate};
 use banister_engine::{
     AlarmView, Beliefs, Decided, EstimateView, EvidenceView, Facts, FallbackView, LiveState,
-    PublishedPolicy, RaisedView, Reported, Timestamp, named_costs,
+    PublishedPolicy, RaisedView, Reported, SegmentPage, SegmentState, Timestamp, named_costs,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -104,6 +104,9 @@ pub struct Decision {
     pub policy: Vec<Share>,
     /// Certificate of the policy.
     pub certificate: Certificate,
+    /// The segment that it was made in, where decisions have one, and its own part of the certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segment: Option<SegmentCertificate>,
 }
 
 /// Outcome as far as known.
@@ -175,6 +178,71 @@ pub struct State {
     pub evidence: Vec<EvidenceView>,
     /// One decision in this many is watched for breaches; more than 1 where outcomes come very late.
     pub watched_one_in: u64,
+}
+
+/// Segments of an experiment, those seen most often first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SegmentList {
+    /// The experiment.
+    pub experiment: String,
+    /// Its last event.
+    pub number: u64,
+    /// Time of the list.
+    pub time: Timestamp,
+    /// Segments told apart, and the pool.
+    pub total: usize,
+    /// Segments told apart, and the pool of all others last.
+    pub segments: Vec<SegmentRow>,
+}
+
+/// A segment, or the pool of those that are not told apart.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SegmentRow {
+    /// Name of the segment; null for the pool.
+    pub name: Option<String>,
+    /// Names of segments that share the pool's policy, those seen most often first; not all where they are many.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pooled: Vec<String>,
+    /// Decisions seen in it.
+    pub contexts: u64,
+    /// Share of all decisions.
+    pub frequency: f64,
+    /// Pessimistic cost of its policy, threshold and price under each guardrail.
+    pub guardrails: Vec<SegmentGuardrail>,
+    /// Probability and estimates of every arm in it.
+    pub arms: Vec<SegmentArm>,
+}
+
+/// A guardrail in a segment.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SegmentGuardrail {
+    /// Name.
+    pub name: String,
+    /// Decisions over which its mean is taken.
+    pub scope: Scope,
+    /// Pessimistic cost of the segment's own policy.
+    pub pessimistic_cost: f64,
+    /// Bound on that cost with scope `each`; with scope `overall` on the mean over all segments.
+    pub threshold: f64,
+    /// Reward per unit of threshold: what a little more of it would earn, spent here.
+    pub price: f64,
+}
+
+/// An arm in a segment.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SegmentArm {
+    /// Name.
+    pub name: String,
+    /// False once it is retired.
+    pub offered: bool,
+    /// Its probability.
+    pub probability: f64,
+    /// Outcomes of it.
+    pub pulls: Option<u64>,
+    /// Its reward.
+    pub reward: EstimateView,
+    /// Its signal under each guardrail.
+    pub guardrails: Vec<EstimateView>,
 }
 
 /// Estimates of a policy.
@@ -259,7 +327,10 @@ pub fn decision(decided: &Decided) -> String {
 fn shared(published: &PublishedPolicy, facts: &Facts, candidates: &[Option<String>]) -> String {
     let policy = serde_json::to_string(&policy(published, facts, candidates)).unwrap_or_default();
     let certificate = serde_json::to_string(&certificate(published, facts)).unwrap_or_default();
-    format!("\"policy\":{policy},\"certificate\":{certificate}")
+    let segment = (published.segment.as_ref())
+        .map(|own| serde_json::to_string(own).unwrap_or_default())
+        .map_or(String::new(), |own| format!(",\"segment\":{own}"));
+    format!("\"policy\":{policy},\"certificate\":{certificate}{segment}")
 }
 
 /// Renders a policy with names.
@@ -323,6 +394,52 @@ pub fn outcome(reported: &Reported) -> OutcomeAnswer {
         },
         reward: reported.reward,
         costs: named_costs(&reported.facts.guardrails, &reported.costs),
+    }
+}
+
+/// Renders segments with names.
+pub fn segments(page: &SegmentPage) -> SegmentList {
+    let facts = &page.facts;
+    let row = |own: &SegmentState| {
+        let view = &own.view;
+        let probability = |arm: usize| {
+            let entry = view.policy.iter().find(|entry| entry.0 == arm);
+            entry.map_or(0.0, |entry| entry.1)
+        };
+        let guardrails = facts.problem.guardrails.iter().enumerate();
+        let arms = std::iter::zip(&view.arms, &own.beliefs).enumerate();
+        SegmentRow {
+            name: view.name.clone(),
+            pooled: view.pooled.clone(),
+            contexts: view.contexts,
+            frequency: view.frequency,
+            guardrails: guardrails
+                .map(|(i, guardrail)| SegmentGuardrail {
+                    name: guardrail.name.clone(),
+                    scope: guardrail.scope,
+                    pessimistic_cost: view.costs[i],
+                    threshold: guardrail.shown_threshold,
+                    price: view.prices[i],
+                })
+                .collect(),
+            arms: arms
+                .map(|(arm, (estimate, beliefs))| SegmentArm {
+                    name: facts.arms.get(arm).cloned().unwrap_or_default(),
+                    offered: estimate.offered,
+                    probability: probability(arm),
+                    pulls: beliefs.pulls,
+                    reward: beliefs.reward,
+                    guardrails: beliefs.guardrails.clone(),
+                })
+                .collect(),
+        }
+    };
+    SegmentList {
+        experiment: facts.experiment.clone(),
+        number: page.number,
+        time: page.time,
+        total: page.total,
+        segments: page.segments.iter().map(row).collect(),
     }
 }
 

@@ -45,7 +45,7 @@ type PerExperiment = Family<ExperimentLabels, Gauge<i64, AtomicI64>>;
 
 /// Gauges of every experiment: name, help, value.
 type ExperimentGauge = (&'static str, &'static str, fn(&ExperimentStats) -> u64);
-const PER_EXPERIMENT: [ExperimentGauge; 7] = [
+const PER_EXPERIMENT: [ExperimentGauge; 8] = [
     ("decisions", "Decisions made", |e| e.counts.decisions),
     ("outcomes", "Outcomes learned from", |e| {
         e.counts.outcomes + e.counts.imported
@@ -68,6 +68,11 @@ const PER_EXPERIMENT: [ExperimentGauge; 7] = [
         "missing",
         "Decisions whose outcome never came within their time to live",
         |e| e.counts.missing,
+    ),
+    (
+        "segments",
+        "Segments told apart, the pool of all others among them",
+        |e| e.segments,
     ),
 ];
 

@@ -7,7 +7,7 @@ use banister_engine::{
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::answer::{Decision, OutcomeAnswer, State};
+use crate::answer::{Decision, OutcomeAnswer, SegmentList, State};
 use crate::handlers::audit::{Audit, DecisionList};
 use crate::handlers::changes::ChangeList;
 use crate::handlers::decisions::{DecisionBatch, DecisionResults, OutcomeBatch, OutcomeResults};
@@ -150,6 +150,7 @@ fn schemas() -> Value {
     given.subschema_for::<ExperimentView>();
     given.subschema_for::<ExperimentList>();
     given.subschema_for::<State>();
+    given.subschema_for::<SegmentList>();
     given.subschema_for::<HistoryView>();
     given.subschema_for::<ChangeList>();
     given.subschema_for::<Decision>();

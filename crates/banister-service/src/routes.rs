@@ -94,6 +94,11 @@ const LIMIT: Query = Query {
     summary: "How many at most",
     schema: r#"{"type":"integer","minimum":1,"maximum":1000,"default":50}"#,
 };
+const OFFSET: Query = Query {
+    name: "offset",
+    summary: "How many to leave out",
+    schema: r#"{"type":"integer","minimum":0,"default":0}"#,
+};
 const LIST_LIMIT: Query = Query {
     name: "limit",
     summary: "How many at most",
@@ -182,6 +187,10 @@ pub static ROUTES: &[Route] = &[
     route!(GET "/v1/experiments/{name}/state", Read, "read_state",
         "The policy now, its certificate, and the estimates of every arm", Takes::Nothing,
         (200, Gives::Json("State")), &[], &[404, 409, 503], get(experiments::state)),
+    route!(GET "/v1/experiments/{name}/segments", Read, "list_segments",
+        "Segments and the policy in each, those seen most often first, the pool of all others last",
+        Takes::Nothing, (200, Gives::Json("SegmentList")), &[LIMIT, OFFSET], &[400, 404, 503],
+        get(experiments::segments)),
     route!(GET "/v1/experiments/{name}/history", Read, "read_history", "Policies and counts over time",
         Takes::Nothing, (200, Gives::Json("History")), &[], &[404, 503], get(experiments::history)),
     route!(GET "/v1/experiments/{name}/changes", Read, "list_changes",

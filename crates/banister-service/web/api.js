@@ -112,6 +112,8 @@ export const api = {
   acknowledge: (name, note) => json("POST", at(name, "/alarms:acknowledge"), { note }),
   retireArm: (name, arm) => json("DELETE", at(name, `/arms/${encodeURIComponent(arm)}`)),
   state: (name, signal) => json("GET", at(name, "/state"), undefined, signal),
+  segments: (name, offset, limit, signal) =>
+    json("GET", at(name, `/segments?offset=${offset}&limit=${limit}`), undefined, signal),
   history: (name, signal) => json("GET", at(name, "/history"), undefined, signal),
   decisions: (name, limit, before, signal) =>
     json("GET", at(name, `/decisions?limit=${limit}${before ? `&before=${before}` : ""}`), undefined, signal),

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { clip, num } from "./format.js";
 import { directionOf } from "./direction.js";
-import { limitInWords, unitInWords } from "./words.js";
+import { isOverSegments, limitInWords, unitInWords } from "./words.js";
 import { makeChart } from "./chart.js";
 
 const PALETTE = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6"];
@@ -145,11 +145,12 @@ export function chartsOf(experiment) {
       );
       rails.forEach((chart, i) => {
         const get = (key) => of((p) => (p.guardrails[i] ? p.guardrails[i][key] : null));
+        const own = (key) => (isOverSegments(experiment, experiment.guardrails[i]) ? times.map(() => null) : get(key));
         const thresholds = get("threshold"),
           value = thresholds[thresholds.length - 1];
         const { low, side } = directionOf(experiment.guardrails[i]);
         const limit = value === undefined || value === null ? null : { value, low, label: `must stay ${side}` };
-        chart.update([times, get("upper"), get("lower"), get("mean"), thresholds, get("pessimistic_cost")], {
+        chart.update([times, own("upper"), own("lower"), own("mean"), thresholds, get("pessimistic_cost")], {
           forced,
           limit,
         });

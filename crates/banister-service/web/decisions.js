@@ -15,6 +15,7 @@ function decisionRow(context, guardrails) {
   const link = h("a", { class: "clip" }),
     time = h("span"),
     action = h("span", { class: "clip" }),
+    segment = h("span", { class: "note clip" }),
     forced = h("span", { class: "tag warn" }, "forced");
   const share = h("td", { class: "number", "data-label": "probability" }),
     status = h("span", { class: "state" }),
@@ -25,7 +26,7 @@ function decisionRow(context, guardrails) {
     null,
     h("th", { scope: "row" }, link),
     h("td", { "data-label": "when" }, time),
-    h("td", { "data-label": "action" }, h("span", null, action, " ", forced)),
+    h("td", { "data-label": "action" }, h("span", null, action, " ", forced, segment)),
     share,
     h("td", { "data-label": "outcome" }, status),
     reward,
@@ -41,6 +42,9 @@ function decisionRow(context, guardrails) {
       setAttr(time, "title", fullTime(d.time));
       setText(action, d.action);
       setAttr(action, "title", d.action);
+      show(segment, Boolean(d.segment));
+      setText(segment, d.segment ? `in ${d.segment}` : "");
+      setAttr(segment, "title", d.segment);
       show(forced, Boolean(d.fallback));
       setAttr(forced, "title", d.fallback ? reasonInWords(d.fallback) : null);
       setText(share, percent(d.probability));

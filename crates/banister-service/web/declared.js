@@ -1,13 +1,14 @@
 // What was declared of an experiment, in words.
 
 import { h } from "./dom.js";
-import { duration, fullTime, level, num, vector } from "./format.js";
+import { clip, duration, fullTime, level, num, vector } from "./format.js";
 import { contextInWords } from "./context.js";
 import { budgetInWords, limitInWords, promise, rangeInWords } from "./words.js";
 
 const sidesOf = (guardrail) =>
   [
     `${guardrail.name}: ${limitInWords(guardrail)}`,
+    guardrail.scope === "each" ? "in each segment" : null,
     guardrail.range || guardrail.cap ? rangeInWords(guardrail) : null,
     guardrail.sub_gaussian ? `sub-Gaussian ${num(guardrail.sub_gaussian)}` : null,
     guardrail.safe_cost === null || guardrail.safe_cost === undefined
@@ -16,6 +17,13 @@ const sidesOf = (guardrail) =>
   ]
     .filter(Boolean)
     .join(", ");
+
+const segmentsInWords = (segments) =>
+  segments.fields
+    ? `made from ${segments.fields.join(", ")}`
+    : segments.length
+    ? clip(segments.join(", "), 300)
+    : "told apart once they are seen";
 
 // Source and maker for `renderOnce`.
 export function declared(experiment) {
@@ -56,6 +64,7 @@ export function declared(experiment) {
         item("Safe", experiment.safe ? experiment.safe : vector(experiment.safe_action)),
         experiment.dimension ? item("Candidates", `${experiment.dimension} features each`) : null,
         experiment.context ? item("Context", `${contextInWords(experiment.context)} with every decision`) : null,
+        experiment.segments ? item("Segments", segmentsInWords(experiment.segments)) : null,
         item("Reward", rangeInWords(experiment.reward)),
         item("Agent", agent),
         item(

@@ -4,10 +4,11 @@ import { h, panel, renderOnce, setAttr, setText, show } from "./dom.js";
 import { ago, clock, fullTime, percent } from "./format.js";
 import { api } from "./api.js";
 import { poll } from "./poll.js";
-import { promises, reasonInWords, reasonTitle, refusingInWords } from "./words.js";
+import { isOverSegments, promises, reasonInWords, reasonTitle, refusingInWords } from "./words.js";
 import { policyBars, proofBars } from "./bars.js";
 import { chartsOf } from "./charts.js";
 import { armsPanel } from "./arms.js";
+import { segmentsPanel } from "./segments.js";
 import { decisionsPanel, hrefOf } from "./decisions.js";
 import { actions, statusPills } from "./manage.js";
 import { tryPanel } from "./try.js";
@@ -75,6 +76,9 @@ export function loading() {
   return { node, fail: (error) => setText(node, error.message) };
 }
 
+// True if the policy depends on what a decision brings.
+const drawnAnew = (experiment) => experiment.dimension || experiment.context || experiment.segments;
+
 export function experimentPage(name) {
   const wait = loading(),
     node = h("div", null, wait.node);
@@ -115,7 +119,9 @@ export function experimentPage(name) {
       note: h("p", { class: "note" }),
       waiting: h("p", { class: "empty" }),
     };
-    parts.arms = experiment.dimension ? null : armsPanel(context, experiment);
+    parts.segments = experiment.segments ? segmentsPanel(context, experiment) : null;
+    // With segments there is no estimate of an arm over all of them.
+    parts.arms = experiment.dimension || experiment.segments ? null : armsPanel(context, experiment);
     parts.live = h("div", null, parts.bars.node);
     parts.premise = h("p", { class: "note" });
     parts.proving = panel(
@@ -126,7 +132,7 @@ export function experimentPage(name) {
       parts.assumptions.node,
     );
     const policy = panel(
-      experiment.dimension || experiment.context ? "Policy of the last decision" : "Policy now",
+      drawnAnew(experiment) ? "Policy of the last decision" : "Policy now",
       null,
       parts.note,
       parts.waiting,
@@ -153,6 +159,7 @@ export function experimentPage(name) {
       h("div", { class: "pair" }, policy, parts.proving),
       parts.start.node,
       parts.charts.node,
+      parts.segments ? parts.segments.node : "",
       parts.arms ? parts.arms.node : "",
       h("div", { class: "pair wide-left" }, parts.decisions.node, parts.trial.node),
       h("div", { class: "pair wide-left" }, panel("As declared", null, parts.declared), parts.learn.node),
@@ -199,11 +206,14 @@ export function experimentPage(name) {
         : "If everything were as bad as the data still allow, the policy would cost on average:",
     );
     if (certificate) {
-      parts.proof.update(experiment.guardrails, certificate, state.estimates && state.estimates.guardrails);
+      const estimates = (state.estimates ? state.estimates.guardrails : []).map((own, i) =>
+        isOverSegments(experiment, experiment.guardrails[i]) ? null : own
+      );
+      parts.proof.update(experiment.guardrails, certificate, estimates);
     }
     const other = policy ? policy.filter((p) => !p.safe).reduce((sum, p) => sum + p.probability, 0) : 0;
     const shares = `: ${percent(1 - other)} safe, ${percent(other)} something else`;
-    const past = experiment.dimension || experiment.context || experiment.status === "archived";
+    const past = drawnAnew(experiment) || experiment.status === "archived";
     const drawn = past ? "The last decision was" : "The next decision is";
     setText(parts.note, policy ? `${drawn} drawn from this${shares}.` : "");
     if (parts.arms) parts.arms.update(experiment, state);
@@ -215,14 +225,16 @@ export function experimentPage(name) {
       if (!parts) build(experiment);
       // Everything else follows from the log: if its number is the same, so is the rest.
       if (experiment.number !== seen || Date.now() - full > 20000) {
-        const [now, history, recent, changes] = await Promise.all([
+        const [now, history, recent, changes, segments] = await Promise.all([
           api.state(name, signal),
           api.history(name, signal),
           api.decisions(name, parts.decisions.limit, null, signal),
           api.changes(name, parts.changes.limit, signal),
+          parts.segments && parts.segments.read(signal),
         ]);
         state = now;
         parts.charts.update(history, now);
+        if (parts.segments) parts.segments.update(segments);
         parts.decisions.update(recent.decisions);
         parts.changes.update(changes.changes);
         seen = experiment.number;

@@ -14,6 +14,7 @@ function columnsIn(experiment) {
   const fields = fieldsOf(experiment.context);
   if (fields) names.push(...Object.keys(fields).map((name) => `context_${name}`));
   else if (experiment.context) names.push(...numbered("context", experiment.context));
+  if (experiment.segments) names.push("segment");
   return [...names, "reward", ...experiment.guardrails.map((g) => g.name)];
 }
 

@@ -31,6 +31,12 @@ function requestInputs(experiment, changed) {
     });
     parts.push(labelled(`context (${experiment.context} numbers)`, context));
   }
+  const fields = experiment.segments ? experiment.segments.fields || [null] : [];
+  const known = experiment.segments ? (experiment.segments.known || experiment.segments)[0] : undefined;
+  const segment = fields.map((field) =>
+    h("input", { autocomplete: "off", value: (field === null ? known : known && known[field]) || "" })
+  );
+  fields.forEach((field, i) => parts.push(labelled(field === null ? "segment" : `segment: ${field}`, segment[i])));
   if (experiment.dimension) {
     actions = h("textarea", {
       rows: "4",
@@ -62,6 +68,11 @@ function requestInputs(experiment, changed) {
     read() {
       const body = {};
       if (id.value) body.id = id.value;
+      if (segment.length) {
+        body.segment = fields[0] === null
+          ? segment[0].value
+          : Object.fromEntries(fields.map((field, i) => [field, segment[i].value]));
+      }
       if (row) body.context = row.read();
       if (context) body.context = numbersOrText(context.value);
       if (actions) {

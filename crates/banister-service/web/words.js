@@ -93,6 +93,9 @@ export function budgetInWords(budget) {
 export const refusingInWords = ({ guardrail, until }) =>
   `Decisions are refused until ${futureTime(until)}: the budget of ${guardrail} is exhausted`;
 
+// True if the limit is on the mean over all segments: estimates in one of them do not compare with it.
+export const isOverSegments = (experiment, guardrail) => Boolean(experiment.segments) && guardrail.scope !== "each";
+
 // Which unit a guardrail's estimates are in: a relative one with a known safe cost is an absolute one.
 export const isExcess = (guardrail) =>
   Boolean(guardrail.relative) && (guardrail.safe_cost === null || guardrail.safe_cost === undefined);

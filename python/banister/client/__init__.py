@@ -18,6 +18,7 @@ from .answers import (
     ServiceGuardrailCertificate,
     ServiceKnown,
     ServiceOutcome,
+    ServiceSegmentCertificate,
 )
 from .api import Api
 from .errors import (
@@ -40,6 +41,9 @@ from .state import (
     ServiceHistory,
     ServiceMinute,
     ServicePoint,
+    ServiceSegment,
+    ServiceSegmentArm,
+    ServiceSegmentGuardrail,
     ServiceState,
 )
 from .transport import AsyncTransport, BlockingTransport
@@ -73,6 +77,10 @@ __all__ = [
     "ServiceOutcome",
     "ServicePoint",
     "ServiceRefusedError",
+    "ServiceSegment",
+    "ServiceSegmentArm",
+    "ServiceSegmentCertificate",
+    "ServiceSegmentGuardrail",
     "ServiceState",
     "ServiceUnavailableError",
 ]

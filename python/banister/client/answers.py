@@ -84,6 +84,23 @@ class ServiceCertificate(_Answer):
 
 
 @dataclass(frozen=True)
+class ServiceSegmentCertificate(_Answer):
+    """A segment's own part of a certificate; costs in the order of the guardrails."""
+
+    name: str
+    #: True if it shares the policy of rare segments.
+    pooled: bool
+    #: Decisions seen in it before this one.
+    contexts: int
+    #: Share of all decisions that had this policy.
+    frequency: float
+    #: Pessimistic cost of its own policy under each guardrail.
+    costs: tuple[float, ...]
+    #: Part of each guardrail's pessimistic cost that frequencies add, since they are not known exactly.
+    by_frequencies: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class ServiceDecision(_Answer):
     """A decision of the service: the policy, the action drawn from it, and its certificate."""
 
@@ -102,6 +119,8 @@ class ServiceDecision(_Answer):
     certificate: ServiceCertificate = field(repr=False)
     #: True if this is only what the service would do.
     shadow: bool = False
+    #: The segment's own part of the certificate, where decisions have one.
+    segment: ServiceSegmentCertificate | None = None
 
     @property
     def scale(self) -> float:
@@ -179,6 +198,7 @@ class ServiceDecisionSummary(_Answer):
     status: str
     reward: float | None
     costs: dict[str, float | None]
+    segment: str | None = None
 
 
 class ServiceBatch(Sequence[T], Generic[T]):

@@ -17,12 +17,12 @@ from .answers import (
     ServiceDecisionSummary,
     ServiceOutcome,
 )
-from .bodies import UNCHANGED, CostsLike, Declaration, segment
+from .bodies import UNCHANGED, CostsLike, Declaration, SegmentLike, segment
 from .calls import ROOT, Calls, has_arm, listed, make_call, path
 from .codec import decode, numbers
 from .log_files import file_from_log, log_from_csv
 from .retry import LostAnswer, Steps
-from .state import ServiceExperiment, ServiceHistory, ServiceState
+from .state import ServiceExperiment, ServiceHistory, ServiceSegment, ServiceState
 from .transport import request
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class Api(Calls):
             context: how many numbers the context of every decision has, or its `Features`.
             dimension: instead of arms, number of features of the actions that a decision brings.
             safe_action: with `dimension`, the features of the safe action.
+            segments: names of segments that are told apart from the start; or a dictionary with the `fields`
+                that segments are made from, and those `known`. Every decision then brings its `segment`.
             reward: a `banister.Reward` or a dictionary with its keys; in [0, 1] unless given.
             confidence: of all guardrails at all times, such as 0.99.
             agent: a kind, a dictionary with `kind` and parameters, or an agent of this package.
@@ -162,6 +164,7 @@ class Api(Calls):
         *,
         id: str | None = None,
         context: ArrayLike | Mapping[str, object] | None = None,
+        segment: SegmentLike | None = None,
         actions: ArrayLike | Mapping[str, ArrayLike] | Sequence[Mapping[str, Any]] | None = None,
         taken: str | None = None,
         propensity: float | None = None,
@@ -173,12 +176,15 @@ class Api(Calls):
             id: your own name for this decision, such as the order's number. The same request with the
                 same id gets the same decision; without one, the client makes one up.
             context: the numbers of this occasion, or its values by field.
+            segment: the segment of users or requests: its name, or a value of every field.
             actions: the candidates: rows of features, features by name, or dictionaries with `name`
                 and `features`.
             taken: in shadow mode, the action that you play.
             propensity: in shadow mode, the probability with which you play it.
         """
-        body = bodies.decision_request(id=id, context=context, actions=actions, taken=taken, propensity=propensity)
+        body = bodies.decision_request(
+            id=id, context=context, actions=actions, segment=segment, taken=taken, propensity=propensity
+        )
         known = yield from self._json("POST", f"{path(name)}/decisions", body)
         return decode(ServiceDecision, known)
 
@@ -259,6 +265,13 @@ class Api(Calls):
     def state(self, name: str) -> Steps[ServiceState]:
         """Returns the live state: policy, certificate, estimates, arms, and any alarm."""
         return decode(ServiceState, (yield from self._json("GET", f"{path(name)}/state")))
+
+    @request
+    def segments(self, name: str, *, limit: int = 50, offset: int = 0) -> Steps[list[ServiceSegment]]:
+        """Returns segments with the policy in each, the most frequent first, the pool of all others last."""
+        params = {"limit": str(limit), "offset": str(offset)}
+        known = yield from self._json("GET", f"{path(name)}/segments", params=params)
+        return [decode(ServiceSegment, one) for one in listed(known, "segments")]
 
     @request
     def history(self, name: str) -> Steps[ServiceHistory]:

@@ -32,6 +32,13 @@ CostsLike: TypeAlias = float | Sequence[float] | Mapping[str, float]
 number of a single one."""
 
 
+SegmentLike: TypeAlias = str | Mapping[str, str]
+"""A segment by name; or a value of every field, where segments are made from fields."""
+
+SegmentsLike: TypeAlias = Sequence[str] | Mapping[str, Any]
+"""Names of segments; or a dictionary with the `fields` they are made from, and those `known`."""
+
+
 class Declaration(TypedDict, total=False):
     """The declaration of an experiment, beside its name."""
 
@@ -41,6 +48,7 @@ class Declaration(TypedDict, total=False):
     context: int | Features | Mapping[str, Mapping[str, Any]] | None
     dimension: int | None
     safe_action: ArrayLike | None
+    segments: SegmentsLike | None
     reward: RewardLike | None
     confidence: float | None
     agent: AgentLike | None
@@ -140,6 +148,7 @@ def decision_request(
     id: str | None = None,
     context: ArrayLike | Mapping[str, object] | None = None,
     actions: Any = None,
+    segment: SegmentLike | None = None,
     taken: str | None = None,
     propensity: float | None = None,
 ) -> dict[str, Any]:
@@ -150,6 +159,7 @@ def decision_request(
         "id": uuid.uuid4().hex if id is None else id,
         "context": None if context is None else _context(context),
         "actions": None if actions is None else _actions(actions),
+        "segment": None if segment is None else _segment(segment),
         "taken": taken,
         "propensity": None if propensity is None else number(propensity, "propensity"),
     }
@@ -162,6 +172,17 @@ def _context(context: ArrayLike | Mapping[str, object]) -> list[float] | dict[st
     # Gaps in tables are NaN: the service knows them as null.
     row = {str(name): None if value != value else value for name, value in context.items()}
     return {name: plain(value, f"context.{name}") for name, value in row.items()}
+
+
+def _segment(segment: SegmentLike) -> str | dict[str, str]:
+    if isinstance(segment, str):
+        return segment
+    if not isinstance(segment, Mapping):
+        raise TypeError(f"`segment` is {segment!r} ({type(segment).__name__}): must be a str, or a dict of them")
+    for field, value in segment.items():
+        if not isinstance(value, str):
+            raise TypeError(f"`segment[{field!r}]` is {value!r} ({type(value).__name__}): must be a str")
+    return {str(field): value for field, value in segment.items()}
 
 
 def _actions(actions: Any) -> list[Any]:

@@ -27,12 +27,13 @@ OWN = {
 }  # fmt: skip
 
 
-def cost_column(guardrail: str) -> str:
+def cost_column(guardrail: str, has_segments: bool = False) -> str:
     """Returns the column of a guardrail's costs: its name, unless another column may have it."""
     rest = guardrail
     while rest.startswith("cost_"):
         rest = rest.removeprefix("cost_")
     taken = rest in OWN or rest.startswith(("context_", "feature_"))
+    taken |= has_segments and (rest == "segment" or rest.startswith("segment_"))
     return f"cost_{guardrail}" if taken else guardrail
 
 
@@ -40,7 +41,8 @@ def log_from_csv(content: bytes, experiment: ServiceExperiment, features: Sequen
     """Returns the complete outcomes of an exported file."""
     rows = list(csv.DictReader(io.StringIO(content.decode("utf-8"))))
     guardrails = [str(guardrail["name"]) for guardrail in experiment.guardrails]
-    costs = [cost_column(guardrail) for guardrail in guardrails]
+    has_segments = experiment.segments is not None
+    costs = [cost_column(guardrail, has_segments) for guardrail in guardrails]
     for column in ["action", "reward", *costs]:
         if rows and column not in rows[0]:
             raise ValueError(f"the exported file has no column {column!r}, only {list(rows[0])}")
@@ -53,6 +55,8 @@ def log_from_csv(content: bytes, experiment: ServiceExperiment, features: Sequen
     chosen = ["reward", *costs, *(features or ())]
     columns: dict[str, Any] = {name: np.array([float(row[name]) for row in complete]) for name in chosen}
     columns["action"] = [row["action"] for row in complete]
+    if has_segments:
+        columns["segment"] = [row["segment"] for row in complete]
     pscores = [row.get("pscore") for row in complete]
     if all(pscores):
         columns["pscore"] = np.array([float(one) for one in pscores if one])
@@ -64,6 +68,7 @@ def log_from_csv(content: bytes, experiment: ServiceExperiment, features: Sequen
         arms=[str(arm["name"]) for arm in experiment.arms] or None,
         # The agent learned from the outcomes as they came.
         adaptive=True,
+        segment="segment" if has_segments else None,
     )
     return log if context is None else replace(log, context=context)
 
@@ -110,7 +115,9 @@ def _columns(log: Log) -> dict[str, Any]:
     }
     if log.pscores is not None:
         columns["pscore"] = log.pscores
-    names = [cost_column(guardrail) for guardrail in log.guardrails]
+    if log.segments is not None:
+        columns["segment"] = list(log.segments)
+    names = [cost_column(guardrail, log.segments is not None) for guardrail in log.guardrails]
     return {**columns, **dict(zip(names, log.costs.T, strict=True))}
 
 

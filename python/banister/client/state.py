@@ -99,6 +99,8 @@ class ServiceExperiment(_Answer):
     rests_on: tuple[dict[str, Any], ...] = ()
     #: Budgets over time, by guardrail.
     budgets: dict[str, ServiceBudget] = field(default_factory=dict)
+    #: Names of segments as declared, or a dictionary with `fields` and `known`; None where there are none.
+    segments: Any = None
 
     def __repr__(self) -> str:
         what = f"{len(self.arms)} arms" if self.arms else f"actions of {self.dimension} features"
@@ -154,6 +156,47 @@ class ServiceState(_Answer):
     @classmethod
     def _from_json(cls, json: dict[str, Any]) -> dict[str, Any]:
         return {**json, "policy": _policy(json["policy"])}
+
+
+@dataclass(frozen=True)
+class ServiceSegmentArm(_Answer):
+    """An arm in a segment."""
+
+    name: str
+    offered: bool
+    probability: float
+    pulls: int | None
+    reward: ServiceEstimate
+    guardrails: tuple[ServiceEstimate, ...]
+
+
+@dataclass(frozen=True)
+class ServiceSegmentGuardrail(_Answer):
+    """A guardrail in a segment."""
+
+    name: str
+    #: "overall" or "each".
+    scope: str
+    #: Of the segment's own policy.
+    pessimistic_cost: float
+    threshold: float
+    #: Reward per unit of threshold, spent here.
+    price: float
+
+
+@dataclass(frozen=True)
+class ServiceSegment(_Answer):
+    """A segment and its policy, or the pool of those that are not told apart."""
+
+    #: None for the pool.
+    name: str | None
+    contexts: int
+    #: Share of all decisions.
+    frequency: float
+    guardrails: tuple[ServiceSegmentGuardrail, ...]
+    arms: tuple[ServiceSegmentArm, ...]
+    #: Segments that share the pool's policy, the most frequent first.
+    pooled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -103,6 +103,11 @@ class Evaluation:
     costs: dict[str, Estimate]
     #: By guardrail; empty if none was given.
     verdicts: dict[str, Verdict] = field(default_factory=dict)
+    #: The same by segment, those with the most rounds first, where the log has segments. Each interval covers on its
+    #: own; there are no verdicts.
+    segments: dict[str, Evaluation] = field(default_factory=dict)
+    #: Reason for which a segment has no estimates, such as too few rounds.
+    without_estimates: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_safe(self) -> bool:
@@ -252,6 +257,7 @@ def evaluate(
         raise ValueError(f'`model` is given: {estimator!r} has none, use estimator "dr" or "dm"')
     predictions = None if model is None else _predictions(model, log)
     shared: dict[str, Any] = {"reward": reward, "guardrails": list(declared.values()), "options": options}
+    every = predictions
     found = _native.evaluate_log(log, target, model=predictions, **shared)
     judged = []
     if declared:
@@ -261,12 +267,20 @@ def evaluate(
         own, safe_arm = log.with_costs(list(declared)), log.number(safe, "safe")
         judged = _native.judge_log(own, target, model=predictions, safe=safe_arm, **shared)
     verdicts = [Verdict(**{**one, "estimate": _estimate(one["estimate"], log)}) for one in judged]
-    earned, *costs = (_estimate(one, log) for one in found)
-    return Evaluation(
-        reward=earned,
-        costs={one.name: one for one in costs},
+    by_segment = []
+    if log.segments is not None:
+        by_segment = _native.evaluate_segments(log, target, model=every, **shared)
+    return replace(
+        _evaluation(found, log),
         verdicts={one.name: one for one in verdicts},
+        segments={name: _evaluation(own, log) for name, own, reason in by_segment if reason is None},
+        without_estimates={name: reason for name, _, reason in by_segment if reason is not None},
     )
+
+
+def _evaluation(found: Sequence[Mapping[str, Any]], log: Log) -> Evaluation:
+    earned, *costs = (_estimate(one, log) for one in found)
+    return Evaluation(reward=earned, costs={one.name: one for one in costs})
 
 
 def _estimate(found: Mapping[str, Any], log: Log) -> Estimate:

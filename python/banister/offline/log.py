@@ -59,6 +59,8 @@ class Log:
     adaptive: bool = False
     #: The place on a page where the arm of each round was shown, from 0; None if there is one place.
     positions: NDArray[np.intp] | None = None
+    #: The segment of users or requests of each round; None if there are none.
+    segments: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for kind, names in (("arms", self.arms), ("costs", self.guardrails)):
@@ -81,6 +83,7 @@ class Log:
         offered: ArrayLike | None = None,
         arms: int | Sequence[Arm] | None = None,
         adaptive: bool = False,
+        segment: str | None = None,
     ) -> Log:
         """Returns a log from the columns of a table.
 
@@ -98,6 +101,8 @@ class Log:
                 sorted, or the numbers from 0 to the largest.
             adaptive: whether the logging policy learned from these outcomes, as an agent does. Rows
                 must then be in the order of the decisions, and only "mixture" intervals decide.
+            segment: the column with the segment of users or requests, which was known before the arm was
+                chosen. Evaluations are then by segment too, and warm starts and replays tell it to the agent.
         """
         table = Table(frame)
         indices, labels = _numbered(table.column(action, "action"), f"column {action!r}", arms)
@@ -113,6 +118,7 @@ class Log:
             context=_context(table, frame, features, offered),
             offered=None if offered is None else numbers(offered, "offered"),
             adaptive=adaptive,
+            segments=None if segment is None else _segments(table.values(segment, "segment"), segment),
         )
 
     @classmethod
@@ -195,6 +201,8 @@ class Log:
             parts.append("adaptive")
         if self.positions is not None:
             parts.append(f"{len(np.unique(self.positions))} positions")
+        if self.segments is not None:
+            parts.append(f"{len(set(self.segments))} segments")
         if self.context is not None:
             parts.append(f"context of {self.context.shape[1]}")
         if self.offered is not None:
@@ -244,6 +252,15 @@ class Log:
             context=None if self.context is None else self.context[own],
             positions=None if self.positions is None else self.positions[own],
         )
+
+
+def _segments(values: Sequence[object], column: str) -> tuple[str, ...]:
+    for row, value in enumerate(values):
+        if not isinstance(value, str):
+            raise TypeError(
+                f"`segment` (column {column!r}) is {value!r} ({type(value).__name__}) in row {row}: must be a str"
+            )
+    return tuple(str(value) for value in values)
 
 
 def _short(names: Sequence[object]) -> str:

@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use rand::RngExt;
 
-use super::decision_request::{check_id, check_propensity, take_actions, taken_action};
+use super::decision_request::{
+    check_id, check_propensity, take_actions, take_segment, taken_action,
+};
 use super::transaction::DecisionRecord;
 use super::{Command, DecisionRequest, Reply, Transaction};
 use crate::events::{Candidate, DecisionEvent, Event, PublishedPolicy, candidate_names, shown_id};
@@ -31,6 +33,7 @@ struct Prepared {
 
 /// The actions of a request, and the policy over them.
 struct Computed {
+    segment: Option<Arc<str>>,
     /// As events keep it.
     context: Vec<f64>,
     candidates: Vec<Candidate>,
@@ -55,9 +58,11 @@ impl Decide {
     pub(crate) fn prepared(mut self, core: &mut Core) -> Self {
         let digest = self.request.digest();
         let frame = core.frame().clone();
-        let computed = compute(&mut self.request, &frame.facts, |context, candidates| {
-            core.policy(context, candidates)
-        });
+        let computed = compute(
+            &mut self.request,
+            &frame.facts,
+            |segment, context, candidates| core.policy(segment, context, candidates),
+        );
         self.prepared = Some(Prepared {
             digest,
             frame,
@@ -70,12 +75,14 @@ impl Decide {
 fn compute(
     request: &mut DecisionRequest,
     facts: &Facts,
-    policy: impl FnOnce(&[f64], &[Candidate]) -> Result<Arc<PublishedPolicy>, Refusal>,
+    policy: impl FnOnce(Option<&str>, &[f64], &[Candidate]) -> Result<Arc<PublishedPolicy>, Refusal>,
 ) -> Result<Computed, Refusal> {
     let begun = Instant::now();
+    let segment = take_segment(facts, request)?;
     let (context, candidates) = take_actions(facts, request)?;
-    let published = policy(&context, &candidates)?;
+    let published = policy(segment.as_deref(), &context, &candidates)?;
     Ok(Computed {
+        segment,
         context,
         candidates,
         published,
@@ -147,13 +154,14 @@ impl Command for Decide {
             )));
         }
         let Computed {
+            segment,
             context,
             candidates,
             published,
             seconds,
         } = match prepared {
-            None => compute(&mut request, &facts, |context, candidates| {
-                experiment.policy(context, candidates)
+            None => compute(&mut request, &facts, |segment, context, candidates| {
+                experiment.policy(segment, context, candidates)
             })?,
             // It holds as long as the experiment is the same; outcomes in between do not void it.
             Some(prepared) if Arc::ptr_eq(&prepared.frame, &experiment.frame) => {
@@ -161,7 +169,11 @@ impl Command for Decide {
             }
             Some(prepared) => {
                 let computed = prepared.computed?;
-                let published = experiment.policy(&computed.context, &computed.candidates)?;
+                let published = experiment.policy(
+                    computed.segment.as_deref(),
+                    &computed.context,
+                    &computed.candidates,
+                )?;
                 Computed {
                     published,
                     ..computed
@@ -171,9 +183,11 @@ impl Command for Decide {
         let shadow = experiment.checked.declaration.shadow;
         let taken = taken_action(experiment, shadow, &candidates, request.taken.as_deref())?;
         check_propensity(shadow, taken, request.propensity)?;
-        let has_arms = experiment.checked.kind == Kind::Arms;
+        // Elsewhere every decision has a policy of its own.
+        let is_shared = experiment.checked.kind == Kind::Arms && segment.is_none();
         let dimension = experiment.frame.dimension();
-        let is_slow = candidates.len() * dimension * dimension >= SLOW;
+        let is_slow = candidates.len() * dimension * dimension >= SLOW
+            || (segment.is_some() && experiment.has_many_segments());
         // In shadow mode it is the caller who spends.
         let published = if shadow {
             published
@@ -190,7 +204,7 @@ impl Command for Decide {
                 .detach(key)
                 .map_err(Refusal::unavailable)?;
         }
-        let policy = has_arms.then(|| transaction.cite(key, &published));
+        let policy = is_shared.then(|| transaction.cite(key, &published));
         let names = candidate_names(&candidates);
         let event = Arc::new(DecisionEvent {
             request: digest,
@@ -206,6 +220,7 @@ impl Command for Decide {
             shadow,
             taken,
             propensity: request.propensity,
+            segment,
         });
         let number = transaction.write_decision(key, id.as_ref(), event);
         Ok(Reply::Ready(Decided {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use banister::{FieldValue, Fields};
 use schemars::JsonSchema;
@@ -12,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use crate::events::{Candidate, candidate_names};
 use crate::object;
 use crate::refusal::Refusal;
-use crate::state::{Experiment, Facts, Kind, LARGEST_FEATURE, MOST_ACTIONS, check_label};
+use crate::state::{
+    Experiment, Facts, GivenSegment, Kind, LARGEST_FEATURE, MOST_ACTIONS, check_label,
+};
 
 /// A request for a decision.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +32,10 @@ pub struct DecisionRequest {
     /// The candidate actions, if the experiment declares a `dimension`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actions: Option<Vec<OfferedAction>>,
+    /// The segment of users or requests, if the experiment tells them apart: its name, or an object with a value of
+    /// every field that segments are made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<GivenSegment>,
     /// In shadow mode: the action that the caller takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<String>,
@@ -122,6 +129,25 @@ impl DecisionRequest {
         crate::events::digest(&blake3::hash(
             &serde_json::to_vec(&anonymous).unwrap_or_default(),
         ))
+    }
+}
+
+/// Takes the segment out of a request: its name, where decisions have one.
+pub(super) fn take_segment(
+    facts: &Facts,
+    request: &mut DecisionRequest,
+) -> Result<Option<Arc<str>>, Refusal> {
+    match (&facts.segments, request.segment.take()) {
+        (None, None) => Ok(None),
+        (Some(own), Some(given)) => own.name(&given).map(Some),
+        (None, Some(_)) => {
+            let allowed = "this experiment does not tell segments apart: omit it";
+            Err(Refusal::invalid("segment", "given", allowed))
+        }
+        (Some(_), None) => {
+            let allowed = "every decision of this experiment brings its segment";
+            Err(Refusal::invalid("segment", "absent", allowed))
+        }
     }
 }
 

@@ -75,6 +75,7 @@ impl Command for ImportOutcomes {
                 features: import.features[start * d..end * d].to_vec(),
                 rewards: import.rewards[start..end].to_vec(),
                 costs: import.costs[start * m..end * m].to_vec(),
+                segments: import.segments.get(start..end).unwrap_or_default().to_vec(),
             };
             transaction.write(key, Event::Imported(chunk));
         }
@@ -95,8 +96,14 @@ fn check_columns(experiment: &Experiment, import: &Import) -> Result<(), Refusal
         Kind::Context(_) => (0, experiment.facts.width),
         Kind::Candidates(d) => (0, d),
     };
+    let segment_rows = if experiment.checked.has_segments() {
+        count
+    } else {
+        0
+    };
     let lengths = [
         ("arms", import.arms.len(), arm_rows),
+        ("segments", import.segments.len(), segment_rows),
         ("features", import.features.len(), count * d),
         (
             "costs",

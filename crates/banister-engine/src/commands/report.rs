@@ -213,6 +213,7 @@ impl Transaction<'_> {
             reward,
             costs,
             by_default,
+            segment: event.segment.clone(),
         }))
     }
 }

@@ -34,6 +34,9 @@ pub struct DecisionEvent {
     pub taken: Option<u32>,
     /// In shadow mode: the caller's probability of it.
     pub propensity: Option<f64>,
+    /// Segment that it was made in, where decisions have one; the record keeps it.
+    #[serde(skip)]
+    pub segment: Option<Arc<str>>,
 }
 
 impl DecisionEvent {
@@ -48,6 +51,7 @@ impl DecisionEvent {
             candidates: Vec::new(),
             features: self.features.clone(),
             context: self.context.clone(),
+            segment: self.segment.clone(),
             ..*self
         })
     }

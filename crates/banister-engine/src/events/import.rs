@@ -1,5 +1,7 @@
 //! Outcomes of another log, in columns.
 
+use std::sync::Arc;
+
 use banister::{Origin, Outcomes, Played};
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +19,9 @@ pub struct Import {
     pub rewards: Vec<f64>,
     /// One cost per guardrail, one outcome after another.
     pub costs: Vec<f64>,
+    /// Segments, where decisions have one; the record keeps them.
+    #[serde(skip)]
+    pub segments: Vec<Arc<str>>,
 }
 
 impl Import {
@@ -25,14 +30,20 @@ impl Import {
         let mut hasher = blake3::Hasher::new();
         // Numbers and lists only, hashed in memory: there is nothing to fail on.
         let _ = postcard::to_io(&columns, &mut hasher);
+        if !self.segments.is_empty() {
+            let _ = postcard::to_io(&self.segments, &mut hasher);
+        }
         digest(&hasher.finalize())
     }
 
     /// Passes the outcomes to `take` in the form that agents observe.
     pub(crate) fn outcomes<T>(&self, take: impl FnOnce(&Outcomes) -> T) -> T {
         let arms: Vec<usize> = self.arms.iter().map(|&arm| arm as usize).collect();
+        let segments: Vec<&str> = self.segments.iter().map(|name| &**name).collect();
         take(&Outcomes {
-            played: if self.features.is_empty() {
+            played: if !segments.is_empty() {
+                Played::InSegments(&arms, &segments)
+            } else if self.features.is_empty() {
                 Played::Arms(&arms)
             } else {
                 Played::Features(&self.features)

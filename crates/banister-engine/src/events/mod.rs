@@ -4,7 +4,8 @@
 //! An event is all that the fold needs; nothing else is kept. Read [`Event`] here, then `record.rs` (an
 //! event as a store keeps it, and its seal), `author.rs` (who wrote it), `decision.rs`
 //! (a decision and its candidates), `outcome.rs` (parts, complete outcomes, and their replay),
-//! `import.rs` (outcomes of another log) and `policy.rs` (policies with their certificates). May use
+//! `import.rs` (outcomes of another log), `policy.rs` (policies with their certificates) and `segment.rs` (what
+//! events say of segments). May use
 //! the core crate, `time` and `refusal`; knows neither the store nor the state.
 
 mod author;
@@ -13,6 +14,7 @@ mod import;
 mod outcome;
 mod policy;
 mod record;
+mod segment;
 
 use std::sync::Arc;
 

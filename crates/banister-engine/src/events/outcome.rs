@@ -1,6 +1,7 @@
 //! Outcomes as the log keeps them: in parts, complete, and as far as reports have come.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,9 @@ pub struct OutcomeEvent {
     pub costs: Vec<f64>,
     /// True if the time to live was over and (some of) it is the declared default.
     pub by_default: bool,
+    /// Segment of its decision, where decisions have one; the record keeps it.
+    #[serde(skip)]
+    pub segment: Option<Arc<str>>,
 }
 
 /// Settlement of a reservation, in billionths.

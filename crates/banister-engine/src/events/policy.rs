@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use banister::solve::Status;
 use banister::{Agent, ArmEstimate, CheckedProblem, Decision, Estimate, Fallback};
-use banister::{GuardrailCertificate, SolverReport, Standard};
+use banister::{GuardrailCertificate, Scope, SegmentCertificate, SolverReport, Standard};
 use serde::{Deserialize, Serialize};
 
 /// Most actions whose beliefs are kept with a policy; policies usually have guardrails + 1 actions,
@@ -38,6 +38,9 @@ pub struct PublishedPolicy {
     pub known: Vec<Known>,
     /// The policy's own reward and guardrails.
     pub estimates: Estimates,
+    /// The segment's own part of the certificate, where there is a policy for each; the record keeps it.
+    #[serde(skip)]
+    pub segment: Option<SegmentCertificate>,
     /// The answer's part that all decisions of this policy share, once somebody asked.
     #[serde(skip)]
     pub rendered: OnceLock<String>,
@@ -117,6 +120,7 @@ impl PublishedPolicy {
             outcomes: decision.outcomes,
             known,
             estimates,
+            segment: decision.segment.clone(),
             rendered: OnceLock::new(),
         }
     }
@@ -130,13 +134,25 @@ impl PublishedPolicy {
         if let Some(cost) = declared.filter(|_| standard.factor == 0.0) {
             return cost;
         }
+        if self.segment.is_some() && standard.scope == Scope::Overall {
+            // What is known of it here is this segment's.
+            return threshold;
+        }
+        self.own_safe_cost(standard, guardrail)
+    }
+
+    /// The same for the segment alone, where there is one.
+    fn own_safe_cost(&self, standard: &Standard, guardrail: usize) -> f64 {
+        let threshold = standard.shown_threshold;
         let safe = self.known.iter().find(|known| known.action == self.safe);
         let Some(own) = safe.and_then(|known| known.belief.costs.get(guardrail)) else {
             return threshold;
         };
         let shown = relative_to_safe(standard, *own, Some(own), true);
         let cost = standard.direction.ordered(shown.lower, shown.upper).1;
-        if standard.direction.excess(cost, threshold) < 0.0 {
+        // In one segment it may cost more than over all of them.
+        let vouched = self.segment.is_none() || standard.scope == Scope::Each;
+        if !vouched || standard.direction.excess(cost, threshold) < 0.0 {
             cost
         } else {
             threshold
@@ -189,6 +205,14 @@ impl PublishedPolicy {
             Some(safe) => bounded(share * self.optimistic_reward + rest * safe.reward.upper),
             None => self.optimistic_reward,
         };
+        let segment = self.segment.clone().map(|mut own| {
+            for (i, cost) in own.costs.iter_mut().enumerate() {
+                let safe = self.own_safe_cost(&problem.guardrails[i], i);
+                *cost = bounded(share * *cost + rest * safe);
+            }
+            (own.by_frequencies.iter_mut()).for_each(|part| *part *= share);
+            own
+        });
         let estimates = self.estimates.guardrails.iter().enumerate();
         Self {
             policy,
@@ -217,6 +241,7 @@ impl PublishedPolicy {
                     })
                     .collect(),
             },
+            segment,
             rendered: OnceLock::new(),
         }
     }

@@ -1,14 +1,18 @@
 //! Records: events as a store keeps them, sealed.
 
+use super::segment::InSegments;
 use super::{Author, Event};
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
 
 /// First byte of every body. Bodies of version 4 and later have an author and a seal; versions 2 and 3 have
-/// more kinds of events than 1.
-const VERSION: u8 = 4;
+/// more kinds of events than 1. Bodies of version 5 have segments between author and event; others are still
+/// written as version 4.
+const VERSION: u8 = 5;
 /// First version with an author and a seal.
 const SEALED: u8 = 4;
+/// First version with segments.
+const SEGMENTED: u8 = 5;
 /// Bytes of a seal, the last of a body.
 const SEAL: usize = 8;
 
@@ -70,7 +74,11 @@ impl Record {
     /// Encodes an event into the body, and seals the whole record.
     pub(crate) fn write(&mut self, author: &Author, event: &Event) {
         // Numbers, texts and lists only: there is nothing to fail on.
-        self.body = postcard::to_extend(&(author.name(), event), vec![VERSION]).unwrap_or_default();
+        self.body = match InSegments::of(event) {
+            None => postcard::to_extend(&(author.name(), event), vec![SEALED]),
+            Some(own) => postcard::to_extend(&(author.name(), own, event), vec![SEGMENTED]),
+        }
+        .unwrap_or_default();
         let seal = self.seal(&self.body);
         self.body.extend_from_slice(&seal);
     }
@@ -129,8 +137,14 @@ impl Record {
             let event = postcard::from_bytes(content).map_err(|e| e.to_string())?;
             return Ok((None, event));
         }
-        let (author, event): (String, Event) =
-            postcard::from_bytes(content).map_err(|e| e.to_string())?;
+        let (author, event): (String, Event) = if version < SEGMENTED {
+            postcard::from_bytes(content).map_err(|e| e.to_string())?
+        } else {
+            let (author, own, mut event): (String, InSegments, Event) =
+                postcard::from_bytes(content).map_err(|e| e.to_string())?;
+            own.give_back(&mut event);
+            (author, event)
+        };
         Ok((Some(Author::new(Some(author.into()))), event))
     }
 

@@ -14,7 +14,7 @@ use crate::events::shown_id;
 use crate::refusal::Refusal;
 use crate::state::{
     AlarmRaised, BudgetView, ClockSets, Counts, Declaration, DeclaredContext, DefaultOutcome,
-    Experiment, ExperimentStatus, Facts, RecordedAlarm, State, round,
+    Experiment, ExperimentStatus, Facts, RecordedAlarm, Segments, State, round,
 };
 use crate::store::Scope;
 use crate::time::Timestamp;
@@ -243,6 +243,8 @@ pub struct ExperimentView {
     pub arms: Vec<ArmView>,
     /// Context that every decision brings: how many numbers, or its fields.
     pub context: Option<DeclaredContext>,
+    /// Segments as declared, where every decision has one.
+    pub segments: Option<Segments>,
     /// Features of the candidates that every decision brings.
     pub dimension: Option<usize>,
     /// Features of the safe action, with `dimension`.
@@ -418,6 +420,7 @@ impl ExperimentView {
                 })
                 .collect(),
             context: declaration.context.clone(),
+            segments: experiment.facts.segments.clone(),
             dimension: declaration.dimension,
             safe_action: declaration.safe_action.clone(),
             safe: declaration.safe.clone(),

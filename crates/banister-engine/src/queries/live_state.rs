@@ -28,10 +28,10 @@ impl ReadState {
         }
     }
 
-    pub(crate) fn learned(name: Arc<str>, learned: Result<LearnedView, Refusal>) -> Self {
+    pub(crate) fn learned(self, learned: Result<LearnedView, Refusal>) -> Self {
         Self {
-            name,
             learned: Some(learned),
+            ..self
         }
     }
 }

@@ -4,7 +4,7 @@
 //! know neither the store nor the commands.
 //!
 //! Read `experiment.rs` (experiments as declared), `live_state.rs` with `estimates.rs` (the policy now and
-//! the agent's estimates), `history.rs` (the trace over time), then the small ones: `facts.rs`,
+//! the agent's estimates), `segments.rs` (the same by segment), `history.rs` (the trace over time), then the small ones: `facts.rs`,
 //! `digest.rs`, `stats.rs` and `ttl.rs`.
 
 mod digest;
@@ -13,6 +13,7 @@ mod experiment;
 mod facts;
 mod history;
 mod live_state;
+mod segments;
 mod stats;
 mod ttl;
 
@@ -25,6 +26,7 @@ pub use experiment::{
 pub use facts::{ReadFacts, ReadImports};
 pub use history::{HistoryView, MinuteView, PointView, ReadHistory};
 pub use live_state::{EvidenceView, LiveState, ReadState};
+pub use segments::{ReadSegments, SegmentPage, SegmentState};
 pub use stats::{ExperimentStats, ReadStats, Stats};
 pub(crate) use ttl::ReadTtls;
 pub use ttl::{TtlStatus, Ttls};

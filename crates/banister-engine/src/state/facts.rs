@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use banister::{Agent, Assumption, CheckedProblem, Confidence, ContextArms, Fields, Model};
 
-use super::declaration::{CheckedDeclaration, DeclaredContext, Kind};
+use super::declaration::{CheckedDeclaration, DeclaredContext, Kind, Segments};
 
 /// Facts of an experiment that answers need; they change only when arms are added.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub struct Facts {
     pub kind: Kind,
     /// Parameters of arms in a context.
     pub model: Model,
+    /// Segments of decisions, where they have one.
+    pub segments: Option<Segments>,
     /// Names of its arms, retired ones too; empty where decisions bring candidates.
     pub arms: Vec<String>,
     /// Names of its guardrails.
@@ -80,6 +82,7 @@ pub(crate) fn facts(
         key,
         kind: checked.kind,
         model: checked.config.model(),
+        segments: checked.segments(),
         arms,
         guardrails: guardrails.map(|g| g.name.clone()).collect(),
         safe: match checked.kind {

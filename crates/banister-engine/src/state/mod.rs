@@ -32,8 +32,8 @@ pub use budget::{Account, BudgetView, Budgets, PastPeriod};
 pub(crate) use budget::{Forgets, PLANTED};
 pub use clock::ClockSets;
 pub use declaration::{
-    CheckedDeclaration, Declaration, DeclaredArm, DeclaredContext, DefaultOutcome, Kind,
-    LONGEST_FEATURES, MOST_ACTIONS, NamedArm,
+    CheckedDeclaration, Declaration, DeclaredArm, DeclaredContext, DefaultOutcome, GivenSegment,
+    Kind, LONGEST_FEATURES, MOST_ACTIONS, NamedArm, SegmentFields, Segments,
 };
 pub(crate) use declaration::{LARGEST_FEATURE, check_cost_names, check_label, check_length, round};
 pub(crate) use experiment::reserve;
@@ -44,7 +44,7 @@ pub use experiment::{
 pub use facts::Facts;
 pub use history::{GuardrailPoint, History, Minute, Point};
 pub use learner::{Arm, ExperimentStatus};
-pub(crate) use learner::{Core, Detached, Frame, LearnedView};
+pub(crate) use learner::{Core, Detached, Frame, LearnedView, SegmentsView};
 pub(crate) use open::{OpenDecision, OpenDecisions};
 pub use period::bounds as period_bounds;
 pub(crate) use snapshots::{SnapshotRound, keep_first_snapshot, restore_all};

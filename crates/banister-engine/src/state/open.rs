@@ -32,7 +32,8 @@ impl OpenDecision {
     fn bytes(&self) -> usize {
         let id = self.id.as_ref().map_or(0, String::len);
         let numbers = self.event.features.len() + self.event.context.len();
-        ENTRY + 2 * id + numbers * size_of::<f64>()
+        let segment = self.event.segment.as_ref().map_or(0, |name| name.len());
+        ENTRY + 2 * id + segment + numbers * size_of::<f64>()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Bounded queue to the writer, emptied in batches.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{
     Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel,
@@ -9,9 +10,9 @@ use std::time::{Duration, Instant};
 use super::job::{CommandJob, Job, QueryJob};
 use crate::commands::{Command, Decide, Decided};
 use crate::events::Author;
-use crate::queries::{LiveState, Query, ReadState};
+use crate::queries::{LiveState, Query, ReadSegments, ReadState, SegmentPage};
 use crate::refusal::Refusal;
-use crate::state::Detached;
+use crate::state::{Core, Detached};
 
 /// Most commands of one batch; more wait for the next.
 const MOST_COMMANDS: usize = 4096;
@@ -117,14 +118,42 @@ impl WriterHandle {
         name: Arc<str>,
         reply: impl FnOnce(Result<LiveState, Refusal>) + Send + 'static,
     ) -> Result<(), Busy> {
-        let Some(actor) = self.detached.as_ref().and_then(|d| d.find(&name)) else {
-            return self.query(ReadState::new(name), reply);
+        let query = ReadState::new(name.clone());
+        self.query_beside(&name, query, reply, |query, core| {
+            query.learned(core.view(false))
+        })
+    }
+
+    /// Asks for segments of an experiment by their places, in the same way.
+    pub fn read_segments(
+        &self,
+        name: Arc<str>,
+        places: Range<usize>,
+        reply: impl FnOnce(Result<SegmentPage, Refusal>) + Send + 'static,
+    ) -> Result<(), Busy> {
+        let query = ReadSegments::new(name.clone(), places);
+        self.query_beside(&name, query, reply, |query, core| {
+            let learned = core.segments(query.places());
+            query.learned(learned)
+        })
+    }
+
+    /// Queues a query; where the learner is beside the writer, `prepare` has it compute there.
+    fn query_beside<Q: Query>(
+        &self,
+        name: &str,
+        query: Q,
+        reply: impl FnOnce(Result<Q::Answer, Refusal>) + Send + 'static,
+        prepare: impl Fn(Q, &mut Core) -> Q + Send + 'static,
+    ) -> Result<(), Busy> {
+        let Some(actor) = self.detached.as_ref().and_then(|d| d.find(name)) else {
+            return self.query(query, reply);
         };
         let handle = self.clone();
-        let mut reply = Some(reply);
+        let mut asked = Some((query, reply));
         let asked = actor.ask(Box::new(move |core| {
-            if let Some(reply) = reply.take() {
-                let query = ReadState::learned(name.clone(), core.view(false));
+            if let Some((query, reply)) = asked.take() {
+                let query = prepare(query, core);
                 // If the queue is full the caller hears nothing more, as from one that stopped.
                 let _ = handle.query(query, reply);
             }

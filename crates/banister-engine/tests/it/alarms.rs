@@ -289,6 +289,7 @@ fn a_log_of_the_first_version_keeps_its_meaning(place: &Place) {
         reward: 1.0,
         costs: vec![0.0],
         by_default: false,
+        segment: None,
     });
     let body = postcard::to_extend(&outcome, vec![1]).unwrap();
     let record = Record {

@@ -13,5 +13,6 @@ mod postgres;
 mod replicas;
 mod rivals;
 mod seals;
+mod segments;
 mod stores;
 mod ttl;

@@ -34,6 +34,15 @@ fn declaration(config: &AgentConfig) -> Value {
     declaration
 }
 
+/// A request that suits a kind.
+fn request(kind: &str) -> Value {
+    if kind == "segmented" {
+        json!({"segment": "all"})
+    } else {
+        json!({})
+    }
+}
+
 /// A policy whose slack is not negative, if the agent promises that.
 fn checked(config: &AgentConfig, decided: &Decided) {
     let promise = config.clone().with_whole_actions().guarantee();
@@ -65,7 +74,7 @@ fn every_kind_decides_learns_and_lasts() {
             .create(declaration(&config))
             .unwrap_or_else(|refusal| panic!("{kind}: {refusal}"));
         for round in 0..40 {
-            let decided = engine.decide_with(kind, json!({})).expect(kind);
+            let decided = engine.decide_with(kind, request(kind)).expect(kind);
             checked(&config, &decided);
             let outcome = json!({"reward": round % 2, "costs": {"errors": (round / 2) % 2}});
             engine
@@ -85,7 +94,7 @@ fn every_kind_decides_learns_and_lasts() {
     let engine = Engine::start(&place.database);
     for (config, digest) in kinds().iter().zip(digests) {
         assert_eq!(engine.digest(config.kind()).expect("folded"), digest);
-        let decided = engine.decide_with(config.kind(), json!({}));
+        let decided = engine.decide_with(config.kind(), request(config.kind()));
         checked(config, &decided.expect("it goes on"));
     }
 }
@@ -100,7 +109,10 @@ fn arms_that_an_agent_does_not_let_go_are_refused_before_anything_is_written() {
         engine.create(declaration(&config)).expect(kind);
         let before = engine.digest(kind).expect("folded");
         match engine.retire_arm(kind, "new") {
-            Ok(_) => assert!(config.takes_features() || kind == "opb", "{kind}"),
+            Ok(_) => assert!(
+                config.takes_features() || ["opb", "segmented"].contains(&kind),
+                "{kind}"
+            ),
             Err(Refusal::Invalid { allowed, .. }) => {
                 assert!(
                     allowed.contains("the arms of this agent are fixed"),
@@ -113,7 +125,7 @@ fn arms_that_an_agent_does_not_let_go_are_refused_before_anything_is_written() {
         checked(
             &config,
             &engine
-                .decide_with(kind, json!({}))
+                .decide_with(kind, request(kind))
                 .expect("it still decides"),
         );
     }
@@ -133,7 +145,7 @@ fn agents_that_sample_draw_for_every_decision() {
         let kind = config.kind();
         engine.create(declaration(&config)).expect(kind);
         let policy = |_| {
-            let decided = engine.decide_with(kind, json!({})).expect(kind);
+            let decided = engine.decide_with(kind, request(kind)).expect(kind);
             format!("{:?}", decided.published.policy)
         };
         let policies: Vec<String> = (0..40).map(policy).collect();

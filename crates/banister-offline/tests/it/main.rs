@@ -6,5 +6,6 @@ mod evidence;
 mod input;
 mod intervals;
 mod replay;
+mod segments;
 mod verdicts;
 mod warm_start;

@@ -50,6 +50,9 @@ pub struct DecisionSummary {
     pub action: String,
     /// Its probability.
     pub probability: f64,
+    /// Segment that it was made in, where decisions have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segment: Option<String>,
     /// Reason for which the safe action was forced, if it was.
     pub fallback: Option<FallbackView>,
     /// Status.
@@ -129,6 +132,7 @@ pub fn summary(found: &Found, facts: &Facts) -> Result<DecisionSummary, Problem>
         time: found.decision.time,
         action: facts.action_name(&candidates, event.action),
         probability: event.probability,
+        segment: event.segment.as_ref().map(|name| name.to_string()),
         fallback: event.fallback.map(FallbackView::from),
         status,
         reward: part.reward,
@@ -184,6 +188,7 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
             shadow: event.shadow,
             policy: answer::policy(&published, &facts, &candidates),
             certificate: answer::certificate(&published, &facts),
+            segment: published.segment.clone(),
         },
         draw: event.draw,
         context: (!event.context.is_empty()).then(|| match &facts.fields {

@@ -1,8 +1,12 @@
 //! A log as a table: the columns that an export has and an import knows.
 
+use std::sync::Arc;
+
 use axum::http::StatusCode;
-use banister::{Category, Field, FieldValue};
-use banister_engine::{Facts, Found, Import, Kind, Refusal, candidate_names};
+use banister::{Category, Field, FieldValue, check_segment};
+use banister_engine::{
+    Facts, Found, Import, Kind, Refusal, SegmentFields, Segments, candidate_names,
+};
 use banister_table::{Column, DataTable, RawTable, Values};
 
 use super::audit::{DecisionStatus, decision_of, status_of};
@@ -13,14 +17,22 @@ const OWN: [&str; 9] = [
     "decision", "number", "time", "action", "index", "pscore", "reward", "status", "shadow",
 ];
 
+/// Column of the segment, where decisions have one, and prefix of columns of its fields.
+const SEGMENT: &str = "segment";
+const SEGMENT_FIELD: &str = "segment_";
+
 /// The column of a guardrail's costs: its name, with `cost_` before it if that is, `cost_`s in front aside,
 /// the name of another column. So no two columns have one name.
-fn cost_column(guardrail: &str) -> String {
+fn cost_column(facts: &Facts, guardrail: &str) -> String {
     let mut rest = guardrail;
     while let Some(shorter) = rest.strip_prefix("cost_") {
         rest = shorter;
     }
-    let taken = OWN.contains(&rest) || rest.starts_with("context_") || rest.starts_with("feature_");
+    let is_segment = rest == SEGMENT || rest.starts_with(SEGMENT_FIELD);
+    let taken = OWN.contains(&rest)
+        || rest.starts_with("context_")
+        || rest.starts_with("feature_")
+        || (facts.segments.is_some() && is_segment);
     if taken {
         format!("cost_{guardrail}")
     } else {
@@ -100,7 +112,7 @@ pub struct LogTable<'a> {
     facts: &'a Facts,
     /// True if texts must not look like formulas.
     is_escaped: bool,
-    texts: [Vec<String>; 4],
+    texts: [Vec<String>; 5],
     numbers: [Vec<Option<u64>>; 3],
     reals: Vec<Vec<Option<f64>>>,
     described: Vec<Values>,
@@ -155,6 +167,7 @@ impl<'a> LogTable<'a> {
             }
             .into(),
         );
+        texts[4].push(event.segment.as_deref().unwrap_or_default().to_string());
         numbers[0].push(Some(found.decision.number));
         numbers[1].push(played.map(u64::from));
         numbers[2].push(Some(u64::from(event.shadow)));
@@ -201,7 +214,7 @@ impl<'a> LogTable<'a> {
     pub fn take(&mut self) -> DataTable {
         let rows = std::mem::replace(self, Self::new(self.facts, self.is_escaped));
         let facts = rows.facts;
-        let [decision, time, action, status] = rows.texts.map(Values::Text);
+        let [decision, time, action, status, segment] = rows.texts.map(Values::Text);
         let [number, index, shadow] = rows.numbers.map(Values::Count);
         let mut reals = rows.reals.into_iter().map(Values::Number);
         let mut next = || reals.next().unwrap_or(Values::Number(Vec::new()));
@@ -215,7 +228,10 @@ impl<'a> LogTable<'a> {
             ("reward".into(), next()),
         ];
         for guardrail in &facts.guardrails {
-            columns.push((cost_column(guardrail), next()));
+            columns.push((cost_column(facts, guardrail), next()));
+        }
+        if facts.segments.is_some() {
+            columns.push((SEGMENT.into(), segment));
         }
         columns.extend(std::iter::zip(described(facts), rows.described));
         columns.push(("status".into(), status));
@@ -255,7 +271,7 @@ pub fn to_import(
     };
     let reward = place("reward")?;
     let costs: Vec<usize> = (facts.guardrails.iter())
-        .map(|guardrail| place(&cost_column(guardrail)))
+        .map(|guardrail| place(&cost_column(facts, guardrail)))
         .collect::<Result<_, _>>()?;
     let action = match facts.kind {
         Kind::Candidates(_) => None,
@@ -264,6 +280,10 @@ pub fn to_import(
     let described: Vec<usize> = (described(facts).iter())
         .map(|name| place(name))
         .collect::<Result<_, _>>()?;
+    let segment = match &facts.segments {
+        None => None,
+        Some(own) => Some((own, SegmentColumns::find(own, table, place)?)),
+    };
     let (id, status) = (table.column("decision"), table.column("status"));
     let mut import = Import::default();
     let mut skipped = 0;
@@ -289,6 +309,9 @@ pub fn to_import(
         import.rewards.push(number(reward)?);
         for &cost in &costs {
             import.costs.push(number(cost)?);
+        }
+        if let Some((own, columns)) = &segment {
+            import.segments.push(columns.name(own, row, cell)?);
         }
         let numbers: Vec<f64> = match &facts.fields {
             None => {
@@ -333,6 +356,57 @@ pub fn to_import(
         return Err(invalid("rows", "none", "no row has a reward and all costs"));
     }
     Ok((import, skipped))
+}
+
+/// Columns that say the segment.
+enum SegmentColumns<'a> {
+    /// One with its name.
+    Name(usize),
+    /// One for each field that it is made from.
+    Fields(&'a SegmentFields, Vec<usize>),
+}
+
+impl<'a> SegmentColumns<'a> {
+    fn find(
+        own: &'a Segments,
+        table: &RawTable,
+        place: impl Fn(&str) -> Result<usize, Problem>,
+    ) -> Result<Self, Problem> {
+        let Segments::Fields(own) = own else {
+            return place(SEGMENT).map(Self::Name);
+        };
+        if let Some(place) = table.column(SEGMENT) {
+            return Ok(Self::Name(place));
+        }
+        let columns = (own.fields.iter()).map(|field| place(&format!("{SEGMENT_FIELD}{field}")));
+        Ok(Self::Fields(own, columns.collect::<Result<_, _>>()?))
+    }
+
+    /// Name of the segment of a row.
+    fn name<'b>(
+        &self,
+        own: &Segments,
+        row: usize,
+        cell: impl Fn(usize) -> &'b str,
+    ) -> Result<Arc<str>, Problem> {
+        let field = |name: &str| format!("row {}: {name}", row + 1);
+        let name = match self {
+            Self::Name(place) => cell(*place).to_string(),
+            Self::Fields(own, places) => {
+                let values = places.iter().map(|&place| cell(place).to_string());
+                let values = own.fields.iter().cloned().zip(values).collect();
+                own.name(&field(SEGMENT), &values)?
+            }
+        };
+        if let Segments::Fields(own) = own
+            && !own.is_name(&name)
+        {
+            let allowed = format!("must say a value of each of {}", own.fields.join(", "));
+            return Err(invalid(field(SEGMENT), format!("{name:?}"), allowed));
+        }
+        check_segment(&name).map_err(|e| Refusal::of(e, field))?;
+        Ok(name.into())
+    }
 }
 
 /// A value of a field as a cell has it.

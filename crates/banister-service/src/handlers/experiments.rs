@@ -243,6 +243,36 @@ pub async fn state(
     Ok(json(&answer::state(&state)))
 }
 
+/// The query of a list of segments.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Places {
+    limit: Option<usize>,
+    offset: Option<usize>,
+}
+
+pub async fn segments(
+    State(app): State<App>,
+    InPath(name): InPath<String>,
+    InQuery(places): InQuery<Places>,
+) -> Result<Response, Problem> {
+    let limit = places.limit.unwrap_or(50);
+    if !(1..=1000).contains(&limit) {
+        let (status, allowed) = (StatusCode::BAD_REQUEST, "must be 1 to 1000");
+        return Err(Problem::of_field(
+            status,
+            "limit",
+            limit.to_string(),
+            allowed,
+        ));
+    }
+    let offset = places.offset.unwrap_or(0);
+    let page = app
+        .read_segments(name.into(), offset..offset.saturating_add(limit))
+        .await?;
+    Ok(json(&answer::segments(&page)))
+}
+
 pub async fn history(
     State(app): State<App>,
     InPath(name): InPath<String>,

@@ -38,6 +38,7 @@ fn plain(decided: &Decided) -> String {
         shadow: decided.shadow,
         policy: answer::policy(&decided.published, facts, &decided.candidates),
         certificate: answer::certificate(&decided.published, facts),
+        segment: decided.published.segment.clone(),
     })
     .unwrap()
 }
@@ -52,6 +53,7 @@ fn decisions_are_written_as_their_type_says() {
         json!({"name": "arms", "arms": ["x \u{1f389}", "\"quoted\\"], "safe": "\"quoted\\", "guardrails": guardrails}),
         json!({"name": "actions", "dimension": 2, "safe_action": [1, 0], "guardrails": guardrails,
             "agent": {"kind": "oplb", "parameter_norm": 1}}),
+        json!({"name": "segments", "arms": ["x", "y"], "safe": "x", "guardrails": guardrails, "segments": ["d\"e"]}),
     ] {
         let command = CreateExperiment(serde_json::from_value(declaration).unwrap());
         writer.handle().execute_blocking(command).unwrap();
@@ -64,6 +66,16 @@ fn decisions_are_written_as_their_type_says() {
         decide(&writer, "actions", candidates.clone()),
         // Repeated: read from the log, the same again.
         decide(&writer, "actions", candidates),
+        decide(
+            &writer,
+            "segments",
+            json!({"id": "mine", "segment": "d\"e"}),
+        ),
+        decide(
+            &writer,
+            "segments",
+            json!({"id": "mine", "segment": "d\"e"}),
+        ),
     ] {
         let fast = answer::decision(&decided);
         assert_eq!(fast, plain(&decided));

@@ -399,7 +399,13 @@ impl Segmented {
             match self.table.overall(i) {
                 Some((bound, _, price)) => (self.costs[i], self.prices[i]) = (bound, price),
                 None => {
-                    self.costs[i] = self.table.mixed_cost(b, i);
+                    let cost = self.table.mixed_cost(b, i);
+                    // Of the safe arm alone, its declared safety vouches for it, not its interval.
+                    self.costs[i] = if block.safe_only {
+                        cost.min(self.problem.guardrails[i].threshold)
+                    } else {
+                        cost
+                    };
                     self.prices[i] = self.table.local_price(i, b);
                 }
             }

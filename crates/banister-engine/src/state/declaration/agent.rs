@@ -1,7 +1,7 @@
 //! The agent that a declaration asks for, with the defaults and limits of a service.
 
 use banister::oplb::LongFeatures;
-use banister::{OpbConfig, OplbConfig};
+use banister::{OpbConfig, OplbConfig, SegmentedConfig};
 use banister_rivals::AgentConfig;
 
 use super::checks::check_guarantee;
@@ -21,6 +21,9 @@ impl Declaration {
         let linear = kind != Kind::Arms || arms.iter().any(|arm| arm.features.is_some());
         let mut config = match (&self.agent, linear) {
             (Some(given), _) => given.clone(),
+            (None, false) if self.segments.is_some() => {
+                AgentConfig::Segmented(SegmentedConfig::default())
+            }
             (None, false) => AgentConfig::Opb(OpbConfig::default()),
             (None, true) => AgentConfig::Oplb(OplbConfig::default()),
         }
@@ -43,6 +46,7 @@ impl Declaration {
                 allowed,
             ));
         }
+        self.check_segments(&config)?;
         check_guarantee(&config)?;
         if let AgentConfig::Oplb(oplb) = &mut config {
             // One writer serves all experiments: a decision may not hold it up for long.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use banister::{Agent, CheckedProblem, Guarantee, SignalConfig};
+use banister::{Agent, CheckedProblem, Guarantee, Scope, SegmentedConfig, SignalConfig};
 use banister_rivals::AgentConfig;
 
 use super::{CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, LONGEST_NAME, NamedArm};
@@ -164,6 +164,12 @@ impl CheckedDeclaration {
                                its `safe_cost`";
                 return Err(Refusal::invalid(format!("{field}.pacing"), true, allowed));
             }
+            let by_segment = declared.safe_cost.is_none() && guardrail.scope == Scope::Overall;
+            if budget.pacing && by_segment && self.has_segments() {
+                let allowed = "the safe arm may cost more in one segment than in another, so that nobody knows \
+                               how much of it keeps the pace: write false, or declare its `safe_cost`";
+                return Err(Refusal::invalid(format!("{field}.pacing"), true, allowed));
+            }
         }
         Ok(())
     }
@@ -247,6 +253,9 @@ pub(super) fn check_guarantee(config: &AgentConfig) -> Result<(), Refusal> {
         AgentConfig::Oplb(oplb) if oplb.guarantee() != Guarantee::EveryRound => {
             ("agent.radius_scale", oplb.radius_scale.to_string())
         }
+        AgentConfig::Segmented(SegmentedConfig {
+            log_term: Some(x), ..
+        }) => ("agent.log_term", x.to_string()),
         _ => return Ok(()),
     };
     let allowed = "it voids the guarantee, and is for simulations only: leave it out";

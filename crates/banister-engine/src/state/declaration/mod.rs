@@ -1,12 +1,14 @@
 //! An experiment as people declare it, and the check that makes it something to run.
 //!
 //! Read [`Declaration`] here, then `problem.rs` (actions, signals and the safe action), `agent.rs` (the
-//! agent's parameters), `context.rs` (contexts as declared) and `checks.rs` (limits on numbers, names and texts).
+//! agent's parameters), `context.rs` (contexts as declared), `segments.rs` (segments of decisions) and `checks.rs`
+//! (limits on numbers, names and texts).
 
 mod agent;
 mod checks;
 mod context;
 mod problem;
+mod segments;
 
 use std::collections::BTreeMap;
 
@@ -25,6 +27,7 @@ pub(crate) use checks::{
 use checks::{check_finite, check_name};
 pub use context::DeclaredContext;
 use problem::problem_field;
+pub use segments::{GivenSegment, SegmentFields, Segments};
 
 /// Most arms of an experiment, and most candidate actions of a decision.
 pub const MOST_ACTIONS: usize = 10_000;
@@ -63,6 +66,10 @@ pub struct Declaration {
     /// With `dimension`: features of the safe action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safe_action: Option<Vec<f64>>,
+    /// With arms: segments of users or requests that are told apart from the first decision on, or the fields that
+    /// segments are made from. Every decision brings its `segment`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segments: Option<Segments>,
     /// The reward signal.
     #[serde(default, deserialize_with = "object::one")]
     pub reward: SignalConfig,
@@ -72,7 +79,7 @@ pub struct Declaration {
     /// The probability with which every policy keeps every guardrail, 1 − δ; by default the agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// The agent; by default `opb` for arms and `oplb` where there are features.
+    /// The agent; by default `opb` for arms, `segmented` with `segments`, and `oplb` where there are features.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",

@@ -99,6 +99,7 @@ impl Declaration {
                     safe,
                     features: arms.iter().filter_map(|arm| arm.features.clone()).collect(),
                     guardrails: self.guardrails.clone(),
+                    segments: self.known_segments()?,
                     ..Problem::default()
                 }
             }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Experiment;
-use crate::state::learner::Op;
+use crate::state::learner::{NamedAlarm, Op};
 use crate::time::Timestamp;
 
 /// Most alarms kept in memory; the log has all of them.
@@ -50,6 +50,9 @@ pub struct AlarmRaised {
     /// Name of the arm, where it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,
+    /// Name of the segment, where it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<String>,
     /// The alarm in a sentence.
     pub message: String,
     /// Strength of the evidence, as a likelihood ratio.
@@ -74,12 +77,19 @@ impl Experiment {
     /// Alarms that the fold has raised and no event records yet.
     pub(crate) fn unrecorded(&self) -> Vec<AlarmRaised> {
         let mut raised = Vec::new();
-        for (alarm, arm) in self.learner.unrecorded() {
+        for named in self.learner.unrecorded() {
+            let NamedAlarm {
+                alarm,
+                arm,
+                segment,
+            } = named;
+            let problem = &self.checked.standard;
             raised.push(AlarmRaised {
                 kind: alarm.kind.into(),
                 guardrail: self.facts.guardrails.get(alarm.guardrail).cloned(),
-                message: alarm.describe(&self.checked.standard, arm.as_deref()),
+                message: alarm.describe(problem, arm.as_deref(), segment.as_deref()),
                 arm,
+                segment,
                 evidence: alarm.evidence,
                 forces_safe: alarm.forces_safe,
             });
@@ -111,6 +121,7 @@ impl Experiment {
             kind: Evidence::Missing,
             guardrail: None,
             arm: self.facts.arms.get(most).cloned(),
+            segment: None,
             message: format!(
                 "outcomes are missing, and not at random: {} never came, but {}",
                 share(most),

@@ -321,7 +321,12 @@ impl Experiment {
                 action: decision.action,
                 number,
                 safe_probability: (!waits).then_some(share),
+                segment: decision.segment.clone(),
             })?;
+        } else if let Some(segment) = &decision.segment {
+            // Whoever acts, the context was met.
+            self.learner
+                .apply(Op::Met(segment.clone(), decision.action))?;
         }
         self.counts.decisions += 1;
         self.counts.forced += u64::from(fallback.is_some());

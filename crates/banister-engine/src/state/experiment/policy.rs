@@ -15,6 +15,10 @@ use crate::state::learner::{Detached, Op};
 /// Length of features from which on a learner is detached: below it decisions take microseconds.
 const LONG_FEATURES: usize = 64;
 
+/// Pairs of a segment told apart and an arm from which on a learner is detached: a table of policies for all of them
+/// takes about a millisecond.
+const MANY_PAIRS: usize = 10_000;
+
 impl Experiment {
     /// Checks that the agent would take an outcome after `more` others: events that are written must fold.
     pub(crate) fn check_outcome(
@@ -51,15 +55,22 @@ impl Experiment {
     /// The policy for a request, as known now.
     pub(crate) fn policy(
         &mut self,
+        segment: Option<&str>,
         context: &[f64],
         candidates: &[Candidate],
     ) -> Result<Arc<PublishedPolicy>, Refusal> {
-        self.learner.with(|core| core.policy(context, candidates))
+        self.learner
+            .with(|core| core.policy(segment, context, candidates))
     }
 
     /// Returns true if decisions take so long that others should not wait for them.
     pub(crate) fn is_slow(&self) -> bool {
-        self.frame.dimension() >= LONG_FEATURES
+        self.frame.dimension() >= LONG_FEATURES || self.has_many_segments()
+    }
+
+    /// Returns true if so many segments are told apart that making their table takes long.
+    pub(crate) fn has_many_segments(&self) -> bool {
+        self.learner.segment_count() * self.arms.len() >= MANY_PAIRS
     }
 
     /// Moves the learner beside the writer.

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::core::{Core, Op};
+use super::core::{Core, NamedAlarm, Op};
 use super::workshop::{Work, Workshop};
 
 /// Effects of events that wait at most; the writer takes its time for more of them.
@@ -49,9 +49,11 @@ struct Inbox {
 /// News for the writer.
 #[derive(Default)]
 struct News {
-    unrecorded: Vec<(banister::Alarm, Option<String>)>,
+    unrecorded: Vec<NamedAlarm>,
     /// Event that could not be taken: the log is damaged.
     broken: Option<String>,
+    /// Segments told apart.
+    segments: usize,
 }
 
 /// A panic leaves nothing half-changed that is used afterwards: a learner that panicked is broken.
@@ -64,6 +66,7 @@ impl Actor {
         let news = News {
             unrecorded: core.unrecorded(),
             broken: None,
+            segments: core.agent().segment_count(),
         };
         Arc::new(Self {
             core: Mutex::new(core),
@@ -151,6 +154,7 @@ impl Actor {
             .err();
         let unrecorded = core.unrecorded();
         let mut news = lock(&self.news);
+        news.segments = core.agent().segment_count();
         if broken.is_some() || news.unrecorded.len() != unrecorded.len() {
             news.unrecorded = unrecorded;
             news.broken = news.broken.take().or(broken);
@@ -160,8 +164,13 @@ impl Actor {
     }
 
     /// Alarms that no event records yet, as far as it has learned.
-    pub(super) fn unrecorded(&self) -> Vec<(banister::Alarm, Option<String>)> {
+    pub(super) fn unrecorded(&self) -> Vec<NamedAlarm> {
         lock(&self.news).unrecorded.clone()
+    }
+
+    /// Segments told apart, as far as it has learned.
+    pub(super) fn segment_count(&self) -> usize {
+        lock(&self.news).segments
     }
 
     /// Reason for which it cannot go on.

@@ -1,5 +1,6 @@
 //! The agent of an experiment and its policies, in the log's own numbers of arms.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use banister::{Agent, ArmEstimate, Fallback, Model, Origin, Outcomes, Played};
@@ -21,7 +22,10 @@ pub(crate) enum Op {
         action: u32,
         number: u64,
         safe_probability: Option<f64>,
+        segment: Option<Arc<str>>,
     },
+    /// A decision was drawn in a segment, in shadow mode: the caller's own action is what happens.
+    Met(Arc<str>, u32),
     AddArm(NamedArm),
     /// By its name.
     RetireArm(String),
@@ -50,6 +54,17 @@ fn retire_arm(agent: &mut dyn Agent, name: &str) -> Result<(), String> {
     let own = own.ok_or("the agent does not know the arm")?;
     agent.retire_arm(own).map_err(|e| e.to_string())
 }
+
+/// An alarm with the names of its arm and of its segment, where it is about one.
+#[derive(Clone)]
+pub(crate) struct NamedAlarm {
+    pub alarm: banister::Alarm,
+    pub arm: Option<String>,
+    pub segment: Option<String>,
+}
+
+/// Segments, and the number of all.
+pub(crate) type SegmentsView = (Vec<banister::SegmentView>, usize);
 
 /// An agent and what its policies depend on.
 pub(crate) struct Core {
@@ -124,9 +139,18 @@ impl Core {
                 action,
                 number,
                 safe_probability,
+                segment,
             } => {
+                if let Some(segment) = segment {
+                    agent.enter(&segment).map_err(|e| e.to_string())?;
+                }
                 agent.drawn(action as usize);
                 agent.decided(number, safe_probability);
+                return Ok(());
+            }
+            Op::Met(segment, action) => {
+                agent.enter(&segment).map_err(|e| e.to_string())?;
+                agent.drawn(action as usize);
                 return Ok(());
             }
             Op::AddArm(arm) => add_arm(agent, &arm)?,
@@ -146,9 +170,13 @@ impl Core {
     /// The policy for a request: over the arms as known now, for a context or for candidates.
     pub(crate) fn policy(
         &mut self,
+        segment: Option<&str>,
         context: &[f64],
         candidates: &[Candidate],
     ) -> Result<Arc<PublishedPolicy>, Refusal> {
+        if let Some(segment) = segment {
+            return self.policy_in_segment(segment);
+        }
         match self.frame.facts.kind {
             Kind::Arms => self.policy_of_arms(),
             Kind::Context(_) => self.policy_in_context(context),
@@ -170,6 +198,11 @@ impl Core {
         let published = Arc::new(self.publish(number)?);
         self.current = Some(published.clone());
         Ok(published)
+    }
+
+    fn policy_in_segment(&mut self, segment: &str) -> Result<Arc<PublishedPolicy>, Refusal> {
+        (self.agent.enter(segment)).map_err(|e| Refusal::of(e, str::to_string))?;
+        self.publish(|own| own as u32).map(Arc::new)
     }
 
     fn policy_in_context(&mut self, context: &[f64]) -> Result<Arc<PublishedPolicy>, Refusal> {
@@ -241,7 +274,8 @@ impl Core {
 
     /// The learned part; with the policy over the arms, unless it is a new one for every decision.
     pub(crate) fn view(&mut self, with_policy: bool) -> Result<LearnedView, Refusal> {
-        let has_arms = self.frame.facts.kind == Kind::Arms;
+        let facts = &self.frame.facts;
+        let has_arms = facts.kind == Kind::Arms && facts.segments.is_none();
         let policy = if has_arms && (with_policy || !self.agent.samples()) {
             Some(self.policy_of_arms()?)
         } else {
@@ -263,8 +297,13 @@ impl Core {
         })
     }
 
-    /// Alarms that no event records yet, each with the name of its arm.
-    pub(crate) fn unrecorded(&self) -> Vec<(banister::Alarm, Option<String>)> {
+    /// Segments at some places, those seen most often first, and the number of all.
+    pub(crate) fn segments(&mut self, places: Range<usize>) -> SegmentsView {
+        (self.agent.segments_at(places), self.agent.segment_count())
+    }
+
+    /// Alarms that no event records yet, each with the names of its arm and of its segment.
+    pub(crate) fn unrecorded(&self) -> Vec<NamedAlarm> {
         let Some(monitor) = self.agent.monitor().filter(|_| self.has_unrecorded()) else {
             return Vec::new();
         };
@@ -277,7 +316,12 @@ impl Core {
             .take(usize::try_from(new).unwrap_or(usize::MAX));
         let named = newest.map(|alarm| {
             let arm = alarm.arm.and_then(|arm| self.agent.names().get(arm));
-            (*alarm, arm.cloned())
+            let segment = alarm.segment.and_then(|s| self.agent.segment_name(s));
+            NamedAlarm {
+                alarm: *alarm,
+                arm: arm.cloned(),
+                segment: segment.map(str::to_string),
+            }
         });
         named.collect()
     }
@@ -295,8 +339,11 @@ fn observe(agent: &mut dyn Agent, outcome: &OutcomeEvent, origin: OwnOrigin) -> 
         OwnOrigin::InOrder(number, share) => ([number], [share]),
         OwnOrigin::Logged => ([0], [0.0]),
     };
+    let segment = outcome.segment.as_deref().map(|segment| [segment]);
     let outcomes = Outcomes {
-        played: if outcome.features.is_empty() {
+        played: if let Some(segment) = &segment {
+            Played::InSegments(&arms, segment)
+        } else if outcome.features.is_empty() {
             Played::Arms(&arms)
         } else {
             Played::Features(&outcome.features)

@@ -1,8 +1,8 @@
 //! Learners: the part of an experiment that computes. An agent, fed by the experiment's events in their
 //! order, and the policies that it decides on.
 //!
-//! Most agents decide in microseconds, on the writer's thread. Long feature vectors take milliseconds, and one
-//! experiment must not make others wait: its learner is *detached*, an actor that threads beside the writer
+//! Most agents decide in microseconds, on the writer's thread. Long feature vectors and many segments take
+//! milliseconds, and one experiment must not make others wait: its learner is *detached*, an actor that threads beside the writer
 //! serve. It takes the same events in the same order, only later. A decision is then computed beside the writer
 //! from what the actor has learned, and the writer checks that the experiment has not changed since. That is
 //! safe: confidence sets hold for all times at once, so a policy that is based on fewer outcomes keeps its
@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use banister::Agent;
 
-pub(crate) use self::core::{Core, LearnedView, Op, OwnOrigin};
+pub(crate) use self::core::{Core, LearnedView, NamedAlarm, Op, OwnOrigin, SegmentsView};
 pub(crate) use actor::Actor;
 pub(crate) use detached::Detached;
 pub(crate) use frame::Frame;
@@ -91,8 +91,8 @@ impl Learner {
         if self.actor.is_some() { all } else { 0 }
     }
 
-    /// Alarms that no event records yet, each with the name of its arm.
-    pub(crate) fn unrecorded(&self) -> Vec<(banister::Alarm, Option<String>)> {
+    /// Alarms that no event records yet.
+    pub(crate) fn unrecorded(&self) -> Vec<NamedAlarm> {
         match &self.actor {
             None => self.core.unrecorded(),
             Some(actor) => actor.unrecorded(),
@@ -104,6 +104,14 @@ impl Learner {
         match &self.actor {
             None => self.core.has_unrecorded(),
             Some(actor) => !actor.unrecorded().is_empty(),
+        }
+    }
+
+    /// Segments told apart, the pool among them.
+    pub(crate) fn segment_count(&self) -> usize {
+        match &self.actor {
+            None => self.core.agent().segment_count(),
+            Some(actor) => actor.segment_count(),
         }
     }
 
