@@ -91,9 +91,27 @@ pub trait Agent: Send {
         None
     }
 
-    /// Segments told apart and the pool of all others; empty from an agent that does not tell segments apart.
+    /// Segments told apart, those seen most often first, and the pool of all others last; empty from an agent that
+    /// does not tell segments apart.
     fn segments(&mut self) -> Vec<SegmentView> {
+        self.segments_at(0..usize::MAX)
+    }
+
+    /// Some of them, by their places.
+    fn segments_at(&mut self, places: std::ops::Range<usize>) -> Vec<SegmentView> {
+        let _ = places;
         Vec::new()
+    }
+
+    /// Segments told apart, the pool among them; 0 from an agent that does not tell segments apart.
+    fn segment_count(&self) -> usize {
+        0
+    }
+
+    /// Name of a segment by the number that alarms give.
+    fn segment_name(&self, segment: usize) -> Option<&str> {
+        let _ = segment;
+        None
     }
 
     /// Announces that an action was drawn from a policy and that its outcome will come later, under this

@@ -58,8 +58,21 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// The alarm in a sentence; `arm` is the name of its arm, where it is about one.
-    pub fn describe(&self, problem: &CheckedProblem, arm: Option<&str>) -> String {
+    /// The alarm in a sentence; `arm` and `segment` are the names of its arm and segment, where it is about one.
+    pub fn describe(
+        &self,
+        problem: &CheckedProblem,
+        arm: Option<&str>,
+        segment: Option<&str>,
+    ) -> String {
+        let told = self.told(problem, arm);
+        match segment {
+            Some(segment) => format!("in the segment {segment}, {told}"),
+            None => told,
+        }
+    }
+
+    fn told(&self, problem: &CheckedProblem, arm: Option<&str>) -> String {
         let guardrail = &problem.guardrails[self.guardrail.min(problem.guardrails.len() - 1)];
         let (name, n, mean) = (&guardrail.name, self.outcomes, short(self.mean));
         let arm = arm.unwrap_or("the arm");

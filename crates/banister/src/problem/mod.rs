@@ -9,6 +9,7 @@ mod fields;
 mod guardrail;
 mod own;
 mod range;
+mod segment;
 mod signal;
 
 pub use budget::{Budget, Period, WhenExhausted};
@@ -18,6 +19,7 @@ pub use fields::{Category, Field, FieldValue, Fields, Missing, Outside, Unseen};
 pub(crate) use guardrail::Shown;
 pub use guardrail::{Guardrail, Scope, Standard};
 pub use range::{ArmRanges, Range, two_numbers};
+pub use segment::{check_segment_fields, segment_of_fields};
 pub use signal::{RANGE_ADVICE, Signal, SignalConfig};
 
 use serde::{Deserialize, Serialize};
@@ -197,7 +199,7 @@ pub(crate) fn check_name(taken: &[String], name: &str, field: &str) -> Result<()
 const LONGEST: usize = 200;
 
 /// Refuses a name that cannot be a segment's.
-pub(crate) fn check_segment(name: &str) -> Result<(), Error> {
+pub fn check_segment(name: &str) -> Result<(), Error> {
     if name.trim().is_empty() {
         return Err(Error::invalid("segment", "empty", "a segment needs a name"));
     }

@@ -35,8 +35,16 @@ impl Agent for Segmented {
         Some(Segmented::policy_in(self, segment))
     }
 
-    fn segments(&mut self) -> Vec<SegmentView> {
-        self.views()
+    fn segments_at(&mut self, places: std::ops::Range<usize>) -> Vec<SegmentView> {
+        self.views(places)
+    }
+
+    fn segment_count(&self) -> usize {
+        self.segments.owners.len()
+    }
+
+    fn segment_name(&self, segment: usize) -> Option<&str> {
+        Some(&self.segments.list.get(segment)?.name)
     }
 
     fn check_outcome(

@@ -1,5 +1,7 @@
 //! Segments as a person looks at them.
 
+use std::ops::Range;
+
 use super::Segmented;
 use super::segments::POOL;
 use crate::arm_estimate::{ArmEstimate, SegmentView, of_place};
@@ -8,13 +10,19 @@ use crate::arm_estimate::{ArmEstimate, SegmentView, of_place};
 const LISTED: usize = 20;
 
 impl Segmented {
-    /// Every segment that is told apart, and the pool of the others last.
-    pub fn views(&mut self) -> Vec<SegmentView> {
+    /// Segments that are told apart, those seen most often first, and the pool of the others last: those at the
+    /// places asked for.
+    pub fn views(&mut self, places: Range<usize>) -> Vec<SegmentView> {
         if self.is_stale() {
             self.plan();
         }
-        let blocks = self.segments.owners.len();
-        (1..blocks).chain([POOL]).map(|b| self.view(b)).collect()
+        let seen = |b: &usize| self.segments.owners[*b].map(|s| self.segments.list[s].contexts);
+        let mut blocks: Vec<usize> = (1..self.segments.owners.len()).collect();
+        blocks.sort_by_key(|b| std::cmp::Reverse(seen(b)));
+        blocks.push(POOL);
+        let end = places.end.min(blocks.len());
+        let start = places.start.min(end);
+        blocks[start..end].iter().map(|&b| self.view(b)).collect()
     }
 
     fn view(&mut self, b: usize) -> SegmentView {

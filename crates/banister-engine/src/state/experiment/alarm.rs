@@ -75,7 +75,7 @@ impl Experiment {
             raised.push(AlarmRaised {
                 kind: alarm.kind.into(),
                 guardrail: self.facts.guardrails.get(alarm.guardrail).cloned(),
-                message: alarm.describe(&self.checked.standard, arm.as_deref()),
+                message: alarm.describe(&self.checked.standard, arm.as_deref(), None),
                 arm,
                 evidence: alarm.evidence,
                 forces_safe: alarm.forces_safe,
