@@ -1,6 +1,8 @@
 //! Segments of decisions: their names from texts, integers and the values of several fields.
 
-use banister::{Error, check_segment, check_segment_fields, segment_of_fields};
+use banister::{
+    Error, check_segment, check_segment_fields, is_segment_of_fields, segment_of_fields,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
@@ -55,6 +57,10 @@ pub(crate) fn name(
             return Err(mistyped(argument, value, allowed));
         }
         text(value, argument)?
+    } else if let Ok(name) = value.extract::<String>()
+        && is_segment_of_fields(fields, &name)
+    {
+        name
     } else {
         let values = if value.hasattr("keys")? {
             by_field(fields, value, argument)?

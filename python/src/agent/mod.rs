@@ -640,6 +640,11 @@ impl Agent {
         probabilities(py, &policy, &set)
     }
 
+    /// Names of many segments.
+    fn _segment_names(&self, segments: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+        Ok(self.segments(Some(segments), None)?.unwrap_or_default())
+    }
+
     /// Segments told apart and the pool, each as a dictionary.
     fn _segments<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let (views, set) = self.with(py, true, |state| {
