@@ -33,9 +33,10 @@ class Alarm:
     """An alarm: an assumption that certificates rest on is false, at the level of its test."""
 
     #: "breach" (the decisions' observed costs are above the threshold), "refuted" (an arm's outcomes
-    #: contradict each other over time: its mean changed) or "safe_cost" (the safe action costs other
-    #: than was declared).
-    kind: Literal["breach", "refuted", "safe_cost"]
+    #: contradict each other over time: its mean changed), "safe_cost" (the safe action costs other
+    #: than was declared) or "model_refuted" (a part of the outcomes costs other than the model of the
+    #: features allows).
+    kind: Literal["breach", "refuted", "safe_cost", "model_refuted"]
     guardrail: str
     #: The arm that it is about, by name or number; None if it is about all decisions.
     arm: Any

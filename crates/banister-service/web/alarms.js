@@ -10,6 +10,7 @@ const TITLES = {
   breach: "Guardrail breached",
   refuted: "An arm has changed",
   safe_cost: "The declared safe cost is wrong",
+  model_refuted: "The model of the features is wrong",
   missing: "Outcomes are missing, not at random",
 };
 

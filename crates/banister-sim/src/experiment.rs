@@ -211,7 +211,7 @@ impl Experiment {
         let d = self.environment.parameters.first().map_or(0, Vec::len) as u64;
         let (size, set) = match &self.environment.dynamics {
             Dynamics::Changing(changing) => {
-                let k = changing.largest() as u64;
+                let (k, d) = (changing.largest() as u64, changing.dimension() as u64);
                 (k, 15 * k * d + d * d)
             }
             Dynamics::Arms(_) | Dynamics::PerRun(_) if linear => (k, d * k),

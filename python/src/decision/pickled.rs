@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use banister::{
-    Alarm, AlarmKind, Confidence, Decision as Core, Fallback, GuardrailCertificate,
+    Alarm, AlarmKind, Confidence, Decision as Core, Fallback, GuardrailCertificate, Misfit,
     SegmentCertificate, SolverReport,
 };
 use pyo3::prelude::*;
@@ -56,6 +56,7 @@ struct AlarmFields {
     mean: f64,
     evidence: f64,
     forces_safe: bool,
+    misfit: Option<Misfit>,
 }
 
 /// Collects the values of decisions.

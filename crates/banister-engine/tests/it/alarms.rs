@@ -3,7 +3,10 @@
 use crate::common;
 
 use banister::Fallback;
-use banister_engine::{AcknowledgeAlarms, Event, EventKind, Evidence, Record, Snapshot, rebuild};
+use banister_engine::{
+    AcknowledgeAlarms, Event, EventKind, Evidence, Import, ImportOutcomes, Record, Snapshot,
+    rebuild,
+};
 use common::engine::{Engine, conflict, plain};
 use common::{Place, both, until};
 use serde_json::json;
@@ -13,6 +16,7 @@ both!(
     what_never_comes_is_counted_and_tested,
     a_breach_forces_the_safe_action_until_it_is_acknowledged,
     alert_only_says_so,
+    a_model_that_is_refuted_says_where,
     what_the_caller_did_in_shadow_mode_is_no_breach_of_ours,
     a_log_of_the_first_version_keeps_its_meaning,
 );
@@ -187,6 +191,49 @@ fn a_breach_forces_the_safe_action_until_it_is_acknowledged(place: &Place) {
     let acknowledged = |e: &&Event| matches!(e, Event::AlarmsAcknowledged(_));
     assert!(kinds.iter().filter(raised).count() >= 1);
     assert_eq!(kinds.iter().filter(acknowledged).count(), 1);
+}
+
+/// Errors come where just one of two features is positive.
+fn a_model_that_is_refuted_says_where(place: &Place) {
+    let engine = Engine::start(&place.database);
+    let declaration = json!({
+        "name": "x", "dimension": 4, "safe_action": [1.0, 0.0, 0.0, 0.0],
+        "guardrails": [{"name": "errors", "at_most": 0.6, "safe_cost": 0.1}],
+        "agent": {"kind": "oplb", "parameter_norm": 3},
+    });
+    let made = engine.create(declaration).unwrap();
+    assert!(made.alarms.is_empty());
+    let mut import = Import::default();
+    for i in 0..800_u32 {
+        let (a, b) = (f64::from(i * 7 % 16) - 7.5, f64::from(i * 5 % 23) - 11.0);
+        import.features.extend([0.0, 0.5, a / 20.0, b / 30.0]);
+        import.rewards.push(0.5);
+        import
+            .costs
+            .push(f64::from(u8::from((a > 0.0) != (b > 0.0))));
+    }
+    let experiment = "x".into();
+    engine
+        .execute(ImportOutcomes { experiment, import })
+        .unwrap();
+    // Recorded by the next command.
+    engine
+        .decide_with(
+            "x",
+            json!({"id": "next", "actions": [[0.0, 0.5, 0.1, 0.1]]}),
+        )
+        .unwrap();
+    let alarm = engine.show("x").unwrap().alarms.remove(0).alarm;
+    assert_eq!(alarm.kind, Evidence::ModelRefuted);
+    assert!(
+        alarm.message.contains("feature 2 ") && alarm.message.contains("feature 3 "),
+        "{alarm:?}"
+    );
+    assert!(alarm.forces_safe && alarm.guardrail.as_deref() == Some("errors"));
+    let kind = serde_json::to_value(&alarm).unwrap()["kind"].take();
+    assert_eq!(kind, "model_refuted");
+    engine.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
 }
 
 fn alert_only_says_so(place: &Place) {

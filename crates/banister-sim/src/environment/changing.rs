@@ -3,12 +3,13 @@
 use std::f64::consts::FRAC_1_SQRT_2;
 
 use banister::Signal;
-pub(crate) use banister::solve::dense::dot;
+pub(super) use banister::solve::dense::dot;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::draw::{direction, inside};
+use super::draw::{cube, direction, inside};
 use super::outcome::OutcomeDistribution;
+use super::world::{World, place};
 
 /// Feature vectors that change from round to round, and the outcomes of playing one.
 #[derive(Debug, Clone)]
@@ -17,8 +18,10 @@ pub struct Changing {
     /// x_0.
     safe: Vec<f64>,
     safe_means: Vec<f64>,
-    /// θ, then one μ per guardrail.
+    /// θ, then one μ per guardrail; none where means are not linear.
     parameters: Vec<Vec<f64>>,
+    /// Shape of means that are not linear.
+    world: Option<World>,
     signals: Vec<Signal>,
     /// Standard deviation as a fraction of the range; none: the two ends of the range.
     noise: Option<f64>,
@@ -33,6 +36,8 @@ pub(super) enum Source {
     Sphere { k: usize },
     /// In the unit ball.
     Ball { k: usize },
+    /// (0, 1, v/√p)/√2 with v in the cube [−1, 1]^p.
+    Cube { k: usize },
     /// Rows of a file, one after another, and where each set begins (and the last one ends).
     Logged { rows: Vec<f64>, starts: Vec<usize> },
 }
@@ -50,6 +55,27 @@ impl Changing {
             source,
             safe,
             parameters,
+            world: None,
+            signals,
+            noise,
+        }
+    }
+
+    /// Actions whose means are those of a world.
+    pub(super) fn of_world(
+        source: Source,
+        safe: Vec<f64>,
+        safe_means: Vec<f64>,
+        world: World,
+        signals: Vec<Signal>,
+        noise: Option<f64>,
+    ) -> Self {
+        Self {
+            source,
+            safe,
+            safe_means,
+            parameters: Vec::new(),
+            world: Some(world),
             signals,
             noise,
         }
@@ -70,7 +96,19 @@ impl Changing {
         &self.safe_means
     }
 
-    /// The true θ, then one μ per guardrail, in signal units per feature unit.
+    /// The true mean of a signal at an action other than the safe one.
+    #[inline]
+    pub fn mean(&self, signal: usize, x: &[f64]) -> f64 {
+        match self.world {
+            None => dot(x, &self.parameters[signal]),
+            Some(world) => {
+                let own = &self.signals[signal];
+                own.lo + own.unit() * world.mean(signal, x)
+            }
+        }
+    }
+
+    /// The true θ, then one μ per guardrail, in signal units per feature unit; empty where means are not linear.
     pub fn parameters(&self) -> &[Vec<f64>] {
         &self.parameters
     }
@@ -78,7 +116,10 @@ impl Changing {
     /// The most actions that a round can bring beside the safe one.
     pub(crate) fn largest(&self) -> usize {
         match &self.source {
-            Source::Contextual { k } | Source::Sphere { k } | Source::Ball { k } => *k,
+            Source::Contextual { k }
+            | Source::Sphere { k }
+            | Source::Ball { k }
+            | Source::Cube { k } => *k,
             Source::Logged { starts, .. } => {
                 starts.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0)
             }
@@ -117,6 +158,13 @@ impl Changing {
                 actions.resize(k * d, 0.0);
                 actions.chunks_exact_mut(d).for_each(|x| inside(rng, x));
             }
+            Source::Cube { k } => {
+                actions.resize(k * d, 0.0);
+                for x in actions.chunks_exact_mut(d) {
+                    x[2..].iter_mut().for_each(|v| *v = cube(rng));
+                    place(x);
+                }
+            }
             Source::Logged { rows, starts } => {
                 let set = (visit % (starts.len() as u64 - 1)) as usize;
                 actions.clear();
@@ -130,7 +178,7 @@ impl Changing {
         let mut ends = (self.safe_means[signal], self.safe_means[signal]);
         if let Source::Logged { rows, .. } = &self.source {
             for x in rows.chunks_exact(self.dimension()) {
-                let mean = dot(x, &self.parameters[signal]);
+                let mean = self.mean(signal, x);
                 ends = (ends.0.min(mean), ends.1.max(mean));
             }
         }

@@ -41,3 +41,9 @@ pub(super) fn inside(rng: &mut ChaCha8Rng, out: &mut [f64]) {
     let radius = libm::pow(uniform, 1.0 / out.len() as f64);
     out.iter_mut().for_each(|x| *x *= radius);
 }
+
+/// Draws a coordinate of a point of the cube [−1, 1]^p.
+pub(super) fn cube(rng: &mut ChaCha8Rng) -> f64 {
+    let uniform: f64 = StandardUniform.sample(rng);
+    2.0 * uniform - 1.0
+}

@@ -213,7 +213,7 @@ impl LinearConfig {
 }
 
 /// `k` and `d` of drawn actions.
-fn sizes(
+pub(super) fn sizes(
     (k, d): (Option<usize>, Option<usize>),
     least: usize,
     why: &str,

@@ -5,11 +5,11 @@
 //! folder knows nothing of agents and runs. In reading order:
 //!
 //! - `outcome.rs`: distributions of outcomes, and arms made of them; `draw.rs`, `changing.rs`: random
-//!   directions, and actions that change in every round; `per_run.rs`: instances that every run draws;
-//!   `custom.rs`: user-supplied environments.
+//!   directions, and actions that change in every round; `world.rs`: means that are not linear; `per_run.rs`:
+//!   instances that every run draws; `custom.rs`: user-supplied environments.
 //! - `model.rs`: an environment as built, and what building one needs of the experiment.
 //! - The kinds, whose keys are declared by `keys.rs`: `arms.rs`, `hard.rs`, `parameters.rs` with `linear.rs`,
-//!   `authors_linear.rs`, `directions.rs`, `segmented.rs`; from files, by `read.rs`: `logged.rs` and `table.rs`.
+//!   `authors_linear.rs`, `directions.rs`, `misspecified.rs`, `segmented.rs`; from files, by `read.rs`: `logged.rs` and `table.rs`.
 
 mod arms;
 mod authors_linear;
@@ -21,6 +21,7 @@ mod hard;
 mod keys;
 mod linear;
 mod logged;
+mod misspecified;
 mod model;
 mod outcome;
 mod parameters;
@@ -28,17 +29,18 @@ mod per_run;
 mod read;
 mod segmented;
 mod table;
+mod world;
 
 pub use arms::{BernoulliConfig, BetaConfig, ChangePoint, ClippedGaussianConfig, GaussianConfig};
 pub use authors_linear::AuthorsLinearConfig;
 pub use changing::Changing;
-pub(crate) use changing::dot;
 pub use custom::{Custom, CustomEnvironment, CustomRun, LoggedOutcome, Round};
 pub(crate) use directions::declaration;
 pub use directions::{DirectionsConfig, Instances};
 pub use hard::{L1Config, L2Config, LowerBoundConfig};
 pub use linear::{Actions, Drawn, LinearConfig};
 pub use logged::LoggedConfig;
+pub use misspecified::MisspecifiedConfig;
 pub use model::{ArmRef, Dynamics, Environment};
 pub(crate) use model::{Setting, in_environment};
 pub use outcome::Arms;
@@ -47,6 +49,7 @@ pub use per_run::{PerRunInstance, RunInstance};
 pub use segmented::{SegmentWorld, SegmentedConfig};
 pub(crate) use table::ROUTING;
 pub use table::{Order, TableCell, TableConfig};
+pub use world::World;
 
 use banister::Error;
 use serde::{Deserialize, Serialize};
@@ -79,6 +82,8 @@ pub enum EnvironmentConfig {
     Directions(DirectionsConfig),
     /// Feature vectors from a file, with simulated outcomes that are linear in them.
     Logged(LoggedConfig),
+    /// Actions are feature vectors and mean costs are not linear in them.
+    Misspecified(MisspecifiedConfig),
     /// Requests with the outcome of every arm, from a file or a frame.
     Table(TableConfig),
     /// Arms whose means differ by segment of users or requests.
@@ -99,7 +104,7 @@ pub struct CustomConfig {
 
 impl EnvironmentConfig {
     /// Every kind, at the place that identifies it in the hash of an experiment.
-    const KINDS: [&str; 14] = [
+    const KINDS: [&str; 15] = [
         "bernoulli",
         "gaussian",
         "clipped_gaussian",
@@ -114,6 +119,7 @@ impl EnvironmentConfig {
         "custom",
         "table",
         "segmented",
+        "misspecified",
     ];
 
     /// Encodes what identifies the environment: the kind's number, then its keys.
@@ -154,6 +160,7 @@ impl EnvironmentConfig {
             Self::AuthorsLinear(config) => config.build(setting),
             Self::Directions(config) => config.build(setting),
             Self::Logged(config) => config.build(setting),
+            Self::Misspecified(config) => config.build(setting),
             Self::Table(config) => config.build(setting),
             Self::Segmented(config) => config.build(setting),
             Self::Custom(_) => {

@@ -161,7 +161,7 @@ pub(super) fn safe_action(
 }
 
 /// The guardrail's safe cost, else the middle between the harmless end and the threshold.
-fn default_safe_cost((guardrail, signal): (&Guardrail, &Signal)) -> f64 {
+pub(super) fn default_safe_cost((guardrail, signal): (&Guardrail, &Signal)) -> f64 {
     let bound = guardrail.bound().filter(|_| !guardrail.relative);
     let middle = bound.map_or(0.5 * (signal.lo + signal.hi), |(direction, bound)| {
         let (harmless, harmful) = direction.ordered(signal.lo, signal.hi);

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::best::{BestPolicy, Floor};
 use super::environment::RunEnvironment;
-use crate::environment::{Changing, dot};
+use crate::environment::Changing;
 use crate::experiment::Experiment;
 use crate::stream::stream;
 
@@ -55,13 +55,10 @@ impl<'a> ChangingActions<'a> {
         self.visit += 1;
         let d = self.changing.dimension();
         for (s, means) in self.means.iter_mut().enumerate() {
-            let (sign, parameter) = (self.best.sign(s), &self.changing.parameters()[s]);
+            let sign = self.best.sign(s);
+            let actions = self.actions.chunks_exact(d);
             means.clear();
-            means.extend(
-                self.actions
-                    .chunks_exact(d)
-                    .map(|x| sign * dot(x, parameter)),
-            );
+            means.extend(actions.map(|x| sign * self.changing.mean(s, x)));
             means.push(sign * self.changing.safe_means()[s]);
         }
         // A warm start speaks of actions by number.

@@ -82,6 +82,11 @@ fn largest(
             let episode = Episode::new(experiment, environment, place, run);
             watch(experiment, episode, &mut agent, weight, progress)
         }
+        Dynamics::Changing(changing) if changing.parameters().is_empty() => {
+            let allowed =
+                "its means are not linear in the features: there is no parameter to cover";
+            Err(Error::invalid("environment.kind", "misspecified", allowed))
+        }
         Dynamics::Changing(changing) => {
             let environment = ChangingActions::new(experiment, changing, run, 0.0);
             let episode = Episode::new(experiment, environment, place, run);

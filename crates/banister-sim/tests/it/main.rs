@@ -23,6 +23,7 @@ mod limit;
 mod linear_environments;
 mod linear_runs;
 mod logged;
+mod misspecified;
 mod pinned;
 mod rivals_safety;
 mod safety;

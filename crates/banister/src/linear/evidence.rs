@@ -275,6 +275,12 @@ impl Evidence {
         self.check_norm("features", 0, features)
     }
 
+    /// Number of the named action with these features.
+    pub(crate) fn action_with(&self, features: &[f64]) -> Option<usize> {
+        let mut actions = 0..self.names.len();
+        actions.find(|&action| self.actions.features(action) == features)
+    }
+
     /// Refuses the number of an action that is not on offer.
     #[inline]
     pub fn check_action(&self, action: usize) -> Result<(), Error> {
@@ -387,6 +393,22 @@ impl Evidence {
     #[inline]
     pub fn is_reliable(&self) -> bool {
         self.regression.rounding().is_small()
+    }
+
+    /// Targets of the outcome taken last: what its signals were beyond the part along x_0 that is known.
+    #[inline]
+    pub(crate) fn targets(&self) -> &[f64] {
+        &self.targets[..self.signals.len()]
+    }
+
+    /// Mean of a signal in its own units, given those of its targets and of the last coordinate of x̃.
+    pub(crate) fn signal_mean(&self, signal: usize, target: f64, last: f64) -> f64 {
+        let share = if self.space.across < self.space.dimension {
+            last / self.space.safe_length
+        } else {
+            0.0
+        };
+        (target + self.along[signal] * share) / self.signals[signal].scale
     }
 
     /// x̃ of the outcome taken last.

@@ -25,5 +25,5 @@ pub use parameter_norm::{LinearKeys, check_parameter_norm, parameter_norm};
 pub use regression::Regression;
 pub(crate) use regression::State;
 pub use saved::SavedEvidence;
-pub(crate) use scales::{MultiScale, default_ridge};
+pub(crate) use scales::{MultiScale, default_ridge, ridge as level_ridge};
 pub(crate) use space::Space;

@@ -187,7 +187,7 @@ impl Regression {
 
     /// Largest effect of rounding on ‖Σ⁻¹x‖ per unit of ‖x‖ in Σ⁻¹; NaN where nothing can be relied upon.
     #[inline]
-    pub(super) fn solved_rounding(&self) -> f64 {
+    pub(crate) fn solved_rounding(&self) -> f64 {
         self.state.rounding.solved(self.d)
     }
 
@@ -323,6 +323,33 @@ impl Regression {
     pub fn predict(&self, signal: usize, y: &[f64]) -> f64 {
         let rows = self.state.whitened.chunks_exact(self.lanes);
         rows.zip(y).map(|(row, y)| row[signal] * y).sum()
+    }
+
+    /// ‖z‖² in Σ⊥⁻¹ and ‖Σ⊥⁻¹z‖ of whitened features, in the coordinates of a signal; `room` for d numbers.
+    pub(crate) fn lengths(&self, signal: usize, y: &[f64], room: &mut [f64]) -> [f64; 2] {
+        let y = &y[..self.coordinates[signal]];
+        room.fill(0.0);
+        for (j, (y, row)) in y
+            .iter()
+            .zip(self.state.factor.chunks_exact(self.stride))
+            .enumerate()
+        {
+            let solved = room[..=j].iter_mut().zip(row);
+            solved.for_each(|(solved, w)| *solved += y * w);
+        }
+        [dense::dot(y, y), dense::dot(room, room).sqrt()]
+    }
+
+    /// True if it keeps the levels of a grid of ridges.
+    #[inline]
+    pub(crate) fn has_levels(&self) -> bool {
+        self.state.scales.is_some()
+    }
+
+    /// At least ‖WΣWᵀ − I‖; NaN where nothing can be relied upon.
+    #[inline]
+    pub(crate) fn error(&self) -> f64 {
+        self.state.rounding.error()
     }
 
     /// The whitened length of a vector along the last axis alone, and a signal's prediction per unit

@@ -79,6 +79,12 @@ impl Rounding {
         self.error.is_some()
     }
 
+    /// At least ‖WΣWᵀ − I‖; NaN where nothing is known.
+    #[inline]
+    pub(super) fn error(&self) -> f64 {
+        self.error.unwrap_or(f64::NAN)
+    }
+
     fn set(&mut self, error: f64) {
         // NaN fails.
         self.error = (error < LIMIT).then_some(error);

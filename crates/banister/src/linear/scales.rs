@@ -37,7 +37,7 @@ pub fn default_ridge(longest: f64) -> f64 {
 }
 
 /// λ_k.
-pub(super) fn ridge(lambda: f64, level: usize) -> f64 {
+pub(crate) fn ridge(lambda: f64, level: usize) -> f64 {
     (0..level).fold(lambda, |ridge, _| ridge * RATIO)
 }
 

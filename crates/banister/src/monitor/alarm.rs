@@ -1,5 +1,7 @@
 //! Alarms: what is false, on which evidence, and the reaction to them.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +30,42 @@ pub enum AlarmKind {
     Refuted,
     /// The safe action costs other than was declared.
     SafeCost,
+    /// A part of the outcomes costs other than the model of the features allows.
+    ModelRefuted,
+}
+
+/// Part of the outcomes whose costs the model of the features does not explain.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Misfit {
+    /// Mean that the model expects of them, in the units of the guardrail's signal.
+    pub predicted: f64,
+    /// Conditions on features that select them, all of them to be met; none: all outcomes, or all of the arm's.
+    pub cell: [Option<FeatureRange>; 2],
+}
+
+/// Range of one feature.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FeatureRange {
+    /// Number of the feature, counted from 0.
+    pub feature: usize,
+    /// Lower end, which is not part of it.
+    pub above: Option<f64>,
+    /// Upper end, which is part of it.
+    pub at_most: Option<f64>,
+}
+
+impl fmt::Display for FeatureRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "feature {} ", self.feature)?;
+        match (self.above.map(short), self.at_most.map(short)) {
+            (Some(low), None) => write!(f, "high (above {low})"),
+            (None, Some(high)) => write!(f, "low (at most {high})"),
+            (Some(low), Some(high)) => write!(f, "middling ({low} to {high})"),
+            (None, None) => write!(f, "anywhere"),
+        }
+    }
 }
 
 /// An alarm: an assumption is false, at the level of its test.
@@ -55,6 +93,9 @@ pub struct Alarm {
     pub evidence: f64,
     /// True if it forces the safe action until it is acknowledged.
     pub forces_safe: bool,
+    /// Outcomes that the model does not explain, where the evidence is against it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misfit: Option<Misfit>,
 }
 
 impl Alarm {
@@ -94,6 +135,26 @@ impl Alarm {
                     .map_or(f64::NAN, |y| guardrail.signal_of(y));
                 format!(
                     "{arm} averaged {mean} of {name} over {n} outcomes, but its safe cost is declared as {declared}"
+                )
+            }
+            AlarmKind::ModelRefuted => {
+                let predicted = self.misfit.map_or(f64::NAN, |misfit| misfit.predicted);
+                let gap = short((self.mean - predicted).abs());
+                let side = if self.mean > predicted {
+                    "more"
+                } else {
+                    "less"
+                };
+                let ranges = self.misfit.map_or([None; 2], |misfit| misfit.cell);
+                let place = match ranges {
+                    [Some(a), Some(b)] => format!("{a} and {b}"),
+                    [Some(a), None] | [None, Some(a)] => a.to_string(),
+                    [None, None] if self.arm.is_some() => arm.to_string(),
+                    [None, None] => "all actions but the safe one".into(),
+                };
+                format!(
+                    "{place}: {name} averaged {mean} over {n} outcomes, {gap} {side} than the model says; its \
+                     means are not those of the model"
                 )
             }
         }

@@ -1,13 +1,14 @@
 //! Assumptions that can be watched are watched.
 //!
 //! A certificate is right if means do not change, declarations are true and outcomes are reported as
-//! they happened. Three tests run beside every agent and need none of that to be right:
+//! they happened. Four tests run beside every agent and need none of that to be right:
 //!
 //! | alarm | evidence | false alarms |
 //! |---|---|---|
 //! | `breach` | costs of decisions, in their order, above the threshold ([`detector`]) | P(within n outcomes) ≤ n/A per guardrail |
 //! | `refuted` | an arm's intervals over time have nothing in common: its mean changed | ≤ δ, ever |
 //! | `safe_cost` | the safe action's outcomes against its declared cost ([`declared`]) | ≤ δ, ever |
+//! | `model_refuted` | costs of a part of the outcomes against the model of the features ([`crate::fit`]) | ≤ δ, ever |
 //!
 //! [`OnBreach`] says what an alarm does. Files, in reading order: `alarm`, `detector`, `declared`, `order`,
 //! `assumption`, `saved`.
@@ -22,7 +23,7 @@ mod saved;
 use serde::{Deserialize, Serialize};
 
 use crate::problem::{CheckedProblem, Scope, Standard};
-pub use alarm::{Alarm, AlarmKind, OnBreach};
+pub use alarm::{Alarm, AlarmKind, FeatureRange, Misfit, OnBreach};
 pub use assumption::Assumption;
 use declared::{Declared, Sums};
 use detector::Detector;
@@ -92,6 +93,20 @@ struct Memory {
     /// Alarms raised so far.
     raised: u64,
     order: Order,
+}
+
+/// Evidence against the model of the features.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Refuted {
+    pub guardrail: usize,
+    /// Number of the arm whose outcomes they are, if they are one arm's.
+    pub arm: Option<usize>,
+    pub outcomes: u64,
+    /// Their mean, in the units of the guardrail's signal.
+    pub mean: f64,
+    /// The evidence, as a likelihood ratio.
+    pub evidence: f64,
+    pub misfit: Misfit,
 }
 
 /// Consequence of an outcome for the agent.
@@ -322,6 +337,7 @@ impl Monitor {
             mean,
             evidence,
             forces_safe: self.config.on_breach == OnBreach::Safe,
+            misfit: None,
         })
     }
 
@@ -376,6 +392,7 @@ impl Monitor {
                 mean: refuted.mean,
                 evidence: refuted.evidence,
                 forces_safe: matters && self.config.on_breach != OnBreach::Alert,
+                misfit: None,
             });
         }
     }
@@ -400,6 +417,32 @@ impl Monitor {
             mean,
             evidence: 1.0 / self.config.delta,
             forces_safe: self.config.on_breach == OnBreach::Safe,
+            misfit: None,
+        })
+    }
+
+    /// A part of the outcomes contradicts the model of the features. Learning again mends a model whose
+    /// parameters have changed; one that is refuted again after that forces the safe action like `safe`.
+    #[cold]
+    pub(crate) fn refute_model(&mut self, found: &Refuted, taken: u64) -> Next {
+        let is_known = |alarm: &Alarm| alarm.kind == AlarmKind::ModelRefuted;
+        let again = self.saved.alarms.iter().any(is_known);
+        let forces_safe = match self.config.on_breach {
+            OnBreach::Safe => true,
+            OnBreach::Relearn => again,
+            OnBreach::Alert => false,
+        };
+        self.raise(Alarm {
+            kind: AlarmKind::ModelRefuted,
+            guardrail: found.guardrail,
+            arm: found.arm,
+            segment: None,
+            outcome: taken,
+            outcomes: found.outcomes,
+            mean: found.mean,
+            evidence: found.evidence,
+            forces_safe,
+            misfit: Some(found.misfit),
         })
     }
 
@@ -407,13 +450,15 @@ impl Monitor {
     #[cold]
     #[inline(never)]
     fn raise(&mut self, alarm: Alarm) -> Next {
-        let relearns =
-            self.config.on_breach == OnBreach::Relearn && alarm.kind != AlarmKind::SafeCost;
+        let relearns = self.config.on_breach == OnBreach::Relearn
+            && alarm.kind != AlarmKind::SafeCost
+            && !alarm.forces_safe;
+        let is_worse = alarm.kind == AlarmKind::ModelRefuted && alarm.forces_safe;
         let key = |alarm: &Alarm| (alarm.kind, alarm.guardrail, alarm.segment);
         let same = |old: &&mut Alarm| key(old) == key(&alarm);
         match self.saved.alarms.iter_mut().find(same) {
             None => self.saved.alarms.push(alarm),
-            Some(old) if relearns => *old = alarm,
+            Some(old) if relearns || (is_worse && !old.forces_safe) => *old = alarm,
             Some(_) => return Next::Continue,
         }
         self.saved.raised += 1;

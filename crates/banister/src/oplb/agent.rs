@@ -73,14 +73,19 @@ impl Agent for Oplb {
 
     fn acknowledge(&mut self) {
         self.monitor.acknowledge();
+        self.restart_fit();
     }
 
     fn assumptions(&self) -> Vec<Assumption> {
         let mut list = self.monitor.assumptions(&self.evidence.problem);
         let s = self.checked.parameter_norm;
+        list.push(Assumption {
+            text: "mean costs are linear in the features".into(),
+            watched: self.fit.is_some(),
+        });
         list.push(Assumption::declared(format!(
-            "means are linear in the features, with parameters of length at most S = {s} in units of \
-             their ranges"
+            "mean rewards are linear in the features, and no parameter is longer than S = {s} in units of its \
+             signal's range"
         )));
         list
     }

@@ -15,14 +15,22 @@ impl Oplb {
     pub fn add_arm(&mut self, name: &str, features: Option<&[f64]>) -> Result<usize, Error> {
         let (actions, names) = self.evidence.with_arm(name, features)?;
         self.offer_named(&actions, names)?;
-        Ok(self.evidence.names.len() - 1)
+        let arm = self.evidence.names.len() - 1;
+        if let Some(fit) = &mut self.fit {
+            fit.add_arm(arm);
+        }
+        Ok(arm)
     }
 
     /// Stops offering an action; those after it move up by one number. Late outcomes of it are
     /// taken by its features.
     pub fn retire_arm(&mut self, arm: usize) -> Result<(), Error> {
         let (actions, names) = self.evidence.without_arm(arm)?;
-        self.offer_named(&actions, names)
+        self.offer_named(&actions, names)?;
+        if let Some(fit) = &mut self.fit {
+            fit.remove_arm(arm);
+        }
+        Ok(())
     }
 
     fn offer_named(&mut self, actions: &[f64], names: Vec<String>) -> Result<(), Error> {

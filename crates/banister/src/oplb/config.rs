@@ -169,6 +169,11 @@ impl CheckedOplb {
         self.config.delta * share / self.events as f64
     }
 
+    /// δ of the test of the model in an epoch.
+    pub(crate) fn fit_level(&self, epoch: u32) -> f64 {
+        self.config.delta * epoch_share(self.monitor.on_breach, epoch)
+    }
+
     /// Gives the confidence sets the level of an epoch.
     pub(crate) fn enter(&mut self, epoch: u32) {
         let share = epoch_share(self.monitor.on_breach, epoch);

@@ -13,13 +13,14 @@
 //! Constraints", Algorithm 1, with the errata in `docs/`.
 //!
 //! Files, in reading order: `config`, `width` (of intervals), `decide` (bounds, program, policy), `kept`
-//! (policies that stay), `outcomes`, `arms`, `agent`, `inspect`, `snapshot`; `round`
+//! (policies that stay), `outcomes`, `fit` (of the model), `arms`, `agent`, `inspect`, `snapshot`; `round`
 //! solves one round given from a file.
 
 mod agent;
 mod arms;
 mod config;
 mod decide;
+mod fit;
 mod inspect;
 mod kept;
 mod outcomes;
@@ -33,6 +34,7 @@ use crate::certificate::Certifier;
 use crate::decision::Decision;
 use crate::error::Error;
 use crate::estimate::{EstimateConfig, Estimates};
+use crate::fit::Fit;
 use crate::interval::Level;
 pub use crate::linear::Radius;
 use crate::linear::{Evidence, Limit, Setup, Tables, with_zero_costs};
@@ -87,6 +89,8 @@ pub struct Oplb {
     /// State in which the decision was solved for, while it may be kept.
     kept: Option<Kept>,
     monitor: Monitor,
+    /// Test of the model, where there is a guardrail.
+    fit: Option<Box<Fit>>,
     /// Outcomes for which the T_0 rule holds.
     room: u64,
     /// Room for the costs of an outcome as they count.
@@ -150,6 +154,8 @@ impl Oplb {
             kept: None,
             certifier,
             monitor: Monitor::new(problem, checked.monitor),
+            fit: (!problem.guardrails.is_empty())
+                .then(|| Box::new(Fit::new(&evidence, checked.fit_level(0)))),
             counted: Vec::with_capacity(problem.guardrails.len()),
             evidence,
             checked,
@@ -218,6 +224,7 @@ impl Oplb {
     fn enter_epoch(&mut self) {
         let epoch = self.monitor.epoch();
         self.checked.enter(epoch);
+        self.restart_fit();
         let problem = &self.evidence.problem;
         if let Some(estimates) = &mut self.safe_estimates {
             *estimates = safe_estimates(problem, self.checked.level_in(epoch));

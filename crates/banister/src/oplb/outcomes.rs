@@ -8,7 +8,7 @@ use crate::monitor::{Next, Outcome};
 
 /// The action of an outcome: its number among those on offer now, or its features.
 #[derive(Clone, Copy)]
-enum Taken<'a> {
+pub(super) enum Taken<'a> {
     Action(usize),
     Features(&'a [f64]),
 }
@@ -89,10 +89,13 @@ impl Oplb {
             segment: None,
             source,
         };
-        let taken = self.evidence.outcomes;
-        let mut next = (self.monitor).take(&self.evidence.problem, outcome, costs, taken);
+        let number = self.evidence.outcomes;
+        let mut next = (self.monitor).take(&self.evidence.problem, outcome, costs, number);
         if is_safe && let Some(guardrail) = self.refuted() {
             next = self.refute(guardrail, next);
+        }
+        if !is_safe && self.test_fit(taken) == Next::Restart {
+            next = Next::Restart;
         }
         if next == Next::Restart {
             self.relearn();

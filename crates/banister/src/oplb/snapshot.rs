@@ -8,6 +8,7 @@ use super::{Oplb, OplbConfig, OplbRadius};
 use crate::decision::Decision;
 use crate::error::Error;
 use crate::estimate::SavedArm;
+use crate::fit::SavedFit;
 use crate::linear::{SavedEvidence, State};
 use crate::monitor::SavedMonitor;
 use crate::optimism::SavedPlanner;
@@ -16,8 +17,8 @@ use crate::safe_cost::SavedTZero;
 use crate::snapshot::{broken, check_header};
 
 /// 2: with the monitor, and with what rounding may have done to the regression. 3: with the policy that stays, and
-/// without tables of actions; radii are `multiscale` by default.
-const VERSION: u32 = 3;
+/// without tables of actions; radii are `multiscale` by default. 4: with the test of the model.
+const VERSION: u32 = 4;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -51,6 +52,8 @@ struct Snapshot {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     t_zero: Option<SavedTZero>,
     monitor: Option<SavedMonitor>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fit: Option<SavedFit>,
 }
 
 impl Oplb {
@@ -106,6 +109,7 @@ impl Oplb {
                 .unwrap_or_default(),
             t_zero: self.t_zero.as_ref().map(|rule| rule.saved.clone()),
             monitor: Some(self.monitor.save()),
+            fit: self.fit.as_ref().map(|fit| fit.save()),
         }
     }
 
@@ -126,6 +130,9 @@ impl Oplb {
             ));
         }
         agent.enter_epoch();
+        if let Some(fit) = &mut agent.fit {
+            fit.restore(snapshot.fit)?;
+        }
         let evidence = SavedEvidence {
             regression: snapshot.regression,
             actions: snapshot.actions,

@@ -92,7 +92,7 @@ impl Oplb {
 
     /// S, or where the safe cost is known and with it the parameter's part along x_0, the most that is left
     /// of it: S⊥ = √(S² − c_0²/‖x_0‖²).
-    fn parameter_norm_across(&self, signal: usize) -> f64 {
+    pub(super) fn parameter_norm_across(&self, signal: usize) -> f64 {
         let s = self.checked.parameter_norm;
         let length = self.evidence.space.safe_length;
         if length == 0.0 || self.evidence.regression.is_whole(signal) {

@@ -590,7 +590,12 @@ impl Table {
             block.costs[guardrail],
             block.bounds.cost_upper[guardrail][block.bounds.safe],
         );
-        own + self.mixed * (safe - own)
+        let cost = own + self.mixed * (safe - own);
+        if block.safe_only && self.each.contains(&guardrail) {
+            // The declared safety of the safe arm vouches for it, not its interval.
+            return cost.min(block.bounds.thresholds[guardrail]);
+        }
+        cost
     }
 
     /// Bound on a guardrail's mean cost over all segments, its part that frequencies add, and its price; `None` for

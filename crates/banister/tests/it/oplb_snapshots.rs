@@ -83,7 +83,7 @@ fn broken_snapshots_are_refused() {
         error.to_string()
     };
     assert!(snapshot(refused(&|j| j["format"] = json!("banister.opb"))).contains("banister.oplb"));
-    assert!(snapshot(refused(&|j| j["version"] = json!(4))).contains("version"));
+    assert!(snapshot(refused(&|j| j["version"] = json!(5))).contains("version"));
     assert!(snapshot(refused(&|j| j["version"] = json!(1))).contains("version"));
     assert!(snapshot(refused(&|j| j["actions"] = json!([1.0, 2.0]))).contains("actions"));
     assert!(
@@ -164,7 +164,7 @@ fn snapshots_of_version_2_are_taken_up() {
             assert!(agent.decide().fallback.is_none());
             agent.observe(0, 1.0, &[0.0]).unwrap();
             let again = agent.save();
-            assert!(again.contains(r#""version":3"#));
+            assert!(again.contains(r#""version":4"#));
             assert_eq!(Oplb::restore(&again).unwrap().save(), again);
         }
     }

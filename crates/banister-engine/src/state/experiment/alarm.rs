@@ -23,6 +23,8 @@ pub enum Evidence {
     SafeCost,
     /// Arms differ in how many of their outcomes never came.
     Missing,
+    /// A part of the outcomes costs other than the model of the features allows.
+    ModelRefuted,
 }
 
 impl From<AlarmKind> for Evidence {
@@ -31,6 +33,7 @@ impl From<AlarmKind> for Evidence {
             AlarmKind::Breach => Self::Breach,
             AlarmKind::Refuted => Self::Refuted,
             AlarmKind::SafeCost => Self::SafeCost,
+            AlarmKind::ModelRefuted => Self::ModelRefuted,
         }
     }
 }

@@ -1,0 +1,252 @@
+//! Lack of fit: costs that the model of the features does not explain.
+//!
+//! The model says that a cost's mean is ⟨x, μ⟩ for some μ of length at most S. Fix a cell: a part of the outcomes that
+//! is chosen before their costs are seen. Let φ_s be 1 where outcome s lies in it and 0 elsewhere, n = Σφ_s,
+//! z = Σφ_s x_s, Σ = V + λ_0 I and μ̂ the estimate. Under the model the sum of residuals over the cell is
+//!
+//! ```text
+//!   T = Σ_s φ_s (y_s − ⟨x_s, μ̂⟩) = ⟨c, N⟩ + λ_0⟨Σ⁻¹z, μ⟩,   N = Σ_s η_s (x_s, φ_s),   c = (−Σ⁻¹z, 1),
+//! ```
+//!
+//! as μ̂ − μ = Σ⁻¹(Σ_s η_s x_s − λ_0 μ). So φ is one more feature, whose parameter is 0. With Σ_k the Gram matrix of
+//! (x, φ), ridge λ_k on x and κ on φ,
+//!
+//! ```text
+//!   M_k = (det Σ_k/(λ_k^d κ))^{−1/2} exp( ‖N‖²_{Σ_k⁻¹}/(2R²) )
+//! ```
+//!
+//! is a supermartingale that starts at 1, as φ_s and x_s are known before y_s (the method of mixtures). Cauchy and
+//! Schwarz bound ⟨c, N⟩² by ‖c‖²_{Σ_k} ‖N‖²_{Σ_k⁻¹}. With a = ‖z‖²_{Σ⁻¹} and b = ‖Σ⁻¹z‖²,
+//!
+//! ```text
+//!   ‖c‖²_{Σ_k} = κ + n − a + (λ_k − λ_0) b,        det Σ_k/(λ_k^d κ) ≤ det(I + V/λ_k) (1 + n/κ).
+//! ```
+//!
+//! Hence the mean over k of
+//!
+//! ```text
+//!   E_k = det(I + V/λ_k)^{−1/2} (1 + n/κ)^{−1/2} exp( (|T| − λ_0 S √b)₊² / (2R² (κ + n − a + (λ_k − λ_0) b)) )
+//! ```
+//!
+//! is at most the mean of the M_k, and by Ville ever reaches 1/δ' with probability at most δ'. No confidence set is
+//! needed beside, and the price of not knowing μ is small: at λ_k of about n the determinant is nearly 1, and
+//! (λ_k − λ_0) b about n. All cells and guardrails share δ, and each time that cells are learned has 1/(j(j+1)) of it.
+//!
+//! Only costs are tested: safety rests on them alone. Outcomes of the safe action have a test of their own.
+//!
+//! Files: `cells` (parts of the outcomes, and their sums).
+
+mod cells;
+
+use banister_solve::dense::LEVELS;
+use libm::{exp, log};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::linear::{Evidence, level_ridge};
+use crate::monitor::{Misfit, Refuted};
+use crate::snapshot::broken;
+use cells::{Cell, Cells};
+
+/// κ: the ridge of the cell's own parameter.
+const KAPPA: f64 = 16.0;
+/// Least outcomes of a cell that is looked at.
+const LEAST: f64 = 20.0;
+/// Growth of the outcomes after which all cells are looked at again.
+const GROWTH: f64 = 1.05;
+/// Cells looked at per outcome.
+const LOOKS: usize = 2;
+
+/// The test of a model with features.
+#[derive(Debug, Clone)]
+pub(crate) struct Fit {
+    guardrails: usize,
+    /// ln of the evidence that refutes, before its share of a generation.
+    log_level: f64,
+    cells: Cells,
+    turn: Turn,
+    /// Room for an outcome's row (one, its costs, its features), for a cell's sum, and for Σ⁻¹z.
+    row: Vec<f64>,
+    sum: Vec<f64>,
+    whitened: Vec<f64>,
+    solved: Vec<f64>,
+}
+
+/// The cell that is next.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Turn {
+    cell: usize,
+    /// Outcomes when the first one was looked at.
+    since: f64,
+}
+
+/// A test as a snapshot keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SavedFit {
+    cells: cells::State,
+    turn: Turn,
+}
+
+/// Parameters of a signal's model.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Signal {
+    /// S, or S⊥ where the part along x_0 is known.
+    pub parameter_norm: f64,
+    /// Most that rounding adds to a prediction, per unit of ‖x‖ in Σ⁻¹.
+    pub rounding: f64,
+}
+
+impl Fit {
+    /// Test at level δ of an agent's model.
+    pub(crate) fn new(evidence: &Evidence, delta: f64) -> Self {
+        let (d, m) = (evidence.dimension(), evidence.guardrails());
+        let padded = evidence.regression.padded();
+        let cells = Cells::new(d, 1 + m + d, evidence.names.len());
+        Self {
+            guardrails: m,
+            log_level: log((cells.most() * m.max(1)) as f64 / delta),
+            cells,
+            turn: Turn::default(),
+            row: vec![0.0; 1 + m + d],
+            // The features are followed by zeros up to whole chunks.
+            sum: vec![0.0; 1 + m + padded],
+            whitened: vec![0.0; d],
+            solved: vec![0.0; d],
+        }
+    }
+
+    /// Forgets all outcomes, and goes on at level δ.
+    pub(crate) fn restart(&mut self, delta: f64) {
+        self.log_level = log((self.cells.most() * self.guardrails.max(1)) as f64 / delta);
+        self.cells.clear();
+        self.turn = Turn::default();
+    }
+
+    /// Makes room for one more arm.
+    pub(crate) fn add_arm(&mut self, arm: usize) {
+        self.cells.add_arm(arm);
+    }
+
+    /// Drops an arm; those after it move up by one number.
+    pub(crate) fn remove_arm(&mut self, arm: usize) {
+        self.cells.remove_arm(arm);
+    }
+
+    /// Takes the outcome that the regression took last, of an action other than the safe one; `arm` where it has a
+    /// name.
+    pub(crate) fn take(&mut self, evidence: &Evidence, features: &[f64], arm: Option<usize>) {
+        let (costs, x) = (&evidence.targets()[1..], evidence.taken());
+        self.row[0] = 1.0;
+        self.row[1..=self.guardrails].copy_from_slice(costs);
+        self.row[1 + self.guardrails..].copy_from_slice(x);
+        self.cells.add(features, arm, &self.row);
+    }
+
+    /// Looks at the next cells, after an outcome; `signal` has the parameters of a guardrail's model.
+    pub(crate) fn look(
+        &mut self,
+        evidence: &Evidence,
+        signal: impl Fn(usize) -> Signal,
+    ) -> Option<Refuted> {
+        // Before the first cuts there are no cells.
+        if self.cells.state.generation == 0 {
+            return None;
+        }
+        for _ in 0..LOOKS {
+            if self.turn.cell >= self.cells.count() {
+                self.turn.cell = 0;
+            }
+            if self.turn.cell == 0 {
+                if self.cells.outcomes() < GROWTH * self.turn.since {
+                    return None;
+                }
+                self.turn.since = self.cells.outcomes();
+            }
+            let cell = self.cells.cell(self.turn.cell);
+            self.turn.cell += 1;
+            if let Some(cell) = cell
+                && self.cells.outcomes_in(&cell) >= LEAST
+                && let Some(refuted) = self.examine(&cell, evidence, &signal)
+            {
+                return Some(refuted);
+            }
+        }
+        None
+    }
+
+    fn examine(
+        &mut self,
+        cell: &Cell,
+        evidence: &Evidence,
+        signal: &impl Fn(usize) -> Signal,
+    ) -> Option<Refuted> {
+        let (d, m) = (evidence.dimension(), self.guardrails);
+        let regression = &evidence.regression;
+        self.cells.sum(cell, &mut self.sum[..1 + m + d]);
+        let (head, z) = self.sum.split_at(1 + m);
+        regression.whiten(z, &mut self.whitened);
+        let length = self.whitened.iter().map(|y| y * y).sum::<f64>().sqrt();
+        let n = head[0];
+        let generation = f64::from(self.cells.state.generation);
+        let level = self.log_level + log(generation * (generation + 1.0));
+        for guardrail in 0..m {
+            let (own, i) = (signal(guardrail), guardrail + 1);
+            let [square, solved] = regression.lengths(i, &self.whitened, &mut self.solved);
+            let predicted = regression.predict(i, &self.whitened);
+            let lambda = regression.lambda();
+            let (sum, r) = (head[i], evidence.signals[i].r);
+            let solved = solved + regression.solved_rounding() * length;
+            let rounding =
+                own.rounding * length + f64::EPSILON * n * (n + sum.abs() + predicted.abs());
+            let excess = (sum - predicted).abs() - lambda * own.parameter_norm * solved - rounding;
+            // NaN fails.
+            if !(excess > 0.0) {
+                continue;
+            }
+            let own_part = KAPPA + (n - square / (1.0 + regression.error())).max(0.0);
+            let log_dets = regression.level_log_dets(i);
+            let levels = if regression.has_levels() { LEVELS } else { 1 };
+            let evidence_of = |k: usize| {
+                let more = level_ridge(lambda, k) - lambda;
+                let variance = r * r * (own_part + more * solved * solved);
+                0.5 * (excess * excess / variance - log_dets[k] - log(1.0 + n / KAPPA))
+            };
+            let best = (0..levels).map(evidence_of).fold(f64::MIN, f64::max);
+            let best = best - log(levels as f64);
+            if best >= level {
+                let mean = |sum: f64| evidence.signal_mean(i, sum / n, z[d - 1] / n);
+                return Some(Refuted {
+                    guardrail,
+                    arm: cell.arm,
+                    outcomes: n as u64,
+                    mean: mean(sum),
+                    evidence: exp(best.min(460.0)),
+                    misfit: Misfit {
+                        predicted: mean(predicted),
+                        cell: cell.ranges,
+                    },
+                });
+            }
+        }
+        None
+    }
+
+    pub(crate) fn save(&self) -> SavedFit {
+        SavedFit {
+            cells: self.cells.state.clone(),
+            turn: self.turn,
+        }
+    }
+
+    /// Takes up a saved test; one that was never saved starts anew.
+    pub(crate) fn restore(&mut self, saved: Option<SavedFit>) -> Result<(), Error> {
+        let Some(saved) = saved else { return Ok(()) };
+        if !(self.cells.restore(saved.cells) && saved.turn.since >= 0.0) {
+            return Err(broken("`fit` does not match the problem's features"));
+        }
+        self.turn = saved.turn;
+        Ok(())
+    }
+}

@@ -1,0 +1,499 @@
+//! The segmented agent: certificates against an independent computation, safety in simulated worlds, the pool, and life.
+
+use banister::segmented::worst_mean;
+use banister::{
+    Agent, AlarmKind, ArmRanges, Error, Guardrail, OnBreach, Origin, Outcomes, Played, Problem,
+    Scope, Segmented, SegmentedConfig,
+};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// A world of Bernoulli outcomes.
+struct World {
+    names: Vec<String>,
+    frequencies: Vec<f64>,
+    /// By segment and arm.
+    rewards: Vec<Vec<f64>>,
+    /// By guardrail, segment and arm.
+    costs: Vec<Vec<Vec<f64>>>,
+    rng: ChaCha8Rng,
+}
+
+impl World {
+    fn random(segments: usize, arms: usize, guardrails: usize, seed: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let weights: Vec<f64> = (0..segments).map(|_| rng.random_range(0.3..1.0)).collect();
+        let sum: f64 = weights.iter().sum();
+        let mut table = |safe: (f64, f64), other: (f64, f64)| -> Vec<Vec<f64>> {
+            let mut mean = |a: usize| match a {
+                0 => rng.random_range(safe.0..safe.1),
+                _ => rng.random_range(other.0..other.1),
+            };
+            (0..segments)
+                .map(|_| (0..arms).map(&mut mean).collect())
+                .collect()
+        };
+        let rewards = table((0.1, 0.3), (0.2, 0.9));
+        let costs = (0..guardrails)
+            .map(|_| table((0.02, 0.08), (0.05, 0.6)))
+            .collect();
+        Self {
+            names: (0..segments).map(|s| format!("s{s}")).collect(),
+            frequencies: weights.iter().map(|w| w / sum).collect(),
+            rewards,
+            costs,
+            rng,
+        }
+    }
+
+    fn segment(&mut self) -> usize {
+        let mut rest: f64 = self.rng.random();
+        let found = self.frequencies.iter().position(|p| {
+            rest -= p;
+            rest < 0.0
+        });
+        found.unwrap_or(self.frequencies.len() - 1)
+    }
+
+    fn flip(&mut self, mean: f64) -> f64 {
+        f64::from(u8::from(self.rng.random::<f64>() < mean))
+    }
+
+    /// Reward and costs of an arm in a segment.
+    fn pull(&mut self, s: usize, arm: usize) -> (f64, Vec<f64>) {
+        let reward = self.flip(self.rewards[s][arm]);
+        let means: Vec<f64> = self.costs.iter().map(|table| table[s][arm]).collect();
+        (
+            reward,
+            means.into_iter().map(|mean| self.flip(mean)).collect(),
+        )
+    }
+
+    /// One round; the agent learns at once.
+    fn play(&mut self, agent: &mut Segmented) {
+        let s = self.segment();
+        agent.enter(&self.names[s]).unwrap();
+        let uniform = self.rng.random();
+        let arm = agent.decide().draw(uniform);
+        let (reward, costs) = self.pull(s, arm);
+        agent.observe(arm, reward, &costs).unwrap();
+    }
+
+    /// True cost of the agent's table under a guardrail, by segment.
+    fn costs_of(&self, agent: &mut Segmented, guardrail: usize) -> Vec<f64> {
+        let table = &self.costs[guardrail];
+        let cost = |(s, name): (usize, &String)| {
+            let policy = agent.policy_in(name);
+            policy.iter().map(|&(arm, p)| p * table[s][arm]).sum()
+        };
+        self.names.iter().enumerate().map(cost).collect()
+    }
+
+    fn overall(&self, costs: &[f64]) -> f64 {
+        self.frequencies.iter().zip(costs).map(|(p, c)| p * c).sum()
+    }
+}
+
+fn guardrail(name: &str, at_most: f64, scope: Scope) -> Guardrail {
+    Guardrail {
+        name: name.into(),
+        at_most: Some(at_most),
+        scope,
+        ..Guardrail::default()
+    }
+}
+
+fn problem(world: &World, guardrails: Vec<Guardrail>, declared: bool) -> Problem {
+    Problem {
+        arms: (0..world.rewards[0].len())
+            .map(|a| format!("a{a}"))
+            .collect(),
+        guardrails,
+        segments: if declared {
+            world.names.clone()
+        } else {
+            Vec::new()
+        },
+        ..Problem::default()
+    }
+}
+
+#[test]
+fn a_certificate_can_be_checked_from_what_is_shown() {
+    let mut world = World::random(4, 3, 1, 1);
+    let problem = problem(&world, vec![guardrail("c", 0.2, Scope::Overall)], true);
+    let mut agent = Segmented::new(&problem, &SegmentedConfig::default()).unwrap();
+    let mut checked = 0;
+    for t in 0..30_000 {
+        world.play(&mut agent);
+        if t % 3000 != 2999 {
+            continue;
+        }
+        agent.enter("s1").unwrap();
+        let decision = agent.decide().clone();
+        if decision.fallback.is_some() {
+            continue;
+        }
+        let views = Agent::segments(&mut agent);
+        let pool = views.iter().find(|view| view.name.is_none()).unwrap();
+        for view in &views {
+            let policy_cost: f64 = view
+                .policy
+                .iter()
+                .map(|&(a, p)| p * view.arms[a].costs[0].upper)
+                .sum();
+            assert!((policy_cost - view.costs[0]).abs() < 1e-9, "{view:?}");
+            let mass: f64 = view.policy.iter().map(|(_, p)| p).sum();
+            assert!((mass - 1.0).abs() < 1e-9);
+        }
+        if views.len() == 1 {
+            continue;
+        }
+        let contexts: Vec<u64> = views.iter().map(|view| view.contexts).collect();
+        let costs: Vec<f64> = views.iter().map(|view| view.costs[0]).collect();
+        // A tenth of δ is for frequencies. They were counted up to half a percent of the contexts ago.
+        let worst = worst_mean(&contexts, &costs, pool.costs[0], 0.001);
+        let certificate = decision.guardrails[0];
+        assert!(
+            (worst - certificate.pessimistic_cost).abs() < 2e-3,
+            "{worst} {certificate:?}"
+        );
+        assert!(certificate.pessimistic_cost <= 0.2 && certificate.slack >= 0.0);
+        let segment = decision.segment.unwrap();
+        assert_eq!((segment.name.as_str(), segment.pooled), ("s1", false));
+        let p: Vec<f64> = contexts
+            .iter()
+            .map(|&n| n as f64 / (t + 1) as f64)
+            .collect();
+        let observed: f64 = p.iter().zip(&costs).map(|(p, c)| p * c).sum();
+        let part = certificate.pessimistic_cost - observed;
+        assert!(
+            (segment.by_frequencies[0] - part).abs() < 2e-3,
+            "{segment:?} {part}"
+        );
+        checked += 1;
+    }
+    assert!(checked >= 5, "the table was checked {checked} times only");
+}
+
+/// Rounds whose table breaks a guardrail, and the mean true cost of the first one at the end.
+fn violations(config: &SegmentedConfig, scopes: &[Scope], declared: bool, seed: u64) -> (u64, f64) {
+    let mut world = World::random(5, 4, scopes.len(), seed);
+    let thresholds = [0.2, 0.25];
+    let guardrails = (scopes.iter().enumerate())
+        .map(|(i, &scope)| guardrail(&format!("c{i}"), thresholds[i], scope))
+        .collect();
+    let problem = problem(&world, guardrails, declared);
+    let mut agent = Segmented::new(&problem, config).unwrap();
+    let (mut broken, mut last) = (0, 0.0);
+    for _ in 0..15_000 {
+        if agent.is_stale() {
+            last = 0.0;
+            for (i, &scope) in scopes.iter().enumerate() {
+                let costs = world.costs_of(&mut agent, i);
+                let cost = match scope {
+                    Scope::Overall => world.overall(&costs),
+                    Scope::Each => costs.iter().copied().fold(0.0, f64::max),
+                };
+                last = f64::max(last, cost / thresholds[i]);
+            }
+        }
+        broken += u64::from(last > 1.0 + 1e-9);
+        world.play(&mut agent);
+    }
+    (broken, last)
+}
+
+#[test]
+fn every_table_keeps_its_guardrails() {
+    use Scope::{Each, Overall};
+    let config = SegmentedConfig::default();
+    let cases: [(&[Scope], bool); 5] = [
+        (&[Overall], true),
+        (&[Overall], false),
+        (&[Each], true),
+        (&[Overall, Each], true),
+        (&[Overall, Overall], true),
+    ];
+    for (number, (scopes, declared)) in cases.into_iter().enumerate() {
+        let (broken, used) = violations(&config, scopes, declared, 10 + number as u64);
+        assert_eq!(broken, 0, "{scopes:?}");
+        // It does not simply play the safe arm.
+        assert!(used > 0.5, "{scopes:?}: {used}");
+    }
+    // The judge sees violations where bounds are made too narrow.
+    let narrow = SegmentedConfig {
+        log_term: Some(0.02),
+        ..config
+    };
+    assert!(violations(&narrow, &[Overall], true, 10).0 > 0);
+}
+
+#[test]
+fn the_table_is_fixed_before_the_segment_is_seen() {
+    let mut world = World::random(3, 3, 1, 5);
+    let problem = problem(&world, vec![guardrail("c", 0.2, Scope::Overall)], true);
+    let mut agent = Segmented::new(&problem, &SegmentedConfig::default()).unwrap();
+    for _ in 0..9000 {
+        world.play(&mut agent);
+    }
+    for name in ["s0", "s2", "never seen"] {
+        let before = agent.policy_in(name).to_vec();
+        agent.enter("s1").unwrap();
+        agent.decide();
+        agent.enter(name).unwrap();
+        assert_eq!(agent.decide().policy, before);
+    }
+}
+
+#[test]
+fn rare_segments_share_a_pool_and_leave_it() {
+    let mut world = World::random(3, 2, 1, 7);
+    world.frequencies = vec![0.6, 0.39, 0.01];
+    let each = vec![guardrail("c", 0.3, Scope::Each)];
+    let mut agent =
+        Segmented::new(&problem(&world, each, false), &SegmentedConfig::default()).unwrap();
+    for _ in 0..600 {
+        world.play(&mut agent);
+    }
+    let views = Agent::segments(&mut agent);
+    let names: Vec<_> = views.iter().filter_map(|view| view.name.clone()).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert_eq!(views.last().unwrap().pooled, ["s2"]);
+    agent.enter("s2").unwrap();
+    let segment = agent.decide().segment.clone().unwrap();
+    assert!(segment.pooled);
+    agent.enter("s0").unwrap();
+    assert!(!agent.decide().segment.clone().unwrap().pooled);
+    // The same arm may cost more in one segment than in the other: the pool keeps its statistics apart.
+    let total: u64 = views.iter().map(|view| view.contexts).sum();
+    assert_eq!(total, 600);
+}
+
+#[test]
+fn late_outcomes_teach_what_outcomes_at_once_do() {
+    let mut world = World::random(3, 3, 1, 9);
+    let guardrails = vec![guardrail("c", 0.2, Scope::Overall)];
+    let problem = problem(&world, guardrails, false);
+    let config = SegmentedConfig::default();
+    let (mut at_once, mut late) = (
+        Segmented::new(&problem, &config).unwrap(),
+        Segmented::new(&problem, &config).unwrap(),
+    );
+    let mut waiting = Vec::new();
+    for number in 1..=400_u64 {
+        let s = world.segment();
+        let name = world.names[s].clone();
+        at_once.enter(&name).unwrap();
+        let arm = at_once.decide().draw(world.rng.random());
+        let (reward, costs) = world.pull(s, arm);
+        at_once.observe(arm, reward, &costs).unwrap();
+        late.enter(&name).unwrap();
+        late.drawn(arm);
+        late.decided(number, Some(0.5));
+        waiting.push((number, name, arm, reward, costs));
+    }
+    for (number, name, arm, reward, costs) in waiting.iter().rev() {
+        late.observe_batch(&Outcomes {
+            played: Played::InSegments(&[*arm], &[name.as_str()]),
+            rewards: &[*reward],
+            costs,
+            origin: Origin::Announced(&[*number]),
+        })
+        .unwrap();
+    }
+    for (a, b) in std::iter::zip(Agent::segments(&mut at_once), Agent::segments(&mut late)) {
+        assert_eq!((a.name, a.contexts), (b.name, b.contexts));
+        for (x, y) in std::iter::zip(a.arms, b.arms) {
+            assert_eq!((x.pulls, x.reward.mean), (y.pulls, y.reward.mean));
+        }
+    }
+}
+
+#[test]
+fn a_restored_agent_continues() {
+    let mut world = World::random(4, 3, 1, 11);
+    let mut agent = Segmented::new(
+        &problem(&world, vec![guardrail("c", 0.2, Scope::Overall)], false),
+        &SegmentedConfig::default(),
+    )
+    .unwrap();
+    for _ in 0..3000 {
+        world.play(&mut agent);
+    }
+    agent.add_arm("new", &ArmRanges::default()).unwrap();
+    agent.retire_arm(1).unwrap();
+    let saved = agent.save();
+    let mut restored = Segmented::restore(&saved).unwrap();
+    assert_eq!(restored.save(), saved);
+    for name in world.names.clone() {
+        let (own, other) = (
+            agent.policy_in(&name).to_vec(),
+            restored.policy_in(&name).to_vec(),
+        );
+        let p =
+            |policy: &[(usize, f64)], arm| policy.iter().find(|x| x.0 == arm).map_or(0.0, |x| x.1);
+        for arm in 0..4 {
+            assert!(
+                (p(&own, arm) - p(&other, arm)).abs() < 0.05,
+                "{name}: {own:?} {other:?}"
+            );
+            assert!(arm != 1 || p(&own, arm) == 0.0);
+        }
+    }
+    let broken = saved.replacen("\"contexts\":", "\"contexts\":-", 1);
+    assert!(matches!(
+        Segmented::restore(&broken),
+        Err(Error::Snapshot { .. })
+    ));
+    let other = saved.replacen("banister.segmented", "banister.opb", 1);
+    assert!(Segmented::restore(&other).is_err());
+}
+
+#[test]
+fn a_segment_that_turns_bad_raises_an_alarm_of_its_own() {
+    let mut world = World::random(3, 2, 1, 13);
+    let each = vec![guardrail("c", 0.3, Scope::Each)];
+    let config = SegmentedConfig {
+        on_breach: Some(OnBreach::Alert),
+        ..SegmentedConfig::default()
+    };
+    let mut agent = Segmented::new(&problem(&world, each, true), &config).unwrap();
+    for _ in 0..4000 {
+        world.play(&mut agent);
+    }
+    assert!(agent.monitor().unwrap().alarms().is_empty());
+    // Both arms of one segment.
+    world.costs[0][1] = vec![0.6, 0.6];
+    for _ in 0..4000 {
+        world.play(&mut agent);
+    }
+    let alarms = agent.monitor().unwrap().alarms();
+    let breach = alarms
+        .iter()
+        .find(|alarm| alarm.kind == AlarmKind::Breach && alarm.segment.is_some());
+    assert_eq!(breach.expect("no alarm of the segment").segment, Some(1));
+    assert!(
+        alarms
+            .iter()
+            .all(|alarm| alarm.segment.is_none_or(|s| s == 1))
+    );
+}
+
+#[test]
+fn relative_guardrails_are_relative_to_the_segments_own_safe_arm() {
+    // The safe arm converts at 0.8 in one segment and 0.2 in the other; the other arm at 0.5 in both.
+    let conversion = |scope| Guardrail {
+        name: "conversion".into(),
+        at_least: Some(0.9),
+        relative: true,
+        scope,
+        ..Guardrail::default()
+    };
+    let shares = |scope| {
+        let mut world = World::random(2, 2, 1, 16);
+        world.frequencies = vec![0.5, 0.5];
+        world.rewards = vec![vec![0.1, 0.9]; 2];
+        world.costs = vec![vec![vec![0.8, 0.5], vec![0.2, 0.5]]];
+        let mut agent = Segmented::new(
+            &problem(&world, vec![conversion(scope)], true),
+            &SegmentedConfig::default(),
+        )
+        .unwrap();
+        for _ in 0..20_000 {
+            world.play(&mut agent);
+        }
+        ["s0", "s1"].map(|name| {
+            agent
+                .policy_in(name)
+                .iter()
+                .find(|x| x.0 == 1)
+                .map_or(0.0, |x| x.1)
+        })
+    };
+    // Overall 0.45 suffices: 0.5 in both segments.
+    let overall = shares(Scope::Overall);
+    assert!(overall[0] > 0.5 && overall[1] > 0.8, "{overall:?}");
+    // In each: 0.72 in the first leaves 0.08/0.3 of the other arm.
+    let each = shares(Scope::Each);
+    assert!(each[0] < 0.267 && each[1] > 0.8, "{each:?}");
+}
+
+#[test]
+fn bad_input_is_refused_and_changes_nothing() {
+    let world = World::random(2, 2, 1, 17);
+    let guardrails = vec![guardrail("c", 0.2, Scope::Overall)];
+    let mut agent = Segmented::new(
+        &problem(&world, guardrails.clone(), true),
+        &SegmentedConfig::default(),
+    )
+    .unwrap();
+    let before = agent.save();
+    let long = "x".repeat(201);
+    for name in ["", "  ", "a\nb", long.as_str()] {
+        let error = agent.enter(name).unwrap_err().to_string();
+        assert!(error.contains("segment"), "{error}");
+    }
+    agent.enter("s0").unwrap();
+    assert!(agent.observe(5, 0.5, &[0.5]).is_err());
+    assert!(agent.observe(0, f64::NAN, &[0.5]).is_err());
+    assert!(agent.observe(0, 0.5, &[1.5]).is_err());
+    assert_eq!(agent.save(), before);
+    let twice = Problem {
+        segments: vec!["a".into(), "a".into()],
+        ..problem(&world, guardrails, true)
+    };
+    let error = Segmented::new(&twice, &SegmentedConfig::default())
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("segments[1]"), "{error}");
+    for (config, field) in [
+        (
+            SegmentedConfig {
+                delta: 0.0,
+                ..Default::default()
+            },
+            "delta",
+        ),
+        (
+            SegmentedConfig {
+                pool_until: 0,
+                ..Default::default()
+            },
+            "pool_until",
+        ),
+        (
+            SegmentedConfig {
+                max_segments: 1,
+                ..Default::default()
+            },
+            "max_segments",
+        ),
+    ] {
+        let refused = Segmented::new(&problem(&world, Vec::new(), true), &config);
+        assert!(refused.unwrap_err().to_string().contains(field));
+    }
+}
+
+#[test]
+fn segments_beyond_the_limit_stay_in_the_pool() {
+    let mut world = World::random(6, 2, 1, 19);
+    let config = SegmentedConfig {
+        max_segments: 3,
+        ..SegmentedConfig::default()
+    };
+    let mut agent = Segmented::new(
+        &problem(&world, vec![guardrail("c", 0.3, Scope::Each)], false),
+        &config,
+    )
+    .unwrap();
+    for _ in 0..2000 {
+        world.play(&mut agent);
+        assert!(agent.decide().guardrails[0].slack >= 0.0);
+    }
+    let views = Agent::segments(&mut agent);
+    assert_eq!(views.len(), 4);
+    assert_eq!(views.iter().map(|view| view.contexts).sum::<u64>(), 2000);
+    let saved = agent.save();
+    assert_eq!(Segmented::restore(&saved).unwrap().save(), saved);
+}
