@@ -55,20 +55,30 @@ class GuardrailCertificate:
 
 @final
 class SegmentCertificate:
+    """A segment's own part of a certificate, in the units of the signals."""
     def __new__(cls, pickled: bytes) -> Self: ...
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The segment."""
     @property
-    def pooled(self) -> bool: ...
+    def pooled(self) -> bool:
+        """True if it shares the policy of rare segments: a guardrail of scope "each" is then kept on average over
+        those only."""
     @property
-    def contexts(self) -> int: ...
+    def contexts(self) -> int:
+        """Decisions seen in it before this one."""
     @property
-    def frequency(self) -> float: ...
+    def frequency(self) -> float:
+        """Share of all decisions that had this policy."""
     @property
-    def costs(self) -> dict[str, float]: ...
+    def costs(self) -> dict[str, float]:
+        """Pessimistic cost of the segment's own policy, by guardrail."""
     @property
-    def by_frequencies(self) -> dict[str, float]: ...
-    def to_dict(self) -> dict[str, Any]: ...
+    def by_frequencies(self) -> dict[str, float]:
+        """Part of each guardrail's pessimistic cost that is there because frequencies of segments are not known
+        exactly."""
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the same as a dictionary."""
 
 @final
 class Certificate:
@@ -78,7 +88,8 @@ class Certificate:
     def guardrails(self) -> list[GuardrailCertificate]:
         """One entry per guardrail, in their order."""
     @property
-    def segment(self) -> SegmentCertificate | None: ...
+    def segment(self) -> SegmentCertificate | None:
+        """The segment's own part, where there is a policy for each; else None."""
     @property
     def optimistic_reward(self) -> float:
         """At least the best feasible policy's reward, if the intervals hold."""
@@ -140,7 +151,8 @@ class Decision:
     def features(self) -> NDArray[np.float64] | None:
         """The features of the action, where it has any."""
     @property
-    def segment(self) -> str | None: ...
+    def segment(self) -> str | None:
+        """Name of the segment that it was made for; None from agents that do not tell segments apart."""
     @property
     def policy(self) -> dict[Any, float]:
         """The policy as a dictionary from action to probability, without zeros."""
@@ -181,7 +193,8 @@ class DecisionBatch:
     def probability(self) -> NDArray[np.float64]:
         """The probabilities with which they were drawn."""
     @property
-    def segments(self) -> list[str] | None: ...
+    def segments(self) -> list[str] | None:
+        """Names of their segments; None from agents that do not tell segments apart."""
     @property
     def scale(self) -> NDArray[np.float64]:
         """Shares of their length that the actions are to be played at; see `Decision.scale`."""
@@ -295,7 +308,10 @@ class Agent:
         a dictionary by signal, `"reward"` or the name of a guardrail. Returns its number."""
     def retire_arm(self, arm: ArmName) -> None:
         """Stops offering an arm, by name or number. Its late outcomes are still welcome."""
-    def estimates(self, segment: SegmentLike | None = None) -> dict[str, Any]: ...
+    def estimates(self, segment: SegmentLike | None = None) -> dict[str, Any]:
+        """Returns the estimates of the arms, or the actions on offer: a dictionary of columns
+        (`pandas.DataFrame(agent.estimates())`). `segment` (`Segmented`): where; the pool's, of one that shares its
+        policy."""
     @property
     def arms(self) -> list[Any]:
         """All arms: their names, or their numbers where they have no names."""
@@ -314,7 +330,8 @@ class Agent:
     def outcomes(self) -> int:
         """Number of outcomes taken."""
     @property
-    def problem(self) -> dict[str, Any]: ...
+    def problem(self) -> dict[str, Any]:
+        """The problem as declared: arms, safe arm, features or context, reward, guardrails, segments."""
     @property
     def config(self) -> dict[str, Any]:
         """The parameters, as in TOML."""
