@@ -52,7 +52,8 @@ COMMON = (
         "segments",
         "Sequence[ArmName] | Mapping[str, Sequence[object]] | None",
         None,
-        "names of segments that are known; others may come at any time. δ is set aside for as many. Segments made from "
+        "names of segments that are known; others may come at any time. δ is set aside for as many, and where some "
+        "guardrail has scope \"each\" they have policies of their own at once. Segments made from "
         'several fields are declared as {"fields": ["country", "device"], "known": [{"country": "de", "device": '
         '"mobile"}]}; a decision then brings a dictionary or a tuple.',
         segments_only=True,

@@ -604,8 +604,8 @@ impl Agent {
     }
 
     /// Returns the estimates of the arms, or the actions on offer: a dictionary of columns
-    /// (`pandas.DataFrame(agent.estimates())`). `segment` (`Segmented`): where; the pool's, of one that shares its
-    /// policy.
+    /// (`pandas.DataFrame(agent.estimates())`). `segment` (`Segmented`): where; one that was never
+    /// seen has the pool's.
     ///
     /// >>> import banister
     /// >>> agent = banister.Opb(["control", "bold"])

@@ -472,7 +472,11 @@ impl Certificate {
         ];
         let dict = attributes(
             slf,
-            &[&names[..], &["fallback", "alarm", "confidence", "outcomes"]].concat(),
+            &[
+                &names[..],
+                &["fallback", "alarm", "confidence", "segment", "outcomes"],
+            ]
+            .concat(),
         )?;
         let plain = |object: Bound<'py, PyAny>| object.call_method0("to_dict");
         let guardrails = slf.getattr("guardrails")?.try_iter()?;
@@ -674,14 +678,11 @@ impl Decision {
         let names = ["action", "index", "probability", "is_safe", "scale"];
         let dict = attributes(
             slf,
-            &[&names[..], &["features", "agent_id", "serial"]].concat(),
+            &[&names[..], &["features", "segment", "agent_id", "serial"]].concat(),
         )?;
         let features = decision.features.as_deref().map(<[f64]>::to_vec);
         dict.set_item("features", features)?;
         dict.set_item("policy", decision.policy(py)?.items())?;
-        if let Some(segment) = decision.segment_name() {
-            dict.set_item("segment", segment)?;
-        }
         let certificate = Bound::new(py, decision.certificate())?;
         dict.set_item("certificate", Certificate::to_dict(&certificate)?)?;
         Ok(dict)
