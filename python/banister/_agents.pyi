@@ -137,11 +137,22 @@ class Oplb(Agent):
         lambda_: λ, the ridge; by default `norm`², or 1. Of `multiscale` radii λ_0, the
             smallest; by default a twentieth of `norm`², or of the largest squared length among
             the declared actions and the first one with an outcome.
+        link: Map from ⟨x, parameter⟩ to the mean, for all signals; S then bounds the parameters
+            of log-odds.
+            "identity": The mean itself, in the signal's units.
+            "logistic": σ(z) = 1/(1 + e^{−z}) of the way from the low end of the range to the
+                high one: for yes or no, and for any signal that never leaves its range.
+        links: The same for single signals, by name: `reward`, or a guardrail's.
         long_features: Treatment of feature vectors longer than `norm`.
             "error": Refuse it with an error.
             "clip": Shorten it to `norm`: the agent's features are the shortened ones.
         max_work: Multiplications after which `exact` settles for a feasible policy and its
             proven gap.
+        model: Parameters of named arms that share a context.
+            "shared": One parameter for all features: the safe action's are fixed, so that its
+                means are the same in every context.
+            "per_arm": A parameter per arm, the safe one included: its means depend on the
+                context too, and guardrails are certified in each.
         norm: L: every feature vector is at most this long; unchecked by default (`paper` radii
             need it).
         omega: ω of `sampled`: scale of the draws, in half-widths of the intervals.
@@ -217,8 +228,11 @@ class Oplb(Agent):
         horizon: Int | None = None,
         label: str | None = None,
         lambda_: Float | None = None,
+        link: Literal["identity", "logistic"] | None = None,
+        links: Mapping[str, Literal["identity", "logistic"]] | None = None,
         long_features: Literal["error", "clip"] = "error",
         max_work: Int = 200000000,
+        model: Literal["shared", "per_arm"] | None = None,
         norm: Float | None = None,
         omega: Float | None = None,
         on_breach: Literal["safe", "relearn", "alert"] | None = None,

@@ -45,7 +45,8 @@ COMMON = (
         "Int | Features | Mapping[str, Mapping[str, object]] | None",
         None,
         "with named arms: the length of the context that a decision brings, or its Features. Every arm but the "
-        "safe one has a parameter of its own; the safe arm's means are the same in every context.",
+        "safe one has a parameter of its own; the safe arm's means are the same in every context, unless Oplb's "
+        '`model` is "per_arm".',
         features_only=True,
     ),
     Parameter(
@@ -213,6 +214,8 @@ def _annotation(entry: Mapping[str, Any], definitions: Mapping[str, Any]) -> tup
     if alternatives:
         return _union(_annotation(one, definitions) for one in alternatives)
     types = entry["type"] if isinstance(entry["type"], list) else [entry["type"]]
+    if "additionalProperties" in entry:
+        return f"Mapping[str, {_annotation(entry['additionalProperties'], definitions)[0]}]", {}
     names = ["Sequence[Float]" if one == "array" else _TYPES.get(one, "object") for one in types]
     return " | ".join(names), {}
 

@@ -337,7 +337,17 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
         (segment_fields, problem.segments) = segment::declared(&segments)?;
     }
     let mut context = None;
-    if let Some(numbers) = take("context")? {
+    let numbers = take("context")?;
+    let parameters = match to_json(kwargs.as_any(), "")? {
+        // `lambda_`: Python has its own use for the word.
+        Value::Object(map) => map
+            .into_iter()
+            .map(|(key, value)| (key.trim_end_matches('_').to_string(), value))
+            .collect(),
+        _ => Map::new(),
+    };
+    let mut config = config(kind, parameters)?;
+    if let Some(numbers) = numbers {
         if !problem.features.is_empty() {
             return Err(PyTypeError::new_err(
                 "`context` is given beside `features` or `safe_action`: with a context, an arm's features \
@@ -353,24 +363,14 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
             Some(fields) => fields.dimension() as u64,
             None => count(&numbers, "context")?,
         };
-        let arms = Contextual::new(problem.arms, safe, length, fields)?;
+        if let (Some(fields), AgentConfig::Oplb(oplb)) = (&fields, &mut config) {
+            oplb.norm.get_or_insert(fields.norm());
+        }
+        let arms = Contextual::new(problem.arms, safe, length, config.model(), fields)?;
         let reward = problem.reward;
-        problem = Problem::contextual(arms.features().safe_action(), problem.guardrails);
+        problem = (arms.features()).problem(arms.arms.clone(), problem.guardrails);
         problem.reward = reward;
         context = Some(arms);
-    }
-    let parameters = match to_json(kwargs.as_any(), "")? {
-        // `lambda_`: Python has its own use for the word.
-        Value::Object(map) => map
-            .into_iter()
-            .map(|(key, value)| (key.trim_end_matches('_').to_string(), value))
-            .collect(),
-        _ => Map::new(),
-    };
-    let mut config = config(kind, parameters)?;
-    let fields = context.as_ref().and_then(|context| context.fields.as_ref());
-    if let (Some(fields), AgentConfig::Oplb(oplb)) = (fields, &mut config) {
-        oplb.norm.get_or_insert(fields.norm());
     }
     let config = config.resolved(&problem);
     if context.is_some() && !config.takes_features() {
@@ -507,11 +507,9 @@ pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResul
             || context.fields.as_ref().is_some_and(|fields| {
                 fields.check().is_err() || fields.dimension() != context.numbers
             })
-            || [context.features().dimension()]
-                != restored.problem.features[..]
-                    .iter()
-                    .map(Vec::len)
-                    .collect::<Vec<_>>()[..])
+            || context.model != restored.config.model()
+            || (restored.problem.features.iter())
+                .any(|x| x.len() != context.features().dimension()))
     {
         return Err(unreadable("`context` does not suit its agent"));
     }

@@ -1,6 +1,6 @@
 //! Named arms that share a context, for linear agents.
 
-use banister::{ContextArms, Error, Fields, Problem};
+use banister::{ContextArms, Error, Fields, Model, Problem};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,9 @@ pub(crate) struct Contextual {
     pub safe: usize,
     /// Length of the context.
     pub numbers: usize,
+    /// Parameters of the arms.
+    #[serde(default, skip_serializing_if = "Model::is_shared")]
+    pub model: Model,
     /// Fields that the context is made from, where it has names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fields: Option<Fields>,
@@ -33,6 +36,7 @@ impl Contextual {
         arms: Vec<String>,
         safe: usize,
         numbers: u64,
+        model: Model,
         fields: Option<Fields>,
     ) -> PyResult<Self> {
         let names = Problem {
@@ -45,6 +49,7 @@ impl Contextual {
             arms,
             safe,
             numbers: usize::try_from(numbers).unwrap_or(usize::MAX),
+            model,
             fields,
             retired: Vec::new(),
             labels: [Labels::Places, Labels::Places],
@@ -62,21 +67,22 @@ impl Contextual {
             arms: self.arms.len(),
             safe: self.safe,
             numbers: self.numbers,
+            model: self.model,
         }
     }
 
     /// Features of every arm on offer in a context, in the order of the arms.
     pub(crate) fn offered(&self, context: &[f64]) -> Vec<f64> {
-        let features = self.features();
         let each = (0..self.arms.len()).filter(|arm| !self.retired.contains(arm));
-        each.flat_map(|arm| features.features(arm, context))
-            .collect()
+        self.features().offer(each, context)
     }
 
     /// Prepares the labels of decisions.
     pub(crate) fn label(&mut self, naming: Naming) {
         let each = self.arms.iter().enumerate();
-        let offered = each.filter(|(arm, _)| !self.retired.contains(arm));
+        // An agent that knows the arms numbers retired ones too.
+        let offered =
+            each.filter(|(arm, _)| !(self.model.is_shared() && self.retired.contains(arm)));
         let offered: Vec<String> = offered.map(|(_, name)| name.clone()).collect();
         let safe = [self.arms[self.safe].clone()];
         self.labels = [Labels::new(&offered, naming), Labels::new(&safe, naming)];
@@ -84,7 +90,7 @@ impl Contextual {
 
     /// Labels of a number of actions.
     pub(crate) fn labels(&self, actions: usize) -> Labels {
-        let is_alone = actions + self.retired.len() != self.arms.len();
+        let is_alone = self.model.is_shared() && actions + self.retired.len() != self.arms.len();
         self.labels[usize::from(is_alone)].clone()
     }
 

@@ -163,3 +163,40 @@ def test_contexts_longer_than_declared_are_refused_at_the_door() -> None:
         learner.decide_batch(contexts=[short, long])
     assert learner.outcomes == 0
     assert len(agent(norm=1.0, long_features="clip").decide_batch(contexts=[short, long])) == 2
+
+
+def test_a_parameter_per_arm_lets_the_safe_arm_depend_on_the_context() -> None:
+    sales = banister.Guardrail("sales", at_least=0.8, relative=True)
+
+    def own(**more: Any) -> banister.Oplb:
+        given = {"context": 2, "model": "per_arm", "links": {"sales": "logistic"}, **more}
+        return banister.Oplb(["a", "b"], safe="b", parameter_norm=3.0, guardrails=sales, seed=7, **given)
+
+    learner = own()
+    rng = np.random.default_rng(2)
+    contexts = np.column_stack([np.ones(3000), rng.random(3000)])
+    arms = ["ab"[k] for k in rng.integers(2, size=3000)]
+    # Control sells more in the evening; the other sells as much, and earns more.
+    rate = 0.3 + 0.4 * contexts[:, 1]
+    earned = (rng.random(3000) < np.where(np.array(arms) == "a", 0.8, 0.2)).astype(float)
+    learner.fit(arms, earned, {"sales": (rng.random(3000) < rate).astype(float)}, contexts)
+    decision = learner.decide(context=[1.0, 0.9])
+    assert decision.probabilities[0] > 0
+    assert decision.features is not None and decision.features.tolist()[1:] == [1.0, 0.9]
+    assert pickle.loads(pickle.dumps(learner)).decide(context=[1.0, 0.9]).policy.keys() <= {"a", "b"}
+    assert learner.add_arm("c") == 2 and learner.arms == ["a", "b", "c"]
+    learner.observe("c", 1.0, 1.0, context=[1.0, 0.5])
+    learner.retire_arm("a")
+    again = pickle.loads(pickle.dumps(learner))
+    assert again.decide(context=[1.0, 0.9]).policy.keys() <= {"b", "c"}
+    assert learner.estimates()["offered"].tolist() == [False, True, True]
+    log = banister.Log.from_frame(
+        {"action": arms, "reward": earned, "sales": earned, "one": contexts[:, 0], "hour": contexts[:, 1]}
+        | {"pscore": np.full(3000, 0.5)},
+        costs=["sales"],
+        features=["one", "hour"],
+    )
+    replayed = own()
+    assert banister.replay(log, replayed, progress=False).accepted == replayed.outcomes > 0
+    with pytest.raises(ValueError, match="model"):
+        banister.Oplb(["a", "b"], model="per_arm", parameter_norm=1.0)

@@ -68,6 +68,8 @@ class Maker:
                 "radius": ["logdet", "paper"],
                 "horizon": [5, 1000],
                 "norm": [0.1, 1, 100],
+                "model": ["shared", "per_arm"],
+                "link": ["identity", "logistic"],
             }
             if self.maybe(0.9):
                 made["parameter_norm"] = self.chance.choice([1, 2, 100])

@@ -3,8 +3,8 @@
 use banister::toolkit::linear::{LinearKeys, parameter_norm};
 use banister::toolkit::{broken, format_of};
 use banister::{
-    Agent, Confidence, Error, Guarantee, OnBreach, Opb, OpbConfig, Oplb, OplbConfig, Problem,
-    Segmented, SegmentedConfig,
+    Agent, Confidence, Error, Guarantee, Model, OnBreach, Opb, OpbConfig, Oplb, OplbConfig,
+    OplbPerArm, Problem, Segmented, SegmentedConfig,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -199,7 +199,10 @@ impl Registered for OplbConfig {
         })
     }
     fn make(&self, problem: &Problem, _: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
-        Ok(Box::new(Oplb::new(problem, self)?))
+        Ok(match self.model {
+            Model::Shared => Box::new(Oplb::new(problem, self)?),
+            Model::PerArm => Box::new(OplbPerArm::new(problem, self)?),
+        })
     }
 }
 
@@ -283,6 +286,14 @@ impl AgentConfig {
     /// True if it is for actions with features, which it may be offered anew in every round.
     pub fn takes_features(&self) -> bool {
         self.registered().takes_features()
+    }
+
+    /// Parameters of named arms that share a context.
+    pub fn model(&self) -> Model {
+        match self {
+            Self::Oplb(config) => config.model,
+            _ => Model::Shared,
+        }
     }
 
     /// L and S, how long it assumes feature vectors and parameters to be at most (S in units of the
@@ -406,6 +417,11 @@ impl AgentConfig {
                 restored(agent, problem, config)
             }),
             Oplb::FORMAT => Oplb::restore(json).map(|agent| {
+                let problem = agent.problem().declared.clone();
+                let config = Self::Oplb(agent.config().clone());
+                restored(agent, problem, config)
+            }),
+            OplbPerArm::FORMAT => OplbPerArm::restore(json).map(|agent| {
                 let problem = agent.problem().declared.clone();
                 let config = Self::Oplb(agent.config().clone());
                 restored(agent, problem, config)

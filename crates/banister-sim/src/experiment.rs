@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use banister::oplb::Solver;
-use banister::{CheckedProblem, Error, OnBreach, Problem, theory};
+use banister::{CheckedProblem, Error, Link, Model, OnBreach, Problem, theory};
 use banister_rivals::AgentConfig;
 
 use crate::agents::AgentSource;
 use crate::config::{ExperimentConfig, check_run};
 use crate::environment::{
-    Dynamics, Environment, EnvironmentConfig, Setting, declaration, in_environment,
+    Dynamics, Environment, EnvironmentConfig, PerArm, Setting, declaration, in_environment,
 };
 use crate::results::{GuardrailInfo, Optimum};
 use crate::truth::{certified_play, certified_segments, optimum, thresholds};
@@ -110,9 +110,9 @@ impl Experiment {
         };
         let unknown = (self.problem.guardrails.iter()).any(|g| g.safe_cost.is_none());
         let mut config = config.with_horizon(self.resolved.run.horizon, unknown);
-        if !self.environment.parameters.is_empty() && !self.problem.declared.features.is_empty() {
-            // Environments are made so; where one is not, `check_assumptions` says so.
-            config = config.with_parameter_norm(1.0);
+        if let Some(s) = self.environment.parameter_norm() {
+            // Where one is longer, `check_assumptions` says so.
+            config = config.with_parameter_norm(s);
         }
         if let EnvironmentConfig::ClippedGaussian(arms) = &self.resolved.environment
             && arms.nominal == Some(true)
@@ -214,6 +214,7 @@ impl Experiment {
                 let (k, d) = (changing.largest() as u64, changing.dimension() as u64);
                 (k, 15 * k * d + d * d)
             }
+            Dynamics::PerArm(arms) => (k, 10 * k * (arms.numbers() * arms.numbers()) as u64),
             Dynamics::Arms(_) | Dynamics::PerRun(_) if linear => (k, d * k),
             Dynamics::Arms(_) | Dynamics::PerRun(_) => (k, 0),
             Dynamics::Segmented(world) => (k * world.names.len() as u64, 0),
@@ -380,6 +381,12 @@ fn check_assumptions(
             "it chooses among named arms, and here other actions come in every round: use `oplb`, or another linear agent",
         ));
     }
+    if let Dynamics::PerArm(arms) = &environment.dynamics {
+        return check_per_arm(agent, arms);
+    }
+    let is_bent = environment
+        .as_changing()
+        .is_some_and(|changing| changing.link() == Link::Logistic);
     let (norm, bound) = agent.assumed_norms(&environment.problem);
     if let Some(norm) = norm
         && environment.longest > norm * (1.0 + ROUNDING)
@@ -394,6 +401,11 @@ fn check_assumptions(
     let signals = std::iter::once(("the reward".to_string(), problem.reward.unit()))
         .chain((problem.guardrails.iter()).map(|g| (format!("`{}`", g.name), g.signal.unit())));
     for (parameter, (name, unit)) in environment.parameters.iter().zip(signals) {
+        // S of an agent without the link bounds something else, which is not known.
+        let unit = if is_bent { 1.0 } else { unit };
+        if is_bent && !is_logistic(agent) {
+            continue;
+        }
         let length = parameter.iter().map(|x| x * x).sum::<f64>().sqrt() / unit;
         if length > bound * (1.0 + ROUNDING) {
             let allowed = format!(
@@ -403,4 +415,31 @@ fn check_assumptions(
         }
     }
     Ok(())
+}
+
+/// Refuses agents that do not know parameters by arm, and what cannot be judged there.
+fn check_per_arm(agent: &AgentConfig, arms: &PerArm) -> Result<(), Error> {
+    if agent.model() != Model::PerArm {
+        let allowed = "every arm has parameters of its own here, the safe one too: use `oplb` with \
+                       `model = \"per_arm\"`";
+        return Err(Error::invalid("kind", agent.kind(), allowed));
+    }
+    if agent.floor() > 0.0 {
+        let allowed = "policies are judged without a floor here: leave it out";
+        return Err(Error::invalid("floor", agent.floor(), allowed));
+    }
+    let AgentConfig::Oplb(config) = agent else {
+        return Ok(());
+    };
+    let (s, longest) = (config.parameter_norm.unwrap_or(0.0), arms.longest());
+    if is_logistic(agent) == (arms.link() == Link::Logistic) && s < longest * (1.0 - ROUNDING) {
+        let allowed = format!("some parameter is {longest:.6} long: declare at least that");
+        return Err(Error::invalid("parameter_norm", s, allowed));
+    }
+    Ok(())
+}
+
+/// True for an agent that has a logistic link for all signals.
+fn is_logistic(agent: &AgentConfig) -> bool {
+    matches!(agent, AgentConfig::Oplb(config) if config.link == Link::Logistic)
 }

@@ -97,13 +97,13 @@ pub use guarantee::Guarantee;
 pub use interval::Intervals;
 pub use monitor::{Alarm, AlarmKind, Assumption, FeatureRange, Misfit, Monitor, OnBreach};
 pub use opb::{Opb, OpbConfig};
-pub use oplb::{Oplb, OplbConfig};
+pub use oplb::{Link, Oplb, OplbConfig, OplbPerArm};
 pub use optimism::Optimism;
 pub use problem::{
     ArmRanges, Budget, Category, CheckedProblem, ContextArms, Direction, Field, FieldValue, Fields,
-    Guardrail, Missing, Outside, Period, Problem, RANGE_ADVICE, Range, Scope, Signal, SignalConfig,
-    Standard, Unseen, WhenExhausted, check_segment, check_segment_fields, is_segment_of_fields,
-    segment_of_fields, two_numbers,
+    Guardrail, Missing, Model, Outside, Period, Problem, RANGE_ADVICE, Range, Scope, Signal,
+    SignalConfig, Standard, Unseen, WhenExhausted, check_segment, check_segment_fields,
+    is_segment_of_fields, segment_of_fields, two_numbers,
 };
 pub use safe_cost::UnknownSafeCost;
 pub use segmented::{Segmented, SegmentedConfig};

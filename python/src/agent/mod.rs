@@ -561,9 +561,13 @@ impl Agent {
         features: Option<&Bound<'_, PyAny>>,
         ranges: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<usize> {
-        if self.context.is_some() {
+        let is_fixed = |state: &mut State| {
+            (state.context.as_ref()).is_some_and(|context| context.model.is_shared())
+        };
+        if self.with(py, false, is_fixed)? {
             return Err(PyValueError::new_err(
-                "with `context` the arms are fixed: their number is the dimension",
+                "with `context` the arms are fixed: their number is the dimension; with model=\"per_arm\" they may \
+                 come and go",
             ));
         }
         let name = build::named(name, self.naming, "name")?;
@@ -579,6 +583,10 @@ impl Agent {
         let features = features.transpose()?;
         self.with(py, true, |state| {
             let number = state.agent.add_arm(&name, features.as_deref(), &ranges)?;
+            if let Some(context) = &mut state.context {
+                context.arms.push(name);
+                state.name_arms();
+            }
             state.refresh_set();
             Ok(number)
         })?
@@ -597,6 +605,12 @@ impl Agent {
                 return Ok(());
             };
             context.retire(number).map_err(raise)?;
+            if !context.model.is_shared() {
+                state.agent.retire_arm(number).map_err(raise)?;
+                state.name_arms();
+                state.refresh_set();
+                return Ok(());
+            }
             state.name_arms();
             // Until the next context there is the safe arm alone.
             state.offer(&[]).map_err(raise)

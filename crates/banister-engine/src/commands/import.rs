@@ -92,7 +92,7 @@ fn check_columns(experiment: &Experiment, import: &Import) -> Result<(), Refusal
     let arms = experiment.arms.len();
     let (arm_rows, d) = match experiment.checked.kind {
         Kind::Arms => (count, 0),
-        Kind::Context(d) => (0, 1 + arms.saturating_sub(1) * d),
+        Kind::Context(_) => (0, experiment.facts.width),
         Kind::Candidates(d) => (0, d),
     };
     let lengths = [

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use banister::{Agent, Assumption, CheckedProblem, Confidence, ContextArms, Fields};
+use banister::{Agent, Assumption, CheckedProblem, Confidence, ContextArms, Fields, Model};
 
 use super::declaration::{CheckedDeclaration, DeclaredContext, Kind};
 
@@ -15,6 +15,8 @@ pub struct Facts {
     /// The number of the event that created it.
     pub key: u64,
     pub kind: Kind,
+    /// Parameters of arms in a context.
+    pub model: Model,
     /// Names of its arms, retired ones too; empty where decisions bring candidates.
     pub arms: Vec<String>,
     /// Names of its guardrails.
@@ -52,12 +54,17 @@ impl Facts {
             Some(fields) => fields.vector(context).into(),
             None => context.into(),
         };
-        let arms = ContextArms {
+        self.in_context(&context).features(arm, &context)
+    }
+
+    /// The arms in a context.
+    pub(crate) fn in_context(&self, context: &[f64]) -> ContextArms {
+        ContextArms {
             arms: self.arms.len(),
             safe: self.safe.map_or(0, |safe| safe as usize),
             numbers: context.len(),
-        };
-        arms.features(arm, &context)
+            model: self.model,
+        }
     }
 }
 
@@ -72,6 +79,7 @@ pub(crate) fn facts(
         experiment: checked.declaration.name.clone(),
         key,
         kind: checked.kind,
+        model: checked.config.model(),
         arms,
         guardrails: guardrails.map(|g| g.name.clone()).collect(),
         safe: match checked.kind {
@@ -88,6 +96,7 @@ pub(crate) fn facts(
                 arms: checked.arms.len(),
                 safe: checked.safe,
                 numbers,
+                model: checked.config.model(),
             }
             .dimension(),
             Kind::Arms if !checked.config.takes_features() => 1,

@@ -1,7 +1,7 @@
 //! `authors_linear`: the linear instance in the public code of the paper's authors. It has d actions beside
 //! x_0 = 0, with θ_i ∝ i, μ = θ reversed, action j having coordinates ∝ (d − 1 − i + j) mod d.
 
-use banister::{Error, Guardrail, SignalConfig};
+use banister::{Error, Guardrail, Link, SignalConfig};
 
 use super::draw::INSTANCE_SEED;
 use super::keys::keys;
@@ -41,6 +41,7 @@ impl AuthorsLinearConfig {
             safe: 0,
         };
         let model = LinearModel {
+            link: Link::Identity,
             theta: None,
             mu: None,
             seed: INSTANCE_SEED,

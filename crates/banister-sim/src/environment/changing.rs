@@ -2,8 +2,8 @@
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
-use banister::Signal;
-pub(super) use banister::solve::dense::dot;
+pub(crate) use banister::solve::dense::dot;
+use banister::{Link, Signal};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -25,6 +25,7 @@ pub struct Changing {
     signals: Vec<Signal>,
     /// Standard deviation as a fraction of the range; none: the two ends of the range.
     noise: Option<f64>,
+    link: Link,
 }
 
 /// Source of action sets.
@@ -40,6 +41,15 @@ pub(super) enum Source {
     Cube { k: usize },
     /// Rows of a file, one after another, and where each set begins (and the last one ends).
     Logged { rows: Vec<f64>, starts: Vec<usize> },
+}
+
+/// The mean of a signal behind ⟨x, parameter⟩.
+#[inline]
+pub(super) fn through(link: Link, signal: &Signal, z: f64) -> f64 {
+    match link {
+        Link::Identity => z,
+        Link::Logistic => signal.lo + signal.unit() / (1.0 + (-z).exp()),
+    }
 }
 
 impl Changing {
@@ -58,6 +68,7 @@ impl Changing {
             world: None,
             signals,
             noise,
+            link: Link::Identity,
         }
     }
 
@@ -78,7 +89,22 @@ impl Changing {
             world: Some(world),
             signals,
             noise,
+            link: Link::Identity,
         }
+    }
+
+    /// The same with a link between ⟨x, parameter⟩ and the means.
+    pub(super) fn linked(mut self, link: Link) -> Self {
+        self.link = link;
+        self.safe_means = (0..self.parameters.len())
+            .map(|signal| self.mean(signal, &self.safe))
+            .collect();
+        self
+    }
+
+    /// Link between ⟨x, parameter⟩ and the means.
+    pub(crate) fn link(&self) -> Link {
+        self.link
     }
 
     /// d, the length of feature vectors.
@@ -100,7 +126,10 @@ impl Changing {
     #[inline]
     pub fn mean(&self, signal: usize, x: &[f64]) -> f64 {
         match self.world {
-            None => dot(x, &self.parameters[signal]),
+            None => {
+                let z = dot(x, &self.parameters[signal]);
+                through(self.link, &self.signals[signal], z)
+            }
             Some(world) => {
                 let own = &self.signals[signal];
                 own.lo + own.unit() * world.mean(signal, x)
@@ -189,16 +218,20 @@ impl Changing {
     #[inline]
     pub(crate) fn observe(&self, signal: usize, mean: f64, rng: &mut ChaCha8Rng) -> f64 {
         let Signal { lo, hi, .. } = self.signals[signal];
-        let outcome = match self.noise {
-            Some(sd) => OutcomeDistribution::Normal {
-                mean,
-                sd: sd * (hi - lo),
-            },
-            // Rounding may put a mean a little outside its range.
-            None => {
-                OutcomeDistribution::two_point(((mean - lo) / (hi - lo)).clamp(0.0, 1.0), lo, hi)
+        match self.noise {
+            Some(sd) => {
+                let sd = sd * (hi - lo);
+                OutcomeDistribution::Normal { mean, sd }.draw(rng)
             }
-        };
-        outcome.draw(rng)
+            None => two_ends(&self.signals[signal], mean, rng),
+        }
     }
+}
+
+/// Draws one of the two ends of a signal's range, with the given mean; rounding may have put that a little outside.
+#[inline]
+pub(super) fn two_ends(signal: &Signal, mean: f64, rng: &mut ChaCha8Rng) -> f64 {
+    let Signal { lo, hi, .. } = *signal;
+    let share = ((mean - lo) / (hi - lo)).clamp(0.0, 1.0);
+    OutcomeDistribution::two_point(share, lo, hi).draw(rng)
 }

@@ -1,6 +1,6 @@
 //! `linear`: actions are feature vectors x, and the mean of every signal is ⟨x, parameter⟩.
 
-use banister::{Error, Problem, Signal};
+use banister::{Error, Link, Problem, Signal};
 use serde::{Deserialize, Serialize};
 
 use super::changing::{Changing, Source, dot};
@@ -11,6 +11,7 @@ use super::outcome::{Arms, Family};
 use super::parameters::{
     LinearModel, Shape, check_means, check_noise, check_vector, safe_action, signal_field, signals,
 };
+use super::per_arm::per_arm_environment;
 
 /// Most numbers in one action set, so that a typing error does not fill the memory.
 pub(super) const MAX_SET: usize = 100_000_000;
@@ -19,7 +20,7 @@ pub(super) const MAX_SET: usize = 100_000_000;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
-    expecting = "`actions` must be `contextual`, `fixed`, `sphere`, `ball`, or a list of feature vectors"
+    expecting = "`actions` must be `contextual`, `fixed`, `sphere`, `ball`, `per_arm`, or a list of feature vectors"
 )]
 pub enum Actions {
     /// Drawn at random.
@@ -40,6 +41,10 @@ pub enum Drawn {
     Sphere,
     /// Uniform in the unit ball, anew in every round; x_0 = 0.
     Ball,
+    /// Arms in a context (1, v)/√2, v uniform on the unit sphere anew in every round; every arm has parameters of its
+    /// own, the safe one too.
+    #[serde(rename = "per_arm")]
+    PerArm,
 }
 
 keys! {
@@ -67,6 +72,9 @@ keys! {
         safe_costs: Vec<f64>,
         /// Seed of the instance, apart from the runs' (default 1).
         instance_seed: u64,
+        /// Map from ⟨x, parameter⟩ to every mean: `identity` (default), or `logistic` with contextual actions or
+        /// arms per context.
+        link: Link,
     }
 }
 
@@ -76,6 +84,13 @@ impl LinearConfig {
         let signals = signals(setting)?;
         check_noise(self.noise, &signals)?;
         match &self.actions {
+            Some(Actions::Drawn(Drawn::PerArm)) => {
+                let size = sizes((self.k, self.d), 2, ": the first feature is the constant")?;
+                let names = numbered("safe", "arm", size.0 + 1);
+                let arms = arm_names(self.arms.as_ref(), names)?;
+                let seed = self.instance_seed.unwrap_or(INSTANCE_SEED);
+                per_arm_environment(setting, &signals, (arms, size.1), self.link(), seed)
+            }
             Some(Actions::List(actions)) => self.listed(setting, &signals, actions),
             Some(Actions::Drawn(drawn)) => self.drawn(setting, &signals, *drawn),
             None => self.drawn(setting, &signals, Drawn::Contextual),
@@ -86,8 +101,21 @@ impl LinearConfig {
     fn check_keys(&self) -> Result<(), Error> {
         let listed = matches!(self.actions, Some(Actions::List(_)));
         let fixed = listed || self.actions == Some(Actions::Drawn(Drawn::Fixed));
+        let per_arm = self.actions == Some(Actions::Drawn(Drawn::PerArm));
+        let contextual = matches!(self.actions, None | Some(Actions::Drawn(Drawn::Contextual)));
+        let is_bent = self.link() == Link::Logistic;
+        if is_bent && self.noise.is_some() {
+            let allowed =
+                "with a logistic link signals take the two ends of their range: leave it out";
+            return Err(Error::invalid("environment.noise", "given", allowed));
+        }
         let refused = [
-            ("arms", self.arms.is_some() && !fixed),
+            ("link", is_bent && !(contextual || per_arm)),
+            ("theta", self.theta.is_some() && per_arm),
+            ("mu", self.mu.is_some() && per_arm),
+            ("noise", self.noise.is_some() && per_arm),
+            ("safe_costs", self.safe_costs.is_some() && per_arm),
+            ("arms", self.arms.is_some() && !(fixed || per_arm)),
             ("safe", self.safe.is_some() && !listed),
             ("safe_costs", self.safe_costs.is_some() && listed),
             ("instance_seed", self.instance_seed.is_some() && listed),
@@ -97,6 +125,10 @@ impl LinearConfig {
         };
         let with = if listed {
             " with a list of actions"
+        } else if per_arm {
+            " with arms per context"
+        } else if key == "link" {
+            " without contexts"
         } else {
             ""
         };
@@ -108,8 +140,13 @@ impl LinearConfig {
         ))
     }
 
+    fn link(&self) -> Link {
+        self.link.unwrap_or_default()
+    }
+
     fn model(&self) -> LinearModel {
         LinearModel {
+            link: self.link(),
             theta: self.theta.clone(),
             mu: self.mu.clone(),
             seed: self.instance_seed.unwrap_or(INSTANCE_SEED),
@@ -126,7 +163,9 @@ impl LinearConfig {
     ) -> Result<Environment, Error> {
         let model = self.model();
         let (shape, source): (Shape, fn(usize) -> Source) = match drawn {
-            Drawn::Contextual | Drawn::Fixed => (Shape::Intercept, |k| Source::Contextual { k }),
+            Drawn::Contextual | Drawn::Fixed | Drawn::PerArm => {
+                (Shape::Intercept, |k| Source::Contextual { k })
+            }
             Drawn::Sphere => (Shape::Centred, |k| Source::Sphere { k }),
             Drawn::Ball => (Shape::Centred, |k| Source::Ball { k }),
         };
@@ -138,12 +177,16 @@ impl LinearConfig {
             Shape::Centred => sizes((self.k, self.d), 1, "")?,
         };
         let parameters = model.parameters(signals, d, shape)?;
-        for (s, (parameter, signal)) in parameters.iter().zip(signals).enumerate() {
-            let (low, high) = shape.means(parameter);
-            check_means(&model, s, signal, low, high)?;
+        if model.link == Link::Identity {
+            for (s, (parameter, signal)) in parameters.iter().zip(signals).enumerate() {
+                let (low, high) = shape.means(parameter);
+                check_means(&model, s, signal, low, high)?;
+            }
         }
-        let safe = safe_action(setting, &mut self.safe_costs, signals, &parameters, shape)?;
-        let changing = Changing::new(source(k), safe, parameters, signals.to_vec(), self.noise);
+        let form = (shape, model.link);
+        let safe = safe_action(setting, &mut self.safe_costs, signals, &parameters, form)?;
+        let changing = Changing::new(source(k), safe, parameters, signals.to_vec(), self.noise)
+            .linked(model.link);
         if drawn != Drawn::Fixed {
             return Ok(changing_environment(setting, changing));
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use banister::{Error, Signal};
+use banister::{Error, Link, Signal};
 use banister_table::RawTable;
 
 use super::changing::{Changing, Source};
@@ -45,6 +45,7 @@ impl LoggedConfig {
         check_noise(self.noise, &signals)?;
         let (source, d) = self.read(setting.folder)?;
         let model = LinearModel {
+            link: Link::Identity,
             theta: self.theta.clone(),
             mu: self.mu.clone(),
             seed: self.instance_seed.unwrap_or(INSTANCE_SEED),
@@ -52,7 +53,13 @@ impl LoggedConfig {
         };
         let shape = Shape::Intercept;
         let parameters = model.parameters(&signals, d, shape)?;
-        let safe = safe_action(setting, &mut self.safe_costs, &signals, &parameters, shape)?;
+        let safe = safe_action(
+            setting,
+            &mut self.safe_costs,
+            &signals,
+            &parameters,
+            (shape, Link::Identity),
+        )?;
         let changing = Changing::new(source, safe, parameters, signals.clone(), self.noise);
         // The file is what it is: look at the means of its rows rather than at the worst thinkable.
         for (s, signal) in signals.iter().enumerate() {

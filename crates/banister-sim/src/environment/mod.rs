@@ -9,7 +9,7 @@
 //!   instances that every run draws; `custom.rs`: user-supplied environments.
 //! - `model.rs`: an environment as built, and what building one needs of the experiment.
 //! - The kinds, whose keys are declared by `keys.rs`: `arms.rs`, `hard.rs`, `parameters.rs` with `linear.rs`,
-//!   `authors_linear.rs`, `directions.rs`, `misspecified.rs`, `segmented.rs`; from files, by `read.rs`: `logged.rs` and `table.rs`.
+//!   `per_arm.rs` (its arms in contexts), `authors_linear.rs`, `directions.rs`, `misspecified.rs`, `segmented.rs`; from files, by `read.rs`: `logged.rs` and `table.rs`.
 
 mod arms;
 mod authors_linear;
@@ -25,6 +25,7 @@ mod misspecified;
 mod model;
 mod outcome;
 mod parameters;
+mod per_arm;
 mod per_run;
 mod read;
 mod segmented;
@@ -44,6 +45,7 @@ pub use misspecified::MisspecifiedConfig;
 pub use model::{ArmRef, Dynamics, Environment};
 pub(crate) use model::{Setting, in_environment};
 pub use outcome::Arms;
+pub use per_arm::PerArm;
 pub(crate) use per_run::{INSTANCES, PUBLISHED_COUNT};
 pub use per_run::{PerRunInstance, RunInstance};
 pub use segmented::{SegmentWorld, SegmentedConfig};

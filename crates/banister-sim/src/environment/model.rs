@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use banister::{Error, Guardrail, Problem, SignalConfig};
+use banister::{Error, Guardrail, Link, Problem, SignalConfig};
 use serde::{Deserialize, Serialize};
 
-use super::changing::Changing;
+use super::changing::{Changing, dot};
 use super::custom::Custom;
 use super::outcome::Arms;
+use super::per_arm::PerArm;
 use super::per_run::PerRunInstance;
 use super::segmented::SegmentWorld;
 
@@ -52,6 +53,8 @@ pub enum Dynamics {
     Segmented(SegmentWorld),
     /// Every run draws an instance of its own.
     PerRun(PerRunInstance),
+    /// The same arms in every round, in other contexts; each has parameters of its own.
+    PerArm(PerArm),
 }
 
 impl Environment {
@@ -71,10 +74,30 @@ impl Environment {
         }
     }
 
+    /// Length that no parameter exceeds, where there are any: environments are made so that it is 1, in units of the
+    /// ranges; log-odds are longer, and so may the parameters of single arms be.
+    pub(crate) fn parameter_norm(&self) -> Option<f64> {
+        let longest = |parameters: &[Vec<f64>]| {
+            let squares = parameters.iter().map(|x| dot(x, x));
+            squares.fold(0.0, f64::max).sqrt()
+        };
+        match &self.dynamics {
+            Dynamics::PerArm(arms) => Some(arms.longest()),
+            Dynamics::Changing(changing) if changing.link() == Link::Logistic => {
+                Some(longest(&self.parameters))
+            }
+            _ if self.parameters.is_empty() || self.problem.features.is_empty() => None,
+            _ => Some(1.0),
+        }
+    }
+
     /// True where rounds bring actions of their own.
     pub(crate) fn actions_change(&self) -> bool {
         match &self.dynamics {
-            Dynamics::Arms(_) | Dynamics::Segmented(_) | Dynamics::PerRun(_) => false,
+            Dynamics::Arms(_)
+            | Dynamics::Segmented(_)
+            | Dynamics::PerRun(_)
+            | Dynamics::PerArm(_) => false,
             Dynamics::Changing(_) => true,
             Dynamics::Custom(custom) => custom.actions_change,
         }

@@ -6,7 +6,7 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
-use banister::{Error, Guardrail, Problem, Signal};
+use banister::{Error, Guardrail, Link, Problem, Signal};
 
 use super::changing::dot;
 use super::draw::{direction, instance_stream};
@@ -18,6 +18,7 @@ pub(super) struct LinearModel {
     pub mu: Option<Vec<Vec<f64>>>,
     pub seed: u64,
     pub noise: Option<f64>,
+    pub link: Link,
 }
 
 /// Form of feature vectors.
@@ -42,15 +43,20 @@ impl Shape {
         (middle - spread, middle + spread)
     }
 
-    /// Draws a parameter. With the constant as a feature, means fill the signal's range.
-    fn draw(self, signal: &Signal, d: usize, rng: &mut rand_chacha::ChaCha8Rng) -> Vec<f64> {
+    /// Draws a parameter. With the constant as a feature, ⟨x, parameter⟩ fills a range, given by its low end and its width.
+    fn draw(
+        self,
+        (lo, width): (f64, f64),
+        d: usize,
+        rng: &mut rand_chacha::ChaCha8Rng,
+    ) -> Vec<f64> {
         let mut parameter = vec![0.0; d];
         match self {
             Self::Intercept => {
                 direction(rng, &mut parameter[1..]);
-                let half = 0.5 * signal.unit();
+                let half = 0.5 * width;
                 parameter[1..].iter_mut().for_each(|x| *x *= SQRT_2 * half);
-                parameter[0] = SQRT_2 * (signal.lo + half);
+                parameter[0] = SQRT_2 * (lo + half);
             }
             Self::Centred => direction(rng, &mut parameter),
         }
@@ -96,7 +102,13 @@ impl LinearModel {
                 parameter.clone()
             } else {
                 let mut rng = instance_stream(self.seed, s as u64);
-                let mut parameter = shape.draw(signal, d, &mut rng);
+                let range = match (self.link, s) {
+                    (Link::Identity, _) => (signal.lo, signal.unit()),
+                    // Log-odds of the reward, and of costs.
+                    (Link::Logistic, 0) => (-2.0, 4.0),
+                    (Link::Logistic, _) => (-3.0, 4.0),
+                };
+                let mut parameter = shape.draw(range, d, &mut rng);
                 if s > 0 {
                     turn_away(&mut parameter, &all[1..], shape);
                 }
@@ -138,7 +150,7 @@ pub(super) fn safe_action(
     declared: &mut Option<Vec<f64>>,
     signals: &[Signal],
     parameters: &[Vec<f64>],
-    shape: Shape,
+    (shape, link): (Shape, Link),
 ) -> Result<Vec<f64>, Error> {
     let d = parameters[0].len();
     if let Some(costs) = declared {
@@ -156,8 +168,18 @@ pub(super) fn safe_action(
         let pairs = setting.guardrails.iter().zip(&signals[1..]);
         pairs.map(default_safe_cost).collect()
     };
-    let costs = declared.get_or_insert_with(default);
-    action_with_costs(field, costs, &parameters[1..], d)
+    let costs: &Vec<f64> = declared.get_or_insert_with(default);
+    let bent = |(cost, signal): (&f64, &Signal)| {
+        let share = (cost - signal.lo) / signal.unit();
+        (share / (1.0 - share)).ln()
+    };
+    match link {
+        Link::Identity => action_with_costs(field, costs, &parameters[1..], d),
+        Link::Logistic => {
+            let log_odds: Vec<f64> = costs.iter().zip(&signals[1..]).map(bent).collect();
+            action_with_costs(field, &log_odds, &parameters[1..], d)
+        }
+    }
 }
 
 /// The guardrail's safe cost, else the middle between the harmless end and the threshold.

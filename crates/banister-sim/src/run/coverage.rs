@@ -100,6 +100,10 @@ fn largest(
             let allowed = "the parameters of a user-supplied environment are not known";
             Err(Error::invalid("environment.kind", "custom", allowed))
         }
+        Dynamics::PerArm(_) => {
+            let allowed = "every arm has parameters of its own there: use `contextual` actions";
+            Err(Error::invalid("environment.actions", "per_arm", allowed))
+        }
         Dynamics::PerRun(_) => {
             let allowed = "its parameters are others in every run: use `linear`";
             Err(Error::invalid("environment.kind", "directions", allowed))

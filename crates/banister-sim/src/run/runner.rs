@@ -16,6 +16,7 @@ use super::custom::CustomActions;
 use super::environment::RunEnvironment;
 use super::episode::Episode;
 use super::fixed::FixedActions;
+use super::per_arm::ArmsInContexts;
 use super::progress::Progress;
 use super::segmented::SegmentedActions;
 use super::shard::{Shard, gather, plan};
@@ -163,6 +164,10 @@ fn run_once(
         }
         Dynamics::Changing(changing) => {
             let environment = ChangingActions::new(experiment, changing, run, floor);
+            run_in(experiment, environment, agent, run, options, watch)
+        }
+        Dynamics::PerArm(arms) => {
+            let environment = ArmsInContexts::new(experiment, arms, run);
             run_in(experiment, environment, agent, run, options, watch)
         }
         Dynamics::Custom(custom) => {

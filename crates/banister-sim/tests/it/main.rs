@@ -22,6 +22,7 @@ mod json;
 mod limit;
 mod linear_environments;
 mod linear_runs;
+mod links;
 mod logged;
 mod misspecified;
 mod pinned;

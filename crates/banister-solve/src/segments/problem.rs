@@ -73,13 +73,13 @@ impl BlockLp {
     ///
     /// `safe` is the action whose local costs keep the local thresholds; `costs` has one row per
     /// coupling row and `local` one per local row, each with one number per action.
-    pub fn set(
+    pub fn set<Row: AsRef<[f64]>>(
         &mut self,
         block: usize,
         safe: usize,
         rewards: &[f64],
-        costs: &[impl AsRef<[f64]>],
-        local: &[impl AsRef<[f64]>],
+        costs: &[Row],
+        local: &[Row],
     ) {
         debug_assert!(block <= self.used && !rewards.is_empty());
         debug_assert!((costs.len(), local.len()) == (self.coupling, self.local));

@@ -103,13 +103,18 @@ pub struct LinearSignal {
 }
 
 impl LinearSignal {
-    fn new(signal: &Signal, direction: Direction) -> Self {
+    pub(crate) fn new(signal: &Signal, direction: Direction) -> Self {
         let (origin, scale) = signal.affine(direction);
         Self {
             scale,
             offset: -origin * scale,
             r: signal.r(),
         }
+    }
+
+    /// An observation in standard units; of a bounded signal, in [0, 1].
+    pub(crate) fn standard(&self, observed: f64) -> f64 {
+        (observed * self.scale + self.offset).clamp(0.0, 1.0)
     }
 }
 
@@ -409,6 +414,11 @@ impl Evidence {
             0.0
         };
         (target + self.along[signal] * share) / self.signals[signal].scale
+    }
+
+    /// x̃_0.
+    pub(crate) fn safe_turned(&self) -> &[f64] {
+        &self.safe_turned[..self.space.dimension]
     }
 
     /// x̃ of the outcome taken last.

@@ -3,12 +3,14 @@
 //!
 //! [`crate::Oplb`] and the linear rivals differ in what they do with it, not in how it is kept.
 //!
-//! Files, in reading order: `space`, `actions`, `regression`, `rounding`, `scales`, `confidence`, `parameter_norm`, `evidence`,
-//! `named`, `saved`.
+//! Files, in reading order: `space`, `actions`, `regression`, `rounding`, `scales`, `confidence`, `link`, `logit`,
+//! `parameter_norm`, `evidence`, `named`, `saved`.
 
 mod actions;
 mod confidence;
 mod evidence;
+mod link;
+mod logit;
 mod named;
 mod parameter_norm;
 mod regression;
@@ -21,9 +23,13 @@ pub(crate) use actions::Terms;
 pub use actions::{Actions, Columns};
 pub use confidence::{Confidence, Radius, check_lambda, upper_end};
 pub use evidence::{Evidence, Limit, LinearSignal, Ridge, Setup, Tables, with_zero_costs};
+pub use link::Link;
+pub(crate) use link::log_odds;
+pub(crate) use logit::{Ends, Logit, Reach, SavedLogit, restore_logits};
 pub use parameter_norm::{LinearKeys, check_parameter_norm, parameter_norm};
+pub(crate) use parameter_norm::{check_safe_costs, declared_norm};
 pub use regression::Regression;
-pub(crate) use regression::State;
+pub(crate) use regression::{State, Update};
 pub use saved::SavedEvidence;
 pub(crate) use scales::{MultiScale, default_ridge, ridge as level_ridge};
 pub(crate) use space::Space;

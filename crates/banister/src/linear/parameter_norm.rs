@@ -2,6 +2,7 @@
 //! features.
 
 use crate::error::{Error, positive};
+use crate::linear::link::{Link, log_odds};
 use crate::problem::{CheckedProblem, Guardrail, Problem};
 
 /// Relative rounding that S may be short by.
@@ -37,29 +38,65 @@ fn largest_mean(problem: &Problem) -> f64 {
 
 /// S, checked: given where features are, and long enough for the safe action's costs.
 pub fn check_parameter_norm(given: Option<f64>, problem: &CheckedProblem) -> Result<f64, Error> {
+    let s = declared_norm(given, problem, &[])?;
+    check_safe_costs(s, problem, &[])?;
+    Ok(s)
+}
+
+/// S as given, or known where arms are their own features and no link bends their means.
+pub(crate) fn declared_norm(
+    given: Option<f64>,
+    problem: &CheckedProblem,
+    links: &[Link],
+) -> Result<f64, Error> {
     let declared = &problem.declared;
-    let Some(s) = parameter_norm(given, declared) else {
+    let is_bent = links.contains(&Link::Logistic);
+    let known = if is_bent {
+        given
+    } else {
+        parameter_norm(given, declared)
+    };
+    let Some(s) = known else {
         let m = (largest_mean(declared) * 1e4).ceil() / 1e4;
-        let allowed = format!(
-            "must be declared where features are: S, a length that no unknown parameter exceeds, in units of \
-             its signal's range. No mean is more than m = {m} ranges here, so S = √K·m for one-hot features \
-             of K arms, S = m for features (1, v) with v anywhere in the unit ball, and S = √2·m for \
-             (1, v)/√2. A larger S costs reward, one that is too small voids the guarantee"
-        );
+        let allowed = if is_bent {
+            "must be declared with a logistic link: S, a length that no unknown parameter exceeds. Log-odds lie \
+             within ±4.6 for means of 1% to 99% of the range, so S = 5 for features (1, v) with v anywhere in the \
+             unit ball, and S = 7 for (1, v)/√2. A larger S costs reward, one that is too small voids the guarantee"
+                .to_string()
+        } else {
+            format!(
+                "must be declared where features are: S, a length that no unknown parameter exceeds, in units of \
+                 its signal's range. No mean is more than m = {m} ranges here, so S = √K·m for one-hot features \
+                 of K arms, S = m for features (1, v) with v anywhere in the unit ball, and S = √2·m for \
+                 (1, v)/√2. A larger S costs reward, one that is too small voids the guarantee"
+            )
+        };
         return Err(Error::invalid("parameter_norm", "absent", allowed));
     };
-    positive("parameter_norm", s)?;
+    positive("parameter_norm", s)
+}
+
+/// Refuses an S that is too short for the safe action's costs: c_0 = ⟨x_0, μ⟩ in the signal's own units, whichever
+/// side is allowed, or with a link its log-odds. Without links all means are linear.
+pub(crate) fn check_safe_costs(
+    s: f64,
+    problem: &CheckedProblem,
+    links: &[Link],
+) -> Result<(), Error> {
+    let declared = &problem.declared;
     let length = safe_length(declared);
     for (i, guardrail) in problem.guardrails.iter().enumerate() {
-        // By linearity c_0 = ⟨x_0, μ⟩ in the signal's own units, whichever side is allowed.
         let Some(cost) = declared.guardrails[i].safe_cost else {
             continue;
         };
-        let ranges = cost.abs() / guardrail.signal.unit();
+        let (ranges, units) = match links.get(i + 1) {
+            Some(Link::Logistic) => (log_odds(guardrail.standardise(cost)).abs(), "log-odds"),
+            _ => (cost.abs() / guardrail.signal.unit(), "ranges"),
+        };
         if !(ranges <= s * length * (1.0 + ROUNDING)) {
             let allowed = format!(
                 "a parameter of length S gives the safe action, {length} long, at most S times that, in \
-                 ranges: declare `parameter_norm` (S, {s} here) as at least {}, or mend the features",
+                 {units}: declare `parameter_norm` (S, {s} here) as at least {}, or mend the features",
                 ranges / length
             );
             return Err(Error::invalid(
@@ -69,7 +106,7 @@ pub fn check_parameter_norm(given: Option<f64>, problem: &CheckedProblem) -> Res
             ));
         }
     }
-    Ok(s)
+    Ok(())
 }
 
 impl CheckedProblem {

@@ -366,6 +366,17 @@ impl Regression {
         y.abs() * dense::dot(row, row).sqrt()
     }
 
+    /// ‖Σ⁻¹x‖ = ‖Wᵀy‖, given y = W x̃; `room` has as many numbers as are padded.
+    pub(crate) fn solved(&self, y: &[f64], room: &mut [f64]) -> f64 {
+        room.fill(0.0);
+        for (row, y) in self.state.factor.chunks_exact(self.stride).zip(y) {
+            for (out, w) in room.iter_mut().zip(row) {
+                *out += w * y;
+            }
+        }
+        dense::dot(room, room).sqrt()
+    }
+
     /// Takes one outcome: padded turned features and padded targets, one per signal. `whitened` is
     /// W x̃ where it is at hand.
     pub(crate) fn observe(

@@ -173,6 +173,12 @@ impl Rounding {
         }
     }
 
+    /// Largest effect of rounding on ⟨x, θ̂⟩ = yᵀ(I + E)⁻¹w, computed as ⟨y, w⟩, per unit of ‖x‖ in Σ⁻¹; NaN where
+    /// nothing can be relied upon.
+    pub(super) fn predicted(&self, signal: usize) -> f64 {
+        4.0 * self.error.unwrap_or(f64::NAN) * self.sizes[signal].sqrt()
+    }
+
     /// Largest effect of rounding on a bound per unit of ‖x‖ in Σ⁻¹, beside a radius β; NaN where nothing can be
     /// relied upon.
     fn all(&self, d: f64, signal: usize, beta: f64) -> f64 {

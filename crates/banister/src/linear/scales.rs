@@ -111,10 +111,14 @@ pub struct MultiScale {
 impl MultiScale {
     /// Half-widths of a signal's intervals, in units of its range; without rounding of its predictions.
     pub fn widths(&self, evidence: &Evidence, signal: usize) -> Widths {
-        let regression = &evidence.regression;
+        self.widths_by(&evidence.regression, evidence.signals[signal].r, signal)
+    }
+
+    /// The same by a regression on its own, for noise R.
+    pub fn widths_by(&self, regression: &Regression, r: f64, signal: usize) -> Widths {
         let (lambda, slack) = (regression.lambda(), regression.solved_rounding());
         let mut widths = Widths {
-            of_square: self.squared_radii(evidence, signal),
+            of_square: self.squares_by(regression, r, signal),
             of_solved: [0.0; LEVELS],
             bias: lambda * self.parameter_norm,
         };
@@ -129,9 +133,12 @@ impl MultiScale {
 
     /// β_k² of every level.
     pub fn squared_radii(&self, evidence: &Evidence, signal: usize) -> [f64; LEVELS] {
-        let r = evidence.signals[signal].r;
+        self.squares_by(&evidence.regression, evidence.signals[signal].r, signal)
+    }
+
+    fn squares_by(&self, regression: &Regression, r: f64, signal: usize) -> [f64; LEVELS] {
         let price = 2.0 * self.level_price();
-        let log_dets = evidence.regression.level_log_dets(signal);
+        let log_dets = regression.level_log_dets(signal);
         log_dets.map(|log_det| r * r * (log_det + price).max(0.0))
     }
 

@@ -78,15 +78,10 @@ impl Agent for Oplb {
 
     fn assumptions(&self) -> Vec<Assumption> {
         let mut list = self.monitor.assumptions(&self.evidence.problem);
-        let s = self.checked.parameter_norm;
         list.push(Assumption {
-            text: "mean costs are linear in the features".into(),
             watched: self.fit.is_some(),
+            ..self.checked.assumption("the features")
         });
-        list.push(Assumption::declared(format!(
-            "mean rewards are linear in the features, and no parameter is longer than S = {s} in units of its \
-             signal's range"
-        )));
         list
     }
 

@@ -1,17 +1,21 @@
 //! Parameters of OPLB and their check.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::decision::Confidence;
 use crate::error::{Error, open_unit, positive};
 use crate::guarantee::Guarantee;
-use crate::linear::{Radius, Ridge, check_lambda, check_parameter_norm, default_ridge};
+use crate::linear::{
+    Link, Radius, Ridge, check_lambda, check_safe_costs, declared_norm, default_ridge,
+};
 use crate::monitor::{
-    MonitorConfig, OnBreach, RUN_LENGTH, check_run_length, epoch_share, is_usual,
+    Assumption, MonitorConfig, OnBreach, RUN_LENGTH, check_run_length, epoch_share, is_usual,
 };
 use crate::optimism::{OMEGA, Optimism, check_floor, check_omega, is_usual_omega, is_zero};
-use crate::problem::CheckedProblem;
+use crate::problem::{CheckedProblem, Model, REWARD, Signal};
 use crate::safe_cost::{UnknownSafeCost, check_relative};
 
 /// Problem that is solved each round.
@@ -67,6 +71,15 @@ pub struct OplbConfig {
     /// Name in results; made from the other keys by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// Parameters of named arms that share a context.
+    #[serde(skip_serializing_if = "Model::is_shared")]
+    pub model: Model,
+    /// Map from ⟨x, parameter⟩ to the mean, for all signals; S then bounds the parameters of log-odds.
+    #[serde(skip_serializing_if = "Link::is_identity")]
+    pub link: Link,
+    /// The same for single signals, by name: `reward`, or a guardrail's.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub links: BTreeMap<String, Link>,
     /// Problem that is solved each round.
     pub solver: Solver,
     /// Choice of optimism about the reward, by default `least`; `exact` has the paper's own.
@@ -121,6 +134,9 @@ impl Default for OplbConfig {
     fn default() -> Self {
         Self {
             label: None,
+            model: Model::default(),
+            link: Link::default(),
+            links: BTreeMap::new(),
             solver: Solver::default(),
             optimism: None,
             omega: OMEGA,
@@ -155,6 +171,8 @@ pub(crate) struct CheckedOplb {
     pub norm: f64,
     /// S, the bound on the length of parameters.
     pub parameter_norm: f64,
+    /// Links of the reward and of every guardrail's signal.
+    pub links: Vec<Link>,
     /// Events that δ is shared by.
     events: usize,
     /// ln(1/δ_s) of the reward, and of every cost.
@@ -165,7 +183,7 @@ pub(crate) struct CheckedOplb {
 impl CheckedOplb {
     /// δ_s of a cost in an epoch, counted from 0.
     pub(crate) fn level_in(&self, epoch: u32) -> f64 {
-        let share = epoch_share(self.monitor.on_breach, epoch);
+        let share = self.share_in(epoch);
         self.config.delta * share / self.events as f64
     }
 
@@ -174,11 +192,36 @@ impl CheckedOplb {
         self.config.delta * epoch_share(self.monitor.on_breach, epoch)
     }
 
+    /// Share of both budgets that an epoch has, counted from 0.
+    pub(crate) fn share_in(&self, epoch: u32) -> f64 {
+        epoch_share(self.monitor.on_breach, epoch)
+    }
+
     /// Gives the confidence sets the level of an epoch.
     pub(crate) fn enter(&mut self, epoch: u32) {
-        let share = epoch_share(self.monitor.on_breach, epoch);
+        let share = self.share_in(epoch);
         let levels = [self.config.optimism_delta * share, self.level_in(epoch)];
         self.log_levels = levels.map(|level| libm::log(1.0 / level));
+    }
+
+    /// The assumption about means, in words.
+    pub(crate) fn assumption(&self, of: &str) -> Assumption {
+        let s = self.parameter_norm;
+        let logistic = |link: &Link| *link == Link::Logistic;
+        Assumption::declared(if self.links.iter().all(logistic) {
+            format!(
+                "log-odds of means are linear in {of}, with parameters of length at most S = {s}"
+            )
+        } else if self.links.iter().any(logistic) {
+            format!(
+                "means, or log-odds of means with a logistic link, are linear in {of}, with parameters of length \
+                 at most S = {s}, in units of the range where there is no link"
+            )
+        } else {
+            format!(
+                "means are linear in {of}, with parameters of length at most S = {s} in units of their ranges"
+            )
+        })
     }
 
     /// ln(1/δ_s) of a signal.
@@ -265,6 +308,13 @@ impl OplbConfig {
             }
             _ => {}
         }
+        if self.model == Model::PerArm {
+            words.push("per arm");
+        }
+        let logistic = |link: &Link| *link == Link::Logistic;
+        if logistic(&self.link) || self.links.values().any(logistic) {
+            words.push("logistic");
+        }
         if words.is_empty() {
             "oplb".into()
         } else {
@@ -296,7 +346,11 @@ impl OplbConfig {
         if let Some(lambda) = lambda {
             check_lambda(lambda, self.norm)?;
         }
-        let parameter_norm = check_parameter_norm(self.parameter_norm, problem)?;
+        let links = self.check_links(problem)?;
+        let parameter_norm = declared_norm(self.parameter_norm, problem, &links)?;
+        if self.model.is_shared() {
+            check_safe_costs(parameter_norm, problem, &links)?;
+        }
         let unknown = problem.guardrails.iter().filter(|g| g.safe_cost.is_none());
         // One set per cost, and beside it a scalar interval per unknown safe cost.
         let events = (problem.guardrails.len() + unknown.count()).max(1);
@@ -311,7 +365,8 @@ impl OplbConfig {
             on_breach: self.on_breach(),
             run_length: self.run_length,
             delta: self.delta,
-            exact_safe_cost: true,
+            // Per arm, what is known of the safe action says nothing of the others.
+            exact_safe_cost: self.model.is_shared(),
         };
         let mut checked = CheckedOplb {
             optimism,
@@ -322,6 +377,7 @@ impl OplbConfig {
             },
             norm: self.norm.unwrap_or(f64::INFINITY),
             parameter_norm,
+            links,
             events,
             log_levels: [0.0; 2],
             monitor,
@@ -329,6 +385,43 @@ impl OplbConfig {
         };
         checked.enter(0);
         Ok(checked)
+    }
+
+    /// Links of the reward and of every guardrail's signal.
+    fn check_links(&self, problem: &CheckedProblem) -> Result<Vec<Link>, Error> {
+        let guardrails = problem.guardrails.iter();
+        let signals = std::iter::once((REWARD, &problem.reward))
+            .chain(guardrails.map(|g| (g.name.as_str(), &g.signal)));
+        let signals: Vec<(&str, &Signal)> = signals.collect();
+        if let Some(name) = (self.links.keys()).find(|name| !signals.iter().any(|s| s.0 == *name)) {
+            let allowed = "must be `reward` or the name of a guardrail";
+            return Err(Error::invalid("links", name, allowed));
+        }
+        let mut links = Vec::new();
+        for (name, signal) in signals {
+            let (field, link) = match self.links.get(name) {
+                Some(link) => (format!("links.{name}"), *link),
+                None => ("link".into(), self.link),
+            };
+            let refuse = |allowed: &str| Err(Error::invalid(&field, "logistic", allowed));
+            if link == Link::Logistic {
+                if signal.sub_gaussian.is_some() {
+                    let allowed = format!("`{name}` may leave its range: use `identity` for it");
+                    return refuse(&allowed);
+                }
+                if self.solver == Solver::Exact || self.optimism == Some(Optimism::Paper) {
+                    return refuse(
+                        "`exact` and `paper` optimism bound whole policies, whose means are no longer linear: \
+                         use solver `linearised`",
+                    );
+                }
+                if self.unknown_safe_cost == UnknownSafeCost::Paper {
+                    return refuse("the T_0 rule is for linear means: use `interval`");
+                }
+            }
+            links.push(link);
+        }
+        Ok(links)
     }
 
     fn check_horizon(&self, problem: &CheckedProblem) -> Result<(), Error> {
@@ -378,7 +471,31 @@ impl OplbConfig {
                 "`exact` and `paper` optimism need one ellipsoid per signal: use `logdet` or `paper`",
             ));
         }
+        if self.model == Model::PerArm {
+            self.check_per_arm()?;
+        }
         let paper = self.solver == Solver::Linearised && self.optimism == Some(Optimism::Paper);
         check_relative(problem, paper, self.unknown_safe_cost)
+    }
+
+    /// Refuses what a parameter per arm has no proof for.
+    fn check_per_arm(&self) -> Result<(), Error> {
+        let refuse = |field: &str, value: &str| {
+            let allowed = "with `model = \"per_arm\"` every arm has intervals of its own: omit it";
+            Err(Error::invalid(field, value, allowed))
+        };
+        if self.solver == Solver::Exact {
+            return refuse("solver", "exact");
+        }
+        if self.optimism == Some(Optimism::Paper) {
+            return refuse("optimism", "paper");
+        }
+        if self.radius() != OplbRadius::Multiscale {
+            return refuse("radius", "one ellipsoid");
+        }
+        if self.unknown_safe_cost == UnknownSafeCost::Paper {
+            return refuse("unknown_safe_cost", "paper");
+        }
+        Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use banister_solve::{ConeLimits, ConeProblem, Status, dense};
 
 use super::kept::Kept;
+use super::linked::view_actions;
 use super::width::Width;
 use super::{Oplb, Solver};
 use crate::certificate::{Answer, Certifier};
@@ -108,13 +109,17 @@ impl Oplb {
             .regression
             .along(0, self.evidence.space.safe_length);
         let reach = self.safe_reach(0, length);
-        let (length, centre) = (length.abs(), centre + self.evidence.signals[0].offset);
+        let (length, mut centre) = (length.abs(), centre + self.evidence.signals[0].offset);
+        let mut upper = centre + reach;
+        if self.is_linked(0) {
+            (centre, upper) = (self.linked_safe[0].mean, self.linked_safe[0].upper);
+        }
         let settled = self.t_zero.as_ref().and_then(|rule| rule.margin());
         self.bounds.update_margins(settled);
         SafeReward {
             centre,
             length,
-            upper: centre + reach,
+            upper,
         }
     }
 
@@ -135,8 +140,13 @@ impl Oplb {
             .along(i + 1, self.evidence.space.safe_length);
         let centre = centre + self.evidence.signals[i + 1].offset;
         let reach = self.safe_reach(i + 1, length);
+        let own = if self.is_linked(i + 1) {
+            (self.linked_safe[i + 1].lower, self.linked_safe[i + 1].upper)
+        } else {
+            (centre - reach, centre + reach)
+        };
         let ends = self.safe_ends[i];
-        let (mut lower, mut upper) = ((centre - reach).max(ends.0), (centre + reach).min(ends.1));
+        let (mut lower, mut upper) = (own.0.max(ends.0), own.1.min(ends.1));
         match (&self.t_zero, &self.safe_estimates) {
             (Some(rule), _) => upper = upper.min(rule.upper(i).unwrap_or(1.0)),
             (None, Some(estimates)) => {
@@ -206,6 +216,13 @@ impl Oplb {
                     self.bounds.cost_upper[i][a] = (self.bounds.cost_upper[i][a] + reach).min(1.0);
                 }
             }
+            let reach = self.reach_of(i + 1);
+            if let Some(logit) = &mut self.logits[i + 1] {
+                view_actions(logit, &self.evidence, reach, |a, ends| {
+                    self.bounds.cost_lower[i][a] = ends.lower;
+                    self.bounds.cost_upper[i][a] = ends.upper;
+                });
+            }
             if guardrail.factor != 0.0 {
                 // (1 − f)·y_0 has ends (lower, upper): y_0 itself.
                 let own = guardrail.safe_from_cost((lower, upper));
@@ -242,7 +259,14 @@ impl Oplb {
                     *upper = (*upper + rounding * square.sqrt()).min(1.0);
                 }
             }
-            upper[column] = upper_end(safe.upper);
+            let reach = self.reach_of(0);
+            if let Some(logit) = &mut self.logits[0] {
+                view_actions(logit, &self.evidence, reach, |a, ends| {
+                    self.bounds.reward_upper[a] = ends.upper;
+                    self.bounds.reward_mean[a] = ends.mean;
+                });
+            }
+            self.bounds.reward_upper[column] = upper_end(safe.upper);
             self.bounds.update_spreads();
         }
         self.planner.changed_all(&self.bounds);
@@ -268,9 +292,12 @@ impl Oplb {
         let (actions, omega) = (&self.evidence.actions, self.checked.config.omega);
         let (columns, outcomes) = (&actions.columns, self.evidence.outcomes);
         let offset = self.evidence.signals[0].offset;
+        let is_linked = self.is_linked(0);
         let bounds = &mut self.bounds;
-        for (mean, centre) in bounds.reward_mean.iter_mut().zip(&columns.means[0]) {
-            *mean = (centre + offset).clamp(0.0, 1.0);
+        if !is_linked {
+            for (mean, centre) in bounds.reward_mean.iter_mut().zip(&columns.means[0]) {
+                *mean = (centre + offset).clamp(0.0, 1.0);
+            }
         }
         bounds.reward_mean[actions.safe] = safe.centre.clamp(0.0, 1.0);
         for i in 0..bounds.margins.len() {

@@ -29,9 +29,16 @@ impl Oplb {
         regression.rounding_across(signal, beta, slope, actions.longest)
     }
 
-    /// The estimated parameter, in signal units per feature unit.
+    /// The estimated parameter, in signal units per feature unit, or with a logistic link in log-odds.
     pub fn estimate(&self, signal: usize) -> Result<Vec<f64>, Error> {
         self.check_signal(signal)?;
+        if let Some(logit) = &self.logits[signal] {
+            let mut estimate = vec![0.0; self.evidence.space.dimension];
+            self.evidence.space.turn(&logit.estimate(), &mut estimate);
+            let sign = self.evidence.signals[signal].scale.signum();
+            estimate.iter_mut().for_each(|x| *x *= sign);
+            return Ok(estimate);
+        }
         let mut turned = self.evidence.regression.estimate(signal);
         if turned.len() < self.evidence.space.dimension {
             turned.push(self.evidence.along[signal] / self.evidence.space.safe_length);
@@ -47,6 +54,16 @@ impl Oplb {
     pub fn interval(&mut self, action: usize, signal: usize) -> Result<Interval, Error> {
         self.check_signal(signal)?;
         self.evidence.check_action(action)?;
+        let reach = self.reach_of(signal);
+        if let Some(logit) = &mut self.logits[signal] {
+            let evidence = &self.evidence;
+            let x = evidence.actions.features(action);
+            let ends = logit.ends(reach, |turned| evidence.space.turn(x, turned));
+            return Ok(Interval {
+                lower: ends.lower,
+                upper: ends.upper,
+            });
+        }
         self.evidence.update_actions();
         let side = usize::from(self.evidence.regression.is_whole(signal));
         let Actions {
@@ -89,13 +106,17 @@ impl Oplb {
     /// Distance of a parameter from its estimate, in units of the confidence set's radius: at most 1
     /// on the event that all guarantees rest on. `multiscale` radii: the largest over the levels of the noise
     /// that the outcomes have if this is the parameter, which is at most S long. `parameter` is in signal units
-    /// per feature unit (only its part across x_0 counts for a guardrail whose safe cost is known).
+    /// per feature unit, or with a logistic link in log-odds (only its part across x_0 counts for a guardrail whose safe cost is known).
     pub fn confidence(&self, signal: usize, parameter: &[f64]) -> Result<f64, Error> {
         self.check_signal(signal)?;
         check_vector("parameter", parameter, self.evidence.space.dimension)?;
         let mut turned = vec![0.0; self.evidence.space.dimension];
         self.evidence.space.turn(parameter, &mut turned);
         let scale = self.evidence.signals[signal].scale;
+        if let Some(logit) = &self.logits[signal] {
+            turned.iter_mut().for_each(|x| *x *= scale.signum());
+            return Ok(logit.distance(&turned, self.reach_of(signal)));
+        }
         turned.iter_mut().for_each(|x| *x *= scale);
         let regression = &self.evidence.regression;
         if self.checked.single.is_some() {

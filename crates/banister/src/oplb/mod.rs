@@ -12,9 +12,10 @@
 //! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear
 //! Constraints", Algorithm 1, with the errata in `docs/`.
 //!
-//! Files, in reading order: `config`, `width` (of intervals), `decide` (bounds, program, policy), `kept`
-//! (policies that stay), `outcomes`, `fit` (of the model), `arms`, `agent`, `inspect`, `snapshot`; `round`
-//! solves one round given from a file.
+//! Files, in reading order: `config`, `width` (of intervals), `linked` (signals with a link), `decide` (bounds,
+//! program, policy), `kept` (policies that stay), `outcomes`, `fit` (of the model), `arms`, `agent`, `inspect`,
+//! `snapshot`; `round` solves one round given from a file. `per_arm/` is the agent with a parameter per arm
+//! ([`OplbPerArm`]).
 
 mod agent;
 mod arms;
@@ -23,7 +24,9 @@ mod decide;
 mod fit;
 mod inspect;
 mod kept;
+mod linked;
 mod outcomes;
+mod per_arm;
 mod round;
 mod snapshot;
 mod width;
@@ -36,17 +39,19 @@ use crate::error::Error;
 use crate::estimate::{EstimateConfig, Estimates};
 use crate::fit::Fit;
 use crate::interval::Level;
+pub use crate::linear::Link;
 pub use crate::linear::Radius;
-use crate::linear::{Evidence, Limit, Setup, Tables, with_zero_costs};
+use crate::linear::{Ends, Evidence, Limit, Logit, Setup, Tables, log_odds, with_zero_costs};
 use crate::monitor::Monitor;
 use crate::optimism::Bounds;
 use crate::optimism::Floor;
 use crate::optimism::{Optimism, Planner};
-use crate::problem::{CheckedProblem, Problem};
+use crate::problem::{CheckedProblem, Model, Problem};
 use crate::safe_cost::TZeroRule;
 use config::CheckedOplb;
 pub use config::{LongFeatures, OplbConfig, OplbRadius, Solver};
 use kept::Kept;
+pub use per_arm::OplbPerArm;
 pub use round::{Ellipsoid, Round, RoundAnswer};
 
 /// The agent. See the module's page for what it promises.
@@ -75,6 +80,10 @@ pub use round::{Ellipsoid, Round, RoundAnswer};
 pub struct Oplb {
     evidence: Evidence,
     checked: CheckedOplb,
+    /// Confidence sets of signals with a logistic link, in turned coordinates.
+    logits: Vec<Option<Logit>>,
+    /// Their view of the safe action.
+    linked_safe: Vec<Ends>,
     /// Statistics of the safe action's own signals, where some safe cost is unknown.
     safe_estimates: Option<Estimates>,
     /// Per guardrail: the tightest ends so far of the safe action's own y, where its cost is unknown.
@@ -114,8 +123,13 @@ impl Oplb {
     pub fn new(problem: &Problem, config: &OplbConfig) -> Result<Self, Error> {
         let problem = with_zero_costs(problem)?.check()?;
         let checked = config.check(&problem)?;
+        if config.model == Model::PerArm {
+            let allowed = "a parameter per arm makes another agent: `OplbPerArm`";
+            return Err(Error::invalid("model", "per_arm", allowed));
+        }
         let evidence = Evidence::new(problem, setup(&checked))?;
         let mut agent = Self::with(evidence, checked);
+        agent.view_safe();
         agent.offered_anew();
         Ok(agent)
     }
@@ -128,7 +142,18 @@ impl Oplb {
             .needs_horizon(unknown)
             .then(|| TZeroRule::new(problem, config.horizon, false));
         let certifier = Certifier::new(problem);
+        let logit = |(signal, link): (usize, &Link)| {
+            let guardrail = signal.checked_sub(1).map(|i| &problem.guardrails[i]);
+            let logit = Logit::new(evidence.dimension(), checked.parameter_norm);
+            (*link == Link::Logistic).then(|| match guardrail.and_then(|g| g.safe_cost) {
+                Some(known) => logit.with_known(evidence.safe_turned().to_vec(), log_odds(known)),
+                None => logit,
+            })
+        };
+        let logits: Vec<Option<Logit>> = checked.links.iter().enumerate().map(logit).collect();
         Self {
+            linked_safe: vec![Ends::UNKNOWN; logits.len()],
+            logits,
             safe_ends: vec![(0.0, 1.0); problem.guardrails.len()],
             safe_estimates: unknown.then(|| safe_estimates(problem, checked.level_in(0))),
             room: match (&t_zero, config.horizon) {
@@ -154,8 +179,12 @@ impl Oplb {
             kept: None,
             certifier,
             monitor: Monitor::new(problem, checked.monitor),
-            fit: (!problem.guardrails.is_empty())
-                .then(|| Box::new(Fit::new(&evidence, checked.fit_level(0)))),
+            // The test is of means that are linear themselves.
+            fit: (!problem.guardrails.is_empty()
+                && checked.links[1..]
+                    .iter()
+                    .all(|link| *link == Link::Identity))
+            .then(|| Box::new(Fit::new(&evidence, checked.fit_level(0)))),
             counted: Vec::with_capacity(problem.guardrails.len()),
             evidence,
             checked,
@@ -217,6 +246,8 @@ impl Oplb {
         self.monitor.restart(self.evidence.outcomes);
         self.enter_epoch();
         self.evidence.forget();
+        self.logits.iter_mut().flatten().for_each(Logit::clear);
+        self.view_safe();
         self.offered_anew();
     }
 

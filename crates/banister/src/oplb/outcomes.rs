@@ -82,6 +82,7 @@ impl Oplb {
             Taken::Action(action) => self.evidence.take(action, reward, costs),
             Taken::Features(features) => self.evidence.take_at(features, reward, costs),
         };
+        self.learn_linked(reward, costs);
         self.learn_safe(is_safe, reward, costs);
         let outcome = Outcome {
             is_safe,

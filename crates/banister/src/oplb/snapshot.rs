@@ -9,7 +9,7 @@ use crate::decision::Decision;
 use crate::error::Error;
 use crate::estimate::SavedArm;
 use crate::fit::SavedFit;
-use crate::linear::{SavedEvidence, State};
+use crate::linear::{Logit, SavedEvidence, SavedLogit, State, restore_logits};
 use crate::monitor::SavedMonitor;
 use crate::optimism::SavedPlanner;
 use crate::problem::Problem;
@@ -51,6 +51,9 @@ struct Snapshot {
     safe_ends: Vec<(f64, f64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     t_zero: Option<SavedTZero>,
+    /// Confidence sets of signals with a logistic link, in the order of signals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    logits: Vec<SavedLogit>,
     monitor: Option<SavedMonitor>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fit: Option<SavedFit>,
@@ -108,6 +111,7 @@ impl Oplb {
                 .map(|_| self.safe_ends.clone())
                 .unwrap_or_default(),
             t_zero: self.t_zero.as_ref().map(|rule| rule.saved.clone()),
+            logits: self.logits.iter().flatten().map(Logit::save).collect(),
             monitor: Some(self.monitor.save()),
             fit: self.fit.as_ref().map(|fit| fit.save()),
         }
@@ -142,6 +146,10 @@ impl Oplb {
         agent.evidence.restore(evidence, snapshot.outcomes)?;
         agent.offered_anew();
         let signals = agent.evidence.signals.len();
+        if !restore_logits(agent.logits.iter_mut().flatten(), snapshot.logits) {
+            return Err(broken("`logits` does not match the configuration"));
+        }
+        agent.view_safe();
         let fits = match (&mut agent.safe_estimates, snapshot.safe) {
             (None, None) => true,
             (Some(estimates), Some(saved)) => saved.fits(signals) && estimates.restore(0, &saved),

@@ -28,6 +28,9 @@ impl Oplb {
     /// The radius of a signal's confidence set, in units of its range: β, or β⊥ where the safe cost
     /// is known. `multiscale` radii: of the ellipsoid at λ_0, which contains the set. No such signal: 0.
     pub fn radius(&self, signal: usize) -> f64 {
+        if let Some(Some(logit)) = self.logits.get(signal) {
+            return logit.radius(self.reach_of(signal));
+        }
         if signal < self.evidence.signals.len() {
             self.checked.config.radius_scale * self.ellipsoid(signal).of(&self.evidence, signal)
         } else {

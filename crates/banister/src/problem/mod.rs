@@ -13,11 +13,12 @@ mod segment;
 mod signal;
 
 pub use budget::{Budget, Period, WhenExhausted};
-pub use context::ContextArms;
+pub use context::{ContextArms, Model};
 pub use direction::Direction;
 pub use fields::{Category, Field, FieldValue, Fields, Missing, Outside, Unseen};
 pub(crate) use guardrail::Shown;
 pub use guardrail::{Guardrail, Scope, Standard};
+pub(crate) use own::REWARD;
 pub use range::{ArmRanges, Range, two_numbers};
 pub use segment::{check_segment_fields, is_segment_of_fields, segment_of_fields};
 pub use signal::{RANGE_ADVICE, Signal, SignalConfig};

@@ -6,7 +6,7 @@ use super::{ArmRanges, CheckedProblem, Direction, Problem, Signal, SignalConfig}
 use crate::error::Error;
 
 /// Name of the reward among the ranges that an added arm brings.
-const REWARD: &str = "reward";
+pub(crate) const REWARD: &str = "reward";
 
 /// Signals by arm, where their ranges are.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -10,7 +10,7 @@ mod problem;
 
 use std::collections::BTreeMap;
 
-use banister::{ArmRanges, CheckedProblem, Error, Guardrail, Problem, SignalConfig};
+use banister::{ArmRanges, CheckedProblem, Error, Guardrail, Model, Problem, SignalConfig};
 use banister_rivals::AgentConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -184,6 +184,17 @@ pub struct CheckedDeclaration {
     /// `problem` in standard form.
     pub standard: CheckedProblem,
     pub config: AgentConfig,
+}
+
+impl CheckedDeclaration {
+    /// True if the agent itself knows the arms by name, so that they may come and go.
+    pub(crate) fn names_arms(&self) -> bool {
+        match self.kind {
+            Kind::Arms => true,
+            Kind::Context(_) => self.config.model() == Model::PerArm,
+            Kind::Candidates(_) => false,
+        }
+    }
 }
 
 impl Declaration {

@@ -1,6 +1,7 @@
 //! The problem that a declaration poses to an agent.
 
-use banister::{ContextArms, Problem};
+use banister::{ContextArms, Model, Problem};
+use banister_rivals::AgentConfig;
 
 use super::{Declaration, Kind, LONGEST_FEATURES, NamedArm};
 use crate::refusal::Refusal;
@@ -70,12 +71,14 @@ impl Declaration {
                     ..Problem::default()
                 };
                 names.check().map_err(|e| Refusal::of(e, problem_field))?;
+                let model = (self.agent.as_ref()).map_or(Model::Shared, AgentConfig::model);
                 let arms = ContextArms {
                     arms: arms.len(),
                     safe,
                     numbers,
+                    model,
                 };
-                Problem::contextual(arms.safe_action(), self.guardrails.clone())
+                arms.problem(names.arms, self.guardrails.clone())
             }
             Kind::Arms => {
                 let with = arms.iter().filter(|arm| arm.features.is_some()).count();

@@ -23,7 +23,7 @@ use crate::events::PublishedPolicy;
 use crate::events::{DecisionEvent, Event, OutcomeEvent, Record};
 use crate::state::budget::Budgets;
 use crate::state::clock::ClockSets;
-use crate::state::declaration::{CheckedDeclaration, Declaration, Kind, NamedArm};
+use crate::state::declaration::{CheckedDeclaration, Declaration, NamedArm};
 use crate::state::facts::{Facts, facts};
 use crate::state::history::History;
 use crate::state::learner::{Arm, Core, ExperimentStatus, Frame, Learner, Op, OwnOrigin};
@@ -346,7 +346,7 @@ impl Experiment {
     fn retire(&mut self, arm: usize) -> Result<(), String> {
         let retired = self.arms.get_mut(arm).ok_or("there is no such arm")?;
         retired.offered = false;
-        if self.checked.kind == Kind::Arms {
+        if self.checked.names_arms() {
             let name = retired.name.clone();
             self.learner.apply(Op::RetireArm(name))?;
         }

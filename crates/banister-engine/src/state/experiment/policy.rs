@@ -66,7 +66,7 @@ impl Experiment {
     pub(crate) fn detach(&mut self, detached: &Detached) -> Result<(), String> {
         let checked = &self.checked;
         let mut twin = (checked.config.build(&checked.problem)).map_err(|e| e.to_string())?;
-        if checked.kind == Kind::Arms {
+        if checked.names_arms() {
             for arm in self.arms.iter().skip(checked.arms.len()) {
                 (twin.add_arm(&arm.name, arm.features.as_deref(), &arm.ranges))
                     .map_err(|e| e.to_string())?;
@@ -84,10 +84,11 @@ impl Experiment {
 
     /// Checks that an arm can be added.
     pub(crate) fn check_new_arm(&self, arm: &NamedArm) -> Result<(), Refusal> {
-        if self.checked.kind != Kind::Arms {
+        if !self.checked.names_arms() {
             let allowed = match self.checked.kind {
                 Kind::Context(_) => {
-                    "with `context` the arms are fixed: their number is the dimension"
+                    "with `context` the arms are fixed: their number is the dimension. With an agent of \
+                     `model = \"per_arm\"` they may come and go"
                 }
                 _ => "every decision of this experiment brings its own actions",
             };
@@ -133,7 +134,7 @@ impl Experiment {
 
     /// Checks that an arm can be retired.
     pub(crate) fn check_retired(&self, arm: usize) -> Result<(), Refusal> {
-        if self.checked.kind != Kind::Arms {
+        if !self.checked.names_arms() {
             return Ok(());
         }
         let own = self.own_number(arm);

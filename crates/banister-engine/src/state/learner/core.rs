@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister::{Agent, ArmEstimate, Fallback, Origin, Outcomes, Played};
+use banister::{Agent, ArmEstimate, Fallback, Model, Origin, Outcomes, Played};
 
 use super::frame::{ExperimentStatus, Frame};
 use crate::events::{Candidate, Import, OutcomeEvent, PublishedPolicy};
@@ -178,12 +178,13 @@ impl Core {
         let offered: Vec<usize> = (0..frame.arms.len())
             .filter(|&arm| arm != safe && frame.arms[arm].offered)
             .collect();
-        let mut features = Vec::new();
-        for &arm in &offered {
-            features.extend(frame.arm_features(arm, context));
-        }
+        let arms = frame.facts.in_context(context);
+        let features = arms.offer(offered.iter().copied(), context);
         self.offer(&features, "context", |_| "context".into())?;
-        let number = |own: usize| offered.get(own).copied().unwrap_or(safe) as u32;
+        let number = |own: usize| match arms.model {
+            Model::Shared => offered.get(own).copied().unwrap_or(safe) as u32,
+            Model::PerArm => own as u32,
+        };
         self.publish(number).map(Arc::new)
     }
 

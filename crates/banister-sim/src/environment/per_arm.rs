@@ -1,0 +1,160 @@
+//! Arms in contexts, each with parameters of its own, the safe one too.
+
+use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
+
+use banister::{ContextArms, Error, Link, Model, Signal};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use super::changing::{dot, through, two_ends};
+use super::draw::{direction, instance_stream};
+use super::model::{Dynamics, Environment, Setting};
+
+/// Arms in contexts x = (1, v)/√2 with v on the unit sphere: the mean of a signal of arm a is ⟨x, parameter_a⟩, or that
+/// through a logistic link.
+#[derive(Debug, Clone)]
+pub struct PerArm {
+    numbers: usize,
+    /// Per signal and arm.
+    parameters: Vec<Vec<Vec<f64>>>,
+    signals: Vec<Signal>,
+    link: Link,
+}
+
+impl PerArm {
+    /// Number of arms; the safe one is arm 0.
+    pub fn count(&self) -> usize {
+        self.parameters[0].len()
+    }
+
+    /// Length of the context.
+    pub fn numbers(&self) -> usize {
+        self.numbers
+    }
+
+    /// True parameter of a signal of an arm, in signal units or log-odds.
+    pub fn parameter(&self, signal: usize, arm: usize) -> &[f64] {
+        &self.parameters[signal][arm]
+    }
+
+    /// Link between ⟨x, parameter⟩ and the means.
+    pub(crate) fn link(&self) -> Link {
+        self.link
+    }
+
+    /// Length of the longest parameter, in units of the signals' ranges or in log-odds.
+    pub(crate) fn longest(&self) -> f64 {
+        let each = std::iter::zip(&self.parameters, &self.signals);
+        let lengths = each.flat_map(|(arms, signal)| {
+            let unit = match self.link {
+                Link::Identity => signal.unit(),
+                Link::Logistic => 1.0,
+            };
+            arms.iter().map(move |x| dot(x, x).sqrt() / unit)
+        });
+        lengths.fold(0.0, f64::max)
+    }
+
+    /// Draws a context.
+    pub(crate) fn draw(&self, rng: &mut ChaCha8Rng, context: &mut [f64]) {
+        context[0] = FRAC_1_SQRT_2;
+        direction(rng, &mut context[1..]);
+        context[1..].iter_mut().for_each(|x| *x *= FRAC_1_SQRT_2);
+    }
+
+    /// The true mean of a signal of an arm.
+    pub(crate) fn mean(&self, signal: usize, arm: usize, context: &[f64]) -> f64 {
+        let z = dot(context, &self.parameters[signal][arm]);
+        through(self.link, &self.signals[signal], z)
+    }
+
+    /// Draws one of the two ends of a signal's range.
+    pub(crate) fn observe(&self, signal: usize, mean: f64, rng: &mut ChaCha8Rng) -> f64 {
+        two_ends(&self.signals[signal], mean, rng)
+    }
+}
+
+/// Draws an instance: means of every arm go some way up and down with the context, those of the safe arm between a
+/// tenth and nine tenths of the way from the harmless end to the threshold.
+pub(super) fn per_arm_environment(
+    setting: &Setting<'_>,
+    signals: &[Signal],
+    (arms, numbers): (Vec<String>, usize),
+    link: Link,
+    seed: u64,
+) -> Result<Environment, Error> {
+    for (i, guardrail) in setting.guardrails.iter().enumerate() {
+        for (key, given) in [
+            ("safe_cost", guardrail.safe_cost.is_some()),
+            ("relative", guardrail.relative),
+        ] {
+            if given {
+                let allowed = "the safe arm's means depend on the context here: leave it out";
+                let field = format!("guardrail[{i}].{key}");
+                return Err(Error::invalid(field, "given", allowed));
+            }
+        }
+    }
+    let parameters = (0..signals.len()).map(|s| {
+        let mut rng = instance_stream(seed, s as u64);
+        let mut unit = || (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        // Lowest and highest share of the range.
+        let ends: Vec<(f64, f64)> = (0..arms.len())
+            .map(|arm| {
+                let middle = 0.2 + 0.6 * unit();
+                let bound = s.checked_sub(1).and_then(|i| setting.guardrails[i].bound());
+                match bound {
+                    Some((direction, bound)) if arm == 0 => {
+                        let signal = &signals[s];
+                        let (harmless, _) = direction.ordered(signal.lo, signal.hi);
+                        let way = |part: f64| {
+                            (harmless + part * (bound - harmless) - signal.lo) / signal.unit()
+                        };
+                        (way(0.1).min(way(0.9)), way(0.1).max(way(0.9)))
+                    }
+                    _ => {
+                        let reach = 0.8 * middle.min(1.0 - middle);
+                        (middle - reach, middle + reach)
+                    }
+                }
+            })
+            .collect();
+        let mut one = |(low, high): (f64, f64)| {
+            let map = |share: f64| match link {
+                Link::Identity => signals[s].lo + signals[s].unit() * share,
+                Link::Logistic => (share / (1.0 - share)).ln(),
+            };
+            let (low, high) = (map(low), map(high));
+            let mut parameter = vec![0.0; numbers];
+            direction(&mut rng, &mut parameter[1..]);
+            let slope = 0.5 * (high - low) * SQRT_2;
+            parameter[1..].iter_mut().for_each(|x| *x *= slope);
+            parameter[0] = 0.5 * (high + low) * SQRT_2;
+            parameter
+        };
+        ends.into_iter().map(&mut one).collect()
+    });
+    let per_arm = PerArm {
+        numbers,
+        parameters: parameters.collect(),
+        signals: signals.to_vec(),
+        link,
+    };
+    let contexts = ContextArms {
+        arms: arms.len(),
+        safe: 0,
+        numbers,
+        model: Model::PerArm,
+    };
+    let mut problem = contexts.problem(arms, setting.guardrails.clone());
+    problem.reward = setting.reward.clone();
+    Ok(Environment {
+        changes: Vec::new(),
+        problem,
+        parameters: Vec::new(),
+        safe_means: None,
+        safe_fields: Vec::new(),
+        longest: 1.0,
+        dynamics: Dynamics::PerArm(per_arm),
+    })
+}

@@ -1,0 +1,63 @@
+//! Signals with a logistic link: their own confidence sets, beside the regression.
+
+use super::Oplb;
+use crate::linear::{Ends, Evidence, Logit, Reach};
+
+impl Oplb {
+    /// True if a signal has a logistic link.
+    pub(super) fn is_linked(&self, signal: usize) -> bool {
+        self.logits[signal].is_some()
+    }
+
+    /// Width of a linked signal's set.
+    pub(super) fn reach_of(&self, signal: usize) -> Reach {
+        Reach {
+            log_level: self.checked.log_level(signal),
+            scale: self.checked.config.radius_scale,
+        }
+    }
+
+    /// Takes the outcome that the regression took last, as observed.
+    pub(super) fn learn_linked(&mut self, reward: f64, costs: &[f64]) {
+        for signal in 0..self.logits.len() {
+            let reach = self.reach_of(signal);
+            let Some(logit) = &mut self.logits[signal] else {
+                continue;
+            };
+            let observed = if signal == 0 {
+                reward
+            } else {
+                costs[signal - 1]
+            };
+            let y = self.evidence.signals[signal].standard(observed);
+            logit.take(self.evidence.taken(), y, reach);
+        }
+        self.view_safe();
+    }
+
+    /// Looks at the safe action, after the sets have changed.
+    pub(super) fn view_safe(&mut self) {
+        for signal in 0..self.logits.len() {
+            let reach = self.reach_of(signal);
+            if let Some(logit) = &mut self.logits[signal] {
+                self.linked_safe[signal] = logit.ends(reach, |x| {
+                    x.copy_from_slice(self.evidence.safe_turned());
+                });
+            }
+        }
+    }
+}
+
+/// Views all actions on offer: `put` takes the number of each and its ends.
+pub(super) fn view_actions(
+    logit: &mut Logit,
+    evidence: &Evidence,
+    reach: Reach,
+    mut put: impl FnMut(usize, Ends),
+) {
+    for action in 0..evidence.actions.count {
+        let x = evidence.actions.features(action);
+        let ends = logit.ends(reach, |turned| evidence.space.turn(x, turned));
+        put(action, ends);
+    }
+}

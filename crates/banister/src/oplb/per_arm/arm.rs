@@ -1,0 +1,249 @@
+//! Confidence sets of one arm: a ridge regression for signals without a link, a likelihood ratio for each with one.
+
+use banister_solve::dense;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::interval::Place;
+use crate::linear::{
+    Ends, LinearSignal, Link, Logit, MultiScale, Reach, Regression, Ridge, SavedLogit, State,
+    Update, default_ridge, restore_logits, upper_end,
+};
+use crate::oplb::config::{CheckedOplb, LongFeatures};
+
+/// The longest context: sums of squares stay finite.
+const LONGEST: f64 = 1e150;
+
+/// Facts that the sets of all arms are made from.
+#[derive(Clone, Copy)]
+pub(super) struct Frame<'a> {
+    pub checked: &'a CheckedOplb,
+    pub signals: &'a [LinearSignal],
+    pub numbers: usize,
+}
+
+impl Frame<'_> {
+    /// The context as it counts: longer ones than `norm` are shortened, or refused.
+    pub(super) fn admit(&self, field: &str, context: &[f64]) -> Result<Vec<f64>, Error> {
+        let (length, norm) = (dense::dot(context, context).sqrt(), self.checked.norm);
+        if !(length <= LONGEST) {
+            let allowed = format!("must be at most {LONGEST:e} long");
+            return Err(Error::invalid(field, length, allowed));
+        }
+        if length <= norm * (1.0 + 1e-12) {
+            return Ok(context.to_vec());
+        }
+        if self.checked.config.long_features == LongFeatures::Error {
+            let value = format!("a vector of length {length}");
+            let allowed = format!(
+                "longer than `norm` = {norm}: declare a larger one, or `long_features = \"clip\"`"
+            );
+            return Err(Error::invalid(field, value, allowed));
+        }
+        Ok(context.iter().map(|x| x * (norm / length)).collect())
+    }
+}
+
+/// What outcomes have said of one arm.
+#[derive(Debug, Clone)]
+pub(super) struct ArmSets {
+    /// False once it is retired.
+    pub offered: bool,
+    pub pulls: u64,
+    /// Places in the budgets of δ_o and δ.
+    pub places: [Place; 2],
+    /// ln(1/δ_s) of the reward and of a cost, once it has its places.
+    pub log_levels: [f64; 2],
+    /// Ridge regression of all signals; those with a link do not look at it.
+    regression: Regression,
+    logits: Vec<Option<Logit>>,
+    /// Room for features, plain and whitened, targets, and an update nobody follows.
+    x: Vec<f64>,
+    y: Vec<f64>,
+    targets: Vec<f64>,
+    update: Update,
+}
+
+/// State that a snapshot keeps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SavedArmSets {
+    pub name: String,
+    offered: bool,
+    pulls: u64,
+    pub places: [Place; 2],
+    regression: State,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    logits: Vec<SavedLogit>,
+}
+
+impl ArmSets {
+    /// No outcomes yet.
+    pub(super) fn new(frame: Frame<'_>) -> Self {
+        let (d, checked) = (frame.numbers, frame.checked);
+        let lambda = match checked.ridge {
+            Ridge::Single(lambda) => lambda,
+            Ridge::Grid(lambda) => lambda.unwrap_or(1.0),
+        };
+        let mut regression = Regression::new(d, d, lambda, vec![d; frame.signals.len()]);
+        regression.set_scales(lambda);
+        let logit =
+            |link: &Link| (*link == Link::Logistic).then(|| Logit::new(d, checked.parameter_norm));
+        Self {
+            offered: true,
+            pulls: 0,
+            places: [Place::default(); 2],
+            log_levels: [f64::INFINITY; 2],
+            logits: checked.links.iter().map(logit).collect(),
+            x: vec![0.0; regression.padded()],
+            y: vec![0.0; regression.padded()],
+            targets: vec![0.0; regression.padded_signals()],
+            update: Update::default(),
+            regression,
+        }
+    }
+
+    /// Forgets all outcomes; it has to be numbered again.
+    pub(super) fn clear(&mut self) {
+        self.pulls = 0;
+        self.places = [Place::default(); 2];
+        self.log_levels = [f64::INFINITY; 2];
+        self.regression.clear();
+        self.logits.iter_mut().flatten().for_each(Logit::clear);
+    }
+
+    fn reach(&self, frame: Frame<'_>, signal: usize) -> Reach {
+        Reach {
+            log_level: self.log_levels[usize::from(signal > 0)],
+            scale: frame.checked.config.radius_scale,
+        }
+    }
+
+    /// Takes an outcome in a context; the arm has its places.
+    pub(super) fn take(&mut self, frame: Frame<'_>, context: &[f64], reward: f64, costs: &[f64]) {
+        self.pulls += 1;
+        let d = frame.numbers;
+        let observed = |signal: usize| match signal {
+            0 => reward,
+            _ => costs[signal - 1],
+        };
+        for signal in 0..frame.signals.len() {
+            let reach = self.reach(frame, signal);
+            if let Some(logit) = &mut self.logits[signal] {
+                logit.take(
+                    context,
+                    frame.signals[signal].standard(observed(signal)),
+                    reach,
+                );
+            }
+        }
+        if let Ridge::Grid(None) = frame.checked.ridge
+            && self.regression.is_blank()
+        {
+            // Known before the first outcome, and frozen by it: the grid must not move with what is learned.
+            let length = dense::dot(context, context).sqrt();
+            self.regression.set_scales(default_ridge(length));
+        }
+        self.x[..d].copy_from_slice(context);
+        for (signal, own) in frame.signals.iter().enumerate() {
+            self.targets[signal] = observed(signal) * own.scale;
+            let size = self.targets[signal].abs();
+            self.regression.add_target(signal, size);
+        }
+        self.regression
+            .observe(&self.x, None, &self.targets, &mut self.update);
+    }
+
+    /// Ends of all signals in a context, in standard units; `put` takes the number of each. Before its first outcome
+    /// nothing is known of an arm but S.
+    pub(super) fn view(
+        &mut self,
+        frame: Frame<'_>,
+        context: &[f64],
+        room: &mut Vec<f64>,
+        mut put: impl FnMut(usize, Ends),
+    ) {
+        let d = frame.numbers;
+        self.x[..d].copy_from_slice(context);
+        self.regression.whiten(&self.x, &mut self.y);
+        room.resize(self.regression.padded(), 0.0);
+        let solved = self.regression.solved(&self.y[..d], room);
+        let square = dense::dot(&self.y[..d], &self.y[..d]);
+        for (signal, own) in frame.signals.iter().enumerate() {
+            let reach = self.reach(frame, signal);
+            if let Some(logit) = &mut self.logits[signal] {
+                let ends = logit.ends(reach, |x| x.copy_from_slice(context));
+                put(signal, ends);
+                continue;
+            }
+            if self.pulls == 0 {
+                put(signal, Ends::UNKNOWN);
+                continue;
+            }
+            let levels = MultiScale {
+                parameter_norm: frame.checked.parameter_norm,
+                log_level: reach.log_level,
+            };
+            let widths = levels.widths_by(&self.regression, own.r, signal);
+            // Of the ellipsoid at λ_0, which contains the set: rounding is in proportion to it.
+            let lambda = self.regression.lambda();
+            let beta = widths.of_square[0].sqrt() + lambda.sqrt() * levels.parameter_norm;
+            let rounding = self.regression.rounding_reach(signal, beta) * square.sqrt();
+            let width = reach.scale * widths.at(square, solved) + rounding;
+            let mean = self.regression.predict(signal, &self.y[..d]) + own.offset;
+            // NaN says nothing: the lower end is that of the mirrored signal.
+            put(
+                signal,
+                Ends {
+                    lower: 1.0 - upper_end(1.0 - (mean - width)),
+                    mean: upper_end(mean),
+                    upper: upper_end(mean + width),
+                },
+            );
+        }
+    }
+
+    /// Distance of a signal's parameter, in standard units or log-odds, from its estimate: at most 1 on the event
+    /// that all guarantees rest on.
+    pub(super) fn distance(&self, frame: Frame<'_>, signal: usize, parameter: &[f64]) -> f64 {
+        let reach = self.reach(frame, signal);
+        if self.pulls == 0 {
+            return 0.0;
+        }
+        if let Some(logit) = &self.logits[signal] {
+            return logit.distance(parameter, reach);
+        }
+        let levels = MultiScale {
+            parameter_norm: frame.checked.parameter_norm,
+            log_level: reach.log_level,
+        };
+        let lengths = self.regression.noise_lengths(signal, parameter);
+        let own = frame.signals[signal].r;
+        let squares = levels.widths_by(&self.regression, own, signal).of_square;
+        std::iter::zip(lengths, squares)
+            .map(|(length, square)| length / (reach.scale * square.sqrt()))
+            // In this order a ratio that is not a number is kept.
+            .fold(0.0, |most, ratio| if ratio <= most { most } else { ratio })
+    }
+
+    pub(super) fn save(&self, name: &str) -> SavedArmSets {
+        SavedArmSets {
+            name: name.to_string(),
+            offered: self.offered,
+            pulls: self.pulls,
+            places: self.places,
+            regression: self.regression.state().clone(),
+            logits: self.logits.iter().flatten().map(Logit::save).collect(),
+        }
+    }
+
+    /// Takes up a saved state; `false` if it does not fit.
+    #[must_use]
+    pub(super) fn restore(&mut self, saved: SavedArmSets) -> bool {
+        self.offered = saved.offered;
+        self.pulls = saved.pulls;
+        self.places = saved.places;
+        self.regression.restore(saved.regression)
+            && restore_logits(self.logits.iter_mut().flatten(), saved.logits)
+    }
+}

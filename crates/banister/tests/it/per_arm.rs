@@ -1,0 +1,448 @@
+//! A parameter per arm, the safe one's too: bounds against dense algebra, safety in every context, and its life.
+
+use crate::common;
+
+use banister::{
+    Agent, ContextArms, Fallback, Guardrail, Link, Model, Oplb, OplbConfig, OplbPerArm, Origin,
+    Outcomes, Played, Problem,
+};
+use common::linear::{Direct, dot, unit};
+use common::{Random, at_most, share_of};
+
+const D: usize = 3;
+
+fn per_arm(s: f64) -> OplbConfig {
+    OplbConfig {
+        model: Model::PerArm,
+        parameter_norm: Some(s),
+        ..OplbConfig::default()
+    }
+}
+
+fn arms(arms: usize) -> ContextArms {
+    ContextArms {
+        arms,
+        safe: 0,
+        numbers: D,
+        model: Model::PerArm,
+    }
+}
+
+fn problem(k: usize, guardrails: Vec<Guardrail>) -> Problem {
+    let names = (0..k).map(|a| format!("arm {a}")).collect();
+    arms(k).problem(names, guardrails)
+}
+
+/// (1, v)/√2 with v on the unit circle.
+fn context(random: &mut Random) -> Vec<f64> {
+    let v = unit(random, D - 1);
+    [1.0, v[0], v[1]].map(|x| x / 2f64.sqrt()).to_vec()
+}
+
+/// Arms with means b + ⟨v, w⟩ of reward and cost. The safe arm's cost goes from 0.05 to 0.35, that of the best
+/// arm is 0.25 everywhere, so that beside control it is dear in some contexts and cheap in others.
+struct World {
+    /// Per signal and arm.
+    parameters: [Vec<Vec<f64>>; 2],
+}
+
+impl World {
+    fn new() -> Self {
+        let root = 2f64.sqrt();
+        let parameter = |[b, x, y]: [f64; 3]| vec![root * b, root * x, root * y];
+        Self {
+            parameters: [
+                [[0.3, 0.1, 0.0], [0.5, 0.3, 0.0], [0.7, 0.0, 0.2]]
+                    .map(parameter)
+                    .to_vec(),
+                [[0.2, 0.15, 0.0], [0.3, 0.0, 0.25], [0.6, 0.2, 0.0]]
+                    .map(parameter)
+                    .to_vec(),
+            ],
+        }
+    }
+
+    fn mean(&self, signal: usize, arm: usize, x: &[f64]) -> f64 {
+        dot(x, &self.parameters[signal][arm])
+    }
+
+    /// Draws an outcome.
+    fn pull(&self, random: &mut Random, arm: usize, x: &[f64]) -> (f64, [f64; 1]) {
+        let reward = random.bernoulli(self.mean(0, arm, x));
+        (reward, [random.bernoulli(self.mean(1, arm, x))])
+    }
+
+    /// Plays some rounds: those whose policy costs more than `limit` in its context, those without a fallback, and the
+    /// reward of the policies in all.
+    fn play(
+        &self,
+        agent: &mut OplbPerArm,
+        rounds: usize,
+        seed: u64,
+        limit: impl Fn(&[f64]) -> f64,
+    ) -> (usize, usize, f64) {
+        let random = &mut Random::new(seed);
+        let (mut violations, mut free, mut reward) = (0, 0, 0.0);
+        for _ in 0..rounds {
+            let x = context(random);
+            agent.offer(&x).unwrap();
+            let decision = agent.decide();
+            free += usize::from(decision.fallback.is_none());
+            assert!(decision.guardrails[0].slack >= 0.0);
+            let mean = |signal: usize| -> f64 {
+                let each = decision.policy.iter();
+                each.map(|&(arm, p)| p * self.mean(signal, arm, &x)).sum()
+            };
+            violations += usize::from(mean(1) > limit(&x) + 1e-9);
+            reward += mean(0);
+            let arm = decision.draw(random.unit());
+            let (r, costs) = self.pull(random, arm, &x);
+            agent.observe(arm, r, &costs).unwrap();
+        }
+        (violations, free, reward)
+    }
+}
+
+/// Intervals are those of one ridge regression per arm, at the level of its place.
+#[test]
+fn intervals_match_a_direct_solve() {
+    let world = World::new();
+    let guardrails = vec![at_most(0.5, None)];
+    let config = OplbConfig {
+        lambda: Some(0.05),
+        ..per_arm(2.0)
+    };
+    let mut agent = OplbPerArm::new(&problem(3, guardrails), &config).unwrap();
+    let random = &mut Random::new(5);
+    let mut data = vec![vec![Vec::new(); 2]; 3];
+    // Arms are first pulled in another order than theirs: 2, 0, 1.
+    for round in 0..300 {
+        let arm = [2, 0, 1, 1, 2][round % 5];
+        let x = context(random);
+        let (reward, costs) = world.pull(random, arm, &x);
+        agent
+            .observe_at(&arms(3).features(arm, &x), reward, &costs)
+            .unwrap();
+        data[arm][0].push((x.clone(), reward));
+        data[arm][1].push((x, costs[0]));
+    }
+    let x = context(random);
+    agent.offer(&x).unwrap();
+    for (place, arm) in [2, 0, 1].into_iter().enumerate() {
+        for (signal, delta) in [(0, 0.1), (1, 0.01)] {
+            let direct = Direct::new(0.05, &[0.0; D], None, &data[arm][signal]);
+            let level = delta * share_of(place + 1, 3);
+            let found = agent.interval(arm, signal).unwrap();
+            let (mean, width) = (direct.mean(&x), |more| {
+                direct.multiscale(&x, 0.5, level, 2.0, more)
+            });
+            // Log-determinants are kept to 0.05; a thousandth of b and a little of S are given away.
+            let (least, most) = (width(0.0) - 1e-9, 1.001 * width(0.05) + 1e-6);
+            let upper = found.upper - mean;
+            assert!(
+                upper >= least.min(1.0 - mean) && upper <= most,
+                "{upper} {least} {most}"
+            );
+            let lower = mean - found.lower;
+            assert!(
+                lower >= least.min(mean) && lower <= most,
+                "{lower} {least} {most}"
+            );
+        }
+    }
+}
+
+/// No policy violates in its context, though the safe arm's costs depend on it and nothing is declared of them; it
+/// learns where there is room.
+#[test]
+fn margins_are_proven_in_every_context() {
+    let world = World::new();
+    let mut agent = OplbPerArm::new(&problem(3, vec![at_most(0.45, None)]), &per_arm(2.0)).unwrap();
+    let (violations, free, reward) = world.play(&mut agent, 4000, 1, |_| 0.45);
+    assert_eq!(violations, 0);
+    assert!(free > 3000, "{free}");
+    // The safe arm alone earns 0.3 a round.
+    assert!(reward > 0.4 * 4000.0, "{reward}");
+}
+
+/// "At most 1.5 times what control costs, in this context": the model with one parameter cannot say so. Told the safe
+/// arm's mean over all contexts it violates; with a parameter per arm no policy does.
+#[test]
+fn relative_guardrails_hold_in_every_context() {
+    let world = World::new();
+    let limit = |x: &[f64]| 1.5 * world.mean(1, 0, x);
+    let relative = Guardrail {
+        at_most: Some(1.5),
+        relative: true,
+        ..at_most(1.5, None)
+    };
+    let config = OplbConfig {
+        floor: 0.1,
+        ..per_arm(2.0)
+    };
+    let mut agent = OplbPerArm::new(&problem(3, vec![relative.clone()]), &config).unwrap();
+    let (violations, free, _) = world.play(&mut agent, 15_000, 2, limit);
+    assert_eq!(violations, 0);
+    assert!(free > 2000, "{free}");
+
+    let shared = ContextArms {
+        model: Model::Shared,
+        ..arms(3)
+    };
+    let names = vec![String::new(); 3];
+    let config = OplbConfig {
+        parameter_norm: Some(2.0),
+        ..OplbConfig::default()
+    };
+    let mut agent = Oplb::new(&shared.problem(names, vec![relative]), &config).unwrap();
+    let random = &mut Random::new(2);
+    let mut violations = 0;
+    for _ in 0..15_000 {
+        let x = context(random);
+        agent.offer(&shared.offer(0..3, &x)).unwrap();
+        let decision = agent.decide();
+        let each = decision.policy.iter();
+        let cost: f64 = each.map(|&(arm, p)| p * world.mean(1, arm, &x)).sum();
+        violations += usize::from(cost > limit(&x) + 1e-9);
+        let arm = decision.draw(random.unit());
+        let (reward, costs) = world.pull(random, arm, &x);
+        agent.observe(arm, reward, &costs).unwrap();
+    }
+    assert!(violations > 500, "{violations}");
+}
+
+/// Parameters stay in the sets of all arms in all rounds of at least 1 − δ − δ_o of the runs, with both links; in sets
+/// of two fifths they do not.
+#[test]
+fn sets_hold_for_all_arms_at_all_times() {
+    let world = World::new();
+    let left = |scale: f64, runs: u64| {
+        let mut left = 0;
+        for run in 0..runs {
+            let config = OplbConfig {
+                delta: 0.05,
+                optimism_delta: 0.05,
+                links: [("cost".to_string(), Link::Logistic)].into(),
+                radius_scale: scale,
+                ..per_arm(4.0)
+            };
+            let guardrails = vec![at_most(0.5, None)];
+            let mut agent = OplbPerArm::new(&problem(3, guardrails), &config).unwrap();
+            let random = &mut Random::new(run);
+            // Log-odds of costs are twice the linear world's rewards, less one.
+            let bent = |arm: usize| -> Vec<f64> {
+                let mut own: Vec<f64> = world.parameters[0][arm].iter().map(|x| 2.0 * x).collect();
+                own[0] -= 2f64.sqrt();
+                own
+            };
+            let mut worst = 0.0_f64;
+            for _ in 0..400 {
+                let (arm, x) = (random.below(3), context(random));
+                let reward = random.bernoulli(world.mean(0, arm, &x));
+                let cost = random.bernoulli(1.0 / (1.0 + (-dot(&x, &bent(arm))).exp()));
+                agent
+                    .observe_at(&arms(3).features(arm, &x), reward, &[cost])
+                    .unwrap();
+                for (signal, truth) in [(0, world.parameters[0][arm].clone()), (1, bent(arm))] {
+                    let ratio = agent.confidence(arm, signal, &truth).unwrap();
+                    worst = if ratio <= worst { worst } else { ratio };
+                }
+            }
+            left += usize::from(!(worst <= 1.0));
+        }
+        left
+    };
+    let (whole, narrow) = (left(1.0, 100), left(0.4, 40));
+    assert!(whole <= 10, "left in {whole}");
+    assert!(narrow > 20, "left in {narrow}");
+}
+
+/// A safe cost that is declared holds in every context, costs no share of δ and is shown as it is.
+#[test]
+fn a_declared_safe_cost_holds_in_every_context() {
+    let mut agent =
+        OplbPerArm::new(&problem(2, vec![at_most(0.5, Some(0.1))]), &per_arm(2.0)).unwrap();
+    agent.offer(&[0.0, 0.6, 0.8]).unwrap();
+    for _ in 0..200 {
+        agent.observe(0, 0.0, &[0.1]).unwrap();
+    }
+    assert_eq!(agent.decide().fallback, None);
+    let known = agent.interval(0, 1).unwrap();
+    assert_eq!((known.lower, known.upper), (0.1, 0.1));
+    // Nothing is known of the other arm: it is played as far as the margin lets it cost 1.
+    let p = agent.decision().probability(1);
+    assert!((p - 0.4 / 0.9).abs() < 1e-9, "{p}");
+}
+
+/// Before a context and without a margin the safe arm is played; arms come and go, and late outcomes find theirs.
+#[test]
+fn arms_come_and_go() {
+    let mut agent = OplbPerArm::new(&problem(2, vec![at_most(0.5, None)]), &per_arm(2.0)).unwrap();
+    let safe_only = |agent: &mut OplbPerArm| {
+        let decision = agent.decide();
+        assert_eq!(decision.fallback, Some(Fallback::MarginNotProven));
+        assert_eq!(decision.policy, [(0, 1.0)]);
+    };
+    safe_only(&mut agent);
+    assert!(agent.observe(0, 1.0, &[0.0]).is_err());
+    agent.offer(&[1.0, 0.0, 0.0]).unwrap();
+    safe_only(&mut agent);
+    let random = &mut Random::new(4);
+    for _ in 0..300 {
+        agent.observe(0, random.unit(), &[0.0]).unwrap();
+    }
+    assert_eq!(agent.decide().fallback, None);
+    // Contexts of which the safe arm has said nothing.
+    agent.offer(&[0.0, 0.0, 1.0]).unwrap();
+    safe_only(&mut agent);
+
+    agent.offer(&[1.0, 0.0, 0.0]).unwrap();
+    assert_eq!(agent.add_arm("late").unwrap(), 2);
+    assert!(agent.add_arm("late").is_err());
+    assert!(agent.decide().probability(2) > 0.0);
+    agent.retire_arm(1).unwrap();
+    assert!(agent.retire_arm(0).is_err() && agent.retire_arm(3).is_err());
+    assert_eq!(agent.decide().probability(1), 0.0);
+    let late = [1.0, 0.0, 1.0, 0.0, 2.0, 0.5, 0.5, 0.5];
+    Agent::observe_batch(
+        &mut agent,
+        &Outcomes {
+            played: Played::Features(&late),
+            rewards: &[1.0, 0.5],
+            costs: &[1.0, 0.0],
+            origin: Origin::Logged,
+        },
+    )
+    .unwrap();
+    let estimates = agent.estimates();
+    let pulls: Vec<u64> = estimates.iter().map(|e| e.pulls.unwrap()).collect();
+    assert_eq!(pulls, [300, 1, 1]);
+    assert_eq!(
+        estimates.iter().map(|e| e.offered).collect::<Vec<_>>(),
+        [true, false, true]
+    );
+    assert_eq!(Agent::features(&agent, 2).unwrap(), [2.0, 1.0, 0.0, 0.0]);
+    assert_eq!(agent.names(), ["arm 0", "arm 1", "late"]);
+}
+
+/// A restored agent goes on bit for bit; what was learned does not depend on decisions in between.
+#[test]
+fn snapshots_go_on_bit_for_bit() {
+    let world = World::new();
+    let config = OplbConfig {
+        links: [("reward".to_string(), Link::Logistic)].into(),
+        ..per_arm(4.0)
+    };
+    let new = || OplbPerArm::new(&problem(3, vec![at_most(0.45, None)]), &config).unwrap();
+    let mut agent = new();
+    world.play(&mut agent, 700, 3, |_| 1.0);
+    agent.add_arm("late").unwrap();
+    agent.retire_arm(1).unwrap();
+    let saved = agent.save();
+    let mut restored = OplbPerArm::restore(&saved).unwrap();
+    assert_eq!(restored.save(), saved);
+    for agent in [&mut agent, &mut restored] {
+        agent.observe(3, 1.0, &[0.0]).unwrap();
+        agent.offer(&[0.5, 0.5, 0.0]).unwrap();
+    }
+    assert_eq!(agent.decide(), restored.decide());
+    assert_eq!(agent.save(), restored.save());
+    let learned = agent.save_learned();
+    agent.offer(&[0.1, 0.2, 0.3]).unwrap();
+    agent.decide();
+    assert_eq!(agent.save_learned(), learned);
+    let broken = saved.replace("\"arm 0\",\"offered\":true", "\"arm 0\",\"offered\":false");
+    assert!(OplbPerArm::restore(&broken).is_err());
+    assert!(OplbPerArm::restore(&saved.replace("\"version\":1", "\"version\":9")).is_err());
+}
+
+/// Whatever cannot be is refused, by its field, and nothing changes.
+#[test]
+fn input_is_checked() {
+    let config = OplbConfig {
+        norm: Some(1.0),
+        ..per_arm(2.0)
+    };
+    let declared = problem(2, vec![at_most(0.5, None)]);
+    let mut agent = OplbPerArm::new(&declared, &config).unwrap();
+    let before = agent.save();
+    for context in [
+        &[0.1, 0.2][..],
+        &[0.1, f64::NAN, 0.0],
+        &[1.0, 1.0, 1.0],
+        &[1e200, 0.0, 0.0],
+    ] {
+        let error = agent.offer(context).unwrap_err().to_string();
+        assert!(error.contains("context"), "{error}");
+    }
+    let fits = [1.0, 0.5, 0.0, 0.0];
+    for features in [
+        [0.5, 0.5, 0.0, 0.0],
+        [2.0, 0.5, 0.0, 0.0],
+        [-1.0, 0.5, 0.0, 0.0],
+    ] {
+        assert!(agent.observe_at(&features, 0.5, &[0.5]).is_err());
+    }
+    for (reward, cost) in [(2.0, 0.5), (0.5, f64::NAN)] {
+        assert!(agent.observe_at(&fits, reward, &[cost]).is_err());
+    }
+    assert_eq!(agent.save(), before);
+    let clipped = OplbConfig {
+        long_features: banister::oplb::LongFeatures::Clip,
+        ..config.clone()
+    };
+    let mut agent = OplbPerArm::new(&declared, &clipped).unwrap();
+    agent.offer(&[3.0, 0.0, 4.0]).unwrap();
+    assert_eq!(
+        Agent::features(&agent, 0).unwrap(),
+        [0.0, 0.6000000000000001, 0.0, 0.8]
+    );
+
+    let refused = |problem: &Problem, config: &OplbConfig| {
+        OplbPerArm::new(problem, config).unwrap_err().to_string()
+    };
+    let plain = Problem::contextual(vec![1.0, 0.0], vec![]);
+    assert!(refused(&plain, &config).contains("length of the context"));
+    let exact = OplbConfig {
+        solver: banister::oplb::Solver::Exact,
+        ..config.clone()
+    };
+    assert!(refused(&declared, &exact).contains("solver"));
+    assert!(refused(&declared, &OplbConfig::default()).contains("parameter_norm"));
+    assert!(
+        Oplb::new(&declared, &config)
+            .unwrap_err()
+            .to_string()
+            .contains("OplbPerArm")
+    );
+}
+
+/// Contexts whose numbers are hostile leave finite bounds and feasible policies.
+#[test]
+fn hostile_contexts_leave_safe_policies() {
+    let random = &mut Random::new(9);
+    let mut agent = OplbPerArm::new(
+        &problem(3, vec![at_most(0.5, Some(0.2))]),
+        &OplbConfig {
+            links: [("cost".to_string(), Link::Logistic)].into(),
+            ..per_arm(1e3)
+        },
+    )
+    .unwrap();
+    for _ in 0..400 {
+        let scale = random.choose(&[1e-160, 1e-8, 1.0, 1e8, 1e140]);
+        let x: Vec<f64> = unit(random, D).iter().map(|x| x * scale).collect();
+        agent.offer(&x).unwrap();
+        let decision = agent.decide();
+        assert!(decision.guardrails[0].slack >= 0.0 && decision.optimistic_reward.is_finite());
+        let arm = decision.draw(random.unit());
+        agent
+            .observe(arm, random.bernoulli(0.5), &[random.bernoulli(0.3)])
+            .unwrap();
+        for arm in 0..3 {
+            let cost = agent.interval(arm, 1).unwrap();
+            assert!(cost.lower <= cost.upper, "{cost:?}");
+        }
+    }
+    OplbPerArm::restore(&agent.save()).unwrap();
+}
