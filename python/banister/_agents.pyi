@@ -122,7 +122,7 @@ class Oplb(Agent):
         safe_action: features of the safe action, where every round brings other actions.
         context: with named arms: the length of the context that a decision brings, or its
             Features. Every arm but the safe one has a parameter of its own; the safe arm's
-            means are the same in every context.
+            means are the same in every context, unless Oplb's `model` is "per_arm".
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -255,7 +255,8 @@ class Segmented(SegmentedAgent):
     Parameters:
         arms: the number of arms, or a list of their names: strings, or integers.
         segments: names of segments that are known; others may come at any time. δ is set aside
-            for as many. Segments made from several fields are declared as {"fields":
+            for as many, and where some guardrail has scope "each" they have policies of their
+            own at once. Segments made from several fields are declared as {"fields":
             ["country", "device"], "known": [{"country": "de", "device": "mobile"}]}; a decision
             then brings a dictionary or a tuple.
         safe: the safe arm, by name or number; by default the first.
@@ -897,7 +898,7 @@ class HplcLucb(Agent):
         safe_action: features of the safe action, where every round brings other actions.
         context: with named arms: the length of the context that a decision brings, or its
             Features. Every arm but the safe one has a parameter of its own; the safe arm's
-            means are the same in every context.
+            means are the same in every context, unless Oplb's `model` is "per_arm".
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -970,7 +971,7 @@ class SafeLts(Agent):
         safe_action: features of the safe action, where every round brings other actions.
         context: with named arms: the length of the context that a decision brings, or its
             Features. Every arm but the safe one has a parameter of its own; the safe arm's
-            means are the same in every context.
+            means are the same in every context, unless Oplb's `model` is "per_arm".
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -1043,7 +1044,7 @@ class Roful(Agent):
         safe_action: features of the safe action, where every round brings other actions.
         context: with named arms: the length of the context that a decision brings, or its
             Features. Every arm but the safe one has a parameter of its own; the safe arm's
-            means are the same in every context.
+            means are the same in every context, unless Oplb's `model` is "per_arm".
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -1119,7 +1120,7 @@ class GenOp(Agent):
         safe_action: features of the safe action, where every round brings other actions.
         context: with named arms: the length of the context that a decision brings, or its
             Features. Every arm but the safe one has a parameter of its own; the safe arm's
-            means are the same in every context.
+            means are the same in every context, unless Oplb's `model` is "per_arm".
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -1195,7 +1196,7 @@ class SafeLucb(Agent):
         safe_action: features of the safe action, where every round brings other actions.
         context: with named arms: the length of the context that a decision brings, or its
             Features. Every arm but the safe one has a parameter of its own; the safe arm's
-            means are the same in every context.
+            means are the same in every context, unless Oplb's `model` is "per_arm".
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -1273,7 +1274,7 @@ class ConservativeLinUcb(Agent):
         safe_action: features of the safe action, where every round brings other actions.
         context: with named arms: the length of the context that a decision brings, or its
             Features. Every arm but the safe one has a parameter of its own; the safe arm's
-            means are the same in every context.
+            means are the same in every context, unless Oplb's `model` is "per_arm".
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -1335,7 +1336,7 @@ class LinUcb(Agent):
         safe_action: features of the safe action, where every round brings other actions.
         context: with named arms: the length of the context that a decision brings, or its
             Features. Every arm but the safe one has a parameter of its own; the safe arm's
-            means are the same in every context.
+            means are the same in every context, unless Oplb's `model` is "per_arm".
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -1397,7 +1398,7 @@ class LinTs(Agent):
         safe_action: features of the safe action, where every round brings other actions.
         context: with named arms: the length of the context that a decision brings, or its
             Features. Every arm but the safe one has a parameter of its own; the safe arm's
-            means are the same in every context.
+            means are the same in every context, unless Oplb's `model` is "per_arm".
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
