@@ -535,3 +535,26 @@ fn segments_of_several_fields_never_share_a_name() {
         assert!(!is_segment_of_fields(&fields, other), "{other}");
     }
 }
+
+#[test]
+fn every_segment_with_a_margin_is_explored_where_guardrails_are_in_each() {
+    let mut world = World::random(3, 2, 1, 5);
+    for costs in &mut world.costs[0] {
+        *costs = vec![0.05, 0.05];
+    }
+    for rewards in &mut world.rewards {
+        *rewards = vec![0.3, 0.6];
+    }
+    let problem = problem(&world, vec![guardrail("c", 0.3, Scope::Each)], true);
+    let mut agent = Segmented::new(&problem, &SegmentedConfig::default()).unwrap();
+    for _ in 0..6000 {
+        world.play(&mut agent);
+    }
+    for name in world.names.clone() {
+        let policy = agent.policy_in(&name);
+        assert!(
+            policy.iter().any(|&(arm, p)| arm == 1 && p > 0.5),
+            "{name}: {policy:?}"
+        );
+    }
+}
