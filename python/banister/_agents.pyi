@@ -296,7 +296,7 @@ class Segmented(SegmentedAgent):
         cls,
         arms: ArmsLike | None = None,
         *,
-        segments: Sequence[ArmName] | Mapping[str, Sequence[object]] | None = None,
+        segments: Sequence[ArmName] | Mapping[str, object] | None = None,
         safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
         reward: RewardLike | None = None,

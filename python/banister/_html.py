@@ -112,11 +112,16 @@ def decision(one: _native.Decision) -> str:
         for arm, p in sorted(one.policy.items(), key=lambda entry: -entry[1])
     ]
     title = f"Decision: {one.action}{' (safe)' * one.is_safe}"
-    if one.segment is not None:
-        title += f" in {one.segment}"
+    own = one.segment
+    below = ""
+    if own is not None:
+        title += f" in {own.name}"
+        costs = ", ".join(f"{name} at most {number(cost)}" for name, cost in own.costs.items())
+        shared = "the pool's policy" if own.pooled else "its own policy"
+        below = note(f"segment {own.name}: {shared}, {_probability(own.frequency)} of decisions; {costs}".rstrip("; "))
     if one.scale != 1:
         title += f" at {number(one.scale)} of its length"
-    return page(title, ["action", "probability"], rows) + certificate(one.certificate)
+    return page(title, ["action", "probability"], rows) + certificate(one.certificate) + below
 
 
 def decision_batch(batch: _native.DecisionBatch) -> str:
@@ -137,11 +142,6 @@ def certificate(one: _native.Certificate) -> str:
     notes = [f"based on {one.outcomes:,} outcomes; optimistic reward {number(one.optimistic_reward)}"]
     if one.confidence:
         notes[0] += f"; confidence {number(one.confidence['safety'])}"
-    if one.segment:
-        own = one.segment
-        costs = ", ".join(f"{name} at most {number(cost)}" for name, cost in own.costs.items())
-        shared = "the pool's policy" if own.pooled else "its own policy"
-        notes.append(f"segment {own.name}: {shared}, {_probability(own.frequency)} of decisions; {costs}".rstrip("; "))
     if one.fallback:
         notes.append(f"the safe action was forced: {one.fallback}")
     if one.alarm:

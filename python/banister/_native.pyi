@@ -88,9 +88,6 @@ class Certificate:
     def guardrails(self) -> list[GuardrailCertificate]:
         """One entry per guardrail, in their order."""
     @property
-    def segment(self) -> SegmentCertificate | None:
-        """The segment's own part, where there is a policy for each; else None."""
-    @property
     def optimistic_reward(self) -> float:
         """At least the best feasible policy's reward, if the intervals hold."""
     @property
@@ -151,8 +148,8 @@ class Decision:
     def features(self) -> NDArray[np.float64] | None:
         """The features of the action, where it has any."""
     @property
-    def segment(self) -> str | None:
-        """Name of the segment that it was made for; None from agents that do not tell segments apart."""
+    def segment(self) -> SegmentCertificate | None:
+        """The segment's own part of the certificate, with its name; None from agents that do not tell segments apart."""
     @property
     def policy(self) -> dict[Any, float]:
         """The policy as a dictionary from action to probability, without zeros."""
@@ -310,8 +307,8 @@ class Agent:
         """Stops offering an arm, by name or number. Its late outcomes are still welcome."""
     def estimates(self, segment: SegmentLike | None = None) -> dict[str, Any]:
         """Returns the estimates of the arms, or the actions on offer: a dictionary of columns
-        (`pandas.DataFrame(agent.estimates())`). `segment` (`Segmented`): where; the pool's, of one that shares its
-        policy."""
+        (`pandas.DataFrame(agent.estimates())`). `segment` (`Segmented`): where; one that was never
+        seen has the pool's."""
     @property
     def arms(self) -> list[Any]:
         """All arms: their names, or their numbers where they have no names."""

@@ -51,10 +51,10 @@ COMMON = (
     ),
     Parameter(
         "segments",
-        "Sequence[ArmName] | Mapping[str, Sequence[object]] | None",
+        "Sequence[ArmName] | Mapping[str, object] | None",
         None,
         "names of segments that are known; others may come at any time. δ is set aside for as many, and where some "
-        "guardrail has scope \"each\" they have policies of their own at once. Segments made from "
+        'guardrail has scope "each" they have policies of their own at once. Segments made from '
         'several fields are declared as {"fields": ["country", "device"], "known": [{"country": "de", "device": '
         '"mobile"}]}; a decision then brings a dictionary or a tuple.',
         segments_only=True,

@@ -143,7 +143,7 @@ class SegmentedAgent(Agent):
 
         >>> import banister
         >>> agent = banister.Segmented(["control", "bold"])
-        >>> agent.decide(segment="de").segment
+        >>> agent.decide(segment="de").segment.name
         'de'
         >>> agent.segments()["(pool)"].pooled
         ['de']

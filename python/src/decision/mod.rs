@@ -372,15 +372,6 @@ impl Certificate {
             .collect()
     }
 
-    /// The segment's own part, where there is a policy for each; else None.
-    #[getter]
-    fn segment(&self) -> Option<SegmentCertificate> {
-        Some(SegmentCertificate {
-            core: self.policy.segment.clone()?,
-            guardrails: Arc::clone(&self.set.guardrails),
-        })
-    }
-
     /// At least the best feasible policy's reward, if the intervals hold.
     #[getter]
     fn optimistic_reward(&self) -> f64 {
@@ -472,11 +463,7 @@ impl Certificate {
         ];
         let dict = attributes(
             slf,
-            &[
-                &names[..],
-                &["fallback", "alarm", "confidence", "segment", "outcomes"],
-            ]
-            .concat(),
+            &[&names[..], &["fallback", "alarm", "confidence", "outcomes"]].concat(),
         )?;
         let plain = |object: Bound<'py, PyAny>| object.call_method0("to_dict");
         let guardrails = slf.getattr("guardrails")?.try_iter()?;
@@ -484,10 +471,6 @@ impl Certificate {
         dict.set_item("guardrails", guardrails.collect::<PyResult<Vec<_>>>()?)?;
         if let Some(alarm) = slf.get().alarm(slf.py())? {
             dict.set_item("alarm", plain(alarm)?)?;
-        }
-        if let Some(segment) = slf.get().segment() {
-            let segment = Bound::new(slf.py(), segment)?;
-            dict.set_item("segment", SegmentCertificate::to_dict(&segment)?)?;
         }
         Ok(dict)
     }
@@ -616,10 +599,13 @@ impl Decision {
         Some(PyArray1::from_slice(py, self.features.as_ref()?))
     }
 
-    /// Name of the segment that it was made for; None from agents that do not tell segments apart.
+    /// The segment's own part of the certificate, with its name; None from agents that do not tell segments apart.
     #[getter]
-    fn segment(&self) -> Option<&str> {
-        self.segment_name()
+    fn segment(&self) -> Option<SegmentCertificate> {
+        Some(SegmentCertificate {
+            core: self.policy.segment.clone()?,
+            guardrails: Arc::clone(&self.set.guardrails),
+        })
     }
 
     /// The policy as a dictionary from action to probability, without zeros.
@@ -683,6 +669,10 @@ impl Decision {
         let features = decision.features.as_deref().map(<[f64]>::to_vec);
         dict.set_item("features", features)?;
         dict.set_item("policy", decision.policy(py)?.items())?;
+        if let Some(segment) = decision.segment() {
+            let segment = Bound::new(py, segment)?;
+            dict.set_item("segment", SegmentCertificate::to_dict(&segment)?)?;
+        }
         let certificate = Bound::new(py, decision.certificate())?;
         dict.set_item("certificate", Certificate::to_dict(&certificate)?)?;
         Ok(dict)
