@@ -32,12 +32,14 @@ from ._native import (
     Decision,
     DecisionBatch,
     GuardrailCertificate,
+    SegmentCertificate,
     Solution,
     SolutionBatch,
     __version__,
     solve_lp,
     solve_oplb,
 )
+from ._segments import SegmentTable, SegmentView
 from .client import *
 from .offline import *
 from .simulation import *
@@ -53,6 +55,9 @@ __all__ = [
     "Guardrail",
     "GuardrailCertificate",
     "Reward",
+    "SegmentCertificate",
+    "SegmentTable",
+    "SegmentView",
     "Solution",
     "SolutionBatch",
     "__version__",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar, cast
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from . import _html, _native
 from ._features import Features, by_name
-from ._types import ContextsLike, CostsLike
+from ._types import ContextsLike, CostsLike, SegmentsLike
 from .offline import replays
 from .offline.log import LogLike
 
@@ -51,6 +52,8 @@ class Alarm:
     forces_safe: bool
     #: All of it in a sentence.
     message: str
+    #: The segment that it is about; None if it is about all of them.
+    segment: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the same as a dictionary of plain values."""
@@ -145,19 +148,21 @@ class Agent(_native.Agent):
         rewards: ArrayLike,
         costs: CostsLike | None = None,
         contexts: ContextsLike | None = None,
+        segments: SegmentsLike | None = None,
     ) -> A:
         """Forgets everything, then learns from outcomes.
 
         Arms by name or number are taken for another policy's choices: they raise no alarm of a breach.
         `costs`: one column per guardrail, as an array, a dictionary of columns or a table; a plain column
-        for a single one. `contexts` (agents made with `context=`): one row per outcome.
+        for a single one. `contexts` (agents made with `context=`) and `segments` (`Segmented`): one row per
+        outcome. Segments of outcomes by name or number are not counted: their frequencies may be others.
         """
         # On a copy first: outcomes that are refused must not cost what was learned before.
         trial = self.__copy__()
         trial.reset()
-        trial._learn(decisions, rewards, costs, contexts)
+        trial._learn(decisions, rewards, costs, contexts, segments)
         self.reset()
-        self._learn(decisions, rewards, costs, contexts)
+        self._learn(decisions, rewards, costs, contexts, segments)
         return self
 
     def partial_fit(
@@ -166,18 +171,23 @@ class Agent(_native.Agent):
         rewards: ArrayLike,
         costs: CostsLike | None = None,
         contexts: ContextsLike | None = None,
+        segments: SegmentsLike | None = None,
     ) -> A:
         """Learns from more outcomes: `observe_batch`."""
-        self.observe_batch(decisions, rewards, costs, contexts=contexts)
+        self.observe_batch(decisions, rewards, costs, contexts=contexts, segments=segments)
         return self
 
-    def predict(self, contexts: ContextsLike | None = None) -> Any:
-        """Returns an action, drawn from the policy; a list of them for many contexts.
+    def predict(self, contexts: ContextsLike | None = None, segments: SegmentsLike | None = None) -> Any:
+        """Returns an action, drawn from the policy; a list of them for many contexts or segments.
 
         `contexts`: one row per decision, for agents made with `context=`; for other linear agents features
-        of shape (rounds, actions, features). Where outcomes come late, `decide` is better: its `Decision`
-        says what they are of.
+        of shape (rounds, actions, features). `segments` (`Segmented`): one, or one per decision.
+        Where outcomes come late, `decide` is better: its `Decision` says what they are of.
         """
+        if segments is not None or self._segment_fields is not None:
+            is_one = self._is_one_segment(segments)
+            actions = self._pick(contexts=contexts, segments=[segments] if is_one else segments).actions
+            return actions[0] if is_one else actions
         given = self._as_numbers(contexts)
         shape: tuple[int, ...] = np.shape(given) if given is not None else ()
         if self.context is not None:
@@ -194,11 +204,16 @@ class Agent(_native.Agent):
             )
         return self._pick(actions=given).actions
 
-    def predict_expectations(self, contexts: ContextsLike | None = None) -> Any:
+    def predict_expectations(self, contexts: ContextsLike | None = None, segments: SegmentsLike | None = None) -> Any:
         """Returns the estimated mean reward of every arm; NaN for one that was never played.
 
         `contexts`, for agents made with `context=`: one context, or one row each and then a list comes back.
+        `segments`, for `Segmented`, the same.
         """
+        if segments is not None or self._segment_fields is not None:
+            if segments is None or self._is_one_segment(segments):
+                return self._expectations(segments)
+            return [self._expectations(name) for name in self._segment_names(segments)]
         if self.context is None:
             if contexts is not None:
                 raise TypeError("`contexts` is for agents made with `context=`")
@@ -225,8 +240,15 @@ class Agent(_native.Agent):
             return features._fields.vector(contexts, "contexts")
         return by_name(features._fields, contexts, "contexts")
 
-    def _expectations(self) -> dict[Any, float]:
-        table = self.estimates()
+    def _is_one_segment(self, segments: object) -> bool:
+        if isinstance(segments, Mapping):
+            return not any(np.ndim(value) for value in segments.values())
+        return isinstance(segments, (str, int, np.integer)) or bool(
+            self._segment_fields and isinstance(segments, tuple)
+        )
+
+    def _expectations(self, segment: Any = None) -> dict[Any, float]:
+        table = self.estimates(segment)
         return dict(zip(table["arm"], table["reward_mean"].tolist(), strict=True))
 
 

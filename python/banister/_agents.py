@@ -13,6 +13,7 @@ from typing import Any
 from . import _native
 from ._agent import CLASSES, Agent
 from ._registry import Kind, kinds
+from ._segments import SegmentedAgent
 
 __all__: list[str] = []
 
@@ -50,6 +51,7 @@ for _kind in kinds(_native.agent_schema(), dict(_native.guarantees())):
         "guarantee": _kind.guarantee,
         "takes_features": _kind.takes_features,
     }
-    CLASSES[_kind.name] = type(_kind.class_name, (Agent,), _members)
+    _base = SegmentedAgent if _kind.takes_segments else Agent
+    CLASSES[_kind.name] = type(_kind.class_name, (_base,), _members)
     globals()[_kind.class_name] = CLASSES[_kind.name]
     __all__.append(_kind.class_name)

@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 from ._agent import Agent
 from ._features import Features
 from ._guardrail import GuardrailLike, RewardLike
+from ._segments import SegmentedAgent
 from ._types import ArmName, ArmsLike, Float, Int
 
-__all__ = ["Opb", "Oplb", "OptimisticMix", "SColts", "MarginAdaptive", "Doslb", "LinConTs", "LinConKlUcb", "PessimisticOptimistic", "ConservativeUcb", "UcbBwk", "PrimalDualBwk", "Always", "Ucb1", "KlUcb", "Thompson", "HplcLucb", "SafeLts", "Roful", "GenOp", "SafeLucb", "ConservativeLinUcb", "LinUcb", "LinTs"]
+__all__ = ["Opb", "Oplb", "Segmented", "OptimisticMix", "SColts", "MarginAdaptive", "Doslb", "LinConTs", "LinConKlUcb", "PessimisticOptimistic", "ConservativeUcb", "UcbBwk", "PrimalDualBwk", "Always", "Ucb1", "KlUcb", "Thompson", "HplcLucb", "SafeLts", "Roful", "GenOp", "SafeLucb", "ConservativeLinUcb", "LinUcb", "LinTs"]
 
 class Opb(Agent):
     """The optimistic-pessimistic bandit: K arms, and policies that keep every guardrail in every round with probability 1 − `delta`.
@@ -121,7 +122,7 @@ class Oplb(Agent):
         safe_action: features of the safe action, where every round brings other actions.
         context: with named arms: the length of the context that a decision brings, or its
             Features. Every arm but the safe one has a parameter of its own; the safe arm's
-            means are the same in every context.
+            means are the same in every context, unless Oplb's `model` is "per_arm".
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -245,6 +246,70 @@ class Oplb(Agent):
         solver: Literal["linearised", "exact"] = "linearised",
         unknown_safe_cost: Literal["interval", "paper"] = "interval",
     ) -> Oplb: ...
+
+class Segmented(SegmentedAgent):
+    """Segments under one budget: K arms, a policy for every segment of users or requests, and guardrails over all segments or in each, kept in every round with probability 1 − `delta`.
+
+    Promise: safe in every round (`guarantee` is "every_round").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        segments: names of segments that are known; others may come at any time. δ is set aside
+            for as many, and where some guardrail has scope "each" they have policies of their
+            own at once. Segments made from several fields are declared as {"fields":
+            ["country", "device"], "known": [{"country": "de", "device": "mobile"}]}; a decision
+            then brings a dictionary or a tuple.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which any policy ever violates a guardrail.
+        label: Name in results; by default `segmented`.
+        log_term: Forces the radii's log term: voids the guarantee, for negative controls.
+        max_segments: Segments with statistics of their own, at most; others stay in the pool.
+        on_breach: Reaction to an alarm; by default `safe`, or `alert` where the parameters void
+            the guarantee.
+            "safe": The safe action alone, until a person acknowledges the alarm.
+            "relearn": Evidence from before the alarm is dropped, and learning starts again with
+                a smaller share of δ.
+            "alert": Nothing but the alarm.
+        optimism_delta: δ_o, shared by bounds that only serve optimism.
+        pool_until: Contexts of a segment that was not declared before it has a policy of its
+            own; until then it shares one with other rare ones.
+        run_length: Outcomes between two false alarms of a breach, on average at least.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.Segmented(
+        ...     ["control", "bold"],
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide(segment="de")
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
+    guarantee: ClassVar[Literal["every_round"]]
+    def __new__(
+        cls,
+        arms: ArmsLike | None = None,
+        *,
+        segments: Sequence[ArmName] | Mapping[str, object] | None = None,
+        safe: ArmName | None = None,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
+        label: str | None = None,
+        log_term: Float | None = None,
+        max_segments: Int = 10000,
+        on_breach: Literal["safe", "relearn", "alert"] | None = None,
+        optimism_delta: Float = 0.1,
+        pool_until: Int = 30,
+        run_length: Float | None = None,
+    ) -> Segmented: ...
 
 class OptimisticMix(Agent):
     """Optimistic mixing: K arms, and policies that keep every guardrail in every round with probability 1 − `delta`: doubly optimistic ones, mixed with the safe arm as far as that needs.
@@ -833,7 +898,7 @@ class HplcLucb(Agent):
         safe_action: features of the safe action, where every round brings other actions.
         context: with named arms: the length of the context that a decision brings, or its
             Features. Every arm but the safe one has a parameter of its own; the safe arm's
-            means are the same in every context.
+            means are the same in every context, unless Oplb's `model` is "per_arm".
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -906,7 +971,7 @@ class SafeLts(Agent):
         safe_action: features of the safe action, where every round brings other actions.
         context: with named arms: the length of the context that a decision brings, or its
             Features. Every arm but the safe one has a parameter of its own; the safe arm's
-            means are the same in every context.
+            means are the same in every context, unless Oplb's `model` is "per_arm".
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -979,7 +1044,7 @@ class Roful(Agent):
         safe_action: features of the safe action, where every round brings other actions.
         context: with named arms: the length of the context that a decision brings, or its
             Features. Every arm but the safe one has a parameter of its own; the safe arm's
-            means are the same in every context.
+            means are the same in every context, unless Oplb's `model` is "per_arm".
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -1055,7 +1120,7 @@ class GenOp(Agent):
         safe_action: features of the safe action, where every round brings other actions.
         context: with named arms: the length of the context that a decision brings, or its
             Features. Every arm but the safe one has a parameter of its own; the safe arm's
-            means are the same in every context.
+            means are the same in every context, unless Oplb's `model` is "per_arm".
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -1131,7 +1196,7 @@ class SafeLucb(Agent):
         safe_action: features of the safe action, where every round brings other actions.
         context: with named arms: the length of the context that a decision brings, or its
             Features. Every arm but the safe one has a parameter of its own; the safe arm's
-            means are the same in every context.
+            means are the same in every context, unless Oplb's `model` is "per_arm".
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -1209,7 +1274,7 @@ class ConservativeLinUcb(Agent):
         safe_action: features of the safe action, where every round brings other actions.
         context: with named arms: the length of the context that a decision brings, or its
             Features. Every arm but the safe one has a parameter of its own; the safe arm's
-            means are the same in every context.
+            means are the same in every context, unless Oplb's `model` is "per_arm".
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -1271,7 +1336,7 @@ class LinUcb(Agent):
         safe_action: features of the safe action, where every round brings other actions.
         context: with named arms: the length of the context that a decision brings, or its
             Features. Every arm but the safe one has a parameter of its own; the safe arm's
-            means are the same in every context.
+            means are the same in every context, unless Oplb's `model` is "per_arm".
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
@@ -1333,7 +1398,7 @@ class LinTs(Agent):
         safe_action: features of the safe action, where every round brings other actions.
         context: with named arms: the length of the context that a decision brings, or its
             Features. Every arm but the safe one has a parameter of its own; the safe arm's
-            means are the same in every context.
+            means are the same in every context, unless Oplb's `model` is "per_arm".
         safe: the safe arm, by name or number; by default the first.
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by

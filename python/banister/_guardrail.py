@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ._types import Float, RangeLike
 
@@ -24,8 +24,9 @@ class Guardrail(_Declared):
     mean. Signals lie in `range` ([0, 1] unless given), or only their means do if they are
     `sub_gaussian` with that constant. `range` is `(lo, hi)`, or one such pair for every arm: a list in the
     order of the arms, or a dictionary by their names. Signals above `cap` count as `cap`, and the mean of
-    what counts is bounded. `safe_cost` is the safe action's mean, where it is known. `budget` is for the service
-    alone: `{"amount": 50, "per": "day"}`.
+    what counts is bounded. `safe_cost` is the safe action's mean, where it is known. `scope` is for `Segmented`:
+    "overall" (the default) bounds the mean over all decisions, "each" the mean in every segment. `budget` is for
+    the service alone: `{"amount": 50, "per": "day"}`.
 
     >>> import banister
     >>> banister.Guardrail("spend", at_most=0.5, safe_cost=0.1).to_dict()
@@ -43,6 +44,7 @@ class Guardrail(_Declared):
     sub_gaussian: Float | None = None
     safe_cost: Float | None = None
     budget: Mapping[str, object] | None = None
+    scope: Literal["overall", "each"] | None = None
 
 
 @dataclass(frozen=True)

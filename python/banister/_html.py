@@ -6,7 +6,7 @@ Tables take the colours of the page, so they fit light and dark ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +44,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def page(title: str, head: Sequence[str], rows: Sequence[Sequence[object]], notes: Iterable[str] = ()) -> str:
     """Returns a table with a title above and notes below; words to the left, numbers to the right."""
-    cells = [[cell if isinstance(cell, str) else _text(cell) for cell in row] for row in rows[:_MOST]]
+    cells = [[cell(entry) for entry in row] for row in rows[:_MOST]]
     sides = ["right" if i and rows and all(_is_number(row[i]) for row in rows) else "left" for i in range(len(head))]
 
     def line(row: Sequence[str], tag: str, more: str = "") -> str:
@@ -63,6 +63,17 @@ def page(title: str, head: Sequence[str], rows: Sequence[Sequence[object]], note
 def note(text: str) -> str:
     """Returns a line of text under a table."""
     return f'<p style="{_NOTE}">{escape(text)}</p>'
+
+
+def cell(value: object) -> str:
+    """Returns a cell of a table as people read it."""
+    return value if isinstance(value, str) else _text(value)
+
+
+def policy(probabilities: Mapping[Any, float]) -> str:
+    """Returns a policy in words, the likeliest action first."""
+    each = sorted(probabilities.items(), key=lambda entry: -entry[1])
+    return ", ".join(f"{action} {_probability(p)}" for action, p in each)
 
 
 def _text(cell: object) -> str:
@@ -101,9 +112,16 @@ def decision(one: _native.Decision) -> str:
         for arm, p in sorted(one.policy.items(), key=lambda entry: -entry[1])
     ]
     title = f"Decision: {one.action}{' (safe)' * one.is_safe}"
+    own = one.segment
+    below = ""
+    if own is not None:
+        title += f" in {own.name}"
+        costs = ", ".join(f"{name} at most {number(cost)}" for name, cost in own.costs.items())
+        shared = "the pool's policy" if own.pooled else "its own policy"
+        below = note(f"segment {own.name}: {shared}, {_probability(own.frequency)} of decisions; {costs}".rstrip("; "))
     if one.scale != 1:
         title += f" at {number(one.scale)} of its length"
-    return page(title, ["action", "probability"], rows) + certificate(one.certificate)
+    return page(title, ["action", "probability"], rows) + certificate(one.certificate) + below
 
 
 def decision_batch(batch: _native.DecisionBatch) -> str:

@@ -9,7 +9,17 @@ from typing_extensions import Self, disjoint_base
 
 from ._agent import Alarm
 from ._guardrail import RewardLike
-from ._types import ArmName, ContextLike, ContextsLike, CostsLike, Float, Int, Labelled
+from ._types import (
+    ArmName,
+    ContextLike,
+    ContextsLike,
+    CostsLike,
+    Float,
+    Int,
+    Labelled,
+    SegmentLike,
+    SegmentsLike,
+)
 
 __version__: str
 
@@ -40,6 +50,33 @@ class GuardrailCertificate:
     @property
     def capped(self) -> bool:
         """True if signals above the guardrail's `cap` count as the cap: all this is about the capped mean."""
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the same as a dictionary."""
+
+@final
+class SegmentCertificate:
+    """A segment's own part of a certificate, in the units of the signals."""
+    def __new__(cls, pickled: bytes) -> Self: ...
+    @property
+    def name(self) -> str:
+        """The segment."""
+    @property
+    def pooled(self) -> bool:
+        """True if it shares the policy of rare segments: a guardrail of scope "each" is then kept on average over
+        those only."""
+    @property
+    def contexts(self) -> int:
+        """Decisions seen in it before this one."""
+    @property
+    def frequency(self) -> float:
+        """Share of all decisions that had this policy."""
+    @property
+    def costs(self) -> dict[str, float]:
+        """Pessimistic cost of the segment's own policy, by guardrail."""
+    @property
+    def by_frequencies(self) -> dict[str, float]:
+        """Part of each guardrail's pessimistic cost that is there because frequencies of segments are not known
+        exactly."""
     def to_dict(self) -> dict[str, Any]:
         """Returns the same as a dictionary."""
 
@@ -111,6 +148,9 @@ class Decision:
     def features(self) -> NDArray[np.float64] | None:
         """The features of the action, where it has any."""
     @property
+    def segment(self) -> SegmentCertificate | None:
+        """The segment's own part of the certificate, with its name; None from agents that do not tell segments apart."""
+    @property
     def policy(self) -> dict[Any, float]:
         """The policy as a dictionary from action to probability, without zeros."""
     @property
@@ -149,6 +189,9 @@ class DecisionBatch:
     @property
     def probability(self) -> NDArray[np.float64]:
         """The probabilities with which they were drawn."""
+    @property
+    def segments(self) -> list[str] | None:
+        """Names of their segments; None from agents that do not tell segments apart."""
     @property
     def scale(self) -> NDArray[np.float64]:
         """Shares of their length that the actions are to be played at; see `Decision.scale`."""
@@ -191,6 +234,7 @@ class Agent:
         rng: _Random | None = None,
         *,
         context: ContextLike | None = None,
+        segment: SegmentLike | None = None,
     ) -> Decision:
         """Decides on an action."""
     def observe(
@@ -200,6 +244,7 @@ class Agent:
         costs: Float | Sequence[Float] | NDArray[Any] | Mapping[str, Float] | Labelled | None = None,
         *,
         context: ContextLike | None = None,
+        segment: SegmentLike | None = None,
     ) -> None:
         """Takes an outcome: of a `Decision` (also of one long past), or of an arm by name or number."""
     def decide_batch(
@@ -209,6 +254,7 @@ class Agent:
         rng: _Random | None = None,
         *,
         contexts: ContextsLike | None = None,
+        segments: SegmentsLike | None = None,
     ) -> DecisionBatch:
         """Makes many decisions at once, without learning in between."""
     def observe_batch(
@@ -219,12 +265,20 @@ class Agent:
         *,
         features: ArrayLike | None = None,
         contexts: ContextsLike | None = None,
+        segments: SegmentsLike | None = None,
     ) -> None:
         """Takes many outcomes at once: all of them, or, if one is refused, none."""
     def _pick(
-        self, size: int | None = None, actions: ArrayLike | None = None, contexts: object = ...
+        self, size: int | None = None, actions: ArrayLike | None = None, contexts: object = ..., segments: object = ...
     ) -> DecisionBatch: ...
-    def _learn(self, actions: object, rewards: ArrayLike, costs: object = ..., contexts: object = ...) -> None: ...
+    def _learn(
+        self, actions: object, rewards: ArrayLike, costs: object = ..., contexts: object = ..., segments: object = ...
+    ) -> None: ...
+    def _policy_in(self, segment: SegmentLike) -> dict[Any, float]: ...
+    def _segment_names(self, segments: SegmentsLike) -> list[str]: ...
+    def _segments(self) -> list[dict[str, Any]]: ...
+    @property
+    def _segment_fields(self) -> list[str] | None: ...
     def _in_contexts(self, contexts: ArrayLike) -> NDArray[np.float64]: ...
     @property
     def alarms(self) -> list[Alarm]:
@@ -251,9 +305,10 @@ class Agent:
         a dictionary by signal, `"reward"` or the name of a guardrail. Returns its number."""
     def retire_arm(self, arm: ArmName) -> None:
         """Stops offering an arm, by name or number. Its late outcomes are still welcome."""
-    def estimates(self) -> dict[str, Any]:
+    def estimates(self, segment: SegmentLike | None = None) -> dict[str, Any]:
         """Returns the estimates of the arms, or the actions on offer: a dictionary of columns
-        (`pandas.DataFrame(agent.estimates())`)."""
+        (`pandas.DataFrame(agent.estimates())`). `segment` (`Segmented`): where; one that was never
+        seen has the pool's."""
     @property
     def arms(self) -> list[Any]:
         """All arms: their names, or their numbers where they have no names."""
@@ -273,7 +328,7 @@ class Agent:
         """Number of outcomes taken."""
     @property
     def problem(self) -> dict[str, Any]:
-        """The problem as declared: arms, safe arm, features or context, reward, guardrails."""
+        """The problem as declared: arms, safe arm, features or context, reward, guardrails, segments."""
     @property
     def config(self) -> dict[str, Any]:
         """The parameters, as in TOML."""

@@ -19,6 +19,8 @@ class Parameter:
     choices: Mapping[str, str] = field(default_factory=dict)
     #: Only for agents whose actions have features.
     features_only: bool = False
+    #: Only for agents with a policy for every segment.
+    segments_only: bool = False
 
 
 #: Arguments of every agent's constructor, beside the parameters of its kind.
@@ -46,6 +48,16 @@ COMMON = (
         "safe one has a parameter of its own; the safe arm's means are the same in every context, unless Oplb's "
         '`model` is "per_arm".',
         features_only=True,
+    ),
+    Parameter(
+        "segments",
+        "Sequence[ArmName] | Mapping[str, object] | None",
+        None,
+        "names of segments that are known; others may come at any time. δ is set aside for as many, and where some "
+        'guardrail has scope "each" they have policies of their own at once. Segments made from '
+        'several fields are declared as {"fields": ["country", "device"], "known": [{"country": "de", "device": '
+        '"mobile"}]}; a decision then brings a dictionary or a tuple.',
+        segments_only=True,
     ),
     Parameter("safe", "ArmName | None", None, "the safe arm, by name or number; by default the first."),
     Parameter(
@@ -75,7 +87,7 @@ _ARMS_EXAMPLE = (
     '...     guardrails=[{{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}}],',
     "...     seed=7,{more}",
     "... )",
-    ">>> decision = agent.decide()",
+    ">>> decision = agent.decide({segment})",
 )
 _FEATURES_EXAMPLE = (
     "...     safe_action=[1.0, 0.0],",
@@ -109,6 +121,8 @@ class Kind:
     guarantee: str
     promise: str
     takes_features: bool
+    #: True if it has a policy for every segment.
+    takes_segments: bool
     #: True if it needs the number of rounds, or a safe action whose features are all 0.
     needs_horizon: bool
     needs_origin: bool
@@ -118,7 +132,11 @@ class Kind:
     def arguments(self) -> tuple[Parameter, ...]:
         """All arguments of the constructor."""
         every = (*COMMON, *self.parameters)
-        return tuple(one for one in every if self.takes_features or not one.features_only)
+        return tuple(
+            one
+            for one in every
+            if (self.takes_features or not one.features_only) and (self.takes_segments or not one.segments_only)
+        )
 
     @property
     def class_name(self) -> str:
@@ -131,7 +149,14 @@ class Kind:
         by_features = _ORIGIN_EXAMPLE if self.needs_origin else _FEATURES_EXAMPLE
         lines = by_features if self.takes_features else _ARMS_EXAMPLE
         more = " horizon=1000," if self.needs_horizon else ""
-        return tuple(line.format(name=self.class_name, more=more) for line in (*_START, *lines, *_END))
+        segment = 'segment="de"' if self.takes_segments else ""
+        every = (*_START, *lines, *_END)
+        return tuple(line.format(name=self.class_name, more=more, segment=segment) for line in every)
+
+    @property
+    def base_name(self) -> str:
+        """The class that it is made from."""
+        return "SegmentedAgent" if self.takes_segments else "Agent"
 
 
 _TYPES = {"number": "Float", "integer": "Int", "string": "str", "boolean": "bool", "null": "None"}
@@ -158,6 +183,7 @@ def _kind(variant: Mapping[str, Any], definitions: Mapping[str, Any], promises: 
         guarantee,
         promises[guarantee],
         takes_features=bool(variant["takes_features"]),
+        takes_segments=bool(variant["takes_segments"]),
         needs_horizon=bool(variant["needs_horizon"]),
         needs_origin=bool(variant["needs_origin"]),
         parameters=tuple(parameters),

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 from ._agent import Agent
 from ._features import Features
 from ._guardrail import GuardrailLike, RewardLike
+from ._segments import SegmentedAgent
 from ._types import ArmName, ArmsLike, Float, Int
 
 '''
@@ -41,7 +42,7 @@ def stubs() -> str:
 def _class(kind: Kind) -> str:
     lines = [
         "",
-        f"class {kind.class_name}(Agent):",
+        f"class {kind.class_name}({kind.base_name}):",
         *_docstring(kind),
         f'    guarantee: ClassVar[Literal["{kind.guarantee}"]]',
         "    def __new__(",

@@ -38,5 +38,11 @@ ContextLike: TypeAlias = ArrayLike | Mapping[str, object] | Labelled
 ContextsLike: TypeAlias = ArrayLike | Mapping[str, object] | Sequence[Mapping[str, object]] | Labelled
 """Contexts: rows of numbers, or a table by name."""
 
+SegmentLike: TypeAlias = str | Int | Sequence[str | Int | bool] | Mapping[str, object] | Labelled
+"""A segment: its name, or the values of the fields that segments are made from."""
+
+SegmentsLike: TypeAlias = ArrayLike | Sequence[object] | Mapping[str, object] | Labelled
+"""Segments: a column of names, or a table by field."""
+
 CostsLike: TypeAlias = ArrayLike | Mapping[str, ArrayLike] | Labelled
 """Costs of many outcomes: an array, a dictionary of columns, or a table."""

@@ -1,6 +1,8 @@
 //! Making an agent: from keyword arguments, the same words as TOML's.
 
-use banister::{Error, Guarantee, Guardrail, Problem, Range, SignalConfig};
+use banister::{
+    Error, Guarantee, Guardrail, Problem, Range, Scope, SignalConfig, check_segment_fields,
+};
 use banister_rivals::AgentConfig;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -14,11 +16,12 @@ use crate::error::{invalid, mistyped, raise};
 use crate::fields;
 use crate::input::{Numbers, count, count_or, integer};
 use crate::json::{declared, to_json, to_python};
+use crate::segment;
 use crate::serials::{SavedSerials, Serials};
 use crate::state::{Identity, Sampler, State};
 
 /// The registry of agents as JSON Schema. Each kind says beside its keys what it promises, whether it
-/// takes features, and what it cannot do without: a horizon, or a safe action at the origin.
+/// takes features or segments, and what it cannot do without: a horizon, or a safe action at the origin.
 #[pyfunction]
 pub(crate) fn agent_schema(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let mut schema = AgentConfig::schema();
@@ -27,6 +30,7 @@ pub(crate) fn agent_schema(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         if let Ok(config) = serde_json::from_value::<AgentConfig>(name) {
             kind["guarantee"] = json!(config.guarantee());
             kind["takes_features"] = json!(config.takes_features());
+            kind["takes_segments"] = json!(takes_segments(&config));
             let with_horizon = config.clone().with_horizon(1000, false);
             kind["needs_horizon"] = json!(with_horizon != config);
             let complete = with_horizon.with_parameter_norm(1.0);
@@ -38,6 +42,11 @@ pub(crate) fn agent_schema(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         }
     }
     to_python(py, &schema)
+}
+
+/// True for an agent that has a policy for every segment.
+pub(crate) fn takes_segments(config: &AgentConfig) -> bool {
+    matches!(config, AgentConfig::Segmented(_))
 }
 
 /// Returns a small problem with this safe action, to try out what an agent needs.
@@ -321,7 +330,12 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
         features: declared.features,
         reward: reward(take("reward")?.as_ref())?,
         guardrails: guardrails(take("guardrails")?.as_ref())?,
+        segments: Vec::new(),
     };
+    let mut segment_fields = Vec::new();
+    if let Some(segments) = take("segments")? {
+        (segment_fields, problem.segments) = segment::declared(&segments)?;
+    }
     let mut context = None;
     let numbers = take("context")?;
     let parameters = match to_json(kwargs.as_any(), "")? {
@@ -364,17 +378,33 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
             "`context` is given: this agent chooses among arms whatever the context; use `Oplb` for those",
         ));
     }
+    if !takes_segments(&config) {
+        if !problem.segments.is_empty() || !segment_fields.is_empty() {
+            return Err(segment::misplaced("segments", None));
+        }
+        let each = |guardrail: &Guardrail| guardrail.scope == Scope::Each;
+        if let Some(i) = problem.guardrails.iter().position(each) {
+            let allowed = "this agent does not tell segments apart; make a banister.Segmented";
+            return Err(invalid(
+                &format!("guardrails[{i}].scope"),
+                "\"each\"",
+                allowed,
+            ));
+        }
+    }
     let agent = config.build(&problem).map_err(in_arguments)?;
     let identity = Identity::new(fresh_seed(kwargs.py())?, Vec::new(), Serials::after(0));
     let named = (declared.naming, context);
     let mut state = State::new(agent, problem, config, seed, named, identity);
+    state.segment_fields = segment_fields;
     state.seed_agent();
     Ok(state)
 }
 
 const FORMAT: &str = "banister.python";
-/// 2 added the identity and the serials of decisions, 3 names that are integers and contexts, 4 named fields.
-const VERSION: u32 = 4;
+/// 2 added the identity and the serials of decisions, 3 names that are integers and contexts, 4 named fields,
+/// 5 the fields of segments.
+const VERSION: u32 = 5;
 
 /// An agent's own snapshot with the state of its random stream and its identity.
 #[derive(Serialize, Deserialize)]
@@ -394,6 +424,9 @@ struct Saved {
     integers: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     context: Option<Contextual>,
+    /// Fields that segments are made from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    segment_fields: Vec<String>,
     /// Identity, ancestors and decisions; without them it becomes an agent of its own.
     #[serde(default)]
     identity: Option<SavedIdentity>,
@@ -424,6 +457,7 @@ pub(crate) fn save(state: &State) -> PyResult<String> {
         named: state.naming != Naming::Places,
         integers: state.naming == Naming::Integers,
         context: state.context.clone(),
+        segment_fields: state.segment_fields.clone(),
         identity: Some(SavedIdentity {
             id: state.identity.id,
             ancestors: state.identity.ancestors.clone(),
@@ -442,6 +476,7 @@ fn unreadable(reason: impl std::fmt::Display) -> PyErr {
 pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResult<State> {
     let value: Value = serde_json::from_str(json).map_err(unreadable)?;
     let is_ours = value.get("format").and_then(Value::as_str) == Some(FORMAT);
+    let mut segment_fields = Vec::new();
     let (agent, sampler, resets, named, identity) = if is_ours {
         let saved: Saved = serde_json::from_value(value).map_err(unreadable)?;
         if !(1..=VERSION).contains(&saved.version) {
@@ -460,6 +495,7 @@ pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResul
             (true, true) => Naming::Integers,
         };
         let named = (naming, saved.context);
+        segment_fields = saved.segment_fields;
         (agent, sampler, saved.resets, named, saved.identity)
     } else {
         let sampler = Sampler::new(fresh_seed(py)?);
@@ -476,6 +512,11 @@ pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResul
                 .any(|x| x.len() != context.features().dimension()))
     {
         return Err(unreadable("`context` does not suit its agent"));
+    }
+    if !segment_fields.is_empty()
+        && (check_segment_fields(&segment_fields).is_err() || !takes_segments(&restored.config))
+    {
+        return Err(unreadable("`segment_fields` do not suit its agent"));
     }
     let identity = match identity {
         Some(saved) => {
@@ -499,6 +540,7 @@ pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResul
         identity,
     );
     state.resets = resets;
+    state.segment_fields = segment_fields;
     match kind {
         Some(kind) if kind != state.kind => Err(unreadable(format!(
             "it holds an agent of kind `{}`, not `{kind}`: use banister.load",

@@ -4,7 +4,7 @@
 //! the core into Python objects, and long work runs without the interpreter's lock. In reading order:
 //!
 //! - `error.rs`, `input.rs`, `json.rs`: errors become exceptions, arguments are checked and named.
-//! - `fields.rs`: rows by name become vectors.
+//! - `fields.rs`: rows by name become vectors; `segment.rs`: and names of segments.
 //! - `agent/` with `build.rs` (from keyword arguments and snapshots), `state.rs`, `serials.rs`.
 //! - `decision/`, `pickle.rs`: decisions, and values as bytes.
 //! - `solve.rs`, `solution.rs`: rounds given by their numbers.
@@ -30,6 +30,7 @@ mod log;
 mod offline;
 mod pickle;
 mod results;
+mod segment;
 mod serials;
 mod simulate;
 mod solution;
@@ -57,6 +58,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<decision::Certificate>()?;
     module.add_class::<decision::Decision>()?;
     module.add_class::<decision::GuardrailCertificate>()?;
+    module.add_class::<decision::SegmentCertificate>()?;
     module.add_class::<fields::Fields>()?;
     module.add_class::<results::ResultTable>()?;
     module.add_class::<results::Results>()?;

@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use crate::context::Contextual;
-use crate::decision::{ActionSet, Decision, Labels, Naming, Policy};
+use crate::decision::{ActionSet, Decision, Labels, Naming, Policy, Told};
 use crate::error::refused;
 use crate::serials::Serials;
 
@@ -76,6 +76,8 @@ pub(crate) struct State {
     pub naming: Naming,
     /// The arms, where decisions bring a context.
     pub context: Option<Contextual>,
+    /// Fields that segments are made from; none where segments have plain names.
+    pub segment_fields: Vec<String>,
     pub set: Arc<ActionSet>,
     pub index: HashMap<String, usize>,
     /// True after a call that failed half-way, by a mistake of ours.
@@ -88,7 +90,7 @@ pub(crate) struct State {
     /// Decisions since the last outcome.
     unannounced: VecDeque<Unannounced>,
     /// The alarm that decisions show, in words.
-    described: Option<(Alarm, Arc<str>)>,
+    described: Option<(Alarm, Told)>,
 }
 
 /// Decisions of one policy that the monitor does not know of yet.
@@ -143,6 +145,8 @@ pub(crate) struct Decided {
     pub rows: Option<Vec<f64>>,
     /// True if some were played at a part of their length, so that a number does not name them.
     pub in_parts: bool,
+    /// Names of their segments, where the agent tells them apart.
+    pub segments: Vec<String>,
     /// [`Policy::batch`], if it is the same for all.
     pub batch: Option<Option<u64>>,
 }
@@ -174,6 +178,7 @@ impl State {
             resets: 0,
             naming,
             context,
+            segment_fields: Vec::new(),
             is_broken: false,
             is_watched: agent.monitor().is_some(),
             agent,
@@ -257,6 +262,11 @@ impl State {
         })
     }
 
+    /// Enters the segment of the next decision or outcome, where the agent tells them apart.
+    pub(crate) fn enter_segment(&mut self, segment: Option<&str>) -> Result<(), banister::Error> {
+        segment.map_or(Ok(()), |segment| self.agent.enter(segment))
+    }
+
     /// Features of an arm in a context.
     pub(crate) fn features_in(
         &self,
@@ -337,16 +347,16 @@ impl State {
         }
     }
 
-    /// Describes an alarm in a sentence, and numbers its arm as the actions on offer do.
-    fn describe(&mut self, alarm: &mut Alarm) -> Arc<str> {
+    /// Describes an alarm in words, and numbers its arm as the actions on offer do.
+    fn describe(&mut self, alarm: &mut Alarm) -> Told {
         let declared = *alarm;
         if declared.arm == Some(self.problem.safe) {
             alarm.arm = Some(self.set.safe);
         }
-        if let Some((known, text)) = &self.described
+        if let Some((known, told)) = &self.described
             && *known == declared
         {
-            return Arc::clone(text);
+            return told.clone();
         }
         let name = |arm: usize| match &self.context {
             // Alarms about an arm are about the safe one here.
@@ -357,26 +367,27 @@ impl State {
             }
         };
         let name = declared.arm.and_then(name).map(String::as_str);
-        let text = match self.problem.check() {
-            Ok(problem) => {
-                let segment = declared.segment.and_then(|s| self.agent.segment_name(s));
-                declared.describe(&problem, name, segment)
-            }
+        let segment = declared.segment.and_then(|s| self.agent.segment_name(s));
+        let message = match self.problem.check() {
+            Ok(problem) => declared.describe(&problem, name, segment),
             Err(error) => error.to_string(),
         };
-        let text: Arc<str> = text.into();
-        self.described = Some((declared, Arc::clone(&text)));
-        text
+        let told = Told {
+            message: message.into(),
+            segment: segment.map(Into::into),
+        };
+        self.described = Some((declared, told.clone()));
+        told
     }
 
     /// The alarms that nobody has acknowledged yet.
-    pub(crate) fn alarms(&mut self) -> Vec<(Alarm, Arc<str>)> {
+    pub(crate) fn alarms(&mut self) -> Vec<(Alarm, Told)> {
         let alarms = self.agent.monitor().map(|m| m.alarms().to_vec());
         let mut alarms = alarms.unwrap_or_default();
         let described = alarms
             .iter_mut()
             .map(|alarm| (self.describe(alarm), *alarm));
-        described.map(|(text, alarm)| (alarm, text)).collect()
+        described.map(|(told, alarm)| (alarm, told)).collect()
     }
 
     /// Goes on with other draws, and as an agent of its own, in a process that was forked: its siblings
@@ -426,10 +437,12 @@ impl State {
         let taken = if self.is_watched && costs.len() == self.set.guardrails.len() {
             let arms = [decision.drawn];
             let safe = [decision.safe_probability()];
+            let segment = decision.segment_name().map(|name| [name]);
             self.agent.observe_batch(&Outcomes {
-                played: match &features {
-                    Some(x) => Played::Features(x),
-                    None => Played::Arms(&arms),
+                played: match (&features, &segment) {
+                    (Some(x), _) => Played::Features(x),
+                    (None, Some(segment)) => Played::InSegments(&arms, segment),
+                    (None, None) => Played::Arms(&arms),
                 },
                 rewards: &[reward],
                 costs,
@@ -457,9 +470,11 @@ impl State {
         let is_now = (decided.set.as_ref()).is_some_and(|set| Arc::ptr_eq(set, &self.set));
         let rows = decided.rows.as_deref();
         let rows = rows.filter(|_| !is_now || decided.in_parts);
+        let segments: Vec<&str> = decided.segments.iter().map(String::as_str).collect();
         let taken = self.agent.observe_batch(&Outcomes {
             played: match rows {
                 Some(x) => Played::Features(x),
+                None if !segments.is_empty() => Played::InSegments(&decided.numbers, &segments),
                 None => Played::Arms(&decided.numbers),
             },
             rewards,

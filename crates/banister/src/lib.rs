@@ -103,7 +103,7 @@ pub use problem::{
     ArmRanges, Budget, Category, CheckedProblem, ContextArms, Direction, Field, FieldValue, Fields,
     Guardrail, Missing, Model, Outside, Period, Problem, RANGE_ADVICE, Range, Scope, Signal,
     SignalConfig, Standard, Unseen, WhenExhausted, check_segment, check_segment_fields,
-    segment_of_fields, two_numbers,
+    is_segment_of_fields, segment_of_fields, two_numbers,
 };
 pub use safe_cost::UnknownSafeCost;
 pub use segmented::{Segmented, SegmentedConfig};

@@ -31,7 +31,9 @@ class TableEnvironment:
         features: columns of numbers that describe a request, or `Features` of a frame: contexts for linear
             agents. Then true means are not
             known, and reward and costs are those that were drawn.
-        segment: column of the request's segment.
+        segment: column of the request's segment, which `segmented` agents tell apart. True means are then by
+            segment.
+        declared: True if agents are told the segments' names before the first round.
         order: "replacement" (every round draws a row), "shuffled" (every row once, in another order in
             each run) or "as_is".
         log: share of the rows, others in each run, that agents learn from before the first round, with the
@@ -66,6 +68,7 @@ class TableEnvironment:
         safe: int | str = 0,
         features: Sequence[str] | Features | None = None,
         segment: str | None = None,
+        declared: bool = True,
         order: Literal["replacement", "shuffled", "as_is"] = "replacement",
         log: float | None = None,
     ) -> None:
@@ -86,7 +89,9 @@ class TableEnvironment:
         elif features is not None:
             self._rest["features"] = list(features)
         if segment is not None:
-            self._rest["segment"] = segment
+            self._rest |= {"segment": segment, "declared": declared}
+        elif not declared:
+            raise TypeError("`declared` is given without `segment`: it is about the names of segments")
         if log is not None:
             self._rest["log"] = float(log)
         if isinstance(frame, (str, os.PathLike)):

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister::{Origin, Outcomes, Played};
+use banister::{Origin, Outcomes, Played as CorePlayed};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -18,6 +18,22 @@ use crate::state::{Decided, State};
 
 /// An argument that may be missing.
 type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+/// Rounds to decide in.
+pub(super) struct Rounds<'a, 'py> {
+    pub size: Given<'a, 'py>,
+    pub actions: Given<'a, 'py>,
+    pub contexts: Given<'a, 'py>,
+    pub segments: Given<'a, 'py>,
+}
+
+/// Subjects of outcomes as given.
+pub(super) struct Played<'a, 'py> {
+    pub actions: Given<'a, 'py>,
+    pub features: Given<'a, 'py>,
+    pub contexts: Given<'a, 'py>,
+    pub segments: Given<'a, 'py>,
+}
 
 /// Most decisions of one call: some hundred megabytes of them.
 const MOST: u64 = 10_000_000;
@@ -87,6 +103,15 @@ impl DecisionBatch {
         PyArray1::from_iter(py, each.map(|one| one.policy.probability(one.drawn)))
     }
 
+    /// Names of their segments; None from agents that do not tell segments apart.
+    #[getter]
+    fn segments(&self) -> Option<Vec<&str>> {
+        let names = self.decisions.iter().map(Decision::segment_name);
+        names
+            .collect::<Option<Vec<_>>>()
+            .filter(|names| !names.is_empty())
+    }
+
     /// Shares of their length that the actions are to be played at; see `Decision.scale`.
     #[getter]
     fn scale<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
@@ -117,10 +142,10 @@ impl DecisionBatch {
 }
 
 /// [`Agent::decide_batch`].
-pub(crate) fn decide(
+pub(super) fn decide(
     agent: &Agent,
     py: Python<'_>,
-    (size, actions, contexts): (Given<'_, '_>, Given<'_, '_>, Given<'_, '_>),
+    rounds: Rounds<'_, '_>,
     rng: Given<'_, '_>,
     is_kept: bool,
 ) -> PyResult<DecisionBatch> {
@@ -128,6 +153,30 @@ pub(crate) fn decide(
     let batch = move |state: &State, size: usize| {
         if is_kept { state.batch(size) } else { Some(0) }
     };
+    let Rounds {
+        size,
+        actions,
+        contexts,
+        segments,
+    } = rounds;
+    if let Some(segments) = agent.segments(segments, None)? {
+        if size.or(actions).or(contexts).is_some() {
+            return Err(PyTypeError::new_err(
+                "`size`, `actions` or `contexts` is given beside `segments`: there is one decision for each segment",
+            ));
+        }
+        let given = uniforms(rng, segments.len())?;
+        let decisions = agent.with(py, true, |state| {
+            let batch = batch(state, segments.len());
+            let each = segments.iter().enumerate().map(|(i, segment)| {
+                state.enter_segment(Some(segment))?;
+                Ok(state.decide(given.as_ref().map(|u| u[i]), batch))
+            });
+            each.collect::<Result<Vec<Decision>, banister::Error>>()
+        })?;
+        let decisions = decisions.map_err(raise)?;
+        return Ok(DecisionBatch { decisions });
+    }
     if let Some(contexts) = agent.contexts(contexts, "contexts", None)? {
         agent.no_actions(actions.or(size))?;
         let given = uniforms(rng, contexts.shape()[0])?;
@@ -218,13 +267,19 @@ enum Subjects {
 }
 
 /// [`Agent::observe_batch`].
-pub(crate) fn observe(
+pub(super) fn observe(
     agent: &Agent,
     py: Python<'_>,
-    (actions, features, contexts): (Given<'_, '_>, Given<'_, '_>, Given<'_, '_>),
+    played: Played<'_, '_>,
     (rewards, costs): (Given<'_, '_>, Given<'_, '_>),
     origin: Origin<'static>,
 ) -> PyResult<()> {
+    let Played {
+        actions,
+        features,
+        contexts,
+        segments,
+    } = played;
     let Some(rewards) = rewards else {
         return Err(PyTypeError::new_err(
             "`rewards` is missing: one per outcome",
@@ -235,6 +290,7 @@ pub(crate) fn observe(
         ("costs", costs),
         ("actions", actions),
         ("contexts", contexts),
+        ("segments", segments),
     ])?;
     let rewards = Numbers::new(rewards, "rewards")?;
     rewards.expect(&[None], "one reward per outcome")?;
@@ -260,6 +316,18 @@ pub(crate) fn observe(
         _ => agent.contexts(contexts, "contexts", Some(n))?,
     };
     let contexts = contexts.as_ref().map(Numbers::slice).transpose()?;
+    let segments = match (&subjects, segments) {
+        (Subjects::Decisions(_), None) => None,
+        (Subjects::Decisions(_), Some(_)) => {
+            return Err(PyTypeError::new_err(
+                "`segments` is given: the decisions have their own",
+            ));
+        }
+        _ => agent.segments(segments, Some(n))?,
+    };
+    let segments = segments.as_ref();
+    let segments: Option<Vec<&str>> =
+        segments.map(|names| names.iter().map(String::as_str).collect());
     let m = agent.guardrails().len();
     let costs = costs.map(|costs| Numbers::new(&by_column(costs, &agent.guardrails())?, "costs"));
     let costs = costs.transpose()?;
@@ -297,9 +365,10 @@ pub(crate) fn observe(
         });
         let in_contexts = in_contexts.transpose().map_err(raise)?;
         let outcomes = Outcomes {
-            played: match given.or(in_contexts.as_deref()) {
-                Some(x) => Played::Features(x),
-                None => Played::Arms(&numbers),
+            played: match (given.or(in_contexts.as_deref()), &segments) {
+                (Some(x), _) => CorePlayed::Features(x),
+                (None, Some(segments)) => CorePlayed::InSegments(&numbers, segments),
+                (None, None) => CorePlayed::Arms(&numbers),
             },
             rewards,
             costs: flat,
@@ -386,6 +455,9 @@ fn decided<'a>(each: impl Iterator<Item = &'a Decision>) -> Subjects {
         decided.serials.push(one.serial);
         decided.agents.push(one.set.agent);
         decided.safe.push(one.safe_probability());
+        decided
+            .segments
+            .extend(one.segment_name().map(str::to_owned));
         decided.in_parts |= one.policy.scale != 1.0;
         match (&mut decided.rows, &one.features) {
             (Some(rows), Some(x)) => rows.extend_from_slice(&scaled(x, one.policy.scale)),

@@ -6,7 +6,7 @@ pub(crate) use batch::DecisionBatch;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use banister::oplb::LongFeatures;
-use banister::{ArmRanges, Origin};
+use banister::{ArmEstimate, ArmRanges, Origin, SegmentView};
 use banister_rivals::AgentConfig;
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
@@ -15,11 +15,12 @@ use pyo3::types::{PyDict, PyType};
 use serde_json::Value;
 
 use crate::build;
-use crate::decision::{Decision, Labels, Naming, alarm_object, hex};
+use crate::decision::{ActionSet, Decision, Labels, Naming, alarm_object, by_name, hex};
 use crate::error::{guarded, invalid, raise, refused, shown};
 use crate::fields;
 use crate::input::{Numbers, costs, number, uniform};
 use crate::json::{declared, to_json, to_python};
+use crate::segment;
 use crate::state::State;
 
 /// More numbers than this in one call, and other Python threads may run meanwhile.
@@ -46,6 +47,9 @@ pub(crate) struct Agent {
     context: Option<usize>,
     /// Fields that contexts are made from, where they have names.
     fields: Option<banister::Fields>,
+    /// Fields that segments are made from, none where they have plain names; `None` for agents that do not tell
+    /// segments apart.
+    segments: Option<Vec<String>>,
     /// Longest context that is taken.
     norm: f64,
     naming: Naming,
@@ -58,6 +62,7 @@ impl Agent {
         let exact = serde_json::to_value(&state.config)
             .is_ok_and(|config| config.get("solver").and_then(Value::as_str) == Some("exact"));
         let features = state.problem.features.first().map_or(1, Vec::len);
+        let segments = build::takes_segments(&state.config).then(|| state.segment_fields.clone());
         let dimension = if state.problem.features.is_empty() {
             state.problem.arms.len()
         } else {
@@ -74,7 +79,10 @@ impl Agent {
                 _ => f64::INFINITY,
             },
             naming: state.naming,
-            is_slow: exact || state.problem.arms.len().saturating_mul(features) > LONG,
+            is_slow: exact
+                || segments.is_some()
+                || state.problem.arms.len().saturating_mul(features) > LONG,
+            segments,
             guardrails: Arc::clone(&state.set.guardrails),
             state: Mutex::new(state),
         }
@@ -118,6 +126,32 @@ impl Agent {
             Ok(number) => Of::Action(number),
             Err(name) => Of::Named(name),
         })
+    }
+
+    /// Reads the name of a segment: there, if and only if the agent tells segments apart.
+    fn segment(&self, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
+        let fields = self.segments.as_deref();
+        match (value.filter(|value| !value.is_none()), fields) {
+            (None, None) => Ok(None),
+            (Some(value), Some(fields)) => segment::name(fields, value, "segment").map(Some),
+            (Some(_), None) | (None, Some(_)) => Err(segment::misplaced("segment", fields)),
+        }
+    }
+
+    /// The same for many.
+    fn segments(
+        &self,
+        value: Option<&Bound<'_, PyAny>>,
+        rows: Option<usize>,
+    ) -> PyResult<Option<Vec<String>>> {
+        let fields = self.segments.as_deref();
+        match (value.filter(|value| !value.is_none()), fields) {
+            (None, None) => Ok(None),
+            (Some(value), Some(fields)) => {
+                segment::names(fields, value, "segments", rows).map(Some)
+            }
+            (Some(_), None) | (None, Some(_)) => Err(segment::misplaced("segments", fields)),
+        }
     }
 
     /// Refuses actions where the arms are named.
@@ -219,7 +253,8 @@ impl Agent {
     ///
     /// `actions` (linear agents): the feature vectors to choose among, one row per action; without
     /// it the arms, or the actions offered last. `context` (agents made with `context=`): its numbers, or a
-    /// row by name where the agent was made with `Features`.
+    /// row by name where the agent was made with `Features`. `segment` (`Segmented`): its name, or a dictionary
+    /// or tuple of values where segments are made from several fields.
     /// `rng`: a numpy Generator to draw with, instead of the agent's own.
     ///
     /// >>> import banister
@@ -227,15 +262,17 @@ impl Agent {
     /// >>> decision = agent.decide()
     /// >>> sorted(decision.policy)
     /// ['bold', 'control']
-    #[pyo3(signature = (actions=None, rng=None, *, context=None))]
+    #[pyo3(signature = (actions=None, rng=None, *, context=None, segment=None))]
     fn decide(
         &self,
         py: Python<'_>,
         actions: Option<&Bound<'_, PyAny>>,
         rng: Option<&Bound<'_, PyAny>>,
         context: Option<&Bound<'_, PyAny>>,
+        segment: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Decision> {
         let given = rng.map(uniform).transpose()?;
+        let segment = self.segment(segment)?;
         if let Some(context) = self.contexts(context, "context", None)? {
             self.no_actions(actions)?;
             let context = context.slice()?;
@@ -246,7 +283,11 @@ impl Agent {
             return decided.map_err(raise);
         }
         let Some(actions) = actions else {
-            return self.with(py, self.is_slow, |state| state.decide(given, None));
+            let decided = self.with(py, self.is_slow, |state| {
+                state.enter_segment(segment.as_deref())?;
+                Ok(state.decide(given, None))
+            })?;
+            return decided.map_err(raise);
         };
         let actions = Numbers::new(actions, "actions")?;
         let meaning = "one row per action, one column per feature";
@@ -264,8 +305,8 @@ impl Agent {
     ///
     /// A decision's outcome is taken once, by the agent that made it, in any order. What is given by name
     /// or number counts as the outcome of the last decision. `costs` is a number, a sequence, an array, or
-    /// by guardrail a dictionary or a pandas Series. Where the agent has contexts, `context` goes with a name
-    /// or number; a `Decision` has its own. Nothing changes if any number is refused.
+    /// by guardrail a dictionary or a pandas Series. Where the agent has contexts or segments, `context` or
+    /// `segment` goes with a name or number; a `Decision` has its own. Nothing changes if any number is refused.
     ///
     /// >>> import banister
     /// >>> agent = banister.Opb(["control", "bold"], guardrails={"name": "spend", "at_most": 0.5})
@@ -273,7 +314,7 @@ impl Agent {
     /// >>> agent.observe(agent.decide(), 0.0, 0.3)
     /// >>> agent.outcomes
     /// 2
-    #[pyo3(signature = (action, reward, costs=None, *, context=None))]
+    #[pyo3(signature = (action, reward, costs=None, *, context=None, segment=None))]
     fn observe(
         &self,
         py: Python<'_>,
@@ -281,6 +322,7 @@ impl Agent {
         reward: &Bound<'_, PyAny>,
         costs: Option<&Bound<'_, PyAny>>,
         context: Option<&Bound<'_, PyAny>>,
+        segment: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let reward = number(reward, "reward")?;
         let costs = self::costs(costs, &self.guardrails)?;
@@ -294,6 +336,15 @@ impl Agent {
             }
             _ => self.contexts(context, "context", None)?,
         };
+        let segment = match (&of, segment) {
+            (Of::Earlier(_), None) => None,
+            (Of::Earlier(_), Some(_)) => {
+                return Err(PyTypeError::new_err(
+                    "`segment` is given: the decision has its own",
+                ));
+            }
+            _ => self.segment(segment)?,
+        };
         let context = context.as_ref().map(Numbers::slice).transpose()?;
         self.with(py, false, |state| {
             let index = match &of {
@@ -303,7 +354,10 @@ impl Agent {
             };
             state.announce();
             let taken = index.and_then(|index| match context {
-                None => state.agent.observe(index, reward, &costs),
+                None => {
+                    state.enter_segment(segment.as_deref())?;
+                    state.agent.observe(index, reward, &costs)
+                }
                 Some(context) => {
                     let x = state.features_in(index, context)?;
                     state.agent.observe_at(&x, reward, &costs)
@@ -317,13 +371,14 @@ impl Agent {
     ///
     /// `size`: that many draws from the policy for the arms or the actions on offer. `actions`: an
     /// array of shape (rounds, actions, features), one decision for each round. `contexts` (agents made
-    /// with `context=`): one row for each round.
+    /// with `context=`): one row for each round. `segments` (`Segmented`): one for each round, a column or a
+    /// table by field.
     ///
     /// >>> import banister
     /// >>> agent = banister.Opb(2, seed=7)
     /// >>> len(agent.decide_batch(1000))
     /// 1000
-    #[pyo3(signature = (size=None, actions=None, rng=None, *, contexts=None))]
+    #[pyo3(signature = (size=None, actions=None, rng=None, *, contexts=None, segments=None))]
     fn decide_batch(
         &self,
         py: Python<'_>,
@@ -331,34 +386,48 @@ impl Agent {
         actions: Option<&Bound<'_, PyAny>>,
         rng: Option<&Bound<'_, PyAny>>,
         contexts: Option<&Bound<'_, PyAny>>,
+        segments: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<DecisionBatch> {
-        batch::decide(self, py, (size, actions, contexts), rng, true)
+        let rounds = batch::Rounds {
+            size,
+            actions,
+            contexts,
+            segments,
+        };
+        batch::decide(self, py, rounds, rng, true)
     }
 
     /// Makes decisions whose outcomes come by name or number.
-    #[pyo3(signature = (size=None, actions=None, contexts=None))]
+    #[pyo3(signature = (size=None, actions=None, contexts=None, segments=None))]
     fn _pick(
         &self,
         py: Python<'_>,
         size: Option<&Bound<'_, PyAny>>,
         actions: Option<&Bound<'_, PyAny>>,
         contexts: Option<&Bound<'_, PyAny>>,
+        segments: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<DecisionBatch> {
-        batch::decide(self, py, (size, actions, contexts), None, false)
+        let rounds = batch::Rounds {
+            size,
+            actions,
+            contexts,
+            segments,
+        };
+        batch::decide(self, py, rounds, None, false)
     }
 
     /// Takes many outcomes at once: all of them, or, if one is refused, none.
     ///
     /// `actions`: a `DecisionBatch`, a list of decisions, or names or numbers of arms. `features`
     /// instead of `actions` (linear agents): the features of what was played, one row per outcome. `contexts`
-    /// (agents made with `context=`) go with names or numbers, one row per outcome.
+    /// (agents made with `context=`) and `segments` (`Segmented`) go with names or numbers, one row per outcome.
     ///
     /// >>> import banister
     /// >>> agent = banister.Opb(2, guardrails={"name": "spend", "at_most": 0.5})
     /// >>> agent.observe_batch([0, 1, 0], rewards=[1.0, 0.0, 1.0], costs=[0.1, 0.2, 0.3])
     /// >>> agent.outcomes
     /// 3
-    #[pyo3(signature = (actions=None, rewards=None, costs=None, *, features=None, contexts=None))]
+    #[pyo3(signature = (actions=None, rewards=None, costs=None, *, features=None, contexts=None, segments=None))]
     fn observe_batch(
         &self,
         py: Python<'_>,
@@ -367,13 +436,19 @@ impl Agent {
         costs: Option<&Bound<'_, PyAny>>,
         features: Option<&Bound<'_, PyAny>>,
         contexts: Option<&Bound<'_, PyAny>>,
+        segments: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let of = (actions, features, contexts);
+        let of = batch::Played {
+            actions,
+            features,
+            contexts,
+            segments,
+        };
         batch::observe(self, py, of, (rewards, costs), Origin::Immediate)
     }
 
     /// Takes many outcomes of decisions that others made: they teach, and raise no alarm of a breach.
-    #[pyo3(signature = (actions, rewards, costs=None, contexts=None))]
+    #[pyo3(signature = (actions, rewards, costs=None, contexts=None, segments=None))]
     fn _learn(
         &self,
         py: Python<'_>,
@@ -381,15 +456,16 @@ impl Agent {
         rewards: &Bound<'_, PyAny>,
         costs: Option<&Bound<'_, PyAny>>,
         contexts: Option<&Bound<'_, PyAny>>,
+        segments: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
+        let of = batch::Played {
+            actions: Some(actions),
+            features: None,
+            contexts,
+            segments,
+        };
         let signals = (Some(rewards), costs);
-        batch::observe(
-            self,
-            py,
-            (Some(actions), None, contexts),
-            signals,
-            Origin::Logged,
-        )
+        batch::observe(self, py, of, signals, Origin::Logged)
     }
 
     /// Features of all arms in contexts: (rounds, arms, features).
@@ -425,7 +501,7 @@ impl Agent {
         let (alarms, set) =
             self.with(py, false, |state| (state.alarms(), Arc::clone(&state.set)))?;
         (alarms.iter())
-            .map(|(alarm, message)| alarm_object(py, &set, alarm, message))
+            .map(|(alarm, told)| alarm_object(py, &set, alarm, told))
             .collect()
     }
 
@@ -542,43 +618,59 @@ impl Agent {
     }
 
     /// Returns the estimates of the arms, or the actions on offer: a dictionary of columns
-    /// (`pandas.DataFrame(agent.estimates())`).
+    /// (`pandas.DataFrame(agent.estimates())`). `segment` (`Segmented`): where; one that was never
+    /// seen has the pool's.
     ///
     /// >>> import banister
     /// >>> agent = banister.Opb(["control", "bold"])
     /// >>> agent.observe("bold", reward=1.0)
     /// >>> agent.estimates()["pulls"].tolist()
     /// [0, 1]
-    fn estimates<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    #[pyo3(signature = (segment=None))]
+    fn estimates<'py>(
+        &self,
+        py: Python<'py>,
+        segment: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let segment = self.segment(segment)?;
         let (beliefs, set) = self.with(py, true, |state| {
-            (state.agent.estimates(), Arc::clone(&state.set))
+            let entered = state.enter_segment(segment.as_deref()).map_err(raise);
+            entered.map(|()| (state.agent.estimates(), Arc::clone(&state.set)))
+        })??;
+        columns(py, &beliefs, &set)
+    }
+
+    /// The policy in force in a segment, from arm to probability.
+    fn _policy_in<'py>(
+        &self,
+        py: Python<'py>,
+        segment: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let segment = self.segment(Some(segment))?.unwrap_or_default();
+        let (policy, set) = self.with(py, true, |state| {
+            let policy = state.agent.policy_in(&segment).map(<[_]>::to_vec);
+            (policy.unwrap_or_default(), Arc::clone(&state.set))
         })?;
-        let table = PyDict::new(py);
-        let labels = (0..beliefs.len()).map(|a| set.labels.of(py, a));
-        table.set_item("arm", labels.collect::<PyResult<Vec<_>>>()?)?;
-        let offered: Vec<bool> = beliefs.iter().map(|b| b.offered).collect();
-        table.set_item("offered", PyArray1::from_vec(py, offered))?;
-        if beliefs.iter().all(|b| b.pulls.is_some()) {
-            let pulls = beliefs.iter().filter_map(|b| b.pulls).collect();
-            table.set_item("pulls", PyArray1::<u64>::from_vec(py, pulls))?;
-        }
-        let signals = std::iter::once("reward").chain(set.guardrails.iter().map(String::as_str));
-        for (s, name) in signals.enumerate() {
-            let estimates = || {
-                beliefs.iter().filter_map(move |b| match s {
-                    0 => Some(&b.reward),
-                    s => b.costs.get(s - 1),
-                })
-            };
-            let mean = estimates().map(|e| e.mean.unwrap_or(f64::NAN)).collect();
-            let lower = estimates().map(|e| e.lower).collect();
-            let upper = estimates().map(|e| e.upper).collect();
-            for (end, column) in [("mean", mean), ("lower", lower), ("upper", upper)] {
-                let column = PyArray1::from_vec(py, column);
-                table.set_item(format!("{name}_{end}"), column)?;
-            }
-        }
-        Ok(table)
+        probabilities(py, &policy, &set)
+    }
+
+    /// Names of many segments.
+    fn _segment_names(&self, segments: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+        Ok(self.segments(Some(segments), None)?.unwrap_or_default())
+    }
+
+    /// Segments told apart and the pool, each as a dictionary.
+    fn _segments<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let (views, set) = self.with(py, true, |state| {
+            (state.agent.segments(), Arc::clone(&state.set))
+        })?;
+        views.iter().map(|view| view_of(py, view, &set)).collect()
+    }
+
+    /// Fields that segments are made from; None for agents that do not tell segments apart.
+    #[getter]
+    fn _segment_fields(&self) -> Option<Vec<String>> {
+        self.segments.clone()
     }
 
     /// All arms: their names, or their numbers where they have no names.
@@ -625,7 +717,7 @@ impl Agent {
         self.with(py, false, |state| state.agent.outcomes())
     }
 
-    /// The problem as declared: arms, safe arm, features or context, reward, guardrails.
+    /// The problem as declared: arms, safe arm, features or context, reward, guardrails, segments.
     #[getter]
     fn problem<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let problem = self.with(py, false, |state| {
@@ -639,6 +731,9 @@ impl Agent {
                     None => context.numbers.into(),
                 };
                 map.insert("context".into(), brought);
+            }
+            if let (false, Value::Object(map)) = (state.segment_fields.is_empty(), &mut problem) {
+                map.insert("segment_fields".into(), state.segment_fields.clone().into());
             }
             Ok::<_, serde_json::Error>(problem)
         })?;
@@ -670,6 +765,71 @@ impl Agent {
     fn _kind_of(py: Python<'_>, snapshot: &str) -> PyResult<String> {
         Ok(build::restore(py, snapshot, None)?.kind)
     }
+}
+
+/// A segment as a dictionary.
+fn view_of<'py>(
+    py: Python<'py>,
+    view: &SegmentView,
+    set: &ActionSet,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("name", &view.name)?;
+    dict.set_item("pooled", &view.pooled)?;
+    dict.set_item("contexts", view.contexts)?;
+    dict.set_item("frequency", view.frequency)?;
+    dict.set_item("policy", probabilities(py, &view.policy, set)?)?;
+    dict.set_item("costs", by_name(py, &set.guardrails, &view.costs)?)?;
+    dict.set_item("prices", by_name(py, &set.guardrails, &view.prices)?)?;
+    dict.set_item("estimates", columns(py, &view.arms, set)?)?;
+    Ok(dict)
+}
+
+/// A policy from arm to probability.
+fn probabilities<'py>(
+    py: Python<'py>,
+    policy: &[(usize, f64)],
+    set: &ActionSet,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for &(arm, p) in policy {
+        dict.set_item(set.labels.of(py, arm)?, p)?;
+    }
+    Ok(dict)
+}
+
+/// Estimates of arms as columns.
+fn columns<'py>(
+    py: Python<'py>,
+    beliefs: &[ArmEstimate],
+    set: &ActionSet,
+) -> PyResult<Bound<'py, PyDict>> {
+    let table = PyDict::new(py);
+    let labels = (0..beliefs.len()).map(|a| set.labels.of(py, a));
+    table.set_item("arm", labels.collect::<PyResult<Vec<_>>>()?)?;
+    let offered: Vec<bool> = beliefs.iter().map(|b| b.offered).collect();
+    table.set_item("offered", PyArray1::from_vec(py, offered))?;
+    if beliefs.iter().all(|b| b.pulls.is_some()) {
+        let pulls = beliefs.iter().filter_map(|b| b.pulls).collect();
+        table.set_item("pulls", PyArray1::<u64>::from_vec(py, pulls))?;
+    }
+    let signals = std::iter::once("reward").chain(set.guardrails.iter().map(String::as_str));
+    for (s, name) in signals.enumerate() {
+        let estimates = || {
+            beliefs.iter().filter_map(move |b| match s {
+                0 => Some(&b.reward),
+                s => b.costs.get(s - 1),
+            })
+        };
+        let mean = estimates().map(|e| e.mean.unwrap_or(f64::NAN)).collect();
+        let lower = estimates().map(|e| e.lower).collect();
+        let upper = estimates().map(|e| e.upper).collect();
+        for (end, column) in [("mean", mean), ("lower", lower), ("upper", upper)] {
+            let column = PyArray1::from_vec(py, column);
+            table.set_item(format!("{name}_{end}"), column)?;
+        }
+    }
+    Ok(table)
 }
 
 fn unexpected(error: impl std::fmt::Display) -> PyErr {

@@ -84,8 +84,8 @@ pub(crate) struct ActionSet {
 #[derive(Debug)]
 pub(crate) struct Policy {
     pub core: Core,
-    /// The alarm of `core` in a sentence.
-    pub alarm: Option<Arc<str>>,
+    /// The alarm of `core` in words.
+    pub alarm: Option<Told>,
     /// The first decision of a batch that is too long for its decisions to be announced one by one.
     pub batch: Option<u64>,
     /// True if its outcomes may come by copies that were pickled.
@@ -101,7 +101,7 @@ impl Deref for Policy {
 }
 
 impl Policy {
-    pub(crate) fn new(core: Core, alarm: Option<Arc<str>>, batch: Option<u64>) -> Self {
+    pub(crate) fn new(core: Core, alarm: Option<Told>, batch: Option<u64>) -> Self {
         Self {
             core,
             alarm,
@@ -121,8 +121,17 @@ impl Policy {
     /// The alarm as a Python object.
     fn alarm<'py>(&self, py: Python<'py>, set: &ActionSet) -> PyResult<Option<Bound<'py, PyAny>>> {
         let alarm = self.core.alarm.as_ref().zip(self.alarm.as_ref());
-        (alarm.map(|(alarm, message)| alarm_object(py, set, alarm, message))).transpose()
+        (alarm.map(|(alarm, told)| alarm_object(py, set, alarm, told))).transpose()
     }
+}
+
+/// An alarm in words.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Told {
+    /// All of it in a sentence.
+    pub message: Arc<str>,
+    /// Name of the segment that it is about, if it is about one.
+    pub segment: Option<Arc<str>>,
 }
 
 /// An alarm as `banister.Alarm`.
@@ -130,7 +139,7 @@ pub(crate) fn alarm_object<'py>(
     py: Python<'py>,
     set: &ActionSet,
     alarm: &Alarm,
-    message: &str,
+    told: &Told,
 ) -> PyResult<Bound<'py, PyAny>> {
     let fields = PyDict::new(py);
     fields.set_item("kind", word(&alarm.kind))?;
@@ -142,7 +151,8 @@ pub(crate) fn alarm_object<'py>(
     fields.set_item("mean", alarm.mean)?;
     fields.set_item("evidence", alarm.evidence)?;
     fields.set_item("forces_safe", alarm.forces_safe)?;
-    fields.set_item("message", message)?;
+    fields.set_item("message", &*told.message)?;
+    fields.set_item("segment", told.segment.as_deref())?;
     py.import("banister")?
         .call_method("Alarm", (), Some(&fields))
 }
@@ -205,6 +215,103 @@ impl GuardrailCertificate {
             "capped",
         ];
         attributes(slf, &names)
+    }
+}
+
+/// A segment's own part of a certificate, in the units of the signals.
+#[pyclass(frozen, module = "banister")]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SegmentCertificate {
+    core: banister::SegmentCertificate,
+    guardrails: Arc<Vec<String>>,
+}
+
+impl SegmentCertificate {
+    /// Numbers by guardrail.
+    fn named<'py>(&self, py: Python<'py>, numbers: &[f64]) -> PyResult<Bound<'py, PyDict>> {
+        by_name(py, &self.guardrails, numbers)
+    }
+}
+
+/// Numbers by guardrail.
+pub(crate) fn by_name<'py>(
+    py: Python<'py>,
+    guardrails: &[String],
+    numbers: &[f64],
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, number) in std::iter::zip(guardrails, numbers) {
+        dict.set_item(name, number)?;
+    }
+    Ok(dict)
+}
+
+#[pymethods]
+impl SegmentCertificate {
+    #[new]
+    fn new(pickled: &[u8]) -> PyResult<Self> {
+        pickle::restore(pickled)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        pickle::reduce(slf, slf.get())
+    }
+
+    /// The segment.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// True if it shares the policy of rare segments: a guardrail of scope "each" is then kept on average over
+    /// those only.
+    #[getter]
+    fn pooled(&self) -> bool {
+        self.core.pooled
+    }
+
+    /// Decisions seen in it before this one.
+    #[getter]
+    fn contexts(&self) -> u64 {
+        self.core.contexts
+    }
+
+    /// Share of all decisions that had this policy.
+    #[getter]
+    fn frequency(&self) -> f64 {
+        self.core.frequency
+    }
+
+    /// Pessimistic cost of the segment's own policy, by guardrail.
+    #[getter]
+    fn costs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.named(py, &self.core.costs)
+    }
+
+    /// Part of each guardrail's pessimistic cost that is there because frequencies of segments are not known
+    /// exactly.
+    #[getter]
+    fn by_frequencies<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.named(py, &self.core.by_frequencies)
+    }
+
+    /// Returns the same as a dictionary.
+    fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
+        let names = ["name", "pooled", "contexts", "frequency"];
+        attributes(slf, &[&names[..], &["costs", "by_frequencies"]].concat())
+    }
+
+    fn __repr__(&self) -> String {
+        let costs = std::iter::zip(self.guardrails.iter(), &self.core.costs)
+            .map(|(name, cost)| format!("{name}: {}", significant(*cost, 6)));
+        format!(
+            "SegmentCertificate(name={:?}, pooled={}, contexts={}, frequency={}, costs={{{}}})",
+            self.core.name,
+            if self.core.pooled { "True" } else { "False" },
+            self.core.contexts,
+            significant(self.core.frequency, 6),
+            costs.collect::<Vec<_>>().join(", ")
+        )
     }
 }
 
@@ -381,7 +488,8 @@ impl Certificate {
             text.map_or(String::new(), |text| format!(", {key}={text:?}"))
         };
         let fallback = shown("fallback", self.fallback().as_deref());
-        let alarm = shown("alarm", self.policy.alarm.as_deref());
+        let message = self.policy.alarm.as_ref().map(|told| &*told.message);
+        let alarm = shown("alarm", message);
         format!(
             "Certificate(slack={{{}}}, optimistic_reward={}, gap={:.3e}{fallback}{alarm})",
             slacks.collect::<Vec<_>>().join(", "),
@@ -413,6 +521,11 @@ impl Decision {
             1.0 if Arc::ptr_eq(&self.set, now) => None,
             scale => Some(scaled(x, scale)),
         }
+    }
+
+    /// Name of its segment, where the agent tells them apart.
+    pub(crate) fn segment_name(&self) -> Option<&str> {
+        Some(&self.policy.segment.as_ref()?.name)
     }
 
     /// Probability that the policy gave the safe action.
@@ -486,6 +599,15 @@ impl Decision {
         Some(PyArray1::from_slice(py, self.features.as_ref()?))
     }
 
+    /// The segment's own part of the certificate, with its name; None from agents that do not tell segments apart.
+    #[getter]
+    fn segment(&self) -> Option<SegmentCertificate> {
+        Some(SegmentCertificate {
+            core: self.policy.segment.clone()?,
+            guardrails: Arc::clone(&self.set.guardrails),
+        })
+    }
+
     /// The policy as a dictionary from action to probability, without zeros.
     #[getter]
     fn policy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -542,11 +664,15 @@ impl Decision {
         let names = ["action", "index", "probability", "is_safe", "scale"];
         let dict = attributes(
             slf,
-            &[&names[..], &["features", "agent_id", "serial"]].concat(),
+            &[&names[..], &["features", "segment", "agent_id", "serial"]].concat(),
         )?;
         let features = decision.features.as_deref().map(<[f64]>::to_vec);
         dict.set_item("features", features)?;
         dict.set_item("policy", decision.policy(py)?.items())?;
+        if let Some(segment) = decision.segment() {
+            let segment = Bound::new(py, segment)?;
+            dict.set_item("segment", SegmentCertificate::to_dict(&segment)?)?;
+        }
         let certificate = Bound::new(py, decision.certificate())?;
         dict.set_item("certificate", Certificate::to_dict(&certificate)?)?;
         Ok(dict)
@@ -561,8 +687,10 @@ impl Decision {
             1.0 => String::new(),
             scale => format!(", scale={scale:.6}"),
         };
+        let segment = self.segment_name();
+        let segment = segment.map_or(String::new(), |name| format!(", segment={name:?}"));
         Ok(format!(
-            "Decision(action={}, probability={:.6}{scale}, policy={})",
+            "Decision(action={}, probability={:.6}{scale}{segment}, policy={})",
             self.action(py)?.repr()?,
             self.probability(),
             self.policy(py)?.repr()?

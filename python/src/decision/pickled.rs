@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use banister::{
     Alarm, AlarmKind, Confidence, Decision as Core, Fallback, GuardrailCertificate, Misfit,
-    SolverReport,
+    SegmentCertificate, SolverReport,
 };
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{ActionSet, Decision, Policy};
+use super::{ActionSet, Decision, Policy, Told};
 use crate::pickle::unreadable;
 
 /// Decisions by value; those of one policy or action set share it.
@@ -36,11 +36,12 @@ struct PickledPolicy {
     outcomes: u64,
     alarm: Option<PickledAlarm>,
     batch: Option<u64>,
+    segment: Option<SegmentCertificate>,
 }
 
-/// An alarm and its message.
+/// An alarm, and the same in words.
 #[derive(Serialize, Deserialize)]
-struct PickledAlarm(#[serde(with = "AlarmFields")] Alarm, Arc<str>);
+struct PickledAlarm(#[serde(with = "AlarmFields")] Alarm, Told);
 
 /// All of an [`Alarm`], without omissions.
 #[derive(Serialize, Deserialize)]
@@ -49,6 +50,7 @@ struct AlarmFields {
     kind: AlarmKind,
     guardrail: usize,
     arm: Option<usize>,
+    segment: Option<usize>,
     outcome: u64,
     outcomes: u64,
     mean: f64,
@@ -113,15 +115,16 @@ impl From<&Policy> for PickledPolicy {
             fallback: core.fallback,
             confidence: core.confidence,
             outcomes: core.outcomes,
-            alarm: alarm.map(|(alarm, message)| PickledAlarm(alarm, message)),
+            alarm: alarm.map(|(alarm, told)| PickledAlarm(alarm, told)),
             batch: policy.batch,
+            segment: core.segment,
         }
     }
 }
 
 impl From<PickledPolicy> for Policy {
     fn from(values: PickledPolicy) -> Self {
-        let (alarm, message) = values.alarm.map(|PickledAlarm(a, m)| (a, m)).unzip();
+        let (alarm, told) = values.alarm.map(|PickledAlarm(a, t)| (a, t)).unzip();
         let core = Core {
             policy: values.policy,
             scale: values.scale,
@@ -131,8 +134,9 @@ impl From<PickledPolicy> for Policy {
             fallback: values.fallback,
             confidence: values.confidence,
             alarm,
+            segment: values.segment,
             outcomes: values.outcomes,
         };
-        Self::new(core, message, values.batch)
+        Self::new(core, told, values.batch)
     }
 }

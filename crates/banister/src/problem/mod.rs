@@ -20,7 +20,7 @@ pub(crate) use guardrail::Shown;
 pub use guardrail::{Guardrail, Scope, Standard};
 pub(crate) use own::REWARD;
 pub use range::{ArmRanges, Range, two_numbers};
-pub use segment::{check_segment_fields, segment_of_fields};
+pub use segment::{check_segment_fields, is_segment_of_fields, segment_of_fields};
 pub use signal::{RANGE_ADVICE, Signal, SignalConfig};
 
 use serde::{Deserialize, Serialize};

@@ -29,6 +29,27 @@ pub fn segment_of_fields<'a>(values: impl IntoIterator<Item = (&'a str, &'a str)
     name
 }
 
+/// True if a name is one that [`segment_of_fields`] gives for these fields.
+pub fn is_segment_of_fields(fields: &[String], name: &str) -> bool {
+    let mut rest = name;
+    for (i, field) in fields.iter().enumerate() {
+        let between = if i == 0 { "" } else { ", " };
+        let value = (rest.strip_prefix(between))
+            .and_then(|rest| rest.strip_prefix(field.as_str())?.strip_prefix('='));
+        let Some(value) = value else {
+            return false;
+        };
+        let mut is_escaped = false;
+        let end = value.find(|c| {
+            let ends = c == ',' && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            ends
+        });
+        rest = &value[end.unwrap_or(value.len())..];
+    }
+    rest.is_empty()
+}
+
 /// Refuses fields that segments cannot be made from.
 pub fn check_segment_fields(fields: &[String]) -> Result<(), Error> {
     let field = "segments.fields";

@@ -1,6 +1,6 @@
 //! The segmented agent behind the interface that all agents share.
 
-use super::{POOL, POOLED, Segmented};
+use super::Segmented;
 use crate::agent::{ActionSet, Agent, Outcomes};
 use crate::arm_estimate::{ArmEstimate, SegmentView};
 use crate::decision::{Decision, Fallback};
@@ -121,11 +121,10 @@ impl Agent for Segmented {
         Segmented::retire_arm(self, arm)
     }
 
-    /// Estimates of all arms in the segment entered last.
+    /// Estimates of all arms in the segment entered last, also where it shares the pool's policy; of the pool, where
+    /// that segment has no statistics.
     fn estimates(&mut self) -> Vec<ArmEstimate> {
-        let own = self.entered.filter(|_| self.entered_name != POOLED);
-        let block = own.map_or(POOL, |s| self.segments.list[s].block);
-        self.estimates_in(block)
+        self.estimates_in(self.entered)
     }
 
     fn save(&self) -> String {

@@ -31,11 +31,12 @@ impl Segmented {
         self.problem.refuse(Some(arm), reward, costs)
     }
 
-    /// Takes one outcome of the segment entered last, whose context it counts: the arm that was played, its reward
-    /// and one cost per guardrail. Nothing changes if any number is refused.
+    /// Takes one outcome of the segment entered last: the arm that was played, its reward and one cost per guardrail.
+    /// It counts the context, unless a decision there waits for its outcome: that one's was counted. Nothing changes
+    /// if any number is refused.
     pub fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         self.check_signals(arm, reward, costs)?;
-        let segment = self.count_context();
+        let segment = self.met();
         self.take(Source::Immediate, segment, arm, reward, costs);
         Ok(())
     }
@@ -46,12 +47,23 @@ impl Segmented {
         if arm >= self.names.len() {
             return;
         }
-        if let Some(s) = self.count_context() {
+        let segment = self.count_context();
+        *self.segments.waiting(segment) += 1;
+        if let Some(s) = segment {
             self.pairs.number(self.segments.list[s].pairs[arm]);
         }
         if self.block() == POOL {
             self.pool.number(arm);
         }
+    }
+
+    /// The segment entered last, of an outcome that came at once.
+    fn met(&mut self) -> Option<usize> {
+        let segment = self.learn_of_segment();
+        if self.segments.has_come(segment) {
+            return segment;
+        }
+        self.count_context()
     }
 
     /// Counts a context of the segment entered last, after its decision: the table was fixed before.
@@ -106,9 +118,12 @@ impl Segmented {
             }
             // A log's contexts are another policy's, and need not come with the frequencies that are met here.
             let segment = match outcomes.origin {
-                Origin::Immediate => self.count_context(),
+                Origin::Immediate => self.met(),
                 Origin::Logged => self.learn_of_segment(),
-                _ => self.entered,
+                _ => {
+                    self.segments.has_come(self.entered);
+                    self.entered
+                }
             };
             self.take(outcomes.source_of(i), segment, arm, reward, costs);
         }

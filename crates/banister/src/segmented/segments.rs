@@ -22,6 +22,8 @@ pub(super) struct Segment {
     pub name: String,
     /// n_s: contexts seen.
     pub contexts: u64,
+    /// Decisions among those whose outcomes have not come.
+    pub waiting: u64,
     /// Place of its estimates, by arm.
     pub pairs: Vec<usize>,
     /// Block of its policy: its own, or the pool's.
@@ -39,6 +41,8 @@ pub(super) struct Segments {
     pub total: u64,
     /// Contexts of segments beyond the largest number.
     pub others: u64,
+    /// Decisions among those whose outcomes have not come.
+    pub others_waiting: u64,
     /// Pools so far.
     pub pools: u32,
     most: usize,
@@ -69,6 +73,7 @@ impl Segments {
         self.list.push(Segment {
             name: name.to_string(),
             contexts: 0,
+            waiting: 0,
             pairs: Vec::new(),
             block: POOL,
         });
@@ -88,6 +93,22 @@ impl Segments {
             Some(s) => self.list[s].contexts += 1,
             None => self.others += 1,
         }
+    }
+
+    /// Decisions of a segment, or of those beyond the largest number, whose outcomes have not come.
+    pub fn waiting(&mut self, segment: Option<usize>) -> &mut u64 {
+        match segment {
+            Some(s) => &mut self.list[s].waiting,
+            None => &mut self.others_waiting,
+        }
+    }
+
+    /// Ends the wait for an outcome. False if none was expected.
+    pub fn has_come(&mut self, segment: Option<usize>) -> bool {
+        let waiting = self.waiting(segment);
+        let expected = *waiting > 0;
+        *waiting -= u64::from(expected);
+        expected
     }
 
     /// True at 64, 128, 256, … contexts.

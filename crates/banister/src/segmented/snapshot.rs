@@ -26,6 +26,9 @@ struct Snapshot {
     told_apart: Vec<usize>,
     /// Contexts of segments beyond the largest number.
     others: u64,
+    /// Decisions among those whose outcomes have not come.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    others_waiting: u64,
     pools: u32,
     /// Statistics of the pool, by arm.
     pool: Vec<SavedArm>,
@@ -46,8 +49,15 @@ struct NamedArm {
 struct SavedSegment {
     name: String,
     contexts: u64,
+    /// Decisions whose outcomes have not come.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    waiting: u64,
     /// Statistics by arm.
     arms: Vec<SavedArm>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Segmented {
@@ -73,6 +83,7 @@ impl Segmented {
         let segments = self.segments.list.iter().map(|segment| SavedSegment {
             name: segment.name.clone(),
             contexts: segment.contexts,
+            waiting: segment.waiting,
             arms: segment
                 .pairs
                 .iter()
@@ -89,6 +100,7 @@ impl Segmented {
             segments: segments.collect(),
             told_apart: self.segments.owners.iter().flatten().copied().collect(),
             others: self.segments.others,
+            others_waiting: self.segments.others_waiting,
             pools: self.segments.pools,
             pool: (0..self.names.len())
                 .map(|arm| self.pool.save(arm))
@@ -131,6 +143,7 @@ impl Segmented {
             };
             agent.add_pairs(segment);
             agent.segments.list[segment].contexts = saved.contexts;
+            agent.segments.list[segment].waiting = saved.waiting;
             for (arm, saved) in saved.arms.iter().enumerate() {
                 fits &= agent
                     .pairs
@@ -159,6 +172,7 @@ impl Segmented {
         let total = contexts + u128::from(snapshot.others);
         agent.segments.total = u64::try_from(total).map_err(|_| broken("its contexts overflow"))?;
         agent.segments.others = snapshot.others;
+        agent.segments.others_waiting = snapshot.others_waiting;
         agent.outcomes = snapshot.outcomes;
         agent.rebuild();
         Ok(agent)

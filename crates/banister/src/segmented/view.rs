@@ -67,15 +67,15 @@ impl Segmented {
             policy,
             costs: costs.collect(),
             prices: prices.collect(),
-            arms: self.estimates_in(b),
+            arms: self.estimates_in(owner),
         }
     }
 
-    /// Estimates of all arms in a block.
-    pub(super) fn estimates_in(&self, b: usize) -> Vec<ArmEstimate> {
+    /// Estimates of all arms in a segment, or in the pool.
+    pub(super) fn estimates_in(&self, segment: Option<usize>) -> Vec<ArmEstimate> {
         let shown = |arm: usize| {
             let offered = self.arm.contains(&arm);
-            match self.segments.owners[b] {
+            match segment {
                 Some(s) => {
                     let place = self.segments.list[s].pairs[arm];
                     of_place(&self.problem, &self.pairs, (place, arm), offered)

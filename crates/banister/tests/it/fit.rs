@@ -67,7 +67,7 @@ fn the_alarm_says_where_the_model_is_wrong() {
     let mut agent = agent(OnBreach::Safe, 0);
     let alarm = observe(&mut agent, random, 3000, xor).expect("an alarm");
     assert_eq!(agent.monitor().unwrap().alarms(), [alarm]);
-    let text = alarm.describe(agent.problem(), None);
+    let text = alarm.describe(agent.problem(), None, None);
     let misfit = alarm.misfit.expect("a misfit");
     let features = misfit.cell.map(|range| range.map(|range| range.feature));
     assert_eq!(features, [Some(2), Some(3)], "{text}");
@@ -156,7 +156,7 @@ fn an_arm_off_the_line_is_named() {
     }
     let alarm = agent.monitor().unwrap().alarms()[0];
     assert_eq!((alarm.kind, alarm.arm), (AlarmKind::ModelRefuted, Some(3)));
-    let text = alarm.describe(agent.problem(), Some("c"));
+    let text = alarm.describe(agent.problem(), Some("c"), None);
     assert!(text.starts_with("c: spend averaged "), "{text}");
     // Arms that come and go take their sums along.
     agent.retire_arm(1).unwrap();

@@ -3,7 +3,7 @@
 use banister::segmented::worst_mean;
 use banister::{
     Agent, AlarmKind, ArmRanges, Error, Guardrail, OnBreach, Origin, Outcomes, Played, Problem,
-    Scope, Segmented, SegmentedConfig,
+    Scope, Segmented, SegmentedConfig, is_segment_of_fields, segment_of_fields,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -496,4 +496,65 @@ fn segments_beyond_the_limit_stay_in_the_pool() {
     assert_eq!(views.iter().map(|view| view.contexts).sum::<u64>(), 2000);
     let saved = agent.save();
     assert_eq!(Segmented::restore(&saved).unwrap().save(), saved);
+}
+
+#[test]
+fn a_context_counts_once_whether_its_outcome_comes_by_decision_or_at_once() {
+    let world = World::random(2, 2, 1, 3);
+    let problem = problem(&world, vec![guardrail("c", 0.5, Scope::Each)], true);
+    let mut agent = Segmented::new(&problem, &SegmentedConfig::default()).unwrap();
+    let name = world.names[0].clone();
+    for _ in 0..10 {
+        agent.enter(&name).unwrap();
+        let arm = agent.decide().draw(0.5);
+        Agent::drawn(&mut agent, arm);
+        agent = Segmented::restore(&agent.save()).unwrap();
+        agent.enter(&name).unwrap();
+        agent.observe(arm, 1.0, &[0.0]).unwrap();
+    }
+    // An outcome that no decision was drawn for is a context of its own.
+    agent.observe(0, 1.0, &[0.0]).unwrap();
+    let views = Agent::segments(&mut agent);
+    let contexts = views.iter().map(|view| view.contexts).sum::<u64>();
+    assert_eq!(contexts, 11);
+}
+
+#[test]
+fn segments_of_several_fields_never_share_a_name() {
+    let fields = ["a".to_string(), "b".to_string()];
+    let values = ["", ",", "\\", ", b=", "x", "x\\,", "\\\\", "= ,"];
+    let mut names = std::collections::HashSet::new();
+    for first in values {
+        for second in values {
+            let name = segment_of_fields([("a", first), ("b", second)]);
+            assert!(is_segment_of_fields(&fields, &name), "{name}");
+            assert!(names.insert(name));
+        }
+    }
+    for other in ["", "a=1", "b=1, a=2", "a=1, b=2, c=3", "a=1,b=2"] {
+        assert!(!is_segment_of_fields(&fields, other), "{other}");
+    }
+}
+
+#[test]
+fn every_segment_with_a_margin_is_explored_where_guardrails_are_in_each() {
+    let mut world = World::random(3, 2, 1, 5);
+    for costs in &mut world.costs[0] {
+        *costs = vec![0.05, 0.05];
+    }
+    for rewards in &mut world.rewards {
+        *rewards = vec![0.3, 0.6];
+    }
+    let problem = problem(&world, vec![guardrail("c", 0.3, Scope::Each)], true);
+    let mut agent = Segmented::new(&problem, &SegmentedConfig::default()).unwrap();
+    for _ in 0..6000 {
+        world.play(&mut agent);
+    }
+    for name in world.names.clone() {
+        let policy = agent.policy_in(&name);
+        assert!(
+            policy.iter().any(|&(arm, p)| arm == 1 && p > 0.5),
+            "{name}: {policy:?}"
+        );
+    }
 }
