@@ -44,7 +44,7 @@ pub const SUITES: [(&str, &str); 8] = [
     ),
     (
         "contexts",
-        "contexts: segments, features with and without a link, parameters per arm, wrong models, requests by class",
+        "segments, features with and without a link, parameters per arm, wrong models, requests by class",
     ),
 ];
 
