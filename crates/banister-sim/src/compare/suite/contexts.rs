@@ -32,11 +32,11 @@ pub(super) fn contexts() -> Result<Vec<Entry>, Error> {
     let ten = ("10 segments, 4 arms", 10, 4);
     let fifty = ("50 segments, 5 arms", 50, 5);
     Ok(vec![
-        segmented(ten, Scope::Overall, run(50_000, 10))?,
+        segmented(ten, Scope::Overall, run(50_000, 5))?,
         segmented(
             ("10 segments, 4 arms, in each", 10, 4),
             Scope::Each,
-            run(50_000, 10),
+            run(50_000, 5),
         )?,
         segmented(fifty, Scope::Overall, run(100_000, 5))?,
         linear("linear", banister::Link::Identity)?,
