@@ -135,7 +135,7 @@ pub struct Compare {
     /// Experiments (TOML), instead of a suite; lists of values in them make a grid
     #[arg(value_name = "EXPERIMENT.toml", value_hint = ValueHint::FilePath, conflicts_with = "suite")]
     pub experiments: Vec<PathBuf>,
-    /// A named suite of instances: paper, hard, linear, random, authors-linear, directions
+    /// A named suite of instances: paper, hard, linear, random, authors-linear, directions, routing, contexts
     #[arg(long, value_name = "NAME")]
     pub suite: Option<String>,
     /// Agents by kind, separated by commas, instead of those proposed for the instances

@@ -9,12 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::monitor::FeatureRange;
 
-/// Features that have cells: the first ones.
-const FEATURES: usize = 64;
-/// Pairs of features that have cells: neighbours first, then those two apart, and so on.
-const PAIRS: usize = 128;
-/// Arms that have cells: the first ones, counting those that are gone.
-const ARMS: usize = 128;
+/// Arms with a test of their own that have all its cells; later ones have fewer.
+const WHOLE_ARMS: usize = 32;
 /// Outcomes whose features the cuts are learned from.
 const PREFIX: usize = 100;
 /// Growth of the outcomes after which features that did not vary are looked at again.
@@ -26,12 +22,44 @@ const SUMS: usize = 3;
 const PARTS: usize = 5;
 const QUADRANTS: usize = 4;
 
+/// Most cells that there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// Features that have cells: the first ones.
+    features: usize,
+    /// Pairs of features that have cells: neighbours first, then those two apart, and so on.
+    pairs: usize,
+    /// Arms that have cells: the first ones, counting those that are gone.
+    arms: usize,
+}
+
+impl Extent {
+    /// Cells of a model that all arms share.
+    pub(crate) const SHARED: Self = Self {
+        features: 64,
+        pairs: 128,
+        arms: 128,
+    };
+
+    /// Cells of the model of one arm, by its number.
+    pub(crate) fn of_arm(arm: usize) -> Self {
+        let features = if arm < WHOLE_ARMS { 64 } else { 16 };
+        Self {
+            features,
+            pairs: 2 * features,
+            arms: 0,
+        }
+    }
+}
+
 /// Cells of a feature space, and what is summed over them.
 #[derive(Debug, Clone)]
 pub(super) struct Cells {
     /// Numbers per sum.
     width: usize,
     features: usize,
+    /// Arms that may have cells.
+    most_arms: usize,
     pairs: Vec<(usize, usize)>,
     pub state: State,
     /// Room for the values of one feature, and for the parts that an outcome lies in.
@@ -69,15 +97,16 @@ pub(super) struct Cell {
 
 impl Cells {
     /// Cells of `d` features, with sums of `width` numbers.
-    pub(super) fn new(d: usize, width: usize, arms: usize) -> Self {
-        let features = d.min(FEATURES);
+    pub(super) fn new(d: usize, width: usize, extent: Extent, arms: usize) -> Self {
+        let features = d.min(extent.features);
         let apart = (1..features).flat_map(|by| (0..features - by).map(move |f| (f, f + by)));
-        let pairs: Vec<_> = apart.take(PAIRS).collect();
-        let arms = arms.min(ARMS);
+        let pairs: Vec<_> = apart.take(extent.pairs).collect();
+        let arms = arms.min(extent.arms);
         let rows = 1 + SUMS * features + pairs.len() + arms;
         Self {
             width,
             features,
+            most_arms: extent.arms,
             pairs,
             state: State {
                 generation: 0,
@@ -104,12 +133,12 @@ impl Cells {
 
     /// Cells that there can ever be: δ is shared by all of them.
     pub(super) fn most(&self) -> usize {
-        1 + ARMS + PARTS * self.features + QUADRANTS * self.pairs.len()
+        1 + self.most_arms + PARTS * self.features + QUADRANTS * self.pairs.len()
     }
 
     /// Cells that there are.
     pub(super) fn count(&self) -> usize {
-        self.most() - ARMS + self.arm_rows()
+        self.most() - self.most_arms + self.arm_rows()
     }
 
     fn first_arm_row(&self) -> usize {
@@ -127,7 +156,7 @@ impl Cells {
 
     /// Makes room for one more arm, whose number is `arm`; it has no cell where others before it have none.
     pub(super) fn add_arm(&mut self, arm: usize) {
-        if arm == self.arm_rows() && self.state.arms < ARMS {
+        if arm == self.arm_rows() && self.state.arms < self.most_arms {
             self.state.arms += 1;
             let numbers = self.state.sums.len() + self.width;
             self.state.sums.resize(numbers, 0.0);
@@ -310,7 +339,7 @@ impl Cells {
         let rows = state.sums.len() / self.width;
         let numbers = state.sums.iter().chain(&state.collected);
         let fits = state.sums.len() == rows * self.width
-            && (fixed..=fixed + state.arms.min(ARMS)).contains(&rows)
+            && (fixed..=fixed + state.arms.min(self.most_arms)).contains(&rows)
             && state.cuts.len() == self.features
             && state.collected.len().is_multiple_of(self.features)
             && state.collected.len() < PREFIX * self.features

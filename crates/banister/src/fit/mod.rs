@@ -32,10 +32,13 @@
 //! needed beside, and the price of not knowing μ is small: at λ_k of about n the determinant is nearly 1, and
 //! (λ_k − λ_0) b about n. All cells and guardrails share δ, and each time that cells are learned has 1/(j(j+1)) of it.
 //!
-//! Only costs are tested: safety rests on them alone. Outcomes of the safe action have a test of their own.
+//! Only costs are tested: safety rests on them alone. Where all arms share a model, outcomes of the safe action have a
+//! test of their own; where each has its own, it is tested too, and arms share δ in the order of their first pull.
+//! Costs with a link are compared with the intervals of their model instead (`bets`).
 //!
-//! Files: `cells` (parts of the outcomes, and their sums).
+//! Files: `cells` (parts of the outcomes, and their sums), `bets`.
 
+mod bets;
 mod cells;
 
 use banister_solve::dense::LEVELS;
@@ -43,9 +46,11 @@ use libm::{exp, log};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::linear::{Evidence, level_ridge};
+use crate::linear::{Regression, level_ridge};
 use crate::monitor::{Misfit, Refuted};
 use crate::snapshot::broken;
+pub(crate) use bets::Forecast;
+pub(crate) use cells::Extent;
 use cells::{Cell, Cells};
 
 /// κ: the ridge of the cell's own parameter.
@@ -60,16 +65,59 @@ const LOOKS: usize = 2;
 /// The test of a model with features.
 #[derive(Debug, Clone)]
 pub(crate) struct Fit {
-    guardrails: usize,
+    /// Dimension of the regression.
+    d: usize,
+    comparisons: Vec<Comparison>,
     /// ln of the evidence that refutes, before its share of a generation.
     log_level: f64,
     cells: Cells,
     turn: Turn,
-    /// Room for an outcome's row (one, its costs, its features), for a cell's sum, and for Σ⁻¹z.
+    /// Room for an outcome's row (one, its costs, bets on them, its features), for a cell's sum, and for Σ⁻¹z.
     row: Vec<f64>,
     sum: Vec<f64>,
     whitened: Vec<f64>,
     solved: Vec<f64>,
+}
+
+/// Comparison of a guardrail's costs with the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    /// Sums of residuals: means are linear.
+    Residuals,
+    /// Bets against the model's intervals: means have a link.
+    Intervals,
+    /// None.
+    Untested,
+}
+
+/// An outcome, as the model has just taken it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample<'a> {
+    /// Features by which it lies in cells.
+    pub features: &'a [f64],
+    /// Number of its arm, where arms are cells.
+    pub arm: Option<usize>,
+    /// Targets of the regression, one per guardrail.
+    pub targets: &'a [f64],
+    /// Features as regressed on.
+    pub x: &'a [f64],
+    /// Costs with a link beside what was expected of them, one per guardrail.
+    pub forecasts: &'a [Forecast],
+}
+
+/// The model that is tested.
+pub(crate) trait Model {
+    /// Its regression.
+    fn regression(&self) -> &Regression;
+
+    /// Parameters of a guardrail's signal.
+    fn signal(&self, guardrail: usize) -> Signal;
+
+    /// Mean of a guardrail's signal in its units, given those of its targets and of the last coordinate regressed on.
+    fn mean(&self, guardrail: usize, target: f64, last: f64) -> f64;
+
+    /// The same, given the mean in standard units.
+    fn of_standard(&self, guardrail: usize, mean: f64) -> f64;
 }
 
 /// The cell that is next.
@@ -94,32 +142,48 @@ pub(crate) struct SavedFit {
 pub(crate) struct Signal {
     /// S, or S⊥ where the part along x_0 is known.
     pub parameter_norm: f64,
+    /// R in units of the range.
+    pub r: f64,
     /// Most that rounding adds to a prediction, per unit of ‖x‖ in Σ⁻¹.
     pub rounding: f64,
 }
 
 impl Fit {
-    /// Test at level δ of an agent's model.
-    pub(crate) fn new(evidence: &Evidence, delta: f64) -> Self {
-        let (d, m) = (evidence.dimension(), evidence.guardrails());
-        let padded = evidence.regression.padded();
-        let cells = Cells::new(d, 1 + m + d, evidence.names.len());
+    /// Test of a model on `d` features, with one comparison per guardrail; its level comes later. `arms` have cells.
+    pub(crate) fn new(
+        (d, padded): (usize, usize),
+        comparisons: Vec<Comparison>,
+        extent: Extent,
+        arms: usize,
+    ) -> Self {
+        let linked = comparisons.iter().filter(|c| **c == Comparison::Intervals);
+        let head = 1 + comparisons.len() + bets::NUMBERS * linked.count();
         Self {
-            guardrails: m,
-            log_level: log((cells.most() * m.max(1)) as f64 / delta),
-            cells,
+            d,
+            comparisons,
+            log_level: f64::INFINITY,
+            cells: Cells::new(d, head + d, extent, arms),
             turn: Turn::default(),
-            row: vec![0.0; 1 + m + d],
+            row: vec![0.0; head + d],
             // The features are followed by zeros up to whole chunks.
-            sum: vec![0.0; 1 + m + padded],
+            sum: vec![0.0; head + padded],
             whitened: vec![0.0; d],
             solved: vec![0.0; d],
         }
     }
 
-    /// Forgets all outcomes, and goes on at level δ.
-    pub(crate) fn restart(&mut self, delta: f64) {
-        self.log_level = log((self.cells.most() * self.guardrails.max(1)) as f64 / delta);
+    /// True if the costs of every guardrail are compared with the model.
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.comparisons.contains(&Comparison::Untested)
+    }
+
+    /// Goes on at level δ.
+    pub(crate) fn set_level(&mut self, delta: f64) {
+        self.log_level = log((self.cells.most() * self.comparisons.len().max(1)) as f64 / delta);
+    }
+
+    /// Forgets all outcomes.
+    pub(crate) fn clear(&mut self) {
         self.cells.clear();
         self.turn = Turn::default();
     }
@@ -134,22 +198,26 @@ impl Fit {
         self.cells.remove_arm(arm);
     }
 
-    /// Takes the outcome that the regression took last, of an action other than the safe one; `arm` where it has a
-    /// name.
-    pub(crate) fn take(&mut self, evidence: &Evidence, features: &[f64], arm: Option<usize>) {
-        let (costs, x) = (&evidence.targets()[1..], evidence.taken());
+    /// Takes the outcome that the model took last.
+    pub(crate) fn take(&mut self, sample: Sample<'_>) {
+        let m = self.comparisons.len();
+        let head = self.row.len() - self.d;
         self.row[0] = 1.0;
-        self.row[1..=self.guardrails].copy_from_slice(costs);
-        self.row[1 + self.guardrails..].copy_from_slice(x);
-        self.cells.add(features, arm, &self.row);
+        self.row[1..=m].copy_from_slice(sample.targets);
+        let mut bets = self.row[1 + m..head].chunks_exact_mut(bets::NUMBERS);
+        for (comparison, forecast) in self.comparisons.iter().zip(sample.forecasts) {
+            if *comparison == Comparison::Intervals
+                && let Some(numbers) = bets.next()
+            {
+                forecast.bet(numbers);
+            }
+        }
+        self.row[head..].copy_from_slice(sample.x);
+        self.cells.add(sample.features, sample.arm, &self.row);
     }
 
-    /// Looks at the next cells, after an outcome; `signal` has the parameters of a guardrail's model.
-    pub(crate) fn look(
-        &mut self,
-        evidence: &Evidence,
-        signal: impl Fn(usize) -> Signal,
-    ) -> Option<Refuted> {
+    /// Looks at the next cells, after an outcome.
+    pub(crate) fn look(&mut self, model: &impl Model) -> Option<Refuted> {
         // Before the first cuts there are no cells.
         if self.cells.state.generation == 0 {
             return None;
@@ -168,7 +236,7 @@ impl Fit {
             self.turn.cell += 1;
             if let Some(cell) = cell
                 && self.cells.outcomes_in(&cell) >= LEAST
-                && let Some(refuted) = self.examine(&cell, evidence, &signal)
+                && let Some(refuted) = self.examine(&cell, model)
             {
                 return Some(refuted);
             }
@@ -176,61 +244,80 @@ impl Fit {
         None
     }
 
-    fn examine(
-        &mut self,
-        cell: &Cell,
-        evidence: &Evidence,
-        signal: &impl Fn(usize) -> Signal,
-    ) -> Option<Refuted> {
-        let (d, m) = (evidence.dimension(), self.guardrails);
-        let regression = &evidence.regression;
-        self.cells.sum(cell, &mut self.sum[..1 + m + d]);
-        let (head, z) = self.sum.split_at(1 + m);
-        regression.whiten(z, &mut self.whitened);
-        let length = self.whitened.iter().map(|y| y * y).sum::<f64>().sqrt();
-        let n = head[0];
+    fn examine(&mut self, cell: &Cell, model: &impl Model) -> Option<Refuted> {
         let generation = f64::from(self.cells.state.generation);
         let level = self.log_level + log(generation * (generation + 1.0));
-        for guardrail in 0..m {
-            let (own, i) = (signal(guardrail), guardrail + 1);
-            let [square, solved] = regression.lengths(i, &self.whitened, &mut self.solved);
-            let predicted = regression.predict(i, &self.whitened);
-            let lambda = regression.lambda();
-            let (sum, r) = (head[i], evidence.signals[i].r);
-            let solved = solved + regression.solved_rounding() * length;
-            let rounding =
-                own.rounding * length + f64::EPSILON * n * (n + sum.abs() + predicted.abs());
-            let excess = (sum - predicted).abs() - lambda * own.parameter_norm * solved - rounding;
-            // NaN fails.
-            if !(excess > 0.0) {
-                continue;
-            }
-            let own_part = KAPPA + (n - square / (1.0 + regression.error())).max(0.0);
-            let log_dets = regression.level_log_dets(i);
-            let levels = if regression.has_levels() { LEVELS } else { 1 };
-            let evidence_of = |k: usize| {
-                let more = level_ridge(lambda, k) - lambda;
-                let variance = r * r * (own_part + more * solved * solved);
-                0.5 * (excess * excess / variance - log_dets[k] - log(1.0 + n / KAPPA))
+        let head = self.row.len() - self.d;
+        self.cells.sum(cell, &mut self.sum[..self.row.len()]);
+        model
+            .regression()
+            .whiten(&self.sum[head..], &mut self.whitened);
+        let n = self.sum[0];
+        let mut linked = 0;
+        for guardrail in 0..self.comparisons.len() {
+            let (best, mean, predicted) = match self.comparisons[guardrail] {
+                Comparison::Untested => continue,
+                Comparison::Residuals => {
+                    let Some((best, predicted)) = self.residuals(guardrail, model) else {
+                        continue;
+                    };
+                    let last = self.sum[head + self.d - 1] / n;
+                    let mean = |sum: f64| model.mean(guardrail, sum / n, last);
+                    (best, mean(self.sum[1 + guardrail]), mean(predicted))
+                }
+                Comparison::Intervals => {
+                    let at = 1 + self.comparisons.len() + bets::NUMBERS * linked;
+                    linked += 1;
+                    let sums = &self.sum[at..at + bets::NUMBERS];
+                    let (best, [mean, predicted]) = bets::evidence(sums, n);
+                    let of = |mean: f64| model.of_standard(guardrail, mean);
+                    (best, of(mean), of(predicted))
+                }
             };
-            let best = (0..levels).map(evidence_of).fold(f64::MIN, f64::max);
-            let best = best - log(levels as f64);
             if best >= level {
-                let mean = |sum: f64| evidence.signal_mean(i, sum / n, z[d - 1] / n);
                 return Some(Refuted {
                     guardrail,
                     arm: cell.arm,
                     outcomes: n as u64,
-                    mean: mean(sum),
+                    mean,
                     evidence: exp(best.min(460.0)),
                     misfit: Misfit {
-                        predicted: mean(predicted),
+                        predicted,
                         cell: cell.ranges,
                     },
                 });
             }
         }
         None
+    }
+
+    /// ln of the evidence in the sum at hand, and the sum that the model predicts.
+    fn residuals(&mut self, guardrail: usize, model: &impl Model) -> Option<(f64, f64)> {
+        let regression = model.regression();
+        let length = self.whitened.iter().map(|y| y * y).sum::<f64>().sqrt();
+        let n = self.sum[0];
+        let (own, i) = (model.signal(guardrail), guardrail + 1);
+        let [square, solved] = regression.lengths(i, &self.whitened, &mut self.solved);
+        let predicted = regression.predict(i, &self.whitened);
+        let lambda = regression.lambda();
+        let (sum, r) = (self.sum[i], own.r);
+        let solved = solved + regression.solved_rounding() * length;
+        let rounding = own.rounding * length + f64::EPSILON * n * (n + sum.abs() + predicted.abs());
+        let excess = (sum - predicted).abs() - lambda * own.parameter_norm * solved - rounding;
+        // NaN fails.
+        if !(excess > 0.0) {
+            return None;
+        }
+        let own_part = KAPPA + (n - square / (1.0 + regression.error())).max(0.0);
+        let log_dets = regression.level_log_dets(i);
+        let levels = if regression.has_levels() { LEVELS } else { 1 };
+        let evidence_of = |k: usize| {
+            let more = level_ridge(lambda, k) - lambda;
+            let variance = r * r * (own_part + more * solved * solved);
+            0.5 * (excess * excess / variance - log_dets[k] - log(1.0 + n / KAPPA))
+        };
+        let best = (0..levels).map(evidence_of).fold(f64::MIN, f64::max);
+        Some((best - log(levels as f64), predicted))
     }
 
     pub(crate) fn save(&self) -> SavedFit {

@@ -62,7 +62,12 @@ impl Budget {
 
     /// ln(1/δ_s) of each of the `ends` of the arm at a place.
     pub(crate) fn log_level(&self, place: Place, ends: usize) -> f64 {
-        libm::log(ends as f64 / (self.delta * self.share(place)))
+        libm::log(ends as f64 / self.level(place))
+    }
+
+    /// δ of the arm at a place.
+    pub(crate) fn level(&self, place: Place) -> f64 {
+        self.delta * self.share(place)
     }
 
     /// ω_j.

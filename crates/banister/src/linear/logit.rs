@@ -113,6 +113,17 @@ struct View {
     upper: f64,
 }
 
+impl View {
+    /// The mean, in [0, 1].
+    fn ends(&self) -> Ends {
+        Ends {
+            lower: sigmoid(self.lower),
+            mean: sigmoid(self.centre.max(self.lower).min(self.upper)),
+            upper: sigmoid(self.upper),
+        }
+    }
+}
+
 impl Logit {
     /// No outcomes yet, for features of length d and parameters at most S long.
     pub(crate) fn new(d: usize, parameter_norm: f64) -> Self {
@@ -181,12 +192,7 @@ impl Logit {
 
     /// The mean at x, in [0, 1]; `write` writes x.
     pub(crate) fn ends(&mut self, reach: Reach, write: impl FnOnce(&mut [f64])) -> Ends {
-        let view = self.view(reach, write);
-        Ends {
-            lower: sigmoid(view.lower),
-            mean: sigmoid(view.centre.max(view.lower).min(view.upper)),
-            upper: sigmoid(view.upper),
-        }
+        self.view(reach, write).ends()
     }
 
     fn view(&mut self, reach: Reach, write: impl FnOnce(&mut [f64])) -> View {
@@ -212,19 +218,20 @@ impl Logit {
         }
     }
 
-    /// Takes an outcome y in [0, 1] at x.
-    pub(crate) fn take(&mut self, x: &[f64], y: f64, reach: Reach) {
+    /// Takes an outcome y in [0, 1] at x. Returns its mean as known before.
+    pub(crate) fn take(&mut self, x: &[f64], y: f64, reach: Reach) -> Ends {
+        let view = self.view(reach, |own| own.copy_from_slice(x));
         let View {
             centre,
             square: h,
             lower,
             upper,
-        } = self.view(reach, |own| own.copy_from_slice(x));
+        } = view;
         let z = centre.max(lower).min(upper);
         let a = curvature(z, lower - z, upper - z);
         // NaN fails.
         if !(a >= FLAT) {
-            return;
+            return view.ends();
         }
         let (g, e) = (sigmoid(z) - y, z - centre);
         let step = a * e - g;
@@ -234,6 +241,7 @@ impl Logit {
         // Where rounding has taken everything, nothing is known but S.
         self.gain = if gain < f64::MAX { gain } else { f64::MAX };
         self.fit(a, z - g / a, z.abs() + (g / a).abs());
+        view.ends()
     }
 
     /// Distance of a parameter from the estimate, in radii.

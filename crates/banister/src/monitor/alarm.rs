@@ -146,11 +146,13 @@ impl Alarm {
                     "less"
                 };
                 let ranges = self.misfit.map_or([None; 2], |misfit| misfit.cell);
-                let place = match ranges {
-                    [Some(a), Some(b)] => format!("{a} and {b}"),
-                    [Some(a), None] | [None, Some(a)] => a.to_string(),
-                    [None, None] if self.arm.is_some() => arm.to_string(),
-                    [None, None] => "all actions but the safe one".into(),
+                let ranges: Vec<String> = ranges.iter().flatten().map(|a| a.to_string()).collect();
+                let ranges = ranges.join(" and ");
+                let place = match self.arm {
+                    Some(_) if ranges.is_empty() => arm.to_string(),
+                    Some(_) => format!("{arm}, {ranges}"),
+                    None if ranges.is_empty() => "all actions but the safe one".into(),
+                    None => ranges,
                 };
                 format!(
                     "{place}: {name} averaged {mean} over {n} outcomes, {gap} {side} than the model says; its \

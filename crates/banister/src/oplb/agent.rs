@@ -79,7 +79,7 @@ impl Agent for Oplb {
     fn assumptions(&self) -> Vec<Assumption> {
         let mut list = self.monitor.assumptions(&self.evidence.problem);
         list.push(Assumption {
-            watched: self.fit.is_some(),
+            watched: (self.fit.as_ref()).is_some_and(|fit| fit.is_whole()),
             ..self.checked.assumption("the features")
         });
         list

@@ -1,12 +1,38 @@
-//! The test of the linear model, beside the other tests.
+//! The test of the model, beside the other tests.
 
 use super::Oplb;
+use super::config::CheckedOplb;
 use super::outcomes::Taken;
-use crate::fit::Signal;
+use crate::fit::{Comparison, Extent, Fit, Model, Sample, Signal};
+use crate::linear::{Evidence, Link, Regression};
 use crate::monitor::Next;
 
 /// Part of a radius that rounding may take without being counted.
-const NEGLIGIBLE: f64 = 1e-5;
+pub(super) const NEGLIGIBLE: f64 = 1e-5;
+
+impl CheckedOplb {
+    /// Comparison of a signal with its model: sets that are scaled down prove nothing.
+    pub(super) fn comparison(&self, signal: usize) -> Comparison {
+        match self.links[signal] {
+            Link::Identity => Comparison::Residuals,
+            Link::Logistic if self.config.radius_scale >= 1.0 => Comparison::Intervals,
+            Link::Logistic => Comparison::Untested,
+        }
+    }
+
+    /// The test of the model that all actions share; none where there is nothing to compare.
+    pub(super) fn new_fit(&self, evidence: &Evidence) -> Option<Box<Fit>> {
+        let signals = 1..=evidence.guardrails();
+        let comparisons: Vec<Comparison> = signals.map(|i| self.comparison(i)).collect();
+        let is_tested = |comparison: &Comparison| *comparison != Comparison::Untested;
+        comparisons.iter().any(is_tested).then(|| {
+            let size = (evidence.dimension(), evidence.regression.padded());
+            let mut fit = Fit::new(size, comparisons, Extent::SHARED, evidence.names.len());
+            fit.set_level(self.fit_level(0));
+            Box::new(fit)
+        })
+    }
+}
 
 impl Oplb {
     /// Takes the outcome that the regression took last into the test of the model, and looks at it.
@@ -21,9 +47,15 @@ impl Oplb {
             Taken::Features(features) => (features, evidence.action_with(features)),
         };
         let arm = arm.filter(|_| !evidence.names.is_empty());
-        fit.take(evidence, features, arm);
+        fit.take(Sample {
+            features,
+            arm,
+            targets: &evidence.targets()[1..],
+            x: evidence.taken(),
+            forecasts: &self.forecasts,
+        });
         let refuted = if evidence.is_reliable() {
-            fit.look(evidence, |guardrail| self.fitted(guardrail + 1))
+            fit.look(self)
         } else {
             None
         };
@@ -37,16 +69,32 @@ impl Oplb {
     /// Starts the test of the model anew, at the level of the epoch.
     pub(super) fn restart_fit(&mut self) {
         if let Some(fit) = &mut self.fit {
-            fit.restart(self.checked.fit_level(self.monitor.epoch()));
+            fit.clear();
+            fit.set_level(self.checked.fit_level(self.monitor.epoch()));
         }
     }
+}
 
-    /// Parameters of a signal's model.
-    fn fitted(&self, signal: usize) -> Signal {
+impl Model for Oplb {
+    fn regression(&self) -> &Regression {
+        &self.evidence.regression
+    }
+
+    fn signal(&self, guardrail: usize) -> Signal {
+        let signal = guardrail + 1;
         let beta = self.ellipsoid(signal).of(&self.evidence, signal);
         Signal {
             parameter_norm: self.parameter_norm_across(signal),
+            r: self.evidence.signals[signal].r,
             rounding: self.rounding(signal).max(NEGLIGIBLE * beta),
         }
+    }
+
+    fn mean(&self, guardrail: usize, target: f64, last: f64) -> f64 {
+        self.evidence.signal_mean(guardrail + 1, target, last)
+    }
+
+    fn of_standard(&self, guardrail: usize, mean: f64) -> f64 {
+        self.evidence.problem.guardrails[guardrail].signal_of(mean)
     }
 }

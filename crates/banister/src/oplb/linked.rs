@@ -1,6 +1,7 @@
 //! Signals with a logistic link: their own confidence sets, beside the regression.
 
 use super::Oplb;
+use crate::fit::Forecast;
 use crate::linear::{Ends, Evidence, Logit, Reach};
 
 impl Oplb {
@@ -30,7 +31,10 @@ impl Oplb {
                 costs[signal - 1]
             };
             let y = self.evidence.signals[signal].standard(observed);
-            logit.take(self.evidence.taken(), y, reach);
+            let ends = logit.take(self.evidence.taken(), y, reach);
+            if let Some(guardrail) = signal.checked_sub(1) {
+                self.forecasts[guardrail] = Forecast { observed: y, ends };
+            }
         }
         self.view_safe();
     }

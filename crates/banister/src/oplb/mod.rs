@@ -37,7 +37,7 @@ use crate::certificate::Certifier;
 use crate::decision::Decision;
 use crate::error::Error;
 use crate::estimate::{EstimateConfig, Estimates};
-use crate::fit::Fit;
+use crate::fit::{Fit, Forecast};
 use crate::interval::Level;
 pub use crate::linear::Link;
 pub use crate::linear::Radius;
@@ -100,6 +100,8 @@ pub struct Oplb {
     monitor: Monitor,
     /// Test of the model, where there is a guardrail.
     fit: Option<Box<Fit>>,
+    /// Costs with a link of the outcome taken last, beside what was expected of them.
+    forecasts: Vec<Forecast>,
     /// Outcomes for which the T_0 rule holds.
     room: u64,
     /// Room for the costs of an outcome as they count.
@@ -179,12 +181,8 @@ impl Oplb {
             kept: None,
             certifier,
             monitor: Monitor::new(problem, checked.monitor),
-            // The test is of means that are linear themselves.
-            fit: (!problem.guardrails.is_empty()
-                && checked.links[1..]
-                    .iter()
-                    .all(|link| *link == Link::Identity))
-            .then(|| Box::new(Fit::new(&evidence, checked.fit_level(0)))),
+            fit: checked.new_fit(&evidence),
+            forecasts: vec![Forecast::default(); problem.guardrails.len()],
             counted: Vec::with_capacity(problem.guardrails.len()),
             evidence,
             checked,

@@ -353,7 +353,7 @@ fn snapshots_go_on_bit_for_bit() {
     assert_eq!(agent.save_learned(), learned);
     let broken = saved.replace("\"arm 0\",\"offered\":true", "\"arm 0\",\"offered\":false");
     assert!(OplbPerArm::restore(&broken).is_err());
-    assert!(OplbPerArm::restore(&saved.replace("\"version\":1", "\"version\":9")).is_err());
+    assert!(OplbPerArm::restore(&saved.replace("\"version\":2", "\"version\":9")).is_err());
 }
 
 /// Whatever cannot be is refused, by its field, and nothing changes.

@@ -53,9 +53,21 @@ fn violations(standing: &Standing, guarantee: Option<Guarantee>) -> Cell {
         .sorted_by(broken.map_or(f64::NAN, |n| n as f64))
 }
 
+/// The limit of certified play, and the regret as a multiple of it.
+fn beside_limit(standing: &Standing) -> [Cell; 2] {
+    [
+        Cell::number(standing.limit.map_or(UNKNOWN.into(), number))
+            .toned(Tone::Quiet)
+            .sorted_by(standing.limit.unwrap_or(f64::NAN)),
+        Cell::number(multiple(standing.regret_over_limit))
+            .sorted_by(standing.regret_over_limit.unwrap_or(f64::NAN)),
+    ]
+}
+
 fn row(standing: &Standing, guarantee: Option<Guarantee>) -> Vec<Cell> {
     let share = standing.violation_share.mean;
     let excess = standing.worst_exceedance;
+    let [limit, over_limit] = beside_limit(standing);
     vec![
         Cell::text(&standing.agent),
         Cell::text(guarantee.map_or(UNKNOWN, Guarantee::words)).toned(Tone::Quiet),
@@ -63,11 +75,8 @@ fn row(standing: &Standing, guarantee: Option<Guarantee>) -> Vec<Cell> {
         Cell::number(interval(&standing.regret))
             .toned(Tone::Quiet)
             .sorted_by(standing.regret.low),
-        Cell::number(standing.limit.map_or(UNKNOWN.into(), number))
-            .toned(Tone::Quiet)
-            .sorted_by(standing.limit.unwrap_or(f64::NAN)),
-        Cell::number(multiple(standing.regret_over_limit))
-            .sorted_by(standing.regret_over_limit.unwrap_or(f64::NAN)),
+        limit,
+        over_limit,
         violations(standing, guarantee),
         Cell::number(small_percent(share)).sorted_by(share),
         Cell::number(if excess == 0.0 {
@@ -104,6 +113,10 @@ pub fn measured(instance: &InstanceResult, guarantees: &[Guarantee]) -> Option<T
         for length in WINDOWS {
             columns.push(format!("{} beyond, of {length}", guardrail.name));
         }
+    }
+    let has_limit = board.iter().any(|standing| standing.limit.is_some());
+    if has_limit {
+        columns.extend(header(&["regret", "limit", "regret / limit"]));
     }
     columns.push("violations".into());
     let mut rows = Vec::new();
@@ -145,6 +158,11 @@ pub fn measured(instance: &InstanceResult, guarantees: &[Guarantee]) -> Option<T
         );
         for &share in drawn.beyond.iter().flatten() {
             row.push(Cell::number(small_percent(share)).sorted_by(share));
+        }
+        if has_limit {
+            let regret = standing.regret.mean;
+            row.push(Cell::number(number(regret)).sorted_by(regret));
+            row.extend(beside_limit(standing));
         }
         row.push(violations(standing, guarantee));
         rows.push(row);

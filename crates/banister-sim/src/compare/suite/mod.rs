@@ -2,6 +2,7 @@
 //! published about it.
 
 mod arms;
+mod contexts;
 mod linear;
 mod parts;
 mod routing;
@@ -12,7 +13,7 @@ use super::entry::Entry;
 use super::published::Published;
 
 /// The suites: name and purpose.
-pub const SUITES: [(&str, &str); 7] = [
+pub const SUITES: [(&str, &str); 8] = [
     (
         "paper",
         "the paper's four arms at τ = 1, 0.5 and 0.2, and the settings of its figures",
@@ -40,6 +41,10 @@ pub const SUITES: [(&str, &str); 7] = [
     (
         "routing",
         "3609 requests to three language models, under seven ceilings of dollars or three floors of quality",
+    ),
+    (
+        "contexts",
+        "segments, features with and without a link, parameters per arm, wrong models, requests by class",
     ),
 ];
 
@@ -75,6 +80,7 @@ impl Suite {
             "random" => (arms::random(instance_seed)?, Vec::new()),
             "authors-linear" => linear::authors()?,
             "routing" => (routing::routing()?, Vec::new()),
+            "contexts" => (contexts::contexts()?, Vec::new()),
             _ => linear::directions(instance_seed)?,
         };
         Ok(Self {

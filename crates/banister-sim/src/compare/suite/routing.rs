@@ -4,6 +4,7 @@
 //! `experiments/routing`.
 
 use banister::Error;
+use banister_rivals::AgentConfig;
 use serde_json::{Value, json};
 
 use super::parts::{agents, all};
@@ -41,6 +42,8 @@ enum Start {
     Warm,
     /// With replacement, nothing known before.
     Long,
+    /// The same for as long as some passes, for agents that may look at the class of a request.
+    ByClass { passes: u64 },
 }
 
 impl Start {
@@ -49,6 +52,7 @@ impl Start {
             Self::Cold => "cold",
             Self::Warm => "warm",
             Self::Long => "cold, 15 000 decisions",
+            Self::ByClass { .. } => "by class",
         }
     }
 }
@@ -69,6 +73,18 @@ pub(super) fn routing() -> Result<Vec<Entry>, Error> {
     Ok(entries)
 }
 
+/// As many requests as in some passes under a ceiling, for agents that may look at their class.
+pub(super) fn by_class(
+    ceiling: f64,
+    passes: u64,
+    agents: Vec<AgentConfig>,
+) -> Result<Entry, Error> {
+    let mut entry = ceiling_entry(ceiling, Start::ByClass { passes })?;
+    entry.experiment.run.runs = 5;
+    entry.experiment.agent = agents;
+    Ok(entry)
+}
+
 fn columns(prefix: &str, what: &str) -> Vec<String> {
     (MOST.iter())
         .map(|(name, _)| format!("{prefix}{name}_{what}"))
@@ -85,9 +101,11 @@ fn ranges(sign: f64) -> Value {
 
 /// Most quality under a ceiling of dollars; the cheapest model is safe.
 fn ceiling_entry(ceiling: f64, start: Start) -> Result<Entry, Error> {
-    let guardrail = json!({
-        "name": "dollars", "at_most": ceiling, "safe_cost": CHEAPEST, "range": ranges(1.0),
-    });
+    let mut guardrail = json!({"name": "dollars", "at_most": ceiling, "range": ranges(1.0)});
+    // What one knows is the mean over all requests.
+    if !matches!(start, Start::ByClass { .. }) {
+        guardrail["safe_cost"] = json!(CHEAPEST);
+    }
     let environment = json!({
         "safe": "llama", "rewards": columns("", "reward"), "costs": [columns("", "cost")],
     });
@@ -131,12 +149,13 @@ fn entry(
         Start::Cold => REQUESTS,
         Start::Warm => HALF,
         Start::Long => LONG,
+        Start::ByClass { passes } => passes * REQUESTS,
     };
     let mut declared = json!({
         "name": name,
         "run": {"horizon": horizon, "runs": 20, "checkpoints": 200},
         "environment": {
-            "kind": "table", "path": ROUTING, "segment": "class", "order": "shuffled",
+            "kind": "table", "path": ROUTING, "order": "shuffled",
             "arms": MOST.map(|(name, _)| name),
         },
         "reward": reward,
@@ -150,6 +169,10 @@ fn entry(
         Start::Cold => {}
         Start::Warm => table["log"] = json!(0.5),
         Start::Long => table["order"] = json!("replacement"),
+        Start::ByClass { .. } => {
+            table["order"] = json!("replacement");
+            table["segment"] = json!("class");
+        }
     }
     let mut experiment: ExperimentConfig = serde_json::from_value(declared)
         .map_err(|error| Error::invalid("experiment", &name, error.to_string()))?;

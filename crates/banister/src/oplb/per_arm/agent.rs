@@ -1,10 +1,12 @@
 //! OPLB with a parameter per arm behind the interface that all agents share.
 
 use super::OplbPerArm;
+use super::arm::ArmSets;
 use crate::agent::{ActionSet, Agent, Outcomes};
 use crate::arm_estimate::{ArmEstimate, Estimate};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
+use crate::fit::Comparison;
 use crate::interval::Interval;
 use crate::linear::Ends;
 use crate::monitor::{Assumption, Monitor};
@@ -72,14 +74,19 @@ impl Agent for OplbPerArm {
 
     fn acknowledge(&mut self) {
         self.monitor.acknowledge();
+        self.arms.iter_mut().for_each(ArmSets::clear_fit);
     }
 
     fn assumptions(&self) -> Vec<Assumption> {
         let mut list = self.monitor.assumptions(&self.problem);
-        list.push(
-            self.checked
-                .assumption("the context, for every arm on its own"),
-        );
+        let signals = 1..self.signals.len();
+        let mut comparisons = signals.map(|signal| self.checked.comparison(signal));
+        list.push(Assumption {
+            watched: self.signals.len() > 1 && comparisons.all(|c| c != Comparison::Untested),
+            ..self
+                .checked
+                .assumption("the context, for every arm on its own")
+        });
         list
     }
 

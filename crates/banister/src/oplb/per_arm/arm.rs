@@ -4,6 +4,7 @@ use banister_solve::dense;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::fit::{Comparison, Extent, Fit, Forecast, SavedFit};
 use crate::interval::Place;
 use crate::linear::{
     Ends, LinearSignal, Link, Logit, MultiScale, Reach, Regression, Ridge, SavedLogit, State,
@@ -55,12 +56,16 @@ pub(super) struct ArmSets {
     /// ln(1/δ_s) of the reward and of a cost, once it has its places.
     pub log_levels: [f64; 2],
     /// Ridge regression of all signals; those with a link do not look at it.
-    regression: Regression,
+    pub(super) regression: Regression,
     logits: Vec<Option<Logit>>,
+    /// Test of the model, where some cost of it is to be learned.
+    pub fit: Option<Box<Fit>>,
+    /// Costs with a link of the outcome taken last, beside what was expected of them.
+    pub(super) forecasts: Vec<Forecast>,
     /// Room for features, plain and whitened, targets, and an update nobody follows.
-    x: Vec<f64>,
+    pub(super) x: Vec<f64>,
     y: Vec<f64>,
-    targets: Vec<f64>,
+    pub(super) targets: Vec<f64>,
     update: Update,
 }
 
@@ -75,11 +80,13 @@ pub(super) struct SavedArmSets {
     regression: State,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     logits: Vec<SavedLogit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fit: Option<SavedFit>,
 }
 
 impl ArmSets {
-    /// No outcomes yet.
-    pub(super) fn new(frame: Frame<'_>) -> Self {
+    /// No outcomes yet, for the arm with this number; its costs are compared with the model guardrail by guardrail.
+    pub(super) fn new(frame: Frame<'_>, arm: usize, comparisons: Vec<Comparison>) -> Self {
         let (d, checked) = (frame.numbers, frame.checked);
         let lambda = match checked.ridge {
             Ridge::Single(lambda) => lambda,
@@ -89,7 +96,15 @@ impl ArmSets {
         regression.set_scales(lambda);
         let logit =
             |link: &Link| (*link == Link::Logistic).then(|| Logit::new(d, checked.parameter_norm));
+        let is_tested = |comparison: &Comparison| *comparison != Comparison::Untested;
+        let forecasts = vec![Forecast::default(); comparisons.len()];
+        let fit = comparisons.iter().any(is_tested).then(|| {
+            let size = (d, regression.padded());
+            Box::new(Fit::new(size, comparisons, Extent::of_arm(arm), 0))
+        });
         Self {
+            fit,
+            forecasts,
             offered: true,
             pulls: 0,
             places: [Place::default(); 2],
@@ -110,6 +125,14 @@ impl ArmSets {
         self.log_levels = [f64::INFINITY; 2];
         self.regression.clear();
         self.logits.iter_mut().flatten().for_each(Logit::clear);
+        self.clear_fit();
+    }
+
+    /// Starts the test of the model anew.
+    pub(super) fn clear_fit(&mut self) {
+        if let Some(fit) = &mut self.fit {
+            fit.clear();
+        }
     }
 
     fn reach(&self, frame: Frame<'_>, signal: usize) -> Reach {
@@ -130,11 +153,11 @@ impl ArmSets {
         for signal in 0..frame.signals.len() {
             let reach = self.reach(frame, signal);
             if let Some(logit) = &mut self.logits[signal] {
-                logit.take(
-                    context,
-                    frame.signals[signal].standard(observed(signal)),
-                    reach,
-                );
+                let y = frame.signals[signal].standard(observed(signal));
+                let ends = logit.take(context, y, reach);
+                if let Some(guardrail) = signal.checked_sub(1) {
+                    self.forecasts[guardrail] = Forecast { observed: y, ends };
+                }
             }
         }
         if let Ridge::Grid(None) = frame.checked.ridge
@@ -185,9 +208,7 @@ impl ArmSets {
                 log_level: reach.log_level,
             };
             let widths = levels.widths_by(&self.regression, own.r, signal);
-            // Of the ellipsoid at λ_0, which contains the set: rounding is in proportion to it.
-            let lambda = self.regression.lambda();
-            let beta = widths.of_square[0].sqrt() + lambda.sqrt() * levels.parameter_norm;
+            let beta = self.ellipsoid(widths.of_square[0], levels.parameter_norm);
             let rounding = self.regression.rounding_reach(signal, beta) * square.sqrt();
             let width = reach.scale * widths.at(square, solved) + rounding;
             let mean = self.regression.predict(signal, &self.y[..d]) + own.offset;
@@ -201,6 +222,11 @@ impl ArmSets {
                 },
             );
         }
+    }
+
+    /// Radius of the ellipsoid at λ_0, which contains the set: rounding is in proportion to it.
+    pub(super) fn ellipsoid(&self, square: f64, parameter_norm: f64) -> f64 {
+        square.sqrt() + self.regression.lambda().sqrt() * parameter_norm
     }
 
     /// Distance of a signal's parameter, in standard units or log-odds, from its estimate: at most 1 on the event
@@ -234,6 +260,7 @@ impl ArmSets {
             places: self.places,
             regression: self.regression.state().clone(),
             logits: self.logits.iter().flatten().map(Logit::save).collect(),
+            fit: self.fit.as_ref().map(|fit| fit.save()),
         }
     }
 
@@ -243,7 +270,9 @@ impl ArmSets {
         self.offered = saved.offered;
         self.pulls = saved.pulls;
         self.places = saved.places;
-        self.regression.restore(saved.regression)
+        let fit = self.fit.as_mut();
+        fit.is_none_or(|fit| fit.restore(saved.fit).is_ok())
+            && self.regression.restore(saved.regression)
             && restore_logits(self.logits.iter_mut().flatten(), saved.logits)
     }
 }

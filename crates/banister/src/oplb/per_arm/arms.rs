@@ -3,6 +3,7 @@
 use super::OplbPerArm;
 use super::arm::ArmSets;
 use crate::error::Error;
+use crate::interval::Budget;
 use crate::problem::check_name;
 
 impl OplbPerArm {
@@ -32,8 +33,9 @@ impl OplbPerArm {
     }
 
     pub(super) fn push_arm(&mut self, name: String) {
-        let arm = ArmSets::new(self.frame());
-        let mut row = vec![self.names.len() as f64];
+        let number = self.names.len();
+        let arm = ArmSets::new(self.frame(), number, self.comparisons(number));
+        let mut row = vec![number as f64];
         row.extend_from_slice(self.context.as_deref().unwrap_or(&vec![0.0; self.numbers]));
         self.rows.push(row);
         self.names.push(name);
@@ -63,10 +65,17 @@ impl OplbPerArm {
         self.level(arm);
     }
 
-    /// Gives an arm the levels of its places.
+    /// Gives an arm the levels of its places: the test of its model has that of the reward's.
     pub(super) fn level(&mut self, arm: usize) {
         let sets = self.sets_of(arm);
+        let fit_level = self.checked.fit_level(self.monitor.epoch());
+        let fits = Budget::new(fit_level, self.problem.declared.arms.len());
         let own = &mut self.arms[arm];
+        if own.places[0].is_given()
+            && let Some(fit) = &mut own.fit
+        {
+            fit.set_level(fits.level(own.places[0]));
+        }
         for side in 0..2 {
             if own.places[side].is_given() {
                 own.log_levels[side] = self.budgets[side].log_level(own.places[side], sets[side]);

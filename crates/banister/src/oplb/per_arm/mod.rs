@@ -11,12 +11,14 @@
 //! A context is offered as its d numbers; an outcome is taken by its arm while the context stays, or by d + 1
 //! numbers, the arm's and the context's ([`crate::ContextArms`]).
 //!
-//! Files, in reading order: `arm` (the sets of one arm), `decide`, `outcomes`, `arms`, `agent`, `snapshot`.
+//! Files, in reading order: `arm` (the sets of one arm), `decide`, `outcomes`, `fit` (of the models), `arms`, `agent`,
+//! `snapshot`.
 
 mod agent;
 mod arm;
 mod arms;
 mod decide;
+mod fit;
 mod outcomes;
 mod snapshot;
 

@@ -119,7 +119,10 @@ impl OplbPerArm {
             segment: None,
             source,
         };
-        let next = (self.monitor).take(&self.problem, outcome, costs, self.outcomes);
+        let mut next = (self.monitor).take(&self.problem, outcome, costs, self.outcomes);
+        if self.test_fit(arm) == Next::Restart {
+            next = Next::Restart;
+        }
         if next == Next::Restart {
             self.relearn();
         }

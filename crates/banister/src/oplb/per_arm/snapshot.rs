@@ -11,7 +11,8 @@ use crate::optimism::SavedPlanner;
 use crate::problem::Problem;
 use crate::snapshot::{broken, check_header};
 
-const VERSION: u32 = 1;
+/// 2: with the test of every arm's model.
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
