@@ -252,7 +252,7 @@ fn the_arm_whose_model_is_wrong_is_named() {
     assert_eq!(found, Some(alarm));
     assert_eq!(restored.save(), agent.save());
     assert_eq!((alarm.kind, alarm.arm), (AlarmKind::ModelRefuted, Some(2)));
-    let text = alarm.describe(agent.problem(), Some("bold"));
+    let text = alarm.describe(agent.problem(), Some("bold"), None);
     assert!(text.starts_with("bold, feature 1 "), "{text}");
     assert!(alarm.forces_safe);
 
@@ -337,7 +337,7 @@ fn a_model_with_a_link_is_refuted() {
     let alarm = observe(&mut agent, &mut Random::new(1), 20_000, xor).expect("an alarm");
     let found = observe(&mut restored, &mut Random::new(1), 20_000, xor);
     assert_eq!(found, Some(alarm));
-    let text = alarm.describe(agent.problem(), None);
+    let text = alarm.describe(agent.problem(), None, None);
     assert!(
         text.starts_with("feature 2 ") && text.contains(" and feature 3 "),
         "{text}"
