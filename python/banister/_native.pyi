@@ -547,7 +547,7 @@ def run_experiments(
 
 def agent_schema() -> dict[str, Any]:
     """The registry of agents as JSON Schema. Each kind says beside its keys what it promises, whether it
-    takes features, and what it cannot do without: a horizon, or a safe action at the origin."""
+    takes features or segments, and what it cannot do without: a horizon, or a safe action at the origin."""
 
 def guarantees() -> list[tuple[str, str]]:
     """Lists the guarantees of agents, the strongest first: each by its name and in words."""
