@@ -149,7 +149,8 @@ class Decision:
         """The features of the action, where it has any."""
     @property
     def segment(self) -> SegmentCertificate | None:
-        """The segment's own part of the certificate, with its name; None from agents that do not tell segments apart."""
+        """The segment's own part of the certificate, with its name; None from agents that do not tell segments
+        apart."""
     @property
     def policy(self) -> dict[Any, float]:
         """The policy as a dictionary from action to probability, without zeros."""

@@ -118,7 +118,7 @@ impl Segments {
 
     /// True sixteen times between 64 and 128 contexts, between 128 and 256, ….
     pub fn is_time_to_look(&self) -> bool {
-        self.total >= FIRST && self.total % ((1 << self.total.ilog2()) / 16) == 0
+        self.total >= FIRST && self.total.is_multiple_of((1 << self.total.ilog2()) / 16)
     }
 
     /// Lets segments leave the pool that were seen often enough. True if any did.

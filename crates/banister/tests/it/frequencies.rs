@@ -2,7 +2,7 @@
 
 use banister::segmented::worst_mean;
 use libm::{lgamma, log};
-use rand::{Rng, RngExt, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// F_κ of the documentation, by its definition.
