@@ -149,7 +149,8 @@ class Decision:
         """The features of the action, where it has any."""
     @property
     def segment(self) -> SegmentCertificate | None:
-        """The segment's own part of the certificate, with its name; None from agents that do not tell segments apart."""
+        """The segment's own part of the certificate, with its name; None from agents that do not tell segments
+        apart."""
     @property
     def policy(self) -> dict[Any, float]:
         """The policy as a dictionary from action to probability, without zeros."""
@@ -547,7 +548,7 @@ def run_experiments(
 
 def agent_schema() -> dict[str, Any]:
     """The registry of agents as JSON Schema. Each kind says beside its keys what it promises, whether it
-    takes features, and what it cannot do without: a horizon, or a safe action at the origin."""
+    takes features or segments, and what it cannot do without: a horizon, or a safe action at the origin."""
 
 def guarantees() -> list[tuple[str, str]]:
     """Lists the guarantees of agents, the strongest first: each by its name and in words."""

@@ -427,6 +427,10 @@ impl Agent {
     /// >>> agent.observe_batch([0, 1, 0], rewards=[1.0, 0.0, 1.0], costs=[0.1, 0.2, 0.3])
     /// >>> agent.outcomes
     /// 3
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are the keywords of a Python method"
+    )]
     #[pyo3(signature = (actions=None, rewards=None, costs=None, *, features=None, contexts=None, segments=None))]
     fn observe_batch(
         &self,

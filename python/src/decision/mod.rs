@@ -599,7 +599,8 @@ impl Decision {
         Some(PyArray1::from_slice(py, self.features.as_ref()?))
     }
 
-    /// The segment's own part of the certificate, with its name; None from agents that do not tell segments apart.
+    /// The segment's own part of the certificate, with its name; None from agents that do not tell segments
+    /// apart.
     #[getter]
     fn segment(&self) -> Option<SegmentCertificate> {
         Some(SegmentCertificate {

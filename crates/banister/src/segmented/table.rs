@@ -367,12 +367,11 @@ impl Table {
     /// it nowhere else. Without this, every arm that is little known in some segment would be explored.
     fn keep_relevant(&mut self, b: usize) {
         let block = &mut self.blocks[b];
-        let (only, safe) = (block.safe_only, block.bounds.safe);
         let policy = self.optimistic.policy(b);
         for (a, spread) in block.leaned.spread.iter_mut().enumerate() {
-            let played =
-                |&(place, p): &(usize, f64)| p > 0.0 && a == if only { safe } else { place };
-            if !policy.iter().any(played) {
+            // The safe arm alone is not mixed with anything: its D, which is infinite without a margin, is not needed.
+            let is_played = |&(place, p): &(usize, f64)| p > 0.0 && a == place;
+            if block.safe_only || !policy.iter().any(is_played) {
                 *spread = 0.0;
             }
         }
