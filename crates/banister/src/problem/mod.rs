@@ -63,7 +63,8 @@ pub struct Problem {
     /// Guardrails that every policy must keep.
     #[serde(default)]
     pub guardrails: Vec<Guardrail>,
-    /// Names of the segments that are told apart from the first decision on, for agents that know segments.
+    /// Names of the segments that are expected, for agents that know segments: δ is set aside for them, and with a
+    /// guardrail that holds in each they are told apart from the first decision on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub segments: Vec<String>,
 }
