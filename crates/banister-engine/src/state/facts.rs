@@ -52,14 +52,19 @@ impl Facts {
 
     /// Features of an arm in a context as events keep it: its numbers, or a code for each field.
     pub fn features(&self, arm: usize, context: &[f64]) -> Vec<f64> {
-        let context: Cow<'_, [f64]> = match &self.fields {
-            Some(fields) => fields.vector(context).into(),
-            None => context.into(),
-        };
+        let context = self.vector(context);
         self.in_context(&context).features(arm, &context)
     }
 
-    /// The arms in a context.
+    /// Numbers of a context as events keep it.
+    pub(crate) fn vector<'a>(&self, context: &'a [f64]) -> Cow<'a, [f64]> {
+        match &self.fields {
+            Some(fields) => fields.vector(context).into(),
+            None => context.into(),
+        }
+    }
+
+    /// The arms in a context, given its numbers.
     pub(crate) fn in_context(&self, context: &[f64]) -> ContextArms {
         ContextArms {
             arms: self.arms.len(),

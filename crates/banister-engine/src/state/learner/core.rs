@@ -211,8 +211,9 @@ impl Core {
         let offered: Vec<usize> = (0..frame.arms.len())
             .filter(|&arm| arm != safe && frame.arms[arm].offered)
             .collect();
-        let arms = frame.facts.in_context(context);
-        let features = arms.offer(offered.iter().copied(), context);
+        let context = frame.facts.vector(context);
+        let arms = frame.facts.in_context(&context);
+        let features = arms.offer(offered.iter().copied(), &context);
         self.offer(&features, "context", |_| "context".into())?;
         let number = |own: usize| match arms.model {
             Model::Shared => offered.get(own).copied().unwrap_or(safe) as u32,
