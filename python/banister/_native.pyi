@@ -608,7 +608,8 @@ def evaluate_segments(
     guardrails: Sequence[Any],
     options: Mapping[str, object],
 ) -> list[tuple[str, list[dict[str, Any]], str | None]]:
-    """Estimates by segment, those with the most rounds first: name, estimates, or the reason for none."""
+    """Estimates by segment, those with the most rounds first: name, estimates as of `evaluate_log`, or the reason why
+    there are none."""
 
 def judge_log(
     log: Any,

@@ -28,7 +28,7 @@ def test_every_segment_is_evaluated_from_its_own_rounds(data: dict[str, Any]) ->
     segments = ["even" if t % 2 == 0 else "odd" for t in range(len(data["reward"]))]
     segments[-1] = "alone"
     frame = {**data, "segment": segments}
-    log = banister.Log.from_frame(frame, costs=COSTS, segment="segment")
+    log = banister.Log.from_frame(frame, costs=["spend", "delay"], segment="segment")
     found = banister.evaluate(log, POLICY, interval="normal")
     rounds = {name: one.reward.n for name, one in found.segments.items()}
     assert rounds == {name: segments.count(name) for name in ("even", "odd")}
@@ -37,7 +37,7 @@ def test_every_segment_is_evaluated_from_its_own_rounds(data: dict[str, Any]) ->
     w = POLICY[data["action"][own]] / data["pscore"][own]
     assert_close(found.segments["even"].reward, normal(w * data["reward"][own]))
     with pytest.raises(TypeError, match="segment"):
-        banister.Log.from_frame({**data, "segment": range(len(segments))}, costs=COSTS, segment="segment")
+        banister.Log.from_frame({**data, "segment": range(len(segments))}, costs=["spend", "delay"], segment="segment")
 
 
 # Formulas

@@ -19,7 +19,7 @@ fn refusal(text: &str) -> String {
     parse(text).check("test").expect_err("refused").to_string()
 }
 
-/// Costs with log-odds −2 ± 4. The linear model violates in a third of the rounds and still loses more reward;
+/// Costs with log-odds −2 ± 4. The linear model, its alarms ignored, violates in a third of the rounds and still loses more reward;
 /// with the link no policy violates.
 #[test]
 fn a_logistic_world_needs_the_link() {
@@ -27,7 +27,7 @@ fn a_logistic_world_needs_the_link() {
         r#"
         run = { horizon = 40000, runs = 1, seed = 3 }
         guardrail = [{ name = "complaints", at_most = 0.15, safe_cost = 0.05 }]
-        agent = [{ kind = "oplb", label = "linear" }, { kind = "oplb", link = "logistic" }]
+        agent = [{ kind = "oplb", label = "linear", on_breach = "alert" }, { kind = "oplb", link = "logistic" }]
         [environment]
         kind = "linear"
         link = "logistic"

@@ -36,6 +36,14 @@ pub(super) struct Sums {
     pub next: u64,
 }
 
+impl Sums {
+    /// Returns true if every number can stand in a test.
+    pub(super) fn is_sound(&self) -> bool {
+        // Counts beyond any life would make the next one overflow.
+        self.count < u64::MAX / 2 && self.sum.is_finite()
+    }
+}
+
 /// Evidence that refutes a declaration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Refuted {

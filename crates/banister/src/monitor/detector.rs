@@ -220,6 +220,8 @@ impl State {
         self.wealth.iter().all(sound)
             && sound(&self.cusum)
             && self.since.1.is_finite()
+            // Counts beyond any life would make the next one overflow.
+            && self.watched.max(self.since.0) < u64::MAX / 2
             && self.trace.length.is_power_of_two()
             && self.trace.points.len() <= TRACE
     }

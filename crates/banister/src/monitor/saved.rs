@@ -50,8 +50,9 @@ impl Monitor {
             && saved.memory.order.is_sound(m)
             && fit(&self.detectors, &saved.detectors)
             && (saved.segments.iter()).all(|own| own.is_empty() || fit(&each, own))
-            && std::iter::zip(&self.declared, &saved.declared)
-                .all(|(own, saved)| own.is_some() == saved.is_some());
+            && std::iter::zip(&self.declared, &saved.declared).all(|(own, saved)| {
+                own.is_some() == saved.is_some() && saved.as_ref().is_none_or(Sums::is_sound)
+            });
         if !fits {
             return Err(broken("`monitor` does not match the problem"));
         }

@@ -57,6 +57,8 @@ pub(super) struct Worst {
     constant: f64,
     kappa: f64,
     unseen: f64,
+    /// Room for frequencies on the way.
+    room: Vec<f64>,
 }
 
 impl Worst {
@@ -64,7 +66,7 @@ impl Worst {
     pub fn refresh(&mut self, counts: &Counts, g: &[f64], unseen: f64, delta: f64) {
         if counts.total == 0 {
             self.at = None;
-            self.unseen = unseen;
+            self.unseen = g.iter().copied().fold(unseen, f64::max);
             return;
         }
         let n = counts.total as f64;
@@ -80,7 +82,7 @@ impl Worst {
                 continue;
             }
             let start = self.at.filter(|last| last.level == level);
-            let (bound, found) = minimise(counts, g, unseen, delta, level, start);
+            let (bound, found) = minimise(counts, g, unseen, delta, (level, start), &mut self.room);
             if best.is_none_or(|(least, _)| bound < least) {
                 best = Some((bound, found));
             }
@@ -134,10 +136,10 @@ impl Worst {
         self.unseen = g;
     }
 
-    /// The bound; `most` where there are no contexts yet.
-    pub fn bound(&self, most: f64) -> f64 {
+    /// The bound; the largest g where there are no contexts yet.
+    pub fn bound(&self) -> f64 {
         match self.at {
-            None => most.max(self.unseen),
+            None => self.unseen,
             Some(Multipliers { lambda, t, .. }) => {
                 t + (self.unseen - t).max(0.0) + lambda * self.constant - self.sum
             }
@@ -173,8 +175,8 @@ fn minimise(
     g: &[f64],
     unseen: f64,
     delta: f64,
-    level: usize,
-    start: Option<Multipliers>,
+    (level, start): (usize, Option<Multipliers>),
+    room: &mut Vec<f64>,
 ) -> (f64, Multipliers) {
     let (kappa, n) = (strength(level), counts.total as f64);
     let c = constant(counts, delta, level);
@@ -199,7 +201,8 @@ fn minimise(
         };
         return (most, at);
     }
-    let mut start_p: Vec<f64> = counts.seen.iter().map(|&n_s| n_s as f64 / n).collect();
+    room.clear();
+    room.extend(counts.seen.iter().map(|&n_s| n_s as f64 / n));
     let mut evaluate = |lambda: f64, t: f64| {
         let mut at = Evaluated {
             value: t + (unseen - t).max(0.0) + lambda * c,
@@ -209,7 +212,7 @@ fn minimise(
         if unseen > t {
             at.gradient[0] = 0.0;
         }
-        for ((&g, &n_s), p) in g.iter().zip(&counts.seen).zip(&mut start_p) {
+        for ((&g, &n_s), p) in g.iter().zip(&counts.seen).zip(room.iter_mut()) {
             at.subtract(kappa, n_s as f64, t - g, lambda, p);
         }
         at
@@ -386,5 +389,5 @@ pub fn worst_mean(contexts: &[u64], g: &[f64], unseen: f64, delta: f64) -> f64 {
     };
     let mut worst = Worst::default();
     worst.refresh(&counts, g, unseen, delta);
-    worst.bound(g.iter().copied().fold(unseen, f64::max))
+    worst.bound()
 }

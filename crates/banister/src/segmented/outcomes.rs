@@ -84,10 +84,11 @@ impl Segmented {
     /// Tells segments apart if that is estimated to earn more than not to.
     #[cold]
     fn look(&mut self) {
-        let mut apart = self.segments.clone();
-        if !apart.leave_pool() {
+        if !self.segments.may_leave_pool() {
             return;
         }
+        let mut apart = self.segments.clone();
+        apart.leave_pool();
         let config = (self.checked).pool_in(self.monitor.epoch(), apart.pools);
         // The new pool is taken for what the old one was: it is small, and nothing is certified by this.
         let (together, _) = self.earnings(&self.segments);

@@ -121,6 +121,12 @@ impl Segments {
         self.total >= FIRST && self.total.is_multiple_of((1 << self.total.ilog2()) / 16)
     }
 
+    /// True if some segment of the pool was seen often enough to leave it.
+    pub fn may_leave_pool(&self) -> bool {
+        let may = |s: &Segment| s.block == POOL && s.contexts >= self.until;
+        self.list.iter().any(may)
+    }
+
     /// Lets segments leave the pool that were seen often enough. True if any did.
     pub fn leave_pool(&mut self) -> bool {
         let before = self.owners.len();

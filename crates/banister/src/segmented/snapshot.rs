@@ -119,8 +119,13 @@ impl Segmented {
         let checked = snapshot.config.check(&problem)?;
         let mut monitor = Monitor::new(&problem, checked.monitor);
         monitor.restore(&problem, Some(snapshot.monitor.clone()))?;
-        let mut agent = Self::bare(problem, checked, |_, _| monitor);
         snapshot.check()?;
+        if monitor.forgotten() > snapshot.outcomes {
+            return Err(broken(
+                "`monitor` has forgotten more outcomes than there were",
+            ));
+        }
+        let mut agent = Self::bare(problem, checked, |_, _| monitor);
         for (number, arm) in snapshot.arms.iter().enumerate() {
             if number >= agent.problem.declared.arms.len() {
                 (agent.problem.add_arm(&arm.ranges))
@@ -189,6 +194,13 @@ impl Snapshot {
         }
         if !self.arms[declared.safe].offered {
             return Err(broken("its safe arm is retired"));
+        }
+        // Counts beyond any life would make the next one overflow.
+        let most = (self.segments.iter()).fold(self.outcomes.max(self.others), |most, s| {
+            most.max(s.contexts)
+        });
+        if most >= u64::MAX / 2 || self.pools >= u32::MAX / 2 {
+            return Err(broken("its counts cannot be"));
         }
         let signals = 1 + declared.guardrails.len();
         let fits = |arms: &[SavedArm]| {

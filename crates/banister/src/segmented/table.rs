@@ -255,7 +255,7 @@ impl Table {
             } else {
                 row.worst_safe.update(&self.counts, g, unseen);
             }
-            row.safe = row.worst_safe.bound(1.0);
+            row.safe = row.worst_safe.bound();
         }
         if self.overall.iter().any(|row| !(row.safe < row.threshold)) {
             self.state = State::NoMargin;
@@ -299,7 +299,7 @@ impl Table {
                 let blocks = self.blocks.len();
                 weights_of(segments, &row.worst, &self.counts, blocks, &mut row.weights);
                 let margin = row.threshold - row.safe;
-                beyond = beyond.max((row.worst.bound(1.0) - row.threshold) / margin);
+                beyond = beyond.max((row.worst.bound() - row.threshold) / margin);
             }
             if beyond <= CLOSE || round + 1 == ROUNDS {
                 break;
@@ -321,7 +321,7 @@ impl Table {
                 let (i, block) = (row.guardrail, &self.blocks[b]);
                 let g = block.bounds.cost_upper[i][block.bounds.safe];
                 set_segments(segments, &mut row.worst_safe, &self.counts, b, g);
-                row.safe = row.worst_safe.bound(1.0);
+                row.safe = row.worst_safe.bound();
             }
         }
         if self.overall.iter().any(|row| !(row.safe < row.threshold)) {
@@ -540,7 +540,7 @@ impl Table {
         }
         self.mixed = 0.0;
         for row in &mut self.overall {
-            row.table = row.worst.bound(1.0);
+            row.table = row.worst.bound();
             row.observed = (self.blocks.iter())
                 .map(|block| block.weight * block.costs[row.guardrail])
                 .sum();
