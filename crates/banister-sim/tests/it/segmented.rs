@@ -194,18 +194,18 @@ fn what_cannot_be_is_refused() {
     for (key, value, field) in cases {
         let mut bad = declared("overall");
         bad["environment"][key] = value;
-        let error = experiment(bad).err().expect(key).to_string();
+        let error = experiment(bad).expect_err(key).to_string();
         assert!(error.contains(field), "{key}: {error}");
     }
     // Safe on average, not in the second segment.
     let mut bad = declared("each");
     bad["environment"]["costs"][0][1][0] = json!(0.35);
-    let error = experiment(bad.clone()).err().expect("unsafe").to_string();
+    let error = experiment(bad.clone()).expect_err("unsafe").to_string();
     assert!(error.contains("segment 1"), "{error}");
     bad["guardrail"][0]["scope"] = json!("overall");
     assert!(experiment(bad).is_ok());
     let mut bad = declared("overall");
     bad["guardrail"][0]["safe_cost"] = json!(0.0625);
-    let error = experiment(bad).err().expect("it differs").to_string();
+    let error = experiment(bad).expect_err("it differs").to_string();
     assert!(error.contains("safe_cost"), "{error}");
 }
