@@ -118,7 +118,7 @@ def test_no_bit_flips_unnoticed(filled, serve, tmp_path):
     content = (data_dir / "banister.db").read_bytes()
     random = Random(7)
     found = []
-    for trial in range(60):
+    for trial in range(80):
         flipped = bytearray(content)
         place = random.randrange(100, len(content))
         flipped[place] ^= 1 << random.randrange(8)
