@@ -22,7 +22,7 @@ pub(super) enum InSegments {
 }
 
 impl InSegments {
-    /// What an event says; `None` for events without segments.
+    /// Record of an event; `None` for events without segments.
     pub(super) fn of(event: &Event) -> Option<Self> {
         match event {
             Event::Decision(decision) => {

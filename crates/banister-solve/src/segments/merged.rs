@@ -22,7 +22,7 @@ pub(super) struct Merged {
     /// By the slope of the next edge, and by minus the slope of the last one taken.
     next: Tournament,
     last: Tournament,
-    /// Where the last solve ended: edges before it, by slope and then by block, are taken.
+    /// End of the last solve: edges before it, by slope and then by block, are taken.
     end: (f64, usize),
     /// Total cost of the corners.
     cost: f64,

@@ -38,7 +38,7 @@ pub struct SegmentProblem {
     pub scopes: Vec<Scope>,
 }
 
-/// What a guardrail bounds.
+/// Policies that a guardrail bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {

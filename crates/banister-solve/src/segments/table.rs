@@ -155,7 +155,7 @@ impl Table {
         }
     }
 
-    /// What a block adds to the sums while its policy is not yet put; for one coupling row.
+    /// Part of the sums that a block adds while its policy is not yet put; for one coupling row.
     pub(super) fn contribute(&mut self, block: usize, value: f64, cost: f64) {
         self.values[block] = value;
         self.costs[0][block] = cost;

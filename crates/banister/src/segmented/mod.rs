@@ -11,13 +11,15 @@
 //! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear Constraints"; the
 //! confidence set of frequencies is our own (`frequencies`).
 //!
-//! Files, in reading order: `config`, `segments` (who shares a policy), `frequencies`, `table` (the program), this page,
+//! Files, in reading order: `config`, `segments` (who shares a policy), `frequencies`, `block`, `overall` (guardrails over all segments), `table` (the program), this page,
 //! `outcomes`, `agent`, `view`, `snapshot`.
 
 mod agent;
+mod block;
 mod config;
 mod frequencies;
 mod outcomes;
+mod overall;
 mod segments;
 mod snapshot;
 mod table;
@@ -32,11 +34,12 @@ use crate::optimism::index_lean;
 use crate::problem::{
     ArmRanges, CheckedProblem, Problem, Scope, Standard, check_name, check_segment,
 };
+use block::Block;
 use config::CheckedSegmented;
 pub use config::SegmentedConfig;
 pub use frequencies::worst_mean;
 use segments::{POOL, Segments};
-use table::{Block, State, Table};
+use table::{State, Table};
 
 /// Part of the lean of `index` that is taken: what is earned by exploring one segment's arm is its own share only.
 const LEAN: f64 = 0.75;

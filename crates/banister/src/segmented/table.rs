@@ -13,9 +13,10 @@
 
 use banister_solve::{BlockLp, Status};
 
-use super::frequencies::{Counts, Worst};
+use super::block::Block;
+use super::frequencies::Counts;
+use super::overall::{Met, Overall};
 use super::segments::{POOL, Segments};
-use crate::optimism::{Bounds, Leaned};
 use crate::problem::{CheckedProblem, Scope};
 
 /// Newton steps towards the least κ.
@@ -27,55 +28,13 @@ const CLOSE: f64 = 1e-4;
 /// Columns whose program is cheap enough to be made anew every time.
 const CHEAP: usize = 64;
 
-/// One block: what is known of its arms, and its policy.
-#[derive(Debug, Clone)]
-pub(super) struct Block {
-    pub bounds: Bounds,
-    pub leaned: Leaned,
-    /// True if nothing but the safe arm may be played.
-    pub safe_only: bool,
-    /// p̂ of the block.
-    pub weight: f64,
-    /// Outcomes by column.
-    pub pulls: Vec<u64>,
-    /// The policy by columns, before it is mixed with the safe arm.
-    pub policy: Vec<(usize, f64)>,
-    /// π·u before mixing, per guardrail.
-    pub costs: Vec<f64>,
-}
-
-impl Block {
-    pub fn new(thresholds: &[f64], columns: usize) -> Self {
-        let mut bounds = Bounds::new(thresholds.to_vec(), 0.0);
-        bounds.resize(columns);
-        Self {
-            bounds,
-            leaned: Leaned::default(),
-            safe_only: true,
-            weight: 0.0,
-            pulls: vec![0; columns],
-            policy: Vec::new(),
-            costs: vec![0.0; thresholds.len()],
-        }
-    }
-}
-
-/// A guardrail over all segments.
-#[derive(Debug, Clone)]
-struct Overall {
-    guardrail: usize,
-    threshold: f64,
-    /// Bounds on the mean cost of the table, and of the safe arm everywhere.
-    worst: Worst,
-    worst_safe: Worst,
-    /// Frequencies of blocks that the row is made with.
-    weights: Vec<f64>,
-    /// Bound on the mean cost of the safe arm everywhere.
-    safe: f64,
-    /// Bound on that of the table before mixing.
-    table: f64,
-    /// The same at the frequencies observed.
-    observed: f64,
+/// The two programs of a plan.
+#[derive(Debug, Clone, Copy)]
+enum Program {
+    /// Whose value is R̃.
+    Optimistic,
+    /// Whose answer is the table.
+    Pessimistic,
 }
 
 /// State of the table.
@@ -122,12 +81,11 @@ pub(super) struct Table {
     pub status: Status,
 }
 
-/// Room for rows and functions of segments.
+/// Room for the rows of a block.
 #[derive(Debug, Clone, Default)]
 struct Room {
     reward: Vec<f64>,
     rows: Vec<Vec<f64>>,
-    g: Vec<f64>,
 }
 
 impl Table {
@@ -137,16 +95,7 @@ impl Table {
             guardrails.filter(move |(_, g)| g.scope == scope)
         };
         let overall: Vec<Overall> = of(Scope::Overall)
-            .map(|(guardrail, g)| Overall {
-                guardrail,
-                threshold: g.threshold,
-                worst: Worst::default(),
-                worst_safe: Worst::default(),
-                weights: Vec::new(),
-                safe: 0.0,
-                table: 0.0,
-                observed: 0.0,
-            })
+            .map(|(guardrail, g)| Overall::new(guardrail, g.threshold))
             .collect();
         let each: Vec<usize> = of(Scope::Each).map(|(i, _)| i).collect();
         let lp = BlockLp::new(overall.len(), each.len());
@@ -188,9 +137,7 @@ impl Table {
         self.optimistic.truncate(0);
         self.pessimistic.truncate(0);
         for row in &mut self.overall {
-            row.weights.clear();
-            row.worst = Worst::default();
-            row.worst_safe = Worst::default();
+            *row = Overall::new(row.guardrail, row.threshold);
         }
     }
 
@@ -244,18 +191,14 @@ impl Table {
         for (b, block) in self.blocks.iter_mut().enumerate() {
             refresh(b, block);
         }
+        let met = Met {
+            segments,
+            counts: &self.counts,
+            delta,
+            is_new: due,
+        };
         for row in &mut self.overall {
-            let i = row.guardrail;
-            let g = &mut self.room.g;
-            let safe = |block: &Block| block.bounds.cost_upper[i][block.bounds.safe];
-            costs_by_segment(segments, &self.blocks, &self.counts, g, safe);
-            let unseen = safe(&self.blocks[POOL]);
-            if due || !row.worst_safe.is_ready(&self.counts) {
-                row.worst_safe.refresh(&self.counts, g, unseen, delta);
-            } else {
-                row.worst_safe.update(&self.counts, g, unseen);
-            }
-            row.safe = row.worst_safe.bound();
+            row.bound_safe(&met, &self.blocks);
         }
         if self.overall.iter().any(|row| !(row.safe < row.threshold)) {
             self.state = State::NoMargin;
@@ -263,7 +206,7 @@ impl Table {
         }
         for b in 0..self.blocks.len() {
             self.update_block(b);
-            self.set_optimistic(b);
+            self.set(Program::Optimistic, b);
         }
         let solution = self
             .optimistic
@@ -275,31 +218,18 @@ impl Table {
         for b in 0..self.blocks.len() {
             self.keep_relevant(b);
         }
-        for row in &mut self.overall {
-            if row.weights.len() != self.blocks.len() {
-                let (worst, blocks) = (&row.worst_safe, self.blocks.len());
-                weights_of(segments, worst, &self.counts, blocks, &mut row.weights);
-            }
-        }
         self.find_least(bar);
         for round in 0..ROUNDS {
             self.take_all_policies();
+            let met = Met {
+                segments,
+                counts: &self.counts,
+                delta,
+                is_new: due,
+            };
             let mut beyond = 0.0_f64;
             for row in &mut self.overall {
-                let i = row.guardrail;
-                let g = &mut self.room.g;
-                let cost = |block: &Block| block.costs[i];
-                costs_by_segment(segments, &self.blocks, &self.counts, g, cost);
-                let unseen = cost(&self.blocks[POOL]);
-                if due || !row.worst.is_ready(&self.counts) {
-                    row.worst.refresh(&self.counts, g, unseen, delta);
-                } else {
-                    row.worst.update(&self.counts, g, unseen);
-                }
-                let blocks = self.blocks.len();
-                weights_of(segments, &row.worst, &self.counts, blocks, &mut row.weights);
-                let margin = row.threshold - row.safe;
-                beyond = beyond.max((row.worst.bound() - row.threshold) / margin);
+                beyond = beyond.max(row.bound_table(&met, &self.blocks));
             }
             if beyond <= CLOSE || round + 1 == ROUNDS {
                 break;
@@ -315,13 +245,10 @@ impl Table {
             refresh(b, &mut self.blocks[b]);
             self.update_block(b);
             self.keep_relevant(b);
-            self.set_optimistic(b);
-            self.set_pessimistic(b);
+            self.set(Program::Optimistic, b);
+            self.set(Program::Pessimistic, b);
             for row in &mut self.overall {
-                let (i, block) = (row.guardrail, &self.blocks[b]);
-                let g = block.bounds.cost_upper[i][block.bounds.safe];
-                set_segments(segments, &mut row.worst_safe, &self.counts, b, g);
-                row.safe = row.worst_safe.bound();
+                row.set_safe(segments, &self.counts, b, &self.blocks[b]);
             }
         }
         if self.overall.iter().any(|row| !(row.safe < row.threshold)) {
@@ -334,8 +261,7 @@ impl Table {
             let b = self.pessimistic.changed()[place];
             self.take_policy(b);
             for row in &mut self.overall {
-                let g = self.blocks[b].costs[row.guardrail];
-                set_segments(segments, &mut row.worst, &self.counts, b, g);
+                row.set_table(segments, &self.counts, b, &self.blocks[b]);
             }
         }
         self.settle();
@@ -377,94 +303,50 @@ impl Table {
         }
     }
 
-    fn set_optimistic(&mut self, b: usize) {
+    /// Writes a block of one of the programs: (p̂·r̃; p̂·c̃), or (p̂·(r̃ + κD); u at the worst frequencies).
+    fn set(&mut self, program: Program, b: usize) {
         let block = &self.blocks[b];
-        let (leaned, weight, safe) = (&block.leaned, block.weight, block.bounds.safe);
+        let (leaned, bounds, safe) = (&block.leaned, &block.bounds, block.bounds.safe);
         let columns = if block.safe_only {
             safe..safe + 1
         } else {
             0..leaned.reward.len()
         };
-        let room = &mut self.room;
-        fill(
-            &mut room.reward,
-            columns.clone().map(|a| weight * leaned.reward[a]),
-        );
-        room.rows
-            .resize(self.overall.len() + self.each.len(), Vec::new());
-        let rows = self.overall.iter().map(|row| (row.guardrail, weight));
-        for ((i, scale), out) in rows
-            .chain(self.each.iter().map(|&i| (i, 1.0)))
-            .zip(&mut room.rows)
-        {
-            let most = if block.safe_only && scale == 1.0 {
-                block.bounds.thresholds[i]
-            } else {
-                f64::INFINITY
+        let (lp, kappa, costs) = match program {
+            Program::Optimistic => (&mut self.optimistic, 0.0, &leaned.cost_lower),
+            Program::Pessimistic => (&mut self.pessimistic, self.kappa, &bounds.cost_upper),
+        };
+        let Room { reward, rows, .. } = &mut self.room;
+        let value = |a: usize| block.weight * (leaned.reward[a] + kappa * leaned.spread[a]);
+        fill(reward, columns.clone().map(value));
+        rows.resize(self.overall.len() + self.each.len(), Vec::new());
+        let (coupling, local) = rows.split_at_mut(self.overall.len());
+        for (row, out) in self.overall.iter().zip(&mut *coupling) {
+            let weight = match program {
+                Program::Optimistic => block.weight,
+                Program::Pessimistic => row.weights[b],
             };
             fill(
                 out,
-                columns
-                    .clone()
-                    .map(|a| scale * leaned.cost_lower[i][a].min(most)),
+                columns.clone().map(|a| weight * costs[row.guardrail][a]),
             );
         }
-        set(
-            &mut self.optimistic,
-            b,
-            if block.safe_only { 0 } else { safe },
-            room,
-            self.overall.len(),
-        );
-    }
-
-    fn set_pessimistic(&mut self, b: usize) {
-        let block = &self.blocks[b];
-        let (leaned, weight, safe) = (&block.leaned, block.weight, block.bounds.safe);
-        let columns = if block.safe_only {
-            safe..safe + 1
-        } else {
-            0..leaned.reward.len()
-        };
-        let (room, kappa) = (&mut self.room, self.kappa);
-        fill(
-            &mut room.reward,
-            columns
-                .clone()
-                .map(|a| weight * (leaned.reward[a] + kappa * leaned.spread[a])),
-        );
-        room.rows
-            .resize(self.overall.len() + self.each.len(), Vec::new());
-        for (row, out) in self.overall.iter().zip(&mut room.rows) {
-            let costs = &block.bounds.cost_upper[row.guardrail];
-            fill(out, columns.clone().map(|a| row.weights[b] * costs[a]));
-        }
-        for (&i, out) in self.each.iter().zip(&mut room.rows[self.overall.len()..]) {
+        for (&i, out) in self.each.iter().zip(&mut *local) {
             // The declared safety of the safe arm vouches for it, where it is alone.
             let most = if block.safe_only {
-                block.bounds.thresholds[i]
+                bounds.thresholds[i]
             } else {
                 f64::INFINITY
             };
-            fill(
-                out,
-                columns
-                    .clone()
-                    .map(|a| block.bounds.cost_upper[i][a].min(most)),
-            );
+            fill(out, columns.clone().map(|a| costs[i][a].min(most)));
         }
-        set(
-            &mut self.pessimistic,
-            b,
-            if block.safe_only { 0 } else { safe },
-            room,
-            self.overall.len(),
-        );
+        let safe = if block.safe_only { 0 } else { safe };
+        lp.set(b, safe, reward, coupling, local);
     }
 
     fn solve_with_kappa(&mut self) {
         for b in 0..self.blocks.len() {
-            self.set_pessimistic(b);
+            self.set(Program::Pessimistic, b);
         }
         self.pessimistic
             .solve(&self.thresholds, &self.local_thresholds);
@@ -540,7 +422,6 @@ impl Table {
         }
         self.mixed = 0.0;
         for row in &mut self.overall {
-            row.table = row.worst.bound();
             row.observed = (self.blocks.iter())
                 .map(|block| block.weight * block.costs[row.guardrail])
                 .sum();
@@ -670,64 +551,4 @@ impl Table {
 fn fill(out: &mut Vec<f64>, numbers: impl Iterator<Item = f64>) {
     out.clear();
     out.extend(numbers);
-}
-
-fn set(lp: &mut BlockLp, b: usize, safe: usize, room: &Room, overall: usize) {
-    let (coupling, local) = room.rows.split_at(overall);
-    lp.set(b, safe, &room.reward, coupling, local);
-}
-
-/// Writes a function of blocks for every segment that the counts know.
-fn costs_by_segment(
-    segments: &Segments,
-    blocks: &[Block],
-    counts: &Counts,
-    g: &mut Vec<f64>,
-    cost: impl Fn(&Block) -> f64,
-) {
-    g.clear();
-    g.extend(
-        segments.list[..counts.seen.len()]
-            .iter()
-            .map(|s| cost(&blocks[s.block])),
-    );
-}
-
-/// Takes a block's cost into the bound, for every segment that the counts know.
-fn set_segments(segments: &Segments, worst: &mut Worst, counts: &Counts, b: usize, g: f64) {
-    match segments.owners[b] {
-        Some(s) => {
-            if let Some(&n) = counts.seen.get(s) {
-                worst.set(s, n, g);
-            }
-        }
-        None => {
-            worst.set_unseen(g);
-            for (s, &n) in counts.seen.iter().enumerate() {
-                if segments.list[s].block == b {
-                    worst.set(s, n, g);
-                }
-            }
-        }
-    }
-}
-
-/// Sums worst frequencies over the segments of each block; unseen ones are the pool's.
-fn weights_of(
-    segments: &Segments,
-    worst: &Worst,
-    counts: &Counts,
-    blocks: usize,
-    out: &mut Vec<f64>,
-) {
-    out.clear();
-    out.resize(blocks, 0.0);
-    if worst.frequencies.len() != counts.seen.len() {
-        out[POOL] = 1.0;
-        return;
-    }
-    for (s, p) in worst.frequencies.iter().enumerate() {
-        out[segments.list[s].block] += p;
-    }
-    out[POOL] += worst.unseen_frequency();
 }

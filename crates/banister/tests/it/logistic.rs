@@ -297,7 +297,7 @@ fn links_are_by_signal_and_snapshots_go_on() {
     assert!(text.contains("log-odds"), "{text}");
 }
 
-/// What has no proof is refused, by its key.
+/// Settings without a proof are refused, by their key.
 #[test]
 fn links_that_cannot_be_are_refused() {
     let world = World::new();

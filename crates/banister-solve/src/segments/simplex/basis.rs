@@ -16,7 +16,7 @@ pub(super) enum Basic {
     Slack(usize),
     /// A further column of a block, beside its key.
     Extra(usize),
-    /// What the start lacks to be feasible.
+    /// Lack of the start, added by the artificial variable, until it is feasible.
     Artificial,
 }
 

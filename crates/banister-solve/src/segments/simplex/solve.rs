@@ -7,14 +7,14 @@ use crate::lp::Status;
 use crate::segments::solution::BlockSolution;
 use crate::segments::table::{Block, Table, dot};
 
-/// What is left of the artificial variable beyond this, relative to the row's largest sum, means that no
+/// Rest of the artificial variable that, beyond this, relative to the row's largest sum, means that no
 /// table meets the thresholds.
 const ARTIFICIAL: f64 = 1e-10;
 /// Starts from the last basis before the safe table is what is left.
 const STARTS: usize = 3;
 /// A gap beyond this, relative to the largest rewards, is not rounding.
 const GAP: f64 = 1e-9;
-/// How far below the thresholds to aim, relative to the rows' largest sums: where a corner is degenerate,
+/// Distance below the thresholds to aim at, relative to the rows' largest sums: where a corner is degenerate,
 /// rounding may leave no other way back.
 const MARGINS: [f64; 4] = [0.0, 1e-13, 1e-12, 1e-11];
 /// Masses below this are rounding.

@@ -45,7 +45,7 @@ impl Frame<'_> {
     }
 }
 
-/// What outcomes have said of one arm.
+/// Statistics of one arm's outcomes.
 #[derive(Debug, Clone)]
 pub(super) struct ArmSets {
     /// False once it is retired.

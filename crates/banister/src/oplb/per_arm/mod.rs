@@ -212,7 +212,7 @@ impl OplbPerArm {
         self.enter_epoch();
     }
 
-    /// What all arms' sets are made from.
+    /// Parameters common to the sets of all arms.
     fn frame(&self) -> Frame<'_> {
         Frame {
             checked: &self.checked,

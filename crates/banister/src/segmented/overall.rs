@@ -1,0 +1,134 @@
+//! A guardrail over all segments: bounds on its mean for the table and for the safe arm, over the frequencies that can be.
+
+use super::block::Block;
+use super::frequencies::{Counts, Worst};
+use super::segments::{POOL, Segments};
+
+/// Segments and contexts that bounds are made for.
+pub(super) struct Met<'a> {
+    pub segments: &'a Segments,
+    pub counts: &'a Counts,
+    /// Level of the set of frequencies.
+    pub delta: f64,
+    /// True if the counts are others than the last time: bounds are minimised anew.
+    pub is_new: bool,
+}
+
+/// A guardrail over all segments.
+#[derive(Debug, Clone)]
+pub(super) struct Overall {
+    pub guardrail: usize,
+    pub threshold: f64,
+    worst: Worst,
+    worst_safe: Worst,
+    /// Frequencies of blocks that the row of the program is made with.
+    pub weights: Vec<f64>,
+    /// Bound on the mean cost of the safe arm everywhere.
+    pub safe: f64,
+    /// Bound on that of the table before mixing.
+    pub table: f64,
+    /// The same at the frequencies observed.
+    pub observed: f64,
+    /// Room for costs by segment.
+    g: Vec<f64>,
+}
+
+impl Overall {
+    pub fn new(guardrail: usize, threshold: f64) -> Self {
+        Self {
+            guardrail,
+            threshold,
+            worst: Worst::default(),
+            worst_safe: Worst::default(),
+            weights: Vec::new(),
+            safe: 0.0,
+            table: 0.0,
+            observed: 0.0,
+            g: Vec::new(),
+        }
+    }
+
+    /// Bounds the safe arm's mean; the first row of the program is made with its worst frequencies.
+    pub fn bound_safe(&mut self, met: &Met, blocks: &[Block]) {
+        let i = self.guardrail;
+        let worst = &mut self.worst_safe;
+        bound(worst, &mut self.g, met, |s| safe_cost(&blocks[s], i));
+        self.safe = worst.bound();
+        if self.weights.len() != blocks.len() {
+            weights_of(met, worst, blocks.len(), &mut self.weights);
+        }
+    }
+
+    /// Bounds the table's mean, and takes its worst frequencies for the next row. Returns the excess over the
+    /// threshold as a share of the margin.
+    pub fn bound_table(&mut self, met: &Met, blocks: &[Block]) -> f64 {
+        let i = self.guardrail;
+        let worst = &mut self.worst;
+        bound(worst, &mut self.g, met, |s| blocks[s].costs[i]);
+        self.table = worst.bound();
+        weights_of(met, worst, blocks.len(), &mut self.weights);
+        (self.table - self.threshold) / (self.threshold - self.safe)
+    }
+
+    /// Takes a block's new cost of the safe arm into its bound.
+    pub fn set_safe(&mut self, segments: &Segments, counts: &Counts, b: usize, block: &Block) {
+        let g = safe_cost(block, self.guardrail);
+        set_block(&mut self.worst_safe, segments, counts, b, g);
+        self.safe = self.worst_safe.bound();
+    }
+
+    /// Takes the cost of a block's new policy into the table's bound.
+    pub fn set_table(&mut self, segments: &Segments, counts: &Counts, b: usize, block: &Block) {
+        let g = block.costs[self.guardrail];
+        set_block(&mut self.worst, segments, counts, b, g);
+        self.table = self.worst.bound();
+    }
+}
+
+fn safe_cost(block: &Block, guardrail: usize) -> f64 {
+    block.bounds.cost_upper[guardrail][block.bounds.safe]
+}
+
+/// Bounds the mean of a cost by block; unseen segments are the pool's.
+fn bound(worst: &mut Worst, g: &mut Vec<f64>, met: &Met, cost: impl Fn(usize) -> f64) {
+    let known = &met.segments.list[..met.counts.seen.len()];
+    g.clear();
+    g.extend(known.iter().map(|s| cost(s.block)));
+    if met.is_new || !worst.is_ready(met.counts) {
+        worst.refresh(met.counts, g, cost(POOL), met.delta);
+    } else {
+        worst.update(met.counts, g, cost(POOL));
+    }
+}
+
+/// Takes a block's cost into a bound, for every segment that the counts know.
+fn set_block(worst: &mut Worst, segments: &Segments, counts: &Counts, b: usize, g: f64) {
+    let mut set = |s: usize| {
+        if let Some(&n) = counts.seen.get(s) {
+            worst.set(s, n, g);
+        }
+    };
+    match segments.owners[b] {
+        Some(s) => set(s),
+        None => {
+            (0..counts.seen.len())
+                .filter(|&s| segments.list[s].block == b)
+                .for_each(set);
+            worst.set_unseen(g);
+        }
+    }
+}
+
+/// Sums worst frequencies over the segments of each block; unseen ones are the pool's.
+fn weights_of(met: &Met, worst: &Worst, blocks: usize, out: &mut Vec<f64>) {
+    out.clear();
+    out.resize(blocks, 0.0);
+    if worst.frequencies.len() != met.counts.seen.len() {
+        out[POOL] = 1.0;
+        return;
+    }
+    for (s, p) in worst.frequencies.iter().enumerate() {
+        out[met.segments.list[s].block] += p;
+    }
+    out[POOL] += worst.unseen_frequency();
+}
