@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::arms::{
     AlwaysConfig, ConservativeUcbConfig, DoslbConfig, KlUcbConfig, LinConKlUcbConfig,
-    LinConTsConfig, MarginAdaptiveConfig, OptimisticMixConfig, PessimisticOptimisticConfig,
-    PrimalDualBwkConfig, SColtsConfig, ThompsonConfig, Ucb1Config, UcbBwkConfig,
+    LinConTsConfig, MaOpsConfig, PessimisticOptimisticConfig, PrimalDualBwkConfig, SColtsConfig,
+    SOpsConfig, ThompsonConfig, Ucb1Config, UcbBwkConfig,
 };
 use crate::config::{DELTA, Registered};
 use crate::linear::{
@@ -70,13 +70,13 @@ agents! {
         Segmented(SegmentedConfig),
         /// Optimistic mixing: K arms, and policies that keep every guardrail in every round with probability
         /// 1 − `delta`: doubly optimistic ones, mixed with the safe arm as far as that needs.
-        OptimisticMix(OptimisticMixConfig),
+        SOps(SOpsConfig),
         /// S-COLTS: K arms, and policies that keep every guardrail in every round with probability 1 − `delta`:
         /// sampled ones, mixed with the safe arm as far as that needs.
         SColts(SColtsConfig),
         /// Margin-adaptive OPB: K arms and one guardrail, which every policy keeps in every round with
         /// probability 1 − `delta`; it first looks for an arm with more margin than the safe one.
-        MarginAdaptive(MarginAdaptiveConfig),
+        MaOps(MaOpsConfig),
         /// Doubly optimistic: K arms, cumulative costs only.
         Doslb(DoslbConfig),
         /// LinConTS: K arms, cumulative costs only, by Thompson sampling of rewards and costs.

@@ -60,7 +60,7 @@ fn each(check: impl Fn(&AgentConfig, &Problem)) {
             if config.build(&problem).is_ok() {
                 check(&config, &problem);
             } else {
-                assert_eq!((config.kind(), m), ("margin_adaptive", 2));
+                assert_eq!((config.kind(), m), ("ma_ops", 2));
             }
         }
     }
@@ -373,8 +373,8 @@ fn problems_outside_a_setting_are_refused_with_the_reason() {
     one_unknown.guardrails[0].safe_cost = None;
     let needs_costs = [
         "conservative_ucb",
-        "margin_adaptive",
-        "optimistic_mix",
+        "ma_ops",
+        "s_ops",
         "pessimistic_optimistic",
         "s_colts",
     ];
@@ -399,7 +399,7 @@ fn problems_outside_a_setting_are_refused_with_the_reason() {
             Ok(_) => panic!("{kind} must refuse"),
         };
         refused(&relative, &["`latency` is relative"]);
-        if kind == "margin_adaptive" {
+        if kind == "ma_ops" {
             refused(&problem(3, 2), &["one guardrail", "there are 2"]);
             refused(&problem(3, 0), &["one guardrail", "there are 0"]);
             refused(&one_unknown, &["`safe_cost`", "`spend`"]);
@@ -497,7 +497,7 @@ proptest! {
         };
         for config in kinds() {
             let Ok(mut agent) = config.build(&problem) else {
-                prop_assert!(config.kind() == "margin_adaptive" && m != 1);
+                prop_assert!(config.kind() == "ma_ops" && m != 1);
                 continue;
             };
             for (signals, uniform) in &table {

@@ -12,9 +12,9 @@ fn mixed(seen: &Seen, solutions: Vec<Vec<f64>>) -> Expected {
 }
 
 #[test]
-fn optimistic_mix() {
+fn s_ops() {
     for delta in [0.01, 0.2] {
-        let config = agent(json!({ "kind": "optimistic_mix", "delta": delta }));
+        let config = agent(json!({ "kind": "s_ops", "delta": delta }));
         for case in cases() {
             let went = compare(&config, &case, &mut |seen: &Seen| {
                 mixed(seen, lp(&seen.upper(), &seen.cost_lower(), &seen.tau))
@@ -83,11 +83,11 @@ fn least(seen: &Seen, margin: f64) -> Vec<Vec<f64>> {
 }
 
 #[test]
-fn margin_adaptive() {
+fn ma_ops() {
     let mut explored = 0;
     let mut anchored = 0;
     for delta in [0.01, 0.2] {
-        let config = agent(json!({ "kind": "margin_adaptive", "delta": delta }));
+        let config = agent(json!({ "kind": "ma_ops", "delta": delta }));
         for case in [coins(), narrow(), ranged(), gaussian()] {
             compare_for(2 * ROUNDS, &config, &case, &mut |seen: &Seen| {
                 let (tau, lower, upper) = (seen.tau[0], seen.cost_lower(), seen.cost_upper());

@@ -23,12 +23,12 @@ use crate::setting::{known_safe_costs, one_guardrail};
 config! {
     /// Margin-adaptive OPB: looks for an arm whose margin is at least half of what any arm can have, and then
     /// plays as OPB does, but measured by that margin in place of the safe arm's.
-    MarginAdaptiveConfig, "margin_adaptive", false;
+    MaOpsConfig, "ma_ops", false;
     guarantee(EveryRound),
     delta,
 }
 
-impl MarginAdaptiveConfig {
+impl MaOpsConfig {
     fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
         open_unit("delta", self.delta)?;
         make(recipe, self.delta, |evidence| {
@@ -37,7 +37,7 @@ impl MarginAdaptiveConfig {
             // The anchor may be another one each round, and with it all of D.
             let mut planner = Planner::dense(Optimism::Least);
             planner.reset(evidence.arms());
-            Ok(MarginAdaptive {
+            Ok(MaOps {
                 planner,
                 anchored: evidence.bounds.clone(),
             })
@@ -45,13 +45,13 @@ impl MarginAdaptiveConfig {
     }
 }
 
-struct MarginAdaptive {
+struct MaOps {
     planner: Planner,
     /// The bounds with the anchor as their safe action.
     anchored: Bounds,
 }
 
-impl MarginAdaptive {
+impl MaOps {
     /// `least` from an anchor.
     fn exploit(&mut self, bounds: &Bounds, anchor: usize, plan: &mut Plan) {
         let anchored = &mut self.anchored;
@@ -71,7 +71,7 @@ fn explore(bounds: &Bounds, arm: usize, plan: &mut Plan) {
     plan.mix_safe(bounds);
 }
 
-impl Rule for MarginAdaptive {
+impl Rule for MaOps {
     fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
         let bounds = &evidence.bounds;
         let (lower, upper) = (&bounds.cost_lower[0], &bounds.cost_upper[0]);

@@ -19,27 +19,27 @@ use crate::setting::known_safe_costs;
 
 config! {
     /// Optimistic mixing: DOSLB's policy with as much of the safe arm mixed in as its pessimistic costs need.
-    OptimisticMixConfig, "optimistic_mix", false;
+    SOpsConfig, "s_ops", false;
     guarantee(EveryRound),
     delta,
 }
 
-impl OptimisticMixConfig {
+impl SOpsConfig {
     fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
         open_unit("delta", self.delta)?;
         make(recipe, self.delta, |evidence| {
             known_safe_costs(self.kind(), &evidence.problem)?;
-            Ok(OptimisticMix::default())
+            Ok(SOps::default())
         })
     }
 }
 
 #[derive(Default)]
-struct OptimisticMix {
+struct SOps {
     solver: LpSolver,
 }
 
-impl Rule for OptimisticMix {
+impl Rule for SOps {
     fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
         let bounds = &evidence.bounds;
         let lp = Lp {
