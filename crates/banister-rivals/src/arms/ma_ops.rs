@@ -1,114 +1,68 @@
-//! Margin-adaptive OPB: first finds an arm with a large margin, then mixes with that one.
+//! MA-OPS, margin-adaptive optimistic policy search: first finds a policy with a large margin, then is S-OPS with
+//! that one as its baseline.
 //!
-//! **Problem.** K arms, one guardrail, the safe arm's cost known.
-//! **Guarantee.** Every policy keeps the guardrail with probability 1 − δ: its pessimistic cost does. What
-//! OPB pays for the safe arm's margin Δ, it pays for the best margin ρ of any arm once that is found.
-//! **Cost per round.** One arm's intervals and a few small linear programs, as OPB, no allocation.
-//! **Reference.** Ours. The optimism lemma ([`banister::Optimism`]) mixes an optimistic policy with the safe
-//! arm until it is pessimistically feasible; any action with u < τ can be that anchor, and κ and D shrink as
-//! its margin τ − u grows. So while some arm may have more than twice the margin of every arm certified so
-//! far, the arm with the smallest l is played, with as much of the safe arm as that needs; then `least`,
-//! with the arm of the largest certified margin as the anchor. What is certified stays so, as intervals only
-//! narrow: the first part ends once and for all, and needs no memory.
+//! **Problem.** K arms, any number of guardrails, the safe arm's costs known; rewards may change at will.
+//! **Guarantee.** Every policy keeps every guardrail with probability 1 − δ: its pessimistic costs do. Regret
+//! is of order √T/ρ + 1/(Δρ), with Δ the safe arm's margin and ρ the largest of any policy.
+//! **Cost per round.** One arm's intervals; while it searches, m small linear programs, then a projection,
+//! O(K·m) a step; no allocation.
+//! **Reference.** Zuo and Stradi, "Toward Optimal Regret in Adversarial MDPs with Stochastic Hard Constraints"
+//! (2026), Algorithm 1, on one state. π̂ = argmax_π min_i (τ_i − π·l_i), of value ρ̄, is uniform before the first
+//! trial. The search ends with the safe arm if 2Δ ≥ ρ̄, and with π̂ if 2 min_i (τ_i − π̂·u_i) ≥ ρ̄; else π̂ is
+//! played with as much of the safe arm as u needs. Then S-OPS, with what was found in the safe arm's place and
+//! η for the rounds that are left.
+//!
+//! The paper splits δ and forgets all observations between the two phases. Here both use the intervals of all
+//! rivals, which hold in all rounds at once, so nothing is split or forgotten.
 
-use banister::toolkit::{Bounds, Planner, SavedPlanner, broken, open_unit};
-use banister::{Agent, Error, Optimism};
-use serde_json::Value;
+use banister::toolkit::open_unit;
+use banister::{Agent, Error};
 
-use super::{Evidence, Plan, Rule, make};
+use super::make;
+use super::ops::{Ops, Settings, Update};
 use crate::config::{Recipe, Registered, config};
-use crate::saved::{part, to_part};
-use crate::setting::{known_safe_costs, one_guardrail};
+use crate::setting::known_safe_costs;
 
 config! {
-    /// Margin-adaptive OPB: looks for an arm whose margin is at least half of what any arm can have, and then
-    /// plays as OPB does, but measured by that margin in place of the safe arm's.
+    /// MA-OPS: looks for a policy whose margin is at least half of what any can have, and then plays as S-OPS
+    /// does, with that policy mixed in where S-OPS has the safe arm.
     MaOpsConfig, "ma_ops", false;
     guarantee(EveryRound),
     delta,
+    /// Choice of the policy that is then made safe: `omd`, the default, is the paper's mirror descent;
+    /// `optimistic` is LP(U; l), for rewards with fixed means.
+    update: Update = Update::Omd,
+    /// T: the number of rounds that the learning rate is for; `omd` needs it or a `learning_rate`.
+    horizon: Option<u64>,
+    /// η of mirror descent; by default √(ln(32mKT/δ)/(2KT)), with T the rounds left after the search.
+    learning_rate: Option<f64>,
+    /// γ, added to the probabilities that losses are divided by; by default η.
+    exploration: Option<f64>,
+    ;
+    fn horizon(&mut self, _: bool) -> Option<&mut Option<u64>> {
+        let needed = self.update == Update::Omd && self.learning_rate.is_none();
+        needed.then_some(&mut self.horizon)
+    }
+    fn default_label(&self) -> String {
+        self.update.label(self.kind())
+    }
 }
 
 impl MaOpsConfig {
     fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
         open_unit("delta", self.delta)?;
+        let settings = Settings {
+            update: self.update,
+            search: true,
+            horizon: self.horizon,
+            delta: self.delta,
+            learning_rate: self.learning_rate,
+            exploration: self.exploration,
+        };
+        settings.check()?;
         make(recipe, self.delta, |evidence| {
-            one_guardrail(self.kind(), &evidence.problem)?;
             known_safe_costs(self.kind(), &evidence.problem)?;
-            // The anchor may be another one each round, and with it all of D.
-            let mut planner = Planner::dense(Optimism::Least);
-            planner.reset(evidence.arms());
-            Ok(MaOps {
-                planner,
-                anchored: evidence.bounds.clone(),
-            })
+            Ok(Ops::new(settings, evidence))
         })
-    }
-}
-
-struct MaOps {
-    planner: Planner,
-    /// The bounds with the anchor as their safe action.
-    anchored: Bounds,
-}
-
-impl MaOps {
-    /// `least` from an anchor.
-    fn exploit(&mut self, bounds: &Bounds, anchor: usize, plan: &mut Plan) {
-        let anchored = &mut self.anchored;
-        anchored.safe = anchor;
-        anchored.reward_upper.copy_from_slice(&bounds.reward_upper);
-        anchored.cost_lower[0].copy_from_slice(&bounds.cost_lower[0]);
-        anchored.cost_upper[0].copy_from_slice(&bounds.cost_upper[0]);
-        anchored.update_margins(None);
-        anchored.update_spreads();
-        plan.follow_bound(self.planner.plan(anchored));
-    }
-}
-
-/// An arm that may have a large margin, as far as it is safe to play it.
-fn explore(bounds: &Bounds, arm: usize, plan: &mut Plan) {
-    plan.play(arm);
-    plan.mix_safe(bounds);
-}
-
-impl Rule for MaOps {
-    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
-        let bounds = &evidence.bounds;
-        let (lower, upper) = (&bounds.cost_lower[0], &bounds.cost_upper[0]);
-        let tau = bounds.thresholds[0];
-        let mut anchor = bounds.safe;
-        let mut cheapest = 0;
-        for arm in 0..evidence.arms() {
-            if upper[arm] < upper[anchor] {
-                anchor = arm;
-            }
-            if lower[arm] < lower[cheapest] {
-                cheapest = arm;
-            }
-        }
-        if 2.0 * (tau - upper[anchor]) >= tau - lower[cheapest] {
-            self.exploit(bounds, anchor, plan);
-        } else {
-            explore(bounds, cheapest, plan);
-        }
-    }
-
-    fn save(&self, _: &Evidence, learned: bool) -> Value {
-        if learned {
-            Value::Null
-        } else {
-            to_part(self.planner.save())
-        }
-    }
-
-    fn restore(&mut self, evidence: &Evidence, memory: &Value) -> Result<(), Error> {
-        if !memory.is_null() {
-            let saved: SavedPlanner = part("warm start", memory)?;
-            if !(saved.kappa >= 0.0) {
-                return Err(broken(format!("its κ is {}", saved.kappa)));
-            }
-            (self.planner).restore(&saved, evidence.problem.guardrails.len());
-        }
-        Ok(())
     }
 }

@@ -1,11 +1,13 @@
 //! Rivals on K arms.
 //!
 //! `rival` turns a rule into an agent; `evidence` and `plan` are what a rule reads and writes; `program`, `phase_one`,
-//! `budget`, `posterior` and `divergence` serve several rules. Every other file is one paper.
+//! `budget`, `posterior`, `divergence`, `ops`, `descent` and `margin` serve several rules. Every other file is one
+//! paper.
 
 mod always;
 mod budget;
 mod conservative_ucb;
+mod descent;
 mod divergence;
 mod doslb;
 mod evidence;
@@ -13,6 +15,8 @@ mod kl_ucb;
 mod lin_con_kl_ucb;
 mod lin_con_ts;
 mod ma_ops;
+mod margin;
+mod ops;
 mod pessimistic_optimistic;
 mod phase_one;
 mod plan;
@@ -33,6 +37,7 @@ pub use kl_ucb::KlUcbConfig;
 pub use lin_con_kl_ucb::LinConKlUcbConfig;
 pub use lin_con_ts::LinConTsConfig;
 pub use ma_ops::MaOpsConfig;
+pub use ops::Update;
 pub use pessimistic_optimistic::PessimisticOptimisticConfig;
 pub use primal_dual_bwk::PrimalDualBwkConfig;
 pub use s_colts::SColtsConfig;

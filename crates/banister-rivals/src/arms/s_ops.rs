@@ -1,70 +1,69 @@
-//! Optimistic mixing: the doubly optimistic policy, made safe by mixing in the safe arm.
+//! S-OPS, safe optimistic policy search: mirror descent among the policies that may be feasible, made safe by
+//! mixing in the safe arm.
 //!
-//! **Problem.** K arms, any number of guardrails, the safe arm's costs known.
-//! **Guarantee.** Every policy keeps every guardrail with probability 1 − δ: its pessimistic costs do.
-//! **Cost per round.** One arm's intervals and one small linear program, no allocation.
-//! **Reference.** The idea, an optimistic choice scaled back until it is pessimistically safe, is ROFUL's:
-//! Hutchinson, Turan and Alizadeh, "Directional Optimism for Safe Linear Bandits" (2024); here on policies
-//! over arms: π̂ = LP(U; l), played as (1−λ)π̂ + λ·safe with the least λ that π·u ≤ τ allows.
+//! **Problem.** K arms, any number of guardrails, the safe arm's costs known; rewards may change at will.
+//! **Guarantee.** Every policy keeps every guardrail with probability 1 − δ: its pessimistic costs do. Regret
+//! is of order √T/Δ, with Δ the safe arm's margin.
+//! **Cost per round.** One arm's intervals and a projection, O(K·m) a step, no allocation.
+//! **Reference.** Stradi, Castiglioni, Marchesi and Gatti, "Learning Adversarial MDPs with Stochastic Hard
+//! Constraints" (ICML 2025), S-OPS, on one state: q̂ starts uniform; an outcome of arm a with the loss
+//! ℓ = 1 − reward multiplies its weight by exp(−ηℓ/(p_a + γ)), p the policy that was played; then q̂ is the
+//! projection by relative entropy onto { π·l ≤ τ }. Played is (1−λ)q̂ + λ·safe, with the least λ that π·u ≤ τ
+//! allows. η = γ as in Theorem 1 of Zuo and Stradi, "Toward Optimal Regret in Adversarial MDPs with Stochastic
+//! Hard Constraints" (2026), which proves the rate above.
+//!
+//! Intervals are those of all rivals here, which hold in all rounds at once, not the papers' Hoeffding ones. With
+//! `update = "optimistic"`, q̂ is LP(U; l): our counterpart for rewards with fixed means, not the papers' update.
+//! p is the policy for the outcomes seen so far, so late outcomes count as if they had come at once.
 
-use banister::solve::{Lp, LpSolver};
 use banister::toolkit::open_unit;
 use banister::{Agent, Error};
-use serde_json::Value;
 
-use super::{Evidence, Plan, Rule, make};
+use super::make;
+use super::ops::{Ops, Settings, Update};
 use crate::config::{Recipe, Registered, config};
-use crate::saved::{part, to_part};
 use crate::setting::known_safe_costs;
 
 config! {
-    /// Optimistic mixing: DOSLB's policy with as much of the safe arm mixed in as its pessimistic costs need.
+    /// S-OPS: mirror descent among the policies that may keep the guardrails, with as much of the safe arm mixed
+    /// in as their pessimistic costs need.
     SOpsConfig, "s_ops", false;
     guarantee(EveryRound),
     delta,
+    /// Choice of the policy that is then made safe: `omd`, the default, is the paper's mirror descent;
+    /// `optimistic` is LP(U; l), for rewards with fixed means.
+    update: Update = Update::Omd,
+    /// T: the number of rounds that the learning rate is for; `omd` needs it or a `learning_rate`.
+    horizon: Option<u64>,
+    /// η of mirror descent; by default √(ln(32mKT/δ)/(2KT)).
+    learning_rate: Option<f64>,
+    /// γ, added to the probabilities that losses are divided by; by default η.
+    exploration: Option<f64>,
+    ;
+    fn horizon(&mut self, _: bool) -> Option<&mut Option<u64>> {
+        let needed = self.update == Update::Omd && self.learning_rate.is_none();
+        needed.then_some(&mut self.horizon)
+    }
+    fn default_label(&self) -> String {
+        self.update.label(self.kind())
+    }
 }
 
 impl SOpsConfig {
     fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
         open_unit("delta", self.delta)?;
+        let settings = Settings {
+            update: self.update,
+            search: false,
+            horizon: self.horizon,
+            delta: self.delta,
+            learning_rate: self.learning_rate,
+            exploration: self.exploration,
+        };
+        settings.check()?;
         make(recipe, self.delta, |evidence| {
             known_safe_costs(self.kind(), &evidence.problem)?;
-            Ok(SOps::default())
+            Ok(Ops::new(settings, evidence))
         })
-    }
-}
-
-#[derive(Default)]
-struct SOps {
-    solver: LpSolver,
-}
-
-impl Rule for SOps {
-    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
-        let bounds = &evidence.bounds;
-        let lp = Lp {
-            reward: &bounds.reward_upper,
-            costs: &bounds.cost_lower,
-            thresholds: &bounds.thresholds,
-        };
-        // The safe arm's costs are known and within, so there is a policy.
-        plan.follow_bound(self.solver.solve(&lp, Some(bounds.safe)));
-        plan.mix_safe(bounds);
-    }
-
-    fn save(&self, _: &Evidence, learned: bool) -> Value {
-        if learned {
-            Value::Null
-        } else {
-            to_part(self.solver.basis())
-        }
-    }
-
-    fn restore(&mut self, evidence: &Evidence, memory: &Value) -> Result<(), Error> {
-        if !memory.is_null() {
-            let basis: Vec<usize> = part("warm start", memory)?;
-            (self.solver).set_basis(&basis, evidence.problem.guardrails.len());
-        }
-        Ok(())
     }
 }
