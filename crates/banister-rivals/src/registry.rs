@@ -10,9 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arms::{
-    AlwaysConfig, ConservativeUcbConfig, DoslbConfig, KlUcbConfig, LinConKlUcbConfig,
-    LinConTsConfig, MaOpsConfig, PessimisticOptimisticConfig, PrimalDualBwkConfig, SColtsConfig,
-    SOpsConfig, ThompsonConfig, Ucb1Config, UcbBwkConfig,
+    AlwaysConfig, ConservativeUcbConfig, DoslbConfig, KlUcbConfig, LagrangeBwkConfig,
+    LinConKlUcbConfig, LinConTsConfig, MaOpsConfig, PessimisticOptimisticConfig,
+    PrimalDualBwkConfig, RColtsConfig, SColtsConfig, SOpsConfig, ThompsonConfig, Ucb1Config,
+    UcbBwkConfig,
 };
 use crate::config::{DELTA, Registered};
 use crate::linear::{
@@ -79,6 +80,8 @@ agents! {
         MaOps(MaOpsConfig),
         /// Doubly optimistic: K arms, cumulative costs only.
         Doslb(DoslbConfig),
+        /// R-COLTS: K arms, cumulative costs only, the best of several sampled programs.
+        RColts(RColtsConfig),
         /// LinConTS: K arms, cumulative costs only, by Thompson sampling of rewards and costs.
         LinConTs(LinConTsConfig),
         /// LinCon-KL-UCB: K arms, cumulative costs only, by KL-UCB's bounds of rewards and costs.
@@ -94,6 +97,9 @@ agents! {
         /// PrimalDualBwK: K arms, cumulative costs only, within budgets for a known number of rounds; the safe
         /// arm once one is spent.
         PrimalDualBwk(PrimalDualBwkConfig),
+        /// LagrangeBwK: K arms, cumulative costs only, within budgets for a known number of rounds; the safe arm
+        /// once one is spent.
+        LagrangeBwk(LagrangeBwkConfig),
         /// One arm for ever: K arms, guardrails ignored.
         Always(AlwaysConfig),
         /// UCB1: K arms, guardrails ignored.

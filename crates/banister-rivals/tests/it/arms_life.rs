@@ -8,7 +8,7 @@ use common::Random;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-const SAMPLERS: [&str; 3] = ["lin_con_ts", "s_colts", "thompson"];
+const SAMPLERS: [&str; 4] = ["lin_con_ts", "r_colts", "s_colts", "thompson"];
 
 /// Every kind on arms there is, so that a new one is tested without being listed.
 fn kinds() -> Vec<AgentConfig> {
