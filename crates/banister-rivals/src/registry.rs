@@ -17,8 +17,8 @@ use crate::arms::{
 };
 use crate::config::{DELTA, Registered};
 use crate::linear::{
-    ConservativeLinUcbConfig, GenOpConfig, HplcLucbConfig, LinTsConfig, LinUcbConfig, Play,
-    RofulConfig, SafeLtsConfig, SafeLucbConfig,
+    ConservativeLinUcbConfig, GenOpConfig, HpUcbConfig, HplcLucbConfig, LinTsConfig, LinUcbConfig,
+    Play, RofulConfig, SafeLtsConfig, SafeLucbConfig,
 };
 use crate::saved::{FORMAT, Saved, SavedRival};
 
@@ -110,6 +110,9 @@ agents! {
         Thompson(ThompsonConfig),
         /// HPLC-LUCB: feature vectors beside x_0 = 0, every action played is safe with high probability.
         HplcLucb(HplcLucbConfig),
+        /// HP-UCB: feature vectors beside x_0 = 0, the realised cost of every action played keeps the guardrail with
+        /// high probability.
+        HpUcb(HpUcbConfig),
         /// Safe-LTS: feature vectors beside x_0 = 0, Thompson sampling among safe actions.
         SafeLts(SafeLtsConfig),
         /// ROFUL: feature vectors beside x_0 = 0, optimistic in direction, safe in length.

@@ -3,6 +3,7 @@
 use crate::arms_reference;
 
 use arms_reference::*;
+use banister_rivals::AgentConfig;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Beta, Distribution, Normal, StandardUniform};
 use serde_json::json;
@@ -500,4 +501,55 @@ fn lagrange_bwk() {
         }
     }
     assert!(stopped_early > 0, "some budget must run out");
+}
+
+/// Realised costs under the first guardrail of what an agent draws, and Σ π_a·`means`_a of its policies.
+fn costs(config: &AgentConfig, case: &Case, rounds: usize, means: &[f64]) -> Vec<(f64, f64)> {
+    let mut agent = config.build(&case.problem).expect("its setting");
+    let mut uniform = crate::common::Random::new(5);
+    let round = |t: usize| {
+        let decision = agent.decide();
+        let expected = decision.policy.iter().map(|&(a, p)| p * means[a]).sum();
+        let arm = decision.draw(uniform.unit());
+        let outcome = &case.table[t][arm];
+        agent
+            .observe(arm, outcome[0], &outcome[1..])
+            .expect("in range");
+        (outcome[1], expected)
+    };
+    (0..rounds).map(round).collect()
+}
+
+#[test]
+fn budgets_of_knapsacks_are_kept() {
+    for kind in ["ucb_bwk", "primal_dual_bwk", "lagrange_bwk"] {
+        for case in [coins(), narrow()] {
+            let rounds = 2 * ROUNDS;
+            let config = agent(json!({ "kind": kind, "horizon": rounds }));
+            let all = costs(&config, &case, rounds, &[0.0; 4]);
+            let spent: f64 = all.iter().map(|c| c.0).sum();
+            // The safe arm's cost is random too in `narrow`: a few standard deviations of its sum.
+            let bound = case.problem.guardrails[0].at_most.expect("declared") * rounds as f64;
+            assert!(spent <= bound + 100.0, "{kind}, {}: {spent}", case.name);
+            // Not by playing it safe from the start.
+            let safe = case.problem.guardrails[0].safe_cost.expect("declared");
+            assert!(spent > (safe + 0.02) * rounds as f64, "{kind}: {spent}");
+        }
+    }
+}
+
+#[test]
+fn violations_of_r_colts_become_rarer() {
+    let config = agent(json!({ "kind": "r_colts", "omega": 0.3 }));
+    let all = costs(
+        &config,
+        &unknown(coins()),
+        2 * ROUNDS,
+        &[0.0, 0.4, 0.5, 0.2],
+    );
+    let beyond = |part: &[(f64, f64)]| part.iter().map(|c| (c.1 - 0.2).max(0.0)).sum::<f64>();
+    let (first, last) = (beyond(&all[..ROUNDS]), beyond(&all[ROUNDS..]));
+    assert!(first > 5.0, "it must pay for what it learns: {first}");
+    // √T would be 0.41.
+    assert!(last < 0.6 * first, "{first}, then {last}");
 }
