@@ -39,6 +39,6 @@ pub use entry::{Entry, FieldValue, Fields};
 pub use grid::{expand, is_grid};
 pub use journal::{Journal, JournalError};
 pub use plan::{Agents, Comparison, LeftOut};
-pub use published::{Published, Quantity, Verdict, verdicts};
+pub use published::{Accuracy, Published, Quantity, Verdict, verdicts};
 pub use student::student_quantile;
 pub use suite::{SUITES, Suite};

@@ -3,7 +3,7 @@
 use banister_report::{Document, Section, Table};
 use banister_sim::Results;
 use banister_sim::compare::{
-    Comparison, Interval95, LeftOut, Published, Verdict, leaderboard, pairs,
+    Accuracy, Comparison, Interval95, LeftOut, Published, Verdict, leaderboard, pairs,
 };
 use serde_json::{Value, json};
 
@@ -159,11 +159,17 @@ impl Subject<'_> {
             })
         });
         let verdicts = self.verdicts.iter().map(|(published, verdict)| {
+            let (tolerance, sd, runs) = match published.accuracy {
+                Accuracy::Tolerance(tolerance) => (Some(tolerance), None, None),
+                Accuracy::Spread { sd, runs } => (None, Some(sd), Some(runs)),
+            };
             json!({
                 "instance": published.instance,
                 "agent": published.agent,
                 "published": published.value,
-                "tolerance": published.tolerance,
+                "tolerance": tolerance,
+                "sd": sd,
+                "runs": runs,
                 "source": published.source,
                 "ours": verdict.ours().map(interval),
                 "verdict": verdict.words(),

@@ -3,7 +3,9 @@
 use banister::Guarantee;
 use banister_report::{Cell, Table, Tone};
 use banister_rivals::AgentConfig;
-use banister_sim::compare::{Interval95, Published, Standing, Verdict, leaderboard, pairs};
+use banister_sim::compare::{
+    Accuracy, Interval95, Published, Standing, Verdict, leaderboard, pairs,
+};
 use banister_sim::results::{InstanceResult, WINDOWS};
 
 use crate::terminal::{UNKNOWN, count, digits, multiple, number, percent};
@@ -281,6 +283,10 @@ pub fn verdicts(verdicts: &[(&Published, Verdict)]) -> Table {
         let distance = verdict.ours().map_or(UNKNOWN.into(), |i| {
             format!("{:+.1}%", 100.0 * (i.mean / published.value - 1.0)).replace('-', "−")
         });
+        let accuracy = match published.accuracy {
+            Accuracy::Tolerance(tolerance) => format!("±{:.0}%", 100.0 * tolerance),
+            Accuracy::Spread { sd, runs } => format!("sd {}, {runs} runs", number(sd)),
+        };
         vec![
             Cell::text(&published.instance),
             Cell::text(&published.agent),
@@ -288,7 +294,7 @@ pub fn verdicts(verdicts: &[(&Published, Verdict)]) -> Table {
             Cell::number(value),
             Cell::number(shown),
             Cell::number(distance),
-            Cell::number(format!("±{:.0}%", 100.0 * published.tolerance)).toned(Tone::Quiet),
+            Cell::number(accuracy).toned(Tone::Quiet),
             Cell::text(word).toned(tone),
             Cell::text(published.source).toned(Tone::Quiet),
         ]
@@ -302,7 +308,7 @@ pub fn verdicts(verdicts: &[(&Published, Verdict)]) -> Table {
             "published",
             "ours (95%)",
             "distance",
-            "tolerance",
+            "accuracy",
             "verdict",
             "source",
         ]),

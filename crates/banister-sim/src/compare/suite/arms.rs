@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::parts::{agents, all, at_most, entry, run};
 use crate::compare::entry::Entry;
-use crate::compare::published::{Published, Quantity};
+use crate::compare::published::{Accuracy, Published, Quantity};
 use crate::environment::{
     BernoulliConfig, BetaConfig, ClippedGaussianConfig, EnvironmentConfig, INSTANCES, L1Config,
     L2Config, LowerBoundConfig,
@@ -59,7 +59,7 @@ pub(super) fn paper() -> Result<(Vec<Entry>, Vec<Published>), Error> {
             agent: "opb (published)".into(),
             quantity: Quantity::Regret,
             value: regret,
-            tolerance: 0.03,
+            accuracy: Accuracy::Tolerance(0.03),
             horizon: 1_000_000,
             runs: None,
             source: "Pacchiano et al., figures of OPB, read off the plots",

@@ -13,7 +13,7 @@ use super::entry::Entry;
 use super::published::Published;
 
 /// The suites: name and purpose.
-pub const SUITES: [(&str, &str); 8] = [
+pub const SUITES: [(&str, &str); 9] = [
     (
         "paper",
         "the paper's four arms at τ = 1, 0.5 and 0.2, and the settings of its figures",
@@ -32,7 +32,11 @@ pub const SUITES: [(&str, &str); 8] = [
     ),
     (
         "authors-linear",
-        "the linear experiment of the paper's authors, d = 5 and 10, five thresholds",
+        "the linear experiments of the paper's authors: five thresholds, 10⁴ to 10⁶ rounds, random instances",
+    ),
+    (
+        "authors-long",
+        "the same with 10⁷ rounds: 3·10⁹ rounds in all, an hour or so",
     ),
     (
         "directions",
@@ -79,6 +83,7 @@ impl Suite {
             "linear" => (linear::linear()?, Vec::new()),
             "random" => (arms::random(instance_seed)?, Vec::new()),
             "authors-linear" => linear::authors()?,
+            "authors-long" => linear::authors_long()?,
             "routing" => (routing::routing()?, Vec::new()),
             "contexts" => (contexts::contexts()?, Vec::new()),
             _ => linear::directions(instance_seed)?,
