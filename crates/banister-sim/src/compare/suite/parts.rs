@@ -2,7 +2,7 @@
 
 use banister::{Error, Guardrail, SignalConfig};
 use banister_rivals::AgentConfig;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::compare::entry::Entry;
 use crate::config::{ExperimentConfig, RunConfig};
@@ -17,7 +17,8 @@ pub(super) fn agents(declared: &[Value]) -> Result<Vec<AgentConfig>, Error> {
     declared.iter().map(one).collect()
 }
 
-/// Lists every kind of agent with or without features, with its defaults, but for fixed ones; then some more.
+/// Lists every kind of agent with or without features, with its defaults, but for fixed ones; on arms also those
+/// whose paper is for adversarial rewards with an update for fixed means; then some more.
 pub(super) fn all(takes_features: bool, more: &[Value]) -> Result<Vec<AgentConfig>, Error> {
     let mut list = Vec::new();
     for kind in AgentConfig::kinds() {
@@ -25,6 +26,11 @@ pub(super) fn all(takes_features: bool, more: &[Value]) -> Result<Vec<AgentConfi
         if config.takes_features() == takes_features && kind != "always" {
             list.push(config);
         }
+    }
+    if !takes_features {
+        let kinds = ["s_ops", "ma_ops"];
+        let variants = kinds.map(|kind| json!({"kind": kind, "update": "optimistic"}));
+        list.extend(agents(&variants)?);
     }
     list.extend(agents(more)?);
     Ok(list)
