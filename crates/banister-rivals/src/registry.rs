@@ -10,14 +10,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arms::{
-    AlwaysConfig, ConservativeUcbConfig, DoslbConfig, KlUcbConfig, LinConKlUcbConfig,
-    LinConTsConfig, MaOpsConfig, PessimisticOptimisticConfig, PrimalDualBwkConfig, SColtsConfig,
-    SOpsConfig, ThompsonConfig, Ucb1Config, UcbBwkConfig,
+    AlwaysConfig, ConservativeUcbConfig, DoslbConfig, KlUcbConfig, LagrangeBwkConfig,
+    LinConKlUcbConfig, LinConTsConfig, MaOpsConfig, PessimisticOptimisticConfig,
+    PrimalDualBwkConfig, RColtsConfig, SColtsConfig, SOpsConfig, ThompsonConfig, Ucb1Config,
+    UcbBwkConfig,
 };
 use crate::config::{DELTA, Registered};
 use crate::linear::{
-    ConservativeLinUcbConfig, GenOpConfig, HplcLucbConfig, LinTsConfig, LinUcbConfig, Play,
-    RofulConfig, SafeLtsConfig, SafeLucbConfig,
+    ConservativeLinUcbConfig, GenOpConfig, HpUcbConfig, HplcLucbConfig, LinTsConfig, LinUcbConfig,
+    Play, RofulConfig, SafeLtsConfig, SafeLucbConfig,
 };
 use crate::saved::{FORMAT, Saved, SavedRival};
 
@@ -79,6 +80,8 @@ agents! {
         MaOps(MaOpsConfig),
         /// Doubly optimistic: K arms, cumulative costs only.
         Doslb(DoslbConfig),
+        /// R-COLTS: K arms, cumulative costs only, the best of several sampled programs.
+        RColts(RColtsConfig),
         /// LinConTS: K arms, cumulative costs only, by Thompson sampling of rewards and costs.
         LinConTs(LinConTsConfig),
         /// LinCon-KL-UCB: K arms, cumulative costs only, by KL-UCB's bounds of rewards and costs.
@@ -94,6 +97,9 @@ agents! {
         /// PrimalDualBwK: K arms, cumulative costs only, within budgets for a known number of rounds; the safe
         /// arm once one is spent.
         PrimalDualBwk(PrimalDualBwkConfig),
+        /// LagrangeBwK: K arms, cumulative costs only, within budgets for a known number of rounds; the safe arm
+        /// once one is spent.
+        LagrangeBwk(LagrangeBwkConfig),
         /// One arm for ever: K arms, guardrails ignored.
         Always(AlwaysConfig),
         /// UCB1: K arms, guardrails ignored.
@@ -104,6 +110,9 @@ agents! {
         Thompson(ThompsonConfig),
         /// HPLC-LUCB: feature vectors beside x_0 = 0, every action played is safe with high probability.
         HplcLucb(HplcLucbConfig),
+        /// HP-UCB: feature vectors beside x_0 = 0, the realised cost of every action played keeps the guardrail with
+        /// high probability.
+        HpUcb(HpUcbConfig),
         /// Safe-LTS: feature vectors beside x_0 = 0, Thompson sampling among safe actions.
         SafeLts(SafeLtsConfig),
         /// ROFUL: feature vectors beside x_0 = 0, optimistic in direction, safe in length.

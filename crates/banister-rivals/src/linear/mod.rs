@@ -11,6 +11,7 @@
 mod agent;
 mod conservative_lin_ucb;
 mod gen_op;
+mod hp_ucb;
 mod hplc_lucb;
 mod lin_ts;
 mod lin_ucb;
@@ -27,6 +28,7 @@ pub use crate::play::Play;
 use banister::toolkit::linear::Evidence;
 pub use conservative_lin_ucb::ConservativeLinUcbConfig;
 pub use gen_op::GenOpConfig;
+pub use hp_ucb::HpUcbConfig;
 pub use hplc_lucb::HplcLucbConfig;
 pub use lin_ts::LinTsConfig;
 pub use lin_ucb::LinUcbConfig;

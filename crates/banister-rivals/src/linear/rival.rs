@@ -2,6 +2,7 @@
 //! all.
 
 use banister::interval::Interval;
+use banister::solve::dense;
 use banister::toolkit::linear::{
     Limit, Ridge, Setup, Tables, check_parameter_norm, upper_end, with_zero_costs,
 };
@@ -32,6 +33,11 @@ pub(super) trait Rule: Send + 'static {
     /// An outcome came, and `evidence` has taken it.
     fn learn(&mut self, evidence: &Evidence, is_safe: bool) {
         let _ = (evidence, is_safe);
+    }
+
+    /// True if noise grows with the length of what is played, so that outcomes are taken per unit of length.
+    fn per_length(&self) -> bool {
+        false
     }
 
     /// See [`Agent::samples`].
@@ -81,6 +87,8 @@ pub(super) struct Rival<C, R> {
     pub(super) decision: Decision,
     /// Room for the costs of an outcome as they count.
     counted: Vec<f64>,
+    /// Room for features and costs per unit of length.
+    unit: (Vec<f64>, Vec<f64>),
 }
 
 /// The agent of a rule, new or where a snapshot left it. `rule` checks the problem, and what the parameters of its
@@ -127,6 +135,10 @@ pub(super) fn make<C: RivalConfig, R: Rule>(
         thresholds: signals.map(|(g, s)| g.shown_threshold * s.scale).collect(),
         costs: vec![0.0; guardrails],
         counted: Vec::with_capacity(guardrails),
+        unit: (
+            Vec::with_capacity(evidence.dimension()),
+            Vec::with_capacity(guardrails),
+        ),
         prices: vec![0.0; guardrails],
         support: Vec::with_capacity(2),
         decision: certifier.blank(),
@@ -152,14 +164,41 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
     }
 
     pub(super) fn take(&mut self, action: usize, reward: f64, costs: &[f64]) {
+        if self.rule.per_length() {
+            let mut features = std::mem::take(&mut self.unit.0);
+            features.clear();
+            features.extend_from_slice(self.evidence.actions.features(action));
+            self.take_per_length(features, reward, costs);
+            return;
+        }
         let (reward, costs) = (self.evidence.problem).counted(reward, costs, &mut self.counted);
         let is_safe = self.evidence.take(action, reward, costs);
         self.rule.learn(&self.evidence, is_safe);
     }
 
     pub(super) fn take_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) {
+        if self.rule.per_length() {
+            let mut own = std::mem::take(&mut self.unit.0);
+            own.clear();
+            own.extend_from_slice(features);
+            self.take_per_length(own, reward, costs);
+            return;
+        }
         let (reward, costs) = (self.evidence.problem).counted(reward, costs, &mut self.counted);
         let is_safe = self.evidence.take_at(features, reward, costs);
+        self.rule.learn(&self.evidence, is_safe);
+    }
+
+    /// Takes an outcome and its features, both divided by the length of the features.
+    fn take_per_length(&mut self, mut features: Vec<f64>, reward: f64, costs: &[f64]) {
+        let length = dense::dot(&features, &features).sqrt();
+        let share = if length > 0.0 { 1.0 / length } else { 1.0 };
+        features.iter_mut().for_each(|x| *x *= share);
+        let (reward, costs) = (self.evidence.problem).counted(reward, costs, &mut self.counted);
+        self.unit.1.clear();
+        self.unit.1.extend(costs.iter().map(|cost| cost * share));
+        let is_safe = (self.evidence).take_at(&features, reward * share, &self.unit.1);
+        self.unit.0 = features;
         self.rule.learn(&self.evidence, is_safe);
     }
 

@@ -3,6 +3,7 @@
 use crate::arms_reference;
 
 use arms_reference::*;
+use banister_rivals::AgentConfig;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Beta, Distribution, Normal, StandardUniform};
 use serde_json::json;
@@ -27,6 +28,30 @@ fn doslb() {
             assert!(went.ambiguous < ROUNDS / 2, "{}: {went:?}", case.name);
         }
     }
+}
+
+#[test]
+fn r_colts() {
+    let mut infeasible = 0;
+    for (omega, draws) in [(1.0, None), (0.3, Some(2))] {
+        let config = agent(json!({ "kind": "r_colts", "omega": omega, "draws": draws }));
+        let unknown = [unknown(coins()), unknown(two()), torn()];
+        for case in cases().into_iter().chain(unknown) {
+            let mut rng = stream();
+            let went = compare_for(ROUNDS / 2, &config, &case, &mut |seen: &Seen| {
+                // ln(1/0.01) = 4.6.
+                let all = (0..draws.unwrap_or(5)).map(|_| coupled(seen, omega, &mut rng));
+                let value = |(reward, costs): &(Vec<f64>, Vec<Vec<f64>>)| {
+                    lp_value(reward, costs, &seen.tau).unwrap_or(f64::NEG_INFINITY)
+                };
+                let best = all.max_by(|a, b| value(a).total_cmp(&value(b)));
+                let (reward, costs) = best.expect("some draw");
+                Expected::program(reward, costs, seen.tau.clone())
+            });
+            infeasible += went.infeasible;
+        }
+    }
+    assert!(infeasible > 0, "a draw without a policy must come up");
 }
 
 fn posterior(seen: &Seen, arm: usize, signal: usize, rng: &mut ChaCha8Rng) -> f64 {
@@ -381,4 +406,150 @@ fn primal_dual_bwk() {
         }
     }
     assert!(stopped_early > 0, "some budget must run out");
+}
+
+struct LagrangeBwk {
+    exploration: Option<f64>,
+    epsilon: Option<f64>,
+    budget: Budget,
+    /// w of EXP3.P.
+    weights: Vec<f64>,
+    /// v of Hedge, time last.
+    prices: Vec<f64>,
+    stopped_early: usize,
+}
+
+impl LagrangeBwk {
+    fn exploration(&self, seen: &Seen) -> f64 {
+        let (k, t) = (seen.k as f64, self.budget.horizon as f64);
+        let own = 2.0 * (3.0 / 5.0 * k * k.ln() / t).sqrt();
+        self.exploration.unwrap_or(own.min(3.0 / 5.0))
+    }
+
+    fn policy(&self, seen: &Seen) -> Vec<f64> {
+        let gamma = self.exploration(seen);
+        let total: f64 = self.weights.iter().sum();
+        let weights = self.weights.iter();
+        weights
+            .map(|w| (1.0 - gamma) * w / total + gamma / seen.k as f64)
+            .collect()
+    }
+}
+
+impl Reference for LagrangeBwk {
+    fn expected(&mut self, seen: &Seen) -> Expected {
+        if self.budget.is_over(seen) {
+            self.stopped_early += usize::from(seen.t() < self.budget.horizon);
+            return Expected::of(vec![seen.alone(seen.safe)]);
+        }
+        Expected::of(vec![self.policy(seen)])
+    }
+
+    fn learn(&mut self, seen: &Seen, arm: usize, signals: &[f64]) {
+        if !self.budget.is_over(seen) {
+            let (k, t) = (seen.k as f64, self.budget.horizon as f64);
+            let b = self.budget.smallest(seen);
+            // All budgets rescaled to B, time too.
+            let mut consumed: Vec<f64> = (0..seen.m)
+                .map(|i| signals[i + 1] * b / self.budget.limit(seen, i))
+                .collect();
+            consumed.push(b / t);
+            let payoffs = consumed.iter().map(|c| signals[0] + 1.0 - t / b * c);
+            let (low, high) = (1.0 - t / b, 2.0);
+            let scaled: Vec<f64> = payoffs.map(|l| (l - low) / (high - low)).collect();
+            let total: f64 = self.prices.iter().sum();
+            let told = dot(&self.prices, &scaled) / total;
+            let resources = seen.m as f64 + 1.0;
+            let epsilon = self.epsilon.unwrap_or((8.0 * resources.ln() / t).sqrt());
+            for (price, payoff) in self.prices.iter_mut().zip(&scaled) {
+                *price *= (-epsilon * payoff).exp();
+            }
+            let gamma = self.exploration(seen);
+            let alpha = 2.0 * (k * t / DELTA).ln().sqrt();
+            for (a, p) in self.policy(seen).into_iter().enumerate() {
+                let estimate = if a == arm { told / p } else { 0.0 };
+                let bonus = alpha / (p * (k * t).sqrt());
+                self.weights[a] *= (gamma / (3.0 * k) * (estimate + bonus)).exp();
+            }
+        }
+        self.budget.spend(seen, signals);
+    }
+}
+
+#[test]
+fn lagrange_bwk() {
+    let mut stopped_early = 0;
+    for (exploration, epsilon) in [(None, None), (Some(0.1), Some(0.5))] {
+        for case in cases().into_iter().chain(cases().into_iter().map(unknown)) {
+            let horizon = 600;
+            let mut reference = LagrangeBwk {
+                exploration,
+                epsilon,
+                budget: Budget::new(&case, horizon),
+                weights: vec![1.0; case.problem.arms.len()],
+                prices: vec![1.0; case.problem.guardrails.len() + 1],
+                stopped_early: 0,
+            };
+            let config = json!({
+                "kind": "lagrange_bwk",
+                "horizon": horizon,
+                "exploration": exploration,
+                "epsilon": epsilon,
+            });
+            compare_for(ROUNDS / 2, &agent(config), &case, &mut reference);
+            stopped_early += reference.stopped_early;
+        }
+    }
+    assert!(stopped_early > 0, "some budget must run out");
+}
+
+/// Realised costs under the first guardrail of what an agent draws, and Σ π_a·`means`_a of its policies.
+fn costs(config: &AgentConfig, case: &Case, rounds: usize, means: &[f64]) -> Vec<(f64, f64)> {
+    let mut agent = config.build(&case.problem).expect("its setting");
+    let mut uniform = crate::common::Random::new(5);
+    let round = |t: usize| {
+        let decision = agent.decide();
+        let expected = decision.policy.iter().map(|&(a, p)| p * means[a]).sum();
+        let arm = decision.draw(uniform.unit());
+        let outcome = &case.table[t][arm];
+        agent
+            .observe(arm, outcome[0], &outcome[1..])
+            .expect("in range");
+        (outcome[1], expected)
+    };
+    (0..rounds).map(round).collect()
+}
+
+#[test]
+fn budgets_of_knapsacks_are_kept() {
+    for kind in ["ucb_bwk", "primal_dual_bwk", "lagrange_bwk"] {
+        for case in [coins(), narrow()] {
+            let rounds = 2 * ROUNDS;
+            let config = agent(json!({ "kind": kind, "horizon": rounds }));
+            let all = costs(&config, &case, rounds, &[0.0; 4]);
+            let spent: f64 = all.iter().map(|c| c.0).sum();
+            // The safe arm's cost is random too in `narrow`: a few standard deviations of its sum.
+            let bound = case.problem.guardrails[0].at_most.expect("declared") * rounds as f64;
+            assert!(spent <= bound + 100.0, "{kind}, {}: {spent}", case.name);
+            // Not by playing it safe from the start.
+            let safe = case.problem.guardrails[0].safe_cost.expect("declared");
+            assert!(spent > (safe + 0.02) * rounds as f64, "{kind}: {spent}");
+        }
+    }
+}
+
+#[test]
+fn violations_of_r_colts_become_rarer() {
+    let config = agent(json!({ "kind": "r_colts", "omega": 0.3 }));
+    let all = costs(
+        &config,
+        &unknown(coins()),
+        2 * ROUNDS,
+        &[0.0, 0.4, 0.5, 0.2],
+    );
+    let beyond = |part: &[(f64, f64)]| part.iter().map(|c| (c.1 - 0.2).max(0.0)).sum::<f64>();
+    let (first, last) = (beyond(&all[..ROUNDS]), beyond(&all[ROUNDS..]));
+    assert!(first > 5.0, "it must pay for what it learns: {first}");
+    // √T would be 0.41.
+    assert!(last < 0.6 * first, "{first}, then {last}");
 }

@@ -8,7 +8,7 @@ use common::Random;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-const SAMPLERS: [&str; 3] = ["lin_con_ts", "s_colts", "thompson"];
+const SAMPLERS: [&str; 4] = ["lin_con_ts", "r_colts", "s_colts", "thompson"];
 
 /// Every kind on arms there is, so that a new one is tested without being listed.
 fn kinds() -> Vec<AgentConfig> {
@@ -427,10 +427,36 @@ fn parameters_are_checked() {
     refused(json!({ "kind": "ucb1", "exploration": 0 }), "exploration");
     refused(json!({ "kind": "kl_ucb", "c": -1 }), "c");
     refused(json!({ "kind": "s_colts", "omega": 0 }), "omega");
+    refused(json!({ "kind": "r_colts", "omega": 0 }), "omega");
+    for draws in [0, 1001] {
+        refused(json!({ "kind": "r_colts", "draws": draws }), "draws");
+    }
+    for kind in ["s_ops", "ma_ops"] {
+        refused(json!({ "kind": kind }), "horizon");
+        refused(json!({ "kind": kind, "horizon": 0 }), "horizon");
+        refused(json!({ "kind": kind, "learning_rate": 0 }), "learning_rate");
+        refused(
+            json!({ "kind": kind, "horizon": 9, "exploration": -1 }),
+            "exploration",
+        );
+        // Rates of one's own, and the update for fixed means, need no horizon.
+        for keys in [
+            json!({ "kind": kind, "learning_rate": 0.1 }),
+            json!({ "kind": kind, "update": "optimistic" }),
+        ] {
+            let config: AgentConfig = serde_json::from_value(keys).expect("known keys");
+            assert!(config.build(&problem(3, 2)).is_ok());
+            assert_eq!(config.clone().with_horizon(9, false), config);
+        }
+    }
     for (key, value) in [("margin", 0), ("reward_weight", 0), ("tightening", -1)] {
         refused(json!({ "kind": "pessimistic_optimistic", key: value }), key);
     }
-    for kind in ["ucb_bwk", "primal_dual_bwk"] {
+    for exploration in [0, 1] {
+        let keys = json!({ "kind": "lagrange_bwk", "horizon": 9, "exploration": exploration });
+        refused(keys, "exploration");
+    }
+    for kind in ["ucb_bwk", "primal_dual_bwk", "lagrange_bwk"] {
         refused(json!({ "kind": kind }), "horizon");
         refused(json!({ "kind": kind, "horizon": 0 }), "horizon");
         refused(
@@ -442,10 +468,12 @@ fn parameters_are_checked() {
         json!({ "kind": "ucb_bwk", "horizon": 9, "epsilon": 1 }),
         "epsilon",
     );
-    refused(
-        json!({ "kind": "primal_dual_bwk", "horizon": 9, "epsilon": 0 }),
-        "epsilon",
-    );
+    for kind in ["primal_dual_bwk", "lagrange_bwk"] {
+        refused(
+            json!({ "kind": kind, "horizon": 9, "epsilon": 0 }),
+            "epsilon",
+        );
+    }
     assert!(
         serde_json::from_value::<AgentConfig>(json!({ "kind": "thompson", "seed": 1 })).is_err()
     );

@@ -4,7 +4,6 @@ use crate::arms_reference;
 
 use arms_reference::*;
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, StandardNormal};
 use serde_json::json;
 
 fn mixed(seen: &Seen, solutions: Vec<Vec<f64>>) -> Expected {
@@ -32,24 +31,7 @@ struct SColts {
 
 impl Reference for SColts {
     fn expected(&mut self, seen: &Seen) -> Expected {
-        let mut reward = vec![0.0; seen.k];
-        let mut costs = vec![vec![0.0; seen.k]; seen.m];
-        for a in 0..seen.k {
-            let eta: f64 = StandardNormal.sample(&mut self.rng);
-            let centre = |s: usize| seen.mean(a, s).unwrap_or(0.5);
-            let radius = |s: usize| match seen.n(a) {
-                0 => 0.5,
-                _ => seen.radius(a, s),
-            };
-            reward[a] = centre(0) + self.omega * radius(0) * eta;
-            for i in 0..seen.m {
-                costs[i][a] = if a == seen.safe {
-                    seen.known[i].expect("its setting")
-                } else {
-                    centre(i + 1) - self.omega * radius(i + 1) * eta
-                };
-            }
-        }
+        let (reward, costs) = coupled(seen, self.omega, &mut self.rng);
         mixed(seen, lp(&reward, &costs, &seen.tau))
     }
 }

@@ -16,5 +16,6 @@ mod linear_allocation;
 mod linear_life;
 mod linear_reference;
 mod linear_safety;
+mod realised;
 mod registry;
 mod worlds;

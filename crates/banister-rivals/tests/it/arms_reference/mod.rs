@@ -633,6 +633,33 @@ pub fn stream() -> rand_chacha::ChaCha8Rng {
     rng
 }
 
+/// Rewards and costs moved by one standard normal number per arm, in opposite directions; known costs stay.
+pub fn coupled(
+    seen: &Seen,
+    omega: f64,
+    rng: &mut rand_chacha::ChaCha8Rng,
+) -> (Vec<f64>, Vec<Vec<f64>>) {
+    use rand_distr::{Distribution, StandardNormal};
+    let mut reward = vec![0.0; seen.k];
+    let mut costs = vec![vec![0.0; seen.k]; seen.m];
+    for a in 0..seen.k {
+        let eta: f64 = StandardNormal.sample(rng);
+        let centre = |s: usize| seen.mean(a, s).unwrap_or(0.5);
+        let radius = |s: usize| match seen.n(a) {
+            0 => 0.5,
+            _ => seen.radius(a, s),
+        };
+        reward[a] = centre(0) + omega * radius(0) * eta;
+        for i in 0..seen.m {
+            costs[i][a] = match seen.known[i] {
+                Some(known) if a == seen.safe => known,
+                _ => centre(i + 1) - omega * radius(i + 1) * eta,
+            };
+        }
+    }
+    (reward, costs)
+}
+
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }

@@ -1,0 +1,89 @@
+//! R-COLTS: Thompson sampling with coupled noise, drawn several times; the most promising draw is played.
+//!
+//! **Problem.** K arms, any number of guardrails; no safe arm is needed.
+//! **Guarantee.** The sum of violations over the rounds, like the regret, is of order √T; single rounds may break
+//! guardrails.
+//! **Cost per round.** `draws` times K normal draws and one small linear program, no allocation.
+//! **Reference.** Gangrade and Saligrama, "Constrained Linear Thompson Sampling" (NeurIPS 2025), R-COLTS, on arms:
+//! moves as in S-COLTS, r̃ = r̂ + ωβη and c̃ = ĉ − ωβη with one standard normal η per arm; of several such programs
+//! LP(r̃; c̃) the one with the largest value gives the policy, as it is. Their number is of order ln(1/δ), so that
+//! one of them is optimistic with high probability. Made from the paper's outline: constants are parameters.
+//! Where no draw leaves a policy, all arms are played alike.
+
+use banister::solve::Status;
+use banister::toolkit::{open_unit, positive};
+use banister::{Agent, Error};
+use serde_json::Value;
+
+use super::perturbation::Perturbation;
+use super::{Evidence, Plan, Rule, make};
+use crate::config::{Recipe, config};
+
+config! {
+    /// R-COLTS: of several draws of rewards and costs, moved by one random number per arm, the one that promises
+    /// most, and the best policy for it.
+    RColtsConfig, "r_colts", false;
+    guarantee(Cumulative),
+    delta,
+    /// ω: scale of the random moves of the estimates, in half-widths of their intervals; by default 1.
+    omega: f64 = 1.0,
+    /// Draws per round, 1 to 1000; by default ⌈ln(1/δ)⌉.
+    draws: Option<u32>,
+}
+
+impl RColtsConfig {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+        let delta = open_unit("delta", self.delta)?;
+        let omega = positive("omega", self.omega)?;
+        let draws = self
+            .draws
+            .unwrap_or_else(|| (-libm::log(delta)).ceil() as u32);
+        if !(1..=1000).contains(&draws) {
+            return Err(Error::invalid("draws", draws, "must be 1 to 1000"));
+        }
+        make(recipe, self.delta, |evidence| {
+            Ok(RColts {
+                draws,
+                perturbation: Perturbation::new(evidence, omega),
+            })
+        })
+    }
+}
+
+struct RColts {
+    draws: u32,
+    perturbation: Perturbation,
+}
+
+impl Rule for RColts {
+    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
+        let bounds = &evidence.bounds;
+        let mut most = f64::NEG_INFINITY;
+        plan.surrender(evidence.arms());
+        for _ in 0..self.draws {
+            self.perturbation.sample(evidence);
+            let program = &mut self.perturbation.program;
+            let solution = program.solve(&bounds.thresholds, bounds.safe);
+            if solution.status != Status::Infeasible && solution.value > most {
+                most = solution.value;
+                plan.follow(solution);
+            }
+        }
+    }
+
+    fn samples(&self) -> bool {
+        true
+    }
+
+    fn reseed(&mut self, seed: u64, stream: u64) {
+        self.perturbation.reseed(seed, stream);
+    }
+
+    fn save(&self, evidence: &Evidence, learned: bool) -> Value {
+        self.perturbation.save(evidence, learned)
+    }
+
+    fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
+        self.perturbation.restore(memory)
+    }
+}
