@@ -16,8 +16,8 @@ use crate::arms::{
 };
 use crate::config::{DELTA, Registered};
 use crate::linear::{
-    ConservativeLinUcbConfig, GenOpConfig, HplcLucbConfig, LinTsConfig, LinUcbConfig, Play,
-    RofulConfig, SafeLtsConfig, SafeLucbConfig,
+    ConservativeLinUcbConfig, GenOpConfig, HplcLucbConfig, LinRColtsConfig, LinSColtsConfig,
+    LinTsConfig, LinUcbConfig, Play, RofulConfig, SafeLtsConfig, SafeLucbConfig,
 };
 use crate::saved::{FORMAT, Saved, SavedRival};
 
@@ -112,6 +112,10 @@ agents! {
         GenOp(GenOpConfig),
         /// Safe-LUCB: feature vectors beside x_0 = 0, explores short actions first.
         SafeLucb(SafeLucbConfig),
+        /// S-COLTS on features beside x_0 = 0: reward and cost sampled together, safe in length.
+        LinSColts(LinSColtsConfig),
+        /// R-COLTS on features beside x_0 = 0: reward and cost sampled together, cumulative costs only.
+        LinRColts(LinRColtsConfig),
         /// Conservative LinUCB: feature vectors, cumulative costs only.
         ConservativeLinUcb(ConservativeLinUcbConfig),
         /// LinUCB: feature vectors, guardrails ignored.
