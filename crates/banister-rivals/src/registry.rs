@@ -17,8 +17,8 @@ use crate::arms::{
 };
 use crate::config::{DELTA, Registered};
 use crate::linear::{
-    ConservativeLinUcbConfig, GenOpConfig, HpUcbConfig, HplcLucbConfig, LinTsConfig, LinUcbConfig,
-    Play, RofulConfig, SafeLtsConfig, SafeLucbConfig,
+    ConservativeLinUcbConfig, GenOpConfig, HpUcbConfig, HplcLucbConfig, LinRColtsConfig,
+    LinSColtsConfig, LinTsConfig, LinUcbConfig, Play, RofulConfig, SafeLtsConfig, SafeLucbConfig,
 };
 use crate::saved::{FORMAT, Saved, SavedRival};
 
@@ -121,6 +121,10 @@ agents! {
         GenOp(GenOpConfig),
         /// Safe-LUCB: feature vectors beside x_0 = 0, explores short actions first.
         SafeLucb(SafeLucbConfig),
+        /// S-COLTS on features beside x_0 = 0: reward and cost sampled together, safe in length.
+        LinSColts(LinSColtsConfig),
+        /// R-COLTS on features beside x_0 = 0: reward and cost sampled together, cumulative costs only.
+        LinRColts(LinRColtsConfig),
         /// Conservative LinUCB: feature vectors, cumulative costs only.
         ConservativeLinUcb(ConservativeLinUcbConfig),
         /// LinUCB: feature vectors, guardrails ignored.

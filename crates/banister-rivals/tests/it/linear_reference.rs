@@ -204,6 +204,37 @@ fn choose(kind: &str, keys: &Value, slow: &mut Slow, actions: &Matrix, safe: usi
             let best = largest(all.map(index), start);
             single(best, cap(upper(best.0), 1.0), upper(best.0))
         }
+        "lin_s_colts" | "lin_r_colts" => {
+            let omega = keys["omega"].as_f64().unwrap_or(1.0);
+            let whitened: Matrix = actions.iter().map(|x| fit.whiten(x)).collect();
+            let draws = if kind == "lin_s_colts" {
+                1
+            } else {
+                let level = DELTA / ((n + 1.0) * (n + 2.0));
+                (keys["draws"].as_f64().unwrap_or(5.79) * (1.0 / level).ln()).ceil() as usize
+            };
+            // The value, the action and its part, by sampled reward and cost.
+            let mut best = (0.0, safe, 1.0);
+            for _ in 0..draws {
+                let eta = normals();
+                for a in all.clone() {
+                    let move_by = omega * beta * dot(&whitened[a], &eta);
+                    let part = cap(mean(1, a) - move_by, 1.0);
+                    let value = part * (mean(0, a) + move_by);
+                    if value > best.0 {
+                        best = (value, a, part);
+                    }
+                }
+            }
+            let (_, a, part) = best;
+            let upper = mean(1, a) + beta * widths[a];
+            let scale = if kind == "lin_s_colts" {
+                cap(upper, part)
+            } else {
+                part
+            };
+            single((a, 0.0), scale, upper)
+        }
         "gen_op" => {
             let upper = |a: usize| mean(1, a) + beta * widths[a];
             let bonus = (1.0 + 2.0 * S / b) * beta;
@@ -429,6 +460,31 @@ fn safe_lts_is_its_definition() {
 fn roful_is_its_definition() {
     let paper = json!({ "radius": "paper", "norm": 1.4, "max_scale": 0.8 });
     compare_scaled("roful", &[json!({}), paper]);
+}
+
+#[test]
+fn lin_s_colts_is_its_definition() {
+    let paper = json!({ "radius": "paper", "norm": 1.4, "omega": 0.6 });
+    compare_scaled("lin_s_colts", &[json!({}), paper]);
+}
+
+#[test]
+fn lin_r_colts_is_its_definition() {
+    let (mut played, mut parts) = (0, 0);
+    for changing in [false, true] {
+        for direction in ["at_most", "at_least"] {
+            for keys in [json!({}), json!({ "omega": 0.4, "draws": 1.0 })] {
+                let world = World::scaled(3, direction, None);
+                let (plays, scaled) = compare("lin_r_colts", &world, keys, changing);
+                played += plays.iter().filter(|&&n| n > 0).count();
+                parts += scaled;
+            }
+        }
+    }
+    assert!(
+        played > 16 && parts > 200,
+        "{played} actions, {parts} parts"
+    );
 }
 
 #[test]

@@ -187,6 +187,8 @@ const RANDOM: [(u64, usize, Stored); 3] = [
 /// Instances of the authors' experiments with the numbers they stored.
 #[derive(Default)]
 struct AuthorsRuns {
+    /// Agents beside the authors'.
+    more: Vec<AgentConfig>,
     entries: Vec<Entry>,
     numbers: Vec<Published>,
 }
@@ -202,13 +204,14 @@ impl AuthorsRuns {
         // Their radii have a 2 where the noise constant belongs, whatever the noise.
         let theirs = |kind: &str| json!({"kind": kind, "log_every": settings.log_every, "noise_factor": 2.0 / settings.sigma});
         let kinds = ["hplc_lucb", "safe_lts"];
-        let [first, second] = kinds.map(theirs);
+        let mut agents = agents(&kinds.map(theirs))?;
+        agents.extend_from_slice(&self.more);
         self.entries.push(entry(
             name.clone(),
             run(settings.horizon, 10),
             environment,
             Vec::new(),
-            agents(&[first, second, json!({"kind": "oplb"})])?,
+            agents,
         ));
         for (agent, (value, sd)) in std::iter::zip(kinds, stored) {
             self.numbers.push(Published {
@@ -244,7 +247,10 @@ impl AuthorsRuns {
 }
 
 pub(super) fn authors() -> Result<(Vec<Entry>, Vec<Published>), Error> {
-    let mut all = AuthorsRuns::default();
+    let mut all = AuthorsRuns {
+        more: agents(&[json!({"kind": "oplb"})])?,
+        ..AuthorsRuns::default()
+    };
     for (d, threshold, stored) in AUTHORS {
         all.fixed((d, threshold), "", stored, SHORT)?;
     }
@@ -272,6 +278,7 @@ pub(super) fn authors() -> Result<(Vec<Entry>, Vec<Published>), Error> {
     Ok((all.entries, all.numbers))
 }
 
+/// Only the agents that numbers were published of: it is long enough with them.
 pub(super) fn authors_long() -> Result<(Vec<Entry>, Vec<Published>), Error> {
     let mut all = AuthorsRuns::default();
     let settings = Settings {
