@@ -212,6 +212,14 @@ pub struct Bound {
         allow_negative_numbers = true
     )]
     pub margin: Vec<f64>,
+    /// ρ, the best margin that any arm has, at least the safe one's: lower bounds that depend on it
+    #[arg(
+        long,
+        value_name = "ρ",
+        conflicts_with_all = ["dimension", "experiment"],
+        allow_negative_numbers = true
+    )]
+    pub best_margin: Option<f64>,
     /// δ, the probability with which a bound may fail
     #[arg(
         long,
