@@ -22,17 +22,19 @@
 //! ```
 //!
 //! In reading order: `suite/` (named instances) and `grid.rs` (lists of values) make entries (`entry.rs`);
-//! `plan.rs` runs them, with `journal.rs` to go on after an interruption; `board.rs`, with `student.rs`, and `published.rs`
-//! judge the results.
+//! `plan.rs` runs them, with `estimate.rs` for how long that takes and `journal.rs` to go on after an interruption; `board.rs`, with `student.rs`, and `published.rs`
+//! judge the results; `tuning.rs` chooses the constants of rivals.
 
 mod board;
 mod entry;
+mod estimate;
 mod grid;
 mod journal;
 mod plan;
 mod published;
 mod student;
 mod suite;
+mod tuning;
 
 pub use board::{DrawnStanding, Interval95, Pair, Standing, leaderboard, pairs};
 pub use entry::{Entry, FieldValue, Fields};
@@ -42,3 +44,4 @@ pub use plan::{Agents, Comparison, LeftOut};
 pub use published::{Published, Quantity, Verdict, verdicts};
 pub use student::student_quantile;
 pub use suite::{SUITES, Suite};
+pub use tuning::{TUNED, Tried, chosen, tried};

@@ -1,16 +1,14 @@
 //! The suites on arms: the paper's, hard and random ones.
 
 use banister::Error;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use super::parts::{agents, all, at_most, entry, run};
+use super::parts::{Draw, agents, all, at_most, entry, run};
 use crate::compare::entry::Entry;
 use crate::compare::published::{Published, Quantity};
 use crate::environment::{
-    BernoulliConfig, BetaConfig, ClippedGaussianConfig, EnvironmentConfig, INSTANCES, L1Config,
-    L2Config, LowerBoundConfig,
+    BernoulliConfig, BetaConfig, ClippedGaussianConfig, EnvironmentConfig, L1Config, L2Config,
+    LowerBoundConfig,
 };
 
 /// Rewards and costs of the paper's four arms.
@@ -121,13 +119,8 @@ const SHAPES: [(usize, usize, bool); 6] = [
 pub(super) fn random(seed: u64) -> Result<Vec<Entry>, Error> {
     let mut entries = Vec::new();
     for (number, (k, m, beta)) in SHAPES.into_iter().enumerate() {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(INSTANCES + number as u64);
-        // Two decimals, so that an instance can be written down.
-        let mut between = |low: f64, high: f64| {
-            let unit = (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-            (100.0 * (low + (high - low) * unit)).round() / 100.0
-        };
+        let mut draw = Draw::new(seed, number as u64);
+        let mut between = |low: f64, high: f64| draw.between(low, high);
         let mut rewards: Vec<f64> = (0..k).map(|_| between(0.05, 0.95)).collect();
         rewards[0] = between(0.05, 0.3);
         let (mut costs, mut guardrails) = (Vec::new(), Vec::new());
