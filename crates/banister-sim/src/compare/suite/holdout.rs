@@ -1,6 +1,8 @@
 //! The suites `holdout` and `tuning`: instances drawn at random from one distribution, with seeds of their own. Grids
 //! are tuned on the second; nobody tunes on the first.
 
+use std::path::Path;
+
 use banister::{Error, Guardrail};
 use banister_rivals::AgentConfig;
 
@@ -43,17 +45,36 @@ fn drawn(
     on_arms: &[AgentConfig],
     on_features: &[AgentConfig],
 ) -> Result<Vec<Entry>, Error> {
-    let arms = (0..ARMS).map(|number| arms(seed, number, on_arms));
-    let features = (0..FEATURES).map(|number| features(seed, number, on_features));
-    Ok(arms.chain(features).collect())
+    let arms = (0..ARMS).map(|number| worthwhile(|draw| arms(draw, number, on_arms), seed, number));
+    let features = (0..FEATURES).map(|number| {
+        let stream = ARMS + number;
+        worthwhile(|draw| features(draw, number, on_features), seed, stream)
+    });
+    arms.chain(features).collect()
+}
+
+/// Draws until the best feasible policy earns at least 0.05 more than the safe action: where it does not, there is
+/// nothing to learn. Where actions change, that is unknown before they are played.
+fn worthwhile(instance: impl Fn(Draw) -> Entry, seed: u64, stream: u64) -> Result<Entry, Error> {
+    let mut stream = stream;
+    loop {
+        let entry = instance(Draw::new(seed, stream));
+        let experiment = (entry.experiment.clone()).check_without_agents("", Path::new(""))?;
+        let safe = experiment.environment().safe_means.as_ref();
+        let safe = safe.and_then(|means| means.first()).copied().unwrap_or(0.0);
+        let optimum = &experiment.optimum;
+        if optimum.averaged || optimum.reward >= safe + 0.05 {
+            return Ok(entry);
+        }
+        stream += 1000;
+    }
 }
 
 /// K from 3 to 20, one to three guardrails; the law, tight margins and unknown safe costs take turns. Rewards are
 /// uniform, the safe arm's in the lower half. Costs are uniform, or rare: between 0.1% and 20% on a logarithmic scale,
 /// under thresholds of 1% to 5%. The safe arm has 30 to 90% of the threshold left; where margins are tight 5 to 15%,
 /// while other arms may have more.
-fn arms(seed: u64, number: u64, agents: &[AgentConfig]) -> Entry {
-    let mut draw = Draw::new(seed, number);
+fn arms(mut draw: Draw, number: u64, agents: &[AgentConfig]) -> Entry {
     let (k, m) = (draw.whole(3, 20), draw.whole(1, 3));
     let law = ["Bernoulli", "Beta", "rare", "Gaussian"][(number % 4) as usize];
     let noise = (law == "Gaussian").then_some(0.2);
@@ -115,8 +136,7 @@ fn arms(seed: u64, number: u64, agents: &[AgentConfig]) -> Entry {
 
 /// Directions with x_0 = 0 (where most rivals play), other actions in every round, a fixed set; d from 2 to 6, 5 to 20
 /// actions, parameters from a seed.
-fn features(seed: u64, number: u64, agents: &[AgentConfig]) -> Entry {
-    let mut draw = Draw::new(seed, ARMS + number);
+fn features(mut draw: Draw, number: u64, agents: &[AgentConfig]) -> Entry {
     let (d, k) = (draw.whole(2, 6), draw.whole(5, 20));
     let (actions, words) = [
         (Drawn::Sphere, "sphere"),
@@ -140,7 +160,7 @@ fn features(seed: u64, number: u64, agents: &[AgentConfig]) -> Entry {
         d: Some(d),
         k: Some(k),
         actions: Some(Actions::Drawn(actions)),
-        instance_seed: Some(seed + number),
+        instance_seed: Some(draw.whole(1, 1_000_000) as u64),
         ..LinearConfig::default()
     });
     let mut entry = entry(
