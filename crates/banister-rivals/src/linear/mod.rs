@@ -22,6 +22,7 @@ mod safe_lucb;
 mod sampled;
 mod scaling;
 
+pub use crate::parameters::StageRadius;
 pub use crate::play::Play;
 use banister::toolkit::linear::Evidence;
 pub use conservative_lin_ucb::ConservativeLinUcbConfig;

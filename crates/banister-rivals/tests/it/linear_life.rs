@@ -322,10 +322,14 @@ fn parameters_must_be_possible() {
         );
         refused(
             kind,
-            json!({ "log_factor": -1.0 }),
+            json!({ "log_every": 0 }),
             &problem,
-            &["log_factor"],
+            &["log_every", "at least 1"],
         );
+        for key in ["noise_factor", "log_every"] {
+            let keys = json!({ "radius": "logdet", key: 2 });
+            refused(kind, keys, &problem, &[key, "logdet"]);
+        }
     }
     for kind in ["roful", "gen_op"] {
         for bad in [0.0, 1.5] {

@@ -132,7 +132,7 @@ fn largest(indices: impl Iterator<Item = f64>, start: (usize, f64)) -> (usize, f
 }
 
 const R: f64 = 0.5;
-const S: f64 = 1.0;
+const S: f64 = 1.3;
 const DELTA: f64 = 0.03;
 const EXPLORATION: usize = 60;
 
@@ -156,8 +156,16 @@ fn choose(kind: &str, keys: &Value, slow: &mut Slow, actions: &Matrix, safe: usi
     let all = 0..actions.len();
     let b = slow.threshold(0);
     let cap = |upper: f64, most: f64| if upper * most <= b { most } else { b / upper };
-    let noise = 2.0 * R * (fit.log_det + 2.0 * (1.0 + n).ln()).sqrt();
-    let (own_r, own_c) = (noise / b.min(1.0) + root * S, noise + root * S);
+    // An entry for the first outcome of every `log_every`.
+    let every = keys["log_every"].as_u64().unwrap_or(1) as usize;
+    let entries = (0..slow.data.len()).filter(|n| n % every == 0).count() as f64;
+    let noise = 2.0 * R * (fit.log_det + 2.0 * (1.0 + entries).ln()).sqrt();
+    let room = (b / S).min(1.0);
+    let (own_r, own_c) = if keys["radius"] == "logdet" {
+        (beta / room, beta)
+    } else {
+        (noise / room + root * S, noise + root * S)
+    };
     let mut normals = || -> Vec<f64> {
         (0..d as usize)
             .map(|_| StandardNormal.sample(&mut slow.rng))
@@ -266,11 +274,13 @@ fn choose(kind: &str, keys: &Value, slow: &mut Slow, actions: &Matrix, safe: usi
                     let g = &slow.world.problem.guardrails[s - 1];
                     let safe_cost =
                         slow.world.sign(s) * g.safe_cost.expect("known") / slow.world.width(s);
-                    let past = safe_plays * safe_cost
-                        + dot(&fit.estimates[s], &sum)
-                        + beta * fit.width(&sum);
-                    past + mean(s, best.0) + beta * widths[best.0]
-                        <= (n + 1.0) * slow.threshold(s - 1)
+                    let all: Vec<f64> = (sum.iter().zip(&actions[best.0]))
+                        .map(|(sum, x)| sum + x)
+                        .collect();
+                    let most = safe_plays * safe_cost
+                        + dot(&fit.estimates[s], &all)
+                        + beta * fit.width(&all);
+                    most <= (n + 1.0) * slow.threshold(s - 1)
                 });
                 if !affordable {
                     best = (safe, index[safe]);
@@ -301,7 +311,8 @@ fn near(a: f64, b: f64, within: f64) -> bool {
 /// Plays 650 rounds beside the slow rule; how often each action was played, and how often scaled.
 fn compare(kind: &str, world: &World, mut keys: Value, changing: bool) -> (Vec<usize>, usize) {
     let case = format!("{kind}, {keys}, changing = {changing}");
-    if !["hplc_lucb", "safe_lts"].contains(&kind) {
+    let authors = ["hplc_lucb", "safe_lts"].contains(&kind) && keys["radius"] != "logdet";
+    if !authors {
         keys["delta"] = json!(DELTA);
     }
     if kind == "safe_lucb" {
@@ -312,11 +323,7 @@ fn compare(kind: &str, world: &World, mut keys: Value, changing: bool) -> (Vec<u
     agent.reseed(7, 3);
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     rng.set_stream(3);
-    let default = if ["hplc_lucb", "safe_lts"].contains(&kind) {
-        0.1
-    } else {
-        1.0
-    };
+    let default = if authors { 0.1 } else { 1.0 };
     let mut slow = Slow {
         world,
         lambda: keys["lambda"].as_f64().unwrap_or(default),
@@ -404,12 +411,18 @@ fn compare_scaled(kind: &str, keys: &[Value]) {
 
 #[test]
 fn hplc_lucb_is_its_definition() {
-    compare_scaled("hplc_lucb", &[json!({}), json!({ "lambda": 0.7 })]);
+    let keys = [
+        json!({}),
+        json!({ "lambda": 0.7, "log_every": 7 }),
+        json!({ "radius": "logdet" }),
+    ];
+    compare_scaled("hplc_lucb", &keys);
 }
 
 #[test]
 fn safe_lts_is_its_definition() {
-    compare_scaled("safe_lts", &[json!({})]);
+    let valid = json!({ "radius": "logdet", "lambda": 0.4 });
+    compare_scaled("safe_lts", &[json!({}), json!({ "log_every": 100 }), valid]);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{
-    Agents, Comparison, Entry, FieldValue, Interval95, Quantity, SUITES, Suite, Verdict, expand,
-    leaderboard, student_quantile, verdicts,
+    Accuracy, Agents, Comparison, Entry, FieldValue, Interval95, Published, Quantity, SUITES,
+    Suite, Verdict, expand, leaderboard, student_quantile, verdicts,
 };
 use banister_sim::{ExperimentConfig, Options, Progress};
 use serde_json::json;
@@ -323,7 +323,8 @@ fn a_published_number_agrees_within_tolerance_and_interval_only() {
         .expect("it played");
     let published = |value: f64| {
         let mut number = suite.published[0].clone();
-        (number.value, number.horizon, number.tolerance) = (value, 4000, 0.05);
+        (number.value, number.horizon) = (value, 4000);
+        number.accuracy = Accuracy::Tolerance(0.05);
         assert_eq!(number.quantity, Quantity::Regret);
         let all = vec![number];
         verdicts(&all, &gathered)[0].1.clone()
@@ -353,6 +354,50 @@ fn a_published_number_agrees_within_tolerance_and_interval_only() {
     let mut absent = suite.published[0].clone();
     absent.agent = "nobody".into();
     assert_eq!(verdicts(&[absent], &gathered)[0].1, Verdict::Absent);
+}
+
+/// Equal deviations of four runs each have 2·3 degrees of freedom: Student's quantiles are from a table.
+#[test]
+fn a_published_spread_is_compared_by_welch_and_for_all_rows_together() {
+    let mut suite = Suite::named("paper", 1).expect("paper");
+    suite.entries.retain(|entry| entry.fixed);
+    suite.entries.truncate(1);
+    let own = &mut suite.entries[0].experiment.run;
+    (own.horizon, own.runs) = (4000, 4);
+    let plan = Comparison::plan(suite.entries, &Agents::Proposed, false).expect("it fits");
+    let gathered = plan.run(NO_TIMING, &Progress::default(), None);
+    let gathered = gathered.expect("runs").expect("not cancelled");
+    let board = leaderboard(&gathered[0].result());
+    let ours = board.iter().find(|s| s.agent == "opb (published)");
+    let Interval95 { mean, high, .. } = ours.expect("it played").regret;
+    // Half the 95% interval of four runs is t₃ = 3.182446 times their standard error.
+    let sd = (high - mean) / 3.182_446 * 2.0;
+    assert!(sd > 0.0);
+    let words = |value: f64, rows: usize| {
+        let number = Published {
+            value,
+            horizon: 4000,
+            accuracy: Accuracy::Spread { sd, runs: 4 },
+            ..suite.published[0].clone()
+        };
+        verdicts(&vec![number; rows], &gathered)[0].1.words()
+    };
+    let error = sd * 0.5_f64.sqrt();
+    for sign in [-1.0, 1.0] {
+        let at = |t: f64| mean + sign * t * error;
+        // P(|t₆| ≤ 2.446912) = 0.95, and 0.99 at 3.707428.
+        assert_eq!(words(at(2.44), 1), "agrees");
+        assert_eq!(words(at(2.45), 1), "differs");
+        assert_eq!(words(at(2.44), 5), "agrees");
+        assert_eq!(words(at(2.45), 5), "undecided");
+        assert_eq!(words(at(3.70), 5), "undecided");
+        assert_eq!(words(at(3.72), 5), "differs");
+    }
+    // A standard deviation with n in its denominator is smaller.
+    let Accuracy::Spread { sd, runs } = Accuracy::of_population(3.0, 4) else {
+        panic!("a spread");
+    };
+    assert!((sd - 12_f64.sqrt()).abs() < 1e-12 && runs == 4);
 }
 
 #[test]

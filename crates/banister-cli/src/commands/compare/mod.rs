@@ -3,6 +3,7 @@
 mod document;
 mod figures;
 mod heat;
+pub mod published;
 mod tables;
 mod tuning;
 
@@ -15,7 +16,7 @@ use banister_rivals::AgentConfig;
 use banister_sim::compare::{
     Agents, Comparison, Entry, Journal, LeftOut, Published, SUITES, Suite,
 };
-use banister_sim::compare::{expand, is_grid, tried, verdicts};
+use banister_sim::compare::{expand, is_grid, measured, tried, verdicts};
 use banister_sim::{Gathered, Options, Results, Trace};
 
 use super::run::{file_name, resolved};
@@ -46,6 +47,9 @@ pub fn compare(args: &Compare) -> Result<(), Failure> {
     if args.list {
         return list();
     }
+    if args.published {
+        return published::show(args.simulation.json);
+    }
     let subject = subject(args)?;
     let agents = match &args.agents {
         None => Agents::Proposed,
@@ -62,17 +66,29 @@ pub fn compare(args: &Compare) -> Result<(), Failure> {
     let results = Results {
         instances: gathered.iter().map(Gathered::result).collect(),
     };
+    let measured = measured(&subject.published, &gathered);
     let verdicts = verdicts(&subject.published, &gathered);
+    let rows = std::iter::zip(&measured, &verdicts);
+    let rows = rows.map(|((number, ours), (_, verdict))| published::Row {
+        suite: args.suite.as_deref().unwrap_or_default(),
+        number,
+        runs: ours.as_ref().ok().map(|ours| ours.runs),
+        verdict: Some(verdict),
+    });
+    let rows: Vec<published::Row> = rows.collect();
     let subject = document::Subject {
         title: &subject.title,
         comparison: &comparison,
         results: &results,
-        verdicts: &verdicts,
+        published: &rows,
         axes: axes.as_ref(),
     };
     let document = subject.document();
     let mut files = resolved(&comparison.experiments)?;
     files.extend(tables_of(&comparison, &gathered, &results)?);
+    if !measured.is_empty() {
+        files.push(("published.csv".into(), published::csv(&measured)?));
+    }
     if args.suite.as_deref() == Some("tuning") {
         files.extend(tuning::files(&tried(&comparison, &gathered))?);
     }
@@ -85,8 +101,8 @@ pub fn compare(args: &Compare) -> Result<(), Failure> {
     for table in subject.leaderboards() {
         terminal::print(&table)?;
     }
-    if !verdicts.is_empty() {
-        terminal::print(&tables::verdicts(&verdicts))?;
+    if !rows.is_empty() {
+        terminal::print(&published::table(&rows))?;
     }
     say_left_out(&comparison.left_out)?;
     terminal::say(format!(

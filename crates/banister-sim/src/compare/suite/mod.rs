@@ -14,7 +14,7 @@ use super::entry::Entry;
 use super::published::Published;
 
 /// The suites: name and purpose.
-pub const SUITES: [(&str, &str); 10] = [
+pub const SUITES: [(&str, &str); 11] = [
     (
         "paper",
         "the paper's four arms at τ = 1, 0.5 and 0.2, and the settings of its figures",
@@ -33,7 +33,11 @@ pub const SUITES: [(&str, &str); 10] = [
     ),
     (
         "authors-linear",
-        "the linear experiment of the paper's authors, d = 5 and 10, five thresholds",
+        "the linear experiments of the paper's authors: five thresholds, 10⁴ to 10⁶ rounds, random instances",
+    ),
+    (
+        "authors-long",
+        "the same with 10⁷ rounds: 3·10⁹ rounds in all, an hour or so",
     ),
     (
         "directions",
@@ -88,6 +92,7 @@ impl Suite {
             "linear" => (linear::linear()?, Vec::new()),
             "random" => (arms::random(instance_seed)?, Vec::new()),
             "authors-linear" => linear::authors()?,
+            "authors-long" => linear::authors_long()?,
             "routing" => (routing::routing()?, Vec::new()),
             "contexts" => (contexts::contexts()?, Vec::new()),
             "holdout" => (holdout::holdout()?, Vec::new()),
