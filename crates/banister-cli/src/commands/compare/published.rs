@@ -1,6 +1,6 @@
 //! Published numbers beside ours: those of a suite that ran, or all of them from stored results.
 
-use banister_report::tables::{DataTable, count, number as numbers, text};
+use banister_report::tables::{self, DataTable, text};
 use banister_report::{Cell, ReportError, Section, Table, Tone};
 use banister_sim::compare::{
     Accuracy, Interval95, Ours, Published, Stored, UNREPRODUCED, Verdict, stored,
@@ -8,7 +8,7 @@ use banister_sim::compare::{
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::terminal::{self, UNKNOWN, number};
+use crate::terminal::{self, UNKNOWN, count, number};
 
 /// Meaning of the verdicts, for readers.
 pub const VERDICTS: &str = "With a spread (the standard deviation of the published runs) a number agrees if the 95% \
@@ -145,10 +145,10 @@ pub fn csv(measured: &[(&Published, Ours)]) -> Result<Vec<u8>, Failure> {
             text("instance", each().map(|row| &row.0.instance)),
             text("agent", each().map(|row| &row.0.agent)),
             text("quantity", each().map(|row| row.0.quantity.words())),
-            count("rounds", each().map(|row| Some(row.0.horizon))),
-            count("runs", each().map(|row| Some(row.1.runs))),
-            numbers("mean", each().map(|row| Some(row.1.mean))),
-            numbers("sd", each().map(|row| Some(row.1.sd))),
+            tables::count("rounds", each().map(|row| Some(row.0.horizon))),
+            tables::count("runs", each().map(|row| Some(row.1.runs))),
+            tables::number("mean", each().map(|row| Some(row.1.mean))),
+            tables::number("sd", each().map(|row| Some(row.1.sd))),
         ],
     };
     Ok(table.to_csv().map_err(ReportError::from)?)
@@ -240,7 +240,7 @@ fn cells(row: &Row<'_>) -> Vec<Cell> {
         Cell::text(row.suite),
         Cell::text(&published.instance),
         Cell::text(&published.agent),
-        Cell::number(number(published.horizon as f64)).sorted_by(published.horizon as f64),
+        Cell::number(count(Some(published.horizon))).sorted_by(published.horizon as f64),
         Cell::text(published.quantity.words()).toned(Tone::Quiet),
         Cell::number(value).sorted_by(published.value),
         Cell::number(accuracy).toned(Tone::Quiet),

@@ -134,7 +134,7 @@ pub(super) fn hard() -> Result<Vec<Entry>, Error> {
         ("L1′", l1(Some(true))),
         ("L2", l2),
     ];
-    // The best of its grid on ν, where it has half of OPB's regret.
+    // The best of its grid on ν, and better there than ours; not so on ν′.
     let least_spread = json!({"kind": "s_colts", "omega": 0.1, "label": "s_colts, omega = 0.1"});
     let of = |(name, environment): (&str, EnvironmentConfig)| {
         Ok(entry(
