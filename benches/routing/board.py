@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 #: 97.5% quantile of Student's distribution, by degrees of freedom.
 STUDENT = {19: 2.093, 29: 2.045, 39: 2.023}
 #: Agents of ours that are shown.
-OURS = ("opb", "optimistic_mix", "doslb", "ucb_bwk", "always llama", "always mistral", "always gemini")
+OURS = ("opb", "s_ops optimistic", "doslb", "ucb_bwk", "always llama", "always mistral", "always gemini")
 #: Ceiling whose spending is written.
 SHOWN = 6.62e-4
 COLUMNS = ("mode", "limit", "router", "reward", "interval", "dollars", "over_100", "over_1000", "violations")

@@ -140,7 +140,7 @@ class Kind:
 
     @property
     def class_name(self) -> str:
-        """`opb` is the class `Opb`, `margin_adaptive` the class `MarginAdaptive`."""
+        """`opb` is the class `Opb`, `ma_ops` the class `MaOps`."""
         return "".join(part.capitalize() for part in self.name.split("_"))
 
     @property

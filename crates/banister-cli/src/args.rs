@@ -32,7 +32,7 @@ pub enum Command {
     Run(Run),
     /// Compare agents on the same instances and the same outcomes: a suite, or experiments of your own
     #[command(
-        after_help = "Example:\n  banister compare --suite paper\n  banister compare --suite hard --agents opb,margin_adaptive,doslb --horizon 50000\n  banister compare sweep.toml --out results/sweep\n  banister compare --list\n  banister compare --published\n\nAn interrupted comparison resumes when started again. Lists of values in an experiment file\nmake a grid: at_most = [0.2, 0.5] two instances, delta = [0.1, 0.01] two agents."
+        after_help = "Example:\n  banister compare --suite paper\n  banister compare --suite hard --agents opb,ma_ops,doslb --horizon 50000\n  banister compare sweep.toml --out results/sweep\n  banister compare --list\n  banister compare --published\n\nAn interrupted comparison resumes when started again. Lists of values in an experiment file\nmake a grid: at_most = [0.2, 0.5] two instances, delta = [0.1, 0.01] two agents."
     )]
     Compare(Compare),
     /// Write a commented example experiment

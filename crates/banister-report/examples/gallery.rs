@@ -239,7 +239,7 @@ fn sweep() -> Figure {
 /// regret relative to the instance's scale.
 const FIELD: [(&str, usize, f64, f64); 16] = [
     ("opb", 0, 0.0, 1.0),
-    ("optimistic_mix", 0, 0.0, 1.15),
+    ("s_ops optimistic", 0, 0.0, 1.15),
     ("banister", 0, 0.0, 0.4),
     ("oplb_exact", 0, 0.0, 2.6),
     ("oplb_linearised", 0, 0.0, 3.1),
@@ -324,7 +324,7 @@ fn settings() -> HeatMap {
     };
     let mut panels = vec![
         panel("opb", 2400.0, 1.3),
-        panel("optimistic_mix", 2900.0, 1.7),
+        panel("s_ops optimistic", 2900.0, 1.7),
         panel("banister", 310.0, 2.0),
     ];
     panels[1].values[0][4] = f64::NAN;

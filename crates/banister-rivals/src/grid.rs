@@ -9,11 +9,13 @@ type Constant = (&'static str, Option<&'static str>, &'static [f64]);
 
 /// Constants without a guarantee that depends on them, or whose guarantee tuning may give up to see what that earns.
 /// δ is a promise, and none of them.
-const CONSTANTS: [Constant; 7] = [
+const CONSTANTS: [Constant; 8] = [
     // COLTS: scale of the random moves.
     ("omega", None, &[0.1, 0.3, 1.0]),
     // Bandits with knapsacks: share held back, or rate of the prices.
     ("epsilon", None, &[0.01, 0.05, 0.2]),
+    // Mirror descent.
+    ("learning_rate", None, &[0.01, 0.05, 0.2]),
     // Primal-dual: V_t and the tightening of thresholds.
     (
         "reward_weight",

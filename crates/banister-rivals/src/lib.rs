@@ -18,7 +18,7 @@
 //!     }],
 //!     ..Problem::default()
 //! };
-//! for kind in ["opb", "optimistic_mix", "thompson"] {
+//! for kind in ["opb", "s_colts", "thompson"] {
 //!     let config = AgentConfig::of_kind(kind)?;
 //!     let mut agent = config.build(&problem)?;
 //!     println!("{}: {:?}, {}", config.label(), agent.decide().policy, config.guarantee().words());

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::arms::{
     AlwaysConfig, ConservativeUcbConfig, DoslbConfig, KlUcbConfig, LinConKlUcbConfig,
-    LinConTsConfig, MarginAdaptiveConfig, OptimisticMixConfig, PessimisticOptimisticConfig,
-    PrimalDualBwkConfig, SColtsConfig, ThompsonConfig, Ucb1Config, UcbBwkConfig,
+    LinConTsConfig, MaOpsConfig, PessimisticOptimisticConfig, PrimalDualBwkConfig, SColtsConfig,
+    SOpsConfig, ThompsonConfig, Ucb1Config, UcbBwkConfig,
 };
 use crate::config::{DELTA, Registered};
 use crate::linear::{
@@ -68,15 +68,15 @@ agents! {
         /// Segments under one budget: K arms, a policy for every segment of users or requests, and guardrails over
         /// all segments or in each, kept in every round with probability 1 − `delta`.
         Segmented(SegmentedConfig),
-        /// Optimistic mixing: K arms, and policies that keep every guardrail in every round with probability
-        /// 1 − `delta`: doubly optimistic ones, mixed with the safe arm as far as that needs.
-        OptimisticMix(OptimisticMixConfig),
+        /// S-OPS: K arms, and policies that keep every guardrail in every round with probability 1 − `delta`:
+        /// mirror descent among those that may, mixed with the safe arm as far as that needs.
+        SOps(SOpsConfig),
         /// S-COLTS: K arms, and policies that keep every guardrail in every round with probability 1 − `delta`:
         /// sampled ones, mixed with the safe arm as far as that needs.
         SColts(SColtsConfig),
-        /// Margin-adaptive OPB: K arms and one guardrail, which every policy keeps in every round with
-        /// probability 1 − `delta`; it first looks for an arm with more margin than the safe one.
-        MarginAdaptive(MarginAdaptiveConfig),
+        /// MA-OPS: K arms, and policies that keep every guardrail in every round with probability 1 − `delta`:
+        /// as S-OPS, but it first looks for a policy with more margin than the safe arm to mix with.
+        MaOps(MaOpsConfig),
         /// Doubly optimistic: K arms, cumulative costs only.
         Doslb(DoslbConfig),
         /// LinConTS: K arms, cumulative costs only, by Thompson sampling of rewards and costs.

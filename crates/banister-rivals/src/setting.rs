@@ -32,17 +32,6 @@ pub(crate) fn known_safe_costs(kind: &str, problem: &CheckedProblem) -> Result<(
     }
 }
 
-/// Refuses any number of guardrails but one.
-pub(crate) fn one_guardrail(kind: &str, problem: &CheckedProblem) -> Result<(), Error> {
-    match problem.guardrails.len() {
-        1 => Ok(()),
-        m => refuse(
-            kind,
-            format!("it is for one guardrail, and there are {m}: use `opb`"),
-        ),
-    }
-}
-
 /// The horizon of an agent that cannot run without one.
 pub(crate) fn horizon(given: Option<u64>) -> Result<u64, Error> {
     match given {

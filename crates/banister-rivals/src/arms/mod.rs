@@ -1,19 +1,22 @@
 //! Rivals on K arms.
 //!
 //! `rival` turns a rule into an agent; `evidence` and `plan` are what a rule reads and writes; `program`, `phase_one`,
-//! `budget`, `posterior` and `divergence` serve several rules. Every other file is one paper.
+//! `budget`, `posterior`, `divergence`, `ops`, `descent` and `margin` serve several rules. Every other file is one
+//! paper.
 
 mod always;
 mod budget;
 mod conservative_ucb;
+mod descent;
 mod divergence;
 mod doslb;
 mod evidence;
 mod kl_ucb;
 mod lin_con_kl_ucb;
 mod lin_con_ts;
-mod margin_adaptive;
-mod optimistic_mix;
+mod ma_ops;
+mod margin;
+mod ops;
 mod pessimistic_optimistic;
 mod phase_one;
 mod plan;
@@ -22,6 +25,7 @@ mod primal_dual_bwk;
 mod program;
 mod rival;
 mod s_colts;
+mod s_ops;
 mod thompson;
 mod ucb1;
 mod ucb_bwk;
@@ -32,11 +36,12 @@ pub use doslb::DoslbConfig;
 pub use kl_ucb::KlUcbConfig;
 pub use lin_con_kl_ucb::LinConKlUcbConfig;
 pub use lin_con_ts::LinConTsConfig;
-pub use margin_adaptive::MarginAdaptiveConfig;
-pub use optimistic_mix::OptimisticMixConfig;
+pub use ma_ops::MaOpsConfig;
+pub use ops::Update;
 pub use pessimistic_optimistic::PessimisticOptimisticConfig;
 pub use primal_dual_bwk::PrimalDualBwkConfig;
 pub use s_colts::SColtsConfig;
+pub use s_ops::SOpsConfig;
 pub use thompson::ThompsonConfig;
 pub use ucb_bwk::UcbBwkConfig;
 pub use ucb1::Ucb1Config;

@@ -125,7 +125,7 @@ impl Rule for PessimisticOptimistic {
         }
     }
 
-    fn learn(&mut self, evidence: &Evidence, arm: usize, _: &[f64]) {
+    fn learn(&mut self, evidence: &Evidence, arm: usize, _: f64, _: &[f64]) {
         let tightening = self.tightening / root(evidence);
         for (i, queue) in self.queues.iter_mut().enumerate() {
             let threshold = evidence.bounds.thresholds[i];

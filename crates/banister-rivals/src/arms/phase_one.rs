@@ -99,6 +99,11 @@ impl PhaseOne {
         own.prices.clone_from(&found.prices);
     }
 
+    /// Forgets the warm start.
+    pub fn reset(&mut self) {
+        self.solver.reset();
+    }
+
     /// The warm start of the next solve.
     pub fn basis(&self) -> Vec<usize> {
         self.solver.basis()

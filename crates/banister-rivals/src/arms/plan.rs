@@ -65,21 +65,42 @@ impl Plan {
         self.policy.iter().map(|&(arm, p)| p * of[arm]).sum()
     }
 
-    /// Mixes in as much of the safe arm, whose costs must be within, as π·u needs to keep every
-    /// threshold: the share λ = max_i (π·u_i − τ_i)/(π·u_i − u_{0,i}), and a grain more where rounding
-    /// would break one. Nothing is mixed into a policy that keeps them.
+    /// The arms with positive probability of a dense policy.
+    pub fn spread(&mut self, policy: &[f64]) {
+        self.policy.clear();
+        let entries = policy.iter().copied().enumerate();
+        self.policy.extend(entries.filter(|entry| entry.1 > 0.0));
+    }
+
+    /// All of another plan for the same problem, without new memory.
+    pub fn copy(&mut self, other: &Self) {
+        self.policy.clone_from(&other.policy);
+        self.infeasible = other.infeasible;
+        self.bound = other.bound;
+        self.prices.clone_from(&other.prices);
+    }
+
+    /// Mixes in as much of the safe arm, whose costs must be within, as π·u needs to keep every threshold.
     pub fn mix_safe(&mut self, bounds: &Bounds) {
+        self.mix(&[(bounds.safe, 1.0)], bounds);
+    }
+
+    /// Mixes in as much of a baseline π⋄, whose pessimistic costs must be within, as π·u needs to keep every
+    /// threshold: the share λ = max_i (π·u_i − τ_i)/(π·u_i − π⋄·u_i), and a grain more where rounding
+    /// would break one. Nothing is mixed into a policy that keeps them.
+    pub fn mix(&mut self, baseline: &[(usize, f64)], bounds: &Bounds) {
         let rows = || std::iter::zip(&bounds.cost_upper, &bounds.thresholds);
         let mut share = 0.0_f64;
         for (upper, &threshold) in rows() {
             let cost = self.expected(upper);
             if cost > threshold {
-                share = share.max((cost - threshold) / (cost - upper[bounds.safe]));
+                let least: f64 = baseline.iter().map(|&(arm, p)| p * upper[arm]).sum();
+                share = share.max((cost - threshold) / (cost - least));
             }
         }
         let mut grain = f64::EPSILON;
         while share > 0.0 {
-            self.give(bounds.safe, share);
+            self.give(baseline, share);
             if rows().all(|(upper, &threshold)| self.expected(upper) <= threshold) {
                 break;
             }
@@ -88,19 +109,21 @@ impl Plan {
         }
     }
 
-    /// Scales the policy down to make room for a share of one arm, of all at most.
-    pub fn give(&mut self, arm: usize, share: f64) {
+    /// Scales the policy down to make room for a share of another, of all at most.
+    fn give(&mut self, other: &[(usize, f64)], share: f64) {
         if !(share < 1.0) {
             self.policy.clear();
-            self.policy.push((arm, 1.0));
+            self.policy.extend_from_slice(other);
             return;
         }
         for entry in &mut self.policy {
             entry.1 *= 1.0 - share;
         }
-        match self.policy.binary_search_by_key(&arm, |entry| entry.0) {
-            Ok(place) => self.policy[place].1 += share,
-            Err(place) => self.policy.insert(place, (arm, share)),
+        for &(arm, p) in other {
+            match self.policy.binary_search_by_key(&arm, |entry| entry.0) {
+                Ok(place) => self.policy[place].1 += share * p,
+                Err(place) => self.policy.insert(place, (arm, share * p)),
+            }
         }
     }
 }

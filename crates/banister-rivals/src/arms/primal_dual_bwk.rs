@@ -117,7 +117,7 @@ impl Rule for PrimalDualBwk {
         plan.play(best);
     }
 
-    fn learn(&mut self, evidence: &Evidence, arm: usize, costs: &[f64]) {
+    fn learn(&mut self, evidence: &Evidence, arm: usize, _: f64, costs: &[f64]) {
         self.budget.spend(evidence, costs);
         for resource in 0..self.log_prices.len() {
             let consumed = self.consumption(evidence, arm, resource);

@@ -15,9 +15,9 @@ pub(crate) trait Rule: Send + 'static {
     /// Writes the round's policy. Nothing is allocated once warm.
     fn plan(&mut self, evidence: &Evidence, plan: &mut Plan);
 
-    /// An outcome came; `evidence` is still as it was before it. Costs are as observed.
-    fn learn(&mut self, evidence: &Evidence, arm: usize, costs: &[f64]) {
-        let _ = (evidence, arm, costs);
+    /// An outcome came; `evidence` is still as it was before it. Reward and costs are as observed.
+    fn learn(&mut self, evidence: &Evidence, arm: usize, reward: f64, costs: &[f64]) {
+        let _ = (evidence, arm, reward, costs);
     }
 
     /// See [`Agent::samples`].
@@ -102,7 +102,7 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
     /// Takes a checked outcome as it counts.
     fn take(&mut self, arm: usize, reward: f64, costs: &[f64]) {
         let (reward, costs) = (self.evidence.problem).counted(reward, costs, &mut self.counted);
-        self.rule.learn(&self.evidence, arm, costs);
+        self.rule.learn(&self.evidence, arm, reward, costs);
         self.evidence.take(arm, reward, costs);
     }
 

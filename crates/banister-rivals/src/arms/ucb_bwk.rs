@@ -100,7 +100,7 @@ impl Rule for UcbBwk {
         }
     }
 
-    fn learn(&mut self, evidence: &Evidence, _: usize, costs: &[f64]) {
+    fn learn(&mut self, evidence: &Evidence, _: usize, _: f64, costs: &[f64]) {
         self.budget.spend(evidence, costs);
     }
 

@@ -52,16 +52,12 @@ fn problem(arms: usize, m: usize) -> Problem {
     }
 }
 
-/// All kinds with the problems of one and of two guardrails that they are for.
+/// All kinds with problems of one and of two guardrails.
 fn each(check: impl Fn(&AgentConfig, &Problem)) {
     for config in kinds() {
         for m in [1, 2] {
             let problem = problem(4, m);
-            if config.build(&problem).is_ok() {
-                check(&config, &problem);
-            } else {
-                assert_eq!((config.kind(), m), ("margin_adaptive", 2));
-            }
+            check(&config, &problem);
         }
     }
 }
@@ -369,12 +365,10 @@ fn problems_outside_a_setting_are_refused_with_the_reason() {
     };
     let mut unknown = problem(3, 2);
     unknown.guardrails[1].safe_cost = None;
-    let mut one_unknown = problem(3, 1);
-    one_unknown.guardrails[0].safe_cost = None;
     let needs_costs = [
         "conservative_ucb",
-        "margin_adaptive",
-        "optimistic_mix",
+        "ma_ops",
+        "s_ops",
         "pessimistic_optimistic",
         "s_colts",
     ];
@@ -399,11 +393,7 @@ fn problems_outside_a_setting_are_refused_with_the_reason() {
             Ok(_) => panic!("{kind} must refuse"),
         };
         refused(&relative, &["`latency` is relative"]);
-        if kind == "margin_adaptive" {
-            refused(&problem(3, 2), &["one guardrail", "there are 2"]);
-            refused(&problem(3, 0), &["one guardrail", "there are 0"]);
-            refused(&one_unknown, &["`safe_cost`", "`spend`"]);
-        } else if needs_costs.contains(&kind) {
+        if needs_costs.contains(&kind) {
             refused(&unknown, &["`safe_cost`", "`returns`"]);
             assert!(config.build(&problem(3, 0)).is_ok());
         } else {
@@ -496,10 +486,7 @@ proptest! {
             ..problem(arms, 0)
         };
         for config in kinds() {
-            let Ok(mut agent) = config.build(&problem) else {
-                prop_assert!(config.kind() == "margin_adaptive" && m != 1);
-                continue;
-            };
+            let mut agent = config.build(&problem).expect("its setting");
             for (signals, uniform) in &table {
                 let decision = agent.decide();
                 let total: f64 = decision.policy.iter().map(|e| e.1).sum();

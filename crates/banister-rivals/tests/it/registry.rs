@@ -73,11 +73,6 @@ fn kinds() -> Vec<AgentConfig> {
 fn each(check: impl Fn(&AgentConfig, &Problem, Box<dyn Agent>)) {
     for config in kinds() {
         let problem = problem(&config);
-        // The one kind that is for one guardrail only has tests of its own (`rivals_life.rs`).
-        if config.kind() == "margin_adaptive" {
-            assert!(config.build(&problem).is_err());
-            continue;
-        }
         let agent = config.build(&problem).expect("a plain problem");
         check(&config, &problem, agent);
     }

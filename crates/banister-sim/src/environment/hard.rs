@@ -1,5 +1,9 @@
 //! Hard instances: the lower bound's pair, and L1 and L2, which show that the best rate depends on
 //! the best margin of any arm and not only on the safe one's.
+//!
+//! L1 and L2 are from Zuo and Stradi, "Toward Optimal Regret in Adversarial MDPs with Stochastic Hard Constraints"
+//! (2026), appendix F. Their lower bounds √T/(32ρ) and 1/(1152dρ) are proved for d ≤ ρ ≤ 1/8 (L2: d ≤ ρ/4) and
+//! T ≥ 1/(dρ); larger ρ give instances that the theorem does not speak of.
 
 use banister::{Error, Guardrail, SignalConfig};
 

@@ -222,7 +222,33 @@ pub fn gaussian() -> Case {
     }
 }
 
-/// All of them.
+/// Little noise, two guardrails: a safe arm near both thresholds, and two arms that only together have a large
+/// margin.
+pub fn opposed() -> Case {
+    let quiet = |name: &str| Guardrail {
+        name: name.into(),
+        at_most: Some(0.6),
+        sub_gaussian: Some(0.05),
+        safe_cost: Some(0.55),
+        ..Guardrail::default()
+    };
+    Case {
+        name: "opposed",
+        problem: declare(
+            3,
+            0,
+            SignalConfig::default(),
+            vec![quiet("left"), quiet("right")],
+        ),
+        table: table(
+            17,
+            &[&[0.3, 0.6, 0.8], &[0.55, 0.8, 0.1], &[0.55, 0.1, 0.8]],
+            &[Law::Coin, Law::Normal(0.05), Law::Normal(0.05)],
+        ),
+    }
+}
+
+/// All that have a safe arm of known costs and an arm with a margin of its own.
 pub fn cases() -> Vec<Case> {
     vec![coins(), narrow(), two(), ranged(), gaussian()]
 }
@@ -447,17 +473,21 @@ impl Seen {
 
     /// A policy with as much of the safe arm mixed in as u needs.
     pub fn mixed(&self, policy: &[f64]) -> Vec<f64> {
+        self.mixed_with(policy, &self.alone(self.safe))
+    }
+
+    /// The same with another policy in the safe arm's place.
+    pub fn mixed_with(&self, policy: &[f64], baseline: &[f64]) -> Vec<f64> {
         let upper = self.cost_upper();
         let mut share = 0.0_f64;
         for i in 0..self.m {
             let cost = dot(policy, &upper[i]);
             if cost > self.tau[i] {
-                share = share.max((cost - self.tau[i]) / (cost - upper[i][self.safe]));
+                share = share.max((cost - self.tau[i]) / (cost - dot(baseline, &upper[i])));
             }
         }
-        let mut mixed: Vec<f64> = policy.iter().map(|p| (1.0 - share) * p).collect();
-        mixed[self.safe] += share;
-        mixed
+        let both = std::iter::zip(policy, baseline);
+        both.map(|(p, b)| (1.0 - share) * p + share * b).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use banister::{Error, Guardrail, SignalConfig};
 use banister_rivals::AgentConfig;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::compare::entry::Entry;
 use crate::compare::tuning::tuned;
@@ -20,10 +20,16 @@ pub(super) fn agents(declared: &[Value]) -> Result<Vec<AgentConfig>, Error> {
     declared.iter().map(one).collect()
 }
 
-/// Lists every kind of agent with or without features, with its defaults and, where other constants were the best on
-/// the tuning instances, with these, but for fixed ones; then some more.
+/// Lists every kind of agent with or without features, with its defaults, but for fixed ones; on arms also those
+/// whose paper is for adversarial rewards with an update for fixed means; then those for which other constants were
+/// the best on the tuning instances, with these; then some more.
 pub(super) fn all(takes_features: bool, more: &[Value]) -> Result<Vec<AgentConfig>, Error> {
     let mut list = defaults(takes_features)?;
+    if !takes_features {
+        let kinds = ["s_ops", "ma_ops"];
+        let variants = kinds.map(|kind| json!({"kind": kind, "update": "optimistic"}));
+        list.extend(agents(&variants)?);
+    }
     list.extend((tuned()?.into_iter()).filter(|agent| agent.takes_features() == takes_features));
     list.extend(agents(more)?);
     Ok(list)

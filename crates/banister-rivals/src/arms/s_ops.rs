@@ -1,0 +1,69 @@
+//! S-OPS, safe optimistic policy search: mirror descent among the policies that may be feasible, made safe by
+//! mixing in the safe arm.
+//!
+//! **Problem.** K arms, any number of guardrails, the safe arm's costs known; rewards may change at will.
+//! **Guarantee.** Every policy keeps every guardrail with probability 1 − δ: its pessimistic costs do. Regret
+//! is of order √T/Δ, with Δ the safe arm's margin.
+//! **Cost per round.** One arm's intervals and a projection, O(K·m) a step, no allocation.
+//! **Reference.** Stradi, Castiglioni, Marchesi and Gatti, "Learning Adversarial MDPs with Stochastic Hard
+//! Constraints" (ICML 2025), S-OPS, on one state: q̂ starts uniform; an outcome of arm a with the loss
+//! ℓ = 1 − reward multiplies its weight by exp(−ηℓ/(p_a + γ)), p the policy that was played; then q̂ is the
+//! projection by relative entropy onto { π·l ≤ τ }. Played is (1−λ)q̂ + λ·safe, with the least λ that π·u ≤ τ
+//! allows. η = γ as in Theorem 1 of Zuo and Stradi, "Toward Optimal Regret in Adversarial MDPs with Stochastic
+//! Hard Constraints" (2026), which proves the rate above.
+//!
+//! Intervals are those of all rivals here, which hold in all rounds at once, not the papers' Hoeffding ones. With
+//! `update = "optimistic"`, q̂ is LP(U; l): our counterpart for rewards with fixed means, not the papers' update.
+//! p is the policy for the outcomes seen so far, so late outcomes count as if they had come at once.
+
+use banister::toolkit::open_unit;
+use banister::{Agent, Error};
+
+use super::make;
+use super::ops::{Ops, Settings, Update};
+use crate::config::{Recipe, Registered, config};
+use crate::setting::known_safe_costs;
+
+config! {
+    /// S-OPS: mirror descent among the policies that may keep the guardrails, with as much of the safe arm mixed
+    /// in as their pessimistic costs need.
+    SOpsConfig, "s_ops", false;
+    guarantee(EveryRound),
+    delta,
+    /// Choice of the policy that is then made safe: `omd`, the default, is the paper's mirror descent;
+    /// `optimistic` is LP(U; l), for rewards with fixed means.
+    update: Update = Update::Omd,
+    /// T: the number of rounds that the learning rate is for; `omd` needs it or a `learning_rate`.
+    horizon: Option<u64>,
+    /// η of mirror descent; by default √(ln(32mKT/δ)/(2KT)).
+    learning_rate: Option<f64>,
+    /// γ, added to the probabilities that losses are divided by; by default η.
+    exploration: Option<f64>,
+    ;
+    fn horizon(&mut self, _: bool) -> Option<&mut Option<u64>> {
+        let needed = self.update == Update::Omd && self.learning_rate.is_none();
+        needed.then_some(&mut self.horizon)
+    }
+    fn default_label(&self) -> String {
+        self.update.label(self.kind())
+    }
+}
+
+impl SOpsConfig {
+    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+        open_unit("delta", self.delta)?;
+        let settings = Settings {
+            update: self.update,
+            search: false,
+            horizon: self.horizon,
+            delta: self.delta,
+            learning_rate: self.learning_rate,
+            exploration: self.exploration,
+        };
+        settings.check()?;
+        make(recipe, self.delta, |evidence| {
+            known_safe_costs(self.kind(), &evidence.problem)?;
+            Ok(Ops::new(settings, evidence))
+        })
+    }
+}
