@@ -22,23 +22,28 @@
 //! ```
 //!
 //! In reading order: `suite/` (named instances) and `grid.rs` (lists of values) make entries (`entry.rs`);
-//! `plan.rs` runs them, with `journal.rs` to go on after an interruption; `board.rs`, with `student.rs`, and `published.rs`
-//! judge the results.
+//! `plan.rs` runs them, with `estimate.rs` for how long that takes and `journal.rs` to go on after an interruption; `board.rs`, with `student.rs`, and `published.rs`
+//! judge the results, which `stored.rs` keeps beside published numbers; `tuning.rs` chooses the constants of rivals.
 
 mod board;
 mod entry;
+mod estimate;
 mod grid;
 mod journal;
 mod plan;
 mod published;
+mod stored;
 mod student;
 mod suite;
+mod tuning;
 
 pub use board::{DrawnStanding, Interval95, Pair, Standing, leaderboard, pairs};
 pub use entry::{Entry, FieldValue, Fields};
 pub use grid::{expand, is_grid};
 pub use journal::{Journal, JournalError};
 pub use plan::{Agents, Comparison, LeftOut};
-pub use published::{Accuracy, Published, Quantity, Verdict, verdicts};
+pub use published::{Accuracy, Ours, Published, Quantity, Sample, Verdict, measured, verdicts};
+pub use stored::{Stored, UNREPRODUCED, stored};
 pub use student::student_quantile;
 pub use suite::{SUITES, Suite};
+pub use tuning::{TUNED, Tried, chosen, tried};

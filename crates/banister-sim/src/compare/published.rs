@@ -13,6 +13,8 @@ pub enum Quantity {
     ActionRegret,
     /// Regret against the best single action, divided by √T.
     ActionRegretPerRoot,
+    /// Rounds of a run that broke a guardrail.
+    Violations,
 }
 
 impl Quantity {
@@ -22,6 +24,7 @@ impl Quantity {
             Self::Regret => "regret",
             Self::ActionRegret => "regret against the best action",
             Self::ActionRegretPerRoot => "regret against the best action, divided by √T",
+            Self::Violations => "rounds that violated",
         }
     }
 }
@@ -116,18 +119,69 @@ impl Verdict {
     }
 }
 
+/// Our values of a published quantity over runs, or the verdict where there are none to compare.
+pub type Ours = Result<Sample, Verdict>;
+
+/// Values of a quantity over runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Number of runs.
+    pub runs: u64,
+    /// Mean over runs.
+    pub mean: f64,
+    /// Standard deviation, with n − 1 in the denominator; NaN with one run.
+    pub sd: f64,
+}
+
+impl Sample {
+    fn of(values: &[f64]) -> Self {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
+        Self {
+            runs: values.len() as u64,
+            mean,
+            sd: (squares / (n - 1.0)).sqrt(),
+        }
+    }
+
+    /// Its mean with Student's 95% interval.
+    pub fn interval(&self) -> Interval95 {
+        let error = self.sd / (self.runs as f64).sqrt();
+        let half = student_quantile(0.95, self.runs.saturating_sub(1).max(1)) * error;
+        Interval95 {
+            mean: self.mean,
+            low: self.mean - half,
+            high: self.mean + half,
+        }
+    }
+}
+
 /// Compares every published number whose instance was played.
 pub fn verdicts<'p>(
     published: &'p [Published],
     gathered: &[Gathered<'_>],
 ) -> Vec<(&'p Published, Verdict)> {
-    let mut measured = Vec::new();
+    judged(measured(published, gathered))
+}
+
+/// Measures every published quantity whose instance was played.
+pub fn measured<'p>(
+    published: &'p [Published],
+    gathered: &[Gathered<'_>],
+) -> Vec<(&'p Published, Ours)> {
+    let mut all = Vec::new();
     for number in published {
         let instance = (gathered.iter()).find(|g| g.experiment.name == number.instance);
         if let Some(instance) = instance {
-            measured.push((number, measure(number, instance)));
+            all.push((number, measure(number, instance)));
         }
     }
+    all
+}
+
+/// Judges what was measured for one table.
+pub(super) fn judged(measured: Vec<(&Published, Ours)>) -> Vec<(&Published, Verdict)> {
     let spread = |number: &Published| matches!(number.accuracy, Accuracy::Spread { .. });
     let together = (measured.iter())
         .filter(|(number, ours)| ours.is_ok() && spread(number))
@@ -141,8 +195,7 @@ pub fn verdicts<'p>(
         .collect()
 }
 
-/// Our values of a published quantity, one per run; the verdict where there are none to compare.
-fn measure(number: &Published, gathered: &Gathered<'_>) -> Result<Vec<f64>, Verdict> {
+fn measure(number: &Published, gathered: &Gathered<'_>) -> Ours {
     let experiment = gathered.experiment;
     let horizon = experiment.resolved.run.horizon;
     let place = (experiment.agents.iter()).position(|(label, _)| *label == number.agent);
@@ -168,14 +221,15 @@ fn measure(number: &Published, gathered: &Gathered<'_>) -> Result<Vec<f64>, Verd
             Quantity::Regret => summary.regret,
             Quantity::ActionRegret => by_action(),
             Quantity::ActionRegretPerRoot => by_action() / rounds.sqrt(),
+            Quantity::Violations => summary.violations.map_or(f64::NAN, |n| n as f64),
         }
     });
-    Ok(values.collect())
+    Ok(Sample::of(&values.collect::<Vec<_>>()))
 }
 
 /// Judges our values; `together` rows of the table have a spread.
-fn judge(number: &Published, values: &[f64], together: usize) -> Verdict {
-    let ours = Interval95::of(values.iter().copied());
+fn judge(number: &Published, sample: &Sample, together: usize) -> Verdict {
+    let ours = sample.interval();
     match number.accuracy {
         Accuracy::Tolerance(tolerance) => {
             let room = tolerance * number.value.abs();
@@ -190,7 +244,7 @@ fn judge(number: &Published, values: &[f64], together: usize) -> Verdict {
             }
         }
         Accuracy::Spread { sd, runs } => {
-            let difference = Welch::new(values, ours.mean - number.value, (sd, runs));
+            let difference = Welch::new(sample, ours.mean - number.value, (sd, runs));
             if difference.is_within(0.95) {
                 Verdict::Agrees(ours)
             } else if difference.is_beyond(1.0 - 0.05 / together.max(1) as f64) {
@@ -212,11 +266,9 @@ struct Welch {
 }
 
 impl Welch {
-    fn new(values: &[f64], difference: f64, (sd, runs): (f64, u64)) -> Self {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
-        let own = squares / (n - 1.0) / n;
+    fn new(ours: &Sample, difference: f64, (sd, runs): (f64, u64)) -> Self {
+        let n = ours.runs as f64;
+        let own = ours.sd * ours.sd / n;
         let theirs = sd * sd / runs as f64;
         let spread = own * own / (n - 1.0) + theirs * theirs / (runs as f64 - 1.0);
         let freedom = (own + theirs) * (own + theirs) / spread;

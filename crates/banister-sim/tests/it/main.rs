@@ -17,6 +17,7 @@ mod custom_agents;
 mod directions;
 mod environments;
 mod hard_instances;
+mod holdout;
 mod journal;
 mod json;
 mod limit;

@@ -2,12 +2,10 @@
 
 use banister_report::{Document, Section, Table};
 use banister_sim::Results;
-use banister_sim::compare::{
-    Accuracy, Comparison, Interval95, LeftOut, Published, Verdict, leaderboard, pairs,
-};
+use banister_sim::compare::{Comparison, Interval95, LeftOut, leaderboard, pairs};
 use serde_json::{Value, json};
 
-use super::{figures, heat, tables};
+use super::{figures, heat, published, tables};
 use crate::terminal::LIMIT;
 
 /// Subject of the report.
@@ -15,7 +13,7 @@ pub struct Subject<'a> {
     pub title: &'a str,
     pub comparison: &'a Comparison,
     pub results: &'a Results,
-    pub verdicts: &'a [(&'a Published, Verdict)],
+    pub published: &'a [published::Row<'a>],
     /// The fields of the heat maps, if there are any.
     pub axes: Option<&'a (String, String)>,
 }
@@ -57,17 +55,11 @@ impl Subject<'_> {
                 ..Section::default()
             });
         }
-        if !self.verdicts.is_empty() {
+        if !self.published.is_empty() {
             sections.push(Section {
                 title: "Published numbers".into(),
-                paragraphs: vec![
-                    "A number agrees when our mean comes as close as the tolerance says, differs when our whole \
-                     95% interval is farther away, and is undecided in between: more runs would tell. \
-                     Papers on agents that play single actions count regret against the best single action, \
-                     played at the largest part of its length that is safe; so does this table for them."
-                        .into(),
-                ],
-                tables: vec![tables::verdicts(self.verdicts)],
+                paragraphs: vec![published::VERDICTS.into()],
+                tables: vec![published::table(self.published)],
                 ..Section::default()
             });
         }
@@ -158,23 +150,7 @@ impl Subject<'_> {
                 "pairs": pairs.collect::<Vec<_>>(),
             })
         });
-        let verdicts = self.verdicts.iter().map(|(published, verdict)| {
-            let (tolerance, sd, runs) = match published.accuracy {
-                Accuracy::Tolerance(tolerance) => (Some(tolerance), None, None),
-                Accuracy::Spread { sd, runs } => (None, Some(sd), Some(runs)),
-            };
-            json!({
-                "instance": published.instance,
-                "agent": published.agent,
-                "published": published.value,
-                "tolerance": tolerance,
-                "sd": sd,
-                "runs": runs,
-                "source": published.source,
-                "ours": verdict.ours().map(interval),
-                "verdict": verdict.words(),
-            })
-        });
+        let published = self.published.iter().map(published::json);
         let left_out = self.comparison.left_out.iter().map(|left| {
             json!({
                 "agent": left.agent,
@@ -184,7 +160,7 @@ impl Subject<'_> {
         });
         json!({
             "instances": boards.collect::<Vec<_>>(),
-            "published": verdicts.collect::<Vec<_>>(),
+            "published": published.collect::<Vec<_>>(),
             "left_out": left_out.collect::<Vec<_>>(),
         })
     }

@@ -3,9 +3,7 @@
 use banister::Guarantee;
 use banister_report::{Cell, Table, Tone};
 use banister_rivals::AgentConfig;
-use banister_sim::compare::{
-    Accuracy, Interval95, Published, Standing, Verdict, leaderboard, pairs,
-};
+use banister_sim::compare::{Interval95, Standing, leaderboard, pairs};
 use banister_sim::results::{InstanceResult, WINDOWS};
 
 use crate::terminal::{UNKNOWN, count, digits, multiple, number, percent};
@@ -237,83 +235,6 @@ pub fn against_leader(instance: &InstanceResult) -> Option<Table> {
         ]),
         rows: rows.collect(),
     })
-}
-
-/// Published numbers beside ours.
-pub fn verdicts(verdicts: &[(&Published, Verdict)]) -> Table {
-    let rows = verdicts.iter().map(|(published, verdict)| {
-        let ours = |interval: &Interval95| {
-            let digits = |x: f64| {
-                if published.value.abs() < 100.0 {
-                    format!("{x:.2}")
-                } else {
-                    number(x)
-                }
-            };
-            if interval.low.is_nan() {
-                digits(interval.mean)
-            } else {
-                format!(
-                    "{} ({} to {})",
-                    digits(interval.mean),
-                    digits(interval.low),
-                    digits(interval.high)
-                )
-            }
-        };
-        let value = if published.value.abs() < 100.0 {
-            published.value.to_string()
-        } else {
-            number(published.value)
-        };
-        let tone = match verdict {
-            Verdict::Agrees(_) => Tone::Good,
-            Verdict::Differs(_) => Tone::Bad,
-            _ => Tone::Quiet,
-        };
-        let word = match verdict {
-            Verdict::OtherHorizon(_) => {
-                format!("needs {} rounds", number(published.horizon as f64))
-            }
-            Verdict::FewerRuns(_) => format!("needs {} runs", published.runs.unwrap_or(0)),
-            Verdict::Absent => format!("{} did not play", published.agent),
-            other => other.words().into(),
-        };
-        let shown = verdict.ours().map_or(UNKNOWN.into(), ours);
-        let distance = verdict.ours().map_or(UNKNOWN.into(), |i| {
-            format!("{:+.1}%", 100.0 * (i.mean / published.value - 1.0)).replace('-', "−")
-        });
-        let accuracy = match published.accuracy {
-            Accuracy::Tolerance(tolerance) => format!("±{:.0}%", 100.0 * tolerance),
-            Accuracy::Spread { sd, runs } => format!("sd {}, {runs} runs", number(sd)),
-        };
-        vec![
-            Cell::text(&published.instance),
-            Cell::text(&published.agent),
-            Cell::text(published.quantity.words()).toned(Tone::Quiet),
-            Cell::number(value),
-            Cell::number(shown),
-            Cell::number(distance),
-            Cell::number(accuracy).toned(Tone::Quiet),
-            Cell::text(word).toned(tone),
-            Cell::text(published.source).toned(Tone::Quiet),
-        ]
-    });
-    Table {
-        title: "Published numbers beside ours".into(),
-        header: header(&[
-            "instance",
-            "agent",
-            "measure",
-            "published",
-            "ours (95%)",
-            "distance",
-            "accuracy",
-            "verdict",
-            "source",
-        ]),
-        rows: rows.collect(),
-    }
 }
 
 /// The suites there are.

@@ -1,7 +1,6 @@
 //! The suites on features: ours, the authors' and Hutchinson et al.'s.
 
 use banister::{Error, Guardrail};
-use banister_rivals::AgentConfig;
 use serde_json::{Value, json};
 
 use super::parts::{agents, all, at_most, entry, run};
@@ -12,15 +11,16 @@ use crate::environment::{
     LinearConfig, ParameterLaw,
 };
 
-/// Declares every linear agent, each with some more keys.
-fn linear_kinds(more: Value) -> Result<Vec<Value>, Error> {
+/// Declares every linear agent, and those with tuned constants, each with some more keys.
+fn linear_kinds(more: &Value) -> Result<Vec<Value>, Error> {
     let mut list = Vec::new();
-    for kind in AgentConfig::kinds() {
-        if AgentConfig::of_kind(&kind)?.takes_features() {
-            let mut declared = more.clone();
-            declared["kind"] = kind.into();
-            list.push(declared);
+    for agent in all(true, &[])? {
+        let mut declared = serde_json::to_value(&agent)
+            .map_err(|error| Error::invalid("agent", agent.label(), error.to_string()))?;
+        for (key, value) in more.as_object().into_iter().flatten() {
+            declared[key] = value.clone();
         }
+        list.push(declared);
     }
     Ok(list)
 }
@@ -222,7 +222,7 @@ impl AuthorsRuns {
                 accuracy: Accuracy::of_population(sd, settings.runs),
                 horizon: settings.horizon,
                 runs: None,
-                source: "the authors' public code, stored results",
+                source: "Pacchiano et al. 2024, the authors' public code, stored results",
             });
         }
         Ok(())
@@ -338,7 +338,17 @@ pub(super) fn directions(seed: u64) -> Result<(Vec<Entry>, Vec<Published>), Erro
                 accuracy: Accuracy::Tolerance(0.05),
                 horizon,
                 runs: Some(30),
-                source: "Hutchinson et al., figure 2, read off the plot",
+                source: "Hutchinson et al. 2024, figure 2, read off the plot",
+            });
+            numbers.push(Published {
+                instance: name.clone(),
+                agent: agent.into(),
+                quantity: Quantity::Violations,
+                value: 0.0,
+                accuracy: Accuracy::Tolerance(0.0),
+                horizon,
+                runs: Some(30),
+                source: "Hutchinson et al. 2024, the authors' public code, stored results",
             });
         }
     }
@@ -354,7 +364,7 @@ pub(super) fn directions(seed: u64) -> Result<(Vec<Entry>, Vec<Published>), Erro
             run(horizon, 30),
             environment,
             Vec::new(),
-            agents(&[linear_kinds(more.clone())?, valid_radii(&more)].concat())?,
+            agents(&[linear_kinds(&more)?, valid_radii(&more)].concat())?,
         ));
     }
     Ok((entries, numbers))
