@@ -26,6 +26,8 @@ mod links;
 mod logged;
 mod misspecified;
 mod pinned;
+mod promises;
+mod ranks;
 mod rivals_safety;
 mod safety;
 mod segmented;
