@@ -1,7 +1,7 @@
 //! Parameters of agents: what the registry asks of them, and the macro that declares those of a rival.
 
 use banister::toolkit::linear::LinearKeys;
-use banister::{Agent, Confidence, Error, Guarantee, OnBreach, Problem};
+use banister::{Agent, Confidence, CumulativeBudget, Error, Guarantee, OnBreach, Problem};
 use serde::Serialize;
 
 use crate::play::Play;
@@ -20,6 +20,10 @@ pub(crate) trait Registered {
         self.kind().into()
     }
     fn guarantee(&self) -> Guarantee;
+    /// Extent of a cumulative promise.
+    fn budget(&self) -> CumulativeBudget {
+        CumulativeBudget::default()
+    }
     /// Probabilities of its promises, where it states them.
     fn confidence(&self) -> Option<Confidence> {
         None
@@ -72,7 +76,8 @@ pub(crate) struct Recipe<'a, C> {
 /// `config! { /// doc
 /// Name, "kind", takes features; keys… }` reads keys in the order in which they are serialised:
 ///
-/// - `guarantee(G),`: the promise, where it does not depend on `play`
+/// - `guarantee(G),`: the promise, where it does not depend on `play`; `guarantee(Cumulative: B),` with the budget
+///   where it is not `Sublinear`
 /// - `delta,` `horizon,` `play,`: keys that several rivals have, with their documentation
 /// - `regression,`: δ, `radius`, λ, S and L of a ridge regression
 /// - `own_radii,`: the same with the choice of the radii that HPLC-LUCB's authors ran it with
@@ -127,13 +132,18 @@ macro_rules! config {
             $($method)*
         }
     };
-    (@ $head:tt [$($field:tt)*] $default:tt [$($method:tt)*] guarantee($guarantee:ident), $($keys:tt)*) => {
+    (@ $head:tt [$($field:tt)*] $default:tt [$($method:tt)*]
+        guarantee($guarantee:ident $(: $budget:ident)?), $($keys:tt)*
+    ) => {
         $crate::config::config! {
             @ $head [$($field)*] $default [
                 $($method)*
                 fn guarantee(&self) -> banister::Guarantee {
                     banister::Guarantee::$guarantee
                 }
+                $(fn budget(&self) -> banister::CumulativeBudget {
+                    banister::CumulativeBudget::$budget
+                })?
             ] $($keys)*
         }
     };

@@ -3,8 +3,8 @@
 use banister::toolkit::linear::{LinearKeys, parameter_norm};
 use banister::toolkit::{broken, format_of};
 use banister::{
-    Agent, Confidence, Error, Guarantee, Model, OnBreach, Opb, OpbConfig, Oplb, OplbConfig,
-    OplbPerArm, Problem, Segmented, SegmentedConfig,
+    Agent, Confidence, CumulativeBudget, Error, Guarantee, Model, OnBreach, Opb, OpbConfig, Oplb,
+    OplbConfig, OplbPerArm, Problem, Segmented, SegmentedConfig,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -289,6 +289,11 @@ impl AgentConfig {
     /// Promise about its guardrails.
     pub fn guarantee(&self) -> Guarantee {
         self.registered().guarantee()
+    }
+
+    /// Extent of that promise, where it is a cumulative one.
+    pub fn budget(&self) -> CumulativeBudget {
+        self.registered().budget()
     }
 
     /// The least probability of the safe action in its policies.

@@ -104,7 +104,7 @@ fn leaderboards_have_regret_as_a_multiple_of_the_limit_where_that_is_known() {
     let mut results = common::results();
     results.instances[0].agents[1].limit = None;
     results.instances[1].agents[0].limit = Some(0.5);
-    let table = tables::leaderboards(&results, &[]);
+    let table = tables::leaderboards(&results);
     let table = read_csv(&table.to_csv().expect("CSV"));
     let shown = |agent: &str, instance: &str, column: &str| {
         let rows = 0..table.1.len();

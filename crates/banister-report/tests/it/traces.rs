@@ -17,6 +17,7 @@ fn guardrail(name: &str) -> GuardrailInfo {
         name: name.into(),
         direction: Direction::AtMost,
         threshold: 0.5,
+        noise: 0.5,
     }
 }
 
@@ -33,6 +34,8 @@ fn trace(run: u64, checkpoints: usize, guardrails: usize) -> Trace {
         cost: signal(1.0),
         worst: signal(2.0),
         price: signal(3.0),
+        violation: signal(4.0),
+        net: signal(-5.0),
         optimum: None,
         summary: RunSummary {
             run,
@@ -41,6 +44,8 @@ fn trace(run: u64, checkpoints: usize, guardrails: usize) -> Trace {
             reward_end: 0.0,
             violations: None,
             worst_exceedance: 0.0,
+            excess: vec![],
+            possible_gain: 0.0,
             pulls: vec![],
             first_alarm: None,
             violations_after_alarm: 0,

@@ -24,7 +24,7 @@ config! {
     /// Conservative LinUCB: plays the optimistic action if the largest costs that all actions so far may have
     /// had, and its own, stay within τ a round; the safe action otherwise.
     ConservativeLinUcbConfig, "conservative_lin_ucb", true;
-    guarantee(Cumulative),
+    guarantee(Cumulative: Anytime),
     regression,
 }
 

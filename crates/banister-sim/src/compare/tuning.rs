@@ -3,12 +3,8 @@
 use banister::{Error, Guarantee};
 use banister_rivals::AgentConfig;
 
-use super::plan::Comparison;
-use crate::results::{AgentResult, InstanceResult};
+use super::board::{Kept, TUNED, leaderboard};
 use crate::run::Gathered;
-
-/// End of the label of a rival with tuned constants.
-pub const TUNED: &str = ", tuned";
 
 /// Rivals whose best point is not their default; `banister compare --suite tuning` makes it.
 const CHOSEN: &str = include_str!("../../../../experiments/tuning/tuned.json");
@@ -28,88 +24,60 @@ pub struct Tried {
     pub agent: AgentConfig,
     /// Instances that it played.
     pub instances: usize,
-    /// True if it kept its promise on all of them.
+    /// True if it broke its promise on none of them.
     pub kept: bool,
-    /// Mean over instances of what it broke: the share of rounds for a promise about rounds, else the mean excess of a
-    /// cost over its threshold, in units of the cost's range.
+    /// Mean over instances of what it broke: the share of rounds for a promise about rounds, else the net excess of the
+    /// worst guardrail, per round.
     pub violation: f64,
-    /// Mean over instances of its regret as a share of the safe action's.
+    /// Mean over instances of its regret as a share of the possible gain.
     pub regret: f64,
 }
 
 /// Scores every agent of a comparison. Those of a kind are one grid; [`chosen`] is its best point.
-pub fn tried(comparison: &Comparison, gathered: &[Gathered<'_>]) -> Vec<Tried> {
-    let mut all: Vec<(Tried, f64)> = Vec::new();
-    for (gathered, guarantees) in gathered.iter().zip(comparison.guarantees()) {
+pub fn tried(gathered: &[Gathered<'_>]) -> Vec<Tried> {
+    let mut all: Vec<Tried> = Vec::new();
+    for gathered in gathered {
         let instance = gathered.result();
-        let safe = gathered.experiment.environment().safe_means.as_ref();
-        let safe = safe.and_then(|means| means.first()).copied().unwrap_or(0.0);
         let rounds = instance.horizon as f64;
-        let possible = rounds * (instance.optimum.reward - safe);
-        for (place, agent) in instance.agents.iter().enumerate() {
-            let Some(config) = gathered.experiment.agents[place].1.config() else {
+        for standing in leaderboard(&instance) {
+            let agents = &gathered.experiment.agents;
+            let own = agents.iter().find(|(label, _)| *label == standing.agent);
+            let Some(config) = own.and_then(|(_, source)| source.config()) else {
                 continue;
             };
-            let (violation, allowed) = match guarantees[place] {
-                Guarantee::EveryRound | Guarantee::PerAction => (broken(agent, rounds), 0.0),
-                // Sums up to √T are what such promises are about.
-                Guarantee::Cumulative => {
-                    (excess(gathered, &instance, agent), rounds.sqrt().recip())
-                }
-                Guarantee::Unsafe => (0.0, 0.0),
+            let violation = match standing.guarantee {
+                Guarantee::EveryRound | Guarantee::PerAction => standing.violation_share.mean,
+                Guarantee::Cumulative => standing.net().map_or(0.0, |own| own.net.mean / rounds),
+                Guarantee::Unsafe => 0.0,
             };
-            let regret: f64 = agent.runs.iter().map(|run| run.regret).sum();
-            let regret = regret / agent.runs.len() as f64 / possible;
-            let same = |(tried, _): &&mut (Tried, f64)| tried.agent.label() == agent.name;
-            match all.iter_mut().find(same) {
-                Some((tried, sum)) => {
-                    tried.instances += 1;
-                    tried.kept &= violation <= allowed;
-                    tried.violation += violation;
-                    *sum += regret;
-                }
-                None => {
-                    let tried = Tried {
-                        agent: config.clone(),
-                        instances: 1,
-                        kept: violation <= allowed,
-                        violation,
-                        regret: f64::NAN,
-                    };
-                    all.push((tried, regret));
-                }
+            let here = Tried {
+                agent: config.clone(),
+                instances: 1,
+                kept: standing.kept != Some(Kept::No),
+                violation,
+                regret: standing.lost,
+            };
+            match all
+                .iter_mut()
+                .find(|tried| tried.agent.label() == standing.agent)
+            {
+                Some(tried) => tried.add(&here),
+                None => all.push(here),
             }
         }
     }
-    (all.into_iter())
-        .map(|(tried, sum)| Tried {
-            violation: tried.violation / tried.instances as f64,
-            regret: sum / tried.instances as f64,
-            ..tried
-        })
-        .collect()
+    all
 }
 
-/// Share of rounds that broke a guardrail.
-fn broken(agent: &AgentResult, rounds: f64) -> f64 {
-    let violations = agent
-        .runs
-        .iter()
-        .map(|run| run.violations.unwrap_or(0) as f64);
-    violations.sum::<f64>() / agent.runs.len() as f64 / rounds
-}
-
-/// Largest mean excess of a cost over its threshold, 0 if there is none.
-fn excess(gathered: &Gathered<'_>, instance: &InstanceResult, agent: &AgentResult) -> f64 {
-    let standard = &gathered.experiment.problem.guardrails;
-    let guardrails = instance.guardrails.iter().zip(standard).enumerate();
-    // Checkpoints are evenly spaced.
-    let means = guardrails.map(|(i, (guardrail, standard))| {
-        let costs = &agent.curve.cost_mean[i];
-        let mean = costs.iter().sum::<f64>() / costs.len() as f64;
-        (guardrail.direction).excess(mean, guardrail.threshold) / standard.signal.unit()
-    });
-    means.fold(0.0, f64::max)
+impl Tried {
+    /// Adds an instance to the means.
+    fn add(&mut self, here: &Self) {
+        self.instances += 1;
+        self.kept &= here.kept;
+        let n = self.instances as f64;
+        self.violation += (here.violation - self.violation) / n;
+        self.regret += (here.regret - self.regret) / n;
+    }
 }
 
 /// Chooses among the points of each kind: the least regret of those that kept their promise on every instance; if none

@@ -27,6 +27,8 @@ mod links;
 mod logged;
 mod misspecified;
 mod pinned;
+mod promises;
+mod ranks;
 mod rivals_safety;
 mod safety;
 mod segmented;

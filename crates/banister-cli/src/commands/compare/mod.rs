@@ -98,7 +98,7 @@ pub fn compare(args: &Compare) -> Result<(), Failure> {
     if args.simulation.json {
         return terminal::say(subject.json());
     }
-    for table in subject.leaderboards() {
+    for table in subject.leaderboards(true) {
         terminal::print(&table)?;
     }
     if !rows.is_empty() {
@@ -266,8 +266,10 @@ fn tables_of(
     gathered: &[Gathered<'_>],
     results: &Results,
 ) -> Result<Vec<(String, Vec<u8>)>, Failure> {
-    let board = data::leaderboards(results, &comparison.guarantees());
+    let board = data::leaderboards(results);
     let pairs = data::pairs(results);
+    let overall = data::overall(results);
+    let ranks = data::ranks(results);
     let traces: Vec<&[Vec<Trace>]> = gathered.iter().map(|g| &g.agents[..]).collect();
     let long = data::long_form(comparison, results, &traces);
     let orders = data::orders(&comparison.experiments);
@@ -277,6 +279,9 @@ fn tables_of(
             ("leaderboard.parquet".into(), board.to_parquet()?),
             ("pairs.csv".into(), pairs.to_csv()?),
             ("pairs.parquet".into(), pairs.to_parquet()?),
+            ("overall.csv".into(), overall.to_csv()?),
+            ("overall.parquet".into(), overall.to_parquet()?),
+            ("ranks.csv".into(), ranks.to_csv()?),
             ("traces.parquet".into(), long.to_parquet()?),
         ];
         if let Some(orders) = orders {

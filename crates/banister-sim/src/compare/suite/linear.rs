@@ -1,6 +1,7 @@
 //! The suites on features: ours, the authors' and Hutchinson et al.'s.
 
 use banister::{Error, Guardrail};
+use banister_rivals::AgentConfig;
 use serde_json::{Value, json};
 
 use super::parts::{agents, all, at_most, entry, run};
