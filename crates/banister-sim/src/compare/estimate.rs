@@ -9,13 +9,13 @@ use super::plan::Comparison;
 use crate::experiment::Experiment;
 use crate::run::{Options, Progress, Shard, run_shard};
 
-/// Rounds that are played to see how long one takes.
-const ROUNDS: u64 = 300;
+/// First rounds, which take longer than later ones, and the part of a run that is played to see how long these take.
+const FIRST: u64 = 300;
+const PART: u64 = 20;
 
 impl Comparison {
-    /// Estimates the time that the runs take that are not among `done`, on a number of threads. A round takes as long
-    /// as in the runs done; where an agent has none on an instance, as long as its first rounds, which are played for
-    /// it. Comparisons that are short by a rough count are not measured: `None`.
+    /// Estimates the time that the runs take that are not among `done`, on a number of threads. A run takes as long
+    /// as those done; where an agent has none on an instance, the first twentieth of one is played for it. Comparisons that are short by a rough count are not measured: `None`.
     ///
     /// # Errors
     /// Those of the rounds played.
@@ -42,10 +42,11 @@ impl Comparison {
             let (hash, run) = (experiment.hash()?, &experiment.resolved.run);
             for agent in 0..experiment.agents.len() {
                 let (played, known) = nanoseconds.get(&(hash, agent)).copied().unwrap_or_default();
-                let left = run.runs.saturating_sub(played) as f64 * run.horizon as f64;
+                let left = run.runs.saturating_sub(played) as f64;
                 if left > 0.0 {
-                    let measured = known.map_or_else(|| first_rounds(experiment, agent), Ok)?;
-                    sum += left * measured;
+                    let of_run = |nanoseconds: f64| run.horizon as f64 * nanoseconds;
+                    sum += left
+                        * known.map_or_else(|| one_run(experiment, agent), |n| Ok(of_run(n)))?;
                 }
             }
         }
@@ -53,16 +54,27 @@ impl Comparison {
     }
 }
 
-/// Nanoseconds per round of an agent's first rounds.
-fn first_rounds(experiment: &Experiment, agent: usize) -> Result<f64, Error> {
+/// Nanoseconds of a run, from its first part.
+fn one_run(experiment: &Experiment, agent: usize) -> Result<f64, Error> {
+    let horizon = experiment.resolved.run.horizon;
+    let first = horizon.min(FIRST);
+    let begun = first_rounds(experiment, agent, first)?;
+    let part = horizon / PART;
+    if part <= first {
+        return Ok(begun / first as f64 * horizon as f64);
+    }
+    let later = (first_rounds(experiment, agent, part)? - begun).max(0.0) / (part - first) as f64;
+    Ok(begun + later * (horizon - first) as f64)
+}
+
+/// Nanoseconds of an agent's first rounds.
+fn first_rounds(experiment: &Experiment, agent: usize, rounds: u64) -> Result<f64, Error> {
     let mut short = experiment.clone();
-    let run = &mut short.resolved.run;
-    run.horizon = run.horizon.min(ROUNDS);
-    run.checkpoints = 1;
+    short.resolved.run.horizon = rounds;
+    short.resolved.run.checkpoints = 1;
     let options = Options { no_timing: false };
     let shard = run_shard(&short, agent, 0..1, options, &Progress::default())?;
     let trace = shard.and_then(|shard| shard.traces.into_iter().next());
-    Ok(trace
-        .and_then(|trace| trace.summary.nanoseconds_per_round)
-        .unwrap_or(0.0))
+    let each = trace.and_then(|trace| trace.summary.nanoseconds_per_round);
+    Ok(each.unwrap_or(0.0) * rounds as f64)
 }

@@ -133,7 +133,7 @@ fn scores_are_shares_of_what_the_safe_action_loses() {
         .run(NO_TIMING, &Progress::default(), None)
         .expect("runs");
     let gathered = gathered.expect("not cancelled");
-    let scores = tried(&plan, &gathered);
+    let scores = tried(&gathered);
     let of = |kind: &str| {
         scores
             .iter()

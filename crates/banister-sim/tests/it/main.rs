@@ -16,6 +16,7 @@ mod custom;
 mod custom_agents;
 mod directions;
 mod environments;
+mod estimate;
 mod hard_instances;
 mod holdout;
 mod journal;

@@ -90,7 +90,7 @@ pub fn compare(args: &Compare) -> Result<(), Failure> {
         files.push(("published.csv".into(), published::csv(&measured)?));
     }
     if args.suite.as_deref() == Some("tuning") {
-        files.extend(tuning::files(&tried(&comparison, &gathered))?);
+        files.extend(tuning::files(&tried(&gathered))?);
     }
     let written = banister_report::write_results(&out, &results, &document, &files)?;
     // Only now: the runs are in the results.
