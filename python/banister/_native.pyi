@@ -493,10 +493,16 @@ class Compared:
         """Curves and runs."""
     @property
     def leaderboard(self) -> ResultTable:
-        """One row per instance and agent, best first."""
+        """One row per instance and agent, by promise."""
     @property
     def pairs(self) -> ResultTable:
         """Paired differences: one row per instance and pair of agents."""
+    @property
+    def overall(self) -> ResultTable:
+        """Paired differences over all instances: one row per pair of agents."""
+    @property
+    def ranks(self) -> ResultTable:
+        """Mean ranks over instances: one row per promise and agent."""
     @property
     def traces(self) -> ResultTable:
         """Every run at every checkpoint, with the values that were swept."""

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use banister::Guarantee;
 use banister_report::tables::{self, Column, DataTable, count, text};
 use banister_sim::compare::{Comparison, Interval95, Published, Verdict, leaderboard, verdicts};
 use banister_sim::{Gathered, Trace};
@@ -17,14 +16,14 @@ use crate::results::{LazyTable, ResultTable, Results};
 #[pyclass(frozen, module = "banister._native")]
 pub(crate) struct Compared {
     pub(crate) results: Arc<banister_sim::Results>,
-    /// Per instance those of its agents.
-    pub(crate) guarantees: Vec<Vec<Guarantee>>,
     /// Source of the long table.
     traces: Option<(Comparison, Traces)>,
     published: DataTable,
     left_out: DataTable,
     boards: LazyTable,
     pairs: LazyTable,
+    overall: LazyTable,
+    ranks: LazyTable,
     long: LazyTable,
     verdicts: LazyTable,
     absent: LazyTable,
@@ -37,15 +36,9 @@ type Traces = Vec<Vec<Vec<Trace>>>;
 impl Compared {
     #[new]
     fn from_pickle(pickled: &[u8]) -> PyResult<Self> {
-        type Values = (
-            banister_sim::Results,
-            Vec<Vec<Guarantee>>,
-            DataTable,
-            DataTable,
-            DataTable,
-        );
-        let (results, guarantees, published, left_out, long): Values = pickle::restore(pickled)?;
-        let compared = Self::around(results, guarantees, published, left_out);
+        type Values = (banister_sim::Results, DataTable, DataTable, DataTable);
+        let (results, published, left_out, long): Values = pickle::restore(pickled)?;
+        let compared = Self::around(results, published, left_out);
         compared.long.get(|| long);
         Ok(compared)
     }
@@ -53,13 +46,7 @@ impl Compared {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
         let own = slf.get();
         let long = own.traces(slf.py());
-        let values = (
-            &*own.results,
-            &own.guarantees,
-            &own.published,
-            &own.left_out,
-            long.data(),
-        );
+        let values = (&*own.results, &own.published, &own.left_out, long.data());
         pickle::reduce(slf, &values)
     }
 
@@ -69,17 +56,28 @@ impl Compared {
         Results::new(Arc::clone(&self.results))
     }
 
-    /// One row per instance and agent, best first.
+    /// One row per instance and agent, by promise.
     #[getter]
     fn leaderboard(&self) -> ResultTable {
-        let build = || tables::leaderboards(&self.results, &self.guarantees);
-        self.boards.get(build)
+        self.boards.get(|| tables::leaderboards(&self.results))
     }
 
     /// Paired differences: one row per instance and pair of agents.
     #[getter]
     fn pairs(&self) -> ResultTable {
         self.pairs.get(|| tables::pairs(&self.results))
+    }
+
+    /// Paired differences over all instances: one row per pair of agents.
+    #[getter]
+    fn overall(&self) -> ResultTable {
+        self.overall.get(|| tables::overall(&self.results))
+    }
+
+    /// Mean ranks over instances: one row per promise and agent.
+    #[getter]
+    fn ranks(&self) -> ResultTable {
+        self.ranks.get(|| tables::ranks(&self.results))
     }
 
     /// Every run at every checkpoint, with the values that were swept.
@@ -105,16 +103,12 @@ impl Compared {
     #[getter]
     fn points<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut points = Vec::new();
-        for (instance, guarantees) in std::iter::zip(&self.results.instances, &self.guarantees) {
+        for instance in &self.results.instances {
             for standing in leaderboard(instance) {
-                let place = instance
-                    .agents
-                    .iter()
-                    .position(|a| a.name == standing.agent);
                 points.push(json!({
                     "instance": instance.name,
                     "agent": standing.agent,
-                    "guarantee": place.map(|place| guarantees[place].words()),
+                    "group": standing.guarantee.words(),
                     "regret": ends(&standing.regret),
                     "violation_share": ends(&standing.violation_share),
                 }));
@@ -145,24 +139,20 @@ impl Compared {
         let traces = gathered.into_iter().map(|one| one.agents).collect();
         Self {
             traces: Some((comparison.clone(), traces)),
-            ..Self::around(results, comparison.guarantees(), published, left_out)
+            ..Self::around(results, published, left_out)
         }
     }
 
-    fn around(
-        results: banister_sim::Results,
-        guarantees: Vec<Vec<Guarantee>>,
-        published: DataTable,
-        left_out: DataTable,
-    ) -> Self {
+    fn around(results: banister_sim::Results, published: DataTable, left_out: DataTable) -> Self {
         Self {
             results: Arc::new(results),
-            guarantees,
             traces: None,
             published,
             left_out,
             boards: LazyTable::default(),
             pairs: LazyTable::default(),
+            overall: LazyTable::default(),
+            ranks: LazyTable::default(),
             long: LazyTable::default(),
             verdicts: LazyTable::default(),
             absent: LazyTable::default(),

@@ -23,11 +23,7 @@ pub(crate) fn safety_svg(
     instance: Option<usize>,
 ) -> Option<String> {
     py.detach(|| {
-        let guarantees = match instance {
-            Some(one) => &compared.guarantees[one..=one],
-            None => &compared.guarantees[..],
-        };
-        let plot = DotPlot::of_results(&chosen(&compared.results, instance), guarantees);
+        let plot = DotPlot::of_results(&chosen(&compared.results, instance));
         (!plot.panels.is_empty()).then(|| svg::render(&plot))
     })
 }

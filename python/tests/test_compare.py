@@ -50,7 +50,7 @@ def command_line(out: Path, *arguments: str) -> None:
 
 
 def assert_same_files(result: banister.ComparisonResult, out: Path) -> None:
-    for table in ("leaderboard", "pairs", "curves", "runs"):
+    for table in ("leaderboard", "pairs", "overall", "ranks", "curves", "runs"):
         assert result.table(table).to_csv() == (out / f"{table}.csv").read_bytes(), table
     for table in ("leaderboard", "pairs", "traces"):
         assert result.table(table).to_parquet() == (out / f"{table}.parquet").read_bytes(), table
@@ -112,7 +112,7 @@ def test_tables_fit_together() -> None:
         place = board["agent"].index(point["agent"])
         mean, low, high = point["regret"]
         assert (mean, low, high) == tuple(board[f"regret{end}"][place] for end in ("", "_low", "_high"))
-    for table in ("leaderboard", "pairs", "traces", "published", "left_out"):
+    for table in ("leaderboard", "pairs", "overall", "ranks", "traces", "published", "left_out"):
         pandas, polars, arrow = result.to_pandas(table), result.to_polars(table), result.to_arrow(table)
         assert list(pandas.columns) == polars.columns == arrow.column_names
         assert len(pandas) == len(polars) == len(arrow)
@@ -175,7 +175,7 @@ def test_agents_of_your_own_promise_nothing_and_are_judged_like_ours() -> None:
     result = compare(SHOP, ["opb", Safe])
     board = result.leaderboard
     place = board["agent"].index("Safe")
-    assert board["guarantee"][place] == dict(banister._native.guarantees())["unsafe"]
+    assert board["group"][place] == dict(banister._native.guarantees())["unsafe"]
     assert board["violations"][place] == 0
     assert board["regret"][place] > board["regret"][board["agent"].index("opb")]
 
@@ -392,7 +392,7 @@ def test_figures_show_every_agent_and_promise(tmp_path: Path) -> None:
     figure = result.plot().svg
     for text in [one["name"] for one in result.instances] + ["opb", "doslb", "ucb1"]:
         assert f">{text}</text>" in figure
-    promises = dict(zip(result.leaderboard["agent"], result.leaderboard["guarantee"], strict=True))
+    promises = dict(zip(result.leaderboard["agent"], result.leaderboard["group"], strict=True))
     assert len(set(promises.values())) == 3
     for agent, promise in promises.items():
         assert f">{promise}</text>" in figure

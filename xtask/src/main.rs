@@ -1,13 +1,14 @@
-//! Developer commands: `cargo xtask check | test | bench | dist | audit`.
+//! Developer commands: `cargo xtask check | test | bench | paper | dist | audit`.
 //!
 //! Nothing needs to be prepared: a task says what it misses on this machine and installs it, Debian
 //! packages system-wide and Python packages into virtual environments under `target/`.
 //!
-//! Reading order: `setup` (what a task needs), `test`, `bench` (with `load`), `dist`.
+//! Reading order: `setup` (what a task needs), `test`, `bench` (with `load`), `paper`, `dist`.
 
 mod bench;
 mod dist;
 mod load;
+mod paper;
 mod setup;
 mod test;
 
@@ -20,8 +21,9 @@ use setup::Setup;
 
 const USAGE: &str = "\
 usage: cargo xtask check                        formatting, clippy and the fast tests
-       cargo xtask test [STEP...]               everything, or steps of: fmt lint clippy doc rust python package
+       cargo xtask test [STEP...]               everything, or steps of: fmt lint clippy doc paper rust python package
        cargo xtask bench [PART...]              beside others: rust python service routing
+       cargo xtask paper                        docs/paper: figures from results on disk, HTML and PDF
        cargo xtask dist [PART...]               what is released, built and tried: crates binary wheel
        cargo xtask audit                        licences, advisories and sources of all dependencies
 options: --no-install                           fail where something would have to be installed";
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Some((task, [])) if task == "check" => steps(&setup, task, &test::CHECK, &[]),
         Some((task, names)) if task == "test" => steps(&setup, task, &test::STEPS, names),
         Some((task, names)) if task == "bench" => steps(&setup, task, &bench::STEPS, names),
+        Some((task, [])) if task == "paper" => steps(&setup, task, &paper::STEPS, &[]),
         Some((task, names)) if task == "dist" => steps(&setup, task, &dist::STEPS, names),
         Some((task, [])) if task == "audit" => steps(&setup, task, &dist::AUDIT, &[]),
         _ => Err(USAGE.into()),

@@ -16,11 +16,12 @@ const FMT: Step = Step::new("fmt", &[], || cargo(&["fmt", "--all", "--check"]));
 
 const CLIPPY: Step = Step::new("clippy", &[], clippy);
 
-pub const STEPS: [Step; 7] = [
+pub const STEPS: [Step; 8] = [
     FMT,
     Step::new("lint", &[Need::Python(TESTS)], lint),
     CLIPPY,
     Step::new("doc", &[], doc),
+    crate::paper::BUILD,
     Step::new("rust", &[Need::Postgresql], || {
         cargo(&["test", "--workspace", "--locked"])
     }),

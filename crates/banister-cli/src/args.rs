@@ -32,7 +32,7 @@ pub enum Command {
     Run(Run),
     /// Compare agents on the same instances and the same outcomes: a suite, or experiments of your own
     #[command(
-        after_help = "Example:\n  banister compare --suite paper\n  banister compare --suite hard --agents opb,ma_ops,doslb --horizon 50000\n  banister compare sweep.toml --out results/sweep\n  banister compare --list\n\nAn interrupted comparison resumes when started again. Lists of values in an experiment file\nmake a grid: at_most = [0.2, 0.5] two instances, delta = [0.1, 0.01] two agents."
+        after_help = "Example:\n  banister compare --suite paper\n  banister compare --suite hard --agents opb,ma_ops,doslb --horizon 50000\n  banister compare sweep.toml --out results/sweep\n  banister compare --list\n  banister compare --published\n\nAn interrupted comparison resumes when started again. Lists of values in an experiment file\nmake a grid: at_most = [0.2, 0.5] two instances, delta = [0.1, 0.01] two agents."
     )]
     Compare(Compare),
     /// Write a commented example experiment
@@ -135,7 +135,8 @@ pub struct Compare {
     /// Experiments (TOML), instead of a suite; lists of values in them make a grid
     #[arg(value_name = "EXPERIMENT.toml", value_hint = ValueHint::FilePath, conflicts_with = "suite")]
     pub experiments: Vec<PathBuf>,
-    /// A named suite of instances: paper, hard, linear, random, authors-linear, directions, routing, contexts
+    /// A named suite of instances: paper, hard, linear, random, authors-linear, authors-long, directions,
+    /// routing, contexts, holdout, tuning
     #[arg(long, value_name = "NAME")]
     pub suite: Option<String>,
     /// Agents by kind, separated by commas, instead of those proposed for the instances
@@ -159,6 +160,9 @@ pub struct Compare {
     /// List the suites and the agents
     #[arg(long)]
     pub list: bool,
+    /// Show every published number beside ours, from stored results: nothing runs
+    #[arg(long, conflicts_with_all = ["suite", "experiments", "list"])]
+    pub published: bool,
     #[command(flatten)]
     pub simulation: Simulation,
 }
@@ -212,6 +216,14 @@ pub struct Bound {
         allow_negative_numbers = true
     )]
     pub margin: Vec<f64>,
+    /// ρ, the best margin that any arm has, at least the safe one's: lower bounds that depend on it
+    #[arg(
+        long,
+        value_name = "ρ",
+        conflicts_with_all = ["dimension", "experiment"],
+        allow_negative_numbers = true
+    )]
+    pub best_margin: Option<f64>,
     /// δ, the probability with which a bound may fail
     #[arg(
         long,

@@ -8,8 +8,10 @@ use banister_report::{
     Cell, Document, Dot, DotPanel, DotPlot, Drawing, Figure, FigureRef, HeatMap, HeatPanel,
     LineKind, Panel, ReferenceLine, ReportError, Row, Section, Series, Table, Tone, write_results,
 };
+use banister_sim::banister::{CumulativeBudget, Guarantee};
 use banister_sim::results::{
-    AgentResult, Curve, Direction, GuardrailInfo, InstanceResult, Optimum, Results, RunSummary,
+    AgentResult, Curve, Direction, Excess, GuardrailInfo, InstanceResult, Optimum, Results,
+    RunSummary,
 };
 
 const HORIZON: u64 = 1_000_000;
@@ -79,6 +81,8 @@ fn agent(
         reward_end: reward,
         violations: Some(0),
         worst_exceedance: 0.0,
+        excess: vec![Excess::default()],
+        possible_gain: 0.3 * HORIZON as f64,
         pulls: vec![HORIZON / 4, HORIZON / 2, HORIZON / 8, HORIZON / 8],
         first_alarm: None,
         violations_after_alarm: 0,
@@ -87,6 +91,9 @@ fn agent(
     });
     AgentResult {
         name: name.to_owned(),
+        guarantee: Guarantee::EveryRound,
+        budget: CumulativeBudget::default(),
+        ours: false,
         curve,
         runs: runs.collect(),
         limit: Some(4000.0),
@@ -119,6 +126,7 @@ fn results() -> Results {
                 name: "cost".into(),
                 direction: Direction::AtMost,
                 threshold,
+                noise: 0.5,
             }],
             optimum: Optimum {
                 reward,

@@ -9,8 +9,8 @@ mod write;
 
 pub use error::ReportError;
 pub use figures::{
-    Dot, DotPanel, DotPlot, Drawing, Figure, HeatMap, HeatPanel, LineKind, Panel, ReferenceLine,
-    Row, Series, palette, png, svg,
+    Dot, DotPanel, DotPlot, Drawing, Figure, HeatMap, HeatPanel, LineKind, Panel, RankDiagram,
+    ReferenceLine, Row, Series, palette, png, svg,
 };
 pub use html::{Cell, Document, FigureRef, Section, Table, Tone};
 pub use write::{write_atomically, write_results};

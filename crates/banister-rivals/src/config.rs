@@ -1,7 +1,7 @@
 //! Parameters of agents: what the registry asks of them, and the macro that declares those of a rival.
 
 use banister::toolkit::linear::LinearKeys;
-use banister::{Agent, Confidence, Error, Guarantee, OnBreach, Problem};
+use banister::{Agent, Confidence, CumulativeBudget, Error, Guarantee, OnBreach, Problem};
 use serde::Serialize;
 
 use crate::play::Play;
@@ -20,6 +20,10 @@ pub(crate) trait Registered {
         self.kind().into()
     }
     fn guarantee(&self) -> Guarantee;
+    /// Extent of a cumulative promise.
+    fn budget(&self) -> CumulativeBudget {
+        CumulativeBudget::default()
+    }
     /// Probabilities of its promises, where it states them.
     fn confidence(&self) -> Option<Confidence> {
         None
@@ -72,10 +76,11 @@ pub(crate) struct Recipe<'a, C> {
 /// `config! { /// doc
 /// Name, "kind", takes features; keys… }` reads keys in the order in which they are serialised:
 ///
-/// - `guarantee(G),`: the promise, where it does not depend on `play`
+/// - `guarantee(G),`: the promise, where it does not depend on `play`; `guarantee(Cumulative: B),` with the budget
+///   where it is not `Sublinear`
 /// - `delta,` `horizon,` `play,`: keys that several rivals have, with their documentation
 /// - `regression,`: δ, `radius`, λ, S and L of a ridge regression
-/// - `own_radii,`: the same as HPLC-LUCB's authors ran it
+/// - `own_radii,`: the same with the choice of the radii that HPLC-LUCB's authors ran it with
 /// - `key: Option<T>,` and `key: T = default,`: keys of its own
 ///
 /// The struct's inherent `fn agent(&self, recipe: Recipe<Self>)` makes the agent.
@@ -127,13 +132,18 @@ macro_rules! config {
             $($method)*
         }
     };
-    (@ $head:tt [$($field:tt)*] $default:tt [$($method:tt)*] guarantee($guarantee:ident), $($keys:tt)*) => {
+    (@ $head:tt [$($field:tt)*] $default:tt [$($method:tt)*]
+        guarantee($guarantee:ident $(: $budget:ident)?), $($keys:tt)*
+    ) => {
         $crate::config::config! {
             @ $head [$($field)*] $default [
                 $($method)*
                 fn guarantee(&self) -> banister::Guarantee {
                     banister::Guarantee::$guarantee
                 }
+                $(fn budget(&self) -> banister::CumulativeBudget {
+                    banister::CumulativeBudget::$budget
+                })?
             ] $($keys)*
         }
     };
@@ -242,9 +252,9 @@ macro_rules! config {
         impl $name {
             fn parameters(&self) -> $crate::parameters::Parameters {
                 $crate::parameters::Parameters {
-                    delta: self.delta,
+                    delta: self.radius.delta(self.delta),
                     radius: banister::oplb::Radius::Logdet,
-                    lambda: self.lambda,
+                    lambda: self.lambda.unwrap_or(self.radius.lambda()),
                     parameter_norm: self.parameter_norm,
                     norm: None,
                 }
@@ -253,27 +263,35 @@ macro_rules! config {
         $crate::config::config! {
             @ ([$($doc)*] $name $($head)*) [
                 $($field)*
-                /// δ of the confidence sets; by default it falls as 1/(1 + outcomes), as in the authors' runs.
+                /// Width of the confidence sets: `authors`, the default, as in the authors' runs, or `logdet`, as
+                /// other agents have it.
+                pub radius: $crate::parameters::StageRadius,
+                /// δ of the confidence sets. By default it falls as 1/(1 + log entries) with `authors` radii, as in
+                /// the authors' runs, and is 0.01 with `logdet`.
                 #[serde(skip_serializing_if = "Option::is_none")]
                 pub delta: Option<f64>,
-                /// Factor on the noise constant R in the first term of the radii; by default 2, as in the
+                /// Outcomes per log entry, which δ of `authors` radii falls with unless it is given; by default 1.
+                /// The authors' runs have 100 for 10⁶ rounds and fewer, and 1000 for 10⁷.
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub log_every: Option<u64>,
+                /// Factor on the noise constant R in the first term of `authors` radii; by default 2, as in the
                 /// authors' runs. Below 1 it voids the guarantee.
-                pub noise_factor: f64,
-                /// Factor on ln(1/δ) under the root of the radii; by default 2. With 1, which `noise_factor`
-                /// makes up for if it is 2, the regrets come closest to those that the authors stored.
-                pub log_factor: f64,
-                /// λ, the ridge; by default 0.1.
-                pub lambda: f64,
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub noise_factor: Option<f64>,
+                /// λ, the ridge; by default 0.1 with `authors` radii, 1 with `logdet`.
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub lambda: Option<f64>,
                 /// S: every unknown parameter is at most this long, in units of its signal's range; to be
                 /// declared.
                 #[serde(skip_serializing_if = "Option::is_none")]
                 pub parameter_norm: Option<f64>,
             ] [
                 $($default)*
+                radius: $crate::parameters::StageRadius::default(),
                 delta: None,
-                noise_factor: 2.0,
-                log_factor: 2.0,
-                lambda: 0.1,
+                log_every: None,
+                noise_factor: None,
+                lambda: None,
                 parameter_norm: None,
             ] [
                 $($method)*
@@ -282,7 +300,7 @@ macro_rules! config {
                 }
                 fn linear(&mut self) -> Option<banister::toolkit::linear::LinearKeys<'_>> {
                     Some(banister::toolkit::linear::LinearKeys {
-                        lambda: None,
+                        lambda: Some((&mut self.lambda, self.radius.lambda())),
                         parameter_norm: &mut self.parameter_norm,
                         norm: None,
                     })

@@ -3,6 +3,39 @@
 use banister::Error;
 use banister::toolkit::linear::{Confidence, Evidence, Radius, check_lambda, parameter_norm};
 use banister::toolkit::{open_unit, positive};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::DELTA;
+
+/// Width of the confidence sets of `hplc_lucb` and `safe_lts`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StageRadius {
+    /// 2R √(ln(det Σ/λ^d) + 2 ln(1/δ_t)) + √λ S with δ_t = 1/(1 + log entries), as in the authors' runs.
+    #[default]
+    Authors,
+    /// R √(ln(det Σ/λ^d) + 2 ln(1/δ_s)) + √λ S, valid at level δ, as [`Radius::Logdet`].
+    Logdet,
+}
+
+impl StageRadius {
+    /// δ in force: none if it falls.
+    pub(crate) fn delta(self, given: Option<f64>) -> Option<f64> {
+        match self {
+            Self::Authors => given,
+            Self::Logdet => given.or(Some(DELTA)),
+        }
+    }
+
+    /// λ unless one is given.
+    pub(crate) fn lambda(self) -> f64 {
+        match self {
+            Self::Authors => 0.1,
+            Self::Logdet => 1.0,
+        }
+    }
+}
 
 /// Ridge regression and radii, as declared.
 #[derive(Debug, Clone, Copy)]

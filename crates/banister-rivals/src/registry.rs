@@ -3,8 +3,8 @@
 use banister::toolkit::linear::{LinearKeys, parameter_norm};
 use banister::toolkit::{broken, format_of};
 use banister::{
-    Agent, Confidence, Error, Guarantee, Model, OnBreach, Opb, OpbConfig, Oplb, OplbConfig,
-    OplbPerArm, Problem, Segmented, SegmentedConfig,
+    Agent, Confidence, CumulativeBudget, Error, Guarantee, Model, OnBreach, Opb, OpbConfig, Oplb,
+    OplbConfig, OplbPerArm, Problem, Segmented, SegmentedConfig,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,8 +17,8 @@ use crate::arms::{
 };
 use crate::config::{DELTA, Registered};
 use crate::linear::{
-    ConservativeLinUcbConfig, GenOpConfig, HpUcbConfig, HplcLucbConfig, LinTsConfig, LinUcbConfig,
-    Play, RofulConfig, SafeLtsConfig, SafeLucbConfig,
+    ConservativeLinUcbConfig, GenOpConfig, HpUcbConfig, HplcLucbConfig, LinRColtsConfig,
+    LinSColtsConfig, LinTsConfig, LinUcbConfig, Play, RofulConfig, SafeLtsConfig, SafeLucbConfig,
 };
 use crate::saved::{FORMAT, Saved, SavedRival};
 
@@ -121,6 +121,10 @@ agents! {
         GenOp(GenOpConfig),
         /// Safe-LUCB: feature vectors beside x_0 = 0, explores short actions first.
         SafeLucb(SafeLucbConfig),
+        /// S-COLTS on features beside x_0 = 0: reward and cost sampled together, safe in length.
+        LinSColts(LinSColtsConfig),
+        /// R-COLTS on features beside x_0 = 0: reward and cost sampled together, cumulative costs only.
+        LinRColts(LinRColtsConfig),
         /// Conservative LinUCB: feature vectors, cumulative costs only.
         ConservativeLinUcb(ConservativeLinUcbConfig),
         /// LinUCB: feature vectors, guardrails ignored.
@@ -285,6 +289,11 @@ impl AgentConfig {
     /// Promise about its guardrails.
     pub fn guarantee(&self) -> Guarantee {
         self.registered().guarantee()
+    }
+
+    /// Extent of that promise, where it is a cumulative one.
+    pub fn budget(&self) -> CumulativeBudget {
+        self.registered().budget()
     }
 
     /// The least probability of the safe action in its policies.

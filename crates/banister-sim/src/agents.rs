@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use banister::{Agent, Decision, Error, Problem};
+use banister::{Agent, CumulativeBudget, Decision, Error, Guarantee, Problem};
 use banister_rivals::{AgentConfig, DELTA};
 
 /// Rounding that the probabilities of a policy may be off by, together.
@@ -81,6 +81,23 @@ impl AgentSource {
             Self::Declared(config) => Some(config),
             Self::Custom(_) => None,
         }
+    }
+
+    /// Promise about its guardrails: none, for a user-supplied agent.
+    pub fn guarantee(&self) -> Guarantee {
+        (self.config()).map_or(Guarantee::Unsafe, AgentConfig::guarantee)
+    }
+
+    /// Extent of that promise, where it is a cumulative one.
+    pub(crate) fn budget(&self) -> CumulativeBudget {
+        self.config()
+            .map_or(CumulativeBudget::default(), AgentConfig::budget)
+    }
+
+    /// True for banister's own agents.
+    pub(crate) fn is_ours(&self) -> bool {
+        use AgentConfig::{Opb, Oplb, Segmented};
+        matches!(self.config(), Some(Opb(_) | Oplb(_) | Segmented(_)))
     }
 
     /// δ, the level of its certificates; the default where it declares none.

@@ -315,9 +315,27 @@ impl Experiment {
             arms: play.rewards.len(),
             horizon: play.horizon,
             margins: margins.collect(),
+            best_margin: self.best_margin(),
             delta,
             r: costs.fold(self.problem.reward.r(), f64::max),
         })
+    }
+
+    /// ρ: the largest over arms of the smallest margin under any guardrail, in units of the ranges. `None` unless the
+    /// actions are arms whose means stay.
+    fn best_margin(&self) -> Option<f64> {
+        let Dynamics::Arms(arms) = &self.environment.dynamics else {
+            return None;
+        };
+        let of = |arm: usize| {
+            let guardrails = self.guardrails.iter().zip(&self.problem.guardrails);
+            let margins = guardrails.enumerate().map(|(i, (g, standard))| {
+                -g.direction.excess(arms.means(arm)[i + 1], g.threshold) / standard.signal.unit()
+            });
+            margins.fold(f64::INFINITY, f64::min)
+        };
+        let all = 0..self.problem.declared.arms.len();
+        all.map(of).reduce(f64::max)
     }
 
     /// The limit of certified play L(T) at level `delta`. `None` where it is unknown: for actions with features,

@@ -45,8 +45,8 @@ pub use environment::{
     Actions, ArmRef, Arms, AuthorsLinearConfig, BernoulliConfig, BetaConfig, ChangePoint, Changing,
     ClippedGaussianConfig, Custom, CustomConfig, CustomEnvironment, CustomRun, DirectionsConfig,
     Drawn, Dynamics, Environment, EnvironmentConfig, GaussianConfig, Instances, L1Config, L2Config,
-    LinearConfig, LoggedConfig, LoggedOutcome, LowerBoundConfig, MisspecifiedConfig, Order, PerArm,
-    PerRunInstance, Round, RunInstance, TableCell, TableConfig, World,
+    LinearConfig, LoggedConfig, LoggedOutcome, LowerBoundConfig, MisspecifiedConfig, Order,
+    ParameterLaw, PerArm, PerRunInstance, Round, RunInstance, TableCell, TableConfig, World,
 };
 pub use experiment::Experiment;
 pub use results::Results;

@@ -7,6 +7,7 @@
 //! NaN, or `None` where it is a count; and reward and costs are means of what was drawn. Prices
 //! are NaN for an agent without certificates. Tables show what is unknown as empty or null.
 
+use banister::{CumulativeBudget, Guarantee};
 use serde::{Deserialize, Serialize};
 
 /// Side of its threshold that a guardrail's signal must stay on.
@@ -56,6 +57,8 @@ pub struct GuardrailInfo {
     /// The threshold in signal units (for a relative guardrail: resolved with the true safe mean,
     /// NaN where that is unknown).
     pub threshold: f64,
+    /// Sub-Gaussian constant of the signal's noise, in signal units: half its range where it is bounded.
+    pub noise: f64,
 }
 
 /// The best feasible policy under the true means. Where the actions change there is one in every
@@ -77,6 +80,12 @@ pub struct Optimum {
 pub struct AgentResult {
     /// Label of the agent.
     pub name: String,
+    /// Promise about its guardrails. User-supplied agents promise nothing.
+    pub guarantee: Guarantee,
+    /// Extent of that promise, where it is a cumulative one.
+    pub budget: CumulativeBudget,
+    /// True for banister's own agents: `opb`, `oplb` and `segmented`.
+    pub ours: bool,
     /// Statistics over runs at the checkpoints.
     pub curve: Curve,
     /// One summary per run, in run order.
@@ -119,6 +128,10 @@ pub struct Curve {
     pub cost_worst: Vec<Vec<f64>>,
     /// Per guardrail: mean shadow price.
     pub price_mean: Vec<Vec<f64>>,
+    /// Per guardrail: mean positive violation Σ(c − τ)₊ since the first round.
+    pub violation_mean: Vec<Vec<f64>>,
+    /// Per guardrail: mean sum Σ(c − τ) since the first round, of either sign.
+    pub net_mean: Vec<Vec<f64>>,
 }
 
 /// Lengths of the windows that guardrails are looked at in.
@@ -142,6 +155,20 @@ pub struct Measured {
     pub rounds_to_90: Option<u64>,
 }
 
+/// Sums of a run's excesses c_t − τ over the threshold of a guardrail, c_t the expected signal of round t's policy; in
+/// signal units, positive beyond the threshold whichever side that is. NaN where true means are unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Excess {
+    /// Positive violation Σ(c_t − τ)₊ at the horizon.
+    pub violation: f64,
+    /// Sum Σ(c_t − τ) at the horizon, of either sign: rounds below the threshold make up for others.
+    pub net: f64,
+    /// Largest such sum after any round, at least 0.
+    pub peak: f64,
+    /// Such a sum after a quarter of the rounds.
+    pub quarter: f64,
+}
+
 /// One run of one agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
@@ -157,6 +184,11 @@ pub struct RunSummary {
     pub violations: Option<u64>,
     /// Largest excess of any policy over any threshold, in signal units (0 if none).
     pub worst_exceedance: f64,
+    /// Per guardrail: sums of the excesses.
+    pub excess: Vec<Excess>,
+    /// Expected earnings of the best feasible policies beyond the safe action's, over the run: regret as a share of it
+    /// can be compared across instances. NaN where true means are unknown.
+    pub possible_gain: f64,
     /// Pulls per arm.
     pub pulls: Vec<u64>,
     /// First round decided under an alarm, if there was one.

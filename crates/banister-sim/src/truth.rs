@@ -22,6 +22,7 @@ pub(crate) fn thresholds(
             name: standard.name.clone(),
             direction: standard.direction,
             threshold,
+            noise: standard.signal.r() * standard.signal.unit(),
         };
         let mean = environment.safe_means.as_ref().map(|means| means[i + 1]);
         // A declared safe cost has been checked against its own threshold.

@@ -22,6 +22,19 @@ pub enum Guarantee {
     Unsafe,
 }
 
+/// Extent of a cumulative promise ([`Guarantee::Cumulative`]): the sum of excesses Σ(c − τ) that it allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CumulativeBudget {
+    /// No more than zero after any round, in expected costs.
+    Anytime,
+    /// No more than zero after the last round, in drawn costs.
+    Horizon,
+    /// A sum that grows more slowly than the number of rounds.
+    #[default]
+    Sublinear,
+}
+
 impl Guarantee {
     /// All of them, the strongest promise of safety first.
     pub const ALL: [Self; 4] = [

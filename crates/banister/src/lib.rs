@@ -93,7 +93,7 @@ pub use decision::{
 };
 pub use error::Error;
 pub use field_error::{FieldError, deserialize, explain};
-pub use guarantee::Guarantee;
+pub use guarantee::{CumulativeBudget, Guarantee};
 pub use interval::Intervals;
 pub use monitor::{Alarm, AlarmKind, Assumption, FeatureRange, Misfit, Monitor, OnBreach};
 pub use opb::{Opb, OpbConfig};

@@ -70,7 +70,7 @@ def compare(
         ...     "hard", ["opb", {"kind": "opb", "intervals": "hoeffding", "label": "hoeffding"}],
         ...     horizon=1000, runs=3, progress=False,
         ... )
-        >>> set(result.leaderboard["guarantee"])
+        >>> set(result.leaderboard["group"])
         {'safe in every round'}
         >>> len(result.pairs["difference"]) == len(result.instances)
         True
@@ -180,13 +180,15 @@ class ComparisonResult(SimulationResult):
     """Results of a comparison: leaderboards, paired differences, and every run.
 
     Beside the tables of a simulation it has those of the command line's `leaderboard.csv`,
-    `pairs.csv` and `traces.parquet`, with the same numbers. Each is a dictionary of columns; `table`,
+    `pairs.csv`, `overall.csv`, `ranks.csv` and `traces.parquet`, with the same numbers. Each is a dictionary of columns; `table`,
     `to_pandas`, `to_polars` and `to_arrow` give them by name.
     """
 
     _TABLES: ClassVar[tuple[str, ...]] = (
         "leaderboard",
         "pairs",
+        "overall",
+        "ranks",
         "curves",
         "runs",
         "alarms",
@@ -207,19 +209,34 @@ class ComparisonResult(SimulationResult):
 
     @property
     def leaderboard(self) -> dict[str, Any]:
-        """One entry per instance and agent: those that broke no guardrail by regret, then the others.
+        """One entry per instance and agent, in groups by promise: those that kept it by regret, with a `rank`, then the
+        others by how much they violated.
 
-        Intervals are Student's at 95% over runs.
+        `kept` is "yes", "no" or "undecided", empty for agents that promise nothing. `violation_sum` is Σ(c − τ)₊ and
+        `net_excess` (Σ(c − τ))₊. Intervals are Student's at 95% over runs.
         """
         return self._compared.leaderboard.columns()
 
     @property
     def pairs(self) -> dict[str, Any]:
-        """Regret of `agent` beyond that of `other`, run by run on the same outcomes.
+        """Regret of `agent` beyond that of `other`, run by run on the same outcomes: for agents with the same promise,
+        and for banister's own with every other.
 
-        `gain` is how many times wider the interval would be without the same outcomes.
+        `difference_low` and `difference_high` hold for all entries at once with 95%; `low_alone` and `high_alone` for
+        one that was chosen beforehand. `gain` is how many times wider the interval would be without the same outcomes.
         """
         return self._compared.pairs.columns()
+
+    @property
+    def overall(self) -> dict[str, Any]:
+        """The same pairs over all instances: `difference` is the mean share of the possible gain that `agent` lost beyond
+        `other`, with an interval over instances; `won` and `lost` count instances."""
+        return self._compared.overall.columns()
+
+    @property
+    def ranks(self) -> dict[str, Any]:
+        """Mean ranks of agents with the same promise, where at least two kept it on at least six instances."""
+        return self._compared.ranks.columns()
 
     @property
     def traces(self) -> dict[str, Any]:

@@ -30,12 +30,15 @@ _HEAD = (
 _BOARD = (
     "agent",
     "promise",
+    "rank",
+    "kept",
     "regret",
     "95% interval",
     "limit",
     "regret / limit",
     "violations",
     "of rounds",
+    "net excess",
     "of optimum",
 )
 
@@ -77,7 +80,7 @@ def _results(result: SimulationResult) -> list[Row]:
 
 
 def leaderboards(result: ComparisonResult) -> str:
-    """Returns one leaderboard per instance, best agent first."""
+    """Returns one leaderboard per instance, by promise."""
     boards = _boards(result)
     # One set of widths for all: boards under each other are compared.
     lines = _aligned([_BOARD, *(row for _, rows in boards for row in rows)])
@@ -95,21 +98,27 @@ def leaderboards_html(result: ComparisonResult) -> str:
 
 
 def _boards(result: ComparisonResult) -> list[tuple[str, list[Row]]]:
-    """Returns the name of each instance and the rows of its leaderboard."""
+    """Returns the name of each instance and the rows of its leaderboard, without tuned versions."""
     table = result.leaderboard
     boards: dict[str, list[Row]] = {}
     for i, instance in enumerate(table["instance"]):
+        if table["tuned_of"][i]:
+            continue
+        rank = float(table["rank"][i])
         low, high = (float(table[f"regret_{end}"][i]) for end in ("low", "high"))
         broken, share = float(table["violations"][i]), float(table["violation_share"][i])
         row = (
             table["agent"][i],
-            table["guarantee"][i],
+            table["group"][i],
+            "–" if math.isnan(rank) else str(int(rank)),
+            table["kept"][i] or "–",
             number(float(table["regret"][i])),
             "–" if math.isnan(low) else f"{number(low)} to {number(high)}",
             number(float(table["limit"][i])),
             _multiple(float(table["regret_over_limit"][i])),
             "–" if math.isnan(broken) else f"{int(broken):,}",
             _share(share),
+            number(float(table["net_excess"][i])),
             _share(float(table["of_optimum"][i])),
         )
         boards.setdefault(instance, []).append(row)

@@ -32,6 +32,7 @@ pub fn bound(args: &Bound) -> Result<(), Failure> {
                 arms: args.arms.unwrap_or(0),
                 horizon,
                 margins: args.margin.clone(),
+                best_margin: args.best_margin,
                 delta: args.delta,
                 r: args.sub_gaussian,
             };
@@ -181,6 +182,9 @@ fn arms(args: &Bound, setting: &Setting, limit: Option<f64>) -> Result<(), Failu
             "regret_as_printed": bounds.regret_as_printed,
             "lower_minimax": bounds.lower_minimax,
             "lower_margin": bounds.lower_margin,
+            "best_margin": setting.best_margin,
+            "lower_best_margin": bounds.lower_best_margin.0,
+            "lower_search": bounds.lower_best_margin.1,
             "limit": limit,
             "t_zero": [bounds.t_zero.0, bounds.t_zero.1],
             "hoeffding_radius": bounds.hoeffding_radius,
@@ -218,6 +222,29 @@ fn arms(args: &Bound, setting: &Setting, limit: Option<f64>) -> Result<(), Failu
             "needs T ≥ 96/(18Δ²)",
         ),
     ];
+    if let Some(best) = setting.best_margin {
+        let (root, search) = bounds.lower_best_margin;
+        rows.extend([
+            lower(
+                "no safe algorithm beats √T/(32ρ), ρ the best margin of any arm",
+                root,
+                if best > 0.125 {
+                    "needs ρ ≤ 1/8"
+                } else {
+                    "needs T ≥ 1/(64ρ²)"
+                },
+            ),
+            lower(
+                "no safe algorithm beats 1/(1152Δρ)",
+                search,
+                if best > 0.125 {
+                    "needs ρ ≤ 1/8"
+                } else {
+                    "needs T ≥ 1/(Δρ)"
+                },
+            ),
+        ]);
+    }
     if let Some(limit) = limit {
         let what = "limit of certified play L(T), at these means and costs";
         rows.push(row(what, number(limit), ""));

@@ -293,3 +293,42 @@ fn what_cannot_be_compared_is_refused_before_anything_is_written() {
         );
     }
 }
+
+#[test]
+fn published_numbers_are_shown_without_running_anything() {
+    let home = tempfile::tempdir().expect("a directory");
+    let shown = |args: &[&str]| {
+        let output = command(args, home.path()).output().expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let table = shown(&["compare", "--published"]);
+    for part in [
+        "Hutchinson et al. 2024",
+        "agrees",
+        "Safe-LUCB: ",
+        "--suite authors-long",
+    ] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    let json = shown(&["compare", "--published", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let rows = json["published"].as_array().expect("rows");
+    // One line of the table for each, and every verdict belongs to a result of ours.
+    let lines = table.lines().filter(|line| line.contains(" et al. 20"));
+    assert!(lines.count() >= rows.len());
+    for row in rows {
+        assert_eq!(row["ours"].is_null(), row["verdict"].is_null(), "{row}");
+        assert!(
+            row["command"]
+                .as_str()
+                .is_some_and(|c| c.starts_with("banister compare"))
+        );
+    }
+    assert!(
+        json["unreproduced"]
+            .as_array()
+            .is_some_and(|papers| papers.len() >= 10)
+    );
+    assert!(files(home.path()).is_empty(), "nothing is written");
+}

@@ -156,6 +156,8 @@ fn agents_that_sample_draw_for_every_decision() {
             "lin_ts",
             "safe_lts",
             "safe_lucb",
+            "lin_s_colts",
+            "lin_r_colts",
         ];
         let differ = policies.iter().any(|policy| *policy != policies[0]);
         assert_eq!(differ, samples.contains(&kind), "{kind}: {policies:?}");

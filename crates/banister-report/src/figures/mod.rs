@@ -3,7 +3,7 @@
 //! In reading order, what all kinds share: `text` (the font, measured), `canvas` (SVG elements), `palette`
 //! (colours), `axes` (ranges, ticks and numbers), `labels` (places where text hides nothing), `legend` (all
 //! that stands above the panels). Then a kind each: `curves`, drawn by `curve_grid` and `curve_panel` and laid
-//! out for an experiment by `results`; `dots`; `heat`. Last, `svg` takes any kind, and `png` makes pixels of it.
+//! out for an experiment by `results`; `dots`; `heat`; `ranks`. Last, `svg` takes any kind, and `png` makes pixels of it.
 
 pub mod axes;
 pub(crate) mod canvas;
@@ -16,6 +16,7 @@ mod labels;
 mod legend;
 pub mod palette;
 pub mod png;
+mod ranks;
 mod results;
 pub mod svg;
 mod text;
@@ -23,4 +24,5 @@ mod text;
 pub use curves::{Figure, LineKind, Panel, ReferenceLine, Row, Series};
 pub use dots::{Dot, DotPanel, DotPlot};
 pub use heat::{HeatMap, HeatPanel};
+pub use ranks::RankDiagram;
 pub use svg::Drawing;

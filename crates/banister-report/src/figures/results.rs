@@ -75,15 +75,13 @@ impl Figure {
 
 impl DotPlot {
     /// Lays out the price of safety: the regret of every agent and the share of its rounds that
-    /// violated, on each instance with guardrails and known means. Other instances have no panel.
-    ///
-    /// `guarantees` has one entry per instance and agent, in the results' order.
-    pub fn of_results(results: &Results, guarantees: &[Vec<Guarantee>]) -> DotPlot {
+    /// violated, on each instance with guardrails and known means. Other instances have no panel, tuned
+    /// versions of agents no row.
+    pub fn of_results(results: &Results) -> DotPlot {
         // An instance for a published number alone has next to nobody on it.
         let crowd = results.instances.iter().map(|i| i.agents.len()).max();
         let least = crowd.unwrap_or(0).min(3);
-        let instances = results.instances.iter().zip(guarantees);
-        let judged = instances.filter(|(instance, _)| {
+        let judged = results.instances.iter().filter(|instance| {
             let crowded = instance.agents.len() >= least;
             instance.knows_means() && !instance.guardrails.is_empty() && crowded
         });
@@ -96,22 +94,19 @@ impl DotPlot {
             groups: Guarantee::ALL.map(|g| g.words().to_string()).to_vec(),
             value_label: "regret".into(),
             share_label: "violated".into(),
-            panels: judged
-                .map(|(instance, guarantees)| dot_panel(instance, guarantees))
-                .collect(),
+            panels: judged.map(dot_panel).collect(),
         }
     }
 }
 
-fn dot_panel(instance: &InstanceResult, guarantees: &[Guarantee]) -> DotPanel {
+fn dot_panel(instance: &InstanceResult) -> DotPanel {
     let ends = |i: Interval95| (!i.low.is_nan()).then_some((i.low, i.high));
     let standings = leaderboard(instance);
-    let agents = instance.agents.iter().zip(guarantees);
-    let dots = agents.filter_map(|(agent, guarantee)| {
-        let standing = standings.iter().find(|s| s.agent == agent.name)?;
+    let own = standings.iter().filter(|s| s.tuned_of.is_none());
+    let dots = own.filter_map(|standing| {
         Some(Dot {
-            label: agent.name.clone(),
-            group: Guarantee::ALL.iter().position(|g| g == guarantee)?,
+            label: standing.agent.clone(),
+            group: (Guarantee::ALL.iter()).position(|g| *g == standing.guarantee)?,
             value: standing.regret.mean,
             interval: ends(standing.regret),
             share: standing.violation_share.mean,

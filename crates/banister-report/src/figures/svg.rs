@@ -12,7 +12,7 @@
 pub use super::canvas::Draw;
 use super::palette::INK;
 use super::text::TextStyle;
-use super::{DotPlot, Figure, HeatMap};
+use super::{DotPlot, Figure, HeatMap, RankDiagram};
 
 /// A figure of any kind, as a report takes it.
 ///
@@ -31,6 +31,8 @@ pub enum Drawing {
     Dots(DotPlot),
     /// One cell per pair of settings.
     HeatMap(HeatMap),
+    /// Mean ranks of agents over instances.
+    Ranks(RankDiagram),
 }
 
 impl Drawing {
@@ -40,6 +42,7 @@ impl Drawing {
             Drawing::Curves(figure) => &figure.title,
             Drawing::Dots(plot) => &plot.title,
             Drawing::HeatMap(map) => &map.title,
+            Drawing::Ranks(diagram) => &diagram.title,
         }
     }
 }
@@ -68,12 +71,19 @@ impl From<HeatMap> for Drawing {
     }
 }
 
+impl From<RankDiagram> for Drawing {
+    fn from(diagram: RankDiagram) -> Self {
+        Drawing::Ranks(diagram)
+    }
+}
+
 impl Draw for Drawing {
     fn svg(&self) -> String {
         match self {
             Drawing::Curves(figure) => figure.svg(),
             Drawing::Dots(plot) => plot.svg(),
             Drawing::HeatMap(map) => map.svg(),
+            Drawing::Ranks(diagram) => diagram.svg(),
         }
     }
 }

@@ -245,7 +245,7 @@ fn push_figure(page: &mut String, figure: &FigureRef) -> Result<(), ReportError>
             );
         }
         // The drawing has its title in it; the heading is for those who move by headings.
-        Drawing::Dots(_) | Drawing::HeatMap(_) => {
+        Drawing::Dots(_) | Drawing::HeatMap(_) | Drawing::Ranks(_) => {
             *page += &format!(
                 "<figure id=\"figure-{stem}\">\n<h3 class=\"unseen\">{title}</h3>\n\
                  <div class=\"static\">{drawing}</div>\n"

@@ -1,8 +1,8 @@
-//! The tables `curves`, `runs`, `alarms`, `traces`, `leaderboard`, `pairs` and `orders`, as CSV and as Parquet.
+//! The tables `curves`, `runs`, `alarms`, `traces`, `leaderboard`, `pairs`, `overall`, `ranks` and `orders`, as CSV and as Parquet.
 //!
 //! In reading order: `columns` (what all tables are made of), `results` (curves, runs and alarms of
-//! simulations), `traces` (every run at every checkpoint), `standings` (leaderboards and pairs of a
-//! comparison), `orders` (rows that runs on a table play).
+//! simulations), `traces` (every run at every checkpoint), `standings` (leaderboards, pairs and ranks
+//! of a comparison), `orders` (rows that runs on a table play).
 //!
 //! ```
 //! use banister_report::tables;
@@ -28,5 +28,5 @@ pub use banister_table::{Column, DataTable, Values};
 pub use columns::{count, number, text};
 pub use orders::orders;
 pub use results::{alarms, curves, has_alarms, rounds_until_alarm, runs};
-pub use standings::{leaderboards, pairs};
+pub use standings::{leaderboards, overall, pairs, ranks};
 pub use traces::{LongRow, long_form, traces};

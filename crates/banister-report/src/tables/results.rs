@@ -1,6 +1,8 @@
 //! The tables `curves`, `runs` and `alarms` of the results of simulations.
 
-use banister_sim::results::{AgentResult, InstanceResult, Measured, Results, RunSummary, WINDOWS};
+use banister_sim::results::{
+    AgentResult, Excess, InstanceResult, Measured, Results, RunSummary, WINDOWS,
+};
 
 use super::columns::{count, number, text, union};
 use super::{Column, DataTable};
@@ -8,7 +10,8 @@ use super::{Column, DataTable};
 /// Tabulates statistics over runs at the checkpoints: one row per instance, agent and checkpoint.
 ///
 /// The columns are instance, agent, round, regret_mean, regret_std, regret_q05, regret_q95,
-/// reward_mean, then NAME_cost_mean, NAME_cost_max and NAME_price_mean per guardrail. The
+/// reward_mean, then NAME_cost_mean, NAME_cost_max, NAME_price_mean, NAME_violation_sum_mean and NAME_net_excess_mean
+/// (Σ(c − τ)₊ and Σ(c − τ) since the first round, the latter of either sign) per guardrail. The
 /// guardrails are the union over instances in order of first appearance; NAME_cost_max is the
 /// worst expected signal of any single round (the smallest for an `at_least` guardrail).
 pub fn curves(results: &Results) -> DataTable {
@@ -46,6 +49,8 @@ pub fn curves(results: &Results) -> DataTable {
         signal("cost_mean", |a| &a.curve.cost_mean);
         signal("cost_max", |a| &a.curve.cost_worst);
         signal("price_mean", |a| &a.curve.price_mean);
+        signal("violation_sum_mean", |a| &a.curve.violation_mean);
+        signal("net_excess_mean", |a| &a.curve.net_mean);
     }
     DataTable { columns }
 }
@@ -53,7 +58,9 @@ pub fn curves(results: &Results) -> DataTable {
 /// Tabulates the summaries of the runs: one row per instance, agent and run.
 ///
 /// The columns are instance, agent, run, seed, regret, limit (of certified play, at the agent's δ), reward_end,
-/// violations, worst_exceedance, nanoseconds_per_round; where outcomes were measured reward_drawn, gain (a share
+/// violations, worst_exceedance, possible_gain (of the best policies beyond the safe action), nanoseconds_per_round; per
+/// guardrail NAME_violation_sum (Σ(c − τ)₊), NAME_net_excess (Σ(c − τ), of either sign), NAME_net_peak (the largest after any
+/// round) and NAME_net_quarter (after a quarter of the rounds); where outcomes were measured reward_drawn, gain (a share
 /// of the possible one), rounds_to_90 and per guardrail NAME_drawn, NAME_beyond_100 and NAME_beyond_1000 (shares of
 /// windows); then pulls_ARM per arm: the union over instances in order of first appearance.
 pub fn runs(results: &Results) -> DataTable {
@@ -78,8 +85,21 @@ pub fn runs(results: &Results) -> DataTable {
         measured("reward_end", |r| Some(r.reward_end)),
         counted("violations", |r| r.violations),
         measured("worst_exceedance", |r| Some(r.worst_exceedance)),
+        measured("possible_gain", |r| Some(r.possible_gain)),
         measured("nanoseconds_per_round", |r| r.nanoseconds_per_round),
     ];
+    let guardrails =
+        union((results.instances.iter()).map(|i| i.guardrails.iter().map(|g| &g.name).collect()));
+    for (name, at) in &guardrails {
+        let mut sum = |suffix: &str, of: fn(&Excess) -> f64| {
+            let own = |r: &RunRow<'_>| r.3.excess.get((*at.get(r.0)?)?).map(of);
+            columns.push(number(&format!("{name}_{suffix}"), rows.iter().map(own)));
+        };
+        sum("violation_sum", |own| own.violation);
+        sum("net_excess", |own| own.net);
+        sum("net_peak", |own| own.peak);
+        sum("net_quarter", |own| own.quarter);
+    }
     if rows.iter().any(|r| r.3.measured.is_some()) {
         columns.extend(drawn(results, &rows));
     }

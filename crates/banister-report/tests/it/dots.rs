@@ -188,12 +188,9 @@ fn unknown_numbers_are_said_and_nothing_breaks() {
 #[test]
 fn results_become_a_panel_per_judged_instance() {
     let mut results = common::results();
-    let guarantees = vec![
-        vec![Guarantee::ALL[0], Guarantee::ALL[3]],
-        vec![Guarantee::ALL[0]],
-    ];
+    results.instances[0].agents[1].guarantee = Guarantee::Unsafe;
     results.instances[1].guardrails.clear();
-    let plot = DotPlot::of_results(&results, &guarantees);
+    let plot = DotPlot::of_results(&results);
     assert_eq!(plot.panels.len(), 1);
     assert_eq!(plot.panels[0].title, common::AWKWARD_INSTANCE);
     let dots = &plot.panels[0].dots;

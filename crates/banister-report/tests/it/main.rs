@@ -6,6 +6,7 @@ mod figures;
 mod heat;
 mod optimum;
 mod pages;
+mod ranks;
 mod tables;
 mod traces;
 mod unknown;

@@ -49,9 +49,13 @@ fn curves_have_the_documented_columns_and_values() {
         "spend, €_cost_mean",
         "spend, €_cost_max",
         "spend, €_price_mean",
+        "spend, €_violation_sum_mean",
+        "spend, €_net_excess_mean",
         "conversion_cost_mean",
         "conversion_cost_max",
         "conversion_price_mean",
+        "conversion_violation_sum_mean",
+        "conversion_net_excess_mean",
     ];
     assert_eq!(table.0, expected);
     assert_eq!(table.1.len(), 9);
@@ -62,6 +66,8 @@ fn curves_have_the_documented_columns_and_values() {
     assert_eq!(cell(&table, 2, "regret_q95"), "1e17");
     assert_eq!(cell(&table, 0, "spend, €_cost_mean"), "0.2");
     assert_eq!(cell(&table, 0, "spend, €_cost_max"), "0.3");
+    assert_eq!(cell(&table, 0, "spend, €_violation_sum_mean"), "4");
+    assert_eq!(cell(&table, 0, "spend, €_net_excess_mean"), "-5");
     assert_eq!(cell(&table, 0, "conversion_cost_mean"), "");
     // In the second instance the shared guardrail is the second one.
     assert_eq!(cell(&table, 6, "conversion_cost_mean"), "0.2");
@@ -81,7 +87,16 @@ fn runs_have_the_documented_columns_and_values() {
         "reward_end",
         "violations",
         "worst_exceedance",
+        "possible_gain",
         "nanoseconds_per_round",
+        "spend, €_violation_sum",
+        "spend, €_net_excess",
+        "spend, €_net_peak",
+        "spend, €_net_quarter",
+        "conversion_violation_sum",
+        "conversion_net_excess",
+        "conversion_net_peak",
+        "conversion_net_quarter",
         "pulls_safe",
         "pulls_new, \"bold\"",
         "pulls_other",
@@ -92,6 +107,9 @@ fn runs_have_the_documented_columns_and_values() {
     assert_eq!(cell(&table, 0, "seed"), u64::MAX.to_string());
     assert_eq!(cell(&table, 0, "limit"), "4000");
     assert_eq!(cell(&table, 1, "worst_exceedance"), "1e-300");
+    assert_eq!(cell(&table, 1, "possible_gain"), "100");
+    assert_eq!(cell(&table, 1, "spend, €_net_peak"), "0");
+    assert_eq!(cell(&table, 1, "conversion_net_peak"), "");
     assert_eq!(cell(&table, 0, "nanoseconds_per_round"), "123.5");
     assert_eq!(cell(&table, 2, "nanoseconds_per_round"), "");
     assert_eq!(cell(&table, 1, "pulls_new, \"bold\""), "11");
@@ -104,7 +122,7 @@ fn leaderboards_have_regret_as_a_multiple_of_the_limit_where_that_is_known() {
     let mut results = common::results();
     results.instances[0].agents[1].limit = None;
     results.instances[1].agents[0].limit = Some(0.5);
-    let table = tables::leaderboards(&results, &[]);
+    let table = tables::leaderboards(&results);
     let table = read_csv(&table.to_csv().expect("CSV"));
     let shown = |agent: &str, instance: &str, column: &str| {
         let rows = 0..table.1.len();

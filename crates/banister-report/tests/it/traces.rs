@@ -17,6 +17,7 @@ fn guardrail(name: &str) -> GuardrailInfo {
         name: name.into(),
         direction: Direction::AtMost,
         threshold: 0.5,
+        noise: 0.5,
     }
 }
 
@@ -33,6 +34,8 @@ fn trace(run: u64, checkpoints: usize, guardrails: usize) -> Trace {
         cost: signal(1.0),
         worst: signal(2.0),
         price: signal(3.0),
+        violation: signal(4.0),
+        net: signal(-5.0),
         optimum: None,
         summary: RunSummary {
             run,
@@ -41,6 +44,8 @@ fn trace(run: u64, checkpoints: usize, guardrails: usize) -> Trace {
             reward_end: 0.0,
             violations: None,
             worst_exceedance: 0.0,
+            excess: vec![],
+            possible_gain: 0.0,
             pulls: vec![],
             first_alarm: None,
             violations_after_alarm: 0,
@@ -105,9 +110,13 @@ fn columns_are_the_union_over_instances_and_read_back() {
             "spend_cost",
             "spend_cost_max",
             "spend_price",
+            "spend_violation_sum",
+            "spend_net_excess",
             "conversion_cost",
             "conversion_cost_max",
             "conversion_price",
+            "conversion_violation_sum",
+            "conversion_net_excess",
         ];
         assert_eq!(read.names, expected);
         let row = |index: usize| {
@@ -117,8 +126,8 @@ fn columns_are_the_union_over_instances_and_read_back() {
         assert_eq!(
             row(1),
             [
-                "0.1", "0.5", "8", "τ = 1", "opb", "0", "20", "1.1", "1.25", "2", "3", "4", "", "",
-                ""
+                "0.1", "0.5", "8", "τ = 1", "opb", "0", "20", "1.1", "1.25", "2", "3", "4", "5",
+                "-4", "", "", "", "", ""
             ]
         );
         assert_eq!(
@@ -136,9 +145,13 @@ fn columns_are_the_union_over_instances_and_read_back() {
                 "101",
                 "102",
                 "103",
+                "104",
+                "95",
                 "1",
                 "2",
-                "3"
+                "3",
+                "4",
+                "-5"
             ]
         );
         assert_eq!(read.len(), 3);
@@ -163,7 +176,7 @@ fn a_trace_shorter_than_its_checkpoints_leaves_cells_empty() {
     }]);
     let csv = String::from_utf8(table.to_csv().expect("CSV")).expect("text");
     assert!(
-        csv.ends_with("i,a,0,1,0.1,0.25,,,\ni,a,0,2,,,,,\n"),
+        csv.ends_with("i,a,0,1,0.1,0.25,,,,,\ni,a,0,2,,,,,,,\n"),
         "{csv}"
     );
     assert_eq!(tables::traces(&[]).rows(), 0);
@@ -201,7 +214,7 @@ proptest! {
         let expected: usize = sizes.iter().map(|size| size.0).sum();
         prop_assert_eq!(table.rows(), expected);
         let most = sizes.iter().map(|size| size.1).max().unwrap_or(0);
-        prop_assert_eq!(table.columns.len(), 6 + 3 * most);
+        prop_assert_eq!(table.columns.len(), 6 + 5 * most);
         let read = RawTable::from_parquet(table.to_parquet().expect("Parquet").into(), LIMITS);
         let read = read.expect("a table");
         prop_assert_eq!(read.len(), expected);

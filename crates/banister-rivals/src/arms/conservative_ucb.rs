@@ -21,7 +21,7 @@ config! {
     /// Conservative UCB on costs: plays the arm with the largest optimistic reward whenever the pessimistic costs
     /// of everything played, with it, stay within the thresholds times the rounds; else the safe arm.
     ConservativeUcbConfig, "conservative_ucb", false;
-    guarantee(Cumulative),
+    guarantee(Cumulative: Anytime),
     delta,
 }
 

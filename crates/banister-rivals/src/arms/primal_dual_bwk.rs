@@ -30,7 +30,7 @@ config! {
     /// PrimalDualBwK: plays the arm with the largest optimistic reward per priced optimistic consumption, where a
     /// resource is dearer the more of it is used; the safe arm once a budget is spent.
     PrimalDualBwkConfig, "primal_dual_bwk", false;
-    guarantee(Cumulative),
+    guarantee(Cumulative: Horizon),
     delta,
     horizon,
     /// ε: growth rate of prices; by default √(ln(m+1)/B), with m guardrails and B the smallest budget.

@@ -28,7 +28,7 @@ config! {
     /// UCB for bandits with knapsacks: the best policy if every reward is as high and every cost as low as its
     /// interval allows, under thresholds lowered by a share; the safe arm once a budget is spent.
     UcbBwkConfig, "ucb_bwk", false;
-    guarantee(Cumulative),
+    guarantee(Cumulative: Horizon),
     delta,
     horizon,
     /// ε: the share of each budget that is held back, 0 or more and below 1; by default

@@ -24,7 +24,7 @@ config! {
     /// Conservative LinUCB: plays the optimistic action if the largest costs that all actions so far may have
     /// had, and its own, stay within τ a round; the safe action otherwise.
     ConservativeLinUcbConfig, "conservative_lin_ucb", true;
-    guarantee(Cumulative),
+    guarantee(Cumulative: Anytime),
     regression,
 }
 
@@ -57,7 +57,7 @@ struct ConservativeLinUcb {
     confidence: Confidence,
     budgets: Vec<Budget>,
     played: Played,
-    /// Room for W times the sum.
+    /// Room for W times the sum and an action.
     whitened: Vec<f64>,
 }
 
@@ -84,18 +84,19 @@ impl ConservativeLinUcb {
         let regression = &evidence.regression;
         let columns = &evidence.actions.columns;
         regression.whiten(&self.played.sum, &mut self.whitened);
-        let y = &self.whitened[..evidence.dimension()];
-        // Neither estimate nor interval says more about one action than about the sum of many:
-        // ‖Σ_s x_s‖ in Σ⁻¹ is far below Σ_s ‖x_s‖.
+        let (stride, d) = (evidence.actions.stride, evidence.dimension());
+        let y = &mut self.whitened[..d];
+        // One bound for the sum of all features, this action's among them: ‖z + x‖ in Σ⁻¹ is at most ‖z‖ + ‖x‖,
+        // and far below Σ_s ‖x_s‖.
+        for (y, row) in y.iter_mut().zip(columns.whitened.chunks_exact(stride)) {
+            *y += row[action];
+        }
         let length = y.iter().map(|y| y * y).sum::<f64>().sqrt();
-        let own_length = columns.squares[1][action].sqrt();
         let rounds = evidence.outcomes as f64 + 1.0;
         self.budgets.iter().enumerate().all(|(i, budget)| {
             let radius = self.confidence.of(evidence, i + 1);
             let safe = self.played.safe as f64 * budget.safe;
-            let so_far = safe + regression.predict(i + 1, y) + radius * length;
-            let own = columns.means[i + 1][action] + radius * own_length;
-            so_far + own <= rounds * budget.threshold
+            safe + regression.predict(i + 1, y) + radius * length <= rounds * budget.threshold
         })
     }
 }

@@ -9,6 +9,7 @@
 //! [`banister::Decision::scale`]; see [`Play`] for callers that can only play whole actions.
 
 mod agent;
+mod colts;
 mod conservative_lin_ucb;
 mod gen_op;
 mod hp_ucb;
@@ -23,8 +24,10 @@ mod safe_lucb;
 mod sampled;
 mod scaling;
 
+pub use crate::parameters::StageRadius;
 pub use crate::play::Play;
 use banister::toolkit::linear::Evidence;
+pub use colts::{LinRColtsConfig, LinSColtsConfig};
 pub use conservative_lin_ucb::ConservativeLinUcbConfig;
 pub use gen_op::GenOpConfig;
 pub use hp_ucb::HpUcbConfig;

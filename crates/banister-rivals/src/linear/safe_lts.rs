@@ -3,17 +3,16 @@
 //! **Problem.** Feature vectors beside x_0 = 0, played at any part of their length; one guardrail
 //! ⟨x, μ⟩ ≤ τ.
 //! **Guarantee.** As long as the cost's confidence set holds, every action played keeps the guardrail. With
-//! `delta` that is with probability 1 − δ; without it the set is that of the authors' runs, whose level
-//! falls as the outcomes grow. The regret is of order d^{3/2}√T.
+//! `radius = "logdet"`, or `delta`, that is with probability 1 − δ; else the set is that of the authors' runs,
+//! whose level falls as the outcomes grow. The regret is of order d^{3/2}√T.
 //! **Cost per round.** O(Kd + d²) on the same actions, O(Kd²) on new ones, no allocation; d random numbers.
 //! **Reference.** Moradipari, Amani, Alizadeh and Thrampoulidis, "Safe Linear Thompson Sampling with Side
 //! Information" (2019), with the radii of HPLC-LUCB, as in the runs that the two are compared in.
 
-use banister::toolkit::positive;
 use banister::{Agent, Error};
 use serde_json::Value;
 
-use super::hplc_lucb::Width;
+use super::hplc_lucb::{Formula, Width};
 use super::{Evidence, Plan, Rule, Sample, Scaling, make};
 use crate::config::{Recipe, Registered, config};
 
@@ -27,19 +26,12 @@ config! {
 
 impl SafeLtsConfig {
     fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
-        let noise_factor = positive("noise_factor", self.noise_factor)?;
-        let log_factor = positive("log_factor", self.log_factor)?;
+        let formula = Formula::new(self.radius, self.noise_factor, self.log_every)?;
         let parameters = self.parameters();
         make(recipe, parameters, self.play, |evidence| {
             let scaling = Scaling::new(self.kind(), evidence)?;
             Ok(SafeLts {
-                width: Width {
-                    noise_factor,
-                    log_factor,
-                    bias: parameters.bias(evidence),
-                    delta: self.delta,
-                    scaling,
-                },
+                width: Width::new(formula, parameters, scaling, evidence),
                 sample: Sample::default(),
             })
         })

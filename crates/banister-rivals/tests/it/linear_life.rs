@@ -11,7 +11,7 @@ use banister_rivals::linear::Play;
 use common::linear::dot;
 use common::{Random, at_most};
 use serde_json::{Value, json};
-use worlds::{SCALED, WHOLE, World, all, config, played};
+use worlds::{SCALED, WHOLE, World, all, config, parts, played};
 
 /// Plays `rounds` rounds beside one that is saved and restored every few of them.
 fn play(kind: &str, keys: Value, changing: bool, rounds: usize) -> Box<dyn Agent> {
@@ -74,7 +74,7 @@ fn restored_agents_go_on_bit_for_bit() {
 
 #[test]
 fn another_seed_is_another_sample() {
-    for kind in ["safe_lts", "lin_ts", "safe_lucb"] {
+    for kind in ["safe_lts", "lin_ts", "safe_lucb", "lin_s_colts"] {
         let world = World::of(kind, 8, None);
         let config = config(kind, json!({}));
         let run = |seed: u64, stream: u64| -> Vec<usize> {
@@ -243,7 +243,7 @@ fn refused(kind: &str, keys: Value, problem: &Problem, words: &[&str]) {
 fn a_problem_outside_the_setting_is_refused_with_the_reason() {
     let zero = vec![0.0, 0.0];
     let plain = Problem::contextual(zero.clone(), vec![at_most(0.5, None)]);
-    for kind in SCALED {
+    for kind in parts() {
         assert!(config(kind, json!({})).build(&plain).is_ok(), "{kind}");
         let elsewhere = Problem::contextual(vec![1.0, 0.0], vec![at_most(0.5, Some(0.1))]);
         refused(
@@ -322,10 +322,14 @@ fn parameters_must_be_possible() {
         );
         refused(
             kind,
-            json!({ "log_factor": -1.0 }),
+            json!({ "log_every": 0 }),
             &problem,
-            &["log_factor"],
+            &["log_every", "at least 1"],
         );
+        for key in ["noise_factor", "log_every"] {
+            let keys = json!({ "radius": "logdet", key: 2 });
+            refused(kind, keys, &problem, &[key, "logdet"]);
+        }
     }
     for kind in ["roful", "gen_op"] {
         for bad in [0.0, 1.5] {
@@ -335,6 +339,12 @@ fn parameters_must_be_possible() {
         refused(kind, paper, &problem, &["norm", "absent", "logdet"]);
     }
     refused("lin_ts", json!({ "v": 0.0 }), &problem, &["v"]);
+    for kind in ["lin_s_colts", "lin_r_colts"] {
+        refused(kind, json!({ "omega": 0.0 }), &problem, &["omega"]);
+    }
+    for bad in [0.0, 1e5] {
+        refused("lin_r_colts", json!({ "draws": bad }), &problem, &["draws"]);
+    }
     let horizon = json!({ "exploration": 5, "horizon": 0 });
     refused("safe_lucb", horizon, &problem, &["horizon"]);
     let bare = AgentConfig::of_kind("safe_lucb").unwrap();

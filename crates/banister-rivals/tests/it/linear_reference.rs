@@ -132,7 +132,7 @@ fn largest(indices: impl Iterator<Item = f64>, start: (usize, f64)) -> (usize, f
 }
 
 const R: f64 = 0.5;
-const S: f64 = 1.0;
+const S: f64 = 1.3;
 const DELTA: f64 = 0.03;
 const EXPLORATION: usize = 60;
 
@@ -156,8 +156,16 @@ fn choose(kind: &str, keys: &Value, slow: &mut Slow, actions: &Matrix, safe: usi
     let all = 0..actions.len();
     let b = slow.threshold(0);
     let cap = |upper: f64, most: f64| if upper * most <= b { most } else { b / upper };
-    let noise = 2.0 * R * (fit.log_det + 2.0 * (1.0 + n).ln()).sqrt();
-    let (own_r, own_c) = (noise / b.min(1.0) + root * S, noise + root * S);
+    // An entry for the first outcome of every `log_every`.
+    let every = keys["log_every"].as_u64().unwrap_or(1) as usize;
+    let entries = (0..slow.data.len()).filter(|n| n % every == 0).count() as f64;
+    let noise = 2.0 * R * (fit.log_det + 2.0 * (1.0 + entries).ln()).sqrt();
+    let room = (b / S).min(1.0);
+    let (own_r, own_c) = if keys["radius"] == "logdet" {
+        (beta / room, beta)
+    } else {
+        (noise / room + root * S, noise + root * S)
+    };
     let mut normals = || -> Vec<f64> {
         (0..d as usize)
             .map(|_| StandardNormal.sample(&mut slow.rng))
@@ -195,6 +203,37 @@ fn choose(kind: &str, keys: &Value, slow: &mut Slow, actions: &Matrix, safe: usi
             };
             let best = largest(all.map(index), start);
             single(best, cap(upper(best.0), 1.0), upper(best.0))
+        }
+        "lin_s_colts" | "lin_r_colts" => {
+            let omega = keys["omega"].as_f64().unwrap_or(1.0);
+            let whitened: Matrix = actions.iter().map(|x| fit.whiten(x)).collect();
+            let draws = if kind == "lin_s_colts" {
+                1
+            } else {
+                let level = DELTA / ((n + 1.0) * (n + 2.0));
+                (keys["draws"].as_f64().unwrap_or(5.79) * (1.0 / level).ln()).ceil() as usize
+            };
+            // The value, the action and its part, by sampled reward and cost.
+            let mut best = (0.0, safe, 1.0);
+            for _ in 0..draws {
+                let eta = normals();
+                for a in all.clone() {
+                    let move_by = omega * beta * dot(&whitened[a], &eta);
+                    let part = cap(mean(1, a) - move_by, 1.0);
+                    let value = part * (mean(0, a) + move_by);
+                    if value > best.0 {
+                        best = (value, a, part);
+                    }
+                }
+            }
+            let (_, a, part) = best;
+            let upper = mean(1, a) + beta * widths[a];
+            let scale = if kind == "lin_s_colts" {
+                cap(upper, part)
+            } else {
+                part
+            };
+            single((a, 0.0), scale, upper)
         }
         "gen_op" => {
             let upper = |a: usize| mean(1, a) + beta * widths[a];
@@ -266,11 +305,13 @@ fn choose(kind: &str, keys: &Value, slow: &mut Slow, actions: &Matrix, safe: usi
                     let g = &slow.world.problem.guardrails[s - 1];
                     let safe_cost =
                         slow.world.sign(s) * g.safe_cost.expect("known") / slow.world.width(s);
-                    let past = safe_plays * safe_cost
-                        + dot(&fit.estimates[s], &sum)
-                        + beta * fit.width(&sum);
-                    past + mean(s, best.0) + beta * widths[best.0]
-                        <= (n + 1.0) * slow.threshold(s - 1)
+                    let all: Vec<f64> = (sum.iter().zip(&actions[best.0]))
+                        .map(|(sum, x)| sum + x)
+                        .collect();
+                    let most = safe_plays * safe_cost
+                        + dot(&fit.estimates[s], &all)
+                        + beta * fit.width(&all);
+                    most <= (n + 1.0) * slow.threshold(s - 1)
                 });
                 if !affordable {
                     best = (safe, index[safe]);
@@ -301,7 +342,8 @@ fn near(a: f64, b: f64, within: f64) -> bool {
 /// Plays 650 rounds beside the slow rule; how often each action was played, and how often scaled.
 fn compare(kind: &str, world: &World, mut keys: Value, changing: bool) -> (Vec<usize>, usize) {
     let case = format!("{kind}, {keys}, changing = {changing}");
-    if !["hplc_lucb", "safe_lts"].contains(&kind) {
+    let authors = ["hplc_lucb", "safe_lts"].contains(&kind) && keys["radius"] != "logdet";
+    if !authors {
         keys["delta"] = json!(DELTA);
     }
     if kind == "safe_lucb" {
@@ -312,11 +354,7 @@ fn compare(kind: &str, world: &World, mut keys: Value, changing: bool) -> (Vec<u
     agent.reseed(7, 3);
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     rng.set_stream(3);
-    let default = if ["hplc_lucb", "safe_lts"].contains(&kind) {
-        0.1
-    } else {
-        1.0
-    };
+    let default = if authors { 0.1 } else { 1.0 };
     let mut slow = Slow {
         world,
         lambda: keys["lambda"].as_f64().unwrap_or(default),
@@ -404,18 +442,49 @@ fn compare_scaled(kind: &str, keys: &[Value]) {
 
 #[test]
 fn hplc_lucb_is_its_definition() {
-    compare_scaled("hplc_lucb", &[json!({}), json!({ "lambda": 0.7 })]);
+    let keys = [
+        json!({}),
+        json!({ "lambda": 0.7, "log_every": 7 }),
+        json!({ "radius": "logdet" }),
+    ];
+    compare_scaled("hplc_lucb", &keys);
 }
 
 #[test]
 fn safe_lts_is_its_definition() {
-    compare_scaled("safe_lts", &[json!({})]);
+    let valid = json!({ "radius": "logdet", "lambda": 0.4 });
+    compare_scaled("safe_lts", &[json!({}), json!({ "log_every": 100 }), valid]);
 }
 
 #[test]
 fn roful_is_its_definition() {
     let paper = json!({ "radius": "paper", "norm": 1.4, "max_scale": 0.8 });
     compare_scaled("roful", &[json!({}), paper]);
+}
+
+#[test]
+fn lin_s_colts_is_its_definition() {
+    let paper = json!({ "radius": "paper", "norm": 1.4, "omega": 0.6 });
+    compare_scaled("lin_s_colts", &[json!({}), paper]);
+}
+
+#[test]
+fn lin_r_colts_is_its_definition() {
+    let (mut played, mut parts) = (0, 0);
+    for changing in [false, true] {
+        for direction in ["at_most", "at_least"] {
+            for keys in [json!({}), json!({ "omega": 0.4, "draws": 1.0 })] {
+                let world = World::scaled(3, direction, None);
+                let (plays, scaled) = compare("lin_r_colts", &world, keys, changing);
+                played += plays.iter().filter(|&&n| n > 0).count();
+                parts += scaled;
+            }
+        }
+    }
+    assert!(
+        played > 16 && parts > 200,
+        "{played} actions, {parts} parts"
+    );
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod common;
 #[allow(unsafe_code)]
 #[path = "../../../banister-solve/tests/it/common/counting.rs"]
 mod counting;
+mod grid;
 mod learned;
 mod linear_allocation;
 mod linear_life;

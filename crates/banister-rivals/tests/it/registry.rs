@@ -3,8 +3,8 @@
 use crate::common;
 
 use banister::{
-    ActionSet, Agent, ArmRanges, Error, Guarantee, Guardrail, Opb, OpbConfig, Origin, Outcomes,
-    Played, Problem, SignalConfig,
+    ActionSet, Agent, ArmRanges, Error, Guardrail, Opb, OpbConfig, Origin, Outcomes, Played,
+    Problem, SignalConfig,
 };
 use banister_rivals::AgentConfig;
 use serde_json::{Value, json};
@@ -29,8 +29,8 @@ fn guardrails() -> Vec<Guardrail> {
 
 /// A problem of the setting that a kind is for.
 fn problem(config: &AgentConfig) -> Problem {
-    // Safe per action: parts of actions, beside x_0 = 0.
-    let scaled = config.guarantee() == Guarantee::PerAction;
+    // Parts of actions, beside x_0 = 0.
+    let scaled = config.plays_parts();
     Problem {
         arms: vec!["control".into(), "bold".into(), "bolder".into()],
         safe: 0,

@@ -10,12 +10,26 @@ use banister_rivals::AgentConfig;
 use serde_json::{Value, json};
 
 /// Safe per action.
-pub const SCALED: [&str; 5] = ["hplc_lucb", "safe_lts", "roful", "gen_op", "safe_lucb"];
+pub const SCALED: [&str; 6] = [
+    "hplc_lucb",
+    "safe_lts",
+    "roful",
+    "gen_op",
+    "safe_lucb",
+    "lin_s_colts",
+];
+/// For x_0 = 0, and not safe per action.
+pub const OVER_TIME: [&str; 1] = ["lin_r_colts"];
 /// For any x_0.
 pub const WHOLE: [&str; 3] = ["conservative_lin_ucb", "lin_ucb", "lin_ts"];
 
 pub fn all() -> impl Iterator<Item = &'static str> {
-    SCALED.into_iter().chain(WHOLE)
+    parts().chain(WHOLE)
+}
+
+/// Kinds that play parts of actions.
+pub fn parts() -> impl Iterator<Item = &'static str> {
+    SCALED.into_iter().chain(OVER_TIME)
 }
 
 /// A kind with what it cannot do without.
@@ -129,7 +143,7 @@ impl World {
 
     /// The one that a kind is for.
     pub fn of(kind: &str, seed: u64, noise: Option<f64>) -> Self {
-        if SCALED.contains(&kind) {
+        if parts().any(|other| other == kind) {
             Self::scaled(seed, ["at_most", "at_least"][seed as usize % 2], noise)
         } else {
             Self::whole(seed, noise)

@@ -17,7 +17,7 @@ use crate::experiment::Experiment;
 use crate::run::{Shard, fnv};
 
 /// First bytes of a journal; the number goes up when its meaning changes.
-const HEADER: &[u8] = b"banister comparison 1\n";
+const HEADER: &[u8] = b"banister comparison 2\n";
 /// Bytes before each record: its length, a check of that, and a check of the record.
 const FRAME: usize = 4 + 4 + 8;
 

@@ -16,29 +16,43 @@
 //! let gathered = comparison.run(Options::default(), &Progress::default(), None)?;
 //! let instance = gathered.expect("not cancelled")[0].result();
 //! let board = leaderboard(&instance);
-//! // The safe ones come first.
+//! // Those that promise most come first.
 //! assert_eq!(board[0].agent, "opb");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! In reading order: `suite/` (named instances) and `grid.rs` (lists of values) make entries (`entry.rs`);
-//! `plan.rs` runs them, with `journal.rs` to go on after an interruption; `board.rs`, with `student.rs`, and `published.rs`
-//! judge the results.
+//! `plan.rs` runs them, with `estimate.rs` for how long that takes and `journal.rs` to go on after an interruption;
+//! `board.rs` and `pairs.rs`, with `student.rs`, `ranks.rs`, with `rank_tests.rs`, and `published.rs` judge the results,
+//! which `stored.rs` keeps beside published numbers; `tuning.rs` chooses the constants of rivals.
 
 mod board;
 mod entry;
+mod estimate;
 mod grid;
 mod journal;
+mod pairs;
 mod plan;
 mod published;
+mod rank_tests;
+mod ranks;
+mod stored;
 mod student;
 mod suite;
+mod tuning;
 
-pub use board::{DrawnStanding, Interval95, Pair, Standing, leaderboard, pairs};
+pub use board::{
+    DrawnStanding, ExcessStanding, Interval95, Kept, Standing, TUNED, leaderboard, tuned_of,
+};
 pub use entry::{Entry, FieldValue, Fields};
 pub use grid::{expand, is_grid};
 pub use journal::{Journal, JournalError};
+pub use pairs::{Overall, Pair, overall, pairs};
 pub use plan::{Agents, Comparison, LeftOut};
-pub use published::{Published, Quantity, Verdict, verdicts};
+pub use published::{Accuracy, Ours, Published, Quantity, Sample, Verdict, measured, verdicts};
+pub use rank_tests::{Friedman, critical_difference, friedman, holm, signed_rank};
+pub use ranks::{LeftUnranked, RankPair, Ranked, Ranking, rankings};
+pub use stored::{Stored, UNREPRODUCED, stored};
 pub use student::student_quantile;
 pub use suite::{SUITES, Suite};
+pub use tuning::{Tried, chosen, tried};

@@ -4,7 +4,7 @@ use std::iter::repeat;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use banister::{Error, Guarantee};
+use banister::Error;
 use banister_rivals::AgentConfig;
 
 use super::entry::{Entry, Fields};
@@ -155,18 +155,6 @@ impl Comparison {
         } else {
             Err(unfit(&refused))
         }
-    }
-
-    /// Guarantees of each experiment's agents. User-supplied agents promise nothing.
-    pub fn guarantees(&self) -> Vec<Vec<Guarantee>> {
-        let of = |agent: &(String, AgentSource)| {
-            let config = agent.1.config();
-            config.map_or(Guarantee::Unsafe, AgentConfig::guarantee)
-        };
-        let experiments = self.experiments.iter();
-        experiments
-            .map(|experiment| experiment.agents.iter().map(of).collect())
-            .collect()
     }
 
     /// Swept values per experiment and agent, the instance's first.

@@ -1,6 +1,7 @@
-//! Published numbers beside ours, with a tolerance and a verdict.
+//! Published numbers beside ours, with a verdict.
 
 use super::board::Interval95;
+use super::student::student_quantile;
 use crate::run::Gathered;
 
 /// Quantity that a published number measures.
@@ -12,6 +13,8 @@ pub enum Quantity {
     ActionRegret,
     /// Regret against the best single action, divided by √T.
     ActionRegretPerRoot,
+    /// Rounds of a run that broke a guardrail.
+    Violations,
 }
 
 impl Quantity {
@@ -21,6 +24,32 @@ impl Quantity {
             Self::Regret => "regret",
             Self::ActionRegret => "regret against the best action",
             Self::ActionRegretPerRoot => "regret against the best action, divided by √T",
+            Self::Violations => "rounds that violated",
+        }
+    }
+}
+
+/// Accuracy of a published number, which the verdict rests on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Accuracy {
+    /// Largest relative distance of ours from it, where nothing was published about its error.
+    Tolerance(f64),
+    /// Standard deviation of the runs that it is the mean of, with n − 1 in the denominator.
+    Spread {
+        /// Standard deviation.
+        sd: f64,
+        /// n, the number of runs.
+        runs: u64,
+    },
+}
+
+impl Accuracy {
+    /// The spread of `runs` values whose standard deviation was published with n in the denominator.
+    pub fn of_population(sd: f64, runs: u64) -> Self {
+        let n = runs as f64;
+        Self::Spread {
+            sd: sd * (n / (n - 1.0)).sqrt(),
+            runs,
         }
     }
 }
@@ -36,8 +65,8 @@ pub struct Published {
     pub quantity: Quantity,
     /// Its value.
     pub value: f64,
-    /// Largest relative distance of ours from it.
-    pub tolerance: f64,
+    /// Its accuracy.
+    pub accuracy: Accuracy,
     /// The rounds it is for.
     pub horizon: u64,
     /// The runs it is the mean of, where these are particular ones.
@@ -47,13 +76,18 @@ pub struct Published {
 }
 
 /// Comparison of a published number with ours.
+///
+/// With a [`Accuracy::Tolerance`] ours agrees if its mean is within, is undecided if only its interval reaches
+/// inside, and differs otherwise. With a [`Accuracy::Spread`] ours agrees if Welch's 95% interval of the difference of
+/// the two means contains 0, and differs if even the interval at level 0.05 divided by the number of such rows
+/// (Bonferroni), which holds for all rows together, does not.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// Ours, whose mean is within the tolerance.
+    /// Ours is near enough.
     Agrees(Interval95),
-    /// Ours, whose mean is outside while its interval reaches inside: more runs would tell.
+    /// Ours is neither: more runs would tell.
     Undecided(Interval95),
-    /// Ours, whose whole interval is outside.
+    /// Ours is too far away for chance.
     Differs(Interval95),
     /// Ours were other rounds.
     OtherHorizon(u64),
@@ -85,61 +119,178 @@ impl Verdict {
     }
 }
 
+/// Our values of a published quantity over runs, or the verdict where there are none to compare.
+pub type Ours = Result<Sample, Verdict>;
+
+/// Values of a quantity over runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Number of runs.
+    pub runs: u64,
+    /// Mean over runs.
+    pub mean: f64,
+    /// Standard deviation, with n − 1 in the denominator; NaN with one run.
+    pub sd: f64,
+}
+
+impl Sample {
+    fn of(values: &[f64]) -> Self {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
+        Self {
+            runs: values.len() as u64,
+            mean,
+            sd: (squares / (n - 1.0)).sqrt(),
+        }
+    }
+
+    /// Its mean with Student's 95% interval.
+    pub fn interval(&self) -> Interval95 {
+        let error = self.sd / (self.runs as f64).sqrt();
+        let half = student_quantile(0.95, self.runs.saturating_sub(1).max(1)) * error;
+        Interval95 {
+            mean: self.mean,
+            low: self.mean - half,
+            high: self.mean + half,
+        }
+    }
+}
+
 /// Compares every published number whose instance was played.
 pub fn verdicts<'p>(
     published: &'p [Published],
     gathered: &[Gathered<'_>],
 ) -> Vec<(&'p Published, Verdict)> {
+    judged(measured(published, gathered))
+}
+
+/// Measures every published quantity whose instance was played.
+pub fn measured<'p>(
+    published: &'p [Published],
+    gathered: &[Gathered<'_>],
+) -> Vec<(&'p Published, Ours)> {
     let mut all = Vec::new();
     for number in published {
         let instance = (gathered.iter()).find(|g| g.experiment.name == number.instance);
         if let Some(instance) = instance {
-            all.push((number, verdict(number, instance)));
+            all.push((number, measure(number, instance)));
         }
     }
     all
 }
 
-fn verdict(number: &Published, gathered: &Gathered<'_>) -> Verdict {
+/// Judges what was measured for one table.
+pub(super) fn judged(measured: Vec<(&Published, Ours)>) -> Vec<(&Published, Verdict)> {
+    let spread = |number: &Published| matches!(number.accuracy, Accuracy::Spread { .. });
+    let together = (measured.iter())
+        .filter(|(number, ours)| ours.is_ok() && spread(number))
+        .count();
+    measured
+        .into_iter()
+        .map(|(number, ours)| {
+            let verdict = ours.map_or_else(|why| why, |ours| judge(number, &ours, together));
+            (number, verdict)
+        })
+        .collect()
+}
+
+fn measure(number: &Published, gathered: &Gathered<'_>) -> Ours {
     let experiment = gathered.experiment;
     let horizon = experiment.resolved.run.horizon;
     let place = (experiment.agents.iter()).position(|(label, _)| *label == number.agent);
     let Some(place) = place else {
-        return Verdict::Absent;
+        return Err(Verdict::Absent);
     };
     if horizon != number.horizon {
-        return Verdict::OtherHorizon(horizon);
+        return Err(Verdict::OtherHorizon(horizon));
     }
     let runs = experiment.resolved.run.runs;
     if number.runs.is_some_and(|needed| runs < needed) {
-        return Verdict::FewerRuns(runs);
+        return Err(Verdict::FewerRuns(runs));
     }
     let rounds = horizon as f64;
-    let traces = &gathered.agents[place];
-    let regrets: Vec<f64> = traces
-        .iter()
-        .map(|trace| {
-            let summary = &trace.summary;
-            let by_action = || {
-                let gap = experiment.gap_of_actions(summary.run).unwrap_or(f64::NAN);
-                summary.regret - rounds * gap
-            };
-            match number.quantity {
-                Quantity::Regret => summary.regret,
-                Quantity::ActionRegret => by_action(),
-                Quantity::ActionRegretPerRoot => by_action() / rounds.sqrt(),
+    let traces = gathered.agents[place].iter();
+    let values = traces.map(|trace| {
+        let summary = &trace.summary;
+        let by_action = || {
+            let gap = experiment.gap_of_actions(summary.run).unwrap_or(f64::NAN);
+            summary.regret - rounds * gap
+        };
+        match number.quantity {
+            Quantity::Regret => summary.regret,
+            Quantity::ActionRegret => by_action(),
+            Quantity::ActionRegretPerRoot => by_action() / rounds.sqrt(),
+            Quantity::Violations => summary.violations.map_or(f64::NAN, |n| n as f64),
+        }
+    });
+    Ok(Sample::of(&values.collect::<Vec<_>>()))
+}
+
+/// Judges our values; `together` rows of the table have a spread.
+fn judge(number: &Published, sample: &Sample, together: usize) -> Verdict {
+    let ours = sample.interval();
+    match number.accuracy {
+        Accuracy::Tolerance(tolerance) => {
+            let room = tolerance * number.value.abs();
+            let (least, most) = (number.value - room, number.value + room);
+            if ours.mean >= least && ours.mean <= most {
+                Verdict::Agrees(ours)
+            } else if ours.low <= most && ours.high >= least {
+                Verdict::Undecided(ours)
+            } else {
+                // Also where there is no interval, with one run.
+                Verdict::Differs(ours)
             }
-        })
-        .collect();
-    let ours = Interval95::of(regrets.iter().copied());
-    let room = number.tolerance * number.value.abs();
-    let (least, most) = (number.value - room, number.value + room);
-    if ours.mean >= least && ours.mean <= most {
-        Verdict::Agrees(ours)
-    } else if ours.low <= most && ours.high >= least {
-        Verdict::Undecided(ours)
-    } else {
-        // Also where there is no interval, with one run.
-        Verdict::Differs(ours)
+        }
+        Accuracy::Spread { sd, runs } => {
+            let difference = Welch::new(sample, ours.mean - number.value, (sd, runs));
+            if difference.is_within(0.95) {
+                Verdict::Agrees(ours)
+            } else if difference.is_beyond(1.0 - 0.05 / together.max(1) as f64) {
+                Verdict::Differs(ours)
+            } else {
+                Verdict::Undecided(ours)
+            }
+        }
+    }
+}
+
+/// Difference of two means of independent runs, whose variances need not be equal (Welch 1947).
+struct Welch {
+    difference: f64,
+    /// Its standard error; NaN where either mean is of one run.
+    error: f64,
+    /// Degrees of freedom (Satterthwaite), rounded down, which makes intervals wider.
+    freedom: u64,
+}
+
+impl Welch {
+    fn new(ours: &Sample, difference: f64, (sd, runs): (f64, u64)) -> Self {
+        let n = ours.runs as f64;
+        let own = ours.sd * ours.sd / n;
+        let theirs = sd * sd / runs as f64;
+        let spread = own * own / (n - 1.0) + theirs * theirs / (runs as f64 - 1.0);
+        let freedom = (own + theirs) * (own + theirs) / spread;
+        Self {
+            difference,
+            error: (own + theirs).sqrt(),
+            // Not a number, where nothing varies, becomes 1; a whole number that rounding left below it stays one.
+            freedom: (freedom + 1e-9).max(1.0) as u64,
+        }
+    }
+
+    fn half(&self, confidence: f64) -> f64 {
+        student_quantile(confidence, self.freedom) * self.error
+    }
+
+    /// True if the interval contains 0.
+    fn is_within(&self, confidence: f64) -> bool {
+        self.difference.abs() <= self.half(confidence)
+    }
+
+    /// True if the interval exists and does not contain 0.
+    fn is_beyond(&self, confidence: f64) -> bool {
+        self.difference.abs() > self.half(confidence)
     }
 }

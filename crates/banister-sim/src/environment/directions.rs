@@ -7,7 +7,7 @@ use super::draw::INSTANCE_SEED;
 use super::keys::keys;
 use super::linear::{Actions, LinearConfig};
 use super::model::{Dynamics, Environment, Setting, numbered};
-use super::per_run::{PerRunInstance, check_published};
+use super::per_run::{ParameterLaw, PerRunInstance, check_published};
 
 /// Standard deviation of the noise unless declared, in signal units.
 const SIGMA: f64 = 0.1;
@@ -28,11 +28,13 @@ keys! {
         /// Interval from which every run draws its threshold (default [0.25, 1]).
         #[serde(deserialize_with = "two_numbers")]
         threshold_range: [f64; 2],
+        /// Law of θ and of the cost's parameter (default `cube`).
+        parameters: ParameterLaw,
         /// Instances that the runs meet; absent: every run draws one from `instance_seed`.
         instances: Instances,
         /// Length of the feature vectors (default 2).
         d: usize,
-        /// Standard deviation of Gaussian noise as a fraction of the signal's range (default 0.05/√d).
+        /// Standard deviation of Gaussian noise as a fraction of the signal's range (default 0.1 in signal units).
         noise: f64,
         /// Seed of the instances, apart from the runs' (default 1).
         instance_seed: u64,
@@ -43,14 +45,19 @@ impl DirectionsConfig {
     /// Checks what is declared, and fills in what is not.
     pub(super) fn build(&mut self, setting: &mut Setting<'_>) -> Result<Environment, Error> {
         let published = self.instances == Some(Instances::Published);
-        if published && self.instance_seed.is_some() {
+        let drawn = [
+            ("instance_seed", self.instance_seed.is_some()),
+            ("parameters", self.parameters.is_some()),
+        ];
+        if let Some((key, _)) = (drawn.iter()).find(|(_, given)| published && *given) {
             let allowed = "this key does not apply to environments of kind `directions` with published instances";
-            let field = "environment.instance_seed";
+            let field = format!("environment.{key}");
             return Err(Error::invalid(field, "given", allowed));
         }
         let d = *self.d.get_or_insert(2);
         let k = *self.k.get_or_insert(10);
-        let reach = (d as f64).sqrt();
+        let parameters = self.parameters.unwrap_or_default();
+        let reach = parameters.longest(d);
         let noise = *self.noise.get_or_insert(SIGMA / (2.0 * reach));
         let thresholds = *self.threshold_range.get_or_insert([0.25, 1.0]);
         for (key, value) in [("d", d), ("k", k)] {
@@ -64,9 +71,12 @@ impl DirectionsConfig {
             return Err(Error::invalid("environment.noise", noise, allowed));
         }
         let [low, high] = thresholds;
-        if !(low > 0.0 && low <= high && high <= reach) {
+        if !(low >= 0.0 && high > 0.0 && low <= high && high <= reach) {
             let (field, value) = ("environment.threshold_range", format!("[{low}, {high}]"));
-            let allowed = format!("two numbers above 0 and at most √d = {reach:.6}, in order");
+            let allowed = format!(
+                "two numbers in order, at least 0, the second above 0 and at most the length {reach:.6} of \
+                 the longest parameter"
+            );
             return Err(Error::invalid(field, value, allowed));
         }
         if published {
@@ -82,6 +92,7 @@ impl DirectionsConfig {
             k,
             noise,
             thresholds,
+            parameters,
             seed: (!published).then_some(seed),
         };
         let first = declaration(&law, 0)?;
@@ -95,7 +106,7 @@ impl DirectionsConfig {
             ..Problem::default()
         };
         // The longest parameters there can be, for agents that assume a length.
-        let longest = vec![1.0; d];
+        let longest = vec![reach / (d as f64).sqrt(); d];
         Ok(Environment {
             changes: Vec::new(),
             parameters: vec![longest.clone(), longest],

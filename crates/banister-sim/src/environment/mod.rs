@@ -47,7 +47,7 @@ pub(crate) use model::{Setting, in_environment};
 pub use outcome::Arms;
 pub use per_arm::PerArm;
 pub(crate) use per_run::{INSTANCES, PUBLISHED_COUNT};
-pub use per_run::{PerRunInstance, RunInstance};
+pub use per_run::{ParameterLaw, PerRunInstance, RunInstance};
 pub use segmented::{SegmentWorld, SegmentedConfig};
 pub(crate) use table::ROUTING;
 pub use table::{Order, TableCell, TableConfig};

@@ -4,7 +4,8 @@
 //! directions that can be played at any part of their length, the safe action being x_0 = 0. Directions are
 //! uniform on the sphere, drawn again until one of them has ⟨θ, x⟩ > 0. Means lie in [−√d, √d], and noise is
 //! Gaussian. Hutchinson, Turan and Alizadeh, "Directional Optimism for Safe Linear Bandits" (2024), section 6,
-//! has d = 2, 10 directions and σ = 0.1.
+//! has d = 2, 10 directions and σ = 0.1. With parameters on the unit sphere, thresholds in [0, 1] and 100 directions
+//! this is the random problem of the public code of Pacchiano et al., with the same σ; means then lie in [−1, 1].
 //!
 //! Their figure 2 shows means over 30 instances, which differ from the law's by more than runs on the same
 //! instances do. These instances are in `directions.csv`, which says how they were made: the recipe and the
@@ -13,6 +14,7 @@
 use banister::Error;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 use super::draw::{direction, instance_stream};
 
@@ -37,6 +39,27 @@ const PUBLISHED_K: usize = 10;
 /// they are.
 const SHORTER: f64 = 1.0 - 1e-13;
 
+/// Law of θ and of the cost's parameter in `directions`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ParameterLaw {
+    /// Uniform on [−1, 1]^d.
+    #[default]
+    Cube,
+    /// Uniform on the unit sphere.
+    Sphere,
+}
+
+impl ParameterLaw {
+    /// Length of the longest parameter, and so the largest size of a mean.
+    pub(super) fn longest(self, d: usize) -> f64 {
+        match self {
+            Self::Cube => (d as f64).sqrt(),
+            Self::Sphere => 1.0,
+        }
+    }
+}
+
 /// Law of an instance that every run draws anew.
 #[derive(Debug, Clone)]
 pub struct PerRunInstance {
@@ -46,6 +69,7 @@ pub struct PerRunInstance {
     pub(super) noise: f64,
     /// Interval that b is drawn from.
     pub(super) thresholds: [f64; 2],
+    pub(super) parameters: ParameterLaw,
     /// Seed that instances are drawn from; `None`: they are the published ones.
     pub(super) seed: Option<u64>,
 }
@@ -73,11 +97,9 @@ impl PerRunInstance {
             return published(self.thresholds, run);
         };
         let mut rng = instance_stream(seed, INSTANCES + run);
-        let mut between = |low: f64, high: f64| low + (high - low) * unit(&mut rng);
-        let mut parameter = || (0..self.d).map(|_| between(-1.0, 1.0)).collect();
-        let (theta, mu): (Vec<f64>, Vec<f64>) = (parameter(), parameter());
+        let (theta, mu) = (self.parameter(&mut rng), self.parameter(&mut rng));
         let [low, high] = self.thresholds;
-        let threshold = between(low, high);
+        let threshold = between(&mut rng, low, high);
         let mut directions = vec![vec![0.0; self.d]; self.k];
         for _ in 0..TRIES {
             directions.iter_mut().for_each(|x| direction(&mut rng, x));
@@ -94,9 +116,20 @@ impl PerRunInstance {
         })
     }
 
-    /// Largest size of a mean, √d: signals have the range [−√d, √d].
+    fn parameter(&self, rng: &mut ChaCha8Rng) -> Vec<f64> {
+        match self.parameters {
+            ParameterLaw::Cube => (0..self.d).map(|_| between(rng, -1.0, 1.0)).collect(),
+            ParameterLaw::Sphere => {
+                let mut parameter = vec![0.0; self.d];
+                direction(rng, &mut parameter);
+                parameter
+            }
+        }
+    }
+
+    /// Largest size of a mean, which the signals' ranges go to on either side.
     pub(crate) fn reach(&self) -> f64 {
-        (self.d as f64).sqrt()
+        self.parameters.longest(self.d)
     }
 
     pub(crate) fn noise(&self) -> f64 {
@@ -160,6 +193,10 @@ fn published(range: [f64; 2], run: u64) -> Result<RunInstance, Error> {
 fn numbers(line: &str) -> Vec<f64> {
     let all: Result<Vec<f64>, _> = line.split(',').map(str::parse).collect();
     all.unwrap_or_default()
+}
+
+fn between(rng: &mut ChaCha8Rng, low: f64, high: f64) -> f64 {
+    low + (high - low) * unit(rng)
 }
 
 fn unit(rng: &mut ChaCha8Rng) -> f64 {

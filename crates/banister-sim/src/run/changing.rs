@@ -82,6 +82,11 @@ impl RunEnvironment for ChangingActions<'_> {
     }
 
     #[inline]
+    fn safe(&self) -> usize {
+        self.means[0].len() - 1
+    }
+
+    #[inline]
     fn mean(&self, action: usize, signal: usize) -> f64 {
         self.best.sign(signal) * self.means[signal][action]
     }

@@ -34,6 +34,8 @@ pub(crate) fn summarise(rounds: &[u64], traces: &[Trace], guardrails: &[Guardrai
         };
         curve.cost_mean.push(average(|trace| &trace.cost));
         curve.price_mean.push(average(|trace| &trace.price));
+        curve.violation_mean.push(average(|trace| &trace.violation));
+        curve.net_mean.push(average(|trace| &trace.net));
         let worst = (0..points).map(|k| {
             let mut signals = traces.iter().map(|trace| trace.worst[i][k]);
             let first = signals.next().unwrap_or(f64::NAN);

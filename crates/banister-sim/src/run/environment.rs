@@ -17,10 +17,8 @@ pub(crate) trait RunEnvironment {
         Ok(())
     }
 
-    /// Number of the safe action, where outcomes are measured.
-    fn safe(&self) -> usize {
-        0
-    }
+    /// Number of the safe action.
+    fn safe(&self) -> usize;
 
     /// Offers the round's actions and returns r*, the reward of the best feasible policy among them.
     fn begin(&mut self, agent: &mut dyn Agent) -> Result<f64, Error>;

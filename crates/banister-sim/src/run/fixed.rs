@@ -105,6 +105,11 @@ impl<const CHANGES: bool> RunEnvironment for FixedActions<'_, CHANGES> {
     }
 
     #[inline]
+    fn safe(&self) -> usize {
+        self.experiment.problem.declared.safe
+    }
+
+    #[inline]
     fn mean(&self, action: usize, signal: usize) -> f64 {
         self.arms.mean(action, signal)
     }

@@ -6,7 +6,7 @@ use super::drawn::Drawn;
 use super::environment::RunEnvironment;
 use super::trace::{TOLERANCE, Trace};
 use crate::experiment::Experiment;
-use crate::results::RunSummary;
+use crate::results::{Excess, RunSummary};
 
 /// Sums over a run's rounds, and their values at the checkpoints.
 pub(crate) struct Metrics {
@@ -23,11 +23,15 @@ pub(crate) struct Metrics {
     worst_exceedance: f64,
     reward_sum: f64,
     window: Vec<Window>,
-    /// The last round's regret, reward and violation.
-    last: (f64, f64, bool),
+    excess: Vec<Excess>,
+    /// A quarter of the rounds.
+    quarter: u64,
+    possible_gain: f64,
+    /// The last round's regret, reward, possible gain and violation.
+    last: (f64, f64, f64, bool),
     trace_regret: Vec<f64>,
     trace_reward: Vec<f64>,
-    trace: Vec<[Vec<f64>; 3]>,
+    trace: Vec<[Vec<f64>; 5]>,
     drawn: Option<Drawn>,
 }
 
@@ -38,20 +42,20 @@ struct Window {
     /// Largest signed signal.
     worst: f64,
     price: f64,
-    /// Cost, signed cost and price of the last round.
-    last: [f64; 3],
+    /// Cost, signed cost, price and excess of the last round.
+    last: [f64; 4],
 }
 
 const FRESH: Window = Window {
     sum: 0.0,
     worst: f64::NEG_INFINITY,
     price: 0.0,
-    last: [0.0; 3],
+    last: [0.0; 4],
 };
 
 impl Window {
     #[inline]
-    fn add(&mut self, [cost, signed, price]: [f64; 3]) {
+    fn add(&mut self, [cost, signed, price, excess]: [f64; 4]) {
         self.sum += cost;
         self.price += price;
         self.worst = if signed > self.worst {
@@ -59,13 +63,30 @@ impl Window {
         } else {
             self.worst
         };
-        self.last = [cost, signed, price];
+        self.last = [cost, signed, price, excess];
+    }
+}
+
+impl Excess {
+    /// Adds a round's excess; one within rounding is no violation.
+    #[inline]
+    fn add(&mut self, excess: f64, rounding: f64) {
+        if excess > rounding {
+            self.violation += excess;
+        }
+        self.net += excess;
+        self.peak = if self.net > self.peak {
+            self.net
+        } else {
+            self.peak
+        };
     }
 }
 
 impl Metrics {
     pub(crate) fn new(experiment: &Experiment, points: usize, knows_means: bool) -> Self {
         let m = experiment.guardrails.len();
+        let none = if knows_means { 0.0 } else { f64::NAN };
         let limits = experiment
             .guardrails
             .iter()
@@ -85,15 +106,26 @@ impl Metrics {
                 m
             ],
             knows_means,
-            regret: if knows_means { 0.0 } else { f64::NAN },
+            regret: none,
             violations: 0,
             rounds: 0,
             first_alarm: None,
             violations_after_alarm: 0,
-            worst_exceedance: if knows_means { 0.0 } else { f64::NAN },
+            worst_exceedance: none,
             reward_sum: 0.0,
             window: vec![FRESH; m],
-            last: (0.0, 0.0, false),
+            excess: vec![
+                Excess {
+                    violation: none,
+                    net: none,
+                    peak: none,
+                    quarter: none,
+                };
+                m
+            ],
+            quarter: experiment.resolved.run.horizon / 4,
+            possible_gain: none,
+            last: (0.0, 0.0, 0.0, false),
             trace_regret: Vec::with_capacity(points),
             trace_reward: Vec::with_capacity(points),
             trace: vec![std::array::from_fn(|_| Vec::with_capacity(points)); m],
@@ -152,14 +184,16 @@ impl Metrics {
         for (i, &(sign, limit, rounding)) in self.limits.iter().enumerate() {
             let cost = decision.scale * environment.judge(&decision.policy, i + 1);
             let signed = sign * cost;
-            windows[i].add([cost, signed, certificates[i].price]);
             let excess = signed - limit;
+            windows[i].add([cost, signed, certificates[i].price, excess]);
+            self.excess[i].add(excess, rounding);
             if excess > rounding {
                 broken = true;
                 self.worst_exceedance = self.worst_exceedance.max(excess);
             }
         }
-        self.last = (optimum - reward, reward, broken);
+        let gain = optimum - environment.mean(environment.safe(), 0);
+        self.last = (optimum - reward, reward, gain, broken);
         self.add_last();
     }
 
@@ -167,17 +201,24 @@ impl Metrics {
     #[inline]
     pub(crate) fn repeat(&mut self) {
         self.rounds += 1;
-        for window in &mut self.window {
+        for (i, window) in self.window.iter_mut().enumerate() {
             window.add(window.last);
+            self.excess[i].add(window.last[3], self.limits[i].2);
         }
         self.add_last();
     }
 
     #[inline]
     fn add_last(&mut self) {
-        let (regret, reward, broken) = self.last;
+        let (regret, reward, gain, broken) = self.last;
         self.regret += regret;
         self.reward_sum += reward;
+        self.possible_gain += gain;
+        if self.rounds == self.quarter {
+            for excess in &mut self.excess {
+                excess.quarter = excess.net;
+            }
+        }
         self.violations += u64::from(broken);
         self.violations_after_alarm += u64::from(broken && self.first_alarm.is_some());
     }
@@ -204,6 +245,9 @@ impl Metrics {
                 f64::NAN
             });
             self.trace[i][2].push(window.price / rounds);
+            let Excess { violation, net, .. } = self.excess[i];
+            self.trace[i][3].push(violation);
+            self.trace[i][4].push(net);
             *window = Window {
                 last: window.last,
                 ..FRESH
@@ -226,6 +270,8 @@ impl Metrics {
             reward_end: self.trace_reward.last().copied().unwrap_or(0.0),
             violations: self.knows_means.then_some(self.violations),
             worst_exceedance: self.worst_exceedance,
+            excess: self.excess,
+            possible_gain: self.possible_gain,
             pulls,
             first_alarm: self.first_alarm,
             violations_after_alarm: self.violations_after_alarm,
@@ -238,13 +284,17 @@ impl Metrics {
             cost: Vec::new(),
             worst: Vec::new(),
             price: Vec::new(),
+            violation: Vec::new(),
+            net: Vec::new(),
             optimum,
             summary,
         };
-        for [cost, worst, price] in self.trace {
+        for [cost, worst, price, violation, net] in self.trace {
             trace.cost.push(cost);
             trace.worst.push(worst);
             trace.price.push(price);
+            trace.violation.push(violation);
+            trace.net.push(net);
         }
         trace
     }

@@ -64,6 +64,11 @@ impl RunEnvironment for ArmsInContexts<'_> {
     }
 
     #[inline]
+    fn safe(&self) -> usize {
+        0
+    }
+
+    #[inline]
     fn mean(&self, action: usize, signal: usize) -> f64 {
         self.best.sign(signal) * self.means[signal][action]
     }

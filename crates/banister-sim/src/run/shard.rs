@@ -37,7 +37,7 @@ use crate::experiment::Experiment;
 use crate::results::{AgentResult, InstanceResult, Optimum, Results};
 
 /// First bytes of a shard; the number goes up when their meaning changes.
-const HEADER: &[u8] = b"banister shard 3\n";
+const HEADER: &[u8] = b"banister shard 4\n";
 
 /// Some runs of one agent of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -176,6 +176,9 @@ impl Gathered<'_> {
             agents: agents
                 .map(|(traces, (label, source))| AgentResult {
                     name: label.clone(),
+                    guarantee: source.guarantee(),
+                    budget: source.budget(),
+                    ours: source.is_ours(),
                     curve: summarise(&rounds, traces, &experiment.guardrails),
                     runs: traces.iter().map(|trace| trace.summary.clone()).collect(),
                     limit: limit(source.delta()),
@@ -287,9 +290,16 @@ impl Experiment {
         let rows = |rows: &Vec<Vec<f64>>| rows.len() == m && rows.iter().all(|r| r.len() == points);
         let whole = trace.regret.len() == points
             && trace.reward.len() == points
-            && [&trace.cost, &trace.worst, &trace.price]
-                .into_iter()
-                .all(rows)
+            && [
+                &trace.cost,
+                &trace.worst,
+                &trace.price,
+                &trace.violation,
+                &trace.net,
+            ]
+            .into_iter()
+            .all(rows)
+            && trace.summary.excess.len() == m
             && trace.optimum.as_ref().is_none_or(|o| o.1.len() == m)
             && trace.summary.pulls.len() == self.pull_slots().len()
             && trace.summary.seed == self.resolved.run.seed;

@@ -20,6 +20,10 @@ pub struct Trace {
     pub worst: Vec<Vec<f64>>,
     /// Per guardrail: mean shadow price since the previous checkpoint.
     pub price: Vec<Vec<f64>>,
+    /// Per guardrail: positive violation Σ(c − τ)₊ since the first round.
+    pub violation: Vec<Vec<f64>>,
+    /// Per guardrail: sum Σ(c − τ) since the first round, of either sign.
+    pub net: Vec<Vec<f64>>,
     /// Mean reward and costs of the best feasible policies, where rounds differ.
     pub optimum: Option<(f64, Vec<f64>)>,
     /// Totals of the run.

@@ -2,8 +2,8 @@
 
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{
-    Agents, Comparison, Entry, FieldValue, Interval95, Quantity, SUITES, Suite, Verdict, expand,
-    leaderboard, student_quantile, verdicts,
+    Accuracy, Agents, Comparison, Entry, FieldValue, Interval95, Kept, Published, Quantity, SUITES,
+    Suite, Verdict, expand, leaderboard, student_quantile, verdicts,
 };
 use banister_sim::{ExperimentConfig, Options, Progress};
 use serde_json::json;
@@ -56,13 +56,47 @@ fn quantiles_are_those_of_printed_tables() {
 }
 
 #[test]
-fn those_who_broke_no_guardrail_lead() {
+fn quantiles_are_right_at_the_small_levels_of_many_pairs() {
+    for level in [1e-3, 1e-5, 1e-7] {
+        let p: f64 = 1.0 - level;
+        // Closed forms: Cauchy's law, and t/√(2 + t²) with two degrees of freedom.
+        let one = (std::f64::consts::FRAC_PI_2 * p).tan();
+        let two = p * (2.0 / (1.0 - p * p)).sqrt();
+        for (freedom, t) in [(1, one), (2, two)] {
+            let ours = student_quantile(p, freedom);
+            assert!(
+                (ours / t - 1.0).abs() < 1e-8,
+                "{freedom}, {level}: {ours} for {t}"
+            );
+        }
+    }
+    // From SciPy 1.x, `scipy.stats.t.isf(level / 2, freedom)`.
+    for (level, freedom, t) in [
+        (1e-4, 9, 6.593_682_583_944_882),
+        (1e-6, 4, 49.458_636_756_578_59),
+        (1e-5, 29, 5.334_970_094_946_93),
+        (5e-6, 3, 76.104_491_652_836_24),
+        (2e-7, 19, 7.905_112_633_673_403),
+        (1e-5, 99, 4.656_746_141_499_076),
+    ] {
+        let ours = student_quantile(1.0 - level, freedom);
+        assert!(
+            (ours / t - 1.0).abs() < 1e-7,
+            "{freedom}, {level}: {ours} for {t}"
+        );
+    }
+}
+
+#[test]
+fn agents_stand_by_their_promise_and_what_violating_earns_gives_no_rank() {
     let agents = ["ucb1", "opb", "doslb"];
     let instance = &results(vec![paper(0.2, 3000, 4, &agents)], &Agents::Proposed)[0];
     let board = leaderboard(instance);
     let names: Vec<&str> = board.iter().map(|s| s.agent.as_str()).collect();
     // The other two violate, and earn more for it.
-    assert_eq!(names[0], "opb");
+    assert_eq!(names, ["opb", "doslb", "ucb1"]);
+    assert_eq!((board[0].rank, board[2].rank), (Some(1), None));
+    assert_eq!((board[0].kept, board[2].kept), (Some(Kept::Yes), None));
     assert_eq!(board[0].violations, Some(0));
     assert!(board[1..].iter().all(|s| s.violations > Some(0)));
     assert!(
@@ -70,7 +104,6 @@ fn those_who_broke_no_guardrail_lead() {
             .iter()
             .all(|s| s.regret.mean < board[0].regret.mean)
     );
-    assert!(board[1].regret.mean <= board[2].regret.mean);
     // The share is the count over all rounds.
     for standing in &board {
         let share = standing.violations.expect("known") as f64 / 12_000.0;
@@ -323,7 +356,8 @@ fn a_published_number_agrees_within_tolerance_and_interval_only() {
         .expect("it played");
     let published = |value: f64| {
         let mut number = suite.published[0].clone();
-        (number.value, number.horizon, number.tolerance) = (value, 4000, 0.05);
+        (number.value, number.horizon) = (value, 4000);
+        number.accuracy = Accuracy::Tolerance(0.05);
         assert_eq!(number.quantity, Quantity::Regret);
         let all = vec![number];
         verdicts(&all, &gathered)[0].1.clone()
@@ -353,6 +387,50 @@ fn a_published_number_agrees_within_tolerance_and_interval_only() {
     let mut absent = suite.published[0].clone();
     absent.agent = "nobody".into();
     assert_eq!(verdicts(&[absent], &gathered)[0].1, Verdict::Absent);
+}
+
+/// Equal deviations of four runs each have 2·3 degrees of freedom: Student's quantiles are from a table.
+#[test]
+fn a_published_spread_is_compared_by_welch_and_for_all_rows_together() {
+    let mut suite = Suite::named("paper", 1).expect("paper");
+    suite.entries.retain(|entry| entry.fixed);
+    suite.entries.truncate(1);
+    let own = &mut suite.entries[0].experiment.run;
+    (own.horizon, own.runs) = (4000, 4);
+    let plan = Comparison::plan(suite.entries, &Agents::Proposed, false).expect("it fits");
+    let gathered = plan.run(NO_TIMING, &Progress::default(), None);
+    let gathered = gathered.expect("runs").expect("not cancelled");
+    let board = leaderboard(&gathered[0].result());
+    let ours = board.iter().find(|s| s.agent == "opb (published)");
+    let Interval95 { mean, high, .. } = ours.expect("it played").regret;
+    // Half the 95% interval of four runs is t₃ = 3.182446 times their standard error.
+    let sd = (high - mean) / 3.182_446 * 2.0;
+    assert!(sd > 0.0);
+    let words = |value: f64, rows: usize| {
+        let number = Published {
+            value,
+            horizon: 4000,
+            accuracy: Accuracy::Spread { sd, runs: 4 },
+            ..suite.published[0].clone()
+        };
+        verdicts(&vec![number; rows], &gathered)[0].1.words()
+    };
+    let error = sd * 0.5_f64.sqrt();
+    for sign in [-1.0, 1.0] {
+        let at = |t: f64| mean + sign * t * error;
+        // P(|t₆| ≤ 2.446912) = 0.95, and 0.99 at 3.707428.
+        assert_eq!(words(at(2.44), 1), "agrees");
+        assert_eq!(words(at(2.45), 1), "differs");
+        assert_eq!(words(at(2.44), 5), "agrees");
+        assert_eq!(words(at(2.45), 5), "undecided");
+        assert_eq!(words(at(3.70), 5), "undecided");
+        assert_eq!(words(at(3.72), 5), "differs");
+    }
+    // A standard deviation with n in its denominator is smaller.
+    let Accuracy::Spread { sd, runs } = Accuracy::of_population(3.0, 4) else {
+        panic!("a spread");
+    };
+    assert!((sd - 12_f64.sqrt()).abs() < 1e-12 && runs == 4);
 }
 
 #[test]

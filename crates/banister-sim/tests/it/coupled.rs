@@ -130,8 +130,8 @@ fn an_agent_differs_from_itself_by_nothing() {
         let agent = serde_json::from_value(json!({"kind": "opb", "label": label}));
         entry.experiment.agent.push(agent.expect("an agent"));
     }
-    let instance = &results(vec![entry], &Agents::Proposed)[0];
-    let pair = &pairs(instance)[0];
+    let instances = results(vec![entry], &Agents::Proposed);
+    let pair = &pairs(&instances)[0][0];
     let Interval95 { mean, low, high } = pair.difference;
     assert_eq!((mean, low, high), (0.0, 0.0, 0.0));
 }
@@ -144,8 +144,8 @@ fn pairing_narrows_differences_between_agents_that_are_alike() {
         let agent = json!({"kind": "opb", "delta": delta, "label": label});
         (entry.experiment.agent).push(serde_json::from_value(agent).expect("an agent"));
     }
-    let instance = &results(vec![entry], &Agents::Proposed)[0];
-    let pair = &pairs(instance)[0];
+    let instances = results(vec![entry], &Agents::Proposed);
+    let (instance, pair) = (&instances[0], &pairs(&instances)[0][0]);
     assert!(pair.gain > 1.5, "{}", pair.gain);
     // Against the definition, run by run.
     let find = |name: &str| instance.agents.iter().find(|a| a.name == name);

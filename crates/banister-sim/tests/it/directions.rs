@@ -108,6 +108,38 @@ fn drawn_directions_are_random_and_some_pay() {
 }
 
 #[test]
+fn parameters_on_the_sphere_have_length_one() {
+    let drawn = |seed: u64| {
+        let law = json!({
+            "d": 5, "k": 100, "parameters": "sphere", "threshold_range": [0.0, 1.0], "instance_seed": seed,
+        });
+        directions(law, 200).expect("valid")
+    };
+    let all = drawn(1);
+    check_directions(&all, 100, [0.0, 1.0]);
+    assert_ne!(all, drawn(2));
+    for (theta, ..) in &all {
+        let length = theta.iter().map(|x| x * x).sum::<f64>().sqrt();
+        assert!((length - 1.0).abs() < 1e-12, "{length}");
+    }
+    // Uniform on the sphere: every coordinate has mean 0 and mean square 1/5; uniform thresholds have mean 1/2.
+    for j in 0..5 {
+        let mean = |of: &dyn Fn(f64) -> f64| all.iter().map(|a| of(a.0[j])).sum::<f64>() / 200.0;
+        assert!(mean(&|x| x).abs() < 0.1, "{}", mean(&|x| x));
+        assert!((mean(&|x| x * x) - 0.2).abs() < 0.06);
+    }
+    let mean = all.iter().map(|a| a.1).sum::<f64>() / 200.0;
+    assert!((mean - 0.5).abs() < 0.08, "{mean}");
+    // Means reach 1, not √d, and thresholds no further.
+    let error = directions(
+        json!({"parameters": "sphere", "threshold_range": [0.5, 1.2]}),
+        1,
+    );
+    let error = error.expect_err("beyond every mean").to_string();
+    assert!(error.contains("environment.threshold_range"), "{error}");
+}
+
+#[test]
 fn published_directions_are_thirty() {
     for range in [[0.25, 1.0], [0.05, 0.25]] {
         let published = || json!({"instances": "published", "threshold_range": range});
@@ -126,6 +158,7 @@ fn published_directions_are_thirty() {
         ("d", json!(3)),
         ("k", json!(9)),
         ("instance_seed", json!(1)),
+        ("parameters", json!("cube")),
     ] {
         let mut wrong = json!({"instances": "published"});
         wrong[key] = value;

@@ -1,7 +1,7 @@
 //! Pinned shards: the bytes of a short run in every kind of environment. A change of random streams, of the
 //! arithmetic, or of what identifies an experiment shows here.
 
-use banister_sim::{ExperimentConfig, Options, Progress, run_shard};
+use banister_sim::{ExperimentConfig, Options, Progress, Shard, run_shard};
 
 const BOTH: &str = r#"guardrail = [{ name = "spend", at_most = 0.6 }, { name = "quality", at_least = 0.3 }]
     agent = [{ kind = "opb" }, { kind = "opb", label = "floor", floor = 0.1 }]"#;
@@ -17,6 +17,43 @@ const NOISY: &str = r#"reward = { sub_gaussian = 0.2 }
     guardrail = [{ name = "spend", at_most = 0.6, sub_gaussian = 0.2 }]
     agent = [{ kind = "opb" }]"#;
 
+/// A shard as version 3 wrote it: what later versions add must not hide a change of what was there.
+fn version_3(shard: &Shard) -> Vec<u8> {
+    let mut bytes = b"banister shard 3\n".to_vec();
+    let mut add = |value: Result<Vec<u8>, postcard::Error>| bytes.extend(value.expect("bytes"));
+    let head = (shard.experiment, shard.agent, shard.traces.len());
+    add(postcard::to_stdvec(&head));
+    for trace in &shard.traces {
+        let own = &trace.summary;
+        let curves = (
+            &trace.regret,
+            &trace.reward,
+            &trace.cost,
+            &trace.worst,
+            &trace.price,
+        );
+        add(postcard::to_stdvec(&(curves, &trace.optimum)));
+        add(postcard::to_stdvec(&(
+            own.run,
+            own.seed,
+            own.regret,
+            own.reward_end,
+        )));
+        add(postcard::to_stdvec(&(
+            own.violations,
+            own.worst_exceedance,
+            &own.pulls,
+        )));
+        let alarms = (own.first_alarm, own.violations_after_alarm);
+        add(postcard::to_stdvec(&(
+            alarms,
+            &own.measured,
+            own.nanoseconds_per_round,
+        )));
+    }
+    bytes
+}
+
 /// FNV-1a of every agent's shard, one after another.
 fn digest(environment: &str, rest: &str) -> u64 {
     let text = format!(
@@ -29,7 +66,7 @@ fn digest(environment: &str, rest: &str) -> u64 {
         let quiet = Options { no_timing: true };
         let shard = run_shard(&experiment, agent, 0..3, quiet, &Progress::default());
         let shard = shard.expect("it runs").expect("not cancelled");
-        for byte in shard.to_bytes().expect("bytes") {
+        for byte in version_3(&shard) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         }
     }

@@ -18,6 +18,9 @@ pub struct Setting {
     pub horizon: u64,
     /// Δ_i = τ_i − c_{0,i}, one per guardrail.
     pub margins: Vec<f64>,
+    /// ρ, the best margin that any arm has, where it is known: the largest over arms of the smallest over
+    /// guardrails.
+    pub best_margin: Option<f64>,
     /// δ, the probability with which the bound may fail.
     pub delta: f64,
     /// R, the sub-Gaussian constant (1/2 for signals in [0, 1]).
@@ -36,6 +39,8 @@ pub struct Bounds {
     /// Nor this, where costs are Gaussian with unit variance: 1/(18Δ²), for T ≥ 96/(18Δ²); `None` if T is
     /// smaller.
     pub lower_margin: Option<f64>,
+    /// Nor these two, for arms whose best margin is ρ: see [`lower_bounds_best_margin`]. `None` where ρ is unknown.
+    pub lower_best_margin: (Option<f64>, Option<f64>),
     /// T_0 lies between these with probability 1 − 2/T when the safe cost is unknown.
     pub t_zero: (u64, u64),
     /// Hoeffding radius of one signal after T/K pulls, at level δ/N_s.
@@ -79,7 +84,14 @@ impl Setting {
         if self.arms == 0 {
             return Err(Error::invalid("arms", 0, "must be at least 1"));
         }
-        check_common(self.horizon, &self.margins, self.delta, self.r).map(|_| ())
+        let margin = check_common(self.horizon, &self.margins, self.delta, self.r)?;
+        if let Some(best) = self.best_margin
+            && !(best >= margin && best <= 1.0)
+        {
+            let allowed = format!("must be at least the safe arm's, {margin}, and at most 1");
+            return Err(Error::invalid("best-margin", best, allowed));
+        }
+        Ok(())
     }
 
     /// Evaluates all bounds.
@@ -97,6 +109,9 @@ impl Setting {
             // With fewer rounds than arms the instances behind it do not exist, and it would exceed T.
             lower_minimax: (t >= k - 1.0).then(|| ((k - 1.0) * t).sqrt() / 27.0),
             lower_margin: lower_bound_margin(margin, self.horizon),
+            lower_best_margin: self.best_margin.map_or((None, None), |best| {
+                lower_bounds_best_margin(margin, best, self.horizon)
+            }),
             t_zero: t_zero_range(self.horizon, margin, self.r),
             hoeffding_radius: self.r * (2.0 * level / pulls).sqrt(),
             paper_radius: (2.0 * log(4.0 * k * t / self.delta) / pulls).sqrt(),
@@ -124,6 +139,26 @@ pub fn regret_as_printed(k: f64, t: f64, margin: f64, delta: f64) -> f64 {
 pub fn lower_bound_margin(margin: f64, horizon: u64) -> Option<f64> {
     let bound = 1.0 / (18.0 * margin * margin);
     (horizon as f64 >= 96.0 * bound).then_some(bound)
+}
+
+/// √T/(32ρ) and 1/(1152Δρ): no algorithm that keeps the constraint in every round beats them on all instances where
+/// the safe arm has margin Δ and the best arm margin ρ ≤ 1/8 (Zuo and Stradi, *Toward Optimal Regret in Adversarial
+/// MDPs with Stochastic Hard Constraints*, appendix: the instances L1 and L2). `None` where the instance behind a
+/// bound does not exist: L1 moves a cost by 1/(8√T) ≤ ρ. The second is also `None` below 1/(Δρ) rounds, fewer than
+/// the search takes that it counts.
+pub fn lower_bounds_best_margin(
+    margin: f64,
+    best_margin: f64,
+    horizon: u64,
+) -> (Option<f64>, Option<f64>) {
+    let t = horizon as f64;
+    let holds = best_margin <= 0.125;
+    let root = holds && 8.0 * t.sqrt() * best_margin >= 1.0;
+    let search = holds && t * margin * best_margin >= 1.0;
+    (
+        root.then(|| t.sqrt() / (32.0 * best_margin)),
+        search.then(|| 1.0 / (1152.0 * margin * best_margin)),
+    )
 }
 
 /// 8R² ln(1/δ)/Δ² ≤ T_0 ≤ ⌈32R² ln(1/δ)/Δ²⌉ with δ = 1/T².

@@ -2,7 +2,8 @@
 
 use banister::Error;
 use banister::theory::{
-    Bounds, LinearBounds, LinearSetting, Setting, lower_bound_margin, regret, t_zero_range,
+    Bounds, LinearBounds, LinearSetting, Setting, lower_bound_margin, lower_bounds_best_margin,
+    regret, t_zero_range,
 };
 
 fn setting() -> Setting {
@@ -10,6 +11,7 @@ fn setting() -> Setting {
         arms: 4,
         horizon: 100_000,
         margins: vec![0.2],
+        best_margin: None,
         delta: 0.01,
         r: 0.5,
     }
@@ -34,6 +36,7 @@ fn every_number_follows_its_formula() {
             arms: k,
             horizon: t,
             margins: vec![margin],
+            best_margin: None,
             delta,
             r: 0.5,
         });
@@ -70,6 +73,58 @@ fn the_margin_bound_needs_a_long_enough_horizon() {
     let enough = (96.0 * bound).ceil() as u64;
     assert_eq!(lower_bound_margin(margin, enough), Some(bound));
     assert_eq!(lower_bound_margin(margin, enough - 1), None);
+}
+
+/// Expected loss of the best policy that is safe on both instances L1, for one that knows every mean but not which
+/// of the two it plays: it has to mix until the larger of the two costs keeps 1/2.
+fn loss_on_l1(best_margin: f64, horizon: u64) -> f64 {
+    let t = horizon as f64;
+    let moved = 1.0 / (8.0 * t.sqrt());
+    t * 0.5 * moved / (best_margin + moved)
+}
+
+#[test]
+fn bounds_by_the_best_margin_need_their_instances() {
+    for (margin, best, t) in [
+        (0.01, 0.1, 100_000_u64),
+        (0.02, 0.125, 10_000),
+        (0.05, 0.05, 900),
+    ] {
+        let found = bounds(&Setting {
+            margins: vec![margin],
+            best_margin: Some(best),
+            horizon: t,
+            ..setting()
+        });
+        let (root, search) = found.lower_best_margin;
+        let root = root.expect("√T/(32ρ)");
+        assert!(close(root, (t as f64).sqrt() / 32.0 / best));
+        // At most, and at least half of, what even a policy loses that knows the means but not which instance it plays.
+        let floor = loss_on_l1(best, t);
+        assert!(
+            floor >= root && floor <= 2.0 * root,
+            "{floor} beside {root}"
+        );
+        assert!(close(
+            search.expect("1/(1152Δρ)"),
+            1.0 / (1152.0 * margin * best)
+        ));
+    }
+    // ρ above 1/8, a cost that would move beyond ρ, and fewer rounds than the search.
+    assert_eq!(lower_bounds_best_margin(0.01, 0.126, 1 << 20), (None, None));
+    assert_eq!(lower_bounds_best_margin(0.1, 0.1, 1).0, None);
+    assert!(lower_bounds_best_margin(0.1, 0.1, 2).0.is_some());
+    assert_eq!(lower_bounds_best_margin(0.01, 0.1, 999).1, None);
+    assert!(lower_bounds_best_margin(0.01, 0.1, 1001).1.is_some());
+    assert_eq!(bounds(&setting()).lower_best_margin, (None, None));
+    for best in [0.1, 1.5, f64::NAN] {
+        let refused = Setting {
+            best_margin: Some(best),
+            ..setting()
+        };
+        let error = refused.bounds().expect_err("outside");
+        assert!(error.to_string().contains("best-margin"), "{error}");
+    }
 }
 
 #[test]

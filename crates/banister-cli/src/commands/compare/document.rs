@@ -3,37 +3,46 @@
 use banister_report::{Document, Section, Table};
 use banister_sim::Results;
 use banister_sim::compare::{
-    Comparison, Interval95, LeftOut, Published, Verdict, leaderboard, pairs,
+    Comparison, Interval95, Kept, LeftOut, leaderboard, overall, pairs, rankings,
 };
 use serde_json::{Value, json};
 
-use super::{figures, heat, tables};
+use super::{figures, heat, published, tables};
 use crate::terminal::LIMIT;
+
+/// Verdicts on promises.
+const PROMISES: &str = "Agents are grouped by what they promise, and ranked by regret among those that kept it. A promise \
+    for every round or action was kept if no round of any run violated. A cumulative budget is about the net excess \
+    (Σ(c − τ))₊: agents that promise none after any round, or none at the horizon beyond what noise explains, are held to \
+    that. Where only slow growth is promised, it was kept if the net excess is no more than that either, or grew \
+    from T/4 to T by less than the power 3/4 of T, halfway between √T and T; it was broken if by more, and the runs do not \
+    tell if the 95% interval allows both. \
+    Σ(c − τ)₊ counts rounds above the threshold only.";
+
+/// Meaning of the comparison over instances.
+const OVER_ALL: &str = "The share of the possible gain that an agent lost is its regret divided by what the best feasible \
+    policies earn beyond the safe action: 0 for the best policy, 1 for the safe action alone, so that instances can be \
+    averaged. The intervals are over instances, as if these were a sample, and hold for all pairs at once. Won and lost \
+    count instances, in parentheses those where the paired interval on the instance is clear. A claim that one agent \
+    is better than another is a row of this table.";
 
 /// Subject of the report.
 pub struct Subject<'a> {
     pub title: &'a str,
     pub comparison: &'a Comparison,
     pub results: &'a Results,
-    pub verdicts: &'a [(&'a Published, Verdict)],
+    pub published: &'a [published::Row<'a>],
     /// The fields of the heat maps, if there are any.
     pub axes: Option<&'a (String, String)>,
 }
 
 impl Subject<'_> {
-    /// One leaderboard per instance.
-    pub fn leaderboards(&self) -> Vec<Table> {
-        let instances = self
-            .results
-            .instances
-            .iter()
-            .zip(self.comparison.guarantees());
-        instances
-            .map(|(instance, guarantees)| {
-                tables::measured(instance, &guarantees)
-                    .unwrap_or_else(|| tables::board(instance, &guarantees))
-            })
-            .collect()
+    /// One leaderboard per instance, with all columns or with those that the terminal has room for.
+    pub fn leaderboards(&self, compact: bool) -> Vec<Table> {
+        let board = |instance| {
+            tables::measured(instance).unwrap_or_else(|| tables::board(instance, compact))
+        };
+        self.results.instances.iter().map(board).collect()
     }
 
     pub fn document(&self) -> Document {
@@ -44,7 +53,7 @@ impl Subject<'_> {
             (_, most) => format!("{} runs", most.unwrap_or(0)),
         };
         let mut sections = Vec::new();
-        let safety = figures::safety(self.results, &self.comparison.guarantees());
+        let safety = figures::safety(self.results);
         sections.push(Section {
             title: "Regret and violations by agent".into(),
             figures: safety.into_iter().collect(),
@@ -57,26 +66,34 @@ impl Subject<'_> {
                 ..Section::default()
             });
         }
-        if !self.verdicts.is_empty() {
+        if !self.published.is_empty() {
             sections.push(Section {
                 title: "Published numbers".into(),
-                paragraphs: vec![
-                    "A number agrees when our mean comes as close as the tolerance says, differs when our whole \
-                     95% interval is farther away, and is undecided in between: more runs would tell. \
-                     Papers on agents that play single actions count regret against the best single action, \
-                     played at the largest part of its length that is safe; so does this table for them."
-                        .into(),
-                ],
-                tables: vec![tables::verdicts(self.verdicts)],
+                paragraphs: vec![published::VERDICTS.into()],
+                tables: vec![published::table(self.published)],
                 ..Section::default()
             });
         }
-        for (instance, board) in self.results.instances.iter().zip(self.leaderboards()) {
+        let instances = &self.results.instances;
+        let over_all = tables::over_all(&overall(instances));
+        let rankings = rankings(instances);
+        if over_all.is_some() || !rankings.is_empty() {
+            sections.push(Section {
+                title: "Over all instances".into(),
+                paragraphs: vec![OVER_ALL.into()],
+                tables: over_all.into_iter().collect(),
+                figures: rankings.iter().map(figures::ranks).collect(),
+            });
+        }
+        let boards = self.leaderboards(false);
+        for ((instance, board), paired) in instances.iter().zip(boards).zip(pairs(instances)) {
             let mut tables = vec![Table {
-                title: "Leaderboard: who broke no guardrail, by regret; then who did".into(),
+                title:
+                    "Leaderboard by promise: who kept it, by regret; then who did not, by violation"
+                        .into(),
                 ..board
             }];
-            tables.extend(tables::against_leader(instance));
+            tables.extend(tables::paired(&paired));
             sections.push(Section {
                 title: instance.name.clone(),
                 tables,
@@ -103,6 +120,7 @@ impl Subject<'_> {
                  action drawn from it, breaks a guardrail in expectation. Regret is counted against the best \
                  feasible policy, so an agent that breaks guardrails can have less than none."
                     .into(),
+                PROMISES.into(),
                 LIMIT.into(),
             ],
             sections,
@@ -112,63 +130,112 @@ impl Subject<'_> {
     /// All of it for a program.
     pub fn json(&self) -> Value {
         let interval = |i: &Interval95| json!({"mean": i.mean, "low": i.low, "high": i.high});
-        let guarantees = self.comparison.guarantees();
-        let boards = self.results.instances.iter().zip(&guarantees);
-        let boards = boards.map(|(instance, guarantees)| {
-            let agents = leaderboard(instance).into_iter().map(|standing| {
-                let place = instance
-                    .agents
-                    .iter()
-                    .position(|a| a.name == standing.agent);
-                let drawn = standing.drawn.as_ref().map(|drawn| {
+        let instances = &self.results.instances;
+        let boards = instances
+            .iter()
+            .zip(pairs(instances))
+            .map(|(instance, pairs)| {
+                let agents = leaderboard(instance).into_iter().map(|standing| {
+                    let drawn = standing.drawn.as_ref().map(|drawn| {
+                        json!({
+                            "reward": interval(&drawn.reward),
+                            "costs": drawn.costs.iter().map(interval).collect::<Vec<_>>(),
+                            "beyond": drawn.beyond,
+                            "gain": interval(&drawn.gain),
+                            "rounds_to_90": drawn.rounds_to_90,
+                        })
+                    });
+                    let excess = instance.guardrails.iter().zip(&standing.excess);
+                    let excess = excess.map(|(guardrail, own)| {
+                        json!({
+                            "guardrail": guardrail.name,
+                            "violation_sum": interval(&own.violation),
+                            "net_excess": interval(&own.net),
+                            "net_over_root": interval(&own.net_over_root),
+                            "net_growth": own.growth,
+                            "net_peak": own.peak,
+                        })
+                    });
                     json!({
-                        "reward": interval(&drawn.reward),
-                        "costs": drawn.costs.iter().map(interval).collect::<Vec<_>>(),
-                        "beyond": drawn.beyond,
-                        "gain": interval(&drawn.gain),
-                        "rounds_to_90": drawn.rounds_to_90,
+                        "agent": standing.agent,
+                        "tuned_of": standing.tuned_of,
+                        "drawn": drawn,
+                        "group": standing.guarantee,
+                        "rank": standing.rank,
+                        "kept": standing.kept.map(Kept::words),
+                        "regret": interval(&standing.regret),
+                        "limit": standing.limit,
+                        "regret_over_limit": standing.regret_over_limit,
+                        "violations": standing.violations,
+                        "violation_share": interval(&standing.violation_share),
+                        "worst_exceedance": standing.worst_exceedance,
+                        "excess": excess.collect::<Vec<_>>(),
+                        "reward": standing.reward,
+                        "of_optimum": standing.of_optimum,
+                        "lost": standing.lost,
+                        "micros_per_round": standing.micros,
+                    })
+                });
+                let pairs = pairs.into_iter().map(|pair| {
+                    json!({
+                        "agent": pair.agent,
+                        "other": pair.other,
+                        "regret_difference": interval(&pair.difference),
+                        "alone": interval(&pair.alone),
                     })
                 });
                 json!({
-                    "agent": standing.agent,
-                    "drawn": drawn,
-                    "guarantee": place.map(|place| guarantees[place]),
-                    "regret": interval(&standing.regret),
-                    "limit": standing.limit,
-                    "regret_over_limit": standing.regret_over_limit,
-                    "violations": standing.violations,
-                    "violation_share": interval(&standing.violation_share),
-                    "worst_exceedance": standing.worst_exceedance,
-                    "reward": standing.reward,
-                    "of_optimum": standing.of_optimum,
-                    "micros_per_round": standing.micros,
+                    "instance": instance.name,
+                    "horizon": instance.horizon,
+                    "leaderboard": agents.collect::<Vec<_>>(),
+                    "pairs": pairs.collect::<Vec<_>>(),
                 })
             });
-            let pairs = pairs(instance).into_iter().map(|pair| {
-                json!({
-                    "agent": pair.agent,
-                    "other": pair.other,
-                    "regret_difference": interval(&pair.difference),
-                })
-            });
+        let over_all = overall(instances).into_iter().map(|row| {
             json!({
-                "instance": instance.name,
-                "horizon": instance.horizon,
-                "leaderboard": agents.collect::<Vec<_>>(),
-                "pairs": pairs.collect::<Vec<_>>(),
+                "agent": row.agent,
+                "other": row.other,
+                "groups": row.guarantees,
+                "instances": row.instances,
+                "difference": interval(&row.difference),
+                "won": row.won[0],
+                "lost": row.lost[0],
+                "won_clearly": row.won[1],
+                "lost_clearly": row.lost[1],
+                "agent_broke": row.broke[0],
+                "other_broke": row.broke[1],
             })
         });
-        let verdicts = self.verdicts.iter().map(|(published, verdict)| {
+        let ranks = rankings(instances).into_iter().map(|ranking| {
+            let agents = ranking.agents.iter();
+            let unranked = ranking.unranked.iter();
+            let pairs = ranking.pairs.iter();
             json!({
-                "instance": published.instance,
-                "agent": published.agent,
-                "published": published.value,
-                "tolerance": published.tolerance,
-                "source": published.source,
-                "ours": verdict.ours().map(interval),
-                "verdict": verdict.words(),
+                "group": ranking.guarantee,
+                "instances": ranking.instances,
+                "agents": agents
+                    .map(|own| json!({"agent": own.agent, "mean_rank": own.mean_rank}))
+                    .collect::<Vec<_>>(),
+                "unranked": unranked
+                    .map(|(agent, reason)| json!({"agent": agent, "reason": reason.words()}))
+                    .collect::<Vec<_>>(),
+                "friedman": {
+                    "chi_square": ranking.friedman.chi_square,
+                    "f": ranking.friedman.f,
+                    "p": ranking.friedman.p,
+                },
+                "critical_difference": ranking.critical_difference,
+                "pairs": pairs
+                    .map(|pair| json!({
+                        "agent": pair.agent,
+                        "other": pair.other,
+                        "p": pair.p,
+                        "p_adjusted": pair.p_adjusted,
+                    }))
+                    .collect::<Vec<_>>(),
             })
         });
+        let published = self.published.iter().map(published::json);
         let left_out = self.comparison.left_out.iter().map(|left| {
             json!({
                 "agent": left.agent,
@@ -178,7 +245,9 @@ impl Subject<'_> {
         });
         json!({
             "instances": boards.collect::<Vec<_>>(),
-            "published": verdicts.collect::<Vec<_>>(),
+            "overall": over_all.collect::<Vec<_>>(),
+            "ranks": ranks.collect::<Vec<_>>(),
+            "published": published.collect::<Vec<_>>(),
             "left_out": left_out.collect::<Vec<_>>(),
         })
     }

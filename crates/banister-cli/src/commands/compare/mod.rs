@@ -3,9 +3,12 @@
 mod document;
 mod figures;
 mod heat;
+pub mod published;
 mod tables;
+mod tuning;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use banister_report::ReportError;
 use banister_report::tables as data;
@@ -13,7 +16,7 @@ use banister_rivals::AgentConfig;
 use banister_sim::compare::{
     Agents, Comparison, Entry, Journal, LeftOut, Published, SUITES, Suite,
 };
-use banister_sim::compare::{expand, is_grid, verdicts};
+use banister_sim::compare::{expand, is_grid, measured, tried, verdicts};
 use banister_sim::{Gathered, Options, Results, Trace};
 
 use super::run::{file_name, resolved};
@@ -25,6 +28,9 @@ use crate::terminal;
 
 /// The journal's name in the folder of the results, while the comparison is not finished.
 pub const JOURNAL: &str = "unfinished.journal";
+
+/// Durations from which on a comparison says how long it will take.
+const ANNOUNCED: Duration = Duration::from_secs(60);
 
 /// Instances to compare, with published numbers about them.
 struct Subject {
@@ -40,6 +46,9 @@ struct Subject {
 pub fn compare(args: &Compare) -> Result<(), Failure> {
     if args.list {
         return list();
+    }
+    if args.published {
+        return published::show(args.simulation.json);
     }
     let subject = subject(args)?;
     let agents = match &args.agents {
@@ -57,28 +66,43 @@ pub fn compare(args: &Compare) -> Result<(), Failure> {
     let results = Results {
         instances: gathered.iter().map(Gathered::result).collect(),
     };
+    let measured = measured(&subject.published, &gathered);
     let verdicts = verdicts(&subject.published, &gathered);
+    let rows = std::iter::zip(&measured, &verdicts);
+    let rows = rows.map(|((number, ours), (_, verdict))| published::Row {
+        suite: args.suite.as_deref().unwrap_or_default(),
+        number,
+        runs: ours.as_ref().ok().map(|ours| ours.runs),
+        verdict: Some(verdict),
+    });
+    let rows: Vec<published::Row> = rows.collect();
     let subject = document::Subject {
         title: &subject.title,
         comparison: &comparison,
         results: &results,
-        verdicts: &verdicts,
+        published: &rows,
         axes: axes.as_ref(),
     };
     let document = subject.document();
     let mut files = resolved(&comparison.experiments)?;
     files.extend(tables_of(&comparison, &gathered, &results)?);
+    if !measured.is_empty() {
+        files.push(("published.csv".into(), published::csv(&measured)?));
+    }
+    if args.suite.as_deref() == Some("tuning") {
+        files.extend(tuning::files(&tried(&gathered))?);
+    }
     let written = banister_report::write_results(&out, &results, &document, &files)?;
     // Only now: the runs are in the results.
     journal.remove()?;
     if args.simulation.json {
         return terminal::say(subject.json());
     }
-    for table in subject.leaderboards() {
+    for table in subject.leaderboards(true) {
         terminal::print(&table)?;
     }
-    if !verdicts.is_empty() {
-        terminal::print(&tables::verdicts(&verdicts))?;
+    if !rows.is_empty() {
+        terminal::print(&published::table(&rows))?;
     }
     say_left_out(&comparison.left_out)?;
     terminal::say(format!(
@@ -215,8 +239,17 @@ fn simulate<'a>(
     } else {
         Journal::open(&path, experiments)?
     };
-    if !done.is_empty() && !args.simulation.quiet {
-        eprintln!("going on: {} runs are done already", done.len());
+    if !args.simulation.quiet {
+        if !done.is_empty() {
+            eprintln!("going on: {} runs are done already", done.len());
+        }
+        let threads = (args.simulation.threads.map(usize::from))
+            .or_else(|| std::thread::available_parallelism().ok().map(usize::from))
+            .unwrap_or(1);
+        let estimate = comparison.estimate(&done, threads)?;
+        if let Some(time) = estimate.filter(|time| *time >= ANNOUNCED) {
+            eprintln!("{}", announcement(time, threads));
+        }
     }
     let options = Options {
         no_timing: args.simulation.no_timing,
@@ -233,8 +266,10 @@ fn tables_of(
     gathered: &[Gathered<'_>],
     results: &Results,
 ) -> Result<Vec<(String, Vec<u8>)>, Failure> {
-    let board = data::leaderboards(results, &comparison.guarantees());
+    let board = data::leaderboards(results);
     let pairs = data::pairs(results);
+    let overall = data::overall(results);
+    let ranks = data::ranks(results);
     let traces: Vec<&[Vec<Trace>]> = gathered.iter().map(|g| &g.agents[..]).collect();
     let long = data::long_form(comparison, results, &traces);
     let orders = data::orders(&comparison.experiments);
@@ -244,6 +279,9 @@ fn tables_of(
             ("leaderboard.parquet".into(), board.to_parquet()?),
             ("pairs.csv".into(), pairs.to_csv()?),
             ("pairs.parquet".into(), pairs.to_parquet()?),
+            ("overall.csv".into(), overall.to_csv()?),
+            ("overall.parquet".into(), overall.to_parquet()?),
+            ("ranks.csv".into(), ranks.to_csv()?),
             ("traces.parquet".into(), long.to_parquet()?),
         ];
         if let Some(orders) = orders {
@@ -252,6 +290,20 @@ fn tables_of(
         Ok(files)
     };
     Ok(files()?)
+}
+
+/// Expected duration in words. After Ctrl-C the same command goes on, so that nobody has to wait for it.
+fn announcement(time: Duration, threads: usize) -> String {
+    let minutes = time.as_secs_f64() / 60.0;
+    let long = if minutes < 90.0 {
+        format!("{minutes:.0} minutes")
+    } else {
+        format!("{:.1} hours", minutes / 60.0)
+    };
+    format!(
+        "this takes about {long} on {threads} thread{}; Ctrl-C stops it, and the same command goes on",
+        if threads == 1 { "" } else { "s" }
+    )
 }
 
 fn say_left_out(left_out: &[LeftOut]) -> Result<(), Failure> {

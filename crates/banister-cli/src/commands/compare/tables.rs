@@ -3,7 +3,7 @@
 use banister::Guarantee;
 use banister_report::{Cell, Table, Tone};
 use banister_rivals::AgentConfig;
-use banister_sim::compare::{Interval95, Published, Standing, Verdict, leaderboard, pairs};
+use banister_sim::compare::{Interval95, Kept, Overall, Pair, Standing, leaderboard};
 use banister_sim::results::{InstanceResult, WINDOWS};
 
 use crate::terminal::{UNKNOWN, count, digits, multiple, number, percent};
@@ -12,39 +12,188 @@ fn header(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| name.to_string()).collect()
 }
 
-/// The leaderboard of an instance: safe agents first, by regret.
-pub fn board(instance: &InstanceResult, guarantees: &[Guarantee]) -> Table {
-    let rows = leaderboard(instance).into_iter().map(|standing| {
-        let place = (instance.agents.iter()).position(|agent| agent.name == standing.agent);
-        let guarantee = place.and_then(|place| guarantees.get(place)).copied();
-        row(&standing, guarantee)
-    });
+/// Columns of a leaderboard: name, whether the terminal has room for it, and cells.
+type Column<'a> = (&'a str, bool, Box<dyn Fn(&Standing) -> Cell + 'a>);
+
+/// The leaderboard of an instance, with all columns or with those that the terminal has room for.
+pub fn board(instance: &InstanceResult, compact: bool) -> Table {
+    let (board, tuned) = tuned_apart(instance);
+    let cell = |of: fn(&Standing) -> Cell| Box::new(of);
+    let mut columns: Vec<Column<'_>> = vec![
+        ("agent", true, cell(|s| Cell::text(&s.agent))),
+        ("promise", true, cell(promise)),
+        ("rank", true, cell(rank)),
+        ("kept", true, cell(kept)),
+        ("regret", true, cell(|s| plain(s.regret.mean))),
+        ("95% interval", true, cell(|s| ends(&s.regret))),
+        (
+            "tuned",
+            !tuned.is_empty(),
+            Box::new(|s| tuned_regret(s, &tuned)),
+        ),
+        ("limit", false, cell(|s| beside_limit(s)[0].clone())),
+        ("regret / limit", true, cell(|s| beside_limit(s)[1].clone())),
+        ("violations", true, cell(violations)),
+        ("of rounds", true, cell(|s| share(s.violation_share.mean))),
+        (
+            "Σ(c − τ)₊",
+            true,
+            cell(|s| sum(s.violation().map(|own| own.violation))),
+        ),
+        (
+            "(Σ(c − τ))₊",
+            true,
+            cell(|s| sum(s.net().map(|own| own.net))),
+        ),
+        (
+            "(Σ(c − τ))₊ / √T",
+            false,
+            cell(|s| sum(s.net().map(|own| own.net_over_root))),
+        ),
+        ("its growth", false, cell(growth)),
+        ("worst excess", false, cell(|s| worst(s.worst_exceedance))),
+        (
+            "reward",
+            false,
+            cell(|s| Cell::number(digits(s.reward)).sorted_by(s.reward)),
+        ),
+        (
+            "of optimum",
+            true,
+            cell(|s| Cell::number(percent(s.of_optimum, 1.0)).sorted_by(s.of_optimum)),
+        ),
+        (
+            "µs/round",
+            true,
+            cell(|s| {
+                let time = s.micros.map_or(UNKNOWN.into(), |t| format!("{t:.2}"));
+                Cell::number(time)
+                    .toned(Tone::Quiet)
+                    .sorted_by(s.micros.unwrap_or(f64::NAN))
+            }),
+        ),
+    ];
+    columns.retain(|(name, terse, _)| *terse || (!compact && *name != "tuned"));
+    let row = |s: &Standing| columns.iter().map(|(_, _, cell)| cell(s)).collect();
     Table {
         title: instance.name.clone(),
-        header: header(&[
-            "agent",
-            "promise",
-            "regret",
-            "95% interval",
-            "limit",
-            "regret / limit",
-            "violations",
-            "of rounds",
-            "worst excess",
-            "reward",
-            "of optimum",
-            "µs/round",
-        ]),
-        rows: rows.collect(),
+        header: columns.iter().map(|(name, ..)| name.to_string()).collect(),
+        rows: board.iter().map(row).collect(),
     }
 }
 
-fn violations(standing: &Standing, guarantee: Option<Guarantee>) -> Cell {
+/// The leaderboard without tuned versions, and those.
+fn tuned_apart(instance: &InstanceResult) -> (Vec<Standing>, Vec<Standing>) {
+    (leaderboard(instance).into_iter()).partition(|standing| standing.tuned_of.is_none())
+}
+
+/// Regret of an agent's tuned version.
+fn tuned_regret(standing: &Standing, tuned: &[Standing]) -> Cell {
+    let own = (tuned.iter()).find(|own| own.tuned_of.as_ref() == Some(&standing.agent));
+    let Some(own) = own else {
+        return Cell::number(UNKNOWN).toned(Tone::Quiet).sorted_by(f64::NAN);
+    };
+    let regret = with_error(&own.regret);
+    let broke = own.kept == Some(Kept::No);
+    let text = if broke {
+        format!("{regret}, not kept")
+    } else {
+        regret
+    };
+    let tone = if broke { Tone::Bad } else { Tone::Plain };
+    Cell::number(text).toned(tone).sorted_by(own.regret.mean)
+}
+
+fn promise(standing: &Standing) -> Cell {
+    Cell::text(standing.guarantee.words()).toned(Tone::Quiet)
+}
+
+fn rank(standing: &Standing) -> Cell {
+    Cell::number(
+        standing
+            .rank
+            .map_or(UNKNOWN.into(), |rank| rank.to_string()),
+    )
+    .sorted_by(standing.rank.map_or(f64::NAN, |rank| rank as f64))
+}
+
+/// The verdict on the promise; for a budget with the power of T that the net excess grows by.
+fn kept(standing: &Standing) -> Cell {
+    let tone = match standing.kept {
+        Some(Kept::Yes) => Tone::Good,
+        Some(Kept::No) => Tone::Bad,
+        Some(Kept::Undecided) | None => Tone::Quiet,
+    };
+    let word = standing.kept.map_or(UNKNOWN, Kept::words);
+    let power = standing
+        .net()
+        .map(|own| own.growth)
+        .filter(|power| power.is_finite());
+    let text = match power {
+        Some(power) if standing.guarantee == Guarantee::Cumulative => {
+            format!("{word}, T^{power:.2}")
+        }
+        _ => word.to_string(),
+    };
+    Cell::text(text).toned(tone)
+}
+
+fn growth(standing: &Standing) -> Cell {
+    let power = standing.net().map_or(f64::NAN, |own| own.growth);
+    let text = if power.is_finite() {
+        format!("T^{power:.2}")
+    } else {
+        UNKNOWN.into()
+    };
+    Cell::number(text).sorted_by(power)
+}
+
+fn plain(x: f64) -> Cell {
+    Cell::number(number(x)).sorted_by(x)
+}
+
+fn share(x: f64) -> Cell {
+    Cell::number(small_percent(x)).sorted_by(x)
+}
+
+fn ends(own: &Interval95) -> Cell {
+    Cell::number(interval(own))
+        .toned(Tone::Quiet)
+        .sorted_by(own.low)
+}
+
+/// A sum of excesses with half the width of its interval.
+fn sum(own: Option<Interval95>) -> Cell {
+    match own {
+        None => Cell::number(UNKNOWN).toned(Tone::Quiet).sorted_by(f64::NAN),
+        Some(own) => Cell::number(with_error(&own)).sorted_by(own.mean),
+    }
+}
+
+fn with_error(own: &Interval95) -> String {
+    let half = own.high - own.mean;
+    if half > 0.0 {
+        format!("{} ± {}", number(own.mean), number(half))
+    } else {
+        number(own.mean)
+    }
+}
+
+fn worst(excess: f64) -> Cell {
+    let text = if excess == 0.0 {
+        "0".into()
+    } else {
+        format!("{excess:.2e}")
+    };
+    Cell::number(text).sorted_by(excess)
+}
+
+fn violations(standing: &Standing) -> Cell {
     let broken = standing.violations;
-    let tone = match (broken, guarantee.and_then(|g| standing.kept(g))) {
+    let tone = match (broken, standing.kept) {
         (Some(0), _) => Tone::Good,
         // A broken promise is worse than none.
-        (_, Some(false)) => Tone::Bad,
+        (_, Some(Kept::No)) => Tone::Bad,
         (Some(_), _) => Tone::Plain,
         (None, _) => Tone::Quiet,
     };
@@ -64,47 +213,14 @@ fn beside_limit(standing: &Standing) -> [Cell; 2] {
     ]
 }
 
-fn row(standing: &Standing, guarantee: Option<Guarantee>) -> Vec<Cell> {
-    let share = standing.violation_share.mean;
-    let excess = standing.worst_exceedance;
-    let [limit, over_limit] = beside_limit(standing);
-    vec![
-        Cell::text(&standing.agent),
-        Cell::text(guarantee.map_or(UNKNOWN, Guarantee::words)).toned(Tone::Quiet),
-        Cell::number(number(standing.regret.mean)).sorted_by(standing.regret.mean),
-        Cell::number(interval(&standing.regret))
-            .toned(Tone::Quiet)
-            .sorted_by(standing.regret.low),
-        limit,
-        over_limit,
-        violations(standing, guarantee),
-        Cell::number(small_percent(share)).sorted_by(share),
-        Cell::number(if excess == 0.0 {
-            "0".into()
-        } else {
-            format!("{excess:.2e}")
-        })
-        .sorted_by(excess),
-        Cell::number(digits(standing.reward)).sorted_by(standing.reward),
-        Cell::number(percent(standing.of_optimum, 1.0)).sorted_by(standing.of_optimum),
-        Cell::number(
-            standing
-                .micros
-                .map_or(UNKNOWN.into(), |t| format!("{t:.2}")),
-        )
-        .toned(Tone::Quiet)
-        .sorted_by(standing.micros.unwrap_or(f64::NAN)),
-    ]
-}
-
 /// Drawn outcomes on an instance, and the rounds until the possible gain: the agents in the leaderboard's order,
 /// below the best policy that ignores the request. `None` unless outcomes were measured.
-pub fn measured(instance: &InstanceResult, guarantees: &[Guarantee]) -> Option<Table> {
-    let board = leaderboard(instance);
+pub fn measured(instance: &InstanceResult) -> Option<Table> {
+    let (board, tuned) = tuned_apart(instance);
     if board.iter().any(|standing| standing.drawn.is_none()) {
         return None;
     }
-    let mut columns = header(&["agent", "promise", "reward"]);
+    let mut columns = header(&["agent", "promise", "rank", "kept", "reward"]);
     for guardrail in &instance.guardrails {
         columns.push(guardrail.name.clone());
     }
@@ -118,28 +234,33 @@ pub fn measured(instance: &InstanceResult, guarantees: &[Guarantee]) -> Option<T
     if has_limit {
         columns.extend(header(&["regret", "limit", "regret / limit"]));
     }
-    columns.push("violations".into());
+    if !tuned.is_empty() {
+        columns.push("tuned".into());
+    }
+    columns.extend(header(&["violations", "Σ(c − τ)₊", "(Σ(c − τ))₊"]));
     let mut rows = Vec::new();
     if instance.knows_means() {
         let optimum = &instance.optimum;
         let mut row = vec![
             Cell::text("best policy").toned(Tone::Quiet),
             Cell::text("known means").toned(Tone::Quiet),
+            Cell::number(""),
+            Cell::text(""),
             Cell::number(digits(optimum.reward)),
         ];
         row.extend(optimum.costs.iter().map(|&cost| Cell::number(digits(cost))));
         row.resize(columns.len(), Cell::text(""));
-        row[3 + optimum.costs.len()] = Cell::number("100%");
+        row[5 + optimum.costs.len()] = Cell::number("100%");
         rows.push(row);
     }
     for standing in &board {
         let drawn = standing.drawn.as_ref()?;
-        let place = (instance.agents.iter()).position(|agent| agent.name == standing.agent);
-        let guarantee = place.and_then(|place| guarantees.get(place)).copied();
         let mean = |x: f64| Cell::number(digits(x)).sorted_by(x);
         let mut row = vec![
             Cell::text(&standing.agent),
-            Cell::text(guarantee.map_or(UNKNOWN, Guarantee::words)).toned(Tone::Quiet),
+            promise(standing),
+            rank(standing),
+            kept(standing),
             mean(drawn.reward.mean),
         ];
         row.extend(drawn.costs.iter().map(|cost| mean(cost.mean)));
@@ -164,7 +285,12 @@ pub fn measured(instance: &InstanceResult, guarantees: &[Guarantee]) -> Option<T
             row.push(Cell::number(number(regret)).sorted_by(regret));
             row.extend(beside_limit(standing));
         }
-        row.push(violations(standing, guarantee));
+        if !tuned.is_empty() {
+            row.push(tuned_regret(standing, &tuned));
+        }
+        row.push(violations(standing));
+        row.push(sum(standing.violation().map(|own| own.violation)));
+        row.push(sum(standing.net().map(|own| own.net)));
         rows.push(row);
     }
     Some(Table {
@@ -192,29 +318,17 @@ fn interval(interval: &Interval95) -> String {
     }
 }
 
-/// Every agent against the leader, on the same outcomes.
-pub fn against_leader(instance: &InstanceResult) -> Option<Table> {
-    let leader = leaderboard(instance).into_iter().next()?.agent;
-    let against: Vec<_> = (pairs(instance).into_iter())
-        .filter(|pair| pair.other == leader)
-        .collect();
-    if against.is_empty() {
-        return None;
-    }
-    let rows = against.iter().map(|pair| {
+/// Pairs of agents on an instance, on the same outcomes.
+pub fn paired(pairs: &[Pair]) -> Option<Table> {
+    let rows = pairs.iter().map(|pair| {
         let difference = &pair.difference;
-        let (word, tone) = match difference {
-            d if d.low.is_nan() => ("one run only", Tone::Quiet),
-            d if d.low > 0.0 => ("more", Tone::Plain),
-            d if d.high < 0.0 => ("less", Tone::Plain),
-            _ => ("undecided", Tone::Quiet),
-        };
         let gain = pair.gain;
         vec![
             Cell::text(&pair.agent),
-            Cell::number(number(difference.mean)).sorted_by(difference.mean),
+            Cell::text(&pair.other),
+            plain(difference.mean),
             Cell::number(interval(difference)).sorted_by(difference.low),
-            Cell::text(word).toned(tone),
+            verdict_of(difference),
             Cell::number(if gain.is_finite() {
                 format!("{gain:.2}×")
             } else {
@@ -224,12 +338,13 @@ pub fn against_leader(instance: &InstanceResult) -> Option<Table> {
             .sorted_by(gain),
         ]
     });
-    Some(Table {
-        title: format!("Regret beyond that of {leader}, run by run on the same outcomes"),
+    (!pairs.is_empty()).then(|| Table {
+        title: "Regret of an agent beyond that of another, run by run on the same outcomes".into(),
         header: header(&[
             "agent",
+            "other",
             "difference",
-            "95% interval",
+            "95% interval, all pairs at once",
             "verdict",
             "narrower by pairing",
         ]),
@@ -237,77 +352,63 @@ pub fn against_leader(instance: &InstanceResult) -> Option<Table> {
     })
 }
 
-/// Published numbers beside ours.
-pub fn verdicts(verdicts: &[(&Published, Verdict)]) -> Table {
-    let rows = verdicts.iter().map(|(published, verdict)| {
-        let ours = |interval: &Interval95| {
-            let digits = |x: f64| {
-                if published.value.abs() < 100.0 {
-                    format!("{x:.2}")
-                } else {
-                    number(x)
-                }
-            };
-            if interval.low.is_nan() {
-                digits(interval.mean)
-            } else {
-                format!(
-                    "{} ({} to {})",
-                    digits(interval.mean),
-                    digits(interval.low),
-                    digits(interval.high)
-                )
-            }
-        };
-        let value = if published.value.abs() < 100.0 {
-            published.value.to_string()
+fn verdict_of(difference: &Interval95) -> Cell {
+    match difference {
+        d if d.low.is_nan() => Cell::text("one run only").toned(Tone::Quiet),
+        d if d.low > 0.0 => Cell::text("more"),
+        d if d.high < 0.0 => Cell::text("less"),
+        _ => Cell::text("undecided").toned(Tone::Quiet),
+    }
+}
+
+/// Pairs of agents over all instances.
+pub fn over_all(rows: &[Overall]) -> Option<Table> {
+    let lines = rows.iter().map(|row| {
+        let counted =
+            |[all, clear]: [u64; 2]| Cell::number(format!("{all} ({clear})")).sorted_by(all as f64);
+        let difference = &row.difference;
+        let points = |x: f64| format!("{:.1}%", 100.0 * x).replace('-', "−");
+        let ends = if difference.low.is_nan() {
+            UNKNOWN.into()
         } else {
-            number(published.value)
+            format!("{} to {}", points(difference.low), points(difference.high))
         };
-        let tone = match verdict {
-            Verdict::Agrees(_) => Tone::Good,
-            Verdict::Differs(_) => Tone::Bad,
-            _ => Tone::Quiet,
+        let broke = |count: u64| {
+            let tone = if count > 0 { Tone::Bad } else { Tone::Quiet };
+            Cell::number(count.to_string())
+                .toned(tone)
+                .sorted_by(count as f64)
         };
-        let word = match verdict {
-            Verdict::OtherHorizon(_) => {
-                format!("needs {} rounds", number(published.horizon as f64))
-            }
-            Verdict::FewerRuns(_) => format!("needs {} runs", published.runs.unwrap_or(0)),
-            Verdict::Absent => format!("{} did not play", published.agent),
-            other => other.words().into(),
-        };
-        let shown = verdict.ours().map_or(UNKNOWN.into(), ours);
-        let distance = verdict.ours().map_or(UNKNOWN.into(), |i| {
-            format!("{:+.1}%", 100.0 * (i.mean / published.value - 1.0)).replace('-', "−")
-        });
         vec![
-            Cell::text(&published.instance),
-            Cell::text(&published.agent),
-            Cell::text(published.quantity.words()).toned(Tone::Quiet),
-            Cell::number(value),
-            Cell::number(shown),
-            Cell::number(distance),
-            Cell::number(format!("±{:.0}%", 100.0 * published.tolerance)).toned(Tone::Quiet),
-            Cell::text(word).toned(tone),
-            Cell::text(published.source).toned(Tone::Quiet),
+            Cell::text(&row.agent),
+            Cell::text(&row.other),
+            Cell::number(row.instances.to_string()),
+            Cell::number(points(difference.mean)).sorted_by(difference.mean),
+            Cell::number(ends).sorted_by(difference.low),
+            verdict_of(difference),
+            counted(row.won),
+            counted(row.lost),
+            broke(row.broke[0]),
+            broke(row.broke[1]),
         ]
     });
-    Table {
-        title: "Published numbers beside ours".into(),
+    (!rows.is_empty()).then(|| Table {
+        title: "Share of the possible gain that an agent lost beyond another, mean over instances"
+            .into(),
         header: header(&[
-            "instance",
             "agent",
-            "measure",
-            "published",
-            "ours (95%)",
-            "distance",
-            "tolerance",
+            "other",
+            "instances",
+            "difference",
+            "95% interval, all pairs at once",
             "verdict",
-            "source",
+            "won (clearly)",
+            "lost (clearly)",
+            "agent broke its promise",
+            "other broke its",
         ]),
-        rows: rows.collect(),
-    }
+        rows: lines.collect(),
+    })
 }
 
 /// The suites there are.

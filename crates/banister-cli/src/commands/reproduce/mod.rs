@@ -14,6 +14,7 @@ use banister_report::Table;
 use banister_sim::{Options, Results};
 use claims::{Claim, Distance};
 
+use super::compare::published;
 use super::run::resolved;
 use crate::args::Reproduce;
 use crate::failure::Failure;
@@ -41,7 +42,8 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
     let claims = claims::check(&parts);
     let distances = claims::distances(&parts.paper);
     let distance_table = claims::distance_table(&distances);
-    let document = report::document(&parts, &claims, &distance_table);
+    let mut document = report::document(&parts, &claims, &distance_table);
+    document.sections.push(published::section()?);
     let all = Results {
         instances: [&parts.paper, &parts.lower_bound, &parts.safe_cost]
             .into_iter()

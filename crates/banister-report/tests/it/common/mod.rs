@@ -4,8 +4,10 @@
 use std::path::PathBuf;
 
 use banister_report::{Cell, Document, Figure, FigureRef, Section, Table, Tone};
+use banister_sim::banister::{CumulativeBudget, Guarantee};
 use banister_sim::results::{
-    AgentResult, Curve, Direction, GuardrailInfo, InstanceResult, Optimum, Results, RunSummary,
+    AgentResult, Curve, Direction, Excess, GuardrailInfo, InstanceResult, Optimum, Results,
+    RunSummary,
 };
 
 pub const AWKWARD_INSTANCE: &str = "τ = \"0.5\", <first> & co";
@@ -16,6 +18,7 @@ fn guardrail(name: &str, direction: Direction, threshold: f64) -> GuardrailInfo 
         name: name.into(),
         direction,
         threshold,
+        noise: 0.5,
     }
 }
 
@@ -34,6 +37,8 @@ fn agent(name: &str, guardrails: usize, arms: usize, timed: bool) -> AgentResult
         reward_end: 0.625,
         violations: Some(run),
         worst_exceedance: 1e-300,
+        excess: vec![Excess::default(); guardrails],
+        possible_gain: 100.0,
         pulls: (0..arms as u64).map(|arm| 10 * arm + run).collect(),
         first_alarm: None,
         violations_after_alarm: 0,
@@ -42,6 +47,9 @@ fn agent(name: &str, guardrails: usize, arms: usize, timed: bool) -> AgentResult
     });
     AgentResult {
         name: name.into(),
+        guarantee: Guarantee::EveryRound,
+        budget: CumulativeBudget::default(),
+        ours: false,
         curve: Curve {
             round: vec![100, 200, 1_000_000],
             regret_mean: vec![0.1 * scale, 0.2 * scale, 12_345.678],
@@ -52,6 +60,8 @@ fn agent(name: &str, guardrails: usize, arms: usize, timed: bool) -> AgentResult
             cost_mean: signal(0.2),
             cost_worst: signal(0.3),
             price_mean: signal(0.0),
+            violation_mean: signal(4.0),
+            net_mean: signal(-5.0),
         },
         runs: runs.collect(),
         limit: Some(4000.0),

@@ -1,16 +1,13 @@
 //! The suite `contexts`: segments, features, links, models that are wrong, and the routing table by class of request.
 
 use banister::{Error, Guardrail, Scope};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use super::parts::{agents, at_most, entry, run};
+use super::parts::{Draw, agents, at_most, entry, run};
 use super::routing;
 use crate::compare::entry::Entry;
 use crate::environment::{
-    Actions, Drawn, EnvironmentConfig, INSTANCES, LinearConfig, MisspecifiedConfig,
-    SegmentedConfig, World,
+    Actions, Drawn, EnvironmentConfig, LinearConfig, MisspecifiedConfig, SegmentedConfig, World,
 };
 
 /// Seed of the segmented worlds.
@@ -63,14 +60,9 @@ fn segmented(
     scope: Scope,
     length: crate::config::RunConfig,
 ) -> Result<Entry, Error> {
-    let mut rng = ChaCha8Rng::seed_from_u64(SEED);
-    rng.set_stream(INSTANCES + segments as u64);
-    // Two decimals, so that an instance can be written down.
+    let mut draw = Draw::new(SEED, segments as u64);
     let mut row = |safe: [f64; 2]| -> Vec<f64> {
-        let mut between = |[low, high]: [f64; 2]| {
-            let unit = (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-            (100.0 * (low + (high - low) * unit)).round() / 100.0
-        };
+        let mut between = |[low, high]: [f64; 2]| draw.between(low, high);
         let ranges = (0..arms).map(|arm| if arm == 0 { safe } else { [0.05, 0.95] });
         ranges.map(&mut between).collect()
     };

@@ -6,23 +6,37 @@ use serde_json::{Value, json};
 
 use super::parts::{agents, all, at_most, entry, run};
 use crate::compare::entry::Entry;
-use crate::compare::published::{Published, Quantity};
+use crate::compare::published::{Accuracy, Published, Quantity};
 use crate::environment::{
     Actions, AuthorsLinearConfig, DirectionsConfig, Drawn, EnvironmentConfig, Instances,
-    LinearConfig,
+    LinearConfig, ParameterLaw,
 };
 
-/// Declares every linear agent, each with some more keys.
-fn linear_kinds(more: Value) -> Result<Vec<Value>, Error> {
+/// Declares every linear agent, and those with tuned constants, each with some more keys.
+fn linear_kinds(more: &Value) -> Result<Vec<Value>, Error> {
     let mut list = Vec::new();
-    for kind in AgentConfig::kinds() {
-        if AgentConfig::of_kind(&kind)?.takes_features() {
-            let mut declared = more.clone();
-            declared["kind"] = kind.into();
-            list.push(declared);
+    for agent in all(true, &[])? {
+        let mut declared = serde_json::to_value(&agent)
+            .map_err(|error| Error::invalid("agent", agent.label(), error.to_string()))?;
+        for (key, value) in more.as_object().into_iter().flatten() {
+            declared[key] = value.clone();
         }
+        list.push(declared);
     }
     Ok(list)
+}
+
+/// HPLC-LUCB and Safe-LTS with radii that are valid at the other agents' δ and λ, beside their authors' settings.
+fn valid_radii(more: &Value) -> Vec<Value> {
+    let one = |kind: &str| {
+        let mut declared = more.clone();
+        declared["kind"] = kind.into();
+        declared["label"] = format!("{kind}, valid radius").into();
+        declared["radius"] = "logdet".into();
+        declared["delta"] = 0.01.into();
+        declared
+    };
+    ["hplc_lucb", "safe_lts"].map(one).to_vec()
 }
 
 pub(super) fn linear() -> Result<Vec<Entry>, Error> {
@@ -48,7 +62,7 @@ pub(super) fn linear() -> Result<Vec<Entry>, Error> {
             range: Some([-1.0, 1.0].into()),
             ..at_most("cost", 0.3, Some(0.0))
         }],
-        all(true, more)?,
+        all(true, &[more, &valid_radii(&json!({}))].concat())?,
     );
     sphere.experiment.reward.range = Some([-1.0, 1.0].into());
     Ok(vec![
@@ -87,66 +101,196 @@ pub(super) fn linear() -> Result<Vec<Entry>, Error> {
     ])
 }
 
-/// Final regrets of the authors' runs (T = 10⁶, 10 runs) for HPLC-LUCB and Safe-LTS, by d and τ.
-const AUTHORS: [(usize, f64, f64, f64); 10] = [
-    (5, 0.2, 159_671.0, 197_624.0),
-    (5, 0.5, 68_421.0, 225_955.0),
-    (5, 0.6, 9_854.0, 119_910.0),
-    (5, 0.8, 6_025.0, 74_233.0),
-    (5, 1.0, 4_444.0, 56_732.0),
-    (10, 0.2, 226_775.0, 233_568.0),
-    (10, 0.5, 144_974.0, 372_915.0),
-    (10, 0.6, 43_052.0, 339_963.0),
-    (10, 0.8, 33_380.0, 175_321.0),
-    (10, 1.0, 29_360.0, 129_924.0),
+/// Stored results of the authors' runs of HPLC-LUCB and Safe-LTS: each the mean regret and the standard deviation
+/// over runs (n in its denominator) after the first round of the last log entry.
+type Stored = [(f64, f64); 2];
+
+/// Settings of the authors' runs that their stored results do not name: horizon, runs, σ of the noise, rounds per
+/// log entry. The number of runs is that of their code's history, and with three runs the only one that the first
+/// round's stored mean and deviation fit.
+#[derive(Clone, Copy)]
+struct Settings {
+    horizon: u64,
+    runs: u64,
+    sigma: f64,
+    log_every: u64,
+}
+
+const SHORT: Settings = Settings {
+    horizon: 1_000_000,
+    runs: 10,
+    sigma: 1.0,
+    log_every: 100,
+};
+
+/// Stored results by d and τ, T = 10⁶.
+const AUTHORS: [(usize, f64, Stored); 10] = [
+    (5, 0.2, [(159_671.0, 3_617.0), (197_624.2, 1_593.6)]),
+    (5, 0.5, [(68_421.0, 9_934.6), (225_955.0, 2_726.2)]),
+    (5, 0.6, [(9_853.8, 3_140.8), (119_909.9, 1_143.1)]),
+    (5, 0.8, [(6_024.5, 2_837.3), (74_233.0, 703.6)]),
+    (5, 1.0, [(4_443.5, 1_693.4), (56_731.6, 681.4)]),
+    (10, 0.2, [(226_775.4, 2_033.7), (233_568.3, 1_692.3)]),
+    (10, 0.5, [(144_974.1, 8_416.3), (372_915.3, 2_161.2)]),
+    (10, 0.6, [(43_051.5, 21_078.1), (339_962.8, 1_828.5)]),
+    (10, 0.8, [(33_379.8, 11_294.1), (175_321.4, 675.6)]),
+    (10, 1.0, [(29_359.9, 7_891.7), (129_923.7, 880.9)]),
 ];
 
-/// The same agents with ln(1/δ) counted once under the root of their radii instead of twice, which brings
-/// them closest to the authors' numbers.
-const AUTHORS_LUCB: &str = "hplc_lucb, ln(1/δ) once";
-const AUTHORS_LTS: &str = "safe_lts, ln(1/δ) once";
+/// Stored results by d and τ, T = 10⁷.
+const LONG: [(usize, f64, Stored); 10] = [
+    (5, 0.2, [(418_778.2, 8_294.8), (1_036_556.5, 5_722.1)]),
+    (5, 0.5, [(204_541.3, 36_212.6), (627_600.6, 4_196.4)]),
+    (5, 0.6, [(11_289.2, 4_359.3), (289_529.9, 2_539.9)]),
+    (5, 0.8, [(11_188.3, 2_865.8), (200_465.0, 1_895.8)]),
+    (5, 1.0, [(7_072.9, 2_025.3), (147_540.7, 1_587.4)]),
+    (10, 0.2, [(970_630.8, 6_231.7), (1_406_705.1, 5_055.6)]),
+    (10, 0.5, [(296_117.4, 11_496.2), (1_889_607.8, 9_513.8)]),
+    (10, 0.6, [(95_434.7, 60_059.1), (1_327_079.6, 7_512.1)]),
+    (10, 0.8, [(78_393.2, 12_526.5), (805_452.5, 2_510.9)]),
+    (10, 1.0, [(74_896.2, 33_669.6), (661_906.8, 2_066.6)]),
+];
 
-pub(super) fn authors() -> Result<(Vec<Entry>, Vec<Published>), Error> {
-    let (mut entries, mut numbers) = (Vec::new(), Vec::new());
-    for (d, threshold, hplc, lts) in AUTHORS {
-        let name = format!("d = {d}, τ = {threshold}");
-        let environment = EnvironmentConfig::AuthorsLinear(AuthorsLinearConfig {
-            d: Some(d),
-            threshold: Some(threshold),
-            ..AuthorsLinearConfig::default()
-        });
-        entries.push(entry(
+/// Stored results by T, d and τ of three runs with σ = 0.1. Those with τ = 1000 are left out: their first action is
+/// played at 500 times its length.
+const QUIET: [(u64, usize, f64, Stored); 14] = [
+    (10_000, 10, 0.2, [(2_834.9, 54.9), (2_920.6, 6.4)]),
+    (10_000, 10, 0.5, [(6_078.5, 947.7), (7_143.6, 2.1)]),
+    (10_000, 10, 0.6, [(5_699.7, 1_337.2), (7_898.1, 11.1)]),
+    (10_000, 10, 0.8, [(2_093.6, 453.4), (7_420.1, 74.7)]),
+    (10_000, 10, 1.0, [(1_937.4, 1_190.0), (6_765.3, 83.5)]),
+    (100_000, 5, 0.2, [(29_474.6, 10.6), (29_945.2, 28.9)]),
+    (100_000, 5, 0.5, [(30_683.1, 230.9), (51_828.0, 40.9)]),
+    (100_000, 5, 0.8, [(6_334.3, 121.4), (21_203.5, 1.3)]),
+    (100_000, 5, 1.0, [(5_590.9, 23.1), (14_804.6, 35.5)]),
+    (100_000, 10, 0.2, [(26_050.2, 19.1), (26_529.0, 4.3)]),
+    (100_000, 10, 0.5, [(40_894.1, 142.5), (55_162.3, 28.8)]),
+    (100_000, 10, 0.6, [(13_414.8, 697.3), (56_151.1, 47.1)]),
+    (100_000, 10, 0.8, [(10_591.9, 278.7), (36_493.8, 26.9)]),
+    (100_000, 10, 1.0, [(10_280.6, 75.0), (23_234.1, 52.7)]),
+];
+
+/// Stored results by T and d of ten instances, drawn anew for either agent: σ = 0.1, 100 actions.
+const RANDOM: [(u64, usize, Stored); 3] = [
+    (100_000, 5, [(28_790.7, 26_788.1), (47_272.3, 14_119.1)]),
+    (
+        1_000_000,
+        5,
+        [(108_284.4, 148_147.2), (170_563.3, 65_296.6)],
+    ),
+    (
+        1_000_000,
+        10,
+        [(142_261.9, 156_399.7), (483_381.7, 82_920.4)],
+    ),
+];
+
+/// Instances of the authors' experiments with the numbers they stored.
+#[derive(Default)]
+struct AuthorsRuns {
+    /// Agents beside the authors'.
+    more: Vec<AgentConfig>,
+    entries: Vec<Entry>,
+    numbers: Vec<Published>,
+}
+
+impl AuthorsRuns {
+    fn add(
+        &mut self,
+        name: String,
+        environment: EnvironmentConfig,
+        stored: Stored,
+        settings: Settings,
+    ) -> Result<(), Error> {
+        // Their radii have a 2 where the noise constant belongs, whatever the noise.
+        let theirs = |kind: &str| json!({"kind": kind, "log_every": settings.log_every, "noise_factor": 2.0 / settings.sigma});
+        let kinds = ["hplc_lucb", "safe_lts"];
+        let mut agents = agents(&kinds.map(theirs))?;
+        agents.extend_from_slice(&self.more);
+        self.entries.push(entry(
             name.clone(),
-            run(1_000_000, 10),
+            run(settings.horizon, 10),
             environment,
             Vec::new(),
-            agents(&[
-                json!({"kind": "hplc_lucb"}),
-                json!({"kind": "hplc_lucb", "log_factor": 1.0, "label": AUTHORS_LUCB}),
-                json!({"kind": "safe_lts"}),
-                json!({"kind": "safe_lts", "log_factor": 1.0, "label": AUTHORS_LTS}),
-                json!({"kind": "oplb"}),
-            ])?,
+            agents,
         ));
-        for (agent, value) in [
-            ("hplc_lucb", hplc),
-            (AUTHORS_LUCB, hplc),
-            ("safe_lts", lts),
-            (AUTHORS_LTS, lts),
-        ] {
-            numbers.push(Published {
+        for (agent, (value, sd)) in std::iter::zip(kinds, stored) {
+            self.numbers.push(Published {
                 instance: name.clone(),
                 agent: agent.into(),
                 quantity: Quantity::ActionRegret,
                 value,
-                tolerance: 0.15,
-                horizon: 1_000_000,
+                accuracy: Accuracy::of_population(sd, settings.runs),
+                horizon: settings.horizon,
                 runs: None,
-                source: "the authors' public code, stored results",
+                source: "Pacchiano et al. 2024, the authors' public code, stored results",
             });
         }
+        Ok(())
     }
-    Ok((entries, numbers))
+
+    fn fixed(
+        &mut self,
+        (d, threshold): (usize, f64),
+        more: &str,
+        stored: Stored,
+        settings: Settings,
+    ) -> Result<(), Error> {
+        let environment = EnvironmentConfig::AuthorsLinear(AuthorsLinearConfig {
+            d: Some(d),
+            threshold: Some(threshold),
+            noise: (settings.sigma != 1.0).then_some(settings.sigma),
+            ..AuthorsLinearConfig::default()
+        });
+        let name = format!("d = {d}, τ = {threshold}{more}");
+        self.add(name, environment, stored, settings)
+    }
+}
+
+pub(super) fn authors() -> Result<(Vec<Entry>, Vec<Published>), Error> {
+    let mut all = AuthorsRuns {
+        more: agents(&[json!({"kind": "oplb"})])?,
+        ..AuthorsRuns::default()
+    };
+    for (d, threshold, stored) in AUTHORS {
+        all.fixed((d, threshold), "", stored, SHORT)?;
+    }
+    let quiet = |horizon: u64, runs: u64| Settings {
+        horizon,
+        runs,
+        sigma: 0.1,
+        ..SHORT
+    };
+    for (horizon, d, threshold, stored) in QUIET {
+        let more = format!(", σ = 0.1, {horizon} rounds");
+        all.fixed((d, threshold), &more, stored, quiet(horizon, 3))?;
+    }
+    for (horizon, d, stored) in RANDOM {
+        let environment = EnvironmentConfig::Directions(DirectionsConfig {
+            k: Some(100),
+            d: Some(d),
+            parameters: Some(ParameterLaw::Sphere),
+            threshold_range: Some([0.0, 1.0]),
+            ..DirectionsConfig::default()
+        });
+        let name = format!("random, d = {d}, {horizon} rounds");
+        all.add(name, environment, stored, quiet(horizon, 10))?;
+    }
+    Ok((all.entries, all.numbers))
+}
+
+/// Only the agents that numbers were published of: it is long enough with them.
+pub(super) fn authors_long() -> Result<(Vec<Entry>, Vec<Published>), Error> {
+    let mut all = AuthorsRuns::default();
+    let settings = Settings {
+        horizon: 10_000_000,
+        log_every: 1000,
+        ..SHORT
+    };
+    for (d, threshold, stored) in LONG {
+        all.fixed((d, threshold), ", 10⁷ rounds", stored, settings)?;
+    }
+    Ok((all.entries, all.numbers))
 }
 
 /// Ranges of thresholds in Hutchinson et al. with their horizons, and what GenOP's and ROFUL's regret divided
@@ -192,13 +336,24 @@ pub(super) fn directions(seed: u64) -> Result<(Vec<Entry>, Vec<Published>), Erro
                 agent: agent.into(),
                 quantity: Quantity::ActionRegretPerRoot,
                 value,
-                tolerance: 0.05,
+                accuracy: Accuracy::Tolerance(0.05),
                 horizon,
                 runs: Some(30),
-                source: "Hutchinson et al., figure 2, read off the plot",
+                source: "Hutchinson et al. 2024, figure 2, read off the plot",
+            });
+            numbers.push(Published {
+                instance: name.clone(),
+                agent: agent.into(),
+                quantity: Quantity::Violations,
+                value: 0.0,
+                accuracy: Accuracy::Tolerance(0.0),
+                horizon,
+                runs: Some(30),
+                source: "Hutchinson et al. 2024, the authors' public code, stored results",
             });
         }
     }
+    let more = json!({"parameter_norm": norm});
     for (range, horizon, ..) in DIRECTIONS {
         let environment = EnvironmentConfig::Directions(DirectionsConfig {
             threshold_range: Some(range),
@@ -210,7 +365,7 @@ pub(super) fn directions(seed: u64) -> Result<(Vec<Entry>, Vec<Published>), Erro
             run(horizon, 30),
             environment,
             Vec::new(),
-            agents(&linear_kinds(json!({"parameter_norm": norm}))?)?,
+            agents(&[linear_kinds(&more)?, valid_radii(&more)].concat())?,
         ));
     }
     Ok((entries, numbers))

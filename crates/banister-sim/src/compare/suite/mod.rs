@@ -3,6 +3,7 @@
 
 mod arms;
 mod contexts;
+mod holdout;
 mod linear;
 mod parts;
 mod routing;
@@ -13,7 +14,7 @@ use super::entry::Entry;
 use super::published::Published;
 
 /// The suites: name and purpose.
-pub const SUITES: [(&str, &str); 8] = [
+pub const SUITES: [(&str, &str); 11] = [
     (
         "paper",
         "the paper's four arms at τ = 1, 0.5 and 0.2, and the settings of its figures",
@@ -32,7 +33,11 @@ pub const SUITES: [(&str, &str); 8] = [
     ),
     (
         "authors-linear",
-        "the linear experiment of the paper's authors, d = 5 and 10, five thresholds",
+        "the linear experiments of the paper's authors: five thresholds, 10⁴ to 10⁶ rounds, random instances",
+    ),
+    (
+        "authors-long",
+        "the same with 10⁷ rounds, the authors' agents only: 2·10⁹ rounds in all, half an hour of a core",
     ),
     (
         "directions",
@@ -45,6 +50,14 @@ pub const SUITES: [(&str, &str); 8] = [
     (
         "contexts",
         "segments, features with and without a link, parameters per arm, wrong models, requests by class",
+    ),
+    (
+        "holdout",
+        "28 instances drawn at random that nobody tunes on: 20 on arms, 8 on features",
+    ),
+    (
+        "tuning",
+        "28 others of the same distribution, on which the constants of rivals are tuned",
     ),
 ];
 
@@ -79,8 +92,11 @@ impl Suite {
             "linear" => (linear::linear()?, Vec::new()),
             "random" => (arms::random(instance_seed)?, Vec::new()),
             "authors-linear" => linear::authors()?,
+            "authors-long" => linear::authors_long()?,
             "routing" => (routing::routing()?, Vec::new()),
             "contexts" => (contexts::contexts()?, Vec::new()),
+            "holdout" => (holdout::holdout()?, Vec::new()),
+            "tuning" => (holdout::tuning()?, Vec::new()),
             _ => linear::directions(instance_seed)?,
         };
         Ok(Self {

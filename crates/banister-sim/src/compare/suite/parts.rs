@@ -2,11 +2,14 @@
 
 use banister::{Error, Guardrail, SignalConfig};
 use banister_rivals::AgentConfig;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
 use crate::compare::entry::Entry;
+use crate::compare::tuning::tuned;
 use crate::config::{ExperimentConfig, RunConfig};
-use crate::environment::EnvironmentConfig;
+use crate::environment::{EnvironmentConfig, INSTANCES};
 
 /// Reads agents from their declarations.
 pub(super) fn agents(declared: &[Value]) -> Result<Vec<AgentConfig>, Error> {
@@ -18,9 +21,23 @@ pub(super) fn agents(declared: &[Value]) -> Result<Vec<AgentConfig>, Error> {
 }
 
 /// Lists every kind of agent with or without features, with its defaults; on arms also those whose paper is for
-/// adversarial rewards with an update for fixed means; then some more. Without fixed ones, and `hp_ucb`, whose noise
-/// grows with the length of what is played: here it does not.
+/// adversarial rewards with an update for fixed means; then those for which other constants were the best on the
+/// tuning instances, with these; then some more.
 pub(super) fn all(takes_features: bool, more: &[Value]) -> Result<Vec<AgentConfig>, Error> {
+    let mut list = defaults(takes_features)?;
+    if !takes_features {
+        let kinds = ["s_ops", "ma_ops"];
+        let variants = kinds.map(|kind| json!({"kind": kind, "update": "optimistic"}));
+        list.extend(agents(&variants)?);
+    }
+    list.extend((tuned()?.into_iter()).filter(|agent| agent.takes_features() == takes_features));
+    list.extend(agents(more)?);
+    Ok(list)
+}
+
+/// Lists every kind of agent with or without features, with its defaults. Without fixed ones, and `hp_ucb`, whose
+/// noise grows with the length of what is played: here it does not.
+pub(super) fn defaults(takes_features: bool) -> Result<Vec<AgentConfig>, Error> {
     let mut list = Vec::new();
     for kind in AgentConfig::kinds() {
         let config = AgentConfig::of_kind(&kind)?;
@@ -30,13 +47,38 @@ pub(super) fn all(takes_features: bool, more: &[Value]) -> Result<Vec<AgentConfi
             list.push(config);
         }
     }
-    if !takes_features {
-        let kinds = ["s_ops", "ma_ops"];
-        let variants = kinds.map(|kind| json!({"kind": kind, "update": "optimistic"}));
-        list.extend(agents(&variants)?);
-    }
-    list.extend(agents(more)?);
     Ok(list)
+}
+
+/// Numbers that instances are drawn from: one stream of a seed.
+pub(super) struct Draw(ChaCha8Rng);
+
+impl Draw {
+    pub(super) fn new(seed: u64, stream: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(INSTANCES + stream);
+        Self(rng)
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Draws uniformly, two decimals, so that an instance can be written down.
+    pub(super) fn between(&mut self, low: f64, high: f64) -> f64 {
+        (100.0 * (low + (high - low) * self.unit())).round() / 100.0
+    }
+
+    /// Draws uniformly on a logarithmic scale, four decimals.
+    pub(super) fn small(&mut self, low: f64, high: f64) -> f64 {
+        let x = low * libm::pow(high / low, self.unit());
+        (10_000.0 * x).round() / 10_000.0
+    }
+
+    /// Draws a whole number, both ends included.
+    pub(super) fn whole(&mut self, low: usize, high: usize) -> usize {
+        low + ((high - low + 1) as f64 * self.unit()) as usize
+    }
 }
 
 pub(super) fn entry(

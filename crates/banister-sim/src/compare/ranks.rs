@@ -1,0 +1,223 @@
+//! Ranks of agents over many instances.
+
+use banister::Guarantee;
+
+use super::board::{Kept, Standing, leaderboard};
+use super::rank_tests::{Friedman, critical_difference, friedman, holm, ranks, signed_rank};
+use crate::results::InstanceResult;
+
+/// Fewest instances that ranks are averaged over.
+const LEAST: usize = 6;
+
+/// Significance of differences.
+const LEVEL: f64 = 0.05;
+
+/// Ranks of the agents of one promise over the instances that all of them played.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranking {
+    /// The promise.
+    pub guarantee: Guarantee,
+    /// Names of the instances.
+    pub instances: Vec<String>,
+    /// Agents that kept their promise on all of them, the least mean rank first.
+    pub agents: Vec<Ranked>,
+    /// Agents of the same promise without a rank.
+    pub unranked: Vec<(String, LeftUnranked)>,
+    /// Test of the hypothesis that all are equal.
+    pub friedman: Friedman,
+    /// Nemenyi's critical difference of mean ranks, for comparison with the literature.
+    pub critical_difference: f64,
+    /// All pairs of the ranked agents.
+    pub pairs: Vec<RankPair>,
+    /// First and last place of each run of agents of whom no two are told apart, two agents at least.
+    pub ties: Vec<(usize, usize)>,
+}
+
+/// Mean rank of an agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranked {
+    /// Label of the agent.
+    pub agent: String,
+    /// Mean rank by regret, 1 being the best.
+    pub mean_rank: f64,
+}
+
+/// Reason why an agent has no mean rank, with a number of instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeftUnranked {
+    /// It broke its promise on so many, or the runs do not tell.
+    NotKept(u64),
+    /// It played on so many only, or not on the same.
+    Played(u64),
+}
+
+impl LeftUnranked {
+    /// The reason in words.
+    pub fn words(self) -> String {
+        match self {
+            Self::NotKept(count) => format!("promise not shown to be kept on {count}"),
+            Self::Played(count) => format!("played on {count} only"),
+        }
+    }
+}
+
+/// Two agents told apart, or not, over the instances.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankPair {
+    /// Agent with the larger mean rank.
+    pub agent: String,
+    /// Agent that it is compared with.
+    pub other: String,
+    /// Probability of such differences if neither is better: Wilcoxon's signed-rank test on shares of the possible gain
+    /// lost.
+    pub p: f64,
+    /// The same, adjusted for the number of pairs (Holm).
+    pub p_adjusted: f64,
+}
+
+impl RankPair {
+    /// True where the two differ significantly at 5%.
+    pub fn is_clear(&self) -> bool {
+        self.p_adjusted < LEVEL
+    }
+}
+
+/// Ranks agents over instances, one ranking per promise with at least two agents on at least six instances in common.
+///
+/// Agents that did not keep their promise everywhere have no rank. Of the others the largest table without holes counts:
+/// for the agents on each instance, the instances that all of them played; of these the table with most cells.
+///
+/// Mean ranks and Friedman's test are as in Demšar (2006). Pairs are told apart by Wilcoxon's signed-rank test with
+/// Holm's correction rather than by mean ranks with Nemenyi's critical difference: the latter makes a verdict on
+/// two agents depend on the others in the pool (Benavoli, Corani and Mangili 2016) and is conservative (García and Herrera
+/// 2008).
+pub fn rankings(instances: &[InstanceResult]) -> Vec<Ranking> {
+    let boards: Vec<(&str, Vec<Standing>)> = (instances.iter())
+        .map(|instance| (instance.name.as_str(), leaderboard(instance)))
+        .collect();
+    let promised = Guarantee::ALL
+        .into_iter()
+        .filter(|g| *g != Guarantee::Unsafe);
+    promised
+        .filter_map(|guarantee| ranking(guarantee, &boards))
+        .collect()
+}
+
+fn ranking(guarantee: Guarantee, boards: &[(&str, Vec<Standing>)]) -> Option<Ranking> {
+    let own = |board: &'_ (&str, Vec<Standing>)| -> Vec<(String, bool, f64)> {
+        (board.1.iter())
+            .filter(|standing| standing.guarantee == guarantee)
+            .map(|s| (s.agent.clone(), s.kept == Some(Kept::Yes), s.lost))
+            .collect()
+    };
+    let boards: Vec<(&str, Vec<(String, bool, f64)>)> =
+        boards.iter().map(|board| (board.0, own(board))).collect();
+    let mut names: Vec<&String> = Vec::new();
+    for (agent, ..) in boards.iter().flat_map(|board| &board.1) {
+        if !names.contains(&agent) {
+            names.push(agent);
+        }
+    }
+    let count = |name: &String, broken: bool| {
+        let all = boards.iter().flat_map(|board| &board.1);
+        let own = all.filter(|(agent, kept, _)| agent == name && (!broken || !kept));
+        own.count() as u64
+    };
+    // Where nothing can be gained nobody is better.
+    let players = |board: &(&str, Vec<(String, bool, f64)>)| -> Vec<String> {
+        let known = board.1.iter().filter(|(_, _, lost)| lost.is_finite());
+        let kept = known.filter(|(agent, ..)| count(agent, true) == 0);
+        kept.map(|(agent, ..)| agent.clone()).collect()
+    };
+    let fields: Vec<Vec<String>> = boards.iter().map(players).collect();
+    let common = |agents: &[String]| -> Vec<usize> {
+        let all = |at: &usize| agents.iter().all(|agent| fields[*at].contains(agent));
+        (0..fields.len()).filter(all).collect()
+    };
+    let tables = fields.iter().map(|agents| (agents, common(agents)));
+    let tables = tables.filter(|(agents, on)| agents.len() >= 2 && on.len() >= LEAST);
+    // The first of equally large ones.
+    let (agents, on) = tables.reduce(|best, next| {
+        let size = |table: &(&Vec<String>, Vec<usize>)| table.0.len() * table.1.len();
+        if size(&next) > size(&best) {
+            next
+        } else {
+            best
+        }
+    })?;
+    let lost = |agent: &String, at: usize| -> f64 {
+        let own = boards[at].1.iter().find(|(name, ..)| name == agent);
+        own.map_or(f64::NAN, |own| own.2)
+    };
+    let mut sums = vec![0.0; agents.len()];
+    for &at in &on {
+        let values: Vec<f64> = agents.iter().map(|agent| lost(agent, at)).collect();
+        for (sum, rank) in sums.iter_mut().zip(ranks(&values)) {
+            *sum += rank;
+        }
+    }
+    let mut ranked: Vec<Ranked> = (agents.iter().zip(sums))
+        .map(|(agent, sum)| Ranked {
+            agent: agent.clone(),
+            mean_rank: sum / on.len() as f64,
+        })
+        .collect();
+    ranked.sort_by(|a, b| a.mean_rank.total_cmp(&b.mean_rank));
+    let mut pairs = Vec::new();
+    for (i, other) in ranked.iter().enumerate() {
+        for agent in &ranked[i + 1..] {
+            let difference = |at: &usize| lost(&agent.agent, *at) - lost(&other.agent, *at);
+            let differences: Vec<f64> = on.iter().map(difference).collect();
+            pairs.push(RankPair {
+                agent: agent.agent.clone(),
+                other: other.agent.clone(),
+                p: signed_rank(&differences),
+                p_adjusted: f64::NAN,
+            });
+        }
+    }
+    let adjusted = holm(&pairs.iter().map(|pair| pair.p).collect::<Vec<_>>());
+    for (pair, p) in pairs.iter_mut().zip(adjusted) {
+        pair.p_adjusted = p;
+    }
+    let means: Vec<f64> = ranked.iter().map(|own| own.mean_rank).collect();
+    let unranked = names.iter().filter(|name| !agents.contains(name));
+    Some(Ranking {
+        guarantee,
+        instances: on.iter().map(|at| boards[*at].0.to_string()).collect(),
+        unranked: unranked
+            .map(|name| {
+                let reason = match count(name, true) {
+                    0 => LeftUnranked::Played(count(name, false)),
+                    broken => LeftUnranked::NotKept(broken),
+                };
+                (name.to_string(), reason)
+            })
+            .collect(),
+        friedman: friedman(&means, on.len()),
+        critical_difference: critical_difference(ranked.len(), on.len()),
+        ties: ties(&ranked, &pairs),
+        agents: ranked,
+        pairs,
+    })
+}
+
+/// Longest runs of neighbours of whom no two are told apart.
+fn ties(ranked: &[Ranked], pairs: &[RankPair]) -> Vec<(usize, usize)> {
+    let clear = |a: usize, b: usize| {
+        let same =
+            |pair: &&RankPair| pair.agent == ranked[b].agent && pair.other == ranked[a].agent;
+        pairs.iter().find(same).is_some_and(RankPair::is_clear)
+    };
+    let mut ties: Vec<(usize, usize)> = Vec::new();
+    for first in 0..ranked.len() {
+        let mut last = first;
+        while last + 1 < ranked.len() && (first..=last).all(|at| !clear(at, last + 1)) {
+            last += 1;
+        }
+        if last > first && ties.last().is_none_or(|before| last > before.1) {
+            ties.push((first, last));
+        }
+    }
+    ties
+}
