@@ -3,7 +3,7 @@
 //! **Problem.** K arms, any number of guardrails; no safe arm is needed.
 //! **Guarantee.** The sum of violations over the rounds, like the regret, is of order √T; single rounds may break
 //! guardrails.
-//! **Cost per round.** `draws` times K normal draws and one small linear program, no allocation.
+//! **Cost per round.** `draws_per_round` times K normal draws and one small linear program, no allocation.
 //! **Reference.** Gangrade and Saligrama, "Constrained Linear Thompson Sampling" (NeurIPS 2025), R-COLTS, on arms:
 //! moves as in S-COLTS, r̃ = r̂ + ωβη and c̃ = ĉ − ωβη with one standard normal η per arm; of several such programs
 //! LP(r̃; c̃) the one with the largest value gives the policy, as it is. Their number is of order ln(1/δ), so that
@@ -27,8 +27,8 @@ config! {
     delta,
     /// ω: scale of the random moves of the estimates, in half-widths of their intervals; by default 1.
     omega: f64 = 1.0,
-    /// Draws per round, 1 to 1000; by default ⌈ln(1/δ)⌉.
-    draws: Option<u32>,
+    /// Number of draws in a round, 1 to 1000; by default ⌈ln(1/δ)⌉.
+    draws_per_round: Option<u32>,
 }
 
 impl RColtsConfig {
@@ -36,10 +36,14 @@ impl RColtsConfig {
         let delta = open_unit("delta", self.delta)?;
         let omega = positive("omega", self.omega)?;
         let draws = self
-            .draws
+            .draws_per_round
             .unwrap_or_else(|| (-libm::log(delta)).ceil() as u32);
         if !(1..=1000).contains(&draws) {
-            return Err(Error::invalid("draws", draws, "must be 1 to 1000"));
+            return Err(Error::invalid(
+                "draws_per_round",
+                draws,
+                "must be 1 to 1000",
+            ));
         }
         make(recipe, self.delta, |evidence| {
             Ok(RColts {

@@ -34,7 +34,7 @@ fn doslb() {
 fn r_colts() {
     let mut infeasible = 0;
     for (omega, draws) in [(1.0, None), (0.3, Some(2))] {
-        let config = agent(json!({ "kind": "r_colts", "omega": omega, "draws": draws }));
+        let config = agent(json!({ "kind": "r_colts", "omega": omega, "draws_per_round": draws }));
         let unknown = [unknown(coins()), unknown(two()), torn()];
         for case in cases().into_iter().chain(unknown) {
             let mut rng = stream();

@@ -429,7 +429,8 @@ fn parameters_are_checked() {
     refused(json!({ "kind": "s_colts", "omega": 0 }), "omega");
     refused(json!({ "kind": "r_colts", "omega": 0 }), "omega");
     for draws in [0, 1001] {
-        refused(json!({ "kind": "r_colts", "draws": draws }), "draws");
+        let keys = json!({ "kind": "r_colts", "draws_per_round": draws });
+        refused(keys, "draws_per_round");
     }
     for kind in ["s_ops", "ma_ops"] {
         refused(json!({ "kind": kind }), "horizon");
