@@ -9,7 +9,8 @@
 //! Bandits with General Constraints" (2021), on arms:
 //! a = argmax U_a − Σ_i Q_i·ĉ_{a,i}/V_t and Q_i ← (Q_i + ĉ_{a,i} − τ_i + ε_t)₊, with
 //! V_t = Δ·m^{1/4}·√(`reward_weight`·t) and ε_t = m^{3/4}·√(`tightening`/t). The paper's K is the number of
-//! its constraints, our m. Its constants are parameters here, as we have them from memory.
+//! its constraints, our m. Its constants are parameters here, as we have them from memory: they fit the regret of order
+//! m^{3/4}/Δ·√t that its abstract states.
 //!
 //! Queues move when an outcome arrives, by the estimate before it, and t counts outcomes, so late outcomes
 //! price late. Before the first outcome of an arm ĉ = 0: optimistic, so every arm is tried.
