@@ -238,7 +238,8 @@ fn an_ill_conditioned_regression_forces_the_safe_action_until_it_recovers() {
         safe_cost: Some(0.0),
         ..Guardrail::default()
     };
-    let kinds = AgentConfig::kinds().into_iter();
+    // It regresses on unit vectors, whatever the length of what is played.
+    let kinds = (AgentConfig::kinds().into_iter()).filter(|kind| kind != "hp_ucb");
     for kind in kinds.filter(|kind| AgentConfig::of_kind(kind).unwrap().takes_features()) {
         let config = AgentConfig::of_kind(&kind).unwrap();
         let mut config = config.with_parameter_norm(1e-9).with_horizon(10, false);

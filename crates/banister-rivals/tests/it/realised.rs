@@ -158,8 +158,8 @@ fn violations(tau: f64, tail: f64) -> f64 {
     f64::from(u32::try_from(over).expect("few")) / 50_000.0
 }
 
-/// Dragazis and Pacchiano 2026, Table 1. The paper does not say that d = 5, nor that the noise is standard normal:
-/// these reproduce it.
+/// Dragazis and Pacchiano 2026, Table 1. The paper does not say for which d, noise, δ and δ′: of d = 5 and 10, noise of
+/// 0.5 and 1, δ′ = 0.01 and 0.1 and δ from 0.001 to 0.05, these come closest.
 #[test]
 fn published_violations_of_realised_costs() {
     let on_expectation = [
@@ -168,9 +168,9 @@ fn published_violations_of_realised_costs() {
     for (i, published) in on_expectation.into_iter().enumerate() {
         let tau = 0.1 * (i + 1) as f64;
         let found = violations(tau, 1.0);
-        // Five draws of the parameters: a standard error of about 0.005 on either side.
+        // Five draws of the parameters: a standard error of about 0.005 on either side. d = 10 would be 0.018 away.
         assert!(
-            (found - published).abs() < 0.02,
+            (found - published).abs() < 0.01,
             "{tau}: {found}, {published}"
         );
     }

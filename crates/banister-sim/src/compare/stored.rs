@@ -198,8 +198,9 @@ pub const UNREPRODUCED: [(&str, &str); 18] = [
     ),
     (
         "Dragazis, Pacchiano 2026, HP-UCB",
-        "Table 1 has violation ratios for ten thresholds (On-Expectation 0.2392 to 0.1324, HP-UCB 0.0002), but we could not \
-         read which means, noise and rounds it is for",
+        "Table 1 counts realised costs beyond the threshold under noise that grows with the dose, which comparisons do not \
+         simulate. A test of `hp_ucb` comes close to it with d = 5, standard normal noise and δ = δ′ = 0.01: the paper \
+         states none of them, and of a few values these fitted best",
     ),
     (
         "Taberner-Miller 2026, ParetoBandit",
