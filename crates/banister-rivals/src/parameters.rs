@@ -12,7 +12,8 @@ use crate::config::DELTA;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StageRadius {
-    /// 2R √(ln(det Σ/λ^d) + 2 ln(1/δ_t)) + √λ S with δ_t = 1/(1 + log entries), as in the authors' runs.
+    /// 2R √(ln(det Σ/λ^d) + 2 ln(1/δ_t)) + √λ S with δ_t = 1/(1 + log entries), as in the authors' runs; and, as there,
+    /// `safe_lts` does not choose x_0.
     #[default]
     Authors,
     /// R √(ln(det Σ/λ^d) + 2 ln(1/δ_s)) + √λ S, valid at level δ, as [`Radius::Logdet`].

@@ -248,6 +248,105 @@ fn a_sweep_has_a_row_per_agent_instance_run_and_checkpoint_and_a_heat_map() {
     }
 }
 
+const TUNED: &str = r#"
+name = "many"
+run = { horizon = 400, runs = 3, checkpoints = 4 }
+
+[environment]
+kind = "bernoulli"
+rewards = [0.1, 0.4, 0.7]
+costs = [[0.0, 0.2, 0.4]]
+
+[[guardrail]]
+name = "spend"
+at_most = [0.1, 0.15, 0.2, 0.25, 0.3, 0.35]
+safe_cost = 0.0
+
+[[agent]]
+kind = "opb"
+
+[[agent]]
+kind = "s_colts"
+
+[[agent]]
+kind = "s_colts"
+label = "s_colts, tuned"
+delta = 0.2
+
+[[agent]]
+kind = "ucb1"
+"#;
+
+#[test]
+fn tuned_versions_stand_beside_their_originals_and_six_instances_have_ranks() {
+    let home = tempfile::tempdir().expect("a directory");
+    fs::write(home.path().join("many.toml"), TUNED).expect("a file");
+    let args = ["compare", "many.toml", "--out", "out", "-q"];
+    let output = command(&args, home.path()).output().expect("it runs");
+    assert!(output.status.success());
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(!shown.contains("s_colts, tuned"), "{shown}");
+    let header = shown
+        .lines()
+        .find(|line| line.contains("promise"))
+        .expect("a header");
+    for column in ["rank", "kept", "tuned", "Σ(c − τ)₊", "(Σ(c − τ))₊"] {
+        assert!(header.contains(column), "{header}");
+    }
+    let out = files(&home.path().join("out"));
+    let rows = |name: &str| -> Vec<Vec<String>> {
+        let text = String::from_utf8_lossy(&out[name]).into_owned();
+        // Names with a comma are quoted.
+        let text = text
+            .replace("\"s_colts, tuned\"", "s_colts tuned")
+            .replace("many, at", "many at");
+        let line = |line: &str| {
+            line.split(',')
+                .map(|cell| cell.trim_matches('"').to_owned())
+                .collect()
+        };
+        text.lines().map(line).collect()
+    };
+    let board = rows("leaderboard.csv");
+    let column = |name: &str| {
+        board[0]
+            .iter()
+            .position(|own| own == name)
+            .expect("a column")
+    };
+    let tuned = board
+        .iter()
+        .filter(|row| row[column("agent")] == "s_colts tuned");
+    let tuned: Vec<&Vec<String>> = tuned.collect();
+    assert_eq!(tuned.len(), 6);
+    for row in tuned {
+        assert_eq!(
+            (
+                row[column("tuned_of")].as_str(),
+                row[column("rank")].as_str()
+            ),
+            ("s_colts", "")
+        );
+    }
+    for row in board.iter().filter(|row| row[column("agent")] == "ucb1") {
+        assert_eq!(
+            (row[column("group")].as_str(), row[column("rank")].as_str()),
+            ("unsafe", "")
+        );
+    }
+    // Three agents that are safe in every round, on six instances.
+    assert_eq!(rows("ranks.csv").len(), 1 + 3);
+    assert!(out.contains_key("figures/critical-difference-safe-in-every-round.png"));
+    assert!(!out.contains_key("figures/critical-difference-unsafe.png"));
+    // Each pair of the three, and `ucb1` with ours.
+    assert_eq!(rows("overall.csv").len(), 1 + 4);
+    let report = String::from_utf8_lossy(&out["report.html"]).into_owned();
+    assert!(
+        report.contains("<h2>Over all instances</h2>")
+            && report.contains("<th scope=\"col\" class=\"number\">tuned</th>")
+    );
+}
+
 #[test]
 fn what_cannot_be_compared_is_refused_before_anything_is_written() {
     let home = tempfile::tempdir().expect("a directory");

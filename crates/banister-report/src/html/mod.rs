@@ -64,6 +64,20 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
 }
 
+impl Table {
+    /// The table without some columns, by name.
+    pub fn without(mut self, names: &[&str]) -> Self {
+        let is_kept = |name: &String| !names.contains(&name.as_str());
+        let kept: Vec<bool> = self.header.iter().map(is_kept).collect();
+        for row in &mut self.rows {
+            let mut place = kept.iter();
+            row.retain(|_| place.next().copied().unwrap_or(true));
+        }
+        self.header.retain(is_kept);
+        self
+    }
+}
+
 /// A cell of a [`Table`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cell {

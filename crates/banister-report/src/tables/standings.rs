@@ -13,7 +13,8 @@ use super::{Column, DataTable};
 /// Tabulates the leaderboards of all instances, one after another: one row per instance and agent, in the leaderboard's
 /// order.
 ///
-/// The columns are instance, group (the promise), rank (in the group, of those that kept it), agent, tuned_of, kept,
+/// The columns are instance, group (the promise), rank (in the group, of those that kept it), agent, tuned_of, kept, exceeds
+/// (a cumulative budget, by more than noise explains),
 /// regret, limit (of certified play, at the agent's δ), regret_over_limit, violations, violation_share,
 /// worst_exceedance, violation_sum (Σ(c − τ)₊), net_excess ((Σ(c − τ))₊), net_over_root (divided by √T), net_growth (its
 /// power of T from T/4 to T), net_peak, reward, of_optimum, lost (regret as a share of the possible gain),
@@ -39,6 +40,7 @@ pub fn leaderboards(results: &Results) -> DataTable {
         words("agent", |s| &s.agent),
         words("tuned_of", |s| s.tuned_of.as_deref().unwrap_or("")),
         words("kept", |s| s.kept.map_or("", Kept::words)),
+        words("exceeds", |s| if s.exceeds { "yes" } else { "" }),
     ];
     columns.extend(interval("regret", |s| s.regret));
     columns.extend([

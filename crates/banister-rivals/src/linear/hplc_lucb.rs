@@ -84,7 +84,7 @@ impl Formula {
 /// agents' radii, the reward's divided by the same number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Width {
-    formula: Formula,
+    pub formula: Formula,
     delta: Option<f64>,
     confidence: Confidence,
     /// min(1, τ/S).

@@ -52,8 +52,17 @@ impl Rule for SafeLts {
         let columns = &evidence.actions.columns;
         let cost = self.width.of(evidence, 1);
         let spread = (evidence.dimension() as f64).sqrt() * self.width.of(evidence, 0);
-        let mut plan = Plan::whole(evidence.actions.safe, 0.0);
+        let safe = evidence.actions.safe;
+        // x_0 is not among the authors' actions: they play the one with the least loss where all promise one.
+        let (start, skipped) = match self.width.formula {
+            Formula::Authors { .. } => (f64::NEG_INFINITY, Some(safe)),
+            Formula::Logdet => (0.0, None),
+        };
+        let mut plan = Plan::whole(safe, start);
         for (a, lean) in self.sample.draw(evidence).iter().enumerate() {
+            if Some(a) == skipped {
+                continue;
+            }
             let upper = columns.means[1][a] + cost * columns.squares[1][a].sqrt();
             let scale = self.width.scaling.largest(upper);
             plan.improve(a, scale, scale * (columns.means[0][a] + spread * lean));

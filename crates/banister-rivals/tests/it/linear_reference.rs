@@ -201,7 +201,19 @@ fn choose(kind: &str, keys: &Value, slow: &mut Slow, actions: &Matrix, safe: usi
                 let lean = dot(&fit.whiten(&actions[a]), &eta);
                 cap(upper(a), 1.0) * (mean(0, a) + d.sqrt() * own_r * lean)
             };
-            let best = largest(all.map(index), start);
+            // x_0 is not among the authors' actions.
+            let best = if keys["radius"] == "logdet" {
+                largest(all.map(index), start)
+            } else {
+                let others = all.map(|a| {
+                    if a == safe {
+                        f64::NEG_INFINITY
+                    } else {
+                        index(a)
+                    }
+                });
+                largest(others, (safe, f64::NEG_INFINITY))
+            };
             single(best, cap(upper(best.0), 1.0), upper(best.0))
         }
         "lin_s_colts" | "lin_r_colts" => {

@@ -100,8 +100,11 @@ pub struct Standing {
     pub guarantee: Guarantee,
     /// Verdict on that promise, see [`leaderboard`]; `None` where there is none, or the true means are unknown.
     pub kept: Option<Kept>,
-    /// Place by regret among those of its group that kept their promise; `None` for others, for those that promise
-    /// nothing, and for tuned versions.
+    /// True for an agent with a cumulative budget whose net excess was more than noise explains in some run, which a
+    /// promise of slow growth allows.
+    pub exceeds: bool,
+    /// Place by regret among those of its group that kept their promise, the ones that exceed the budget last; `None` for
+    /// others, for those that promise nothing, and for tuned versions.
     pub rank: Option<u64>,
     /// Label of the agent on this instance that it is the tuned version of.
     pub tuned_of: Option<String>,
@@ -259,8 +262,9 @@ impl DrawnStanding {
 }
 
 /// Sorts the agents of an instance into groups by their promise, the strongest first. In a group come first those that
-/// kept it, by regret; then those of whom the runs do not tell, then those that broke it, each by their positive
-/// violation, the smallest first: what an agent earns by violating is no merit. A tuned version follows its original.
+/// kept it, by regret, and among them last those whose promise of slow growth let them exceed the budget by more than noise
+/// explains; then those of whom the runs do not tell, then those that broke it, each by their positive violation, the
+/// smallest first: what an agent earns by violating is no merit. A tuned version follows its original.
 ///
 /// A promise was kept,
 /// - for every round or every action, if no round of any run broke a guardrail;
@@ -275,9 +279,9 @@ pub fn leaderboard(instance: &InstanceResult) -> Vec<Standing> {
         .map(|agent| standing(instance, agent))
         .collect();
     let key = |s: &Standing| match s.kept {
-        Some(Kept::Yes) => (0, s.regret.mean),
+        Some(Kept::Yes) => (u8::from(s.exceeds), s.regret.mean),
         _ => {
-            let place = if s.kept == Some(Kept::No) { 2 } else { 1 };
+            let place = if s.kept == Some(Kept::No) { 3 } else { 2 };
             (
                 place,
                 s.violation()
@@ -327,6 +331,11 @@ fn standing(instance: &InstanceResult, agent: &AgentResult) -> Standing {
         agent: agent.name.clone(),
         guarantee: agent.guarantee,
         kept: kept(instance, agent),
+        exceeds: agent.guarantee == Guarantee::Cumulative
+            && (0..instance.guardrails.len()).any(|i| {
+                let most = explained(instance, runs, i);
+                runs.iter().any(|run| excess(run, i).net > most)
+            }),
         rank: None,
         tuned_of: original.map(str::to_string),
         regret: Interval95::of(runs.iter().map(|r| r.regret)),
@@ -384,15 +393,24 @@ fn kept(instance: &InstanceResult, agent: &AgentResult) -> Option<Kept> {
     }
 }
 
+/// Largest net excess that noise explains in each of some runs (Azuma and Hoeffding).
+fn explained(instance: &InstanceResult, runs: &[RunSummary], guardrail: usize) -> f64 {
+    let (rounds, noise) = (
+        instance.horizon as f64,
+        instance.guardrails[guardrail].noise,
+    );
+    let log = (runs.len() as f64 / NOISE).ln();
+    TOLERANCE * noise * rounds + noise * (2.0 * rounds * log).sqrt()
+}
+
 fn budget_kept(instance: &InstanceResult, agent: &AgentResult, guardrail: usize) -> Kept {
     let rounds = instance.horizon as f64;
     let noise = instance.guardrails[guardrail].noise;
     let rounding = TOLERANCE * noise * rounds;
     let excess = || agent.runs.iter().map(|run| excess(run, guardrail));
     let verdict = |kept: bool| if kept { Kept::Yes } else { Kept::No };
-    let log = (agent.runs.len() as f64 / NOISE).ln();
-    let explained = rounding + noise * (2.0 * rounds * log).sqrt();
-    let small = excess().all(|own| own.net <= explained);
+    let most = explained(instance, &agent.runs, guardrail);
+    let small = excess().all(|own| own.net <= most);
     match agent.budget {
         CumulativeBudget::Anytime => verdict(excess().all(|own| own.peak <= rounding)),
         CumulativeBudget::Horizon => verdict(small),

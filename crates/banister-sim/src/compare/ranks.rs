@@ -47,6 +47,8 @@ pub struct Ranked {
 pub enum LeftUnranked {
     /// It broke its promise on so many, or the runs do not tell.
     NotKept(u64),
+    /// It exceeded a cumulative budget by more than noise explains on so many.
+    Exceeded(u64),
     /// It played on so many only, or not on the same.
     Played(u64),
 }
@@ -56,6 +58,7 @@ impl LeftUnranked {
     pub fn words(self) -> String {
         match self {
             Self::NotKept(count) => format!("promise not shown to be kept on {count}"),
+            Self::Exceeded(count) => format!("budget exceeded on {count}"),
             Self::Played(count) => format!("played on {count} only"),
         }
     }
@@ -84,7 +87,8 @@ impl RankPair {
 
 /// Ranks agents over instances, one ranking per promise with at least two agents on at least six instances in common.
 ///
-/// Agents that did not keep their promise everywhere have no rank. Of the others the largest table without holes counts:
+/// Agents that did not keep their promise everywhere have no rank, nor those that a promise of slow growth let exceed a
+/// budget by more than noise explains: what that earns would count as merit. Of the others the largest table without holes counts:
 /// for the agents on each instance, the instances that all of them played; of these the table with most cells.
 ///
 /// Mean ranks and Friedman's test are as in Demšar (2006). Pairs are told apart by Wilcoxon's signed-rank test with
@@ -104,30 +108,38 @@ pub fn rankings(instances: &[InstanceResult]) -> Vec<Ranking> {
 }
 
 fn ranking(guarantee: Guarantee, boards: &[(&str, Vec<Standing>)]) -> Option<Ranking> {
-    let own = |board: &'_ (&str, Vec<Standing>)| -> Vec<(String, bool, f64)> {
-        (board.1.iter())
-            .filter(|standing| standing.guarantee == guarantee)
-            .map(|s| (s.agent.clone(), s.kept == Some(Kept::Yes), s.lost))
-            .collect()
+    let group = |board: &'_ [Standing]| -> Vec<Standing> {
+        let own = board.iter().filter(|own| own.guarantee == guarantee);
+        own.cloned().collect()
     };
-    let boards: Vec<(&str, Vec<(String, bool, f64)>)> =
-        boards.iter().map(|board| (board.0, own(board))).collect();
+    let boards: Vec<(&str, Vec<Standing>)> = (boards.iter())
+        .map(|(name, board)| (*name, group(board)))
+        .collect();
     let mut names: Vec<&String> = Vec::new();
-    for (agent, ..) in boards.iter().flat_map(|board| &board.1) {
-        if !names.contains(&agent) {
-            names.push(agent);
+    for own in boards.iter().flat_map(|board| &board.1) {
+        if !names.contains(&&own.agent) {
+            names.push(&own.agent);
         }
     }
-    let count = |name: &String, broken: bool| {
+    let count = |name: &String, which: fn(&Standing) -> bool| {
         let all = boards.iter().flat_map(|board| &board.1);
-        let own = all.filter(|(agent, kept, _)| agent == name && (!broken || !kept));
+        let own = all.filter(|own| own.agent == *name && which(own));
         own.count() as u64
     };
+    let reason = |name: &String| {
+        let not_kept = count(name, |own| own.kept != Some(Kept::Yes));
+        let exceeded = count(name, |own| own.exceeds);
+        match (not_kept, exceeded) {
+            (0, 0) => None,
+            (0, on) => Some(LeftUnranked::Exceeded(on)),
+            (on, _) => Some(LeftUnranked::NotKept(on)),
+        }
+    };
     // Where nothing can be gained nobody is better.
-    let players = |board: &(&str, Vec<(String, bool, f64)>)| -> Vec<String> {
-        let known = board.1.iter().filter(|(_, _, lost)| lost.is_finite());
-        let kept = known.filter(|(agent, ..)| count(agent, true) == 0);
-        kept.map(|(agent, ..)| agent.clone()).collect()
+    let players = |board: &(&str, Vec<Standing>)| -> Vec<String> {
+        let known = board.1.iter().filter(|own| own.lost.is_finite());
+        let kept = known.filter(|own| reason(&own.agent).is_none());
+        kept.map(|own| own.agent.clone()).collect()
     };
     let fields: Vec<Vec<String>> = boards.iter().map(players).collect();
     let common = |agents: &[String]| -> Vec<usize> {
@@ -146,8 +158,8 @@ fn ranking(guarantee: Guarantee, boards: &[(&str, Vec<Standing>)]) -> Option<Ran
         }
     })?;
     let lost = |agent: &String, at: usize| -> f64 {
-        let own = boards[at].1.iter().find(|(name, ..)| name == agent);
-        own.map_or(f64::NAN, |own| own.2)
+        let own = boards[at].1.iter().find(|own| own.agent == *agent);
+        own.map_or(f64::NAN, |own| own.lost)
     };
     let mut sums = vec![0.0; agents.len()];
     for &at in &on {
@@ -187,11 +199,8 @@ fn ranking(guarantee: Guarantee, boards: &[(&str, Vec<Standing>)]) -> Option<Ran
         instances: on.iter().map(|at| boards[*at].0.to_string()).collect(),
         unranked: unranked
             .map(|name| {
-                let reason = match count(name, true) {
-                    0 => LeftUnranked::Played(count(name, false)),
-                    broken => LeftUnranked::NotKept(broken),
-                };
-                (name.to_string(), reason)
+                let played = || LeftUnranked::Played(count(name, |_| true));
+                (name.to_string(), reason(name).unwrap_or_else(played))
             })
             .collect(),
         friedman: friedman(&means, on.len()),

@@ -150,7 +150,7 @@ fn every_kind_of_environment_plays_the_same_bytes() {
         (
             "kind = \"authors_linear\", threshold = 0.4".into(),
             "agent = [{ kind = \"oplb\" }, { kind = \"hplc_lucb\" }]",
-            0x979a_3549_dd1d_10e3,
+            0xfecf_01a0_e7d1_fcef,
         ),
         (
             "kind = \"directions\", instance_seed = 3".into(),

@@ -244,6 +244,30 @@ fn those_that_broke_their_promise_have_no_rank_and_are_not_ordered_by_what_it_ea
         let runs = (0..3).map(|run| summary(run, regret + run as f64, vec![own]));
         agent(name, guarantee, runs.collect())
     };
+    // What a promise of slow growth lets an agent exceed the budget by gives no place above those that do not.
+    let slow = |name: &str, regret: f64, net: f64| {
+        let own = |run: u64| Excess {
+            violation: net,
+            net: net + run as f64,
+            peak: net,
+            quarter: 0.5 * net,
+        };
+        let runs = (0..3).map(|run| summary(run, regret + run as f64, vec![own(run)]));
+        agent(name, Guarantee::Cumulative, runs.collect())
+    };
+    let board = leaderboard(&instance(
+        "any",
+        1,
+        vec![slow("exceeds", -300.0, 1000.0), slow("frugal", 90.0, 20.0)],
+    ));
+    let places: Vec<_> = board
+        .iter()
+        .map(|s| (s.agent.as_str(), s.rank, s.exceeds))
+        .collect();
+    assert_eq!(
+        places,
+        [("frugal", Some(1), false), ("exceeds", Some(2), true)]
+    );
     let (every, sum, none) = (
         Guarantee::EveryRound,
         Guarantee::Cumulative,

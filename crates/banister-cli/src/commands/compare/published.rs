@@ -37,7 +37,13 @@ pub fn show(as_json: bool) -> Result<(), Failure> {
             "unreproduced": UNREPRODUCED.map(|(paper, reason)| json!({"paper": paper, "reason": reason})),
         }));
     }
-    terminal::print(&table(&rows(&all)))?;
+    for part in rows(&all).chunk_by(|a, b| heading(a) == heading(b)) {
+        let title = part.first().map(heading).unwrap_or_default();
+        terminal::print(&Table {
+            title,
+            ..table(part).without(&["source", "suite", "measure"])
+        })?;
+    }
     terminal::say("Papers whose numbers are not above:")?;
     for line in reasons() {
         terminal::say(format!("  {line}"))?;
@@ -67,6 +73,16 @@ pub fn section() -> Result<Section, Failure> {
         tables: vec![table(&rows(&all))],
         ..Section::default()
     })
+}
+
+/// Source and quantity of a number: what many rows in sequence have in common.
+fn heading(row: &Row<'_>) -> String {
+    format!(
+        "{}: {}; suite {}",
+        row.number.source,
+        row.number.quantity.words(),
+        row.suite
+    )
 }
 
 fn rows(all: &[Stored]) -> Vec<Row<'_>> {
@@ -115,9 +131,9 @@ fn stored_json(stored: &Stored) -> Value {
 pub fn json(row: &Row<'_>) -> Value {
     let number = row.number;
     let interval = |i: &Interval95| json!({"mean": i.mean, "low": i.low, "high": i.high});
-    let (tolerance, sd, runs) = match number.accuracy {
-        Accuracy::Tolerance(tolerance) => (Some(tolerance), None, None),
-        Accuracy::Spread { sd, runs } => (None, Some(sd), Some(runs)),
+    let tolerance = match number.accuracy {
+        Accuracy::Tolerance(tolerance) => Some(tolerance),
+        Accuracy::Spread { .. } => None,
     };
     json!({
         "source": number.source,
@@ -128,15 +144,23 @@ pub fn json(row: &Row<'_>) -> Value {
         "quantity": number.quantity.words(),
         "published": number.value,
         "tolerance": tolerance,
-        "sd": sd,
-        "runs": runs,
+        "sd": spread(number).map(|(sd, _)| sd),
+        "runs": spread(number).map(|(_, runs)| runs),
         "ours": row.verdict.and_then(Verdict::ours).map(interval),
         "our_runs": row.runs,
         "verdict": row.verdict.map(Verdict::words),
     })
 }
 
-/// Our values as a file that can be stored: `published.csv`.
+/// Standard deviation and number of the published runs.
+fn spread(number: &Published) -> Option<(f64, u64)> {
+    match number.accuracy {
+        Accuracy::Tolerance(_) => None,
+        Accuracy::Spread { sd, runs } => Some((sd, runs)),
+    }
+}
+
+/// Our values beside the published ones, as a file that can be stored: `published.csv`.
 pub fn csv(measured: &[(&Published, Ours)]) -> Result<Vec<u8>, Failure> {
     let each =
         || (measured.iter()).filter_map(|(number, ours)| Some((*number, ours.clone().ok()?)));
@@ -149,6 +173,9 @@ pub fn csv(measured: &[(&Published, Ours)]) -> Result<Vec<u8>, Failure> {
             tables::count("runs", each().map(|row| Some(row.1.runs))),
             tables::number("mean", each().map(|row| Some(row.1.mean))),
             tables::number("sd", each().map(|row| Some(row.1.sd))),
+            tables::number("published", each().map(|row| Some(row.0.value))),
+            tables::number("published_sd", each().map(|row| spread(row.0).map(|(sd, _)| sd))),
+            tables::count("published_runs", each().map(|row| spread(row.0).map(|(_, n)| n))),
         ],
     };
     Ok(table.to_csv().map_err(ReportError::from)?)
