@@ -237,6 +237,8 @@ impl AuthorsRuns {
         stored: Stored,
         settings: Settings,
     ) -> Result<(), Error> {
+        // Their curves end with the first round of the last log entry.
+        let horizon = settings.horizon - settings.log_every + 1;
         // Their radii have a 2 where the noise constant belongs, whatever the noise.
         let theirs = |kind: &str| {
             json!({
@@ -252,7 +254,7 @@ impl AuthorsRuns {
         agents.extend_from_slice(&self.more);
         self.entries.push(entry(
             name.clone(),
-            run(settings.horizon, 10),
+            run(horizon, 10),
             environment,
             Vec::new(),
             agents,
@@ -264,7 +266,7 @@ impl AuthorsRuns {
                 quantity: Quantity::ActionRegret,
                 value,
                 accuracy: Accuracy::of_population(sd, settings.runs),
-                horizon: settings.horizon,
+                horizon,
                 runs: None,
                 source: "Pacchiano et al. 2024, the authors' public code, stored results",
             });
