@@ -1,6 +1,5 @@
 //! The tables `leaderboard`, `pairs`, `overall` and `ranks` of a comparison.
 
-use banister_sim::banister::Guarantee;
 use banister_sim::compare::{
     ExcessStanding, Interval95, Kept, Overall, Pair, Ranking, Standing, leaderboard as standings,
     overall as over_all, pairs as paired, rankings,
@@ -160,38 +159,57 @@ pub fn overall(results: &Results) -> DataTable {
 /// critical_difference (Nemenyi's, at 5%).
 pub fn ranks(results: &Results) -> DataTable {
     let rankings = rankings(&results.instances);
-    let mut rows: Vec<(&Ranking, &str, Option<f64>, Option<f64>, String)> = Vec::new();
+    let mut rows: Vec<RankRow<'_>> = Vec::new();
     for ranking in &rankings {
         let first = ranking.agents.first().map(|first| &first.agent);
-        for own in &ranking.agents {
+        rows.extend(ranking.agents.iter().map(|own| {
             let pair = (ranking.pairs.iter())
                 .find(|pair| pair.agent == own.agent && Some(&pair.other) == first);
-            let p = pair.map(|pair| pair.p_adjusted);
-            rows.push((ranking, &own.agent, Some(own.mean_rank), p, String::new()));
-        }
-        for (agent, reason) in &ranking.unranked {
-            rows.push((ranking, agent, None, None, reason.words()));
-        }
+            RankRow {
+                ranking,
+                agent: &own.agent,
+                mean_rank: Some(own.mean_rank),
+                p_first: pair.map(|pair| pair.p_adjusted),
+                unranked: String::new(),
+            }
+        }));
+        rows.extend(ranking.unranked.iter().map(|(agent, reason)| RankRow {
+            ranking,
+            agent,
+            mean_rank: None,
+            p_first: None,
+            unranked: reason.words(),
+        }));
     }
-    let same = |name: &str, of: fn(&Ranking) -> f64| finite(name, rows.iter().map(|row| of(row.0)));
-    let words = |of: fn(&Ranking) -> Guarantee| rows.iter().map(move |row| of(row.0).words());
+    let same =
+        |name: &str, of: fn(&Ranking) -> f64| finite(name, rows.iter().map(|row| of(row.ranking)));
+    let instances = rows.iter().map(|row| row.ranking.instances.len() as u64);
     DataTable {
         columns: vec![
-            text("group", words(|ranking| ranking.guarantee)),
-            text("agent", rows.iter().map(|row| row.1)),
-            number("mean_rank", rows.iter().map(|row| row.2)),
-            count(
-                "instances",
-                rows.iter().map(|row| Some(row.0.instances.len() as u64)),
+            text(
+                "group",
+                rows.iter().map(|row| row.ranking.guarantee.words()),
             ),
-            number("p_first", rows.iter().map(|row| row.3)),
-            text("unranked", rows.iter().map(|row| row.4.as_str())),
+            text("agent", rows.iter().map(|row| row.agent)),
+            number("mean_rank", rows.iter().map(|row| row.mean_rank)),
+            count("instances", instances.map(Some)),
+            number("p_first", rows.iter().map(|row| row.p_first)),
+            text("unranked", rows.iter().map(|row| row.unranked.as_str())),
             same("friedman_chi_square", |ranking| ranking.friedman.chi_square),
             same("friedman_f", |ranking| ranking.friedman.f),
             same("friedman_p", |ranking| ranking.friedman.p),
             same("critical_difference", |ranking| ranking.critical_difference),
         ],
     }
+}
+
+/// One row of the table of ranks.
+struct RankRow<'a> {
+    ranking: &'a Ranking,
+    agent: &'a str,
+    mean_rank: Option<f64>,
+    p_first: Option<f64>,
+    unranked: String,
 }
 
 /// Makes a column of numbers; unknown and infinite ones are empty.

@@ -80,7 +80,7 @@ fn sums_of_excesses_are_those_of_the_policies_played() {
                     if t + 1 == 250 {
                         quarter = net;
                     }
-                    if (t + 1) % 250 == 0 {
+                    if (t + 1).is_multiple_of(250) {
                         let trace = &traces[a][run.run as usize];
                         let at = gathered[0].rounds().iter().position(|r| *r == t as u64 + 1);
                         if let Some(at) = at {

@@ -259,7 +259,7 @@ fn only_agents_that_kept_their_promise_on_all_common_instances_have_a_rank() {
     assert!(rankings(&all[..5]).is_empty());
     // Neighbours that are not told apart are joined, also in chains.
     let chain = |i: usize| {
-        let noise = if i % 2 == 0 { 0.15 } else { -0.15 };
+        let noise = if i.is_multiple_of(2) { 0.15 } else { -0.15 };
         instance(
             &format!("instance {i}"),
             &[
