@@ -9,7 +9,8 @@
 //! ```
 //!
 //! has E[M_t] ≤ t, and P(the mean over k reaches A within n outcomes) ≤ n/A. After the cost jumps from
-//! τ to τ + gap it takes about ln(1 + A·I)/I outcomes, I = kl(τ + gap, τ).
+//! τ to τ + gap it takes about ln(1 + A·I)/I outcomes, I = kl(τ + gap, τ). Sub-Gaussian costs have factors of their
+//! own: see `Bet`.
 //!
 //! Reference: Shin, Ramdas and Rinaldo, "E-detectors: a nonparametric framework for sequential change
 //! detection" (2022).
@@ -45,8 +46,14 @@ const TRACE: usize = 128;
 enum Bet {
     /// Y = y − τ of a bounded cost in standard units; λ_0 = 1/(2τ).
     Bounded { threshold: f64, first: f64 },
-    /// Factor exp(λY − λ²R²/2) of a sub-Gaussian one; λ_0 = 1/R.
-    SubGaussian { threshold: f64, r: f64 },
+    /// Factor exp(λX − λ²R²/2)/(1 + τ(e^λ − 1)) of a sub-Gaussian one; λ_0 = 1/R. Given the action the noise is
+    /// R-sub-Gaussian, but the action is drawn: of its mean c only 0 ≤ c ≤ 1 and E c ≤ τ are known, so that
+    /// E e^{λc} ≤ 1 + τ(e^λ − 1) by convexity. `norms` has the logarithms of what each e^{λX} is divided by.
+    SubGaussian {
+        threshold: f64,
+        first: f64,
+        norms: [f64; BETS],
+    },
     /// Relative: Y = ±(s − F·1{safe}s/p), s in units of the range's high end; + for `at_most`, where
     /// Y ≥ −(F/p − 1), − for `at_least`, where Y ≥ −1.
     OfSafe {
@@ -108,10 +115,17 @@ impl Detector {
                 threshold,
                 first: 0.5 / threshold,
             },
-            (Some(_), true) => Bet::SubGaussian {
-                threshold,
-                r: signal.r(),
-            },
+            (Some(_), true) => {
+                let (first, r) = (1.0 / signal.r(), signal.r());
+                Bet::SubGaussian {
+                    threshold,
+                    first,
+                    norms: HALVES.map(|half| {
+                        let bet = half * first;
+                        0.5 * (bet * r) * (bet * r) + log_mean_exp(bet, threshold)
+                    }),
+                }
+            }
             (None, false) => Bet::OfSafe {
                 direction: guardrail.direction,
                 factor,
@@ -131,7 +145,11 @@ impl Detector {
     pub(super) fn take(&mut self, outcome: &Outcome, observed: f64, standard: f64) -> f64 {
         let (excess, first) = match self.bet {
             Bet::Bounded { threshold, first } => (standard - threshold, first),
-            Bet::SubGaussian { threshold, r } => return self.take_normal(standard - threshold, r),
+            Bet::SubGaussian {
+                threshold,
+                first,
+                norms,
+            } => return self.take_normal(standard, threshold, first, &norms),
             Bet::OfSafe {
                 direction,
                 factor,
@@ -155,14 +173,16 @@ impl Detector {
     }
 
     #[inline(never)]
-    fn take_normal(&mut self, excess: f64, r: f64) -> f64 {
-        let mut bet = 1.0 / r;
-        let mut factors = [0.0; BETS];
-        for factor in &mut factors {
-            *factor = libm::exp(bet * excess - 0.5 * (bet * r) * (bet * r)).min(MOST);
-            bet *= 0.5;
-        }
-        self.multiply(&factors, excess)
+    fn take_normal(
+        &mut self,
+        standard: f64,
+        threshold: f64,
+        first: f64,
+        norms: &[f64; BETS],
+    ) -> f64 {
+        let factor = |k: usize| libm::exp(first * HALVES[k] * standard - norms[k]).min(MOST);
+        let factors = std::array::from_fn(factor);
+        self.multiply(&factors, standard - threshold)
     }
 
     #[inline(always)]
@@ -211,6 +231,11 @@ impl Detector {
     pub(super) fn trace(&self) -> &[(u64, f64)] {
         &self.state.trace.points
     }
+}
+
+/// ln(1 + τ(e^λ − 1)), where e^λ may overflow.
+fn log_mean_exp(bet: f64, threshold: f64) -> f64 {
+    bet + libm::log1p((1.0 - threshold) * libm::expm1(-bet))
 }
 
 impl State {

@@ -168,6 +168,36 @@ fn a_world_that_keeps_still_raises_no_alarm() {
     }
 }
 
+/// Mixing arms whose means differ by six times the noise constant: the cost of a decision varies more than the
+/// noise, which is no breach. Where the drawn arms cost more than the threshold on average, it is.
+#[test]
+fn sub_gaussian_costs_of_a_mixture_raise_an_alarm_only_for_a_breach() {
+    let guardrail = Guardrail {
+        sub_gaussian: Some(0.1),
+        ..at_most(0.3, Some(0.0))
+    };
+    let declared = common::problem(2, vec![guardrail]);
+    for seed in 0..10 {
+        let mut rng = Random::new(seed);
+        let mut agent = Opb::new(&declared, &config(OnBreach::Alert)).unwrap();
+        let still = |_: u64, arm: usize| [0.0, 0.6][arm];
+        for t in 0..5000 {
+            let arm = usize::from(rng.unit() < 0.5);
+            agent.observe(arm, 0.5, &[still(t, arm)]).unwrap();
+        }
+        assert!(!breached(&agent), "seed {seed}");
+        let alarm = (0..5000).position(|_| {
+            let arm = usize::from(rng.unit() < 0.7);
+            agent.observe(arm, 0.5, &[still(0, arm)]).unwrap();
+            breached(&agent)
+        });
+        assert!(
+            alarm.is_some_and(|outcomes| outcomes < 1500),
+            "seed {seed}: {alarm:?}"
+        );
+    }
+}
+
 #[test]
 fn a_wrong_declaration_is_noticed() {
     let mut rng = Random::new(5);

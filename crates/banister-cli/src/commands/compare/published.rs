@@ -174,8 +174,14 @@ pub fn csv(measured: &[(&Published, Ours)]) -> Result<Vec<u8>, Failure> {
             tables::number("mean", each().map(|row| Some(row.1.mean))),
             tables::number("sd", each().map(|row| Some(row.1.sd))),
             tables::number("published", each().map(|row| Some(row.0.value))),
-            tables::number("published_sd", each().map(|row| spread(row.0).map(|(sd, _)| sd))),
-            tables::count("published_runs", each().map(|row| spread(row.0).map(|(_, n)| n))),
+            tables::number(
+                "published_sd",
+                each().map(|row| spread(row.0).map(|(sd, _)| sd)),
+            ),
+            tables::count(
+                "published_runs",
+                each().map(|row| spread(row.0).map(|(_, n)| n)),
+            ),
         ],
     };
     Ok(table.to_csv().map_err(ReportError::from)?)
