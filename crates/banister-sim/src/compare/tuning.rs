@@ -24,7 +24,7 @@ pub struct Tried {
     pub agent: AgentConfig,
     /// Instances that it played.
     pub instances: usize,
-    /// True if it broke its promise on none of them.
+    /// True if it kept its promise on all of them.
     pub kept: bool,
     /// Mean over instances of what it broke: the share of rounds for a promise about rounds, else the net excess of the
     /// worst guardrail, per round.
@@ -39,10 +39,10 @@ pub fn tried(gathered: &[Gathered<'_>]) -> Vec<Tried> {
     for gathered in gathered {
         let instance = gathered.result();
         let rounds = instance.horizon as f64;
-        for standing in leaderboard(&instance) {
-            let agents = &gathered.experiment.agents;
-            let own = agents.iter().find(|(label, _)| *label == standing.agent);
-            let Some(config) = own.and_then(|(_, source)| source.config()) else {
+        let board = leaderboard(&instance);
+        for (label, source) in &gathered.experiment.agents {
+            let standing = board.iter().find(|standing| standing.agent == *label);
+            let (Some(config), Some(standing)) = (source.config(), standing) else {
                 continue;
             };
             let violation = match standing.guarantee {
@@ -53,14 +53,11 @@ pub fn tried(gathered: &[Gathered<'_>]) -> Vec<Tried> {
             let here = Tried {
                 agent: config.clone(),
                 instances: 1,
-                kept: standing.kept != Some(Kept::No),
+                kept: standing.kept.is_none_or(|kept| kept == Kept::Yes),
                 violation,
                 regret: standing.lost,
             };
-            match all
-                .iter_mut()
-                .find(|tried| tried.agent.label() == standing.agent)
-            {
+            match all.iter_mut().find(|tried| tried.agent.label() == *label) {
                 Some(tried) => tried.add(&here),
                 None => all.push(here),
             }
