@@ -28,15 +28,15 @@ fn finished(plan: &Comparison, nanoseconds: f64) -> Shard {
 
 #[test]
 fn runs_left_take_as_long_as_those_done() {
-    let long = plan(2_000_000, 101);
+    let long = plan(2_000_000, 1001);
     let done = [finished(&long, 5000.0)];
-    // 100 runs of 10 seconds.
+    // 1000 runs of 10 seconds.
     for threads in [1, 4] {
         let estimate = long.estimate(&done, threads).expect("no rounds played");
-        let expected = Duration::from_secs(1000) / threads as u32;
+        let expected = Duration::from_secs(10_000) / threads as u32;
         assert_eq!(estimate.map(|t| t.as_millis()), Some(expected.as_millis()));
     }
-    // Without any the first part of one is played: some time, for all 101 of them.
+    // Without any the first part of one is played: some time, for all 1001 of them.
     let estimate = long.estimate(&[], 1).expect("rounds play");
     assert!(estimate.is_some_and(|time| time > Duration::from_millis(1)));
 }
