@@ -1,14 +1,12 @@
 //! Parameters of agents: what the registry asks of them, and the macro that declares those of a rival.
 
+pub use crate::parameters::DELTA;
 use banister::toolkit::linear::LinearKeys;
 use banister::{Agent, Confidence, CumulativeBudget, Error, Guarantee, OnBreach, Problem};
 use serde::Serialize;
 
 use crate::play::Play;
 use crate::saved::Saved;
-
-/// δ of the intervals, unless an agent is given its own.
-pub const DELTA: f64 = 0.01;
 
 /// Parameters of an agent as the registry sees them.
 pub(crate) trait Registered {

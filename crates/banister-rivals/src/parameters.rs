@@ -6,7 +6,8 @@ use banister::toolkit::{open_unit, positive};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::DELTA;
+/// δ of the intervals, unless an agent is given its own.
+pub const DELTA: f64 = 0.01;
 
 /// Width of the confidence sets of `hplc_lucb` and `safe_lts`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
