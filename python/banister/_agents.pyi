@@ -12,7 +12,7 @@ from ._guardrail import GuardrailLike, RewardLike
 from ._segments import SegmentedAgent
 from ._types import ArmName, ArmsLike, Float, Int
 
-__all__ = ["Opb", "Oplb", "Segmented", "OptimisticMix", "SColts", "MarginAdaptive", "Doslb", "LinConTs", "LinConKlUcb", "PessimisticOptimistic", "ConservativeUcb", "UcbBwk", "PrimalDualBwk", "Always", "Ucb1", "KlUcb", "Thompson", "HplcLucb", "SafeLts", "Roful", "GenOp", "SafeLucb", "ConservativeLinUcb", "LinUcb", "LinTs"]
+__all__ = ["Opb", "Oplb", "Segmented", "SOps", "SColts", "MaOps", "Doslb", "RColts", "LinConTs", "LinConKlUcb", "PessimisticOptimistic", "ConservativeUcb", "UcbBwk", "PrimalDualBwk", "LagrangeBwk", "Always", "Ucb1", "KlUcb", "Thompson", "HplcLucb", "HpUcb", "SafeLts", "Roful", "GenOp", "SafeLucb", "LinSColts", "LinRColts", "ConservativeLinUcb", "LinUcb", "LinTs"]
 
 class Opb(Agent):
     """The optimistic-pessimistic bandit: K arms, and policies that keep every guardrail in every round with probability 1 − `delta`.
@@ -311,8 +311,8 @@ class Segmented(SegmentedAgent):
         run_length: Float | None = None,
     ) -> Segmented: ...
 
-class OptimisticMix(Agent):
-    """Optimistic mixing: K arms, and policies that keep every guardrail in every round with probability 1 − `delta`: doubly optimistic ones, mixed with the safe arm as far as that needs.
+class SOps(Agent):
+    """S-OPS: K arms, and policies that keep every guardrail in every round with probability 1 − `delta`: mirror descent among those that may, mixed with the safe arm as far as that needs.
 
     Promise: safe in every round (`guarantee` is "every_round").
 
@@ -324,14 +324,23 @@ class OptimisticMix(Agent):
             default it lies in [0, 1].
         seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
         delta: δ: probability with which some interval may fail; by default 0.01.
-        label: Name in results; by default `optimistic_mix`.
+        exploration: γ, added to the probabilities that losses are divided by; by default η.
+        horizon: T: the number of rounds that the learning rate is for; `omd` needs it or a
+            `learning_rate`.
+        label: Name in results; by default `s_ops`.
+        learning_rate: η of mirror descent; by default √(ln(32mKT/δ)/(2KT)).
+        update: Choice of the policy that is then made safe: `omd`, the default, is the paper's
+            mirror descent; `optimistic` is LP(U; l), for rewards with fixed means.
+            "omd": Online mirror descent on estimated losses, as in the paper: for rewards that
+                may change at will.
+            "optimistic": LP(U; l), for rewards with fixed means: the doubly optimistic policy.
 
     Example:
         >>> import banister
-        >>> agent = banister.OptimisticMix(
+        >>> agent = banister.SOps(
         ...     ["control", "bold"],
         ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
-        ...     seed=7,
+        ...     seed=7, horizon=1000,
         ... )
         >>> decision = agent.decide()
         >>> agent.observe(decision, reward=1.0, costs=0.2)
@@ -348,8 +357,12 @@ class OptimisticMix(Agent):
         reward: RewardLike | None = None,
         seed: Int | np.random.Generator | None = None,
         delta: Float = 0.01,
+        exploration: Float | None = None,
+        horizon: Int | None = None,
         label: str | None = None,
-    ) -> OptimisticMix: ...
+        learning_rate: Float | None = None,
+        update: Literal["omd", "optimistic"] = "omd",
+    ) -> SOps: ...
 
 class SColts(Agent):
     """S-COLTS: K arms, and policies that keep every guardrail in every round with probability 1 − `delta`: sampled ones, mixed with the safe arm as far as that needs.
@@ -394,8 +407,8 @@ class SColts(Agent):
         omega: Float = 1.0,
     ) -> SColts: ...
 
-class MarginAdaptive(Agent):
-    """Margin-adaptive OPB: K arms and one guardrail, which every policy keeps in every round with probability 1 − `delta`; it first looks for an arm with more margin than the safe one.
+class MaOps(Agent):
+    """MA-OPS: K arms, and policies that keep every guardrail in every round with probability 1 − `delta`: as S-OPS, but it first looks for a policy with more margin than the safe arm to mix with.
 
     Promise: safe in every round (`guarantee` is "every_round").
 
@@ -407,14 +420,24 @@ class MarginAdaptive(Agent):
             default it lies in [0, 1].
         seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
         delta: δ: probability with which some interval may fail; by default 0.01.
-        label: Name in results; by default `margin_adaptive`.
+        exploration: γ, added to the probabilities that losses are divided by; by default η.
+        horizon: T: the number of rounds that the learning rate is for; `omd` needs it or a
+            `learning_rate`.
+        label: Name in results; by default `ma_ops`.
+        learning_rate: η of mirror descent; by default √(ln(32mKT/δ)/(2KT)), with T the rounds
+            left after the search.
+        update: Choice of the policy that is then made safe: `omd`, the default, is the paper's
+            mirror descent; `optimistic` is LP(U; l), for rewards with fixed means.
+            "omd": Online mirror descent on estimated losses, as in the paper: for rewards that
+                may change at will.
+            "optimistic": LP(U; l), for rewards with fixed means: the doubly optimistic policy.
 
     Example:
         >>> import banister
-        >>> agent = banister.MarginAdaptive(
+        >>> agent = banister.MaOps(
         ...     ["control", "bold"],
         ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
-        ...     seed=7,
+        ...     seed=7, horizon=1000,
         ... )
         >>> decision = agent.decide()
         >>> agent.observe(decision, reward=1.0, costs=0.2)
@@ -431,8 +454,12 @@ class MarginAdaptive(Agent):
         reward: RewardLike | None = None,
         seed: Int | np.random.Generator | None = None,
         delta: Float = 0.01,
+        exploration: Float | None = None,
+        horizon: Int | None = None,
         label: str | None = None,
-    ) -> MarginAdaptive: ...
+        learning_rate: Float | None = None,
+        update: Literal["omd", "optimistic"] = "omd",
+    ) -> MaOps: ...
 
 class Doslb(Agent):
     """Doubly optimistic: K arms, cumulative costs only.
@@ -473,6 +500,51 @@ class Doslb(Agent):
         delta: Float = 0.01,
         label: str | None = None,
     ) -> Doslb: ...
+
+class RColts(Agent):
+    """R-COLTS: K arms, cumulative costs only, the best of several sampled programs.
+
+    Promise: cumulative budget (`guarantee` is "cumulative").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which some interval may fail; by default 0.01.
+        draws_per_round: Number of draws in a round, 1 to 1000; by default ⌈ln(1/δ)⌉.
+        label: Name in results; by default `r_colts`.
+        omega: ω: scale of the random moves of the estimates, in half-widths of their intervals;
+            by default 1.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.RColts(
+        ...     ["control", "bold"],
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
+    guarantee: ClassVar[Literal["cumulative"]]
+    def __new__(
+        cls,
+        arms: ArmsLike | None = None,
+        *,
+        safe: ArmName | None = None,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
+        draws_per_round: Int | None = None,
+        label: str | None = None,
+        omega: Float = 1.0,
+    ) -> RColts: ...
 
 class LinConTs(Agent):
     """LinConTS: K arms, cumulative costs only, by Thompson sampling of rewards and costs.
@@ -728,6 +800,53 @@ class PrimalDualBwk(Agent):
         label: str | None = None,
     ) -> PrimalDualBwk: ...
 
+class LagrangeBwk(Agent):
+    """LagrangeBwK: K arms, cumulative costs only, within budgets for a known number of rounds; the safe arm once one is spent.
+
+    Promise: cumulative budget (`guarantee` is "cumulative").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which some interval may fail; by default 0.01.
+        epsilon: ε: learning rate of Hedge; by default √(8·ln(m+1)/T), with m guardrails.
+        exploration: γ of EXP3.P, the share of exploration, above 0 and below 1; by default
+            min(3/5, 2√(3K·ln K/(5T))).
+        horizon: T: the number of rounds that the budgets are for. It has no default.
+        label: Name in results; by default `lagrange_bwk`.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.LagrangeBwk(
+        ...     ["control", "bold"],
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.1}],
+        ...     seed=7, horizon=1000,
+        ... )
+        >>> decision = agent.decide()
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
+    guarantee: ClassVar[Literal["cumulative"]]
+    def __new__(
+        cls,
+        arms: ArmsLike | None = None,
+        *,
+        safe: ArmName | None = None,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
+        epsilon: Float | None = None,
+        exploration: Float | None = None,
+        horizon: Int | None = None,
+        label: str | None = None,
+    ) -> LagrangeBwk: ...
+
 class Always(Agent):
     """One arm for ever: K arms, guardrails ignored.
 
@@ -904,15 +1023,15 @@ class HplcLucb(Agent):
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
             default it lies in [0, 1].
         seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
-        delta: δ of the confidence sets; by default it falls as 1/(1 + outcomes), as in the
-            authors' runs.
+        delta: δ of the confidence sets. By default it falls as 1/(1 + log entries) with
+            `authors` radii, as in the authors' runs, and is 0.01 with `logdet`.
         label: Name in results; by default `hplc_lucb`.
-        lambda_: λ, the ridge; by default 0.1.
-        log_factor: Factor on ln(1/δ) under the root of the radii; by default 2. With 1, which
-            `noise_factor` makes up for if it is 2, the regrets come closest to those that the
-            authors stored.
-        noise_factor: Factor on the noise constant R in the first term of the radii; by default
-            2, as in the authors' runs. Below 1 it voids the guarantee.
+        lambda_: λ, the ridge; by default 0.1 with `authors` radii, 1 with `logdet`.
+        log_every: Outcomes per log entry, which δ of `authors` radii falls with unless it is
+            given; by default 1. The authors' runs have 100 for 10⁶ rounds and fewer, and 1000
+            for 10⁷.
+        noise_factor: Factor on the noise constant R in the first term of `authors` radii; by
+            default 2, as in the authors' runs. Below 1 it voids the guarantee.
         parameter_norm: S: every unknown parameter is at most this long, in units of its
             signal's range; to be declared.
         play: Way of playing a part of an action: `scaled`, the default, or `mixed` with the
@@ -922,6 +1041,12 @@ class HplcLucb(Agent):
             "mixed": As a policy: x with probability s, the safe action otherwise. As x_0 = 0,
                 it expects the same reward and costs; for callers that can only play whole
                 actions.
+        radius: Width of the confidence sets: `authors`, the default, as in the authors' runs,
+            or `logdet`, as other agents have it.
+            "authors": 2R √(ln(det Σ/λ^d) + 2 ln(1/δ_t)) + √λ S with δ_t = 1/(1 + log entries),
+                as in the authors' runs; and, as there, `safe_lts` does not choose x_0.
+            "logdet": R √(ln(det Σ/λ^d) + 2 ln(1/δ_s)) + √λ S, valid at level δ, as
+                [`Radius::Logdet`].
 
     Example:
         >>> import banister
@@ -953,12 +1078,81 @@ class HplcLucb(Agent):
         seed: Int | np.random.Generator | None = None,
         delta: Float | None = None,
         label: str | None = None,
-        lambda_: Float = 0.1,
-        log_factor: Float = 2.0,
-        noise_factor: Float = 2.0,
+        lambda_: Float | None = None,
+        log_every: Int | None = None,
+        noise_factor: Float | None = None,
         parameter_norm: Float | None = None,
         play: Literal["scaled", "mixed"] | None = None,
+        radius: Literal["authors", "logdet"] = "authors",
     ) -> HplcLucb: ...
+
+class HpUcb(Agent):
+    """HP-UCB: feature vectors beside x_0 = 0, the realised cost of every action played keeps the guardrail with high probability.
+
+    Promise: safe per action (`guarantee` is "per_action").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        features: one row of features per arm, where the arms stay the same.
+        safe_action: features of the safe action, where every round brings other actions.
+        context: with named arms: the length of the context that a decision brings, or its
+            Features. Every arm but the safe one has a parameter of its own; the safe arm's
+            means are the same in every context, unless Oplb's `model` is "per_arm".
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which some interval may fail; by default 0.01.
+        label: Name in results; by default `hp_ucb`.
+        lambda_: λ, the ridge; by default 1.
+        parameter_norm: S: every unknown parameter is at most this long, in units of its
+            signal's range; to be declared.
+        play: Way of playing a part of an action: `scaled`, the default, or `mixed` with the
+            safe action.
+            "scaled": As s·x: the decision's `scale` is s, and the outcome is taken by its
+                features s·x.
+            "mixed": As a policy: x with probability s, the safe action otherwise. As x_0 = 0,
+                it expects the same reward and costs; for callers that can only play whole
+                actions.
+        tail: Probability with which the realised cost of a round may exceed the threshold,
+            above 0 and at most 1; by default 0.01. With 1 only the mean cost is kept.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.HpUcb(
+        ...     features=[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]],
+        ...     parameter_norm=1.0,
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.0, "range": [-1, 1]}],
+        ...     reward=banister.Reward(range=(-1, 1)),
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> 0 < decision.scale <= 1
+        True
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
+    guarantee: ClassVar[Literal["per_action"]]
+    def __new__(
+        cls,
+        arms: ArmsLike | None = None,
+        *,
+        features: ArrayLike | None = None,
+        safe_action: ArrayLike | None = None,
+        context: Int | Features | Mapping[str, Mapping[str, object]] | None = None,
+        safe: ArmName | None = None,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
+        label: str | None = None,
+        lambda_: Float = 1.0,
+        parameter_norm: Float | None = None,
+        play: Literal["scaled", "mixed"] | None = None,
+        tail: Float = 0.01,
+    ) -> HpUcb: ...
 
 class SafeLts(Agent):
     """Safe-LTS: feature vectors beside x_0 = 0, Thompson sampling among safe actions.
@@ -977,15 +1171,15 @@ class SafeLts(Agent):
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
             default it lies in [0, 1].
         seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
-        delta: δ of the confidence sets; by default it falls as 1/(1 + outcomes), as in the
-            authors' runs.
+        delta: δ of the confidence sets. By default it falls as 1/(1 + log entries) with
+            `authors` radii, as in the authors' runs, and is 0.01 with `logdet`.
         label: Name in results; by default `safe_lts`.
-        lambda_: λ, the ridge; by default 0.1.
-        log_factor: Factor on ln(1/δ) under the root of the radii; by default 2. With 1, which
-            `noise_factor` makes up for if it is 2, the regrets come closest to those that the
-            authors stored.
-        noise_factor: Factor on the noise constant R in the first term of the radii; by default
-            2, as in the authors' runs. Below 1 it voids the guarantee.
+        lambda_: λ, the ridge; by default 0.1 with `authors` radii, 1 with `logdet`.
+        log_every: Outcomes per log entry, which δ of `authors` radii falls with unless it is
+            given; by default 1. The authors' runs have 100 for 10⁶ rounds and fewer, and 1000
+            for 10⁷.
+        noise_factor: Factor on the noise constant R in the first term of `authors` radii; by
+            default 2, as in the authors' runs. Below 1 it voids the guarantee.
         parameter_norm: S: every unknown parameter is at most this long, in units of its
             signal's range; to be declared.
         play: Way of playing a part of an action: `scaled`, the default, or `mixed` with the
@@ -995,6 +1189,12 @@ class SafeLts(Agent):
             "mixed": As a policy: x with probability s, the safe action otherwise. As x_0 = 0,
                 it expects the same reward and costs; for callers that can only play whole
                 actions.
+        radius: Width of the confidence sets: `authors`, the default, as in the authors' runs,
+            or `logdet`, as other agents have it.
+            "authors": 2R √(ln(det Σ/λ^d) + 2 ln(1/δ_t)) + √λ S with δ_t = 1/(1 + log entries),
+                as in the authors' runs; and, as there, `safe_lts` does not choose x_0.
+            "logdet": R √(ln(det Σ/λ^d) + 2 ln(1/δ_s)) + √λ S, valid at level δ, as
+                [`Radius::Logdet`].
 
     Example:
         >>> import banister
@@ -1026,11 +1226,12 @@ class SafeLts(Agent):
         seed: Int | np.random.Generator | None = None,
         delta: Float | None = None,
         label: str | None = None,
-        lambda_: Float = 0.1,
-        log_factor: Float = 2.0,
-        noise_factor: Float = 2.0,
+        lambda_: Float | None = None,
+        log_every: Int | None = None,
+        noise_factor: Float | None = None,
         parameter_norm: Float | None = None,
         play: Literal["scaled", "mixed"] | None = None,
+        radius: Literal["authors", "logdet"] = "authors",
     ) -> SafeLts: ...
 
 class Roful(Agent):
@@ -1262,6 +1463,162 @@ class SafeLucb(Agent):
         play: Literal["scaled", "mixed"] | None = None,
         radius: Literal["logdet", "paper"] = "logdet",
     ) -> SafeLucb: ...
+
+class LinSColts(Agent):
+    """S-COLTS on features beside x_0 = 0: reward and cost sampled together, safe in length.
+
+    Promise: safe per action (`guarantee` is "per_action").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        features: one row of features per arm, where the arms stay the same.
+        safe_action: features of the safe action, where every round brings other actions.
+        context: with named arms: the length of the context that a decision brings, or its
+            Features. Every arm but the safe one has a parameter of its own; the safe arm's
+            means are the same in every context, unless Oplb's `model` is "per_arm".
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which some confidence set may fail; by default 0.01.
+        label: Name in results; by default `lin_s_colts`.
+        lambda_: λ, the ridge; by default 1.
+        norm: L: every feature vector is at most this long; unchecked by default (`paper` radii
+            need it).
+        omega: ω: scale of the random moves of the estimates, in radii of their confidence sets;
+            by default 1.
+        parameter_norm: S: every unknown parameter is at most this long, in units of its
+            signal's range; to be declared, or √K where arms are their own features and means at
+            most one range.
+        play: Way of playing a part of an action: `scaled`, the default, or `mixed` with the
+            safe action.
+            "scaled": As s·x: the decision's `scale` is s, and the outcome is taken by its
+                features s·x.
+            "mixed": As a policy: x with probability s, the safe action otherwise. As x_0 = 0,
+                it expects the same reward and costs; for callers that can only play whole
+                actions.
+        radius: Width of the confidence sets; by default `logdet`.
+            "logdet": R √(ln(det Σ/λ^d) + 2 ln(1/δ_s)) + √λ S.
+            "paper": R √(d ln((1 + (t−1)L²/λ)/δ_s)) + √λ S, as printed in the paper.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.LinSColts(
+        ...     features=[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]],
+        ...     parameter_norm=1.0,
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.0, "range": [-1, 1]}],
+        ...     reward=banister.Reward(range=(-1, 1)),
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> 0 < decision.scale <= 1
+        True
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
+    guarantee: ClassVar[Literal["per_action"]]
+    def __new__(
+        cls,
+        arms: ArmsLike | None = None,
+        *,
+        features: ArrayLike | None = None,
+        safe_action: ArrayLike | None = None,
+        context: Int | Features | Mapping[str, Mapping[str, object]] | None = None,
+        safe: ArmName | None = None,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
+        label: str | None = None,
+        lambda_: Float = 1.0,
+        norm: Float | None = None,
+        omega: Float = 1.0,
+        parameter_norm: Float | None = None,
+        play: Literal["scaled", "mixed"] | None = None,
+        radius: Literal["logdet", "paper"] = "logdet",
+    ) -> LinSColts: ...
+
+class LinRColts(Agent):
+    """R-COLTS on features beside x_0 = 0: reward and cost sampled together, cumulative costs only.
+
+    Promise: cumulative budget (`guarantee` is "cumulative").
+
+    Parameters:
+        arms: the number of arms, or a list of their names: strings, or integers.
+        features: one row of features per arm, where the arms stay the same.
+        safe_action: features of the safe action, where every round brings other actions.
+        context: with named arms: the length of the context that a decision brings, or its
+            Features. Every arm but the safe one has a parameter of its own; the safe arm's
+            means are the same in every context, unless Oplb's `model` is "per_arm".
+        safe: the safe arm, by name or number; by default the first.
+        guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
+        reward: what is known of the reward, a Reward or a dictionary with the same keys; by
+            default it lies in [0, 1].
+        seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        delta: δ: probability with which some confidence set may fail; by default 0.01.
+        draws: r: a round has ⌈r ln(1/δ_t)⌉ draws, δ_t = δ/(t(t + 1)). By default 5.79: with ω =
+            1 a draw is optimistic about the best action with probability P(η ≥ 1) = 0.159, and
+            so one of them is with probability 1 − δ_t.
+        label: Name in results; by default `lin_r_colts`.
+        lambda_: λ, the ridge; by default 1.
+        norm: L: every feature vector is at most this long; unchecked by default (`paper` radii
+            need it).
+        omega: ω: scale of the random moves of the estimates, in radii of their confidence sets;
+            by default 1.
+        parameter_norm: S: every unknown parameter is at most this long, in units of its
+            signal's range; to be declared, or √K where arms are their own features and means at
+            most one range.
+        play: Way of playing a part of an action: `scaled`, the default, or `mixed` with the
+            safe action.
+            "scaled": As s·x: the decision's `scale` is s, and the outcome is taken by its
+                features s·x.
+            "mixed": As a policy: x with probability s, the safe action otherwise. As x_0 = 0,
+                it expects the same reward and costs; for callers that can only play whole
+                actions.
+        radius: Width of the confidence sets; by default `logdet`.
+            "logdet": R √(ln(det Σ/λ^d) + 2 ln(1/δ_s)) + √λ S.
+            "paper": R √(d ln((1 + (t−1)L²/λ)/δ_s)) + √λ S, as printed in the paper.
+
+    Example:
+        >>> import banister
+        >>> agent = banister.LinRColts(
+        ...     features=[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]],
+        ...     parameter_norm=1.0,
+        ...     guardrails=[{"name": "spend", "at_most": 0.5, "safe_cost": 0.0, "range": [-1, 1]}],
+        ...     reward=banister.Reward(range=(-1, 1)),
+        ...     seed=7,
+        ... )
+        >>> decision = agent.decide()
+        >>> 0 < decision.scale <= 1
+        True
+        >>> agent.observe(decision, reward=1.0, costs=0.2)
+        >>> agent.outcomes
+        1
+    """
+    guarantee: ClassVar[Literal["cumulative"]]
+    def __new__(
+        cls,
+        arms: ArmsLike | None = None,
+        *,
+        features: ArrayLike | None = None,
+        safe_action: ArrayLike | None = None,
+        context: Int | Features | Mapping[str, Mapping[str, object]] | None = None,
+        safe: ArmName | None = None,
+        guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
+        reward: RewardLike | None = None,
+        seed: Int | np.random.Generator | None = None,
+        delta: Float = 0.01,
+        draws: Float = 5.79,
+        label: str | None = None,
+        lambda_: Float = 1.0,
+        norm: Float | None = None,
+        omega: Float = 1.0,
+        parameter_norm: Float | None = None,
+        play: Literal["scaled", "mixed"] | None = None,
+        radius: Literal["logdet", "paper"] = "logdet",
+    ) -> LinRColts: ...
 
 class ConservativeLinUcb(Agent):
     """Conservative LinUCB: feature vectors, cumulative costs only.

@@ -197,7 +197,14 @@ fn published_table(verdicts: &[(&Published, Verdict)]) -> DataTable {
             end("ours", 0),
             end("ours_low", 1),
             end("ours_high", 2),
-            numbers("tolerance", verdicts.iter().map(|row| row.0.tolerance)),
+            numbers(
+                "tolerance",
+                (verdicts.iter()).map(|row| row.0.accuracy.tolerance().unwrap_or(f64::NAN)),
+            ),
+            numbers(
+                "sd",
+                (verdicts.iter()).map(|row| row.0.accuracy.spread().map_or(f64::NAN, |(sd, _)| sd)),
+            ),
             count("horizon", verdicts.iter().map(|row| Some(row.0.horizon))),
             text("verdict", verdicts.iter().map(|row| word(&row.1))),
             words("source", &|published| published.source.into()),

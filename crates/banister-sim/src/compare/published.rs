@@ -44,6 +44,22 @@ pub enum Accuracy {
 }
 
 impl Accuracy {
+    /// Largest relative distance, where nothing was published about the error.
+    pub fn tolerance(self) -> Option<f64> {
+        match self {
+            Self::Tolerance(tolerance) => Some(tolerance),
+            Self::Spread { .. } => None,
+        }
+    }
+
+    /// Standard deviation and number of the published runs, where they are known.
+    pub fn spread(self) -> Option<(f64, u64)> {
+        match self {
+            Self::Tolerance(_) => None,
+            Self::Spread { sd, runs } => Some((sd, runs)),
+        }
+    }
+
     /// The spread of `runs` values whose standard deviation was published with n in the denominator.
     pub fn of_population(sd: f64, runs: u64) -> Self {
         let n = runs as f64;

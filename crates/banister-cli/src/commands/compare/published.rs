@@ -131,10 +131,7 @@ fn stored_json(stored: &Stored) -> Value {
 pub fn json(row: &Row<'_>) -> Value {
     let number = row.number;
     let interval = |i: &Interval95| json!({"mean": i.mean, "low": i.low, "high": i.high});
-    let tolerance = match number.accuracy {
-        Accuracy::Tolerance(tolerance) => Some(tolerance),
-        Accuracy::Spread { .. } => None,
-    };
+    let spread = number.accuracy.spread();
     json!({
         "source": number.source,
         "suite": row.suite,
@@ -143,27 +140,20 @@ pub fn json(row: &Row<'_>) -> Value {
         "rounds": number.horizon,
         "quantity": number.quantity.words(),
         "published": number.value,
-        "tolerance": tolerance,
-        "sd": spread(number).map(|(sd, _)| sd),
-        "runs": spread(number).map(|(_, runs)| runs),
+        "tolerance": number.accuracy.tolerance(),
+        "sd": spread.map(|(sd, _)| sd),
+        "runs": spread.map(|(_, runs)| runs),
         "ours": row.verdict.and_then(Verdict::ours).map(interval),
         "our_runs": row.runs,
         "verdict": row.verdict.map(Verdict::words),
     })
 }
 
-/// Standard deviation and number of the published runs.
-fn spread(number: &Published) -> Option<(f64, u64)> {
-    match number.accuracy {
-        Accuracy::Tolerance(_) => None,
-        Accuracy::Spread { sd, runs } => Some((sd, runs)),
-    }
-}
-
 /// Our values beside the published ones, as a file that can be stored: `published.csv`.
 pub fn csv(measured: &[(&Published, Ours)]) -> Result<Vec<u8>, Failure> {
     let each =
         || (measured.iter()).filter_map(|(number, ours)| Some((*number, ours.clone().ok()?)));
+    let spread = |number: &Published| number.accuracy.spread();
     let table = DataTable {
         columns: vec![
             text("instance", each().map(|row| &row.0.instance)),
