@@ -79,7 +79,7 @@ fn arms(mut draw: Draw, number: u64, agents: &[AgentConfig]) -> Entry {
     let law = ["Bernoulli", "Beta", "rare", "Gaussian"][(number % 4) as usize];
     let noise = (law == "Gaussian").then_some(0.2);
     let is_rare = law == "rare";
-    let is_tight = number % 3 == 0;
+    let is_tight = number.is_multiple_of(3);
     let is_unknown = number % 10 == 9;
     let mut rewards: Vec<f64> = (0..k).map(|_| draw.between(0.05, 0.95)).collect();
     rewards[0] = draw.between(0.05, 0.5);
