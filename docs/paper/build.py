@@ -76,6 +76,60 @@ def steps() -> None:
     save(figure, "steps")
 
 
+def published() -> None:
+    """Ours divided by the published number, one row of dots per suite and agent."""
+    figure, ax = axes(6.5, 3.0)
+    ax.axvline(1, color=QUIET, linewidth=0.8, zorder=0)
+    groups: dict[str, list[dict[str, str]]] = {}
+    names = {
+        "paper": "2021, figures",
+        "authors-linear": "2024",
+        "authors-long": "2024, 10⁷ rounds",
+        "directions": "2024",
+    }
+    for suite, name in names.items():
+        for row in rows(ROOT / "experiments" / "published" / f"{suite}.csv"):
+            if float(row["published"]) > 0:
+                random = " (random)" if row["instance"].startswith("random") else ""
+                groups.setdefault(f"{row['agent']}{random}, {name}", []).append(row)
+    for place, own in enumerate(groups.values()):
+        for number, row in enumerate(own):
+            value, mean = float(row["published"]), float(row["mean"])
+            error = float(row["sd"]) ** 2 / float(row["runs"])
+            if row["published_sd"]:
+                error += float(row["published_sd"]) ** 2 / float(row["published_runs"])
+            y = place + 0.7 * ((number + 0.5) / len(own) - 0.5)
+            reach = 1.96 * error**0.5 / value
+            colour = COLOURS[place % len(COLOURS)]
+            ax.plot([mean / value - reach, mean / value + reach], [y, y], color=colour, linewidth=0.8)
+            ax.plot(mean / value, y, "o", color=colour, markersize=2.5)
+    ax.set_yticks(range(len(groups)), list(groups), fontsize=7)
+    ax.invert_yaxis()
+    ax.set_xlim(0, 2.6)
+    ax.set_xlabel("ours divided by the published number")
+    save(figure, "published")
+
+
+def holdout() -> None:
+    """Mean ranks among agents that are safe in every round."""
+    ranks = rows(ROOT / "experiments" / "holdout" / "ranks.csv")
+    own = [row for row in ranks if row["group"] == "safe in every round" and row["mean_rank"]]
+    figure, ax = axes(6.5, 2.8)
+    for place, row in enumerate(own):
+        rank = float(row["mean_rank"])
+        ours = row["agent"] in ("opb", "segmented")
+        colour = OURS if ours else QUIET
+        ax.plot([1, rank], [place, place], color=colour, linewidth=1.2)
+        ax.plot(rank, place, "o", color=colour, markersize=5)
+        p = f"   p = {float(row['p_first']):.2g}" if row["p_first"] else ""
+        ax.text(rank + 0.15, place, f"{rank:.2f}{p}", va="center", fontsize=7.5)
+    ax.set_yticks(range(len(own)), [row["agent"] for row in own])
+    ax.invert_yaxis()
+    ax.set_xlim(1, len(own) + 1.5)
+    ax.set_xlabel("mean rank by regret")
+    save(figure, "holdout")
+
+
 def routing() -> None:
     """Quality against dollars, from the board of the routing suite."""
     data = [row for row in rows(ROOT / "experiments" / "routing" / "board.csv") if row["mode"] == "warm"]
@@ -140,6 +194,8 @@ def build() -> None:
 def main() -> None:
     mpl.rcParams.update({"font.size": 9, "font.family": "DejaVu Sans", "svg.hashsalt": "banister", "text.color": INK})
     steps()
+    published()
+    holdout()
     routing()
     build()
 

@@ -19,7 +19,7 @@ use super::text::TextStyle;
 ///
 /// let diagram = RankDiagram {
 ///     title: "Mean ranks".into(),
-///     agents: vec![("opb".into(), 1.2), ("s_colts".into(), 1.9), ("optimistic_mix".into(), 2.9)],
+///     agents: vec![("opb".into(), 1.2), ("s_colts".into(), 1.9), ("s_ops".into(), 2.9)],
 ///     ties: vec![(0, 1)],
 ///     ..RankDiagram::default()
 /// };

@@ -11,6 +11,8 @@ use super::suite::Suite;
 /// A suite with published numbers.
 struct Source {
     suite: &'static str,
+    /// Options beside the suite.
+    options: &'static str,
     results: &'static str,
     /// Time that making them takes on two cores.
     time: &'static str,
@@ -19,21 +21,25 @@ struct Source {
 const SOURCES: [Source; 4] = [
     Source {
         suite: "paper",
+        options: "",
         results: include_str!("../../../../experiments/published/paper.csv"),
         time: "a minute",
     },
     Source {
         suite: "authors-linear",
+        options: "",
         results: include_str!("../../../../experiments/published/authors-linear.csv"),
-        time: "10 minutes",
+        time: "a quarter of an hour",
     },
     Source {
         suite: "authors-long",
+        options: " --runs 3",
         results: include_str!("../../../../experiments/published/authors-long.csv"),
-        time: "half an hour",
+        time: "10 minutes",
     },
     Source {
         suite: "directions",
+        options: "",
         results: include_str!("../../../../experiments/published/directions.csv"),
         time: "2 minutes",
     },
@@ -88,7 +94,10 @@ pub fn stored() -> Result<Vec<Stored>, Error> {
         for ((number, ours), verdict) in numbers.into_iter().zip(ours).zip(verdicts) {
             all.push(Stored {
                 suite: source.suite,
-                command: format!("banister compare --suite {}", source.suite),
+                command: format!(
+                    "banister compare --suite {}{}",
+                    source.suite, source.options
+                ),
                 time: source.time,
                 number,
                 ours,

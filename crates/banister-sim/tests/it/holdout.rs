@@ -173,7 +173,7 @@ fn every_stored_result_is_about_a_number_an_instance_and_an_agent_that_exist() {
     }
     let with_results = all.iter().filter(|row| row.ours.is_some()).count();
     assert!(
-        with_results >= 16,
+        with_results >= 70,
         "{with_results} of {} are stored",
         all.len()
     );
