@@ -180,8 +180,8 @@ class ComparisonResult(SimulationResult):
     """Results of a comparison: leaderboards, paired differences, and every run.
 
     Beside the tables of a simulation it has those of the command line's `leaderboard.csv`,
-    `pairs.csv`, `overall.csv`, `ranks.csv` and `traces.parquet`, with the same numbers. Each is a dictionary of columns; `table`,
-    `to_pandas`, `to_polars` and `to_arrow` give them by name.
+    `pairs.csv`, `overall.csv`, `ranks.csv` and `traces.parquet`, with the same numbers. Each is a dictionary of
+    columns; `table`, `to_pandas`, `to_polars` and `to_arrow` give them by name.
     """
 
     _TABLES: ClassVar[tuple[str, ...]] = (
@@ -229,8 +229,8 @@ class ComparisonResult(SimulationResult):
 
     @property
     def overall(self) -> dict[str, Any]:
-        """The same pairs over all instances: `difference` is the mean share of the possible gain that `agent` lost beyond
-        `other`, with an interval over instances; `won` and `lost` count instances."""
+        """The same pairs over all instances: `difference` is the mean share of the possible gain that `agent` lost
+        beyond `other`, with an interval over instances; `won` and `lost` count instances."""
         return self._compared.overall.columns()
 
     @property
