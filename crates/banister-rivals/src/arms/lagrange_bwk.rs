@@ -31,7 +31,7 @@ config! {
     /// LagrangeBwK: EXP3.P over the arms against Hedge over the resources, on the Lagrangian of the budgets; the
     /// safe arm once a budget is spent.
     LagrangeBwkConfig, "lagrange_bwk", false;
-    guarantee(Cumulative),
+    guarantee(Cumulative: Horizon),
     delta,
     horizon,
     /// γ of EXP3.P, the share of exploration, above 0 and below 1; by default min(3/5, 2√(3K·ln K/(5T))).
