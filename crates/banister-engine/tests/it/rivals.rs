@@ -153,6 +153,7 @@ fn agents_that_sample_draw_for_every_decision() {
             "thompson",
             "lin_con_ts",
             "s_colts",
+            "r_colts",
             "lin_ts",
             "safe_lts",
             "safe_lucb",
