@@ -48,8 +48,14 @@ impl Entry {
     /// at a long experiment has fewer rounds than its curves had points.
     pub fn set_run(&mut self, horizon: Option<u64>, runs: Option<u64>, seed: Option<u64>) {
         let most_runs = self.most_runs().unwrap_or(u64::MAX);
+        // Agents of a suite that declare their horizon play no further.
+        let declared = self.experiment.agent.iter().filter_map(|agent| {
+            let declared = serde_json::to_value(agent).ok()?;
+            declared.get("horizon")?.as_u64()
+        });
+        let most_rounds = declared.filter(|_| self.fixed).min().unwrap_or(u64::MAX);
         let run = &mut self.experiment.run;
-        run.horizon = horizon.unwrap_or(run.horizon);
+        run.horizon = horizon.unwrap_or(run.horizon).min(most_rounds);
         run.runs = runs.unwrap_or(run.runs).min(most_runs);
         run.seed = seed.unwrap_or(run.seed);
         let most = usize::try_from(run.horizon).unwrap_or(usize::MAX);

@@ -8,8 +8,7 @@
 //! let suite = Suite::named("paper", 1)?;
 //! let mut entries = suite.entries;
 //! for entry in &mut entries {
-//!     entry.experiment.run.horizon = 500;
-//!     entry.experiment.run.runs = 3;
+//!     entry.set_run(Some(500), Some(3), None);
 //! }
 //! let agents = Agents::listed("opb,ucb1")?;
 //! let comparison = Comparison::plan(entries, &agents, false)?;
