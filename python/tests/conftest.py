@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,8 @@ import banister
 
 # LiteLLM's prices are those that come with it, not those of the day.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+# A shell starts jobs in the background with Ctrl-C ignored, which they and what they start would inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(name="data")

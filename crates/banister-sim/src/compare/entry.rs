@@ -44,17 +44,13 @@ impl Entry {
         (self.fixed && published).then_some(PUBLISHED_COUNT)
     }
 
-    /// Replaces horizon, runs and seed where others are given, runs up to [`Entry::most_runs`]. A short look
-    /// at a long experiment has fewer rounds than its curves had points.
+    /// Replaces horizon, runs and seed where others are given, runs up to [`Entry::most_runs`]. A published
+    /// number is one of its horizon: its instance can be shortened, not prolonged. A short look at a long
+    /// experiment has fewer rounds than its curves had points.
     pub fn set_run(&mut self, horizon: Option<u64>, runs: Option<u64>, seed: Option<u64>) {
         let most_runs = self.most_runs().unwrap_or(u64::MAX);
-        // Agents of a suite that declare their horizon play no further.
-        let declared = self.experiment.agent.iter().filter_map(|agent| {
-            let declared = serde_json::to_value(agent).ok()?;
-            declared.get("horizon")?.as_u64()
-        });
-        let most_rounds = declared.filter(|_| self.fixed).min().unwrap_or(u64::MAX);
         let run = &mut self.experiment.run;
+        let most_rounds = if self.fixed { run.horizon } else { u64::MAX };
         run.horizon = horizon.unwrap_or(run.horizon).min(most_rounds);
         run.runs = runs.unwrap_or(run.runs).min(most_runs);
         run.seed = seed.unwrap_or(run.seed);

@@ -15,7 +15,8 @@ const PART: u64 = 20;
 
 impl Comparison {
     /// Estimates the time that the runs take that are not among `done`, on a number of threads. A run takes as long
-    /// as those done; where an agent has none on an instance, the first twentieth of one is played for it. Comparisons that are short by a rough count are not measured: `None`.
+    /// as those done; where an agent has none on an instance, the first twentieth of one is played for it.
+    /// Comparisons that are short by a rough count are not measured: `None`.
     ///
     /// # Errors
     /// Those of the rounds played.
