@@ -1,6 +1,6 @@
 //! One HTML file with tables and charts that works without a network. Curves are interactive;
 //! other drawings say the numbers behind a mark in its tooltip. A click on a table's heading sorts
-//! by that column.
+//! by that column; long tables are folded until they are opened.
 //!
 //! Style, script and data are all inside the file, and its content security policy forbids loading
 //! anything else. The charts are drawn with uPlot (the crate `banister-uplot`, with its licence);
@@ -138,6 +138,9 @@ impl Cell {
     }
 }
 
+/// Most rows of a table that is shown without being asked for: a page is read from the top.
+const UNFOLDED: usize = 40;
+
 const SCRIPT: &str = include_str!("../../assets/report.js");
 const STYLE: &str = include_str!("../../assets/report.css");
 
@@ -200,9 +203,14 @@ fn push_table(page: &mut String, table: &Table) {
     } else {
         ""
     };
+    let (title, rows) = (escape(&table.title), table.rows.len());
+    let folded = rows > UNFOLDED && !title.is_empty();
+    if folded {
+        *page += &format!("<details><summary>{title} ({rows} rows)</summary>\n");
+    }
     *page += &format!("<div class=\"table\"><table{sortable}>\n");
-    if !table.title.is_empty() {
-        *page += &format!("<caption>{}</caption>\n", escape(&table.title));
+    if !title.is_empty() {
+        *page += &format!("<caption>{title}</caption>\n");
     }
     // A heading stands over its column as the column's cells do.
     let number = |column: usize| {
@@ -240,6 +248,9 @@ fn push_table(page: &mut String, table: &Table) {
         *page += "</tr>\n";
     }
     *page += "</tbody></table></div>\n";
+    if folded {
+        *page += "</details>\n";
+    }
 }
 
 fn push_figure(page: &mut String, figure: &FigureRef) -> Result<(), ReportError> {

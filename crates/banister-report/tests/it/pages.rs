@@ -275,23 +275,42 @@ fn tables_without_holes_can_be_sorted() {
             vec![Cell::text(second), Cell::number("–").sorted_by(f64::NAN)],
         ],
     };
-    let page = |table| {
-        let sections = vec![Section {
-            tables: vec![table],
-            ..Section::default()
-        }];
-        let document = Document {
-            sections,
-            ..Document::default()
-        };
-        html::render(&document).expect("a page")
-    };
     let whole = page(table("opb", "ucb1"));
     assert!(whole.contains("<table data-sortable>"));
     assert!(whole.contains("<td class=\"number\" data-sort=\"1.5e3\">1.5k</td>"));
     assert!(whole.contains("<td class=\"number\" data-sort=\"\">–</td>"));
     // The second row says by its hole that it belongs to the first.
     assert!(page(table("opb", "")).contains("<table>"));
+}
+
+#[test]
+fn a_long_table_is_folded_and_says_how_long_it_is() {
+    let table = |rows: usize| Table {
+        title: "Pairs".into(),
+        header: vec!["agent".into()],
+        rows: vec![vec![Cell::text("opb")]; rows],
+    };
+    let short = page(table(40));
+    assert!(!short.contains("<details>") && short.contains("<caption>Pairs</caption>"));
+    let long = page(table(41));
+    assert_eq!(
+        long.matches("<details><summary>Pairs (41 rows)</summary>")
+            .count(),
+        1
+    );
+    assert_eq!(long.matches("</table></div>\n</details>").count(), 1);
+}
+
+/// Renders a table alone.
+fn page(table: Table) -> String {
+    let document = Document {
+        sections: vec![Section {
+            tables: vec![table],
+            ..Section::default()
+        }],
+        ..Document::default()
+    };
+    html::render(&document).expect("a page")
 }
 
 #[test]

@@ -163,7 +163,7 @@ impl Subject<'_> {
                         "group": standing.guarantee,
                         "rank": standing.rank,
                         "kept": standing.kept.map(Kept::words),
-                    "exceeds": standing.exceeds,
+                        "exceeds": standing.exceeds,
                         "regret": interval(&standing.regret),
                         "limit": standing.limit,
                         "regret_over_limit": standing.regret_over_limit,

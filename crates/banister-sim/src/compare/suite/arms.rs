@@ -60,7 +60,7 @@ pub(super) fn paper() -> Result<(Vec<Entry>, Vec<Published>), Error> {
             fixed: true,
             ..entry(
                 name.clone(),
-                run(1_000_000, 20),
+                run(1_000_000, 10),
                 clipped(),
                 vec![at_most("cost", threshold, Some(0.0))],
                 agents(&[published.clone(), json!({"kind": "opb"})])?,
