@@ -55,7 +55,7 @@ pub struct DotPlot {
 pub struct DotPanel {
     /// Text above, the instance's name.
     pub title: String,
-    /// Agents in any order; one that is absent leaves its row empty.
+    /// Agents in any order; one that is absent leaves its row empty, or has none where no panel beside this has it.
     pub dots: Vec<Dot>,
 }
 
@@ -126,14 +126,15 @@ impl Draw for DotPlot {
         let plot = (room / columns as f64 - beside).clamp(WIDTHS.0, WIDTHS.1);
         let step = plot + beside;
         let width = (2.0 * MARGIN + names + columns as f64 * step - BETWEEN).max(480.0);
-        let filled = rows.iter().filter(|group| !group.is_empty()).count();
-        let lines = rows.iter().map(Vec::len).sum::<usize>();
-        let height = HEADING * filled as f64 + ROW * lines as f64 + 4.0;
 
         let mut canvas = Canvas::default();
         let mut y = legend::titles(&mut canvas, &self.title, &self.subtitle, width);
         for panels in self.panels.chunks(columns) {
             y += 22.0;
+            let rows = playing(&rows, panels);
+            let filled = rows.iter().filter(|group| !group.is_empty()).count();
+            let lines = rows.iter().map(Vec::len).sum::<usize>();
+            let height = HEADING * filled as f64 + ROW * lines as f64 + 4.0;
             let right = MARGIN + names + panels.len() as f64 * step - BETWEEN;
             self.draw_names(&mut canvas, &rows, (y, right));
             for (column, panel) in panels.iter().enumerate() {
@@ -298,6 +299,18 @@ fn draw_bar(canvas: &mut Canvas, share: f64, frame: Frame) {
         canvas.rect(filled, FILLED);
     }
     canvas.text(frame.left + 6.0, frame.bottom - 4.0, &text, style);
+}
+
+/// Names of each group's agents that play in some of these panels.
+fn playing<'a>(rows: &[Vec<&'a str>], panels: &[DotPanel]) -> Vec<Vec<&'a str>> {
+    let dots = || panels.iter().flat_map(|panel| &panel.dots);
+    let own = |group, name: &str| dots().any(|dot| dot.group == group && dot.label == name);
+    let groups = rows.iter().enumerate();
+    let filtered = groups.map(|(group, names)| {
+        let names = names.iter().copied();
+        names.filter(|name| own(group, name)).collect()
+    });
+    filtered.collect()
 }
 
 /// Visits the lines from top to bottom with their middles: each group's heading, without a name, then its

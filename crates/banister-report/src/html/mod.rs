@@ -141,6 +141,9 @@ impl Cell {
 /// Most rows of a table that is shown without being asked for: a page is read from the top.
 const UNFOLDED: usize = 40;
 
+/// Most characters of words in a cell that are kept on one line.
+const ONE_LINE: usize = 32;
+
 const SCRIPT: &str = include_str!("../../assets/report.js");
 const STYLE: &str = include_str!("../../assets/report.css");
 
@@ -236,7 +239,12 @@ fn push_table(page: &mut String, table: &Table) {
                 Tone::Bad => " bad",
                 Tone::Quiet => " quiet",
             };
-            let class = format!("{}{tone}", if cell.number { "number" } else { "" });
+            let kind = match cell {
+                cell if cell.number => "number",
+                cell if cell.text.chars().count() <= ONE_LINE => "short",
+                _ => "",
+            };
+            let class = format!("{kind}{tone}");
             let sort = match cell.sort {
                 Some(value) if value.is_finite() => format!(" data-sort=\"{value:e}\""),
                 Some(_) => " data-sort=\"\"".to_owned(),

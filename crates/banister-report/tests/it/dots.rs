@@ -66,6 +66,18 @@ fn texts(drawing: &str, class: &str) -> Vec<(String, f64, f64)> {
         .collect()
 }
 
+#[test]
+fn a_row_of_panels_names_only_the_agents_that_play_in_it() {
+    // Eleven panels are several rows; only the last has the second agent.
+    let mut panels = vec![vec![dot("opb", 0, 0.0, 5.0)]; 10];
+    panels.push(vec![dot("opb", 0, 0.0, 5.0), dot("ucb1", 3, 0.5, -7.0)]);
+    let drawing = svg::render(&plot(panels));
+    let names: Vec<String> = texts(&drawing, "label").into_iter().map(|t| t.0).collect();
+    assert!(names.iter().filter(|name| *name == "opb").count() > 1);
+    assert_eq!(names.iter().filter(|name| *name == "ucb1").count(), 1);
+    assert_eq!(drawing.matches(">unsafe</text>").count(), 1);
+}
+
 /// Place and fill of the marker of the dot with this tooltip, and the number of its corners.
 fn marker(drawing: &str, tip: &str) -> (f64, String, usize) {
     let document = roxmltree::Document::parse(drawing).expect("well-formed XML");

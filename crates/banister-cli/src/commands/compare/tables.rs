@@ -6,7 +6,7 @@ use banister_rivals::AgentConfig;
 use banister_sim::compare::{Interval95, Kept, Overall, Pair, Standing, leaderboard};
 use banister_sim::results::{InstanceResult, WINDOWS};
 
-use crate::terminal::{UNKNOWN, count, digits, multiple, number, percent};
+use crate::terminal::{UNKNOWN, count, digits, multiple, number, percent, signed};
 
 fn header(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| name.to_string()).collect()
@@ -131,17 +131,21 @@ fn kept(standing: &Standing) -> Cell {
         .filter(|power| power.is_finite());
     let text = match power {
         Some(power) if standing.guarantee == Guarantee::Cumulative => {
-            format!("{word}, T^{power:.2}")
+            format!("{word}, {}", power_of_rounds(power))
         }
         _ => word.to_string(),
     };
     Cell::text(text).toned(tone)
 }
 
+fn power_of_rounds(power: f64) -> String {
+    format!("T^{}", signed(format!("{power:.2}")))
+}
+
 fn growth(standing: &Standing) -> Cell {
     let power = standing.net().map_or(f64::NAN, |own| own.growth);
     let text = if power.is_finite() {
-        format!("T^{power:.2}")
+        power_of_rounds(power)
     } else {
         UNKNOWN.into()
     };
