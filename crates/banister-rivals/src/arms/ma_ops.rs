@@ -15,13 +15,10 @@
 //! The paper splits δ and forgets all observations between the two phases. Here both use the intervals of all
 //! rivals, which hold in all rounds at once, so nothing is split or forgotten.
 
-use banister::toolkit::open_unit;
 use banister::{Agent, Error};
 
-use super::make;
-use super::ops::{Ops, Settings, Update};
-use crate::config::{Recipe, Registered, config};
-use crate::setting::known_safe_costs;
+use super::ops::{self, Settings, Update};
+use crate::config::{Recipe, config};
 
 config! {
     /// MA-OPS: looks for a policy whose margin is at least half of what any can have, and then plays as S-OPS
@@ -50,19 +47,16 @@ config! {
 
 impl MaOpsConfig {
     fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
-        open_unit("delta", self.delta)?;
-        let settings = Settings {
-            update: self.update,
-            search: true,
-            horizon: self.horizon,
-            delta: self.delta,
-            learning_rate: self.learning_rate,
-            exploration: self.exploration,
-        };
-        settings.check()?;
-        make(recipe, self.delta, |evidence| {
-            known_safe_costs(self.kind(), &evidence.problem)?;
-            Ok(Ops::new(settings, evidence))
-        })
+        ops::agent(
+            recipe,
+            Settings {
+                update: self.update,
+                search: true,
+                horizon: self.horizon,
+                delta: self.delta,
+                learning_rate: self.learning_rate,
+                exploration: self.exploration,
+            },
+        )
     }
 }

@@ -1,16 +1,18 @@
 //! Optimistic policy search: the rule of S-OPS, and of MA-OPS, which first looks for a baseline of its own.
 
-use banister::Error;
 use banister::solve::{Lp, LpSolver};
-use banister::toolkit::{broken, positive};
+use banister::toolkit::{broken, open_unit, positive};
+use banister::{Agent, Error};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::descent::Descent;
 use super::margin::LargestMargin;
-use super::{Evidence, Plan, Rule};
+use super::{Evidence, Plan, Rule, make};
+use crate::config::{Recipe, RivalConfig};
 use crate::saved::{part, to_part};
+use crate::setting::known_safe_costs;
 
 /// Choice of the policy that is then mixed with the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -79,6 +81,20 @@ impl Settings {
             (libm::log(32.0 * rows * arms * rounds / self.delta) / (2.0 * arms * rounds)).sqrt()
         })
     }
+}
+
+/// The agent of S-OPS, or of MA-OPS.
+pub(super) fn agent<C: RivalConfig>(
+    recipe: Recipe<C>,
+    settings: Settings,
+) -> Result<Box<dyn Agent>, Error> {
+    open_unit("delta", settings.delta)?;
+    settings.check()?;
+    let (kind, delta) = (recipe.config.kind(), settings.delta);
+    make(recipe, delta, |evidence| {
+        known_safe_costs(kind, &evidence.problem)?;
+        Ok(Ops::new(settings, evidence))
+    })
 }
 
 /// State that follows from the outcomes.

@@ -16,13 +16,10 @@
 //! `update = "optimistic"`, q̂ is LP(U; l): our counterpart for rewards with fixed means, not the papers' update.
 //! p is the policy for the outcomes seen so far, so late outcomes count as if they had come at once.
 
-use banister::toolkit::open_unit;
 use banister::{Agent, Error};
 
-use super::make;
-use super::ops::{Ops, Settings, Update};
-use crate::config::{Recipe, Registered, config};
-use crate::setting::known_safe_costs;
+use super::ops::{self, Settings, Update};
+use crate::config::{Recipe, config};
 
 config! {
     /// S-OPS: mirror descent among the policies that may keep the guardrails, with as much of the safe arm mixed
@@ -51,19 +48,16 @@ config! {
 
 impl SOpsConfig {
     fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
-        open_unit("delta", self.delta)?;
-        let settings = Settings {
-            update: self.update,
-            search: false,
-            horizon: self.horizon,
-            delta: self.delta,
-            learning_rate: self.learning_rate,
-            exploration: self.exploration,
-        };
-        settings.check()?;
-        make(recipe, self.delta, |evidence| {
-            known_safe_costs(self.kind(), &evidence.problem)?;
-            Ok(Ops::new(settings, evidence))
-        })
+        ops::agent(
+            recipe,
+            Settings {
+                update: self.update,
+                search: false,
+                horizon: self.horizon,
+                delta: self.delta,
+                learning_rate: self.learning_rate,
+                exploration: self.exploration,
+            },
+        )
     }
 }

@@ -165,11 +165,9 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
 
     pub(super) fn take(&mut self, action: usize, reward: f64, costs: &[f64]) {
         if self.rule.per_length() {
-            let mut features = std::mem::take(&mut self.unit.0);
-            features.clear();
-            features.extend_from_slice(self.evidence.actions.features(action));
-            self.take_per_length(features, reward, costs);
-            return;
+            self.unit.0.clear();
+            (self.unit.0).extend_from_slice(self.evidence.actions.features(action));
+            return self.take_per_length(reward, costs);
         }
         let (reward, costs) = (self.evidence.problem).counted(reward, costs, &mut self.counted);
         let is_safe = self.evidence.take(action, reward, costs);
@@ -178,27 +176,25 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
 
     pub(super) fn take_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) {
         if self.rule.per_length() {
-            let mut own = std::mem::take(&mut self.unit.0);
-            own.clear();
-            own.extend_from_slice(features);
-            self.take_per_length(own, reward, costs);
-            return;
+            self.unit.0.clear();
+            self.unit.0.extend_from_slice(features);
+            return self.take_per_length(reward, costs);
         }
         let (reward, costs) = (self.evidence.problem).counted(reward, costs, &mut self.counted);
         let is_safe = self.evidence.take_at(features, reward, costs);
         self.rule.learn(&self.evidence, is_safe);
     }
 
-    /// Takes an outcome and its features, both divided by the length of the features.
-    fn take_per_length(&mut self, mut features: Vec<f64>, reward: f64, costs: &[f64]) {
-        let length = dense::dot(&features, &features).sqrt();
+    /// Takes an outcome of the features in `unit`, both divided by their length.
+    fn take_per_length(&mut self, reward: f64, costs: &[f64]) {
+        let (features, unit_costs) = &mut self.unit;
+        let length = dense::dot(features, features).sqrt();
         let share = if length > 0.0 { 1.0 / length } else { 1.0 };
         features.iter_mut().for_each(|x| *x *= share);
         let (reward, costs) = (self.evidence.problem).counted(reward, costs, &mut self.counted);
-        self.unit.1.clear();
-        self.unit.1.extend(costs.iter().map(|cost| cost * share));
-        let is_safe = (self.evidence).take_at(&features, reward * share, &self.unit.1);
-        self.unit.0 = features;
+        unit_costs.clear();
+        unit_costs.extend(costs.iter().map(|cost| cost * share));
+        let is_safe = (self.evidence).take_at(features, reward * share, unit_costs);
         self.rule.learn(&self.evidence, is_safe);
     }
 

@@ -29,7 +29,7 @@ const SOURCES: [Source; 4] = [
         suite: "authors-linear",
         options: "",
         results: include_str!("../../../../experiments/published/authors-linear.csv"),
-        time: "a quarter of an hour",
+        time: "5 minutes",
     },
     Source {
         suite: "authors-long",

@@ -6,7 +6,7 @@ use banister_rivals::AgentConfig;
 use banister_sim::compare::{
     Agents, Comparison, Suite, TUNED, Tried, chosen, leaderboard, stored, tried,
 };
-use banister_sim::{Options, Progress};
+use banister_sim::{AgentSource, Options, Progress};
 use banister_table::{Limits, RawTable};
 
 const NO_TIMING: Options = Options { no_timing: true };
@@ -177,6 +177,33 @@ fn every_stored_result_is_about_a_number_an_instance_and_an_agent_that_exist() {
         "{with_results} of {} are stored",
         all.len()
     );
+}
+
+/// The authors' radii have the length of the parameters in them, and so must those of their agents.
+#[test]
+fn agents_of_the_authors_runs_assume_parameters_as_long_as_they_are() {
+    for name in ["authors-linear", "authors-long"] {
+        let suite = Suite::named(name, 1).expect("a suite");
+        let agents = Agents::Proposed;
+        let plan = Comparison::plan(suite.entries, &agents, false).expect("they fit");
+        for experiment in &plan.experiments {
+            let unit = experiment.problem().check().expect("valid").reward.unit();
+            let squares = experiment.parameters()[0].iter().map(|x| x * x);
+            let length = squares.sum::<f64>().sqrt() / unit;
+            for (label, agent) in experiment.agents() {
+                let AgentSource::Declared(config) = agent else {
+                    panic!("{label} is declared");
+                };
+                let config = serde_json::to_value(config).expect("JSON");
+                let norm = config["parameter_norm"].as_f64().expect("filled in");
+                assert!(
+                    (norm - length).abs() < 1e-9,
+                    "{}: {label} assumes {norm}, and they are {length}",
+                    experiment.name
+                );
+            }
+        }
+    }
 }
 
 #[test]

@@ -37,11 +37,19 @@ pub fn show(as_json: bool) -> Result<(), Failure> {
             "unreproduced": UNREPRODUCED.map(|(paper, reason)| json!({"paper": paper, "reason": reason})),
         }));
     }
-    for part in rows(&all).chunk_by(|a, b| heading(a) == heading(b)) {
-        let title = part.first().map(heading).unwrap_or_default();
+    // Numbers with the same heading need not be neighbours.
+    let mut parts: Vec<(String, Vec<Row<'_>>)> = Vec::new();
+    for row in rows(&all) {
+        let title = heading(&row);
+        match parts.iter_mut().find(|part| part.0 == title) {
+            Some(part) => part.1.push(row),
+            None => parts.push((title, vec![row])),
+        }
+    }
+    for (title, part) in parts {
         terminal::print(&Table {
             title,
-            ..table(part).without(&["source", "suite", "measure"])
+            ..table(&part).without(&["source", "suite", "measure"])
         })?;
     }
     terminal::say("Papers whose numbers are not above:")?;
@@ -75,7 +83,7 @@ pub fn section() -> Result<Section, Failure> {
     })
 }
 
-/// Source and quantity of a number: what many rows in sequence have in common.
+/// Source and quantity of a number: what many rows have in common.
 fn heading(row: &Row<'_>) -> String {
     format!(
         "{}: {}; suite {}",

@@ -1,7 +1,6 @@
 //! The suites on features: ours, the authors' and Hutchinson et al.'s.
 
 use banister::{Error, Guardrail};
-use banister_rivals::AgentConfig;
 use serde_json::{Value, json};
 
 use super::parts::{agents, all, at_most, entry, run};
@@ -117,6 +116,8 @@ struct Settings {
     log_every: u64,
     lambda: Option<f64>,
     delta: Option<f64>,
+    /// S in units of the signals' range: theirs is 1 in signal units.
+    parameter_norm: Option<f64>,
 }
 
 const SHORT: Settings = Settings {
@@ -126,6 +127,7 @@ const SHORT: Settings = Settings {
     log_every: 100,
     lambda: None,
     delta: None,
+    parameter_norm: None,
 };
 
 const LONG: Settings = Settings {
@@ -223,8 +225,8 @@ const RANDOM: [(u64, usize, Stored); 3] = [
 /// Instances of the authors' experiments with the numbers they stored.
 #[derive(Default)]
 struct AuthorsRuns {
-    /// Agents beside the authors'.
-    more: Vec<AgentConfig>,
+    /// True if `oplb` plays beside the authors' agents.
+    with_oplb: bool,
     entries: Vec<Entry>,
     numbers: Vec<Published>,
 }
@@ -247,17 +249,21 @@ impl AuthorsRuns {
                 "log_every": settings.log_every,
                 "lambda": settings.lambda,
                 "delta": settings.delta,
+                "parameter_norm": settings.parameter_norm,
             })
         };
         let kinds = ["hplc_lucb", "safe_lts"];
-        let mut agents = agents(&kinds.map(theirs))?;
-        agents.extend_from_slice(&self.more);
+        let mut declared = kinds.map(theirs).to_vec();
+        if self.with_oplb {
+            let norm = settings.parameter_norm;
+            declared.push(json!({"kind": "oplb", "parameter_norm": norm}));
+        }
         self.entries.push(entry(
             name.clone(),
             run(horizon, 10),
             environment,
             Vec::new(),
-            agents,
+            agents(&declared)?,
         ));
         for (agent, (value, sd)) in std::iter::zip(kinds, stored) {
             self.numbers.push(Published {
@@ -294,7 +300,7 @@ impl AuthorsRuns {
 
 pub(super) fn authors() -> Result<(Vec<Entry>, Vec<Published>), Error> {
     let mut all = AuthorsRuns {
-        more: agents(&[json!({"kind": "oplb"})])?,
+        with_oplb: true,
         ..AuthorsRuns::default()
     };
     for (d, threshold, stored) in AUTHORS {
@@ -316,6 +322,8 @@ pub(super) fn authors() -> Result<(Vec<Entry>, Vec<Published>), Error> {
         let settings = Settings {
             horizon,
             sigma: 0.1,
+            // Means lie in [−1, 1].
+            parameter_norm: Some(0.5),
             ..SHORT
         };
         let name = format!("random, d = {d}, {horizon} rounds");
