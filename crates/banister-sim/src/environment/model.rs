@@ -75,7 +75,8 @@ impl Environment {
     }
 
     /// Length that no parameter exceeds, where there are any: environments are made so that it is 1, in units of the
-    /// ranges; log-odds are longer, and so may the parameters of single arms be.
+    /// ranges; log-odds are longer, and so may the parameters of single arms be. Where every run draws its own, means
+    /// go to either side of 0.
     pub(crate) fn parameter_norm(&self) -> Option<f64> {
         let longest = |parameters: &[Vec<f64>]| {
             let squares = parameters.iter().map(|x| dot(x, x));
@@ -83,6 +84,7 @@ impl Environment {
         };
         match &self.dynamics {
             Dynamics::PerArm(arms) => Some(arms.longest()),
+            Dynamics::PerRun(_) => Some(0.5),
             Dynamics::Changing(changing) if changing.link() == Link::Logistic => {
                 Some(longest(&self.parameters))
             }

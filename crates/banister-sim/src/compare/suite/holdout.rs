@@ -6,7 +6,7 @@ use std::path::Path;
 use banister::{Error, Guardrail};
 use banister_rivals::AgentConfig;
 
-use super::parts::{Draw, all, at_most, defaults, entry, run};
+use super::parts::{Draw, all, at_most, defaults, entry, on_sphere, run};
 use crate::compare::entry::Entry;
 use crate::environment::{
     Actions, BernoulliConfig, BetaConfig, Drawn, EnvironmentConfig, GaussianConfig, LinearConfig,
@@ -144,7 +144,9 @@ fn features(mut draw: Draw, number: u64, agents: &[AgentConfig]) -> Entry {
         (Drawn::Sphere, "sphere"),
         (Drawn::Fixed, "fixed"),
     ][(number % 4) as usize];
+    let mut agents = agents.to_vec();
     let (range, guardrail) = if matches!(actions, Drawn::Sphere) {
+        agents = on_sphere(agents);
         let range = Some([-1.0, 1.0].into());
         let guardrail = Guardrail {
             range: range.clone(),
@@ -168,7 +170,7 @@ fn features(mut draw: Draw, number: u64, agents: &[AgentConfig]) -> Entry {
         run(20_000, 5),
         environment,
         vec![guardrail],
-        agents.to_vec(),
+        agents,
     );
     entry.experiment.reward.range = range;
     entry

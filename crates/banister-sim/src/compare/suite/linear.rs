@@ -3,7 +3,7 @@
 use banister::{Error, Guardrail};
 use serde_json::{Value, json};
 
-use super::parts::{agents, all, at_most, entry, run};
+use super::parts::{agents, all, at_most, entry, on_sphere, run};
 use crate::compare::entry::Entry;
 use crate::compare::published::{Accuracy, Published, Quantity};
 use crate::environment::{
@@ -11,29 +11,11 @@ use crate::environment::{
     LinearConfig, ParameterLaw,
 };
 
-/// Declares every linear agent, and those with tuned constants, each with some more keys.
-fn linear_kinds(more: &Value) -> Result<Vec<Value>, Error> {
-    let mut list = Vec::new();
-    for agent in all(true, &[])? {
-        let mut declared = serde_json::to_value(&agent)
-            .map_err(|error| Error::invalid("agent", agent.label(), error.to_string()))?;
-        for (key, value) in more.as_object().into_iter().flatten() {
-            declared[key] = value.clone();
-        }
-        list.push(declared);
-    }
-    Ok(list)
-}
-
 /// HPLC-LUCB and Safe-LTS with radii that are valid at the other agents' δ and λ, beside their authors' settings.
-fn valid_radii(more: &Value) -> Vec<Value> {
+fn valid_radii() -> Vec<Value> {
     let one = |kind: &str| {
-        let mut declared = more.clone();
-        declared["kind"] = kind.into();
-        declared["label"] = format!("{kind}, valid radius").into();
-        declared["radius"] = "logdet".into();
-        declared["delta"] = 0.01.into();
-        declared
+        let label = format!("{kind}, valid radius");
+        json!({"kind": kind, "label": label, "radius": "logdet", "delta": 0.01})
     };
     ["hplc_lucb", "safe_lts"].map(one).to_vec()
 }
@@ -61,7 +43,7 @@ pub(super) fn linear() -> Result<Vec<Entry>, Error> {
             range: Some([-1.0, 1.0].into()),
             ..at_most("cost", 0.3, Some(0.0))
         }],
-        all(true, &[more, &valid_radii(&json!({}))].concat())?,
+        on_sphere(all(true, &[more, &valid_radii()].concat())?),
     );
     sphere.experiment.reward.range = Some([-1.0, 1.0].into());
     Ok(vec![
@@ -116,8 +98,6 @@ struct Settings {
     log_every: u64,
     lambda: Option<f64>,
     delta: Option<f64>,
-    /// S in units of the signals' range: theirs is 1 in signal units.
-    parameter_norm: Option<f64>,
 }
 
 const SHORT: Settings = Settings {
@@ -127,7 +107,6 @@ const SHORT: Settings = Settings {
     log_every: 100,
     lambda: None,
     delta: None,
-    parameter_norm: None,
 };
 
 const LONG: Settings = Settings {
@@ -249,14 +228,12 @@ impl AuthorsRuns {
                 "log_every": settings.log_every,
                 "lambda": settings.lambda,
                 "delta": settings.delta,
-                "parameter_norm": settings.parameter_norm,
             })
         };
         let kinds = ["hplc_lucb", "safe_lts"];
         let mut declared = kinds.map(theirs).to_vec();
         if self.with_oplb {
-            let norm = settings.parameter_norm;
-            declared.push(json!({"kind": "oplb", "parameter_norm": norm}));
+            declared.push(json!({"kind": "oplb"}));
         }
         self.entries.push(entry(
             name.clone(),
@@ -322,8 +299,6 @@ pub(super) fn authors() -> Result<(Vec<Entry>, Vec<Published>), Error> {
         let settings = Settings {
             horizon,
             sigma: 0.1,
-            // Means lie in [−1, 1].
-            parameter_norm: Some(0.5),
             ..SHORT
         };
         let name = format!("random, d = {d}, {horizon} rounds");
@@ -350,10 +325,7 @@ const DIRECTIONS: [([f64; 2], u64, f64, f64); 2] = [
 
 pub(super) fn directions(seed: u64) -> Result<(Vec<Entry>, Vec<Published>), Error> {
     let (mut entries, mut numbers) = (Vec::new(), Vec::new());
-    // θ and a are at most √2 long, which is half of the range of what they are parameters of.
-    let norm = 0.5;
-    let theirs =
-        |kind: &str| json!({"kind": kind, "parameter_norm": norm, "radius": "paper", "norm": 1.0});
+    let theirs = |kind: &str| json!({"kind": kind, "radius": "paper", "norm": 1.0});
     for (range, horizon, gen_op, roful) in DIRECTIONS {
         let name = format!(
             "b between {} and {}, published instances",
@@ -371,11 +343,7 @@ pub(super) fn directions(seed: u64) -> Result<(Vec<Entry>, Vec<Published>), Erro
                 run(horizon, 30),
                 environment,
                 Vec::new(),
-                agents(&[
-                    theirs("gen_op"),
-                    theirs("roful"),
-                    json!({"kind": "oplb", "parameter_norm": norm}),
-                ])?,
+                agents(&[theirs("gen_op"), theirs("roful"), json!({"kind": "oplb"})])?,
             )
         });
         for (agent, value) in [("gen_op", gen_op), ("roful", roful)] {
@@ -401,7 +369,6 @@ pub(super) fn directions(seed: u64) -> Result<(Vec<Entry>, Vec<Published>), Erro
             });
         }
     }
-    let more = json!({"parameter_norm": norm});
     for (range, horizon, ..) in DIRECTIONS {
         let environment = EnvironmentConfig::Directions(DirectionsConfig {
             threshold_range: Some(range),
@@ -413,7 +380,7 @@ pub(super) fn directions(seed: u64) -> Result<(Vec<Entry>, Vec<Published>), Erro
             run(horizon, 30),
             environment,
             Vec::new(),
-            agents(&[linear_kinds(&more)?, valid_radii(&more)].concat())?,
+            all(true, &valid_radii())?,
         ));
     }
     Ok((entries, numbers))
