@@ -27,9 +27,9 @@
 //! ```
 //!
 //! Built on [`banister::toolkit`] alone. Files, in reading order: `registry` (every kind behind one type), `config`
-//! (how a rival declares its parameters), `grid` (the constants that are tuned), `parameters` and `play` (keys that linear rivals share), `setting` (problems
-//! that a rival refuses), `saved` and `stream` (snapshots and random numbers); then [`arms`] and [`linear`], where
-//! `rival` turns a rule into an agent and every other file is one paper.
+//! (how a rival declares its parameters), `grid` (the constants that are tuned), `parameters` and `play` (keys that
+//! linear rivals share), `setting` (problems that a rival refuses), `saved` and `stream` (snapshots and random
+//! numbers); then [`arms`] and [`linear`], where `rival` turns a rule into an agent and every other file is one paper.
 
 use banister::solve::Status;
 

@@ -3,9 +3,9 @@
 //! They are answered from memory, also while the log is unavailable. May use `state` and `events`;
 //! know neither the store nor the commands.
 //!
-//! Read `experiment.rs` (experiments as declared), `live_state.rs` with `estimates.rs` (the policy now and
-//! the agent's estimates), `segments.rs` (the same by segment), `history.rs` (the trace over time), then the small ones: `facts.rs`,
-//! `digest.rs`, `stats.rs` and `ttl.rs`.
+//! Read `experiment.rs` (experiments as declared), `live_state.rs` with `estimates.rs` (the policy now and the agent's
+//! estimates), `segments.rs` (the same by segment), `history.rs` (the trace over time), then the small ones:
+//! `facts.rs`, `digest.rs`, `stats.rs` and `ttl.rs`.
 
 mod digest;
 mod estimates;

@@ -1,9 +1,9 @@
 //! Figures as data, as SVG and as PNG. Uses results of simulations and nothing of the tables or the page.
 //!
-//! In reading order, what all kinds share: `text` (the font, measured), `canvas` (SVG elements), `palette`
-//! (colours), `axes` (ranges, ticks and numbers), `labels` (places where text hides nothing), `legend` (all
-//! that stands above the panels). Then a kind each: `curves`, drawn by `curve_grid` and `curve_panel` and laid
-//! out for an experiment by `results`; `dots`; `heat`; `ranks`. Last, `svg` takes any kind, and `png` makes pixels of it.
+//! In reading order, what all kinds share: `text` (the font, measured), `canvas` (SVG elements), `palette` (colours),
+//! `axes` (ranges, ticks and numbers), `labels` (places where text hides nothing), `legend` (all that stands above the
+//! panels). Then a kind each: `curves`, drawn by `curve_grid` and `curve_panel` and laid out for an experiment by
+//! `results`; `dots`; `heat`; `ranks`. Last, `svg` takes any kind, and `png` makes pixels of it.
 
 pub mod axes;
 pub(crate) mod canvas;

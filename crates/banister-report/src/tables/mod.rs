@@ -1,4 +1,5 @@
-//! The tables `curves`, `runs`, `alarms`, `traces`, `leaderboard`, `pairs`, `overall`, `ranks` and `orders`, as CSV and as Parquet.
+//! The tables `curves`, `runs`, `alarms`, `traces`, `leaderboard`, `pairs`, `overall`, `ranks` and `orders`, as CSV
+//! and as Parquet.
 //!
 //! In reading order: `columns` (what all tables are made of), `results` (curves, runs and alarms of
 //! simulations), `traces` (every run at every checkpoint), `standings` (leaderboards, pairs and ranks

@@ -12,13 +12,12 @@ use super::{Column, DataTable};
 /// Tabulates the leaderboards of all instances, one after another: one row per instance and agent, in the leaderboard's
 /// order.
 ///
-/// The columns are instance, group (the promise), rank (in the group, of those that kept it), agent, tuned_of, kept, exceeds
-/// (a cumulative budget, by more than noise explains),
-/// regret, limit (of certified play, at the agent's δ), regret_over_limit, violations, violation_share,
-/// worst_exceedance, violation_sum (Σ(c − τ)₊), net_excess ((Σ(c − τ))₊), net_over_root (divided by √T), net_growth (its
-/// power of T from T/4 to T), net_peak, reward, of_optimum, lost (regret as a share of the possible gain),
-/// micros_per_round; regret and the sums with _low and _high, Student's at 95% over runs. The sums are those of the
-/// guardrail where they are largest in units of the signal's noise.
+/// The columns are instance, group (the promise), rank (in the group, of those that kept it), agent, tuned_of, kept,
+/// exceeds (a cumulative budget, by more than noise explains), regret, limit (of certified play, at the agent's δ),
+/// regret_over_limit, violations, violation_share, worst_exceedance, violation_sum (Σ(c − τ)₊), net_excess ((Σ(c −
+/// τ))₊), net_over_root (divided by √T), net_growth (its power of T from T/4 to T), net_peak, reward, of_optimum, lost
+/// (regret as a share of the possible gain), micros_per_round; regret and the sums with _low and _high, Student's at
+/// 95% over runs. The sums are those of the guardrail where they are largest in units of the signal's noise.
 pub fn leaderboards(results: &Results) -> DataTable {
     let mut rows: Vec<(&str, Standing)> = Vec::new();
     for instance in &results.instances {
@@ -122,8 +121,8 @@ pub fn pairs(results: &Results) -> DataTable {
 ///
 /// The columns are agent, other, group, other_group (their promises), instances, difference, difference_low,
 /// difference_high (mean over instances of the share of the possible gain that `agent` lost beyond `other`; Student's
-/// intervals over instances that hold for all rows at once with 95%), won and lost (instances on which `agent` had less or
-/// more regret), won_clearly and lost_clearly (those whose interval in `pairs` excludes zero), agent_broke and
+/// intervals over instances that hold for all rows at once with 95%), won and lost (instances on which `agent` had
+/// less or more regret), won_clearly and lost_clearly (those whose interval in `pairs` excludes zero), agent_broke and
 /// other_broke (instances on which the promise was broken).
 pub fn overall(results: &Results) -> DataTable {
     let rows = over_all(&results.instances);
@@ -153,8 +152,8 @@ pub fn overall(results: &Results) -> DataTable {
 /// Tabulates the mean ranks of agents: one row per promise and agent, where at least two agents with the same promise
 /// kept it on at least six instances.
 ///
-/// The columns are group, agent, mean_rank, instances, p_first (probability, by the signed-rank test with
-/// Holm's correction, of such differences from the first of the group if neither is better), unranked (the reason, for an
+/// The columns are group, agent, mean_rank, instances, p_first (probability, by the signed-rank test with Holm's
+/// correction, of such differences from the first of the group if neither is better), unranked (the reason, for an
 /// agent without a rank), and the same in all rows of a group: friedman_chi_square, friedman_f, friedman_p,
 /// critical_difference (Nemenyi's, at 5%).
 pub fn ranks(results: &Results) -> DataTable {

@@ -47,13 +47,12 @@ pub fn long_form(comparison: &Comparison, results: &Results, runs: &[&[Vec<Trace
 
 /// Tabulates all runs at their checkpoints: one row per instance, agent, run and checkpoint.
 ///
-/// The columns are the swept fields in order of first appearance, then instance, agent, run,
-/// round, regret, reward, then NAME_cost, NAME_cost_max, NAME_price, NAME_violation_sum and NAME_net_excess per guardrail:
-/// the union over runs in order of first appearance. The sums Σ(c − τ)₊ and Σ(c − τ) count from the first round, the latter
-/// with its sign. NAME_cost_max is the worst expected signal of any
-/// single round since the previous checkpoint (the smallest for an `at_least` guardrail). What
-/// does not apply to a row, or is not known, is empty. A field whose name another column has gets
-/// a number, e.g. `run#2`.
+/// The columns are the swept fields in order of first appearance, then instance, agent, run, round, regret, reward,
+/// then NAME_cost, NAME_cost_max, NAME_price, NAME_violation_sum and NAME_net_excess per guardrail: the union over
+/// runs in order of first appearance. The sums Σ(c − τ)₊ and Σ(c − τ) count from the first round, the latter with its
+/// sign. NAME_cost_max is the worst expected signal of any single round since the previous checkpoint (the smallest
+/// for an `at_least` guardrail). What does not apply to a row, or is not known, is empty. A field whose name another
+/// column has gets a number, e.g. `run#2`.
 pub fn traces(runs: &[LongRow<'_>]) -> DataTable {
     let fields = union(
         runs.iter()

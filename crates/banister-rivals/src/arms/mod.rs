@@ -1,8 +1,8 @@
 //! Rivals on K arms.
 //!
 //! `rival` turns a rule into an agent; `evidence` and `plan` are what a rule reads and writes; `program`, `phase_one`,
-//! `budget`, `posterior`, `divergence`, `ops`, `descent`, `margin` and `perturbation` serve several rules. Every other file is one
-//! paper.
+//! `budget`, `posterior`, `divergence`, `ops`, `descent`, `margin` and `perturbation` serve several rules. Every other
+//! file is one paper.
 
 mod always;
 mod budget;

@@ -103,8 +103,8 @@ pub struct Standing {
     /// True for an agent with a cumulative budget whose net excess was more than noise explains in some run, which a
     /// promise of slow growth allows.
     pub exceeds: bool,
-    /// Place by regret among those of its group that kept their promise, the ones that exceed the budget last; `None` for
-    /// others, for those that promise nothing, and for tuned versions.
+    /// Place by regret among those of its group that kept their promise, the ones that exceed the budget last; `None`
+    /// for others, for those that promise nothing, and for tuned versions.
     pub rank: Option<u64>,
     /// Label of the agent on this instance that it is the tuned version of.
     pub tuned_of: Option<String>,
@@ -262,9 +262,9 @@ impl DrawnStanding {
 }
 
 /// Sorts the agents of an instance into groups by their promise, the strongest first. In a group come first those that
-/// kept it, by regret, and among them last those whose promise of slow growth let them exceed the budget by more than noise
-/// explains; then those of whom the runs do not tell, then those that broke it, each by their positive violation, the
-/// smallest first: what an agent earns by violating is no merit. A tuned version follows its original.
+/// kept it, by regret, and among them last those whose promise of slow growth let them exceed the budget by more than
+/// noise explains; then those of whom the runs do not tell, then those that broke it, each by their positive
+/// violation, the smallest first: what an agent earns by violating is no merit. A tuned version follows its original.
 ///
 /// A promise was kept,
 /// - for every round or every action, if no round of any run broke a guardrail;

@@ -20,10 +20,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! In reading order: `suite/` (named instances) and `grid.rs` (lists of values) make entries (`entry.rs`);
-//! `plan.rs` runs them, with `estimate.rs` for how long that takes and `journal.rs` to go on after an interruption;
-//! `board.rs` and `pairs.rs`, with `student.rs`, `ranks.rs`, with `rank_tests.rs`, and `published.rs` judge the results,
-//! which `stored.rs` keeps beside published numbers; `tuning.rs` chooses the constants of rivals.
+//! In reading order: `suite/` (named instances) and `grid.rs` (lists of values) make entries (`entry.rs`); `plan.rs`
+//! runs them, with `estimate.rs` for how long that takes and `journal.rs` to go on after an interruption; `board.rs`
+//! and `pairs.rs`, with `student.rs`, `ranks.rs`, with `rank_tests.rs`, and `published.rs` judge the results, which
+//! `stored.rs` keeps beside published numbers; `tuning.rs` chooses the constants of rivals.
 
 mod board;
 mod entry;

@@ -89,8 +89,8 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     front * value
 }
 
-/// Probability of paired differences at least this one-sided, if their signs are fair coins: Wilcoxon's signed-rank test,
-/// two-sided. Exact up to 100 differences, with ties; zeros are ranked, and count for neither side (Pratt 1959).
+/// Probability of paired differences at least this one-sided, if their signs are fair coins: Wilcoxon's signed-rank
+/// test, two-sided. Exact up to 100 differences, with ties; zeros are ranked, and count for neither side (Pratt 1959).
 ///
 /// ```
 /// // Six wins out of six: 2/2⁶, the least that six instances can give.

@@ -87,13 +87,14 @@ impl RankPair {
 
 /// Ranks agents over instances, one ranking per promise with at least two agents on at least six instances in common.
 ///
-/// Agents that did not keep their promise everywhere have no rank, nor those that a promise of slow growth let exceed a
-/// budget by more than noise explains: what that earns would count as merit. Of the others the largest table without holes counts:
-/// for the agents on each instance, the instances that all of them played; of these the table with most cells.
+/// Agents that did not keep their promise everywhere have no rank, nor those that a promise of slow growth let exceed
+/// a budget by more than noise explains: what that earns would count as merit. Of the others the largest table without
+/// holes counts: for the agents on each instance, the instances that all of them played; of these the table with most
+/// cells.
 ///
 /// Mean ranks and Friedman's test are as in Demšar (2006). Pairs are told apart by Wilcoxon's signed-rank test with
-/// Holm's correction rather than by mean ranks with Nemenyi's critical difference: the latter makes a verdict on
-/// two agents depend on the others in the pool (Benavoli, Corani and Mangili 2016) and is conservative (García and Herrera
+/// Holm's correction rather than by mean ranks with Nemenyi's critical difference: the latter makes a verdict on two
+/// agents depend on the others in the pool (Benavoli, Corani and Mangili 2016) and is conservative (García and Herrera
 /// 2008).
 pub fn rankings(instances: &[InstanceResult]) -> Vec<Ranking> {
     let boards: Vec<(&str, Vec<Standing>)> = (instances.iter())

@@ -43,7 +43,8 @@ impl Shape {
         (middle - spread, middle + spread)
     }
 
-    /// Draws a parameter. With the constant as a feature, ⟨x, parameter⟩ fills a range, given by its low end and its width.
+    /// Draws a parameter. With the constant as a feature, ⟨x, parameter⟩ fills a range, given by its low end and its
+    /// width.
     fn draw(
         self,
         (lo, width): (f64, f64),

@@ -1,6 +1,6 @@
-//! Problems as declared: arms or feature vectors, a safe one among them, a reward and guardrails; and their
-//! standard form. Files, in reading order: `direction`, `range`, `signal`, `budget`, `guardrail`, `own` (signals by arm), `context`
-//! (arms that share a context), `fields` (contexts by name).
+//! Problems as declared: arms or feature vectors, a safe one among them, a reward and guardrails; and their standard
+//! form. Files, in reading order: `direction`, `range`, `signal`, `budget`, `guardrail`, `own` (signals by arm),
+//! `context` (arms that share a context), `fields` (contexts by name).
 
 mod budget;
 mod context;

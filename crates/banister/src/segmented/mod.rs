@@ -11,8 +11,8 @@
 //! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear Constraints"; the
 //! confidence set of frequencies is our own (`frequencies`).
 //!
-//! Files, in reading order: `config`, `segments` (who shares a policy), `frequencies`, `block`, `overall` (guardrails over all segments), `table` (the program), this page,
-//! `outcomes`, `agent`, `view`, `snapshot`.
+//! Files, in reading order: `config`, `segments` (who shares a policy), `frequencies`, `block`, `overall` (guardrails
+//! over all segments), `table` (the program), this page, `outcomes`, `agent`, `view`, `snapshot`.
 
 mod agent;
 mod block;

@@ -2,15 +2,15 @@
 //! order, and the policies that it decides on.
 //!
 //! Most agents decide in microseconds, on the writer's thread. Long feature vectors and many segments take
-//! milliseconds, and one experiment must not make others wait: its learner is *detached*, an actor that threads beside the writer
-//! serve. It takes the same events in the same order, only later. A decision is then computed beside the writer
-//! from what the actor has learned, and the writer checks that the experiment has not changed since. That is
+//! milliseconds, and one experiment must not make others wait: its learner is *detached*, an actor that threads beside
+//! the writer serve. It takes the same events in the same order, only later. A decision is then computed beside the
+//! writer from what the actor has learned, and the writer checks that the experiment has not changed since. That is
 //! safe: confidence sets hold for all times at once, so a policy that is based on fewer outcomes keeps its
 //! certificate.
 //!
-//! Read `core.rs` (the agent and its policies) with `frame.rs` (what a policy needs beside the agent), then
-//! `actor.rs` (a detached learner), `workshop.rs` (the threads) and `detached.rs` (all of them by name). May use `events` and `declaration`; knows
-//! neither commands nor the writer.
+//! Read `core.rs` (the agent and its policies) with `frame.rs` (what a policy needs beside the agent), then `actor.rs`
+//! (a detached learner), `workshop.rs` (the threads) and `detached.rs` (all of them by name). May use `events` and
+//! `declaration`; knows neither commands nor the writer.
 
 mod actor;
 mod core;
