@@ -222,26 +222,18 @@ fn arms(args: &Bound, setting: &Setting, limit: Option<f64>) -> Result<(), Failu
             "needs T ≥ 96/(18Δ²)",
         ),
     ];
-    if let Some(best) = setting.best_margin {
+    if setting.best_margin.is_some() {
         let (root, search) = bounds.lower_best_margin;
         rows.extend([
             lower(
                 "no safe algorithm beats √T/(32ρ), ρ the best margin of any arm",
                 root,
-                if best > 0.125 {
-                    "needs ρ ≤ 1/8"
-                } else {
-                    "needs T ≥ 1/(64ρ²)"
-                },
+                "needs Δ ≤ ρ ≤ 1/8 and T ≥ 1/(Δρ)",
             ),
             lower(
                 "no safe algorithm beats 1/(1152Δρ)",
                 search,
-                if best > 0.125 {
-                    "needs ρ ≤ 1/8"
-                } else {
-                    "needs T ≥ 1/(Δρ)"
-                },
+                "needs 4Δ ≤ ρ ≤ 1/8 and T ≥ 1/(Δρ)",
             ),
         ]);
     }

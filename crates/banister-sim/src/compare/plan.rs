@@ -87,10 +87,11 @@ pub struct Comparison {
 
 impl Comparison {
     /// Plans the agents of each instance. An unsupported agent that was asked for, here or in a file, is an
-    /// error that names every such agent, unless `skip_unfit`; one that a suite proposes is omitted.
+    /// error that names every such agent, unless `skip_unfit`; one that a suite proposes is omitted. With `skip_unfit`,
+    /// so are instances that no agent supports.
     ///
     /// # Errors
-    /// That, an invalid instance, one that no agent supports, two of the same name.
+    /// That, an invalid instance, none that an agent supports, two of the same name.
     pub fn plan(entries: Vec<Entry>, agents: &Agents, skip_unfit: bool) -> Result<Self, Error> {
         Self::plan_in(entries, agents, skip_unfit, Path::new(""))
     }
@@ -129,10 +130,14 @@ impl Comparison {
                 return Err(Error::invalid("name", name, allowed));
             }
             let (fitting, fields, unfit) = supported(&instance, asked);
+            let skipped = skip_unfit && fitting.is_empty() && !unfit.is_empty();
             if lenient {
                 plan.left_out.extend(unfit);
             } else {
                 refused.extend(unfit);
+            }
+            if skipped {
+                continue;
             }
             if fitting.is_empty() && refused.is_empty() {
                 let allowed = match plan.left_out.last() {
@@ -150,11 +155,15 @@ impl Comparison {
                 plan.agent_fields.push(fields);
             }
         }
-        if refused.is_empty() {
-            Ok(plan)
-        } else {
-            Err(unfit(&refused))
+        if !refused.is_empty() {
+            return Err(unfit(&refused));
         }
+        if plan.experiments.is_empty() && !plan.left_out.is_empty() {
+            let lines = LeftOut::lines(&plan.left_out).join("\n  ");
+            let allowed = format!("no agent supports any instance\n  {lines}");
+            return Err(Error::invalid("agent", "absent", allowed));
+        }
+        Ok(plan)
     }
 
     /// Swept values per experiment and agent, the instance's first.

@@ -130,6 +130,7 @@ fn agents_that_do_not_fit_are_all_named_before_anything_runs() {
         message.contains("other actions come in every round"),
         "{message}"
     );
+    let both = entries.clone();
     let plan = Comparison::plan(entries, &agents, true).expect("skipped");
     assert_eq!(plan.left_out.len(), 2);
     assert_eq!(plan.experiments[0].agents().len(), 3);
@@ -146,11 +147,15 @@ fn agents_that_do_not_fit_are_all_named_before_anything_runs() {
         (plan.left_out.len(), plan.experiments[0].agents().len()),
         (1, 1)
     );
-    // Where nobody fits there is nothing to skip to.
+    // An instance that nobody supports is skipped too, as long as there is another.
     let agents = Agents::listed("ucb1").expect("known");
-    let changing = plan_of_contexts();
-    let error = Comparison::plan(vec![changing], &agents, true).expect_err("nobody is left");
-    assert!(error.to_string().contains("no agent fits"), "{error}");
+    let error = Comparison::plan(vec![plan_of_contexts()], &agents, true);
+    let error = error.expect_err("nobody is left").to_string();
+    assert!(error.contains("no agent supports any instance"), "{error}");
+    let error = Comparison::plan(vec![plan_of_contexts()], &agents, false);
+    assert!(error.is_err(), "not asked to skip anything");
+    let plan = Comparison::plan(both, &agents, true).expect("one is left");
+    assert_eq!((plan.left_out.len(), plan.experiments.len()), (1, 1));
     for (list, reason) in [
         ("", "`agents` is empty"),
         ("opb,opb", "`agents` is opb twice"),

@@ -142,19 +142,17 @@ pub fn lower_bound_margin(margin: f64, horizon: u64) -> Option<f64> {
 }
 
 /// √T/(32ρ) and 1/(1152Δρ): no algorithm that keeps the constraint in every round beats them on all instances where
-/// the safe arm has margin Δ and the best arm margin ρ ≤ 1/8 (Zuo and Stradi, *Toward Optimal Regret in Adversarial
-/// MDPs with Stochastic Hard Constraints*, appendix: the instances L1 and L2). `None` where the instance behind a
-/// bound does not exist: L1 moves a cost by 1/(8√T) ≤ ρ. The second is also `None` below 1/(Δρ) rounds, fewer than
-/// the search takes that it counts.
+/// the safe arm has margin Δ and the best arm margin ρ (Zuo and Stradi, *Toward Optimal Regret in Adversarial MDPs
+/// with Stochastic Hard Constraints*, appendix: the instances L1 and L2). `None` where that is not proved: both need
+/// Δ ≤ ρ ≤ 1/8 and T ≥ 1/(Δρ), the second 4Δ ≤ ρ.
 pub fn lower_bounds_best_margin(
     margin: f64,
     best_margin: f64,
     horizon: u64,
 ) -> (Option<f64>, Option<f64>) {
     let t = horizon as f64;
-    let holds = best_margin <= 0.125;
-    let root = holds && 8.0 * t.sqrt() * best_margin >= 1.0;
-    let search = holds && t * margin * best_margin >= 1.0;
+    let root = margin <= best_margin && best_margin <= 0.125 && t * margin * best_margin >= 1.0;
+    let search = root && 4.0 * margin <= best_margin;
     (
         root.then(|| t.sqrt() / (32.0 * best_margin)),
         search.then(|| 1.0 / (1152.0 * margin * best_margin)),

@@ -88,7 +88,7 @@ fn bounds_by_the_best_margin_need_their_instances() {
     for (margin, best, t) in [
         (0.01, 0.1, 100_000_u64),
         (0.02, 0.125, 10_000),
-        (0.05, 0.05, 900),
+        (0.0125, 0.05, 1600),
     ] {
         let found = bounds(&Setting {
             margins: vec![margin],
@@ -110,12 +110,15 @@ fn bounds_by_the_best_margin_need_their_instances() {
             1.0 / (1152.0 * margin * best)
         ));
     }
-    // ρ above 1/8, a cost that would move beyond ρ, and fewer rounds than the search.
-    assert_eq!(lower_bounds_best_margin(0.01, 0.126, 1 << 20), (None, None));
-    assert_eq!(lower_bounds_best_margin(0.1, 0.1, 1).0, None);
-    assert!(lower_bounds_best_margin(0.1, 0.1, 2).0.is_some());
-    assert_eq!(lower_bounds_best_margin(0.01, 0.1, 999).1, None);
-    assert!(lower_bounds_best_margin(0.01, 0.1, 1001).1.is_some());
+    // ρ above 1/8, below Δ or below 4Δ, and fewer rounds than 1/(Δρ).
+    let t = 1 << 20;
+    assert_eq!(lower_bounds_best_margin(0.01, 0.126, t), (None, None));
+    assert_eq!(lower_bounds_best_margin(0.11, 0.1, t), (None, None));
+    let (root, search) = lower_bounds_best_margin(0.026, 0.1, t);
+    assert!(root.is_some() && search.is_none());
+    assert_eq!(lower_bounds_best_margin(0.01, 0.1, 999), (None, None));
+    let (root, search) = lower_bounds_best_margin(0.01, 0.1, 1001);
+    assert!(root.is_some() && search.is_some());
     assert_eq!(bounds(&setting()).lower_best_margin, (None, None));
     for best in [0.1, 1.5, f64::NAN] {
         let refused = Setting {

@@ -24,7 +24,7 @@ const OVER_ALL: &str = "The share of the possible gain that an agent lost is its
     policies earn beyond the safe action: 0 for the best policy, 1 for the safe action alone, so that instances can be \
     averaged. The intervals are over instances, as if these were a sample, and hold for all pairs at once. Won and lost \
     count instances, in parentheses those where the paired interval on the instance is clear. A claim that one agent \
-    is better than another is a row of this table.";
+    is better than another is a row of this table, of the pairs on an instance or, if it is about ranks, of those.";
 
 /// Subject of the report.
 pub struct Subject<'a> {

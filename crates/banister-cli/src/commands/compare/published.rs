@@ -240,7 +240,7 @@ fn cells(row: &Row<'_>) -> Vec<Cell> {
     let (word, tone) = match row.verdict {
         None => ("not stored".into(), Tone::Quiet),
         Some(Verdict::OtherHorizon(_)) => {
-            let rounds = number(published.horizon as f64);
+            let rounds = count(Some(published.horizon));
             (format!("needs {rounds} rounds"), Tone::Quiet)
         }
         Some(Verdict::FewerRuns(_)) => {

@@ -1,6 +1,5 @@
 //! The tables of a comparison.
 
-use banister::Guarantee;
 use banister_report::{Cell, Table, Tone};
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{Interval95, Kept, Overall, Pair, Standing, leaderboard};
@@ -117,7 +116,7 @@ fn rank(standing: &Standing) -> Cell {
     .sorted_by(standing.rank.map_or(f64::NAN, |rank| rank as f64))
 }
 
-/// The verdict on the promise; for a budget with the power of T that the net excess grows by.
+/// The verdict on the promise; where growth decided it, with the power of T that the net excess grows by.
 fn kept(standing: &Standing) -> Cell {
     let tone = match standing.kept {
         Some(Kept::Yes) => Tone::Good,
@@ -130,9 +129,7 @@ fn kept(standing: &Standing) -> Cell {
         .map(|own| own.growth)
         .filter(|power| power.is_finite());
     let text = match power {
-        Some(power) if standing.guarantee == Guarantee::Cumulative => {
-            format!("{word}, {}", power_of_rounds(power))
-        }
+        Some(power) if standing.exceeds => format!("{word}, {}", power_of_rounds(power)),
         _ => word.to_string(),
     };
     Cell::text(text).toned(tone)

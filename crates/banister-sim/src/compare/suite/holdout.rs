@@ -48,7 +48,8 @@ fn drawn(
     let arms = (0..ARMS).map(|number| worthwhile(|draw| arms(draw, number, on_arms), seed, number));
     let features = (0..FEATURES).map(|number| {
         let stream = ARMS + number;
-        worthwhile(|draw| features(draw, number, on_features), seed, stream)
+        let agents = (on_arms, on_features);
+        worthwhile(|draw| features(draw, number, agents), seed, stream)
     });
     arms.chain(features).collect()
 }
@@ -134,17 +135,22 @@ fn arms(mut draw: Draw, number: u64, agents: &[AgentConfig]) -> Entry {
     entry
 }
 
-/// Directions with x_0 = 0 (where most rivals play), other actions in every round, a fixed set; d from 2 to 6, 5 to 20
-/// actions, parameters from a seed.
-fn features(mut draw: Draw, number: u64, agents: &[AgentConfig]) -> Entry {
-    let (d, k) = (draw.whole(2, 6), draw.whole(5, 20));
+/// Directions with x_0 = 0 (where most rivals play), other actions in every round, a fixed set, whose actions are arms to
+/// those who ignore their features; d from 2 to 6 (from 3 where the first is constant, as there are two actions otherwise),
+/// 5 to 20 actions, parameters from a seed.
+fn features(
+    mut draw: Draw,
+    number: u64,
+    (on_arms, on_features): (&[AgentConfig], &[AgentConfig]),
+) -> Entry {
+    let (mut d, k) = (draw.whole(2, 6), draw.whole(5, 20));
     let (actions, words) = [
         (Drawn::Sphere, "sphere"),
         (Drawn::Contextual, "contextual"),
         (Drawn::Sphere, "sphere"),
         (Drawn::Fixed, "fixed"),
     ][(number % 4) as usize];
-    let mut agents = agents.to_vec();
+    let mut agents = on_features.to_vec();
     let (range, guardrail) = if matches!(actions, Drawn::Sphere) {
         agents = on_sphere(agents);
         let range = Some([-1.0, 1.0].into());
@@ -154,6 +160,10 @@ fn features(mut draw: Draw, number: u64, agents: &[AgentConfig]) -> Entry {
         };
         (range, guardrail)
     } else {
+        d = d.max(3);
+        if matches!(actions, Drawn::Fixed) {
+            agents.extend_from_slice(on_arms);
+        }
         let threshold = draw.between(0.3, 0.6);
         let safe_cost = (100.0 * threshold * draw.between(0.3, 0.8)).round() / 100.0;
         (None, at_most("cost", threshold, Some(safe_cost)))

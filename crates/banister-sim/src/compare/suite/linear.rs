@@ -76,7 +76,8 @@ pub(super) fn linear() -> Result<Vec<Entry>, Error> {
             length,
             EnvironmentConfig::Linear(drawn(Drawn::Fixed, 20)),
             vec![at_most("cost", 0.5, Some(0.2))],
-            all(true, more)?,
+            // To those who ignore features, actions that stay are arms.
+            [all(true, more)?, all(false, &[])?].concat(),
         ),
         sphere,
     ])
