@@ -129,6 +129,15 @@ impl Comparison {
                 let allowed = "every instance of a comparison needs a name of its own";
                 return Err(Error::invalid("name", name, allowed));
             }
+            let wrong = |(agent, _): &(AgentSource, Fields)| {
+                let reason = instance.supports(agent).err()?;
+                names_own_value(agent, &reason).then_some(reason)
+            };
+            if !entry.lenient
+                && let Some(reason) = asked.iter().find_map(wrong)
+            {
+                return Err(reason);
+            }
             let (fitting, fields, unfit) = supported(&instance, asked);
             let skipped = skip_unfit && fitting.is_empty() && !unfit.is_empty();
             if lenient {
@@ -258,6 +267,20 @@ fn supported(
         }
     }
     (fitting, fields, unfit)
+}
+
+/// True if an error is about a value that the agent was given: it is wrong rather than unfit, and not to be skipped.
+fn names_own_value(agent: &AgentSource, reason: &Error) -> bool {
+    let own = || {
+        let config = agent.config()?;
+        let default = AgentConfig::of_kind(config.kind()).ok()?;
+        let (own, default) = (serde_json::to_value(config), serde_json::to_value(default));
+        Some((own.ok()?, default.ok()?))
+    };
+    let (Error::Invalid { field, .. }, Some((own, default))) = (reason, own()) else {
+        return false;
+    };
+    own.get(field) != default.get(field)
 }
 
 /// Adds the name of the instance to an error.

@@ -156,6 +156,12 @@ fn agents_that_do_not_fit_are_all_named_before_anything_runs() {
     assert!(error.is_err(), "not asked to skip anything");
     let plan = Comparison::plan(both, &agents, true).expect("one is left");
     assert_eq!((plan.left_out.len(), plan.experiments.len()), (1, 1));
+    // A wrong value is no reason to skip an agent.
+    let mut wrong = paper(0.5, 100, 1, &["opb"]);
+    let agents = json!([{"kind": "opb"}, {"kind": "s_colts", "delta": 2.0}]);
+    wrong.experiment.agent = serde_json::from_value(agents).expect("agents");
+    let error = Comparison::plan(vec![wrong], &Agents::Proposed, true).expect_err("refused");
+    assert!(error.to_string().starts_with("`delta` is 2"), "{error}");
     for (list, reason) in [
         ("", "`agents` is empty"),
         ("opb,opb", "`agents` is opb twice"),
