@@ -34,17 +34,19 @@ class Alarm:
 
     #: "breach" (the decisions' observed costs are above the threshold), "refuted" (an arm's outcomes
     #: contradict each other over time: its mean changed), "safe_cost" (the safe action costs other
-    #: than was declared) or "model_refuted" (a part of the outcomes costs other than the model of the
-    #: features allows).
-    kind: Literal["breach", "refuted", "safe_cost", "model_refuted"]
-    guardrail: str
+    #: than was declared), "model_refuted" (a part of the outcomes costs other than the model of the
+    #: features allows), "range" (a cost lies outside its declared range) or "reward_range" (a reward
+    #: does: a warning).
+    kind: Literal["breach", "refuted", "safe_cost", "model_refuted", "range", "reward_range"]
+    #: The guardrail that it is about; None if it is about the reward.
+    guardrail: str | None
     #: The arm that it is about, by name or number; None if it is about all decisions.
     arm: Any
     #: Outcomes taken when it was raised.
     outcome: int
     #: Outcomes that the evidence rests on.
     outcomes: int
-    #: Mean of the guardrail's signal over those.
+    #: Mean of the guardrail's signal over those; of a signal outside its range, the value reported.
     mean: float
     #: Strength of the evidence as a likelihood ratio.
     evidence: float

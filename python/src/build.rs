@@ -479,9 +479,9 @@ pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResul
     let mut segment_fields = Vec::new();
     let (agent, sampler, resets, named, identity) = if is_ours {
         let saved: Saved = serde_json::from_value(value).map_err(unreadable)?;
-        if !(1..=VERSION).contains(&saved.version) {
+        if saved.version != VERSION {
             return Err(unreadable(format!(
-                "its version is {}, this program reads versions 1 to {VERSION}",
+                "its version is {}, this program reads version {VERSION}",
                 saved.version
             )));
         }

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use banister::Guarantee;
 use banister_report::figures::axes::significant;
 use banister_report::tables::rounds_until_alarm;
 use banister_report::{Cell, Table, Tone};
@@ -106,6 +107,39 @@ pub fn final_regret(agent: &AgentResult) -> (f64, f64) {
 /// Rounds that broke a guardrail, over all runs; unknown without true means.
 pub fn violations(agent: &AgentResult) -> Option<u64> {
     agent.runs.iter().map(|run| run.violations).sum()
+}
+
+/// Violations in words, one sentence per agent that has any; empty without.
+pub fn violations_in_words(results: &Results) -> Vec<String> {
+    let mut said = Vec::new();
+    for agent in results
+        .instances
+        .iter()
+        .flat_map(|instance| &instance.agents)
+    {
+        let Some(rounds) = violations(agent).filter(|&rounds| rounds > 0) else {
+            continue;
+        };
+        let broken = agent.runs.iter().filter(|run| run.violations > Some(0));
+        let runs = broken.clone().count();
+        let worst = broken.map(|run| run.worst_exceedance).fold(0.0, f64::max);
+        let why = match agent.guarantee {
+            Guarantee::EveryRound | Guarantee::PerAction => {
+                "its certificates may fail, in a run with probability δ, and are mended as outcomes come; more \
+                 runs than that mean that an assumption is false (an alarm says so), or that nothing was proved"
+            }
+            Guarantee::Cumulative => "it promises averages or sums, not rounds",
+            Guarantee::Unsafe => "it promises nothing",
+        };
+        said.push(format!(
+            "{}: {} rounds in {runs} of {} runs were beyond a guardrail, by {} at most: {why}.",
+            agent.name,
+            count(Some(rounds)),
+            agent.runs.len(),
+            number(worst),
+        ));
+    }
+    said
 }
 
 /// Mean expected reward of the last policies.

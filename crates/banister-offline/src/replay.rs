@@ -1,6 +1,8 @@
 //! Replay of a log through an agent, as if it had been deployed.
 
+use banister::interval::Mixture;
 use banister::{Agent, Error};
+use libm::log as log_of;
 use serde::{Deserialize, Serialize};
 
 use crate::interval::{around, mean_and_variance};
@@ -71,8 +73,9 @@ pub struct Replay {
     pub stopped: bool,
 }
 
-/// A mean over accepted rounds. The interval is for the average expectation under the policies that
-/// the agent played in them (a martingale's central limit theorem).
+/// A mean over accepted rounds. The interval is for the average expectation under the policies that the agent played
+/// in them: by bets where the signal has a range, at any number of rounds; else by a martingale's central limit
+/// theorem.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Mean {
     /// Mean over the accepted rounds.
@@ -212,7 +215,18 @@ fn mean(
     let values = accepted.iter().map(|&t| log.value(signal, t));
     let (mean, variance, n) = mean_and_variance(values);
     let standard_error = (variance / n as f64).sqrt();
-    let (lower, upper) = around(mean, standard_error, options.confidence);
+    let (lower, upper) = match log.range(signal) {
+        None => around(mean, standard_error, options.confidence),
+        Some([lo, hi]) => {
+            let mut terms = Mixture::default();
+            for &t in accepted {
+                terms.push(((log.value(signal, t) - lo) / (hi - lo)).clamp(0.0, 1.0));
+            }
+            let log_term = log_of(2.0 / (1.0 - options.confidence));
+            let (lower, upper) = (terms.lower(log_term, 0.0), terms.upper(log_term, 1.0));
+            (lo + (hi - lo) * lower, lo + (hi - lo) * upper)
+        }
+    };
     (n >= 2).then_some(Mean {
         mean,
         standard_error,

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A snapshot of a rival.
 #[derive(Serialize, Deserialize)]
@@ -62,7 +62,7 @@ pub(crate) fn write<C: Serialize>(
 impl<C: DeserializeOwned> SavedRival<C> {
     /// Reads a snapshot; nothing of `saved` has been checked.
     pub(crate) fn read(json: &str) -> Result<Self, Error> {
-        check_header(json, FORMAT, VERSION..=VERSION)?;
+        check_header(json, FORMAT, VERSION)?;
         serde_json::from_str(json).map_err(|e| broken(e.to_string()))
     }
 }

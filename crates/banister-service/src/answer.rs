@@ -7,8 +7,9 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use banister::{Assumption, Confidence, Scope, SegmentCertificate};
 use banister_engine::{
-    AlarmView, Beliefs, Decided, EstimateView, EvidenceView, Facts, FallbackView, LiveState,
-    PublishedPolicy, RaisedView, Reported, SegmentPage, SegmentState, Timestamp, named_costs,
+    AlarmRaised, AlarmView, Beliefs, Decided, EstimateView, EvidenceView, Facts, FallbackView,
+    LiveState, PublishedPolicy, RaisedView, Reported, SegmentPage, SegmentState, Timestamp,
+    named_costs,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -120,6 +121,9 @@ pub struct OutcomeAnswer {
     pub reward: Option<f64>,
     /// The costs, as far as known.
     pub costs: BTreeMap<String, Option<f64>>,
+    /// Alarms that this report raises: its numbers lie outside their declared ranges, and count as their ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alarms: Vec<AlarmRaised>,
 }
 
 /// Status of an outcome.
@@ -394,6 +398,7 @@ pub fn outcome(reported: &Reported) -> OutcomeAnswer {
         },
         reward: reported.reward,
         costs: named_costs(&reported.facts.guardrails, &reported.costs),
+        alarms: reported.alarms.clone(),
     }
 }
 

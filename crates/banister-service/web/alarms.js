@@ -12,6 +12,8 @@ const TITLES = {
   safe_cost: "The declared safe cost is wrong",
   model_refuted: "The model of the features is wrong",
   missing: "Outcomes are missing, not at random",
+  range: "A cost left its declared range",
+  reward_range: "Warning: a reward left its declared range",
 };
 
 const WIDTH = 320,

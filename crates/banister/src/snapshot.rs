@@ -4,8 +4,6 @@
 //! statistics, the intervals in force and the solvers' warm starts, and floats survive JSON
 //! unchanged.
 
-use std::ops::RangeInclusive;
-
 use serde::Deserialize;
 
 use crate::error::Error;
@@ -30,7 +28,7 @@ pub fn format_of(json: &str) -> Result<String, Error> {
 }
 
 /// Refuses a snapshot of another format or version, before anything else of it is read.
-pub fn check_header(json: &str, format: &str, versions: RangeInclusive<u32>) -> Result<(), Error> {
+pub fn check_header(json: &str, format: &str, version: u32) -> Result<(), Error> {
     let header: Header = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
     if header.format != format {
         return Err(broken(format!(
@@ -38,12 +36,10 @@ pub fn check_header(json: &str, format: &str, versions: RangeInclusive<u32>) -> 
             header.format
         )));
     }
-    if !versions.contains(&header.version) {
+    if header.version != version {
         return Err(broken(format!(
-            "its version is {}, this program reads versions {} to {}",
-            header.version,
-            versions.start(),
-            versions.end()
+            "its version is {}, this program reads version {version}",
+            header.version
         )));
     }
     Ok(())

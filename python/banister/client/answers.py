@@ -141,6 +141,9 @@ class ServiceOutcome(_Answer):
     status: str
     reward: float | None
     costs: dict[str, float | None]
+    #: Alarms that the report raised: numbers outside their declared ranges, which count as their ends.
+    #: Dictionaries with `kind`, `guardrail`, `arm`, `message` and `forces_safe`.
+    alarms: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ class Log:
         offered: ArrayLike | None = None,
         arms: int | Sequence[Arm] | None = None,
         adaptive: bool = False,
-        segment: str | None = None,
+        segment: str | Sequence[str] | None = None,
     ) -> Log:
         """Returns a log from the columns of a table.
 
@@ -102,7 +102,8 @@ class Log:
             adaptive: whether the logging policy learned from these outcomes, as an agent does. Rows
                 must then be in the order of the decisions, and only "mixture" intervals decide.
             segment: the column with the segment of users or requests, which was known before the arm was
-                chosen. Evaluations are then by segment too, and warm starts and replays tell it to the agent.
+                chosen, or the columns of the fields that make it. Evaluations are then by segment too, and
+                warm starts and replays tell it to the agent.
         """
         table = Table(frame)
         indices, labels = _numbered(table.column(action, "action"), f"column {action!r}", arms)
@@ -118,7 +119,7 @@ class Log:
             context=_context(table, frame, features, offered),
             offered=None if offered is None else numbers(offered, "offered"),
             adaptive=adaptive,
-            segments=None if segment is None else _segments(table.values(segment, "segment"), segment),
+            segments=None if segment is None else _segments(table, segment),
         )
 
     @classmethod
@@ -254,7 +255,17 @@ class Log:
         )
 
 
-def _segments(values: Sequence[object], column: str) -> tuple[str, ...]:
+def _segments(table: Table, segment: str | Sequence[str]) -> tuple[str, ...]:
+    """Returns the segment of each row; of several columns, as agents with these fields name it."""
+    if isinstance(segment, str):
+        return _words(table.values(segment, "segment"), segment)
+    fields = [_words(table.values(column, "segment"), column) for column in segment]
+    escaped = [[value.replace("\\", "\\\\").replace(",", "\\,") for value in words] for words in fields]
+    rows = zip(*escaped, strict=True)
+    return tuple(", ".join(f"{name}={value}" for name, value in zip(segment, row, strict=True)) for row in rows)
+
+
+def _words(values: Sequence[object], column: str) -> tuple[str, ...]:
     for row, value in enumerate(values):
         if not isinstance(value, str):
             raise TypeError(

@@ -48,10 +48,12 @@ def disjoint_features(context: ArrayLike, arms: int) -> NDArray[np.float64]:
 def joint_features(log: Log, agent: _native.Agent) -> int | None:
     """Returns the length of the feature vectors that an agent sees in a log; None if it goes by arms."""
     if agent._segment_fields is not None:
-        raise TypeError(
-            "`agent` tells segments apart, and a log does not say them: let it learn by "
-            "`agent.fit(actions, rewards, costs, segments=...)`"
-        )
+        if log.segments is None:
+            raise ValueError(
+                "`log` has no segments: this agent tells segments apart, so make the log with `segment`, the "
+                "column or columns that say them"
+            )
+        return None
     length = _native.feature_dimension(agent)
     if length is None:
         return None

@@ -143,7 +143,8 @@ pub(crate) fn alarm_object<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let fields = PyDict::new(py);
     fields.set_item("kind", word(&alarm.kind))?;
-    fields.set_item("guardrail", set.guardrails.get(alarm.guardrail))?;
+    let guardrail = alarm.guardrail.and_then(|i| set.guardrails.get(i));
+    fields.set_item("guardrail", guardrail)?;
     let arm = alarm.arm.map(|arm| set.labels.of(py, arm)).transpose()?;
     fields.set_item("arm", arm)?;
     fields.set_item("outcome", alarm.outcome)?;

@@ -48,7 +48,7 @@ struct PickledAlarm(#[serde(with = "AlarmFields")] Alarm, Told);
 #[serde(remote = "Alarm")]
 struct AlarmFields {
     kind: AlarmKind,
-    guardrail: usize,
+    guardrail: Option<usize>,
     arm: Option<usize>,
     segment: Option<usize>,
     outcome: u64,

@@ -45,6 +45,9 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     if let Some(alarms) = terminal::alarms(&results) {
         terminal::print(&alarms)?;
     }
+    for sentence in terminal::violations_in_words(&results) {
+        terminal::say(sentence)?;
+    }
     terminal::say(format!(
         "{} files in {}; open {}",
         written.len(),

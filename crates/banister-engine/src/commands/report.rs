@@ -11,7 +11,7 @@ use super::transaction::DecisionRecord;
 use super::{Command, Reply, Transaction};
 use crate::events::{Event, OutcomeEvent, OutcomeSoFar, Part, shown_id};
 use crate::refusal::Refusal;
-use crate::state::{Experiment, ExperimentStatus, Facts, Kind, check_cost_names};
+use crate::state::{AlarmRaised, Experiment, ExperimentStatus, Facts, Kind, check_cost_names};
 use crate::store::Key;
 
 /// Reports on a decision. The same report twice gets the same answer.
@@ -51,6 +51,8 @@ pub struct Reported {
     /// One place per guardrail.
     pub costs: Vec<Option<f64>>,
     pub facts: Arc<Facts>,
+    /// Alarms that the report's own numbers raise: they lie outside their declared ranges.
+    pub alarms: Vec<AlarmRaised>,
 }
 
 impl Command for Report {
@@ -94,7 +96,7 @@ impl Command for Report {
         } else {
             Some(event.action)
         };
-        let mut part = part(experiment, &report, played)?;
+        let (mut part, alarms) = part(experiment, &report, played)?;
         part.taken = taken;
         let merged = merge(&facts.guardrails, &known, &part).map_err(|contradiction| {
             let by_default = match record.outcome.complete {
@@ -148,6 +150,7 @@ impl Command for Report {
             reward: merged.reward,
             costs: merged.costs,
             facts,
+            alarms,
         }))
     }
 }
@@ -218,21 +221,29 @@ impl Transaction<'_> {
     }
 }
 
-/// Checks the numbers of a report about the action played, as far as it is known.
+/// Checks the numbers of a report about the action played, as far as it is known. One outside its range is taken and
+/// raises an alarm, where the agent is watched.
 fn part(
     experiment: &Experiment,
     report: &OutcomeReport,
     played: Option<u32>,
-) -> Result<Part, Refusal> {
+) -> Result<(Part, Vec<AlarmRaised>), Refusal> {
     let problem = &experiment.checked.standard;
-    let check = |signal: usize, field: &str, x: f64| {
+    let is_watched = experiment.learner.declared().monitor().is_some();
+    let mut alarms = Vec::new();
+    let mut check = |signal: usize, field: &str, x: f64| {
         let mut possible = problem.own_signals(signal).iter();
         if played.is_none() && possible.any(|own| own.admits(x)) {
             return Ok(());
         }
-        let arm = played.map_or(usize::MAX, |arm| arm as usize);
-        (problem.own_signal(arm, signal).check_value(field, x))
-            .map_err(|e| Refusal::of(e, str::to_string))
+        let own = problem.own_signal(played.map_or(usize::MAX, |arm| arm as usize), signal);
+        alarms.extend(experiment.range_alarm(played, signal, x));
+        let checked = if is_watched {
+            own.check_reported(field, x)
+        } else {
+            own.check_value(field, x)
+        };
+        checked.map_err(|e| Refusal::of(e, str::to_string))
     };
     if let Some(reward) = report.reward {
         check(0, "reward", reward)?;
@@ -254,11 +265,12 @@ fn part(
         }
         return Err(Refusal::invalid("reward", "absent", allowed));
     }
-    Ok(Part {
+    let part = Part {
         reward: report.reward,
         costs,
         taken: None,
-    })
+    };
+    Ok((part, alarms))
 }
 
 /// Merges a report into what is known; an error says what contradicts.

@@ -92,7 +92,7 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
             return Err(Error::NoSuchArm { arm, last });
         }
         let problem = &self.evidence.problem;
-        if problem.admits(Some(arm), reward, costs) {
+        if problem.holds(Some(arm), reward, costs) {
             Ok(())
         } else {
             problem.refuse(Some(arm), reward, costs)
@@ -101,7 +101,8 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
 
     /// Takes a checked outcome as it counts.
     fn take(&mut self, arm: usize, reward: f64, costs: &[f64]) {
-        let (reward, costs) = (self.evidence.problem).counted(reward, costs, &mut self.counted);
+        let (reward, costs) =
+            (self.evidence.problem).counted(Some(arm), reward, costs, &mut self.counted);
         self.rule.learn(&self.evidence, arm, reward, costs);
         self.evidence.take(arm, reward, costs);
     }

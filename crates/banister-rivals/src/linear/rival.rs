@@ -150,7 +150,7 @@ pub(super) fn make<C: RivalConfig, R: Rule>(
 impl<C: RivalConfig, R: Rule> Rival<C, R> {
     pub(super) fn check(&self, action: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         self.evidence.check_action(action)?;
-        self.evidence.check_signals(reward, costs)
+        self.evidence.problem.refuse(None, reward, costs)
     }
 
     pub(super) fn check_at(
@@ -160,7 +160,7 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
         costs: &[f64],
     ) -> Result<(), Error> {
         self.evidence.check_features(features)?;
-        self.evidence.check_signals(reward, costs)
+        self.evidence.problem.refuse(None, reward, costs)
     }
 
     pub(super) fn take(&mut self, action: usize, reward: f64, costs: &[f64]) {
@@ -169,7 +169,8 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
             (self.unit.0).extend_from_slice(self.evidence.actions.features(action));
             return self.take_per_length(reward, costs);
         }
-        let (reward, costs) = (self.evidence.problem).counted(reward, costs, &mut self.counted);
+        let (reward, costs) =
+            (self.evidence.problem).counted(None, reward, costs, &mut self.counted);
         let is_safe = self.evidence.take(action, reward, costs);
         self.rule.learn(&self.evidence, is_safe);
     }
@@ -180,7 +181,8 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
             self.unit.0.extend_from_slice(features);
             return self.take_per_length(reward, costs);
         }
-        let (reward, costs) = (self.evidence.problem).counted(reward, costs, &mut self.counted);
+        let (reward, costs) =
+            (self.evidence.problem).counted(None, reward, costs, &mut self.counted);
         let is_safe = self.evidence.take_at(features, reward, costs);
         self.rule.learn(&self.evidence, is_safe);
     }
@@ -191,7 +193,8 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
         let length = dense::dot(features, features).sqrt();
         let share = if length > 0.0 { 1.0 / length } else { 1.0 };
         features.iter_mut().for_each(|x| *x *= share);
-        let (reward, costs) = (self.evidence.problem).counted(reward, costs, &mut self.counted);
+        let (reward, costs) =
+            (self.evidence.problem).counted(None, reward, costs, &mut self.counted);
         unit_costs.clear();
         unit_costs.extend(costs.iter().map(|cost| cost * share));
         let is_safe = (self.evidence).take_at(features, reward * share, unit_costs);

@@ -10,6 +10,11 @@
 //! **Lazy intervals.** An interval that holds at all times at once still holds later: an arm's ends are
 //! computed again only when its n has grown by a factor 1 + ε, and after each outcome while n < 200.
 //!
+//! **Ends that heal.** The end in force is the tightest of those computed since n was 63 to 79% of what it is, not
+//! since ever: it holds on the same event, and if that event has failed, with probability δ, it is mended as outcomes
+//! come instead of staying wrong. Counts are put into buckets that grow by ∛2: kept are the tightest end of the newest
+//! bucket, and the one in force, which is that of the bucket before until the newest one is tighter.
+//!
 //! Files, in reading order: `units`, `ends`, this page, `saved`.
 
 mod ends;
@@ -54,6 +59,11 @@ pub struct Estimates {
     refuted: Option<usize>,
 }
 
+/// Bucket of n: three of them make a doubling.
+fn bucket(n: u64) -> u32 {
+    (3.0 * libm::log2(n.max(1) as f64)) as u32
+}
+
 /// Parameters of [`Estimates`] beside the problem.
 #[derive(Debug, Clone, Copy)]
 pub struct EstimateConfig {
@@ -61,7 +71,7 @@ pub struct EstimateConfig {
     pub level: Level,
     /// Kind of all intervals; by default the one suiting each signal.
     pub intervals: Option<Intervals>,
-    /// True if intervals are intersected over time; by default anytime ones.
+    /// True if ends in force are the tightest of late, in two buckets; by default those of anytime intervals.
     pub intersect: Option<bool>,
     /// ε: growth of n after which an arm's intervals are computed again. Only anytime ones may be kept.
     pub lazy: f64,
@@ -90,6 +100,8 @@ impl EstimateConfig {
 struct Arm {
     /// n at which its intervals are computed next.
     due: u64,
+    /// Bucket of n when they were computed last.
+    bucket: u32,
     safety: Place,
     optimism: Place,
     /// ln(1/δ_s) of each of its ends on that side.
@@ -269,15 +281,16 @@ impl Estimates {
         n + ((self.lazy * n as f64) as u64).max(1)
     }
 
-    /// The count at which ends are computed next, after `n` outcomes: nothing else decides that.
-    fn due_at(&self, n: u64) -> u64 {
+    /// The counts at which ends were computed last and are computed next, after `n` outcomes: nothing else
+    /// decides that.
+    fn computed_around(&self, n: u64) -> (u64, u64) {
         // Up to here every outcome counts.
         let each = EACH.max((1.0 / self.lazy) as u64);
-        let mut due = each.min(n) + 1;
+        let (mut last, mut due) = (each.min(n), each.min(n) + 1);
         while due <= n {
-            due = self.due_after(due);
+            (last, due) = (due, self.due_after(due));
         }
-        due
+        (last, due)
     }
 
     /// The interval in force of a signal (0 the reward, 1 + i guardrail i), in standard units.
@@ -373,14 +386,17 @@ impl Estimates {
         }
     }
 
-    /// Computes an arm's ends from all its outcomes, beginning at those in force.
+    /// Computes an arm's ends from all its outcomes, beginning at those of the newer bucket.
     #[inline(never)]
     fn recompute(&mut self, arm: usize) -> Count {
         let signals = self.rules.len();
         let is_safe = self.arms[arm].is_safe;
         let count = Count::new(self.pulls[arm]);
-        self.arms[arm].due = self.due_after(self.pulls[arm]);
-        let own = &self.arms[arm];
+        let due = self.due_after(self.pulls[arm]);
+        let bucket = bucket(self.pulls[arm]);
+        let own = &mut self.arms[arm];
+        own.due = due;
+        let turns = std::mem::replace(&mut own.bucket, bucket) != bucket;
         for s in 0..signals {
             let place = arm * signals + s;
             let lane = &self.rules[s];
@@ -395,17 +411,21 @@ impl Estimates {
             let mut refuted = false;
             for (end, side) in ends.each() {
                 let Some(side) = side else { continue };
-                let slot = match end {
-                    End::Lower => &mut state.lower,
-                    End::Upper => &mut state.upper,
+                let (slot, newer) = match end {
+                    End::Lower => (&mut state.lower, &mut state.newer.0),
+                    End::Upper => (&mut state.upper, &mut state.newer.1),
                 };
                 let level = own.log_level(side);
                 if !lane.intersect {
                     *slot = (lane.rule).end(end, &observed, r, level, end.trivial());
                     continue;
                 }
-                let new = lane.rule.end(end, &observed, r, level, *slot);
-                *slot = end.tighter(*slot, new);
+                if turns {
+                    *slot = std::mem::replace(newer, end.trivial());
+                }
+                let new = lane.rule.end(end, &observed, r, level, *newer);
+                *newer = end.tighter(*newer, new);
+                *slot = end.tighter(*slot, *newer);
                 // A third budget, of the size of the first, is for the tests of what safety rests on.
                 refuted |= side == Side::Safety
                     && lane.rule.refutes(end, *slot, &observed, r, own.log_safety);
@@ -421,6 +441,7 @@ impl Estimates {
                 };
                 state.lower = fresh(End::Lower, ends.lower);
                 state.upper = fresh(End::Upper, ends.upper);
+                state.newer = (state.lower, state.upper);
             }
         }
         count

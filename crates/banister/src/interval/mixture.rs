@@ -22,8 +22,7 @@
 //!
 //! No factor is given away: with e^{−η} = 1 − λ, convexity has e^{−ηx} ≤ 1 − λx, with equality at 0 and 1,
 //! so a term is at least Hoeffding's and for two-valued signals equal to it; and by Fan's inequality
-//! it is at least that of the empirical Bernstein bound with a fixed centre. ([`Mixture::of_moments`]
-//! rests on both.)
+//! it is at least that of the empirical Bernstein bound with a fixed centre.
 //!
 //! If conditional means differ from round to round, W at their average is at most the martingale with
 //! μ_j in round j, as −ln(1 − λμ) is convex: the bounds hold for the average of the conditional means
@@ -176,37 +175,6 @@ pub struct Mixture {
 }
 
 impl Mixture {
-    /// Statistics from n, S and an upper bound of Q = Σ(X_j − S/n)² alone: the least wealth that
-    /// observations with these may have made.
-    ///
-    /// For every centre m and κ = λ/(1 − λm), 1 − λx = (1 − λm)(1 + κ(m − x)), and Fan's inequality has
-    /// ln(1 + κξ) ≥ κξ − ψ(κ)ξ² for ξ ≥ −1 and κ < 1, with ψ(κ) = −ln(1 − κ) − κ; with m = S/n the first
-    /// terms add up to 0.
-    pub(crate) fn of_moments(n: u64, sum: f64, squares: f64) -> Self {
-        let grid = &*GRID;
-        let least = |sum: f64, k: usize| {
-            let mean = sum / (n as f64).max(1.0);
-            let lambda = grid.lambdas[k];
-            let kappa = lambda / (1.0 - lambda * mean);
-            let chord = -grid.etas[k] * sum;
-            if kappa < 1.0 {
-                let psi = -log1p(-kappa) - kappa;
-                chord.max(n as f64 * log1p(-lambda * mean) - psi * squares)
-            } else {
-                chord
-            }
-        };
-        let between = Between::NONE.map(n, |mirrored, k, _| {
-            least(if mirrored { n as f64 - sum } else { sum }, k)
-        });
-        Self {
-            n,
-            sum,
-            between: Some(between),
-            ..Self::default()
-        }
-    }
-
     /// Takes one observation, which must lie in [0, 1].
     #[inline]
     pub fn push(&mut self, x: f64) {

@@ -299,13 +299,8 @@ impl Evidence {
     }
 
     /// Refuses a reward or costs that cannot be.
-    #[inline]
     pub fn check_signals(&self, reward: f64, costs: &[f64]) -> Result<(), Error> {
-        if self.problem.admits(None, reward, costs) {
-            Ok(())
-        } else {
-            self.problem.refuse(None, reward, costs)
-        }
+        self.problem.check_reported(None, reward, costs)
     }
 
     /// Brings what is known of the actions on offer up to date.

@@ -32,6 +32,22 @@ pub enum AlarmKind {
     SafeCost,
     /// A part of the outcomes costs other than the model of the features allows.
     ModelRefuted,
+    /// A cost lies outside its declared range.
+    Range,
+    /// A reward lies outside its declared range: a warning, since no guardrail rests on rewards.
+    RewardRange,
+}
+
+impl AlarmKind {
+    /// True if it informs and never acts.
+    pub fn is_warning(self) -> bool {
+        self == Self::RewardRange
+    }
+
+    /// True if a declaration is false, which learning again does not mend: only `alert` goes on.
+    pub(crate) fn is_of_declaration(self) -> bool {
+        matches!(self, Self::SafeCost | Self::Range | Self::RewardRange)
+    }
 }
 
 /// Part of the outcomes whose costs the model of the features does not explain.
@@ -74,8 +90,9 @@ impl fmt::Display for FeatureRange {
 pub struct Alarm {
     /// Assumption that the evidence contradicts.
     pub kind: AlarmKind,
-    /// Index of the guardrail.
-    pub guardrail: usize,
+    /// Index of the guardrail; none where the evidence is about the reward.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guardrail: Option<usize>,
     /// Number of the arm, where the evidence is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<usize>,
@@ -87,7 +104,7 @@ pub struct Alarm {
     /// Outcomes that the evidence rests on: since the cost has been too high, or all of the arm's.
     pub outcomes: u64,
     /// Mean of the guardrail's signal over those, in its units (for a relative guardrail: of its excess
-    /// over the factor times the safe mean).
+    /// over the factor times the safe mean); of a signal outside its range, the value reported.
     pub mean: f64,
     /// Strength of the evidence as a likelihood ratio.
     pub evidence: f64,
@@ -99,6 +116,41 @@ pub struct Alarm {
 }
 
 impl Alarm {
+    /// The alarm that the `outcome`-th outcome raises if a signal (0 the reward, 1 + i guardrail i) of an arm, or of
+    /// an action without a number, lies outside its declared range.
+    pub fn of_range(
+        problem: &CheckedProblem,
+        on_breach: OnBreach,
+        (arm, signal): (Option<usize>, usize),
+        value: f64,
+        outcome: u64,
+    ) -> Option<Self> {
+        if problem
+            .own_signal(arm.unwrap_or(usize::MAX), signal)
+            .admits(value)
+        {
+            return None;
+        }
+        let guardrail = signal.checked_sub(1);
+        let kind = match guardrail {
+            None => AlarmKind::RewardRange,
+            Some(_) => AlarmKind::Range,
+        };
+        Some(Self {
+            kind,
+            guardrail,
+            arm,
+            segment: None,
+            outcome,
+            outcomes: 1,
+            mean: value,
+            // Not a matter of chance.
+            evidence: f64::MAX,
+            forces_safe: !kind.is_warning() && on_breach != OnBreach::Alert,
+            misfit: None,
+        })
+    }
+
     /// The alarm in a sentence; `arm` and `segment` are the names of its arm and segment, where it is about one.
     pub fn describe(
         &self,
@@ -114,10 +166,14 @@ impl Alarm {
     }
 
     fn told(&self, problem: &CheckedProblem, arm: Option<&str>) -> String {
-        let guardrail = &problem.guardrails[self.guardrail.min(problem.guardrails.len() - 1)];
+        let Some(guardrail) = self.guardrail.and_then(|i| problem.guardrails.get(i)) else {
+            return self.told_range(problem, arm);
+        };
         let (name, n, mean) = (&guardrail.name, self.outcomes, short(self.mean));
+        let known = arm;
         let arm = arm.unwrap_or("the arm");
         match self.kind {
+            AlarmKind::Range | AlarmKind::RewardRange => self.told_range(problem, known),
             AlarmKind::Breach if guardrail.factor == 0.0 => format!(
                 "{name} averaged {mean} over the last {n} decisions, beyond its threshold {}",
                 guardrail.shown_threshold
@@ -160,6 +216,26 @@ impl Alarm {
                 )
             }
         }
+    }
+}
+
+impl Alarm {
+    /// A value outside its range, and the declaration that would have held it.
+    fn told_range(&self, problem: &CheckedProblem, arm: Option<&str>) -> String {
+        let signal = (self.guardrail).map_or(0, |i| (i + 1).min(problem.guardrails.len()));
+        let own = problem.own_signal(self.arm.unwrap_or(usize::MAX), signal);
+        let (name, value) = (problem.signal_name(signal), self.mean);
+        let of = arm.map(|arm| format!(" of {arm}")).unwrap_or_default();
+        let or_cap = if value > own.hi { ", or a `cap`" } else { "" };
+        format!(
+            "{name}{of} was {value}, outside its declared range [{}, {}], and counts as {}: declare a range that \
+             holds every value ever possible, such as [{}, {}]{or_cap}",
+            own.lo,
+            own.hi,
+            own.counted(value),
+            own.lo.min(value),
+            own.hi.max(value)
+        )
     }
 }
 

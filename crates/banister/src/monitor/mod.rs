@@ -1,13 +1,14 @@
 //! Assumptions that can be watched are watched.
 //!
 //! A certificate is right if means do not change, declarations are true and outcomes are reported as
-//! they happened. Four tests run beside every agent and need none of that to be right:
+//! they happened. Five tests run beside every agent and need none of that to be right:
 //!
 //! | alarm | evidence | false alarms |
 //! |---|---|---|
 //! | `breach` | costs of decisions, in their order, above the threshold ([`detector`]) | P(within n outcomes) ≤ n/A per guardrail |
 //! | `refuted` | an arm's intervals over time have nothing in common: its mean changed | ≤ δ, ever |
 //! | `safe_cost` | the safe action's outcomes against its declared cost ([`declared`]) | ≤ δ, ever |
+//! | `range` | a cost outside its declared range (of a reward: the warning `reward_range`) | none |
 //! | `model_refuted` | costs of a part of the outcomes against the model of the features ([`crate::fit`]) | ≤ δ, ever |
 //!
 //! [`OnBreach`] says what an alarm does. Files, in reading order: `alarm`, `detector`, `declared`, `order`,
@@ -141,6 +142,12 @@ impl Monitor {
         &self.saved.alarms
     }
 
+    /// The alarm to show where there is room for one: the oldest, before any warning.
+    pub(crate) fn foremost(&self) -> Option<Alarm> {
+        let alarms = self.saved.alarms.iter();
+        alarms.min_by_key(|alarm| alarm.kind.is_warning()).copied()
+    }
+
     /// Number of alarms raised so far.
     pub fn raised(&self) -> u64 {
         self.saved.raised
@@ -224,7 +231,25 @@ impl Monitor {
         self.saved.forgotten += 1;
     }
 
-    /// Takes an outcome, the `taken`-th of the agent; costs as observed.
+    /// The `taken`-th outcome as it counts: signals outside their range are at its end, and refute a declaration.
+    #[cold]
+    pub(crate) fn count<'a>(
+        &mut self,
+        problem: &CheckedProblem,
+        (arm, reward, costs): (Option<usize>, f64, &[f64]),
+        taken: u64,
+        room: &'a mut Vec<f64>,
+    ) -> (f64, &'a [f64]) {
+        for (signal, &value) in std::iter::once(&reward).chain(costs).enumerate() {
+            let on_breach = self.config.on_breach;
+            if let Some(alarm) = Alarm::of_range(problem, on_breach, (arm, signal), value, taken) {
+                let _ = self.raise(alarm);
+            }
+        }
+        problem.counted(arm, reward, costs, room)
+    }
+
+    /// Takes an outcome, the `taken`-th of the agent; costs as they count.
     #[inline]
     pub(crate) fn take(
         &mut self,
@@ -329,7 +354,7 @@ impl Monitor {
             .map_or(f64::NAN, |detector| detector.in_units(standard, excess));
         self.raise(Alarm {
             kind: AlarmKind::Breach,
-            guardrail,
+            guardrail: Some(guardrail),
             arm: None,
             segment,
             outcome: taken,
@@ -384,7 +409,7 @@ impl Monitor {
             let outcomes = declared.state.count;
             let _ = self.raise(Alarm {
                 kind: AlarmKind::SafeCost,
-                guardrail: i,
+                guardrail: Some(i),
                 arm: Some(problem.declared.safe),
                 segment: None,
                 outcome: taken,
@@ -409,7 +434,7 @@ impl Monitor {
     ) -> Next {
         self.raise(Alarm {
             kind: AlarmKind::Refuted,
-            guardrail,
+            guardrail: Some(guardrail),
             arm: Some(arm),
             segment,
             outcome: taken,
@@ -434,7 +459,7 @@ impl Monitor {
         };
         self.raise(Alarm {
             kind: AlarmKind::ModelRefuted,
-            guardrail: found.guardrail,
+            guardrail: Some(found.guardrail),
             arm: found.arm,
             segment: None,
             outcome: taken,
@@ -451,7 +476,7 @@ impl Monitor {
     #[inline(never)]
     fn raise(&mut self, alarm: Alarm) -> Next {
         let relearns = self.config.on_breach == OnBreach::Relearn
-            && alarm.kind != AlarmKind::SafeCost
+            && !alarm.kind.is_of_declaration()
             && !alarm.forces_safe;
         let is_worse = alarm.kind == AlarmKind::ModelRefuted && alarm.forces_safe;
         let key = |alarm: &Alarm| (alarm.kind, alarm.guardrail, alarm.segment);

@@ -35,15 +35,12 @@ impl Monitor {
         }
     }
 
-    /// Takes up a saved monitor; one that was never saved starts anew.
+    /// Takes up a saved monitor.
     pub(crate) fn restore(
         &mut self,
         problem: &CheckedProblem,
-        saved: Option<SavedMonitor>,
+        saved: SavedMonitor,
     ) -> Result<(), Error> {
-        let Some(saved) = saved else {
-            return Ok(());
-        };
         let (m, each) = (self.detectors.len(), detectors_in_each(problem));
         let fits = saved.detectors.len() == m
             && saved.declared.len() == m

@@ -41,7 +41,7 @@ impl Agent for Opb {
     ) -> Result<(), Error> {
         self.check_arm(action)?;
         self.check_room(more.saturating_add(1))?;
-        self.problem.refuse(Some(action), reward, costs)
+        self.problem.check_reported(Some(action), reward, costs)
     }
 
     fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {

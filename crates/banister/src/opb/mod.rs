@@ -269,11 +269,13 @@ impl Opb {
     /// Takes a checked outcome as it counts.
     #[inline]
     fn take(&mut self, source: Source, arm: usize, reward: f64, costs: &[f64]) {
-        if !self.problem.is_capped() {
+        if self.problem.holds(Some(arm), reward, costs) {
             return self.learn(source, arm, reward, costs);
         }
         let mut room = std::mem::take(&mut self.counted);
-        let (reward, costs) = self.problem.counted(reward, costs, &mut room);
+        let outcome = (Some(arm), reward, costs);
+        let (reward, costs) =
+            (self.monitor).count(&self.problem, outcome, self.outcomes + 1, &mut room);
         self.learn(source, arm, reward, costs);
         self.counted = room;
     }
@@ -447,7 +449,7 @@ impl Opb {
     #[inline]
     fn begin_decision(&mut self) {
         self.decision.outcomes = self.outcomes - self.monitor.forgotten();
-        self.decision.alarm = self.monitor.alarms().first().copied();
+        self.decision.alarm = self.monitor.foremost();
         self.alarms_seen = self.monitor.raised();
     }
 

@@ -39,7 +39,7 @@ impl Opb {
     ) -> Result<(), Error> {
         let fits = arm < self.names.len()
             && self.outcomes < self.room
-            && self.problem.admits(Some(arm), reward, costs);
+            && self.problem.holds(Some(arm), reward, costs);
         if fits {
             return Ok(());
         }
@@ -52,6 +52,6 @@ impl Opb {
     fn refuse_outcome(&self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         self.check_arm(arm)?;
         self.check_room(1)?;
-        self.problem.refuse(Some(arm), reward, costs)
+        self.problem.check_reported(Some(arm), reward, costs)
     }
 }

@@ -14,8 +14,7 @@ use crate::problem::{ArmRanges, Problem};
 use crate::safe_cost::SavedTZero;
 use crate::snapshot::{broken, check_header};
 
-/// 2: with the monitor. 3: with places in two budgets. 4: with the bets of mixture intervals.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,9 +31,7 @@ struct Snapshot {
     decision: Option<Decision>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     t_zero: Option<SavedTZero>,
-    /// Absent from snapshots of version 1.
-    #[serde(default)]
-    monitor: Option<SavedMonitor>,
+    monitor: SavedMonitor,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -93,7 +90,7 @@ impl Opb {
             planner,
             decision,
             t_zero: self.t_zero.as_ref().map(|rule| rule.saved.clone()),
-            monitor: Some(self.monitor.save()),
+            monitor: self.monitor.save(),
         };
         // Strings, integers and finite floats only: serialisation has nothing to fail on.
         serde_json::to_string(&snapshot).unwrap_or_default()
@@ -101,7 +98,7 @@ impl Opb {
 
     /// Takes up an agent where [`Opb::save`] left it.
     pub fn restore(json: &str) -> Result<Self, Error> {
-        check_header(json, Self::FORMAT, 1..=VERSION)?;
+        check_header(json, Self::FORMAT, VERSION)?;
         let snapshot: Snapshot = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
         let problem = snapshot.problem.check()?;
         let checked = snapshot.config.check(&problem)?;
@@ -233,7 +230,7 @@ fn check_arms(snapshot: &Snapshot, forgotten: u64) -> Result<(), Error> {
                 arm.name
             )));
         }
-        if !arm.outcomes.is_sound() || (snapshot.version >= 3 && arm.outcomes.places.is_none()) {
+        if !arm.outcomes.is_sound() {
             let reason = format!("the sums of arm `{}` cannot be", arm.name);
             return Err(broken(reason));
         }

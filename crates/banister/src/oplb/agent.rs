@@ -17,9 +17,7 @@ impl Agent for Oplb {
 
     fn is_stale(&self) -> bool {
         let serves = self.kept.is_some_and(|kept| kept.serves(self));
-        !serves
-            || self.monitor.forces_safe()
-            || self.monitor.alarms().first() != self.decision.alarm.as_ref()
+        !serves || self.monitor.forces_safe() || self.monitor.foremost() != self.decision.alarm
     }
 
     fn decide_safe(&mut self, reason: Fallback) -> Option<&Decision> {

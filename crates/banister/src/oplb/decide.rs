@@ -81,7 +81,7 @@ impl Oplb {
     /// Writes what does not depend on the policy.
     fn begin_decision(&mut self) {
         self.decision.outcomes = self.evidence.outcomes - self.monitor.forgotten();
-        self.decision.alarm = self.monitor.alarms().first().copied();
+        self.decision.alarm = self.monitor.foremost();
     }
 
     /// Writes the safe action's cost bounds and the margins they leave.
@@ -131,8 +131,7 @@ impl Oplb {
     }
 
     /// The interval of the safe action's own y under guardrail i: the regression's, and beside it a
-    /// scalar one, since the regression alone may never prove a margin. Both hold at all times at once, and so
-    /// does the tightest so far.
+    /// scalar one, since the regression alone may never prove a margin.
     pub(super) fn safe_interval(&self, i: usize) -> (f64, f64) {
         let (length, centre) = self
             .evidence
@@ -140,13 +139,11 @@ impl Oplb {
             .along(i + 1, self.evidence.space.safe_length);
         let centre = centre + self.evidence.signals[i + 1].offset;
         let reach = self.safe_reach(i + 1, length);
-        let own = if self.is_linked(i + 1) {
+        let (mut lower, mut upper) = if self.is_linked(i + 1) {
             (self.linked_safe[i + 1].lower, self.linked_safe[i + 1].upper)
         } else {
             (centre - reach, centre + reach)
         };
-        let ends = self.safe_ends[i];
-        let (mut lower, mut upper) = (own.0.max(ends.0), own.1.min(ends.1));
         match (&self.t_zero, &self.safe_estimates) {
             (Some(rule), _) => upper = upper.min(rule.upper(i).unwrap_or(1.0)),
             (None, Some(estimates)) => {

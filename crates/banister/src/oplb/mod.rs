@@ -86,8 +86,6 @@ pub struct Oplb {
     linked_safe: Vec<Ends>,
     /// Statistics of the safe action's own signals, where some safe cost is unknown.
     safe_estimates: Option<Estimates>,
-    /// Per guardrail: the tightest ends so far of the safe action's own y, where its cost is unknown.
-    safe_ends: Vec<(f64, f64)>,
     t_zero: Option<TZeroRule>,
     bounds: Bounds,
     planner: Planner,
@@ -156,7 +154,6 @@ impl Oplb {
         Self {
             linked_safe: vec![Ends::UNKNOWN; logits.len()],
             logits,
-            safe_ends: vec![(0.0, 1.0); problem.guardrails.len()],
             safe_estimates: unknown.then(|| safe_estimates(problem, checked.level_in(0))),
             room: match (&t_zero, config.horizon) {
                 (Some(_), Some(horizon)) => horizon,
@@ -258,7 +255,6 @@ impl Oplb {
         if let Some(estimates) = &mut self.safe_estimates {
             *estimates = safe_estimates(problem, self.checked.level_in(epoch));
         }
-        self.safe_ends.fill((0.0, 1.0));
         if let Some(rule) = &mut self.t_zero {
             *rule = TZeroRule::new(problem, self.checked.config.horizon, false);
         }

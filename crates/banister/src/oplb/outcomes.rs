@@ -62,11 +62,17 @@ impl Oplb {
 
     /// Takes a checked outcome as it counts.
     fn take(&mut self, source: Source, taken: Taken, reward: f64, costs: &[f64]) {
-        if !self.evidence.problem.is_capped() {
+        let evidence = &self.evidence;
+        if evidence.problem.holds(None, reward, costs) {
             return self.learn(source, taken, reward, costs);
         }
+        let arm = match taken {
+            Taken::Action(action) if action < evidence.names.len() => Some(action),
+            _ => None,
+        };
         let mut room = std::mem::take(&mut self.counted);
-        let (reward, costs) = self.evidence.problem.counted(reward, costs, &mut room);
+        let (outcome, number) = ((arm, reward, costs), evidence.outcomes + 1);
+        let (reward, costs) = (self.monitor).count(&evidence.problem, outcome, number, &mut room);
         self.learn(source, taken, reward, costs);
         self.counted = room;
     }
@@ -100,21 +106,6 @@ impl Oplb {
         }
         if next == Next::Restart {
             self.relearn();
-        } else if self.safe_estimates.is_some() {
-            self.tighten_safe();
-        }
-    }
-
-    /// Keeps the ends of the safe action's own intervals where they are tighter than before.
-    fn tighten_safe(&mut self) {
-        for (i, guardrail) in self.evidence.problem.guardrails.iter().enumerate() {
-            if guardrail.safe_cost.is_none() && self.t_zero.is_none() {
-                let (lower, upper) = self.safe_interval(i);
-                // If they contradict each other, an outcome of the safe action raises the alarm.
-                if lower <= upper {
-                    self.safe_ends[i] = (lower, upper);
-                }
-            }
         }
     }
 

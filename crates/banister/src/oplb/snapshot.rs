@@ -1,10 +1,9 @@
 //! Saving and restoring OPLB as versioned JSON: a restored agent continues bit for bit.
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::kept::Kept;
-use super::{Oplb, OplbConfig, OplbRadius};
+use super::{Oplb, OplbConfig};
 use crate::decision::Decision;
 use crate::error::Error;
 use crate::estimate::SavedArm;
@@ -16,9 +15,7 @@ use crate::problem::Problem;
 use crate::safe_cost::SavedTZero;
 use crate::snapshot::{broken, check_header};
 
-/// 2: with the monitor, and with what rounding may have done to the regression. 3: with the policy that stays, and
-/// without tables of actions; radii are `multiscale` by default. 4: with the test of the model.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,9 +32,6 @@ struct Snapshot {
     /// Their names, where they have any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     names: Vec<String>,
-    /// Tables of actions, in snapshots of version 2: they follow from the regression.
-    #[serde(default, rename = "columns", skip_serializing)]
-    _columns: IgnoredAny,
     /// The decision that stays, and what it was solved from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kept: Option<(Kept, Decision)>,
@@ -46,15 +40,12 @@ struct Snapshot {
     start: Vec<(usize, f64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     safe: Option<SavedArm>,
-    /// Tightest ends of the safe action's own intervals, where its costs are unknown.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    safe_ends: Vec<(f64, f64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     t_zero: Option<SavedTZero>,
     /// Confidence sets of signals with a logistic link, in the order of signals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     logits: Vec<SavedLogit>,
-    monitor: Option<SavedMonitor>,
+    monitor: SavedMonitor,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fit: Option<SavedFit>,
 }
@@ -102,30 +93,21 @@ impl Oplb {
             regression: evidence.regression,
             actions: evidence.actions,
             names: evidence.names,
-            _columns: IgnoredAny,
             kept: None,
             planner: self.planner.save_learned(),
             start: Vec::new(),
             safe: self.safe_estimates.as_ref().map(|e| e.save(0)),
-            safe_ends: (self.safe_estimates.as_ref())
-                .map(|_| self.safe_ends.clone())
-                .unwrap_or_default(),
             t_zero: self.t_zero.as_ref().map(|rule| rule.saved.clone()),
             logits: self.logits.iter().flatten().map(Logit::save).collect(),
-            monitor: Some(self.monitor.save()),
+            monitor: self.monitor.save(),
             fit: self.fit.as_ref().map(|fit| fit.save()),
         }
     }
 
     /// Takes up an agent where [`Oplb::save`] left it.
     pub fn restore(json: &str) -> Result<Self, Error> {
-        check_header(json, Self::FORMAT, 2..=VERSION)?;
-        let mut snapshot: Snapshot =
-            serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
-        if snapshot.version == 2 {
-            // The default of that time: the regression was made with its ridge.
-            snapshot.config.radius.get_or_insert(OplbRadius::Logdet);
-        }
+        check_header(json, Self::FORMAT, VERSION)?;
+        let snapshot: Snapshot = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
         let mut agent = Self::new(&snapshot.problem, &snapshot.config)?;
         (agent.monitor).restore(&agent.evidence.problem, snapshot.monitor)?;
         if agent.monitor.forgotten() > snapshot.outcomes {
@@ -157,12 +139,6 @@ impl Oplb {
         };
         if !fits {
             return Err(broken("`safe` does not match the configuration"));
-        }
-        let ends = &snapshot.safe_ends;
-        if ends.len() == signals - 1 && ends.iter().all(|(lower, upper)| lower <= upper) {
-            agent.safe_ends.copy_from_slice(ends);
-        } else if !ends.is_empty() {
-            return Err(broken("`safe_ends` does not match the guardrails"));
         }
         match (&mut agent.t_zero, snapshot.t_zero) {
             (None, None) => {}

@@ -15,8 +15,6 @@ pub(super) struct OwnSignals {
     signals: Vec<Vec<Signal>>,
     /// True if some signal has ranges by arm.
     any: bool,
-    /// True if some signal has a cap.
-    capped: bool,
 }
 
 impl OwnSignals {
@@ -35,10 +33,8 @@ impl OwnSignals {
             }
             signals.push(own);
         }
-        let caps = problem.guardrails.iter().map(|g| g.cap);
         Ok(Self {
             any: signals.iter().any(|own| !own.is_empty()),
-            capped: caps.chain([problem.reward.cap]).any(|cap| cap.is_some()),
             signals,
         })
     }
@@ -93,20 +89,50 @@ impl CheckedProblem {
         own.fold(self.reward.hi, f64::max)
     }
 
-    /// True if a reward and costs are possible for the signals of an arm; for those that all arms share
-    /// where there is none.
+    /// True if a reward and costs of an arm lie in their ranges, and so count as they are; in those that all arms
+    /// share where there is none.
     #[inline]
-    pub fn admits(&self, arm: Option<usize>, reward: f64, costs: &[f64]) -> bool {
+    pub fn holds(&self, arm: Option<usize>, reward: f64, costs: &[f64]) -> bool {
         if self.own.any {
-            return self.refuse(arm, reward, costs).is_ok();
+            let values = std::iter::once(&reward).chain(costs);
+            let mut own = self.signals_of(arm).zip(values);
+            return costs.len() == self.guardrails.len() && own.all(|(own, &x)| own.holds(x));
         }
         costs.len() == self.guardrails.len()
-            && self.reward.admits(reward)
-            && std::iter::zip(&self.guardrails, costs).all(|(g, &cost)| g.signal.admits(cost))
+            && self.reward.holds(reward)
+            && std::iter::zip(&self.guardrails, costs).all(|(g, &cost)| g.signal.holds(cost))
     }
 
-    /// The error for a reward and costs that are not.
+    /// Signals of an arm, the reward first; those that all arms share where there is none.
+    fn signals_of(&self, arm: Option<usize>) -> impl Iterator<Item = &Signal> {
+        // Past the last arm stands what all share.
+        let arm = arm.unwrap_or(usize::MAX);
+        (0..=self.guardrails.len()).map(move |s| self.own_signal(arm, s))
+    }
+
+    /// Refuses a reward and costs that the declaration does not allow: for agents that nothing watches.
     pub fn refuse(&self, arm: Option<usize>, reward: f64, costs: &[f64]) -> Result<(), Error> {
+        self.check_signals(arm, reward, costs, Signal::check_value)
+    }
+
+    /// Refuses a reward and costs that are no observations, or not one per guardrail. One outside its range is an
+    /// observation: it refutes the declaration ([`crate::AlarmKind::Range`]).
+    pub fn check_reported(
+        &self,
+        arm: Option<usize>,
+        reward: f64,
+        costs: &[f64],
+    ) -> Result<(), Error> {
+        self.check_signals(arm, reward, costs, Signal::check_reported)
+    }
+
+    fn check_signals(
+        &self,
+        arm: Option<usize>,
+        reward: f64,
+        costs: &[f64],
+        check: impl Fn(&Signal, &str, f64) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let guardrails = &self.guardrails;
         if costs.len() != guardrails.len() {
             let names: Vec<&str> = guardrails.iter().map(|g| g.name.as_str()).collect();
@@ -116,32 +142,26 @@ impl CheckedProblem {
                 names: names.join(", "),
             });
         }
-        // Past the last arm stands what all share.
-        let arm = arm.unwrap_or(usize::MAX);
-        self.own_signal(arm, 0).check_value(REWARD, reward)?;
-        for (i, (guardrail, &cost)) in guardrails.iter().zip(costs).enumerate() {
-            (self.own_signal(arm, i + 1)).check_value(&guardrail.name, cost)?;
+        let values = std::iter::once(&reward).chain(costs).enumerate();
+        for (signal, (s, &x)) in self.signals_of(arm).zip(values) {
+            check(signal, self.signal_name(s), x)?;
         }
         Ok(())
     }
 
-    /// True if some signal has a cap.
-    #[inline]
-    pub fn is_capped(&self) -> bool {
-        self.own.capped
-    }
-
-    /// A checked outcome as it counts: signals above their cap are at it. `room` holds the costs.
+    /// A checked outcome of an arm as it counts: signals outside their range are at its end. `room` holds the costs.
     pub fn counted<'a>(
         &self,
+        arm: Option<usize>,
         reward: f64,
         costs: &[f64],
         room: &'a mut Vec<f64>,
     ) -> (f64, &'a [f64]) {
         room.clear();
-        let guardrails = std::iter::zip(&self.guardrails, costs);
-        room.extend(guardrails.map(|(g, &cost)| g.signal.counted(cost)));
-        (self.reward.counted(reward), room)
+        let mut own = self.signals_of(arm);
+        let reward = own.next().map_or(reward, |own| own.counted(reward));
+        room.extend(own.zip(costs).map(|(own, &cost)| own.counted(cost)));
+        (reward, room)
     }
 
     /// Takes up one more arm, with a range for every signal whose ranges are by arm and for no other.
@@ -211,7 +231,7 @@ impl CheckedProblem {
         Ok(())
     }
 
-    fn signal_name(&self, s: usize) -> &str {
+    pub(crate) fn signal_name(&self, s: usize) -> &str {
         s.checked_sub(1)
             .map_or(REWARD, |i| &self.declared.guardrails[i].name)
     }

@@ -13,7 +13,7 @@ use crate::error::{Error, finite};
 /// Advice at the end of the error for an observation outside its range.
 pub const RANGE_ADVICE: &str = "declare a `range` that holds every value ever possible";
 
-/// Largest distance of a sub-Gaussian observation from its range, in ranges.
+/// Largest distance of an observation from its range, in ranges: nothing real is so far out, and sums stay finite.
 const FAR: f64 = 1e100;
 
 /// A signal: its range, and whether single observations may leave it.
@@ -101,9 +101,8 @@ pub struct Signal {
     pub capped: bool,
     /// 1/(hi − lo).
     scale: f64,
-    /// Lowest and highest observation possible: the range, or any finite number if sub-Gaussian or above a
-    /// cap.
-    admitted: (f64, f64),
+    /// Lowest and highest observation at all: [`FAR`] from the range.
+    far: (f64, f64),
 }
 
 impl SignalConfig {
@@ -173,22 +172,14 @@ impl SignalConfig {
     fn signal(&self, [lo, hi]: [f64; 2]) -> Signal {
         let cap = self.cap.filter(|&cap| cap <= hi);
         let hi = cap.unwrap_or(hi);
-        let admitted = match (self.sub_gaussian, cap) {
-            (Some(_), _) => {
-                // So far out that nothing real is refused, and sums stay finite whatever comes.
-                let far = FAR * (hi - lo);
-                ((lo - far).max(f64::MIN), (hi + far).min(f64::MAX))
-            }
-            (None, Some(_)) => (lo, f64::MAX),
-            (None, None) => (lo, hi),
-        };
+        let far = FAR * (hi - lo);
         Signal {
             lo,
             hi,
             sub_gaussian: self.sub_gaussian,
             capped: cap.is_some(),
             scale: 1.0 / (hi - lo),
-            admitted,
+            far: ((lo - far).max(f64::MIN), (hi + far).min(f64::MAX)),
         }
     }
 }
@@ -224,20 +215,43 @@ impl Signal {
         self.sub_gaussian.map_or(0.5, |r| r / self.unit())
     }
 
-    /// An observation as it counts: at most the cap, where there is one.
+    /// An observation as it counts: within the range, unless it is sub-Gaussian.
     #[inline]
     pub fn counted(&self, x: f64) -> f64 {
-        if self.capped { x.min(self.hi) } else { x }
+        match self.sub_gaussian {
+            None => x.clamp(self.lo, self.hi),
+            Some(_) => x,
+        }
     }
 
-    /// True if an observation is possible for this signal.
+    /// True if an observation counts as it is.
+    #[inline]
+    pub(super) fn holds(&self, x: f64) -> bool {
+        // NaN fails all.
+        (x >= self.lo && x <= self.hi) || (self.sub_gaussian.is_some() && self.is_observation(x))
+    }
+
+    #[inline]
+    fn is_observation(&self, x: f64) -> bool {
+        x >= self.far.0 && x <= self.far.1
+    }
+
+    /// Refuses what is no observation at all: NaN, infinity, or a number that no sum could bear.
+    pub fn check_reported(&self, field: &str, x: f64) -> Result<(), Error> {
+        if self.is_observation(x) {
+            Ok(())
+        } else {
+            Err(self.refuse(field, x))
+        }
+    }
+
+    /// True if an observation is one that the declaration allows.
     #[inline]
     pub fn admits(&self, x: f64) -> bool {
-        // NaN fails both.
-        x >= self.admitted.0 && x <= self.admitted.1
+        self.holds(x) || (self.capped && x > self.hi && self.is_observation(x))
     }
 
-    /// Refuses an observation that is not possible; `field` is how the user calls it.
+    /// Refuses an observation that the declaration does not allow; `field` is how the user calls it.
     pub fn check_value(&self, field: &str, x: f64) -> Result<(), Error> {
         if self.admits(x) {
             Ok(())
@@ -251,11 +265,13 @@ impl Signal {
     #[inline(never)]
     pub(crate) fn refuse(&self, field: &str, x: f64) -> Error {
         if x.is_finite() {
-            let (lo, hi) = self.admitted;
-            let allowed = match self.sub_gaussian {
-                Some(_) => format!("must lie within [{lo:e}, {hi:e}], {FAR:e} times the range"),
-                None if self.capped => format!("must be at least {lo}, the declared low end"),
-                None => format!("must lie in the declared range [{lo}, {hi}]; {RANGE_ADVICE}"),
+            let (lo, hi) = (self.lo, self.hi);
+            let allowed = if !self.is_observation(x) {
+                format!("must lie within {FAR:e} times its range [{lo}, {hi}]")
+            } else if self.capped {
+                format!("must be at least {lo}, the declared low end")
+            } else {
+                format!("must lie in the declared range [{lo}, {hi}]; {RANGE_ADVICE}")
             };
             Error::invalid(field, x, allowed)
         } else {

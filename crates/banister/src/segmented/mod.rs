@@ -339,7 +339,7 @@ impl Segmented {
     /// Writes the decision for the segment entered last.
     fn publish(&mut self) {
         self.decision.outcomes = self.outcomes - self.monitor.forgotten();
-        self.decision.alarm = self.monitor.alarms().first().copied();
+        self.decision.alarm = self.monitor.foremost();
         let b = self.block();
         match self.forced {
             Some(reason) => self.publish_safe(reason),

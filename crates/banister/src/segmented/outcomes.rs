@@ -25,10 +25,10 @@ impl Segmented {
         costs: &[f64],
     ) -> Result<(), Error> {
         self.check_arm(arm)?;
-        if self.problem.admits(Some(arm), reward, costs) {
+        if self.problem.holds(Some(arm), reward, costs) {
             return Ok(());
         }
-        self.problem.refuse(Some(arm), reward, costs)
+        self.problem.check_reported(Some(arm), reward, costs)
     }
 
     /// Takes one outcome of the segment entered last: the arm that was played, its reward and one cost per guardrail.
@@ -151,11 +151,13 @@ impl Segmented {
         reward: f64,
         costs: &[f64],
     ) {
-        if !self.problem.is_capped() {
+        if self.problem.holds(Some(arm), reward, costs) {
             return self.learn(source, segment, arm, reward, costs);
         }
         let mut room = std::mem::take(&mut self.counted);
-        let (reward, costs) = self.problem.counted(reward, costs, &mut room);
+        let outcome = (Some(arm), reward, costs);
+        let (reward, costs) =
+            (self.monitor).count(&self.problem, outcome, self.outcomes + 1, &mut room);
         self.learn(source, segment, arm, reward, costs);
         self.counted = room;
     }

@@ -10,7 +10,7 @@ use crate::monitor::{Monitor, SavedMonitor};
 use crate::problem::{ArmRanges, Problem};
 use crate::snapshot::{broken, check_header};
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -113,12 +113,12 @@ impl Segmented {
 
     /// Takes up an agent where [`Segmented::save`] left it.
     pub fn restore(json: &str) -> Result<Self, Error> {
-        check_header(json, Self::FORMAT, 1..=VERSION)?;
+        check_header(json, Self::FORMAT, VERSION)?;
         let snapshot: Snapshot = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
         let problem = snapshot.problem.check()?;
         let checked = snapshot.config.check(&problem)?;
         let mut monitor = Monitor::new(&problem, checked.monitor);
-        monitor.restore(&problem, Some(snapshot.monitor.clone()))?;
+        monitor.restore(&problem, snapshot.monitor.clone())?;
         snapshot.check()?;
         if monitor.forgotten() > snapshot.outcomes {
             return Err(broken(

@@ -532,12 +532,6 @@ fn snapshots_carry_the_monitor() {
     let mut restored = Opb::restore(&agent.save()).unwrap();
     assert_eq!(restored.decide(), agent.decide());
     assert!(restored.decide().alarm.is_some());
-    // Snapshots of version 1 have none.
-    let mut old: serde_json::Value = serde_json::from_str(&agent.save()).unwrap();
-    old["version"] = 1.into();
-    old.as_object_mut().unwrap().remove("monitor");
-    let mut old = Opb::restore(&old.to_string()).unwrap();
-    assert_eq!(old.decide().alarm, None);
 }
 
 #[test]
@@ -565,4 +559,45 @@ fn parameters_of_the_monitor_are_checked() {
         ..OpbConfig::paper(1000)
     };
     refused(paper, "does not go with optimism `paper`");
+}
+
+/// One run in ten has an upper end that is too low for a while, at δ = 0.1: it heals, and nothing is refuted.
+#[test]
+fn a_failed_certificate_heals_and_raises_no_alarm() {
+    let (runs, rounds) = (600_u64, 30_000_u64);
+    let (rewards, costs, threshold) = ([0.4, 0.9], [0.3, 0.7], 0.45);
+    let config = OpbConfig {
+        delta: 0.1,
+        ..OpbConfig::default()
+    };
+    let (mut violations, mut violating, mut alarms, mut reward) = (0, 0, 0, 0.0);
+    for run in 0..runs {
+        let mut agent = Opb::new(&problem(2, threshold, Some(costs[0])), &config).unwrap();
+        let mut random = Random::new(run);
+        let mut own = 0;
+        for _ in 0..rounds {
+            let decision = agent.decide();
+            let bold = decision.probability(1);
+            own += u64::from(costs[0] + bold * (costs[1] - costs[0]) > threshold + 1e-12);
+            reward += rewards[0] + bold * (rewards[1] - rewards[0]);
+            let arm = decision.draw(random.unit());
+            let (reward, cost) = (random.bernoulli(rewards[arm]), random.bernoulli(costs[arm]));
+            agent.observe(arm, reward, &[cost]).unwrap();
+        }
+        violations += own;
+        violating += u64::from(own > 0);
+        let kinds = agent.monitor().unwrap().alarms().iter().map(|a| a.kind);
+        alarms += kinds.filter(|&kind| kind == AlarmKind::Refuted).count();
+    }
+    let played = (runs * rounds) as f64;
+    let share = violations as f64 / played;
+    let regret = (0.5875 - reward / played) * rounds as f64;
+    println!(
+        "{violating} runs violate, {share:.5} of rounds, {alarms} refuted, regret {regret:.1}"
+    );
+    // With ends that were intersected over all time it was 2%, and nine runs were refuted.
+    assert!(share <= 0.0025, "{share}");
+    assert_eq!(alarms, 0);
+    // The certificates do fail now and then, so there was something to heal.
+    assert!(violating > 0);
 }

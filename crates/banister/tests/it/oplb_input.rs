@@ -199,8 +199,8 @@ fn features_must_fit_the_problem() {
         &["features[1]", "NaN"],
     );
     refused(
-        agent.observe_at(&[1.0, 0.0], 1.5, &[0.5]),
-        &["reward", "1.5"],
+        agent.observe_at(&[1.0, 0.0], f64::INFINITY, &[0.5]),
+        &["reward", "inf"],
     );
     refused(
         agent.observe_at(&[1.0, 0.0], 0.5, &[f64::NAN]),

@@ -49,7 +49,7 @@ fn late_outcomes_in_any_order_give_the_same_estimates() {
     }
     // A batch is refused as a whole.
     let outcomes = late.outcomes();
-    let bad = [(0, 1.0, &[0.0, 1.0][..]), (1, 2.0, &[0.0, 0.0][..])];
+    let bad = [(0, 1.0, &[0.0, 1.0][..]), (1, f64::NAN, &[0.0, 0.0][..])];
     assert!(observe_batch(&mut late, &bad).is_err());
     assert_eq!(late.outcomes(), outcomes);
     let good = [(0, 1.0, &[0.0, 1.0][..]), (4, 0.0, &[0.0, 0.0][..])];

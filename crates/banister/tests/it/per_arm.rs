@@ -353,7 +353,7 @@ fn snapshots_go_on_bit_for_bit() {
     assert_eq!(agent.save_learned(), learned);
     let broken = saved.replace("\"arm 0\",\"offered\":true", "\"arm 0\",\"offered\":false");
     assert!(OplbPerArm::restore(&broken).is_err());
-    assert!(OplbPerArm::restore(&saved.replace("\"version\":2", "\"version\":9")).is_err());
+    assert!(OplbPerArm::restore(&saved.replace("\"version\":3", "\"version\":9")).is_err());
 }
 
 /// Whatever cannot be is refused, by its field, and nothing changes.
@@ -383,7 +383,7 @@ fn input_is_checked() {
     ] {
         assert!(agent.observe_at(&features, 0.5, &[0.5]).is_err());
     }
-    for (reward, cost) in [(2.0, 0.5), (0.5, f64::NAN)] {
+    for (reward, cost) in [(f64::INFINITY, 0.5), (0.5, f64::NAN)] {
         assert!(agent.observe_at(&fits, reward, &[cost]).is_err());
     }
     assert_eq!(agent.save(), before);

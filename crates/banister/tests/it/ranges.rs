@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use banister::{
-    Agent as _, AlarmKind, ArmRanges, Fallback, Guardrail, Intervals, OnBreach, Opb, OpbConfig,
-    Oplb, OplbConfig, Optimism, Problem, Range, SignalConfig, UnknownSafeCost,
+    Agent, AlarmKind, ArmRanges, Fallback, Guardrail, Intervals, OnBreach, Opb, OpbConfig, Oplb,
+    OplbConfig, Optimism, Problem, Range, Segmented, SegmentedConfig, SignalConfig,
+    UnknownSafeCost,
 };
 
 use crate::common::{Random, at_most, brute_force_lp, problem};
@@ -216,22 +217,110 @@ fn own_ranges_certify_earlier_than_their_hull() {
     assert!(hull > 20, "{hull}");
 }
 
+/// A cost beyond its range refutes the declaration: it counts as the range's end and raises an alarm.
 #[test]
-fn outcomes_are_refused_beyond_their_own_arms_range() {
-    let mut agent =
-        Opb::new(&calls(cheap_and_dear(), Some(0.05)), &OpbConfig::default()).expect("valid");
-    let before = agent.save();
-    let message = agent.observe(0, 0.5, &[0.2]).expect_err("refused");
+fn a_cost_beyond_its_own_arms_range_counts_as_its_end_and_raises_an_alarm() {
+    for on_breach in [OnBreach::Safe, OnBreach::Relearn, OnBreach::Alert] {
+        let config = OpbConfig {
+            on_breach: Some(on_breach),
+            ..OpbConfig::default()
+        };
+        let declared = calls(cheap_and_dear(), Some(0.05));
+        let mut agent = Opb::new(&declared, &config).expect("valid");
+        let mut twin = Opb::new(&declared, &config).expect("valid");
+        assert_eq!(agent.check_outcome(1, 0.5, &[2.5], 0), Ok(()));
+        agent.observe(1, 0.5, &[2.5]).expect("an observation");
+        twin.observe(1, 0.5, &[2.0]).expect("valid");
+        assert_eq!(agent.estimates(), twin.estimates());
+        let alarms = agent.monitor().expect("watched").alarms().to_vec();
+        let [alarm] = alarms[..] else {
+            panic!("{alarms:?}")
+        };
+        assert_eq!(
+            (alarm.kind, alarm.guardrail, alarm.arm, alarm.mean),
+            (AlarmKind::Range, Some(0), Some(1), 2.5)
+        );
+        // Learning again does not mend a declaration.
+        let forced = on_breach != OnBreach::Alert;
+        assert_eq!(
+            (alarm.forces_safe, alarm.kind.is_warning()),
+            (forced, false)
+        );
+        assert_eq!(agent.decide().fallback, forced.then_some(Fallback::Alarm));
+        assert_eq!(
+            alarm.describe(agent.problem(), Some("dear"), None),
+            "dollars of dear was 2.5, outside its declared range [0, 2], and counts as 2: declare a range that \
+             holds every value ever possible, such as [0, 2.5], or a `cap`"
+        );
+        // One alarm says it, until a person has seen it.
+        agent.observe(1, 0.5, &[3.0]).expect("an observation");
+        assert_eq!(agent.monitor().expect("watched").alarms().len(), 1);
+        let restored = Opb::restore(&agent.save()).expect("intact");
+        assert_eq!(restored.save(), agent.save());
+        agent.acknowledge();
+        agent
+            .observe(0, 0.5, &[0.2])
+            .expect("the cheap one's range is smaller");
+        assert_eq!(agent.monitor().expect("watched").alarms()[0].arm, Some(0));
+    }
+}
+
+#[test]
+fn a_reward_beyond_its_range_is_a_warning_that_yields_to_alarms() {
+    let declared = calls(cheap_and_dear(), Some(0.05));
+    let mut agent = Opb::new(&declared, &OpbConfig::default()).expect("valid");
+    let mut twin = Opb::new(&declared, &OpbConfig::default()).expect("valid");
+    agent.observe(1, -0.5, &[0.2]).expect("an observation");
+    twin.observe(1, 0.0, &[0.2]).expect("valid");
+    assert_eq!(agent.estimates(), twin.estimates());
+    let warning = agent.decide().alarm.expect("a warning");
     assert_eq!(
-        message.to_string(),
-        "`dollars` is 0.2: must lie in the declared range [0, 0.1]; declare a `range` that holds every value ever possible"
+        (warning.kind, warning.guardrail),
+        (AlarmKind::RewardRange, None)
     );
-    assert_eq!(agent.check_outcome(0, 0.5, &[0.2], 0), Err(message));
+    assert!(warning.kind.is_warning() && !warning.forces_safe);
+    assert_eq!(agent.decide().policy, twin.decide().policy);
+    assert_eq!(
+        warning.describe(agent.problem(), Some("dear"), None),
+        "reward of dear was -0.5, outside its declared range [0, 1], and counts as 0: declare a range that holds \
+         every value ever possible, such as [-0.5, 1]"
+    );
+    agent.observe(1, 0.5, &[-1.0]).expect("an observation");
+    assert_eq!(agent.decide().alarm.map(|a| a.kind), Some(AlarmKind::Range));
+    let before = agent.save();
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300] {
+        assert!(agent.observe(1, 0.5, &[bad]).is_err(), "{bad}");
+        assert!(agent.observe(1, bad, &[0.5]).is_err(), "{bad}");
+    }
     assert_eq!(agent.save(), before);
-    assert_eq!(agent.check_outcome(1, 0.5, &[0.2], 0), Ok(()));
-    agent.observe(1, 0.5, &[0.2]).expect("the dear one may");
-    let shown = agent.estimates();
-    assert!(shown[1].costs[0].upper <= 2.0 + 1e-12 && shown[1].costs[0].mean == Some(0.2));
+}
+
+/// Every kind of agent sees a cost that leaves its range, and stops spending.
+#[test]
+fn no_agent_goes_on_beside_a_cost_beyond_its_range() {
+    let with = |features: Vec<Vec<f64>>| {
+        let mut declared = problem(2, vec![at_most(0.5, Some(0.1))]);
+        declared.features = features;
+        declared
+    };
+    let plane = || with(vec![vec![1.0, 0.0], vec![0.0, 1.0]]);
+    let oplb = OplbConfig {
+        parameter_norm: Some(2.0),
+        ..OplbConfig::default()
+    };
+    let agents: [Box<dyn Agent>; 3] = [
+        Box::new(Opb::new(&with(Vec::new()), &OpbConfig::default()).expect("valid")),
+        Box::new(Oplb::new(&plane(), &oplb).expect("valid")),
+        Box::new(Segmented::new(&with(Vec::new()), &SegmentedConfig::default()).expect("valid")),
+    ];
+    for mut agent in agents {
+        agent.enter("any").expect("a name");
+        agent.observe(1, 0.5, &[1.6]).expect("an observation");
+        let decision = agent.decide();
+        let kind = decision.alarm.map(|alarm| (alarm.kind, alarm.arm));
+        assert_eq!(kind, Some((AlarmKind::Range, Some(1))));
+        assert_eq!(decision.fallback, Some(Fallback::Alarm));
+    }
 }
 
 #[test]
@@ -396,7 +485,12 @@ fn added_arms_bring_their_ranges() {
         }
         assert_eq!(agent.decide(), twin.decide());
     }
-    assert!(twin.observe(2, 0.0, &[8.1]).is_err() && twin.observe(1, 0.0, &[2.1]).is_err());
+    for (arm, cost) in [(2, 8.1), (1, 2.1)] {
+        let mut beyond = twin.clone();
+        beyond.observe(arm, 0.0, &[cost]).expect("an observation");
+        let alarms = beyond.monitor().expect("watched").alarms().to_vec();
+        assert_eq!(alarms.last().map(|alarm| alarm.arm), Some(Some(arm)));
+    }
     let shown = twin.estimates();
     assert!(shown[2].costs[0].upper > 0.0 && shown[2].costs[0].upper < 1.0);
     assert!(agent.decide().guardrails[0].slack >= 0.0);
@@ -510,9 +604,14 @@ fn what_lies_above_a_cap_counts_as_the_cap() {
         twin.observe(arm, reward, &[cost]).expect("valid");
     }
     assert_eq!(agent.estimates(), twin.estimates());
-    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.1] {
+    let kinds = |agent: &Opb| -> Vec<AlarmKind> {
+        let alarms = agent.monitor().expect("watched").alarms();
+        alarms.iter().map(|alarm| alarm.kind).collect()
+    };
+    assert_eq!(kinds(&agent), kinds(&twin), "a cap is no alarm");
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         assert!(agent.observe(1, 0.0, &[bad]).is_err(), "{bad}");
-        assert!(agent.observe(1, bad * 20.0, &[0.0]).is_err(), "{bad}");
+        assert!(agent.observe(1, bad, &[0.0]).is_err(), "{bad}");
     }
     let said = agent.assumptions();
     let words = "the mean of cost 0 capped at 5, not the mean itself, is kept at most 2";
@@ -573,8 +672,10 @@ fn caps_are_checked_against_ranges() {
     );
     problem.guardrails[0].cap = Some(1.0);
     let mut agent = Opb::new(&problem, &OpbConfig::default()).expect("valid");
-    assert!(agent.observe(0, 0.5, &[0.2]).is_err());
     agent.observe(1, 0.5, &[1e9]).expect("counts as 1");
+    assert_eq!(agent.monitor().expect("watched").alarms(), []);
+    agent.observe(0, 0.5, &[0.2]).expect("an observation");
+    assert_eq!(agent.monitor().expect("watched").alarms()[0].arm, Some(0));
     assert_eq!(agent.estimates()[1].costs[0].mean, Some(1.0));
 }
 

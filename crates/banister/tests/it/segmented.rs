@@ -437,7 +437,7 @@ fn bad_input_is_refused_and_changes_nothing() {
     agent.enter("s0").unwrap();
     assert!(agent.observe(5, 0.5, &[0.5]).is_err());
     assert!(agent.observe(0, f64::NAN, &[0.5]).is_err());
-    assert!(agent.observe(0, 0.5, &[1.5]).is_err());
+    assert!(agent.observe(0, 0.5, &[f64::INFINITY]).is_err());
     assert_eq!(agent.save(), before);
     let twice = Problem {
         segments: vec!["a".into(), "a".into()],

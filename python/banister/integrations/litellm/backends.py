@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeAlias
 
 from ..._agent import Agent
 from ..._native import Decision
+from ..._types import SegmentLike
 from ...client import (
     Client,
     ServiceBudgetError,
@@ -35,7 +36,7 @@ class Backend(Protocol):
     #: True if `decide` may wait for another machine.
     remote: bool
 
-    def decide(self, id: str) -> AnyDecision | None:
+    def decide(self, id: str, segment: SegmentLike | None) -> AnyDecision | None:
         """Returns a decision; None if there is nobody to ask: play the safe arm.
 
         Raises `ServiceBudgetError` if not even that may be played.
@@ -50,6 +51,9 @@ class Backend(Protocol):
     def alarms(self, decision: AnyDecision | None) -> list[str]:
         """Returns the alarms of now; `decision` is the last."""
 
+    def certified(self, decision: AnyDecision | None) -> dict[str, float]:
+        """Returns the arms that keep every guardrail by themselves, with their costs under the first one."""
+
     def close(self, timeout: float) -> None:
         """Waits until outcomes are delivered."""
 
@@ -62,8 +66,8 @@ class AgentBackend:
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
 
-    def decide(self, id: str) -> AnyDecision | None:
-        return self.agent.decide()
+    def decide(self, id: str, segment: SegmentLike | None) -> AnyDecision | None:
+        return self.agent.decide() if segment is None else self.agent.decide(segment=segment)
 
     def learns(self, decision: AnyDecision, arm: str) -> bool:
         return True
@@ -73,10 +77,19 @@ class AgentBackend:
             return
         # The outcome of an arm that was not drawn is that arm's, and not the decision's.
         drawn = isinstance(decision, Decision) and decision.action == arm
-        self.agent.observe(decision if drawn else arm, reward, costs)  # type: ignore[arg-type]
+        segment = {} if self.agent._segment_fields is None or drawn else {"segment": decision.segment}
+        self.agent.observe(decision if drawn else arm, reward, costs, **segment)  # type: ignore[arg-type, union-attr]
 
     def alarms(self, decision: AnyDecision | None) -> list[str]:
         return [one.message for one in self.agent.alarms]
+
+    def certified(self, decision: AnyDecision | None) -> dict[str, float]:
+        if self.agent._segment_fields is not None:
+            return {}
+        table = self.agent.estimates()
+        rows = zip(*(table[f"{name}_{end}"] for name in self.agent.guardrails for end in ("lower", "upper")), strict=True)
+        pairs = [list(zip(row[::2], row[1::2], strict=True)) for row in rows]
+        return _certified(dict(zip(table["arm"], pairs, strict=True)), self.agent.problem["guardrails"])
 
     def close(self, timeout: float) -> None:
         pass
@@ -107,7 +120,7 @@ class ServiceBackend:
             self._back_off(error)
         threading.Thread(target=self._send, name="banister-outcomes", daemon=True).start()
 
-    def decide(self, id: str) -> AnyDecision | None:
+    def decide(self, id: str, segment: SegmentLike | None) -> AnyDecision | None:
         if time.monotonic() >= self._retry_at:
             try:
                 if not self._is_ready:
@@ -133,6 +146,15 @@ class ServiceBackend:
     def alarms(self, decision: AnyDecision | None) -> list[str]:
         is_forced = decision is not None and decision.certificate.fallback == "alarm"
         return [f"the safe arm alone is played: see the page of experiment {self.name!r}"] if is_forced else []
+
+    def certified(self, decision: AnyDecision | None) -> dict[str, float]:
+        try:
+            arms = self._client.state(self.name).arms
+        except ServiceError as error:
+            self._back_off(error)
+            return {}
+        pairs = {arm.name: [(one.lower, one.upper) for one in arm.guardrails] for arm in arms if arm.offered}
+        return _certified(pairs, [one.to_dict() for one in self._declaration["guardrails"]])
 
     def close(self, timeout: float) -> None:
         end = time.monotonic() + timeout
@@ -185,6 +207,22 @@ class ServiceBackend:
                 log.warning("the service refused an outcome: %s", refusal)
             for _ in batch:
                 self._outcomes.task_done()
+
+
+def _certified(
+    ends: Mapping[str, Sequence[tuple[float, float]]], guardrails: Sequence[Mapping[str, Any]]
+) -> dict[str, float]:
+    """Returns the arms whose intervals keep every threshold, with their costs under the first guardrail."""
+    if any(one.get("relative") for one in guardrails):
+        # A factor of the safe arm's mean: an arm without it proves nothing.
+        return {}
+
+    def cost(guardrail: Mapping[str, Any], lower: float, upper: float) -> float:
+        at_least = guardrail.get("at_least")
+        return upper - guardrail["at_most"] if at_least is None else at_least - lower
+
+    excess = {arm: [cost(g, *pair) for g, pair in zip(guardrails, own, strict=True)] for arm, own in ends.items()}
+    return {arm: own[0] for arm, own in excess.items() if all(one <= 0 for one in own)}
 
 
 def check_same(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
-from dataclasses import dataclass, replace
+import time
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from .backends import AnyDecision
@@ -29,6 +30,7 @@ class Call:
     is_learned: bool
     dollars: float = 0.0
     seconds: float = 0.0
+    began: float = field(default_factory=time.monotonic)
 
 
 @dataclass
@@ -70,7 +72,7 @@ class Calls:
             if call is None:
                 return None
             answered = response is not None
-            # An answer without a known cost was not free: its outcome will be refused.
+            # An answer without a known cost was not free.
             call.dollars = float(cost) if cost is not None else math.nan if answered else 0.0
             call.seconds = seconds
             self._judging += call.is_learned and answered
@@ -83,6 +85,20 @@ class Calls:
             totals.input_tokens += _first(usage, "prompt_tokens", "input_tokens")
             totals.output_tokens += _first(usage, "completion_tokens", "output_tokens")
         return call
+
+    def overdue(self, seconds: float) -> list[Call]:
+        """Returns the calls that have been open for so long, which count as failed from now on."""
+        found, now = [], time.monotonic()
+        with self._lock:
+            # The oldest come first.
+            while self._open and now - next(iter(self._open.values())).began > seconds:
+                call = self._open.pop(next(iter(self._open)))
+                call.seconds = now - call.began
+                self._totals[call.arm].calls += 1
+                self._totals[call.arm].failures += 1
+                self._counts[GIVEN_UP] += 1
+                found.append(call)
+        return found
 
     def judged(self, key: str, call: Call, quality: float | None) -> float | None:
         """Returns the quality of an answer, also if it was reported already; else the call waits for it."""

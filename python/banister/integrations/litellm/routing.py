@@ -6,12 +6,13 @@ import asyncio
 import atexit
 import inspect
 import logging
+import math
 import numbers
 import random
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import litellm
 from litellm import Router
@@ -21,6 +22,7 @@ from litellm.types.router import CustomRoutingStrategyBase, RouterRateLimitError
 from ..._agent import Agent
 from ..._agents import Opb
 from ..._guardrail import Guardrail
+from ..._types import SegmentLike
 from ...client import ServiceBudgetError
 from .backends import AgentBackend, AnyDecision, Backend, ServiceBackend, check_same
 from .calls import JUDGE_FAILED, NO_BUDGET, REFUSED, REPLACED, TOO_LONG, UNDECIDED, Call, Calls
@@ -70,7 +72,17 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         slow_after: seconds after which a call is slow; with it comes a second guardrail.
         slow_at_most: largest fraction of slow calls; both are given, or none.
         confidence: with which all guardrails are kept at all times.
-        agent: an agent of an earlier process: `banister.load(path)`.
+        on_breach: reaction to an alarm: "safe" (the safe arm alone, until somebody acknowledges it), "relearn" or
+            "alert".
+        when_safe_is_down: what is played if only the safe arm may be and none of its deployments is healthy:
+            "cheapest_certified" (the arm with the lowest proven cost among those that keep every guardrail by
+            themselves; without one the Router's error), "error" (always that), or the name of an arm, whose costs
+            are then yours to answer for.
+        give_up_after: seconds after which a call that LiteLLM never told the end of counts as failed, at its worst
+            cost: a stream that nobody reads to its end, a call that was cancelled.
+        agent: an agent of an earlier process: `banister.load(path)`; or one with segments, with `segment`.
+        segment: from a request (`messages`, `input`, `request_kwargs`) to its segment, for an agent that tells
+            segments apart.
         seed: of the agent and of the choice among equal deployments.
         experiment: an experiment of the decision service, which then decides in place of an agent of this
             process; made if it is missing.
@@ -101,7 +113,11 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         slow_after: float | None = None,
         slow_at_most: float | None = None,
         confidence: float = 0.99,
+        on_breach: Literal["safe", "relearn", "alert"] | None = None,
+        when_safe_is_down: str = "cheapest_certified",
+        give_up_after: float = 600.0,
         agent: Agent | None = None,
+        segment: Callable[[Mapping[str, Any]], SegmentLike] | None = None,
         seed: int | None = None,
         experiment: str | None = None,
         service: str | None = None,
@@ -113,6 +129,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         super().__init__()
         given = {"ceiling": ceiling, "floor": floor, "safe_cost": safe_cost, "share": share, "confidence": confidence}
         times = {"slow_after": slow_after, "slow_at_most": slow_at_most, "timeout": timeout, "pause": pause}
+        times["give_up_after"] = give_up_after
         limits = {"max_tokens": max_tokens, "max_input_tokens": max_input_tokens}
         costs = {f"worst_cost[{arm!r}]": cost for arm, cost in (worst_cost or {}).items()}
         for name, value in {**given, **times, **limits, **costs}.items():
@@ -137,6 +154,12 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         is_served = experiment is not None or service is not None
         if is_served and agent is not None:
             raise ValueError("`agent` and `experiment` are both given: one of them decides")
+        if agent is not None and on_breach is not None and agent.config.get("on_breach") != on_breach:
+            raise ValueError(f"`on_breach` is {on_breach!r}: `agent` has its own, {agent.config.get('on_breach')!r}")
+        if (segment is not None) != (agent is not None and agent._segment_fields is not None):
+            raise ValueError(
+                "`segment` goes with an `agent` that tells segments apart, such as banister.Segmented: give both or none"
+            )
         if budget is not None and not is_served:
             raise ValueError("`budget` without `experiment`: only the service keeps budgets over time")
         if budget is not None and ceiling is None:
@@ -151,6 +174,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         self._share = share
         self._max_tokens, self._max_input_tokens = max_tokens, max_input_tokens
         self._slow_after = slow_after
+        self._when_safe_is_down, self._give_up_after, self._segment = when_safe_is_down, give_up_after, segment
         self._random = random.Random(seed)
 
         self._deployments: dict[str, list[dict[str, Any]]] = {}
@@ -161,6 +185,9 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
             raise ValueError(
                 f"`safe` is {safe!r}: must be one of {sorted(self._deployments)}, models of {self.group!r}"
             )
+        allowed = ["error", "cheapest_certified", *sorted(set(self._deployments) - {safe})]
+        if when_safe_is_down not in allowed:
+            raise ValueError(f"`when_safe_is_down` is {when_safe_is_down!r}: must be one of {allowed}")
         unknown = sorted(set(worst_cost or ()) - set(self._deployments))
         if unknown:
             raise ValueError(f"`worst_cost` has {unknown}: must be of {sorted(self._deployments)}")
@@ -192,13 +219,15 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         if is_served:
             name = self.group if experiment is None else experiment
             declaration["confidence"] = confidence
+            if on_breach is not None:
+                declaration["agent"] = {"kind": "opb", "on_breach": on_breach}
             if budget is not None:
                 declaration["budgets"] = {"dollars": dict(budget)}
             options: dict[str, Any] = {"token": token, "timeout": timeout, "pause": pause}
             self._backend = ServiceBackend(service, name, **options, declaration=declaration)
         else:
             if agent is None:
-                agent = Opb(**declaration, delta=1 - confidence, seed=seed)
+                agent = Opb(**declaration, delta=1 - confidence, on_breach=on_breach, seed=seed)
             elif set(agent.arms) != set(self._deployments) or agent.safe != safe:
                 raise ValueError(f"`agent` has arms {agent.arms}, {agent.safe!r} safe: must be those of the router")
             else:
@@ -318,8 +347,8 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
             decision = self._decide(id, query)
         arm, candidates = self._choose(decision, healthy)
         if not candidates:
-            # Only the safe arm may be played, and it is not healthy: the Router says so in its own words.
-            self._restrict_to(self.safe, request, router_keys)
+            # Nothing may be played that is healthy: the Router says so in its own words.
+            self._restrict_to(arm, request, router_keys)
             candidates = [await own(self.router, **query)]
         return self._start(id, arm, decision, candidates, query)
 
@@ -352,7 +381,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         decision = self._decide(id, query)
         arm, candidates = self._choose(decision, healthy)
         if not candidates:
-            self._restrict_to(self.safe, request, router_keys)
+            self._restrict_to(arm, request, router_keys)
             candidates = [own(self.router, **query)]
         return self._start(id, arm, decision, candidates, query)
 
@@ -365,7 +394,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
             self._calls.count(TOO_LONG)
             return None
         try:
-            decision = self._backend.decide(id)
+            decision = self._backend.decide(id, None if self._segment is None else self._segment(query))
         except ServiceBudgetError as error:
             # Not even the safe arm is paid for. The Router takes this for a group that is down, and falls back.
             if self._calls.count(NO_BUDGET) == 1:
@@ -408,7 +437,21 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
             by_arm.setdefault(arm_of(deployment), []).append(deployment)
         whole = decision is not None and by_arm.keys() >= decision.policy.keys()
         arm: str = decision.action if decision is not None and whole else self.safe
+        if arm == self.safe and self.safe not in by_arm:
+            arm = self._in_place_of_safe(decision, by_arm.keys())
         return arm, by_arm.get(arm, [])
+
+    def _in_place_of_safe(self, decision: AnyDecision | None, healthy: Set[str]) -> str:
+        """Returns the arm that is played while the safe one is down; the safe one if there is none.
+
+        An arm whose pessimistic cost keeps every threshold is a certified policy by itself.
+        """
+        if self._when_safe_is_down in self._deployments:
+            return self._when_safe_is_down
+        if self._when_safe_is_down == "error" or self._backend.alarms(decision):
+            return self.safe
+        certified = self._backend.certified(decision)
+        return min(healthy & certified.keys(), key=certified.__getitem__, default=self.safe)
 
     def _start(
         self,
@@ -434,6 +477,12 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
             self._watch()
             if decision.action != arm:
                 self._calls.count(REPLACED)
+        for late in self._calls.overdue(self._give_up_after):
+            late.dollars = self._worst[late.arm]
+            if late.is_learned:
+                self._learn(late, self._quality_range[0])
+            else:
+                self._charge(late)
         is_learned = (
             decision is not None and self._backend.learns(decision, arm) and self._random.random() < self._share
         )
@@ -517,7 +566,13 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
         """Returns the call that an event is about, once; None for all other calls, and for repeated events."""
         parameters = kwargs.get("litellm_params") or {}
         id = str((parameters.get("model_info") or {}).get(ID_KEY))
-        call = self._calls.end(id, response, kwargs.get("response_cost"), (end - start).total_seconds())
+        cost = kwargs.get("response_cost")
+        if response is None and kwargs.get("stream"):
+            cost = _cost_of_part(kwargs)
+        call = self._calls.end(id, response, cost, (end - start).total_seconds())
+        if call is not None and math.isnan(call.dollars):
+            # Nobody knows what it cost, and it was not free.
+            call.dollars = self._worst[call.arm]
         if call is not None and not call.is_learned:
             self._charge(call)
         return call
@@ -557,21 +612,18 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
 
     def _charge(self, call: Call) -> None:
         """Tells a service the dollars of a call whose quality comes later or never: a budget waits for them."""
-        is_known = self._ceiling is not None and call.dollars <= self._worst[call.arm]
-        if is_known and call.decision is not None and self._backend.learns(call.decision, call.arm):
+        has_budget = self._ceiling is not None and call.decision is not None
+        if has_budget and self._backend.learns(call.decision, call.arm):
             self._backend.learn(call.decision, call.arm, None, self._costs(call))
 
     def _learn(self, call: Call, quality: float) -> bool:
-        """Learns the outcome of a call; what lies outside its range is refused, and said."""
+        """Learns the outcome of a call. One outside its range raises an alarm, in the agent or the service."""
         assert call.decision is not None
-        worst = self._worst[call.arm]
-        lowest, highest = self._quality_range
-        if not (call.dollars <= worst and lowest <= quality <= highest):
+        if not (math.isfinite(call.dollars) and math.isfinite(quality)):
             self._calls.count(REFUSED)
             log.warning(
-                "not learned: a call of %s cost $%g with quality %g; declared are at most $%g (`max_tokens`, "
-                "`max_input_tokens`, `worst_cost`) and quality in [%g, %g]",
-                *(call.arm, call.dollars, quality, worst, lowest, highest),
+                "not learned: a call of %s cost $%g with quality %g: only finite numbers are",
+                *(call.arm, call.dollars, quality),
             )
             return False
         by_quality = self._ceiling is not None
@@ -614,6 +666,18 @@ def _quality(answer: Any) -> float | None:
     if answer is not None and not isinstance(answer, numbers.Real):
         raise TypeError(f"the judge returned {answer!r}: must return a number, or None")
     return answer  # type: ignore[return-value]
+
+
+def _cost_of_part(kwargs: Mapping[str, Any]) -> float:
+    """Returns the dollars of a stream that broke, by the tokens that were seen; NaN if nobody knows."""
+    messages, model = kwargs.get("messages"), str(kwargs.get("model"))
+    try:
+        chunks = getattr(kwargs.get("litellm_logging_obj"), "streaming_chunks", None) or []
+        if not chunks:
+            return 0.0 if kwargs.get("completion_start_time") is None else math.nan
+        return float(litellm.completion_cost(litellm.stream_chunk_builder(chunks, messages=messages), model=model))
+    except Exception:
+        return math.nan
 
 
 async def _awaited(answer: Awaitable[V]) -> V:

@@ -1,6 +1,6 @@
 //! Alarms of an experiment: raised while folding, recorded as events, acknowledged by people.
 
-use banister::{AlarmKind, OnBreach};
+use banister::{Alarm, AlarmKind, OnBreach};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,10 @@ pub enum Evidence {
     Missing,
     /// A part of the outcomes costs other than the model of the features allows.
     ModelRefuted,
+    /// A cost lies outside its declared range.
+    Range,
+    /// A reward lies outside its declared range: a warning.
+    RewardRange,
 }
 
 impl From<AlarmKind> for Evidence {
@@ -34,6 +38,8 @@ impl From<AlarmKind> for Evidence {
             AlarmKind::Refuted => Self::Refuted,
             AlarmKind::SafeCost => Self::SafeCost,
             AlarmKind::ModelRefuted => Self::ModelRefuted,
+            AlarmKind::Range => Self::Range,
+            AlarmKind::RewardRange => Self::RewardRange,
         }
     }
 }
@@ -83,21 +89,40 @@ impl Experiment {
                 arm,
                 segment,
             } = named;
-            let problem = &self.checked.standard;
-            raised.push(AlarmRaised {
-                kind: alarm.kind.into(),
-                guardrail: self.facts.guardrails.get(alarm.guardrail).cloned(),
-                message: alarm.describe(problem, arm.as_deref(), segment.as_deref()),
-                arm,
-                segment,
-                evidence: alarm.evidence,
-                forces_safe: alarm.forces_safe,
-            });
+            raised.push(self.named(&alarm, arm, segment));
         }
         if self.missing.differs() && !self.is_missing_recorded() {
             raised.extend(self.missing_alarm());
         }
         raised
+    }
+
+    fn named(&self, alarm: &Alarm, arm: Option<String>, segment: Option<String>) -> AlarmRaised {
+        let guardrail = alarm.guardrail.and_then(|i| self.facts.guardrails.get(i));
+        AlarmRaised {
+            kind: alarm.kind.into(),
+            guardrail: guardrail.cloned(),
+            message: alarm.describe(&self.checked.standard, arm.as_deref(), segment.as_deref()),
+            arm,
+            segment,
+            evidence: alarm.evidence,
+            forces_safe: alarm.forces_safe,
+        }
+    }
+
+    /// The alarm that a reported signal (0 the reward, 1 + i guardrail i) raises if it lies outside its range.
+    pub(crate) fn range_alarm(
+        &self,
+        played: Option<u32>,
+        signal: usize,
+        value: f64,
+    ) -> Option<AlarmRaised> {
+        let on_breach = self.learner.declared().monitor()?.on_breach();
+        let arm = played.map(|arm| arm as usize);
+        let problem = &self.checked.standard;
+        let alarm = Alarm::of_range(problem, on_breach, (arm, signal), value, 0)?;
+        let name = arm.and_then(|arm| self.facts.arms.get(arm)).cloned();
+        Some(self.named(&alarm, name, None))
     }
 
     /// Returns true if some alarm is not recorded yet.

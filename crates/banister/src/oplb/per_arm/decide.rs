@@ -38,7 +38,7 @@ impl OplbPerArm {
 
     fn begin_decision(&mut self) {
         self.decision.outcomes = self.outcomes - self.monitor.forgotten();
-        self.decision.alarm = self.monitor.alarms().first().copied();
+        self.decision.alarm = self.monitor.foremost();
     }
 
     /// Ends of a signal of an arm in the context, in standard units: a declared safe cost holds in every one.

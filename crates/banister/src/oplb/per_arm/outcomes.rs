@@ -75,20 +75,18 @@ impl OplbPerArm {
     }
 
     pub(super) fn check_signals(&self, reward: f64, costs: &[f64]) -> Result<(), Error> {
-        if self.problem.admits(None, reward, costs) {
-            Ok(())
-        } else {
-            self.problem.refuse(None, reward, costs)
-        }
+        self.problem.check_reported(None, reward, costs)
     }
 
     /// Takes a checked outcome as it counts.
     fn take(&mut self, source: Source, played: (usize, &[f64]), reward: f64, costs: &[f64]) {
-        if !self.problem.is_capped() {
+        if self.problem.holds(None, reward, costs) {
             return self.learn(source, played, reward, costs);
         }
         let mut room = std::mem::take(&mut self.counted);
-        let (reward, costs) = self.problem.counted(reward, costs, &mut room);
+        let outcome = (Some(played.0), reward, costs);
+        let (reward, costs) =
+            (self.monitor).count(&self.problem, outcome, self.outcomes + 1, &mut room);
         self.learn(source, played, reward, costs);
         self.counted = room;
     }

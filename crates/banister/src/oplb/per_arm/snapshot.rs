@@ -12,7 +12,7 @@ use crate::problem::Problem;
 use crate::snapshot::{broken, check_header};
 
 /// 2: with the test of every arm's model.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,7 +30,7 @@ struct Snapshot {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     policy: Option<Vec<(usize, f64)>>,
     planner: SavedPlanner,
-    monitor: Option<SavedMonitor>,
+    monitor: SavedMonitor,
 }
 
 impl OplbPerArm {
@@ -64,13 +64,13 @@ impl OplbPerArm {
             context: None,
             policy: None,
             planner: self.planner.save_learned(),
-            monitor: Some(self.monitor.save()),
+            monitor: self.monitor.save(),
         }
     }
 
     /// Takes up an agent where [`OplbPerArm::save`] left it.
     pub fn restore(json: &str) -> Result<Self, Error> {
-        check_header(json, Self::FORMAT, 1..=VERSION)?;
+        check_header(json, Self::FORMAT, VERSION)?;
         let snapshot: Snapshot = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
         let mut agent = Self::new(&snapshot.problem, &snapshot.config)?;
         (agent.monitor).restore(&agent.problem, snapshot.monitor)?;
