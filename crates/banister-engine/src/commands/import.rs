@@ -55,8 +55,14 @@ impl Command for ImportOutcomes {
             let features = &import.features[i * d..(i + 1) * d];
             let costs = &import.costs[i * m..(i + 1) * m];
             let arm = import.arms.get(i).copied().unwrap_or_default();
+            let reward = import.rewards[i];
+            let checked = experiment.check_outcome(arm, features, reward, costs, i as u64);
+            // A file that contradicts the declaration is not taken: nothing of it has happened here.
+            let problem = &experiment.checked.standard;
+            let declared =
+                problem.refuse(import.arms.get(i).map(|&arm| arm as usize), reward, costs);
             let checked =
-                experiment.check_outcome(arm, features, import.rewards[i], costs, i as u64);
+                checked.and_then(|()| declared.map_err(|e| Refusal::of(e, str::to_string)));
             checked.map_err(|refusal| match refusal {
                 Refusal::Invalid {
                     field,

@@ -16,6 +16,7 @@ both!(
     what_never_comes_is_counted_and_tested,
     a_breach_forces_the_safe_action_until_it_is_acknowledged,
     alert_only_says_so,
+    a_cost_beyond_its_range_is_stored_and_raises_an_alarm,
     a_model_that_is_refuted_says_where,
     what_the_caller_did_in_shadow_mode_is_no_breach_of_ours,
     a_log_of_the_first_version_keeps_its_meaning,
@@ -191,6 +192,45 @@ fn a_breach_forces_the_safe_action_until_it_is_acknowledged(place: &Place) {
     let acknowledged = |e: &&Event| matches!(e, Event::AlarmsAcknowledged(_));
     assert!(kinds.iter().filter(raised).count() >= 1);
     assert_eq!(kinds.iter().filter(acknowledged).count(), 1);
+}
+
+/// A price goes up beyond what was declared: no outcome is lost, and nobody goes on as before.
+fn a_cost_beyond_its_range_is_stored_and_raises_an_alarm(place: &Place) {
+    let engine = Engine::start(&place.database);
+    engine.create(plain("x")).unwrap();
+    let decided = engine.decide("x", "a").unwrap();
+    let arm = decided.facts.arms[decided.action as usize].clone();
+    let said = json!({"reward": 2, "costs": {"errors": 1.6}});
+    let reported = engine.report("x", "a", said.clone()).unwrap();
+    assert_eq!(
+        (reported.complete, &reported.costs[..]),
+        (true, &[Some(1.6)][..])
+    );
+    let kinds: Vec<Evidence> = reported.alarms.iter().map(|alarm| alarm.kind).collect();
+    assert_eq!(kinds, [Evidence::RewardRange, Evidence::Range]);
+    let alarm = &reported.alarms[1];
+    assert_eq!(
+        (alarm.guardrail.as_deref(), alarm.arm.as_deref()),
+        (Some("errors"), Some(&*arm))
+    );
+    assert!(
+        alarm.forces_safe && alarm.message.contains("[0, 1.6]"),
+        "{alarm:?}"
+    );
+    assert_eq!(
+        engine.report("x", "a", said).unwrap().alarms.len(),
+        2,
+        "said again"
+    );
+    let decided = engine.decide("x", "b").unwrap();
+    assert_eq!(decided.published.fallback, Some(Fallback::Alarm));
+    let recorded = engine.show("x").unwrap().alarms;
+    assert_eq!(recorded.len(), 2);
+    assert_eq!(recorded[1].alarm, *alarm);
+    let digest = engine.digest("x").unwrap();
+    engine.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+    assert_eq!(Engine::start(&place.database).digest("x").unwrap(), digest);
 }
 
 /// Errors come where just one of two features is positive.

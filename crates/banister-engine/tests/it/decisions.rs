@@ -239,9 +239,11 @@ fn reports_are_checked(place: &Place) {
     }
     let refused = |report: Value| field(engine.report("x", "a", report));
     assert_eq!(refused(json!({})), "reward");
-    assert_eq!(refused(json!({"reward": 1.5})), "reward");
-    assert_eq!(refused(json!({"reward": -1})), "reward");
-    assert_eq!(refused(json!({"costs": {"errors": 2}})), "costs.errors");
+    assert_eq!(refused(json!({"reward": 1e200})), "reward");
+    assert_eq!(
+        refused(json!({"costs": {"errors": -1e200}})),
+        "costs.errors"
+    );
     assert_eq!(refused(json!({"costs": {"erors": 0}})), "costs.erors");
     assert_eq!(refused(json!({"reward": 1, "taken": "new"})), "taken");
     assert_eq!(outcomes(&engine), 0);

@@ -116,7 +116,11 @@ fn decisions_beside_the_writer_are_a_fold_of_the_log(place: &Place) {
     let decided = decide_one(&engine.caller, "x", request(201)).unwrap();
     assert_eq!(decided.published.outcomes, 60);
     // What an agent refuses is refused before it is written, though the agent is elsewhere.
-    let wrong = engine.report("x", "d200", json!({"reward": 7, "costs": {"errors": 0}}));
+    let wrong = engine.report(
+        "x",
+        "d200",
+        json!({"reward": 1e200, "costs": {"errors": 0}}),
+    );
     assert_eq!(field(wrong), "reward");
     let longer = vec![1.0; D];
     let wrong = decide_one(&engine.caller, "x", json!({"actions": [longer]}));

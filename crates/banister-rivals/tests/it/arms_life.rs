@@ -102,7 +102,14 @@ fn ranges_by_arm_are_each_arms_own() {
         }
         let good = [3.5, 0.5];
         let costs = &good[..problem.guardrails.len()];
-        assert!(agent.observe(0, 0.0, costs).is_err(), "{config:?}");
+        // Beyond its range: refused by agents that nothing watches, an alarm of the others.
+        let taken = agent.observe(0, 0.0, costs).is_ok();
+        let alarms = agent.monitor().map_or(0, |monitor| monitor.alarms().len());
+        assert_eq!(
+            (taken, alarms > 0),
+            (agent.monitor().is_some(), taken),
+            "{config:?}"
+        );
         assert_eq!(agent.check_outcome(1, 0.0, costs, 0), Ok(()));
         agent.observe(1, 0.0, costs).expect("in its own range");
         // In the user's units, and never beyond what the arm can cost.
@@ -325,7 +332,7 @@ fn a_damaged_snapshot_is_an_error_and_never_a_panic() {
 fn what_is_not_an_outcome_is_refused_and_changes_nothing() {
     each(|config, problem| {
         let mut agent = run(config, problem, 30);
-        let before = agent.save();
+        let (before, is_watched) = (agent.save(), agent.monitor().is_some());
         let good = [3.0, 0.5];
         let m = problem.guardrails.len();
         let mut refuse = |arm: usize, reward: f64, costs: &[f64]| {
@@ -337,10 +344,13 @@ fn what_is_not_an_outcome_is_refused_and_changes_nothing() {
         };
         refuse(4, 0.0, &good[..m]);
         refuse(usize::MAX, 0.0, &good[..m]);
-        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.001, 1.001] {
+        let nothing = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+        // Beside a monitor, what lies outside its range is an outcome.
+        let outside = |lo: f64, hi: f64| if is_watched { vec![] } else { vec![lo, hi] };
+        for bad in outside(-1.001, 1.001).into_iter().chain(nothing) {
             refuse(0, bad, &good[..m]);
         }
-        for bad in [f64::NAN, f64::INFINITY, -0.001, 10.001] {
+        for bad in outside(-0.001, 10.001).into_iter().chain(nothing) {
             for i in 0..m {
                 let mut costs = good[..m].to_vec();
                 costs[i] = bad;

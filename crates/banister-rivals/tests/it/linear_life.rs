@@ -144,7 +144,7 @@ fn broken_snapshots_are_refused() {
         let evidence = |key: &'static str, value: Value| {
             refused(&move |j: &mut Value| j["saved"]["evidence"][key] = value.clone())
         };
-        snapshot(refused(&|j| j["version"] = json!(2)), "version");
+        snapshot(refused(&|j| j["version"] = json!(1)), "version");
         snapshot(evidence("actions", json!([1.0])), "actions");
         snapshot(evidence("actions", json!([1.0, 2.0, 3.0])), "safe action");
         snapshot(evidence("names", json!(["one"])), "names");

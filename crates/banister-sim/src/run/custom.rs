@@ -178,7 +178,7 @@ impl<'a> CustomActions<'a> {
         Ok(())
     }
 
-    fn check_outcome(&self, reward: f64, costs: &[f64]) -> Result<(), Error> {
+    fn check_outcome(&self, action: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         let refuse = |what: String, x: f64| {
             let field = format!("{what} of round {}", self.t);
             Err(Error::invalid(field, x, "only finite numbers are allowed"))
@@ -187,7 +187,8 @@ impl<'a> CustomActions<'a> {
             return refuse("reward".into(), reward);
         }
         match costs.iter().position(|cost| !cost.is_finite()) {
-            None => Ok(()),
+            // An environment keeps its own declaration.
+            None => self.problem.refuse(Some(action), reward, costs),
             Some(i) => refuse(format!("cost[{i}]"), costs[i]),
         }
     }
@@ -198,7 +199,7 @@ impl RunEnvironment for CustomActions<'_> {
 
     fn warm(&mut self, agent: &mut dyn Agent) -> Result<(), Error> {
         for outcome in self.run.logged()? {
-            self.check_outcome(outcome.reward, &outcome.costs)?;
+            self.check_outcome(outcome.action, outcome.reward, &outcome.costs)?;
             let arms = [outcome.action];
             agent.observe_batch(&Outcomes {
                 played: if outcome.features.is_empty() {
@@ -255,7 +256,7 @@ impl RunEnvironment for CustomActions<'_> {
         // A cost that is not written is not the last round's.
         costs.fill(f64::NAN);
         let reward = self.run.pull(action, costs)?;
-        self.check_outcome(reward, costs)?;
+        self.check_outcome(action, reward, costs)?;
         Ok(reward)
     }
 

@@ -196,7 +196,7 @@ fn no_policy_breaks_a_guardrail_while_the_intervals_hold() {
     );
 }
 
-/// The paper's instance with the log term forced to 0.4, which voids the guarantee.
+/// The paper's instance with the log term forced to 0.1, which voids the guarantee.
 fn reckless(threshold: f64, config: OpbConfig) -> (f64, f64) {
     let (horizon, runs) = (20_000, 10);
     let agent = simulate(paper_experiment(
@@ -204,7 +204,7 @@ fn reckless(threshold: f64, config: OpbConfig) -> (f64, f64) {
         horizon,
         runs,
         OpbConfig {
-            log_term: Some(0.4),
+            log_term: Some(0.1),
             ..config
         },
     ));

@@ -424,10 +424,18 @@ impl Seen {
         ((1.0 / optimism).ln(), (1.0 / safety).ln())
     }
 
-    /// The intersection of all intervals of a signal so far.
+    /// The intersection of the latest intervals of a signal: in the last two buckets of counts, which grow by ∛2.
     fn interval(&self, arm: usize, signal: usize) -> (f64, f64) {
-        let all = self.intervals[arm][signal].iter();
-        all.fold((0.0, 1.0), |(lower, upper), own| {
+        let all = &self.intervals[arm][signal];
+        let bucket = |n: usize| (n as f64).powi(3).log2().floor();
+        let earlier = (1..all.len())
+            .map(bucket)
+            .filter(|&own| own < bucket(all.len()));
+        let from = earlier.fold(0.0, f64::max);
+        let late = (1..=all.len())
+            .filter(|&n| bucket(n) >= from)
+            .map(|n| all[n - 1]);
+        late.fold((0.0, 1.0), |(lower, upper), own| {
             let upper = own.1.min(upper);
             (own.0.max(lower).min(upper), upper)
         })
